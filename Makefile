@@ -1,0 +1,100 @@
+# libsched: build, test, measure, install. Needs cargo, a C compiler and make.
+
+CARGO   ?= cargo
+CC      ?= cc
+CFLAGS  ?= -O2 -g
+PREFIX  ?= /usr/local
+LIBDIR     ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DESTDIR ?=
+
+TARGET  := $(abspath $(or $(CARGO_TARGET_DIR),target))
+OUT     := $(TARGET)/release
+STAGE   := $(TARGET)/stage
+BENCH   := $(TARGET)/bench
+
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_]*\);/\1/p' sched.map)
+HEADERS := $(wildcard include/*.h)
+SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml sched.map cbindgen.toml $(HEADERS)
+
+CWARN   := -Wall -Wextra -Wpedantic -Werror
+BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
+
+.PHONY: all lib bench bench-programs test check check-deep stress install uninstall stage clean
+
+all: lib
+
+# --- the library ------------------------------------------------------------
+
+lib: $(OUT)/libsched.so.1 $(OUT)/lean/libsched.a $(OUT)/libsched.pc
+
+$(OUT)/libsched.so $(OUT)/libsched.a &: $(SOURCES)
+	$(CARGO) build --release --package libsched
+	@touch $(OUT)/libsched.so $(OUT)/libsched.a
+
+$(OUT)/libsched.so.1: $(OUT)/libsched.so
+	ln -sf libsched.so $@
+
+# The archive as rustc makes it shows the whole Rust runtime to the linker. Here it is
+# linked into one object that keeps what the library uses, and shows its symbols only.
+$(OUT)/lean/libsched.a: $(OUT)/libsched.a sched.map
+	mkdir -p $(@D)
+	$(CC) -nostdlib -r -Wl,--gc-sections $(SYMBOLS:%=-Wl,-u,%) -o $(@D)/libsched.o $(OUT)/libsched.a
+	objcopy $(SYMBOLS:%=--keep-global-symbol=%) --remove-section=.llvmbc --remove-section=.llvmcmd \
+	        --strip-debug $(@D)/libsched.o
+	rm -f $@
+	ar rcs $@ $(@D)/libsched.o
+
+$(OUT)/libsched.pc: sched.pc.in Makefile
+	mkdir -p $(@D)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	    -e 's|@VERSION@|$(VERSION)|' sched.pc.in > $@
+
+# --- installing -------------------------------------------------------------
+
+install: lib
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/libsched
+	install -m 755 $(OUT)/libsched.so $(DESTDIR)$(LIBDIR)/libsched.so.1
+	ln -sf libsched.so.1 $(DESTDIR)$(LIBDIR)/libsched.so
+	install -m 644 $(OUT)/lean/libsched.a $(DESTDIR)$(LIBDIR)/libsched.a
+	install -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/libsched/
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	    -e 's|@VERSION@|$(VERSION)|' sched.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc
+
+uninstall:
+	rm -f $(DESTDIR)$(LIBDIR)/libsched.so $(DESTDIR)$(LIBDIR)/libsched.so.1 \
+	      $(DESTDIR)$(LIBDIR)/libsched.a $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc
+	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/libsched/%)
+	-rmdir $(DESTDIR)$(INCLUDEDIR)/libsched
+
+# What the tests and the benchmarks link against: an installed tree of its own.
+stage: lib
+	@$(MAKE) --no-print-directory -s install PREFIX=$(STAGE) LIBDIR=$(STAGE)/lib \
+	         INCLUDEDIR=$(STAGE)/include DESTDIR=
+
+# --- measuring --------------------------------------------------------------
+
+$(BENCH)/%: bench_c/%.c bench_c/bench.h $(OUT)/libsched.so include/sched.h | stage
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
+	      -L$(STAGE)/lib -lsched -lm -Wl,-rpath,$(STAGE)/lib
+
+bench-programs: $(BENCHES)
+
+bench: bench-programs
+	$(CARGO) run --release --quiet --package sched-bench -- --programs $(BENCH) $(BENCH_ARGS)
+
+# --- testing ----------------------------------------------------------------
+
+test: check stage bench-programs
+	$(CARGO) test --quiet --package libsched
+	$(CARGO) run --quiet --release --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH) $(TEST_ARGS)
+
+check:
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+
+clean:
+	$(CARGO) clean
+	rm -rf bench_c/results

@@ -1,0 +1,65 @@
+/* sched.h: a task scheduler for C programs (libsched).
+ *
+ * The interface of Juliusz Chroboczek's systems-programming course (2018): a run is
+ * started by sched_init with one task; tasks create tasks with sched_spawn; sched_init
+ * returns when every one of them has ended.
+ *
+ * This header bears the name of POSIX's <sched.h>, which <pthread.h> includes. It
+ * therefore passes every inclusion on to the next sched.h of the search path, before and
+ * outside its own guard, so that POSIX's declarations stay reachable whichever header
+ * comes first. */
+
+#if defined __GNUC__
+#pragma GCC system_header /* #include_next is an extension: no pedantic warning for it */
+#include_next <sched.h>
+#endif
+
+#ifndef LIBSCHED_SCHED_H
+#define LIBSCHED_SCHED_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A running scheduler. Tasks receive a pointer to it and pass it to sched_spawn. The
+ * pointer is valid until sched_init returns, in every task and thread. */
+struct scheduler;
+
+/* A task: called once as f(closure, s), on any thread of the scheduler. The library
+ * never reads nor frees the closure. A task must return: pthread_exit, cancellation and
+ * C++ exceptions abort the process with a message, longjmp out of it is undefined. */
+typedef void (*taskfunc)(void *closure, struct scheduler *s);
+
+/* The number of processors this process may use: its affinity mask, capped by the
+ * tightest processor quota of its cgroup and all its ancestors, rounded up; at least 1.
+ * Thread-safe. Cost: a system call; the quota is read again at most ten times a second. */
+int sched_default_threads(void);
+
+/* Runs f(closure, s) and every task spawned from it, on nthreads threads of which the
+ * caller is one, and returns when all have ended.
+ *
+ * nthreads  0 or less: sched_default_threads(). At most 4096.
+ * qlen      the number of queued tasks to be ready for; 0 or less: a default. Queues
+ *           grow beyond it (SCHED_OVERFLOW=refuse makes it a limit).
+ *
+ * Returns 0, or -1 with errno: EINVAL (f is NULL, nthreads > 4096, or an environment
+ * variable SCHED_* has a value that is not accepted: a line on stderr says which),
+ * ENOMEM (nothing has run). If threads cannot be created, the run goes on with those
+ * that could. Thread-safe: runs are independent, and a task may call it too.
+ * Cost: that of creating and joining nthreads - 1 threads. */
+int sched_init(int nthreads, int qlen, taskfunc f, void *closure);
+
+/* Adds the task f(closure, s) to the run of s and returns at once; it will run exactly
+ * once. To be called from a task of s, or from any thread while the run goes on.
+ *
+ * Returns 0, or -1 with errno: EINVAL (f or s is NULL, or the run of s has ended),
+ * EAGAIN (no memory for the queue to grow, or it holds qlen tasks already under
+ * SCHED_OVERFLOW=refuse: nothing has changed, the task is the caller's).
+ * Thread-safe. Cost: from a task of s, some nanoseconds and no allocation. */
+int sched_spawn(taskfunc f, void *closure, struct scheduler *s);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

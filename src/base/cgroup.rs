@@ -1,0 +1,221 @@
+//! The CPU quota of the cgroup this process lives in, and of all its ancestors: a parent's
+//! quota binds its children, though only the parent's file shows it.
+//!
+//! ```text
+//! /proc/self/cgroup      0::/a/b            v2: where we are in the one hierarchy
+//!                        4:cpu,cpuacct:/a   v1: where we are in the cpu controller's
+//! /proc/self/mountinfo   … /root /mount … - cgroup2 …  (v1: cgroup … cpu …)
+//! /mount/a/b/cpu.max     "150000 100000" or "max 100000"        quota and period, µs
+//! /mount/a/cpu.cfs_quota_us, cpu.cfs_period_us                  v1; quota -1: none
+//! ```
+//! A mount may show only the part of the hierarchy below its root (containers): the path
+//! then starts behind that root, and where it lies outside, the mount itself is the
+//! innermost that can be seen. Nothing here allocates.
+
+use std::ffi::CStr;
+
+const LONGEST: usize = 4096;
+
+/// The tightest quota in thousandths of a processor; None: there is none. `root` is put
+/// before every path, for tests; it is empty in earnest.
+pub fn quota(root: &CStr) -> Option<usize> {
+    let mut tightest: Option<usize> = None;
+    let mut path = Path::new(root);
+    path.push(b"/proc/self/cgroup");
+    each_line(&path, |line| {
+        let mut fields = line.splitn(3, |&b| b == b':');
+        let (Some(_), Some(controllers), Some(place)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            return;
+        };
+        let version = if controllers.is_empty() {
+            Version::Two
+        } else if has_word(controllers, b"cpu") {
+            Version::One
+        } else {
+            return;
+        };
+        if let Some(quota) = hierarchy(root, version, place) {
+            tightest = Some(tightest.map_or(quota, |t| t.min(quota)));
+        }
+    });
+    tightest
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// The tightest quota from `place` up to the root of each mount of its hierarchy.
+fn hierarchy(root: &CStr, version: Version, place: &[u8]) -> Option<usize> {
+    let mut tightest: Option<usize> = None;
+    let mut path = Path::new(root);
+    path.push(b"/proc/self/mountinfo");
+    each_line(&path, |line| {
+        let Some((mount_root, mount_point)) = mount(line, version) else { return };
+        let mut dir = Path::new(root);
+        dir.push_unescaped(mount_point);
+        let top = dir.len;
+        // A root of "/" shows everything; another one hides its own path.
+        let shown = if mount_root == b"/" { Some(place) } else { place.strip_prefix(mount_root) };
+        if let Some(below) = shown.filter(|b| b.is_empty() || b.starts_with(b"/")) {
+            dir.push(below);
+        }
+        loop {
+            while dir.len > top && dir.bytes[dir.len - 1] == b'/' {
+                dir.len -= 1;
+            }
+            if let Some(quota) = own_quota(&dir, version) {
+                tightest = Some(tightest.map_or(quota, |t| t.min(quota)));
+            }
+            if dir.len <= top {
+                break;
+            }
+            while dir.len > top && dir.bytes[dir.len - 1] != b'/' {
+                dir.len -= 1;
+            }
+        }
+    });
+    tightest
+}
+
+/// Root and mount point of a line of mountinfo, if it mounts the hierarchy asked for.
+fn mount(line: &[u8], version: Version) -> Option<(&[u8], &[u8])> {
+    // The separator is a field of its own: a dash may also be part of a path.
+    let fields = || line.split(|&b| b == b' ');
+    let separator = fields().position(|f| f == b"-")?;
+    let kind = fields().nth(separator + 1)?;
+    let options = fields().nth(separator + 3).unwrap_or(b"");
+    let wanted = match version {
+        Version::Two => kind == b"cgroup2",
+        Version::One => kind == b"cgroup" && has_word(options, b"cpu"),
+    };
+    wanted.then_some((fields().nth(3)?, fields().nth(4)?))
+}
+
+/// The quota written in one directory.
+fn own_quota(dir: &Path, version: Version) -> Option<usize> {
+    let (quota, period) = match version {
+        Version::Two => {
+            let mut both = None;
+            each_line(&dir.join(b"/cpu.max"), |line| {
+                let mut words = line.split(|&b| b == b' ').map(number);
+                both = both.or(words.next().flatten().zip(words.next().flatten()));
+            });
+            both?
+        }
+        Version::One => (
+            one_number(&dir.join(b"/cpu.cfs_quota_us"))?,
+            one_number(&dir.join(b"/cpu.cfs_period_us"))?,
+        ),
+    };
+    (period > 0).then(|| quota.saturating_mul(1000).div_ceil(period))
+}
+
+fn one_number(path: &Path) -> Option<usize> {
+    let mut value = None;
+    each_line(path, |line| value = value.or(number(line)));
+    value
+}
+
+/// None for "max" and for "-1".
+fn number(word: &[u8]) -> Option<usize> {
+    std::str::from_utf8(word).ok()?.trim().parse().ok()
+}
+
+fn has_word(list: &[u8], word: &[u8]) -> bool {
+    list.split(|&b| b == b',').any(|w| w == word)
+}
+
+/// A path in a buffer that always ends with a zero byte. What does not fit is cut: the file
+/// is then not found.
+struct Path {
+    bytes: [u8; LONGEST],
+    len: usize,
+}
+
+impl Path {
+    fn new(start: &CStr) -> Self {
+        let mut path = Path { bytes: [0; LONGEST], len: 0 };
+        path.push(start.to_bytes());
+        path
+    }
+
+    fn push(&mut self, part: &[u8]) {
+        let room = LONGEST - 1 - self.len;
+        let part = &part[..part.len().min(room)];
+        self.bytes[self.len..][..part.len()].copy_from_slice(part);
+        self.len += part.len();
+    }
+
+    /// Appends a field of mountinfo, where blanks and backslashes are octal: `\040`.
+    fn push_unescaped(&mut self, part: &[u8]) {
+        let mut rest = part;
+        while let Some((&byte, tail)) = rest.split_first() {
+            let octal = (byte == b'\\')
+                .then(|| tail.get(..3))
+                .flatten()
+                .and_then(|digits| std::str::from_utf8(digits).ok())
+                .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+            self.push(&[octal.unwrap_or(byte)]);
+            rest = if octal.is_some() { &tail[3..] } else { tail };
+        }
+    }
+
+    fn join(&self, part: &[u8]) -> Path {
+        let mut path = Path { bytes: [0; LONGEST], len: 0 };
+        path.push(&self.bytes[..self.len]);
+        path.push(part);
+        path
+    }
+}
+
+/// Calls `visit` with each line of a file, without its end; a line longer than the buffer
+/// is left out. A file that cannot be read has no lines.
+fn each_line(path: &Path, mut visit: impl FnMut(&[u8])) {
+    let mut name = [0u8; LONGEST];
+    name[..path.len].copy_from_slice(&path.bytes[..path.len]);
+    // SAFETY: `name` ends with a zero byte: a path's length is below the buffer's.
+    let fd = unsafe { libc::open(name.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if fd < 0 {
+        return;
+    }
+    let mut line = [0u8; LONGEST];
+    let mut len = 0;
+    let mut too_long = false;
+    let mut chunk = [0u8; 1024];
+    loop {
+        // SAFETY: `chunk` is a buffer of its length.
+        let n = unsafe { libc::read(fd, chunk.as_mut_ptr().cast(), chunk.len()) };
+        let Ok(n) = usize::try_from(n) else {
+            if super::thread::errno() == libc::EINTR {
+                continue;
+            }
+            break;
+        };
+        for &byte in &chunk[..n] {
+            if byte == b'\n' {
+                if !too_long {
+                    visit(&line[..len]);
+                }
+                (len, too_long) = (0, false);
+            } else if len < line.len() {
+                line[len] = byte;
+                len += 1;
+            } else {
+                too_long = true;
+            }
+        }
+        if n == 0 {
+            if len > 0 && !too_long {
+                visit(&line[..len]);
+            }
+            break;
+        }
+    }
+    // SAFETY: opened above.
+    unsafe { libc::close(fd) };
+}

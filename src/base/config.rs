@@ -1,0 +1,400 @@
+//! The environment variables: one table, read at each `sched_init`.
+//!
+//! A value outside a variable's list is refused with a line that names the variable, the
+//! value and the list; so is a value of the documented interface that this version does not
+//! implement. An empty value means unset. Nothing here allocates.
+
+use super::io::Out;
+use std::ffi::{CStr, c_char};
+use std::fmt::{self, Write};
+
+/// Most workers a run may have.
+pub const MOST_WORKERS: usize = 4096;
+
+/// Declares the words of a variable as an enum; the first is the default.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+
+        impl $name {
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+            const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            pub const fn word(self) -> &'static str {
+                Self::WORDS[self as usize]
+            }
+
+            fn parse(text: &[u8]) -> Option<Self> {
+                let at = Self::WORDS.iter().position(|w| w.as_bytes() == text)?;
+                Some(Self::ALL[at])
+            }
+        }
+    };
+}
+
+words! {
+    /// `SCHED_KIND`: the scheduler.
+    Kind { Steal = "steal", Lifo = "lifo", Fifo = "fifo", Serial = "serial" }
+}
+words! {
+    /// `SCHED_DEQUE`: the deque of `steal`; the lock of `lifo` and `fifo`.
+    Deque { ChaseLev = "chaselev", Mutex = "mutex", Spin = "spin", Sem = "sem" }
+}
+words! {
+    /// `SCHED_STEAL`: how much a thief takes.
+    Steal { One = "one" }
+}
+words! {
+    /// `SCHED_IDLE`: what a worker does that finds nothing.
+    Idle { Park = "park", Nap = "nap", Backoff = "backoff", Spin = "spin" }
+}
+words! {
+    /// `SCHED_OVERFLOW`: what a full queue does.
+    Overflow { Grow = "grow", Refuse = "refuse" }
+}
+words! {
+    /// `SCHED_GLOBAL`: how much a worker takes from the injector.
+    Global { One = "one" }
+}
+words! {
+    /// `SCHED_STATS`: whether and how the statistics are printed.
+    Stats { Off = "0", Table = "1", Json = "json" }
+}
+words! {
+    /// `SCHED_HELP`.
+    Switch { Off = "0", On = "1" }
+}
+words! {
+    /// `SCHED_WARM`: how long idle threads are kept for the next run.
+    Warm { Not = "0" }
+}
+
+/// `SCHED_THREADS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    Auto,
+    Count(usize),
+}
+
+/// The choices in force for one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    pub kind: Kind,
+    pub deque: Option<Deque>,
+    pub idle: Idle,
+    pub overflow: Overflow,
+    pub threads: Option<Threads>,
+    pub seed: Option<u64>,
+    pub stats: Stats,
+    pub stats_file: Option<&'static CStr>,
+    pub help: Switch,
+}
+
+impl Config {
+    const fn defaults() -> Self {
+        Config {
+            kind: Kind::Steal,
+            deque: None,
+            idle: Idle::Park,
+            overflow: Overflow::Grow,
+            threads: None,
+            seed: None,
+            stats: Stats::Off,
+            stats_file: None,
+            help: Switch::Off,
+        }
+    }
+}
+
+struct Var {
+    name: &'static str,
+    /// Words accepted, the default first. Empty: the variable takes no words.
+    words: &'static [&'static str],
+    /// What else it takes, in words for the reader.
+    form: &'static str,
+    /// Words of the interface that this version does not have.
+    later: &'static [&'static str],
+    /// Stores an accepted value; None: not accepted.
+    set: fn(&mut Config, &'static CStr) -> Option<()>,
+    meaning: &'static str,
+}
+
+/// A variable of the interface none of whose values this version has.
+const fn later(name: &'static str, meaning: &'static str) -> Var {
+    Var { name, words: &[], form: "", later: &[], set: |_, _| None, meaning }
+}
+
+fn number(text: &CStr) -> Option<u64> {
+    text.to_str().ok()?.parse().ok()
+}
+
+static VARS: [Var; 19] = [
+    Var {
+        name: "SCHED_KIND",
+        words: Kind::WORDS,
+        form: "",
+        later: &["cont"],
+        set: |c, v| Kind::parse(v.to_bytes()).map(|k| c.kind = k),
+        meaning: "the scheduler: work stealing, one shared stack, one shared queue, or one thread",
+    },
+    Var {
+        name: "SCHED_THREADS",
+        words: &[],
+        form: "N auto",
+        later: &[],
+        set: |c, v| {
+            c.threads = Some(match v.to_bytes() {
+                b"auto" => Threads::Auto,
+                _ => Threads::Count(
+                    usize::try_from(number(v)?).ok().filter(|n| (1..=MOST_WORKERS).contains(n))?,
+                ),
+            });
+            Some(())
+        },
+        meaning: "N workers (1 to 4096) whatever the program asked; auto: the default count",
+    },
+    Var {
+        name: "SCHED_DEQUE",
+        words: Deque::WORDS,
+        form: "",
+        later: &["split", "ring"],
+        set: |c, v| Deque::parse(v.to_bytes()).map(|d| c.deque = Some(d)),
+        meaning: "the deque of steal; the lock of lifo and fifo (mutex, spin or sem)",
+    },
+    Var {
+        name: "SCHED_STEAL",
+        words: Steal::WORDS,
+        form: "",
+        later: &["half"],
+        set: |_, v| Steal::parse(v.to_bytes()).map(|_| ()),
+        meaning: "how much a thief takes",
+    },
+    Var {
+        name: "SCHED_IDLE",
+        words: Idle::WORDS,
+        form: "",
+        later: &[],
+        set: |c, v| Idle::parse(v.to_bytes()).map(|i| c.idle = i),
+        meaning: "a worker without work: sleeps until woken, 1 ms, adaptively, or never",
+    },
+    Var {
+        name: "SCHED_OVERFLOW",
+        words: Overflow::WORDS,
+        form: "",
+        later: &["one", "half"],
+        set: |c, v| Overflow::parse(v.to_bytes()).map(|o| c.overflow = o),
+        meaning: "a queue that holds qlen tasks: grows, or sched_spawn gives EAGAIN",
+    },
+    Var {
+        name: "SCHED_GLOBAL",
+        words: Global::WORDS,
+        form: "",
+        later: &["all"],
+        set: |_, v| Global::parse(v.to_bytes()).map(|_| ()),
+        meaning: "how much a worker takes from the queue of foreign threads",
+    },
+    later("SCHED_JOIN", "what a join on a stolen task does"),
+    later("SCHED_PIN", "worker affinity"),
+    later("SCHED_STACK", "size of a task stack"),
+    Var {
+        name: "SCHED_WARM",
+        words: Warm::WORDS,
+        form: "",
+        later: &[],
+        set: |_, v| Warm::parse(v.to_bytes()).map(|_| ()),
+        meaning: "how long idle threads are kept for the next run",
+    },
+    Var {
+        name: "SCHED_STATS",
+        words: Stats::WORDS,
+        form: "",
+        later: &[],
+        set: |c, v| Stats::parse(v.to_bytes()).map(|s| c.stats = s),
+        meaning: "statistics of each run: none, a table, or a line of JSON",
+    },
+    Var {
+        name: "SCHED_STATS_FILE",
+        words: &[],
+        form: "PATH",
+        later: &[],
+        set: |c, v| {
+            c.stats_file = Some(v);
+            Some(())
+        },
+        meaning: "where they are appended; unset: stderr",
+    },
+    later("SCHED_TRACE", "a timeline"),
+    later("SCHED_PROFILE", "work, span and parallelism"),
+    Var {
+        name: "SCHED_SEED",
+        words: &[],
+        form: "N",
+        later: &[],
+        set: |c, v| {
+            c.seed = Some(number(v)?);
+            Some(())
+        },
+        meaning: "seed of every random choice; with serial, of the order of the ready tasks",
+    },
+    later("SCHED_WATCHDOG", "dump the state of a run that hangs"),
+    later("SCHED_FUZZ", "seeded delays for testing"),
+    Var {
+        name: "SCHED_HELP",
+        words: Switch::WORDS,
+        form: "",
+        later: &[],
+        set: |c, v| Switch::parse(v.to_bytes()).map(|s| c.help = s),
+        meaning: "print this table at each sched_init, and go on",
+    },
+];
+
+/// A value was refused; the line on stderr has been printed.
+#[derive(Debug)]
+pub struct Refused;
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
+/// Calls `visit` with each `SCHED_*` variable of the environment that is not empty, in one
+/// walk: eighteen calls of getenv would be eighteen walks.
+fn environment(mut visit: impl FnMut(&'static str, &'static CStr)) {
+    // SAFETY: environ is the process's, a list that ends with null. As with getenv, the
+    // program must not change it meanwhile, and what it held stays while it is unchanged.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            let text = CStr::from_ptr(*entry);
+            let bytes = text.to_bytes();
+            if bytes.starts_with(b"SCHED_")
+                && let Some(at) = bytes.iter().position(|&b| b == b'=')
+                && at + 1 < bytes.len()
+                && let Ok(name) = std::str::from_utf8(&bytes[..at])
+            {
+                visit(name, CStr::from_ptr((*entry).add(at + 1)));
+            }
+            entry = entry.add(1);
+        }
+    }
+}
+
+impl Config {
+    /// What the environment asks for.
+    pub fn from_environment() -> Result<Config, Refused> {
+        let mut config = Config::defaults();
+        let mut refused = None;
+        environment(|name, value| {
+            let Some(var) = VARS.iter().find(|v| v.name == name) else { return };
+            if (var.set)(&mut config, value).is_none() && refused.is_none() {
+                refused = Some((var, value));
+            }
+        });
+        match refused {
+            Some((var, value)) => Err(var.refuse(value)),
+            None => Ok(config),
+        }
+    }
+
+    /// The deque or lock in force: the default of the kind when none was asked for.
+    pub fn deque(&self) -> Deque {
+        self.deque.unwrap_or(match self.kind {
+            Kind::Lifo | Kind::Fifo => Deque::Mutex,
+            Kind::Steal | Kind::Serial => Deque::ChaseLev,
+        })
+    }
+
+    /// Prints the table on stderr, with the values in force.
+    pub fn help(&self) {
+        let mut out = Out::stderr();
+        let _ = writeln!(out, "libsched {}: environment variables", env!("CARGO_PKG_VERSION"));
+        for var in &VARS {
+            let mut value = None;
+            environment(|name, text| {
+                if name == var.name {
+                    value = Some(text);
+                }
+            });
+            let _ = var.describe(&mut out, self, value);
+        }
+    }
+}
+
+/// A value of the user's, its bytes shown as they can be.
+struct Shown(&'static CStr);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        for chunk in self.0.to_bytes().utf8_chunks() {
+            f.write_str(chunk.valid())?;
+            if !chunk.invalid().is_empty() {
+                f.write_char('?')?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Var {
+    fn accepted(&self, out: &mut Out) -> fmt::Result {
+        for word in self.words {
+            write!(out, " {word}")?;
+        }
+        match self.form {
+            "" if self.words.is_empty() => write!(out, " none in this version"),
+            "" => Ok(()),
+            form => write!(out, " {form}"),
+        }
+    }
+
+    fn refuse(&self, value: &'static CStr) -> Refused {
+        let known = self.later.iter().any(|w| w.as_bytes() == value.to_bytes());
+        let why = if known || (self.words.is_empty() && self.form.is_empty()) {
+            "not implemented in this version"
+        } else {
+            "not a value of it"
+        };
+        let mut out = Out::stderr();
+        let _ = write!(out, "libsched: {}={}: {why}; accepted:", self.name, Shown(value));
+        let _ = self.accepted(&mut out);
+        let _ = writeln!(out);
+        Refused
+    }
+
+    fn describe(
+        &self,
+        out: &mut Out,
+        config: &Config,
+        value: Option<&'static CStr>,
+    ) -> fmt::Result {
+        write!(out, "{:<17}", self.name)?;
+        match (value, self.words.first()) {
+            (Some(value), _) => write!(out, "{}", Shown(value))?,
+            (None, Some(_)) if self.name == "SCHED_DEQUE" => {
+                out.write_str(config.deque().word())?
+            }
+            (None, Some(default)) => out.write_str(default)?,
+            (None, None) => out.write_str("(unset)")?,
+        }
+        write!(out, "  [")?;
+        self.accepted(out)?;
+        writeln!(out, " ]  {}", self.meaning)
+    }
+}
+
+/// The combination is not in the table of kinds: one line on stderr.
+pub fn refuse_combination(config: &Config, accepted: impl Iterator<Item = Deque>) -> Refused {
+    let mut out = Out::stderr();
+    let _ = write!(
+        out,
+        "libsched: SCHED_DEQUE={}: not with SCHED_KIND={}; accepted:",
+        config.deque().word(),
+        config.kind.word()
+    );
+    for deque in accepted {
+        let _ = write!(out, " {}", deque.word());
+    }
+    let _ = writeln!(out);
+    Refused
+}

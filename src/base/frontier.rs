@@ -1,0 +1,141 @@
+//! The frontier between a run and the program that started it: what must not pass it ends
+//! the process with a message instead.
+//!
+//! *Exceptions.* The stack of a worker is: the program (or the thread's start), this
+//! frontier, the worker's loop, the task. An exception that leaves a task would unwind the
+//! loop, which knows nothing of it, and perhaps be caught by a handler around sched_init.
+//! The frontier is one frame with a personality routine, the function that an unwinder asks
+//! at each frame. Ours ends the process during the search for a handler, before anything is
+//! unwound, so that a debugger finds the thrower's stack whole. Tasks pay nothing for it.
+//!
+//! *Ending the thread.* pthread_exit and cancellation unwind too, but not if some frame
+//! lacks unwind tables; and then they run the destructors of thread-specific data. A key
+//! whose value is set while a worker is inside a run catches both.
+
+use super::io::die;
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+
+const FORCED_UNWIND: c_int = 8; // _UA_FORCE_UNWIND of the Itanium C++ ABI
+
+fn thread_ended() -> ! {
+    die(format_args!(
+        "a task ended its thread, by pthread_exit or by being cancelled; a task must return"
+    ));
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+extern "C" fn personality(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _exception: *mut c_void,
+    _context: *mut c_void,
+) -> c_int {
+    if actions & FORCED_UNWIND != 0 {
+        thread_ended();
+    }
+    die(format_args!("an exception left a task; a task must catch the exceptions of its own code"));
+}
+
+#[cfg(target_arch = "x86_64")]
+std::arch::global_asm!(
+    ".pushsection .text.sched_frontier,\"ax\",@progbits",
+    ".globl sched_frontier",
+    ".hidden sched_frontier",
+    ".type sched_frontier,@function",
+    "sched_frontier:",
+    ".cfi_startproc",
+    ".cfi_personality 0x1b, {personality}", // 0x1b: a 4-byte offset from here
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "mov rax, rdi",
+    "mov rdi, rsi",
+    "call rax",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+    ".size sched_frontier, . - sched_frontier",
+    ".popsection",
+    personality = sym personality,
+);
+
+#[cfg(target_arch = "aarch64")]
+std::arch::global_asm!(
+    ".pushsection .text.sched_frontier,\"ax\",@progbits",
+    ".globl sched_frontier",
+    ".hidden sched_frontier",
+    ".type sched_frontier,@function",
+    "sched_frontier:",
+    ".cfi_startproc",
+    ".cfi_personality 0x1b, {personality}",
+    "stp x29, x30, [sp, -16]!",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset x29, -16",
+    ".cfi_offset x30, -8",
+    "mov x29, sp",
+    ".cfi_def_cfa_register x29",
+    "mov x8, x0",
+    "mov x0, x1",
+    "blr x8",
+    "ldp x29, x30, [sp], 16",
+    ".cfi_def_cfa sp, 0",
+    "ret",
+    ".cfi_endproc",
+    ".size sched_frontier, . - sched_frontier",
+    ".popsection",
+    personality = sym personality,
+);
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+unsafe extern "C" {
+    fn sched_frontier(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
+}
+
+/// Where there is no frame of ours, an exception reaches frames of Rust that cannot unwind.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+unsafe fn sched_frontier(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
+    // SAFETY: passed on.
+    unsafe { f(arg) }
+}
+
+static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+
+extern "C" fn ended_inside(_inside: *mut c_void) {
+    thread_ended();
+}
+
+/// The process's key, made once. None where no key is left: then a task that ends its
+/// thread is only caught by the unwinder.
+fn key() -> Option<libc::pthread_key_t> {
+    *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: a valid place and a function of the right type.
+        let error = unsafe { libc::pthread_key_create(&raw mut key, Some(ended_inside)) };
+        (error == 0).then_some(key)
+    })
+}
+
+/// Calls `f(arg)`, inside the frontier.
+///
+/// # Safety
+/// `f` must accept `arg`.
+pub unsafe fn inside(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
+    let key = key();
+    // SAFETY: the key exists; the value is any pointer but null.
+    let outer = key.map(|key| unsafe {
+        let outer = libc::pthread_getspecific(key);
+        libc::pthread_setspecific(key, arg);
+        (key, outer)
+    });
+    // SAFETY: by the caller's promise.
+    unsafe { sched_frontier(f, arg) };
+    if let Some((key, outer)) = outer {
+        // SAFETY: as above; `outer` is null in the outermost run of a thread.
+        unsafe { libc::pthread_setspecific(key, outer) };
+    }
+}

@@ -1,0 +1,133 @@
+//! A word to sleep on: Linux's futex (H. Franke, R. Russell, M. Kirkwood, 2002).
+//!
+//! `wait` may return for no reason, so callers loop on their condition. Where futex is
+//! refused (a seccomp filter), `wait` sleeps a little and returns, and `wake` does
+//! nothing: slower, same results.
+
+#[cfg(not(loom))]
+use super::sync::AtomicBool;
+use super::sync::{AtomicU32, Ordering};
+#[cfg(not(loom))]
+use std::time::Duration;
+
+#[cfg(not(loom))]
+pub struct Futex(AtomicU32);
+
+/// How long `wait` sleeps where there is no futex to wake it.
+#[cfg(not(loom))]
+const BLIND: Duration = Duration::from_micros(100);
+
+/// True where waking is refused, so that nobody may wait without a limit.
+#[cfg(not(loom))]
+static DEAF: AtomicBool = AtomicBool::new(false);
+
+/// Asks the kernel whether wake-ups work; called at the start of each run.
+#[cfg(not(loom))]
+pub fn probe() -> bool {
+    let word = Futex::new(0);
+    let works = word.wake(1);
+    DEAF.store(!works, Ordering::Relaxed);
+    works
+}
+
+#[cfg(not(loom))]
+impl Futex {
+    pub const fn new(value: u32) -> Self {
+        Futex(AtomicU32::new(value))
+    }
+
+    #[inline]
+    pub fn load(&self, order: Ordering) -> u32 {
+        self.0.load(order)
+    }
+
+    #[inline]
+    pub fn store(&self, value: u32, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    #[inline]
+    pub fn add(&self, n: u32, order: Ordering) -> u32 {
+        self.0.fetch_add(n, order)
+    }
+
+    /// Sleeps if the word is still `expected`, until woken, interrupted, or the time is up.
+    pub fn wait(&self, expected: u32, limit: Option<Duration>) {
+        let limit = if DEAF.load(Ordering::Relaxed) { Some(BLIND) } else { limit };
+        let limit = limit.map(super::thread::timespec);
+        let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the word lives as long as self; `limit` is null or points to a timespec.
+        let slept = unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.0.as_ptr(),
+                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                expected,
+                limit,
+            )
+        };
+        if slept != 0 {
+            match super::thread::errno() {
+                libc::EAGAIN | libc::EINTR | libc::ETIMEDOUT => {}
+                _ => super::thread::sleep(BLIND),
+            }
+        }
+    }
+
+    /// Wakes up to `n` sleepers. False if the kernel refused.
+    pub fn wake(&self, n: i32) -> bool {
+        // SAFETY: the kernel only uses the word's address.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.0.as_ptr(),
+                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                n,
+            ) >= 0
+        }
+    }
+}
+
+/// The model's futex: a lost wake-up is a deadlock, which loom reports.
+#[cfg(loom)]
+pub struct Futex {
+    word: AtomicU32,
+    queue: loom::sync::Mutex<()>,
+    bell: loom::sync::Condvar,
+}
+
+#[cfg(loom)]
+impl Futex {
+    pub fn new(value: u32) -> Self {
+        Futex {
+            word: AtomicU32::new(value),
+            queue: loom::sync::Mutex::new(()),
+            bell: loom::sync::Condvar::new(),
+        }
+    }
+
+    pub fn load(&self, order: Ordering) -> u32 {
+        self.word.load(order)
+    }
+
+    pub fn store(&self, value: u32, order: Ordering) {
+        self.word.store(value, order);
+    }
+
+    pub fn add(&self, n: u32, order: Ordering) -> u32 {
+        self.word.fetch_add(n, order)
+    }
+
+    pub fn wait(&self, expected: u32, _limit: Option<std::time::Duration>) {
+        let queue = super::sync::lock(&self.queue);
+        if self.word.load(Ordering::SeqCst) == expected {
+            drop(self.bell.wait(queue));
+        }
+    }
+
+    pub fn wake(&self, _n: i32) -> bool {
+        let _queue = super::sync::lock(&self.queue);
+        self.bell.notify_all();
+        true
+    }
+}

@@ -1,0 +1,236 @@
+//! The lock primitives that the course asks to compare, behind one trait: a type
+//! parameter of the queues they guard.
+//!
+//! | type | lock | place to wait |
+//! | --- | --- | --- |
+//! | [`PthreadMutex`] | pthread_mutex_t | pthread_cond_t |
+//! | [`Spin`] | test-and-test-and-set, exponential backoff, then sched_yield | futex |
+//! | [`Semaphore`] | sem_t at 1 | sem_t at 0 |
+
+use super::futex::Futex;
+use super::sync::{AtomicBool, Ordering, UnsafeCell, spin_loop};
+use super::thread;
+use std::mem::MaybeUninit;
+
+/// A lock with a place to wait, as a monitor has (C. A. R. Hoare, 1974).
+///
+/// # Safety
+/// Between `lock` and `unlock` the holder must be alone, and everything that the holder
+/// wrote must be visible to the next one.
+pub unsafe trait Monitor: Send + Sync {
+    fn new() -> Self;
+
+    /// Called once, when the value has its final address and before its first use.
+    ///
+    /// # Safety
+    /// As said.
+    unsafe fn settle(&self) {}
+
+    fn lock(&self);
+
+    /// # Safety
+    /// The caller holds the lock.
+    unsafe fn unlock(&self);
+
+    /// Unlocks, sleeps until a `notify` that comes after the unlocking, and locks again.
+    /// May return for no reason: callers loop on their condition.
+    ///
+    /// # Safety
+    /// The caller holds the lock.
+    unsafe fn wait(&self);
+
+    /// Wakes `n` of the threads in `wait`, of which there are at least `n`.
+    fn notify(&self, n: usize);
+}
+
+pub struct PthreadMutex {
+    mutex: UnsafeCell<libc::pthread_mutex_t>,
+    cond: UnsafeCell<libc::pthread_cond_t>,
+}
+
+// SAFETY: pthread objects are made to be shared; all access goes through pthread calls.
+unsafe impl Send for PthreadMutex {}
+// SAFETY: as above.
+unsafe impl Sync for PthreadMutex {}
+
+// SAFETY: a pthread mutex excludes and orders. In all methods the pointers are those of
+// initialised objects that do not move while in use.
+unsafe impl Monitor for PthreadMutex {
+    fn new() -> Self {
+        PthreadMutex {
+            mutex: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER),
+            cond: UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER),
+        }
+    }
+
+    fn lock(&self) {
+        // SAFETY: see the impl.
+        self.mutex.with_mut(|m| unsafe { libc::pthread_mutex_lock(m) });
+    }
+
+    unsafe fn unlock(&self) {
+        // SAFETY: see the impl; the caller holds it.
+        self.mutex.with_mut(|m| unsafe { libc::pthread_mutex_unlock(m) });
+    }
+
+    unsafe fn wait(&self) {
+        // SAFETY: see the impl; the caller holds the mutex.
+        self.cond.with_mut(|c| self.mutex.with_mut(|m| unsafe { libc::pthread_cond_wait(c, m) }));
+    }
+
+    fn notify(&self, n: usize) {
+        for _ in 0..n {
+            // SAFETY: see the impl.
+            self.cond.with_mut(|c| unsafe { libc::pthread_cond_signal(c) });
+        }
+    }
+}
+
+impl Drop for PthreadMutex {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has access any more.
+        self.cond.with_mut(|c| unsafe { libc::pthread_cond_destroy(c) });
+        // SAFETY: as above.
+        self.mutex.with_mut(|m| unsafe { libc::pthread_mutex_destroy(m) });
+    }
+}
+
+/// Test and test-and-set (L. Rudolph, Z. Segall, 1984) with exponential backoff
+/// (T. Anderson, 1990). The holder may have lost its processor, so after about a
+/// microsecond of pauses the waiter gives its own away at each try.
+pub struct Spin {
+    held: AtomicBool,
+    epoch: Futex,
+}
+
+const PAUSES_BEFORE_GIVING_WAY: u32 = 64;
+
+impl Spin {
+    pub const fn const_new() -> Self {
+        Spin { held: AtomicBool::new(false), epoch: Futex::new(0) }
+    }
+
+    /// Frees the lock, whoever held it: for the child of a fork, where the holder is not.
+    pub fn reset(&self) {
+        self.held.store(false, Ordering::Release);
+    }
+
+    #[cold]
+    fn lock_contended(&self) {
+        let mut pauses = 1;
+        loop {
+            while self.held.load(Ordering::Relaxed) {
+                if pauses > PAUSES_BEFORE_GIVING_WAY {
+                    thread::give_way();
+                } else {
+                    (0..pauses).for_each(|_| spin_loop());
+                    pauses *= 2;
+                }
+            }
+            if !self.held.swap(true, Ordering::Acquire) {
+                return;
+            }
+        }
+    }
+}
+
+// SAFETY: `held` goes from false to true in one step, with Acquire, and the holder alone
+// sets it back, with Release.
+unsafe impl Monitor for Spin {
+    fn new() -> Self {
+        Spin::const_new()
+    }
+
+    #[inline]
+    fn lock(&self) {
+        if self.held.swap(true, Ordering::Acquire) {
+            self.lock_contended();
+        }
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        self.held.store(false, Ordering::Release); // pairs with the swaps of `lock`
+    }
+
+    unsafe fn wait(&self) {
+        // A notify after the unlock changes the epoch read before it, and the futex does
+        // not sleep: no wake-up is lost.
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        // SAFETY: the caller holds the lock.
+        unsafe { self.unlock() };
+        self.epoch.wait(epoch, None);
+        self.lock();
+    }
+
+    fn notify(&self, n: usize) {
+        if n > 0 {
+            self.epoch.add(1, Ordering::Release);
+            self.epoch.wake(i32::try_from(n).unwrap_or(i32::MAX));
+        }
+    }
+}
+
+/// A POSIX semaphore as lock, another as the queue of sleepers (A. Birrell, 2003, shows
+/// how little is needed when notifiers count their sleepers under the lock).
+pub struct Semaphore {
+    free: UnsafeCell<MaybeUninit<libc::sem_t>>,
+    bell: UnsafeCell<MaybeUninit<libc::sem_t>>,
+}
+
+// SAFETY: semaphores are made to be shared; all access goes through sem_ calls.
+unsafe impl Send for Semaphore {}
+// SAFETY: as above.
+unsafe impl Sync for Semaphore {}
+
+fn sem_wait(sem: &UnsafeCell<MaybeUninit<libc::sem_t>>) {
+    // SAFETY: initialised by `settle`. A signal interrupts the wait: again.
+    while sem.with_mut(|s| unsafe { libc::sem_wait(s.cast()) }) != 0 {
+        if thread::errno() != libc::EINTR {
+            super::io::die(format_args!("sem_wait: errno {}", thread::errno()));
+        }
+    }
+}
+
+fn sem_post(sem: &UnsafeCell<MaybeUninit<libc::sem_t>>) {
+    // SAFETY: initialised by `settle`.
+    sem.with_mut(|s| unsafe { libc::sem_post(s.cast()) });
+}
+
+// SAFETY: `free` is 1 when nobody holds the lock and 0 otherwise; sem_post and sem_wait
+// order memory (POSIX, 4.12).
+unsafe impl Monitor for Semaphore {
+    fn new() -> Self {
+        Semaphore {
+            free: UnsafeCell::new(MaybeUninit::uninit()),
+            bell: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    unsafe fn settle(&self) {
+        // SAFETY: valid places at their final address; the values are in range.
+        self.free.with_mut(|s| unsafe { libc::sem_init(s.cast(), 0, 1) });
+        // SAFETY: as above.
+        self.bell.with_mut(|s| unsafe { libc::sem_init(s.cast(), 0, 0) });
+    }
+
+    fn lock(&self) {
+        sem_wait(&self.free);
+    }
+
+    unsafe fn unlock(&self) {
+        sem_post(&self.free);
+    }
+
+    unsafe fn wait(&self) {
+        sem_post(&self.free);
+        sem_wait(&self.bell);
+        sem_wait(&self.free);
+    }
+
+    fn notify(&self, n: usize) {
+        for _ in 0..n {
+            sem_post(&self.bell);
+        }
+    }
+}

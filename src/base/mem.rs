@@ -1,0 +1,49 @@
+//! Memory that may be refused: every allocation of the library goes through here or
+//! through `try_reserve`, and a refusal becomes an errno, never an abort.
+
+use std::alloc::Layout;
+
+/// The allocator said no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoMemory;
+
+/// A boxed slice of `n` values made by `make`, each from its index.
+pub fn slice<T>(
+    n: usize,
+    mut make: impl FnMut(usize) -> Result<T, NoMemory>,
+) -> Result<Box<[T]>, NoMemory> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(n).map_err(|_| NoMemory)?;
+    for i in 0..n {
+        values.push(make(i)?);
+    }
+    Ok(values.into_boxed_slice())
+}
+
+/// Uninitialised memory for one `T`, aligned for it.
+pub fn room<T>() -> Result<std::ptr::NonNull<T>, NoMemory> {
+    let layout = Layout::new::<T>();
+    assert!(layout.size() > 0);
+    // SAFETY: the layout has a size.
+    let place = unsafe { std::alloc::alloc(layout) };
+    std::ptr::NonNull::new(place.cast()).ok_or(NoMemory)
+}
+
+/// A boxed slice of `n` values whose bytes are all zero. Large ones cost no memory until
+/// they are touched.
+///
+/// # Safety
+/// All bytes zero must be a valid `T`, and `T` must have a size.
+#[cfg(not(loom))]
+pub unsafe fn zeroed<T>(n: usize) -> Result<Box<[T]>, NoMemory> {
+    let layout = Layout::array::<T>(n).map_err(|_| NoMemory)?;
+    assert!(layout.size() > 0);
+    // SAFETY: the layout has a size.
+    let place = unsafe { std::alloc::alloc_zeroed(layout) }.cast::<T>();
+    if place.is_null() {
+        return Err(NoMemory);
+    }
+    // SAFETY: freshly allocated with the layout of [T; n]; zero bytes are valid values by
+    // the caller's promise.
+    Ok(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, n)) })
+}

@@ -1,0 +1,157 @@
+//! Threads, as this library needs them: made by hand, so that failures are values and the
+//! new thread's signal mask and name are right before it runs anything.
+
+use super::Errno;
+use std::ffi::{c_int, c_void};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// The thread pointer: a number that differs between any two living threads, read without
+/// a call.
+#[inline(always)]
+pub fn pointer() -> usize {
+    let tp: usize;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: on Linux the word at fs:0 holds the thread pointer itself.
+    unsafe {
+        std::arch::asm!("mov {}, fs:0", out(reg) tp, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: reading the thread pointer register has no effect.
+    unsafe {
+        std::arch::asm!("mrs {}, tpidr_el0", out(reg) tp, options(nostack, preserves_flags, nomem));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        thread_local!(static HERE: u8 = const { 0 });
+        tp = HERE.with(|here| std::ptr::from_ref(here) as usize);
+    }
+    tp
+}
+
+pub fn errno() -> c_int {
+    // SAFETY: the address is valid for the calling thread.
+    unsafe { *libc::__errno_location() }
+}
+
+pub fn set_errno(value: Errno) {
+    // SAFETY: as in `errno`.
+    unsafe { *libc::__errno_location() = value.0 }
+}
+
+pub fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec { tv_sec: time.as_secs() as libc::time_t, tv_nsec: time.subsec_nanos().into() }
+}
+
+/// Sleeps for `time`, less if a signal comes.
+pub fn sleep(time: Duration) {
+    let time = timespec(time);
+    // SAFETY: the first argument is a timespec, the second may be null.
+    unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+}
+
+/// Gives the processor to another thread that wants it.
+pub fn give_way() {
+    // SAFETY: no arguments.
+    unsafe { libc::sched_yield() };
+}
+
+/// All signals are blocked while this lives, so that a new thread starts with none.
+pub struct SignalsBlocked(libc::sigset_t);
+
+impl SignalsBlocked {
+    pub fn new() -> Self {
+        // SAFETY: both sets are valid places; sigfillset cannot fail.
+        unsafe {
+            let mut all = std::mem::zeroed();
+            let mut old = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut old);
+            SignalsBlocked(old)
+        }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: the set is the one that pthread_sigmask gave.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut())
+        };
+    }
+}
+
+/// Signals a thread of ours takes: those it raises itself by a fault or abort, and the
+/// profiler's.
+const TAKEN: [c_int; 8] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGABRT,
+    libc::SIGPROF,
+];
+
+/// Called first by each new thread: its signal mask and its name, `sched/index`.
+pub fn settle(index: usize) {
+    // SAFETY: the set is a valid place, the signals are valid numbers.
+    unsafe {
+        let mut mask = std::mem::zeroed();
+        libc::sigfillset(&raw mut mask);
+        for signal in TAKEN {
+            libc::sigdelset(&raw mut mask, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
+    }
+    let mut name = Name([0; 16], 0);
+    let _ = write!(name, "sched/{index}");
+    // SAFETY: `name` ends with a zero byte: `Name` never writes its last one.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.0.as_ptr()) };
+}
+
+struct Name([u8; 16], usize);
+
+impl Write for Name {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        for &byte in text.as_bytes().iter().take(15 - self.1) {
+            self.0[self.1] = byte;
+            self.1 += 1;
+        }
+        Ok(())
+    }
+}
+
+pub type Main = extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// A new thread that runs `main(arg)`; to be called with the signals blocked.
+///
+/// # Safety
+/// `arg` must stay valid for `main` until the thread is joined.
+pub unsafe fn create(main: Main, arg: *mut c_void) -> Result<libc::pthread_t, Errno> {
+    // SAFETY: zero is a valid bit pattern; pthread_create overwrites it.
+    let mut id = unsafe { std::mem::zeroed() };
+    // SAFETY: valid places, default attributes.
+    match unsafe { libc::pthread_create(&raw mut id, std::ptr::null(), main, arg) } {
+        0 => Ok(id),
+        error => Err(Errno(error)),
+    }
+}
+
+/// Waits until the thread has ended. Where futex is refused, pthread_join would abort the
+/// process, so it is only called once the kernel has marked the thread as gone.
+///
+/// # Safety
+/// `id` must come from `create` and be joined once.
+pub unsafe fn join(id: libc::pthread_t) {
+    if super::futex::probe() {
+        // SAFETY: by the caller's promise.
+        unsafe { libc::pthread_join(id, std::ptr::null_mut()) };
+        return;
+    }
+    // SAFETY: by the caller's promise; EBUSY leaves the thread unjoined.
+    while unsafe { libc::pthread_tryjoin_np(id, std::ptr::null_mut()) } == libc::EBUSY {
+        sleep(Duration::from_micros(50));
+    }
+}

@@ -1,0 +1,70 @@
+//! L6: the exported functions, and the only home of `no_mangle`. Each checks its arguments,
+//! calls the floor below, and reports as C does: 0, or -1 with errno. `include/sched.h` is
+//! their documentation; build.rs compares its prototypes with these.
+//!
+//! A panic is a bug of the library; it ends the process with a message and never crosses
+//! into the program. The release profile aborts at the panic itself; in other builds the
+//! language aborts when a panic reaches an `extern "C"` function.
+
+use crate::base::{Errno, cpu, thread};
+use crate::kind;
+use crate::kind::worker::Worker;
+use crate::task::{Scheduler, Task, TaskFn};
+use std::ffi::{c_int, c_void};
+
+#[cfg(not(any(panic = "abort", debug_assertions)))]
+compile_error!("a release build of libsched needs panic = \"abort\"");
+
+/// The C side's name for a [`TaskFn`] that may be NULL.
+#[allow(non_camel_case_types, reason = "the name in sched.h")]
+type taskfunc = Option<TaskFn>;
+
+/// See sched.h.
+#[unsafe(no_mangle)]
+pub extern "C" fn sched_default_threads() -> c_int {
+    cpu::default_threads() as c_int // at most 4096
+}
+
+/// See sched.h.
+///
+/// # Safety
+/// As a C function that takes a function pointer: `f` must be a function of its type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_init(
+    nthreads: c_int,
+    qlen: c_int,
+    f: taskfunc,
+    closure: *mut c_void,
+) -> c_int {
+    let Some(f) = f else { return failed(libc::EINVAL) };
+    match kind::run(nthreads, qlen, Task { f, closure }) {
+        Ok(()) => 0,
+        Err(Errno(error)) => failed(error),
+    }
+}
+
+/// See sched.h.
+///
+/// # Safety
+/// `s` is NULL or was given to a task by this library; `f` is NULL or a function of its type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_spawn(
+    f: taskfunc,
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) -> c_int {
+    let (Some(f), false) = (f, s.is_null()) else { return failed(libc::EINVAL) };
+    let task = Task { f, closure };
+    // SAFETY: not null, so given by this library.
+    let worker = unsafe { Worker::of(s) };
+    let error =
+        if worker.is_mine() { worker.spawn(task) } else { worker.spawn_from_elsewhere(task) };
+    if error == 0 { 0 } else { failed(error) }
+}
+
+#[cold]
+#[inline(never)]
+fn failed(error: c_int) -> c_int {
+    thread::set_errno(Errno(error));
+    -1
+}

@@ -1,0 +1,237 @@
+//! The event count: sleeping without missing a task, waking without a fence in spawn.
+//!
+//! An event count (D. Reed and R. Kanodia, 1979; in the form of D. Vyukov's, 2010) turns
+//! "is there work? no: sleep" into a race-free operation over any lock-free structure: the
+//! sleeper *announces* itself, looks once more, and only then sleeps.
+//!
+//! # State
+//!
+//! ```text
+//! counts   31 .. 16  searching: workers awake and looking for work
+//!          15 ..  0  sleeping : workers that have announced their sleep
+//! list     the announced workers, last in first out: the one with the warmest cache wakes
+//! seat[w]  futex word of worker w: WAITING from its announcement until it is woken
+//! ```
+//! Under the list's lock: a worker is in the list, counted in `sleeping` and WAITING, or
+//! none of the three.
+//!
+//! # Protocol
+//!
+//! ```text
+//! spawner                          sleeper
+//!   push the task                    announce: list, sleeping + 1
+//!   light fence                      heavy fence
+//!   sleeping == 0 ? done             any work? then cancel
+//!   else wake one, unless            sleep while seat is WAITING
+//!   somebody searches
+//! ```
+//! The fences are `base::barrier`'s: the spawner's half costs nothing.
+//!
+//! # The bad interleavings
+//!
+//! 1. *The lost wake-up.* The spawner reads sleeping == 0 and the sleeper's last look misses
+//!    the task. Excluded by the pair of fences: one of them sees the other's write.
+//! 2. *The skipped wake-up.* While somebody searches, spawners wake nobody: one awake worker
+//!    is enough to find the task, or so they hope. If the searcher finds something else and
+//!    stops searching, the task may be left with all others asleep. So a searcher that finds
+//!    work, and was the last to search, looks whether there is more and wakes one
+//!    (`stop_search`). It decrements `searching`, fences, looks; the spawner pushes, fences
+//!    (a real fence: it is already on the slow path, having seen a sleeper), reads
+//!    `searching`. Again one sees the other. A searcher that finds nothing goes through its
+//!    announcement and last look.
+//! 3. *The stale wake-up.* A waker picks w from the list; w cancels its sleep meanwhile, goes
+//!    to sleep again, and is now woken by the old wake-up. Harmless, because taking w from
+//!    the list and clearing its seat are one step under the lock: w's cancelling sees it is
+//!    no longer listed and takes the wake-up as its own; only the kernel's wake may come
+//!    late, and a sleeper looks at its seat again.
+//!
+//! # Waking is bounded
+//!
+//! A woken worker counts as searching at once, so a flood of spawns wakes one, and that one
+//! wakes the next when it finds work and there is more. At most half of the workers (at least
+//! one) search at a time; the others go straight to sleep.
+
+use crate::base::futex::Futex;
+use crate::base::mem::{self, NoMemory};
+use crate::base::sync::{AtomicU32, Mutex, Ordering, Pad, fence, lock};
+use crate::base::{barrier, sync};
+use std::time::Duration;
+
+const AWAKE: u32 = 0;
+const WAITING: u32 = 1;
+
+/// The packed word: see the table above.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Counts(u32);
+
+const ONE_SLEEPING: u32 = 1;
+const ONE_SEARCHING: u32 = 1 << 16;
+
+impl Counts {
+    fn sleeping(self) -> u32 {
+        self.0 & 0xFFFF
+    }
+
+    fn searching(self) -> u32 {
+        self.0 >> 16
+    }
+}
+
+impl std::fmt::Debug for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{{searching: {}, sleeping: {}}}", self.searching(), self.sleeping())
+    }
+}
+
+pub struct EventCount {
+    counts: Pad<AtomicU32>,
+    list: Mutex<Vec<u32>>,
+    seats: Box<[Pad<Futex>]>,
+    most_searching: u32,
+}
+
+/// Whether `commit` slept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slept {
+    Woken,
+    /// The time was up first: the sleep is cancelled.
+    TimedOut,
+}
+
+impl EventCount {
+    /// For workers 0 to `workers` - 1, at most 4096.
+    pub fn new(workers: usize) -> Result<Self, NoMemory> {
+        let mut list = Vec::new();
+        list.try_reserve_exact(workers).map_err(|_| NoMemory)?;
+        Ok(EventCount {
+            counts: Pad(AtomicU32::new(0)),
+            list: Mutex::new(list),
+            seats: mem::slice(workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
+            most_searching: u32::try_from(workers / 2).expect("at most 4096").max(1),
+        })
+    }
+
+    fn counts(&self, order: Ordering) -> Counts {
+        Counts(self.counts.load(order))
+    }
+
+    // --- the spawner's side --------------------------------------------------------
+
+    /// To be called after work was made visible. True if a sleeper was woken for it.
+    #[inline]
+    pub fn published(&self) -> bool {
+        barrier::light(); // with the sleeper's heavy one: interleaving 1
+        self.counts(Ordering::Relaxed).sleeping() != 0 && self.wake_unless_searched()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_unless_searched(&self) -> bool {
+        fence(Ordering::SeqCst); // with the fence in stop_search: interleaving 2
+        self.counts(Ordering::Relaxed).searching() == 0 && self.wake_one()
+    }
+
+    /// Wakes the last one that went to sleep, which counts as searching from now on; nobody
+    /// if another searches already.
+    #[cold]
+    pub fn wake_one(&self) -> bool {
+        let woken = {
+            let mut list = lock(&self.list);
+            if self.counts(Ordering::Relaxed).searching() > 0 {
+                return false;
+            }
+            let Some(worker) = list.pop() else { return false };
+            self.counts.fetch_add(ONE_SEARCHING - ONE_SLEEPING, Ordering::SeqCst);
+            self.seats[worker as usize].store(AWAKE, Ordering::Release);
+            worker
+        };
+        self.seats[woken as usize].wake(1);
+        true
+    }
+
+    /// Wakes everybody, and tells how many: the run has ended, and whoever announces a sleep
+    /// from now on sees that in its last look.
+    #[cold]
+    pub fn wake_all(&self) -> usize {
+        let mut list = lock(&self.list);
+        let sleepers = list.len();
+        for &worker in list.iter() {
+            self.counts.fetch_add(ONE_SEARCHING - ONE_SLEEPING, Ordering::SeqCst);
+            self.seats[worker as usize].store(AWAKE, Ordering::Release);
+            self.seats[worker as usize].wake(1);
+        }
+        list.clear();
+        sleepers
+    }
+
+    // --- the searcher's side -------------------------------------------------------
+
+    /// True if the calling worker may search: it is counted then. False if enough do.
+    pub fn start_search(&self) -> bool {
+        let mut counts = self.counts(Ordering::Relaxed);
+        while counts.searching() < self.most_searching {
+            match self.counts.compare_exchange(
+                counts.0,
+                counts.0 + ONE_SEARCHING,
+                Ordering::SeqCst,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => counts = Counts(now),
+            }
+        }
+        false
+    }
+
+    /// The calling searcher has found work. True if `more` should be asked, and one woken if
+    /// there is: it was the last to search, and somebody sleeps.
+    pub fn stop_search(&self, more: impl FnOnce() -> bool) -> bool {
+        let before = Counts(self.counts.fetch_sub(ONE_SEARCHING, Ordering::SeqCst));
+        if before.searching() > 1 || before.sleeping() == 0 {
+            return false;
+        }
+        fence(Ordering::SeqCst); // with the fence in wake_unless_searched: interleaving 2
+        more() && self.wake_one()
+    }
+
+    // --- the sleeper's side --------------------------------------------------------
+
+    /// Announces the sleep of `worker`, which stops searching if it did. The caller then
+    /// executes `barrier::heavy`, looks for work once more, and cancels or commits.
+    pub fn announce(&self, worker: usize, searching: bool) {
+        let mut list = lock(&self.list);
+        list.push(worker as u32); // within the capacity reserved by `new`
+        self.seats[worker].store(WAITING, Ordering::Relaxed);
+        let searcher = if searching { ONE_SEARCHING } else { 0 };
+        self.counts.fetch_add(ONE_SLEEPING.wrapping_sub(searcher), Ordering::SeqCst);
+    }
+
+    /// The last look found work, or the end: no sleep. The caller searches from now on.
+    pub fn cancel(&self, worker: usize) {
+        let mut list = lock(&self.list);
+        if self.seats[worker].load(Ordering::Relaxed) == WAITING {
+            let place = list.iter().rposition(|&w| w as usize == worker);
+            list.remove(place.expect("a waiting worker is listed"));
+            self.counts.fetch_add(ONE_SEARCHING - ONE_SLEEPING, Ordering::SeqCst);
+            self.seats[worker].store(AWAKE, Ordering::Relaxed);
+        } // else woken meanwhile, and counted as searching by the waker
+    }
+
+    /// Sleeps until woken, or for `limit`. The caller searches from now on.
+    pub fn commit(&self, worker: usize, limit: Option<Duration>) -> Slept {
+        let seat = &self.seats[worker];
+        while seat.load(Ordering::Acquire) == WAITING {
+            seat.wait(WAITING, limit);
+            if limit.is_some() && seat.load(Ordering::Acquire) == WAITING {
+                self.cancel(worker);
+                return Slept::TimedOut;
+            }
+        }
+        Slept::Woken
+    }
+}
+
+/// Spins politely for a moment between two searches.
+pub fn pause(round: u32) {
+    (0..(1u32 << round.min(5))).for_each(|_| sync::spin_loop());
+}

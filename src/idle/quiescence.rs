@@ -1,0 +1,84 @@
+//! Quiescence: the end of a run, without a counter of tasks.
+//!
+//! A shared counter of outstanding tasks would cost every spawn a contended write. Instead
+//! idle workers count themselves.
+//!
+//! # State
+//!
+//! `idle`: how many workers are idle. An idle worker runs no task, and its own deque is
+//! empty: it saw so before it entered, and nobody else ever pushes there. A run starts with
+//! every worker idle but worker 0, which holds the first task; a worker whose thread could
+//! not be created, or has not started yet, is thus idle and in nobody's way.
+//!
+//! # Protocol
+//!
+//! 1. A worker whose own deque is empty and whose first search found nothing *enters*.
+//! 2. An idle worker that wants a task *leaves before it takes it*, and enters again if the
+//!    taking failed.
+//! 3. The worker whose entering made `idle` equal to the number of workers confirms the
+//!    end under the injector's lock: injector empty, `idle` still full: the door is closed,
+//!    `ended` is set, everyone is woken.
+//!
+//! # Proof
+//!
+//! Suppose `idle == workers` is read while the injector is locked and empty, and some task
+//! is queued or running. It is not in the injector. If it runs, or is in a thief's hands,
+//! that worker has left (rule 2) and not entered again: not counted, contradiction. If it is
+//! in the deque of worker w, then w is counted, so w saw its deque empty before it entered,
+//! and has pushed nothing since: contradiction. New tasks come from running tasks, of which
+//! there are none, or through the injector, which is locked. So nothing is left, for good.
+//!
+//! That everyone sees a thief's leaving in time: the thief leaves, then takes by a releasing
+//! operation on the deque (a compare-and-swap, or a lock). An owner that finds the task gone
+//! has read that operation; the fence at the start of `enter` makes the reading acquire, so
+//! the thief's decrement comes before the owner's increment in the order of `idle`.
+//!
+//! # The bad interleaving it excludes
+//!
+//! A thief that takes first and leaves afterwards: owner w finds its deque empty and enters,
+//! the count is full, the run ends, while the thief still holds the task in its hands.
+
+use crate::base::sync::{AtomicBool, AtomicU32, Ordering, Pad, fence};
+use crate::queue::injector::Injector;
+
+pub struct Quiescence {
+    idle: Pad<AtomicU32>,
+    ended: Pad<AtomicBool>,
+    workers: u32,
+}
+
+impl Quiescence {
+    pub fn new(workers: usize) -> Self {
+        let workers = u32::try_from(workers).expect("at most 4096 workers");
+        Quiescence {
+            idle: Pad(AtomicU32::new(workers - 1)),
+            ended: Pad(AtomicBool::new(false)),
+            workers,
+        }
+    }
+
+    /// The calling worker becomes idle. True if this ended the run: the caller then wakes
+    /// the others.
+    pub fn enter(&self, injector: &Injector) -> bool {
+        fence(Ordering::SeqCst); // makes the reading of the emptied deque an acquire
+        // AcqRel: what this worker's tasks wrote is passed on to who sees the count full.
+        if self.idle.fetch_add(1, Ordering::AcqRel) + 1 < self.workers {
+            return false;
+        }
+        let end = injector.close_if(|| self.idle.load(Ordering::Acquire) == self.workers);
+        if end {
+            self.ended.store(true, Ordering::Release); // pairs with `ended`
+        }
+        end
+    }
+
+    /// The calling worker, idle, is about to take a task.
+    pub fn leave(&self) {
+        self.idle.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    #[inline]
+    pub fn ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,112 @@
+//! A run: from `sched_init` to quiescence, the same for every kind.
+
+use super::worker::{Lease, Worker};
+use super::{Kind, Row};
+use crate::base::config::{Config, Overflow};
+use crate::base::mem::{self, NoMemory};
+use crate::base::thread::{self, SignalsBlocked};
+use crate::base::{Errno, barrier, frontier, futex};
+use crate::probe::report::{Report, Summary};
+use crate::task::Task;
+use std::ffi::c_void;
+use std::time::Instant;
+
+/// What a thread needs to be a worker. Lives in the frame of `start` until the threads are
+/// joined.
+struct Place<'a, K> {
+    kind: &'a K,
+    worker: &'static Worker,
+}
+
+/// A thread's work, inside the frontier.
+unsafe extern "C" fn work<K: Kind>(place: *mut c_void) {
+    // SAFETY: `start` and `thread_main` pass their place.
+    let place = unsafe { &*place.cast::<Place<K>>() };
+    place.worker.occupy();
+    // SAFETY: occupied just now.
+    unsafe { place.kind.work(place.worker) };
+    place.worker.vacate();
+}
+
+extern "C" fn thread_main<K: Kind>(place: *mut c_void) -> *mut c_void {
+    // SAFETY: a place, which lives until this thread is joined.
+    let index = unsafe { &*place.cast::<Place<K>>() }.worker.index();
+    thread::settle(index);
+    // SAFETY: `work::<K>` takes a place of K.
+    unsafe { frontier::inside(work::<K>, place) };
+    std::ptr::null_mut()
+}
+
+/// Runs `first` and all that comes from it on `threads` threads, the caller's one of them.
+pub fn start<K: Kind>(
+    config: &Config,
+    row: &'static Row,
+    threads: usize,
+    qlen: usize,
+    first: Task,
+) -> Result<(), Errno> {
+    const NO_MEMORY: Errno = Errno(libc::ENOMEM);
+    let report = Report::open(config)?;
+    let began = Instant::now();
+    barrier::prepare();
+    futex::probe();
+
+    let limit = if config.overflow == Overflow::Refuse { qlen } else { usize::MAX };
+    let kind = K::new(config, threads, limit).map_err(|NoMemory| NO_MEMORY)?;
+    // SAFETY: `kind` stays where it is until the end of this function.
+    unsafe { kind.settle() };
+    let leases = mem::slice(threads, |_| Lease::new()).map_err(|NoMemory| NO_MEMORY)?;
+    let places = mem::slice(threads, |i| Ok(Place { kind: &kind, worker: leases[i].worker() }))
+        .map_err(|NoMemory| NO_MEMORY)?;
+    let mut ids = Vec::new();
+    ids.try_reserve_exact(threads - 1).map_err(|_| NO_MEMORY)?;
+
+    let seed = config.seed.unwrap_or_else(some_seed);
+    for (i, place) in places.iter().enumerate() {
+        place.worker.assign(i, row, std::ptr::from_ref(&kind).cast(), seed);
+    }
+    // SAFETY: the run has not started.
+    unsafe { kind.spawn(places[0].worker, first) }.map_err(|_| NO_MEMORY)?;
+
+    {
+        let _blocked = (threads > 1).then(SignalsBlocked::new);
+        for place in &places[1..] {
+            // SAFETY: the places live until the joins below.
+            match unsafe {
+                thread::create(thread_main::<K>, std::ptr::from_ref(place).cast_mut().cast())
+            } {
+                Ok(id) => ids.push(id),
+                // Those that could be created do the work; the statistics say how many could not.
+                Err(_) => break,
+            }
+        }
+    }
+
+    // SAFETY: `work::<K>` takes a place of K.
+    unsafe { frontier::inside(work::<K>, std::ptr::from_ref(&places[0]).cast_mut().cast()) };
+    let created = ids.len();
+    for id in ids {
+        // SAFETY: created above, joined once.
+        unsafe { thread::join(id) };
+    }
+
+    report.print(&Summary {
+        kind: config.kind.word(),
+        deque: row.deque.map_or("none", |d| d.word()),
+        idle: config.idle.word(),
+        qlen,
+        time: began.elapsed(),
+        threads_missing: threads - 1 - created,
+        workers: &leases[..=created].iter().map(|lease| lease.worker().counters.values()),
+    });
+    Ok(())
+}
+
+/// A seed that differs between runs: the clock's nanoseconds, and this frame's address, which
+/// the system randomises.
+fn some_seed() -> u64 {
+    let here = 0u8;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |t| t.as_nanos() as u64);
+    now ^ (std::ptr::from_ref(&here) as u64).rotate_left(32)
+}

@@ -1,0 +1,77 @@
+//! Kind `serial`: one thread and no concurrency, the oracle of the tests. The youngest task
+//! runs first; with `SCHED_SEED` any ready task may, and the same seed gives the same order.
+
+use super::Kind;
+use super::worker::Worker;
+use crate::base::config::Config;
+use crate::base::mem::NoMemory;
+use crate::queue::Full;
+use crate::queue::injector::{Injector, Refused};
+use crate::task::Task;
+use rand::RngExt;
+use std::cell::UnsafeCell;
+
+pub struct Serial {
+    /// Touched by worker 0's thread only.
+    ready: UnsafeCell<Vec<Task>>,
+    injector: Injector,
+    limit: usize,
+    shuffled: bool,
+}
+
+// SAFETY: `ready` belongs to the one worker; the injector has its own lock.
+unsafe impl Sync for Serial {}
+
+impl Kind for Serial {
+    fn new(config: &Config, _workers: usize, limit: usize) -> Result<Self, NoMemory> {
+        Ok(Serial {
+            ready: UnsafeCell::new(Vec::new()),
+            injector: Injector::new(limit),
+            limit,
+            shuffled: config.seed.is_some(),
+        })
+    }
+
+    unsafe fn settle(&self) {}
+
+    unsafe fn spawn(&self, worker: &Worker, task: Task) -> Result<(), Full> {
+        // SAFETY: the caller is the one worker, and no reference outlives a call.
+        let ready = unsafe { &mut *self.ready.get() };
+        if ready.len() >= self.limit || ready.try_reserve(1).is_err() {
+            return Err(Full);
+        }
+        ready.push(task);
+        worker.counters.queue_peak.peak(ready.len());
+        Ok(())
+    }
+
+    fn inject(&self, task: Task) -> Result<(), Refused> {
+        self.injector.push(task)
+    }
+
+    unsafe fn work(&self, worker: &Worker) {
+        loop {
+            while let Some(task) = self.next(worker) {
+                worker.run(task);
+            }
+            if let Some(task) = self.injector.take() {
+                worker.run(task);
+            } else if self.injector.close_if(|| true) {
+                return;
+            }
+        }
+    }
+}
+
+impl Serial {
+    fn next(&self, worker: &Worker) -> Option<Task> {
+        // SAFETY: as in spawn.
+        let ready = unsafe { &mut *self.ready.get() };
+        if self.shuffled && !ready.is_empty() {
+            let any = worker.random(|rng| rng.random_range(0..ready.len()));
+            Some(ready.swap_remove(any))
+        } else {
+            ready.pop()
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Kind `steal`: work stealing, the course's section 4 (after R. Blumofe and C. Leiserson,
+//! "Scheduling multithreaded computations by work stealing", 1999). A deque per worker: its
+//! owner pushes and pops at the bottom; a worker without tasks takes the oldest of another.
+//!
+//! A worker looks for tasks in this order: its own deque, the injector, then a random victim
+//! k and k+1, k+2 … modulo the number of workers. If all are empty it is idle, and waits as
+//! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
+//! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
+
+use super::Kind;
+use super::worker::Worker;
+use crate::base::config::{Config, Idle};
+use crate::base::mem::{self, NoMemory};
+use crate::base::sync::{Pad, spin_loop};
+use crate::base::{barrier, cpu};
+use crate::idle::Naps;
+use crate::idle::eventcount::{self, EventCount, Slept};
+use crate::idle::quiescence::Quiescence;
+use crate::queue::injector::{Injector, Refused};
+use crate::queue::{Deque, Full, Owner, Steal};
+use crate::task::Task;
+use rand::RngExt;
+use std::time::Duration;
+
+/// Searches before a worker parks, where there are processors enough for all workers. About
+/// what a sleep and a wake-up cost together (some µs): so spinning at most doubles the cost
+/// of idling (A. Karlin and others, "Empirical studies of competitive spinning", 1991).
+const SEARCHES_BEFORE_PARKING: u32 = 16;
+
+/// How long to sleep at most when the heavy fence could not be had.
+const UNSURE: Duration = Duration::from_millis(1);
+
+pub struct Stealing<D: Deque> {
+    deques: Box<[Pad<D>]>,
+    injector: Injector,
+    quiescence: Quiescence,
+    sleepers: EventCount,
+    idle: Idle,
+    /// Searches before parking; 0 where workers outnumber processors.
+    searches: u32,
+}
+
+impl<D: Deque> Stealing<D> {
+    /// # Safety
+    /// The caller occupies `worker`, or nobody does.
+    #[inline]
+    unsafe fn own(&self, worker: &Worker) -> Owner<'_, D> {
+        // SAFETY: the place has one occupant at a time, and each has seen the end of the one
+        // before it.
+        unsafe { Owner::new(&self.deques[worker.index()]) }
+    }
+
+    fn parks(&self) -> bool {
+        self.idle == Idle::Park
+    }
+
+    /// Is there anything to take, as far as one can see?
+    fn work_visible(&self) -> bool {
+        !self.injector.looks_empty() || self.deques.iter().any(|deque| !deque.looks_empty())
+    }
+
+    /// One search. `before` and `failed` are called around each attempt to take a task from a
+    /// queue that looks as if it had one.
+    fn search(&self, worker: &Worker, before: impl Fn(), failed: impl Fn()) -> Option<Task> {
+        if !self.injector.looks_empty() {
+            before();
+            let task = self.injector.take();
+            if task.is_some() {
+                return task;
+            }
+            failed();
+        }
+        let n = self.deques.len();
+        let start = worker.random(|rng| rng.random_range(0..n));
+        for k in (start..n).chain(0..start) {
+            let victim = &self.deques[k];
+            if k == worker.index() || victim.looks_empty() {
+                continue;
+            }
+            before();
+            loop {
+                match victim.steal() {
+                    Steal::Taken(task) => {
+                        worker.counters.steals.add(1);
+                        worker.counters.stolen_tasks.add(1);
+                        return Some(task);
+                    }
+                    Steal::Empty => break,
+                    Steal::Retry => spin_loop(),
+                }
+            }
+            failed();
+        }
+        worker.counters.failed_steals.add(1);
+        None
+    }
+
+    /// The next task from elsewhere; None at the end of the run. The own deque is empty.
+    #[cold]
+    #[inline(never)]
+    fn find(&self, worker: &Worker, naps: &mut Naps, idle: bool) -> Option<Task> {
+        let mut searching = !self.parks() || self.sleepers.start_search();
+        let mut task = None;
+        if !idle {
+            // First as an active worker: a success costs the other idle ones nothing.
+            if searching {
+                task = self.search(worker, || (), || ());
+            }
+            if task.is_none() {
+                self.enter(worker);
+            }
+        }
+        if task.is_none() {
+            task = self.wait_for_work(worker, &mut searching, naps);
+        }
+        if task.is_some() && self.parks() {
+            let woke = self.sleepers.stop_search(|| self.work_visible());
+            worker.counters.wakes.add(usize::from(woke));
+        }
+        naps.success();
+        task
+    }
+
+    /// Becomes idle; ends the run if that was the last.
+    fn enter(&self, worker: &Worker) {
+        if self.quiescence.enter(&self.injector) && self.parks() {
+            worker.counters.wakes.add(self.sleepers.wake_all());
+        }
+    }
+
+    /// Searches and waits, as an idle worker, until there is a task or the run ends.
+    fn wait_for_work(
+        &self,
+        worker: &Worker,
+        searching: &mut bool,
+        naps: &mut Naps,
+    ) -> Option<Task> {
+        let mut round = 0;
+        loop {
+            if self.quiescence.ended() {
+                return None;
+            }
+            if *searching {
+                let task = self.search(worker, || self.quiescence.leave(), || self.enter(worker));
+                if task.is_some() {
+                    return task;
+                }
+            }
+            if !self.parks() {
+                worker.counters.naps.add(usize::from(naps.wait()));
+            } else if *searching && round < self.searches {
+                eventcount::pause(round);
+                round += 1;
+            } else {
+                self.park(worker, *searching);
+                *searching = true;
+                round = 0;
+            }
+        }
+    }
+
+    /// Sleeps, unless there is work or the run has ended; the worker searches afterwards.
+    fn park(&self, worker: &Worker, searching: bool) {
+        let me = worker.index();
+        self.sleepers.announce(me, searching);
+        let limit = if barrier::heavy() { None } else { Some(UNSURE) };
+        if self.quiescence.ended() || self.work_visible() {
+            self.sleepers.cancel(me);
+            return;
+        }
+        worker.counters.parks.add(1);
+        match self.sleepers.commit(me, limit) {
+            Slept::Woken => {}
+            Slept::TimedOut => worker.counters.naps.add(1),
+        }
+    }
+}
+
+impl<D: Deque> Kind for Stealing<D> {
+    fn new(config: &Config, workers: usize, limit: usize) -> Result<Self, NoMemory> {
+        let spare = workers <= cpu::allowed();
+        Ok(Stealing {
+            deques: mem::slice(workers, |_| Ok(Pad(D::new(limit)?)))?,
+            injector: Injector::new(limit),
+            quiescence: Quiescence::new(workers),
+            sleepers: EventCount::new(workers)?,
+            idle: config.idle,
+            searches: if spare { SEARCHES_BEFORE_PARKING } else { 0 },
+        })
+    }
+
+    unsafe fn settle(&self) {
+        for deque in &self.deques {
+            // SAFETY: passed on.
+            unsafe { deque.settle() };
+        }
+    }
+
+    #[inline]
+    unsafe fn spawn(&self, worker: &Worker, task: Task) -> Result<(), Full> {
+        // SAFETY: passed on.
+        let len = unsafe { self.own(worker) }.push(task)?;
+        worker.counters.queue_peak.peak(len);
+        if self.parks() && self.sleepers.published() {
+            worker.counters.wakes.add(1);
+        }
+        Ok(())
+    }
+
+    fn inject(&self, task: Task) -> Result<(), Refused> {
+        self.injector.push(task)?;
+        if self.parks() {
+            self.sleepers.published();
+        }
+        Ok(())
+    }
+
+    unsafe fn work(&self, worker: &Worker) {
+        let mut naps = Naps::new(self.idle);
+        // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
+        let mut idle = worker.index() != 0;
+        loop {
+            // SAFETY: passed on. The owner's end is taken anew for each pop: a task that runs
+            // in between uses it, too.
+            while !idle && let Some(task) = unsafe { self.own(worker) }.pop() {
+                worker.run(task);
+            }
+            match self.find(worker, &mut naps, idle) {
+                Some(task) => worker.run(task),
+                None => return,
+            }
+            idle = false;
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The worker record: what `struct scheduler *` points to.
+//!
+//! # Layout
+//!
+//! ```text
+//! line 0  read at each call: owner, row, kind, index; run, gate (cold)
+//! line 1  the owner's: counters
+//! line 2  the owner's: random numbers; links (cold)
+//! ```
+//!
+//! # Who may touch what, and when
+//!
+//! | field | written | read |
+//! | --- | --- | --- |
+//! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
+//! | `row`, `kind`, `index` | before the run starts | by the owner; others under `gate` |
+//! | `run` | before the run starts; under `gate` when it ends | by anyone |
+//! | `counters` | by the owner | by anyone |
+//! | `rng`, `outer` | by the owner | by the owner |
+//!
+//! A task may give its `s` to another task or thread, so each entry asks: is the caller the
+//! thread at this place? `owner` holds that thread's pointer, a number no two living threads
+//! share; the comparison costs less than a nanosecond where a thread-local variable of a
+//! shared library costs a call.
+//!
+//! Records are recycled, never freed: a program that uses an `s` after its run has ended
+//! reads a record without a run, and gets EINVAL. To keep it so for a while, the record
+//! that rested longest is taken first, and [`RESTING`] are kept at rest. A program that
+//! keeps an `s` for longer may meet a later run's.
+
+use super::Row;
+use crate::base::lock::{Monitor, Spin};
+use crate::base::mem::{self, NoMemory};
+use crate::base::sync::{AtomicUsize, Ordering, Pad};
+use crate::base::{io, thread};
+use crate::probe::Counters;
+use crate::task::{Scheduler, Task};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use std::cell::{Cell, UnsafeCell};
+use std::ptr;
+
+#[repr(C, align(128))]
+pub struct Worker {
+    owner: AtomicUsize,
+    row: Cell<&'static Row>,
+    kind: Cell<*const ()>,
+    index: Cell<usize>,
+    /// Identifies the run: the address of its kind; 0 when it has ended.
+    run: AtomicUsize,
+    /// Held by a foreign thread while it uses the run, and by the run's end.
+    gate: Spin,
+
+    pub counters: Pad<Counters>,
+
+    rng: UnsafeCell<SmallRng>,
+    /// The worker that the owner's thread was when it started this run, if any.
+    outer: Cell<*const Worker>,
+    /// Links of the registry, under its lock.
+    next: Cell<*const Worker>,
+    next_free: Cell<*const Worker>,
+}
+
+// SAFETY: see the table above for each field's discipline.
+unsafe impl Sync for Worker {}
+
+thread_local! {
+    /// The innermost worker that this thread is; the others by `outer`.
+    static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+}
+
+impl Worker {
+    /// # Safety
+    /// `s` was given to a task by this library.
+    #[inline]
+    pub unsafe fn of<'a>(s: *mut Scheduler) -> &'a Worker {
+        // SAFETY: a task's `s` is the address of a record, and records are never freed.
+        unsafe { &*s.cast::<Worker>() }
+    }
+
+    /// True if the calling thread occupies this place.
+    #[inline(always)]
+    pub fn is_mine(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) == thread::pointer()
+    }
+
+    #[inline]
+    pub fn index(&self) -> usize {
+        self.index.get()
+    }
+
+    /// Runs a task here.
+    #[inline]
+    pub fn run(&self, task: Task) {
+        self.counters.tasks.add(1);
+        let s = ptr::from_ref(self).cast_mut().cast::<Scheduler>();
+        // SAFETY: the program promises that `f` accepts its closure and returns.
+        unsafe { (task.f)(task.closure, s) };
+        if self.owner.load(Ordering::Relaxed) == 0 {
+            returned_in_child();
+        }
+    }
+
+    /// The owner's random numbers.
+    #[inline]
+    pub fn random<R>(&self, draw: impl FnOnce(&mut SmallRng) -> R) -> R {
+        debug_assert!(self.is_mine());
+        // SAFETY: only the owner comes here, and `draw` does not come back.
+        draw(unsafe { &mut *self.rng.get() })
+    }
+
+    /// Adds a task to this worker's run, from its own thread.
+    #[inline(always)]
+    pub fn spawn(&self, task: Task) -> i32 {
+        // SAFETY: the caller is the owner, so there is a run; row and kind are its own.
+        unsafe { (self.row.get().spawn)(self.kind.get(), self, task) }
+    }
+
+    /// Adds a task to this worker's run, from a thread that does not occupy this place: from
+    /// its own place in the same run if it has one, else through the injector.
+    #[cold]
+    #[inline(never)]
+    pub fn spawn_from_elsewhere(&self, task: Task) -> i32 {
+        let run = self.run.load(Ordering::Acquire);
+        let mut mine = CURRENT.get();
+        while run != 0 && !mine.is_null() {
+            // SAFETY: records are never freed, and the list is this thread's own.
+            let worker = unsafe { &*mine };
+            if worker.run.load(Ordering::Relaxed) == run {
+                return worker.spawn(task);
+            }
+            mine = worker.outer.get();
+        }
+        self.gate.lock();
+        let result = if self.run.load(Ordering::Relaxed) == 0 {
+            libc::EINVAL
+        } else {
+            // SAFETY: the run cannot end while the gate is held; row and kind are its own.
+            unsafe { (self.row.get().inject)(self.kind.get(), task) }
+        };
+        // SAFETY: locked above.
+        unsafe { self.gate.unlock() };
+        result
+    }
+
+    // --- a run's use of the record --------------------------------------------------
+
+    /// Makes the record worker `index` of a run.
+    pub fn assign(&self, index: usize, row: &'static Row, kind: *const (), seed: u64) {
+        self.row.set(row);
+        self.kind.set(kind);
+        self.index.set(index);
+        self.counters.clear();
+        // SAFETY: no thread occupies the place yet.
+        unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
+        self.run.store(kind as usize, Ordering::Release); // pairs with spawn_from_elsewhere
+    }
+
+    /// The calling thread takes this place.
+    pub fn occupy(&self) {
+        self.outer.set(CURRENT.replace(self));
+        self.owner.store(thread::pointer(), Ordering::Relaxed);
+    }
+
+    /// The calling thread leaves this place.
+    pub fn vacate(&self) {
+        self.owner.store(0, Ordering::Relaxed);
+        CURRENT.set(self.outer.get());
+    }
+
+    /// The run has ended: from now on this record gives EINVAL.
+    fn retire(&self) {
+        self.gate.lock();
+        self.run.store(0, Ordering::Relaxed);
+        // SAFETY: locked above.
+        unsafe { self.gate.unlock() };
+    }
+}
+
+/// A task called fork, and its copy in the child returned: its run is in the parent.
+#[cold]
+fn returned_in_child() -> ! {
+    io::die(format_args!(
+        "a task returned in a child that it made by fork; the child must end by _exit or exec"
+    ))
+}
+
+// --- the registry ---------------------------------------------------------------------
+
+/// Records kept at rest before one is used again.
+const RESTING: usize = 64;
+
+struct Registry {
+    lock: Spin,
+    links: UnsafeCell<Links>,
+}
+
+struct Links {
+    all: *const Worker,
+    oldest_free: *const Worker,
+    youngest_free: *const Worker,
+    free: usize,
+}
+
+// SAFETY: the links are used under the lock.
+unsafe impl Sync for Registry {}
+
+static REGISTRY: Registry = Registry {
+    lock: Spin::const_new(),
+    links: UnsafeCell::new(Links {
+        all: ptr::null(),
+        oldest_free: ptr::null(),
+        youngest_free: ptr::null(),
+        free: 0,
+    }),
+};
+
+impl Registry {
+    fn with<R>(&self, work: impl FnOnce(&mut Links) -> R) -> R {
+        self.lock.lock();
+        // SAFETY: under the lock.
+        let result = work(unsafe { &mut *self.links.get() });
+        // SAFETY: locked above.
+        unsafe { self.lock.unlock() };
+        result
+    }
+}
+
+/// A record for one worker of a new run; goes back to rest when dropped.
+pub struct Lease(&'static Worker);
+
+impl Lease {
+    pub fn new() -> Result<Lease, NoMemory> {
+        watch_forks();
+        if let Some(worker) = REGISTRY.with(Links::take) {
+            return Ok(Lease(worker));
+        }
+        let place = mem::room::<Worker>()?;
+        // SAFETY: room for a record, which is never freed.
+        let worker = unsafe {
+            place.write(Worker {
+                owner: AtomicUsize::new(0),
+                row: Cell::new(&super::TABLE[0]),
+                kind: Cell::new(ptr::null()),
+                index: Cell::new(0),
+                run: AtomicUsize::new(0),
+                gate: Spin::const_new(),
+                counters: Pad::default(),
+                rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
+                outer: Cell::new(ptr::null()),
+                next: Cell::new(ptr::null()),
+                next_free: Cell::new(ptr::null()),
+            });
+            &*place.as_ptr()
+        };
+        REGISTRY.with(|links| worker.next.set(std::mem::replace(&mut links.all, worker)));
+        Ok(Lease(worker))
+    }
+
+    pub fn worker(&self) -> &'static Worker {
+        self.0
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.0.retire();
+        REGISTRY.with(|links| links.put(self.0));
+    }
+}
+
+impl Links {
+    fn take(&mut self) -> Option<&'static Worker> {
+        if self.free <= RESTING {
+            return None;
+        }
+        // SAFETY: there is a free record, and records are never freed.
+        let worker = unsafe { &*self.oldest_free };
+        self.oldest_free = worker.next_free.get();
+        self.free -= 1;
+        Some(worker)
+    }
+
+    fn put(&mut self, worker: &'static Worker) {
+        worker.next_free.set(ptr::null());
+        if self.free == 0 {
+            self.oldest_free = worker;
+        } else {
+            // SAFETY: there is a free record, and records are never freed.
+            unsafe { &*self.youngest_free }.next_free.set(worker);
+        }
+        self.youngest_free = worker;
+        self.free += 1;
+    }
+}
+
+// --- fork -------------------------------------------------------------------------------
+
+/// A child made by fork has one thread and the memory of all: no run of the parent's goes on
+/// in it. Its records are closed there, so that an `s` of the parent's gives EINVAL, and the
+/// child may start runs of its own.
+fn watch_forks() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    // SAFETY: functions of the right type, which stay mapped (the library is never unloaded).
+    ONCE.call_once(|| unsafe {
+        libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork_in_child));
+    });
+}
+
+unsafe extern "C" fn before_fork() {
+    REGISTRY.lock.lock();
+}
+
+unsafe extern "C" fn after_fork() {
+    // SAFETY: locked by before_fork.
+    unsafe { REGISTRY.lock.unlock() };
+}
+
+unsafe extern "C" fn after_fork_in_child() {
+    CURRENT.set(ptr::null());
+    // SAFETY: locked by before_fork, and the only thread of this process.
+    let links = unsafe { &mut *REGISTRY.links.get() };
+    let mut next = links.all;
+    while !next.is_null() {
+        // SAFETY: records are never freed.
+        let worker = unsafe { &*next };
+        worker.owner.store(0, Ordering::Relaxed);
+        worker.run.store(0, Ordering::Relaxed);
+        worker.gate.reset();
+        next = worker.next.get();
+    }
+    // SAFETY: as above.
+    unsafe { REGISTRY.lock.unlock() };
+}

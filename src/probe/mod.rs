@@ -1,0 +1,88 @@
+//! L1: what a run tells about itself. Each worker counts on its own cache line with plain
+//! stores; the sums are made when the run has ended, so counting disturbs nobody.
+
+pub mod report;
+
+use crate::base::sync::{AtomicUsize, Ordering};
+
+/// A counter that only its worker writes: an increment is a load and a store, no locked
+/// instruction, and others may read it at any time.
+#[derive(Default)]
+pub struct Counter(AtomicUsize);
+
+impl Counter {
+    #[inline(always)]
+    pub fn add(&self, n: usize) {
+        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    }
+
+    /// Keeps the greatest value seen.
+    #[inline(always)]
+    pub fn peak(&self, value: usize) {
+        if value > self.0.load(Ordering::Relaxed) {
+            self.0.store(value, Ordering::Relaxed);
+        }
+    }
+
+    pub fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn clear(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Declares the counters once: the struct, their names, and how two workers' values merge.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident: $merge:ident),+ $(,)?) => {
+        /// One worker's counters.
+        #[derive(Default)]
+        pub struct Counters { $($(#[$doc])* pub $name: Counter),+ }
+
+        /// Their values.
+        #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+        pub struct Values { $(pub $name: usize),+ }
+
+        impl Counters {
+            pub fn values(&self) -> Values {
+                Values { $($name: self.$name.get()),+ }
+            }
+
+            pub fn clear(&self) {
+                $(self.$name.clear();)+
+            }
+        }
+
+        impl Values {
+            pub fn merge(&mut self, other: Values) {
+                $(self.$name = counters!(@$merge self.$name, other.$name);)+
+            }
+
+            pub fn each(&self, mut visit: impl FnMut(&'static str, usize)) {
+                $(visit(stringify!($name), self.$name);)+
+            }
+        }
+    };
+    (@sum $a:expr, $b:expr) => { $a + $b };
+    (@max $a:expr, $b:expr) => { $a.max($b) };
+}
+
+counters! {
+    /// Tasks run.
+    tasks: sum,
+    /// Searches that found a task in another worker's queue.
+    steals: sum,
+    /// Tasks that came by them.
+    stolen_tasks: sum,
+    /// Searches that found nothing anywhere.
+    failed_steals: sum,
+    /// Sleeps that only a wake-up ends.
+    parks: sum,
+    /// Sleeps that time ends.
+    naps: sum,
+    /// Sleepers woken.
+    wakes: sum,
+    /// Most tasks in the worker's queue (of a shared queue: after a push by this worker).
+    queue_peak: max,
+}

@@ -1,0 +1,138 @@
+//! `SCHED_STATS`: the statistics of a run, as a table or as a line of JSON.
+
+use super::Values;
+use crate::base::Errno;
+use crate::base::config::{Config, Stats};
+use crate::base::io::Out;
+use crate::base::sync::Mutex;
+use crate::base::thread;
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+/// Where the statistics of a run go; opened before it, so that a path that cannot be
+/// written is an error of `sched_init`.
+pub struct Report {
+    format: Stats,
+    fd: i32,
+}
+
+/// What a run has to tell.
+pub struct Summary<'a, W: Iterator<Item = Values> + Clone> {
+    pub kind: &'static str,
+    pub deque: &'static str,
+    pub idle: &'static str,
+    pub qlen: usize,
+    pub time: Duration,
+    pub threads_missing: usize,
+    pub workers: &'a W,
+}
+
+impl Report {
+    pub fn open(config: &Config) -> Result<Report, Errno> {
+        let mut fd = 2;
+        if config.stats != Stats::Off
+            && let Some(path) = config.stats_file
+        {
+            let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+            // SAFETY: a path that ends with a zero byte.
+            fd = unsafe { libc::open(path.as_ptr(), flags, 0o666) };
+            if fd < 0 {
+                let error = Errno(thread::errno());
+                let mut out = Out::stderr();
+                let _ = write!(out, "libsched: SCHED_STATS_FILE={}: ", path.to_string_lossy());
+                let _ = writeln!(out, "cannot be written (errno {})", error.0);
+                return Err(error);
+            }
+        }
+        Ok(Report { format: config.stats, fd })
+    }
+
+    pub fn print<W: Iterator<Item = Values> + Clone>(&self, summary: &Summary<W>) {
+        /// Runs may end at the same time: their reports come one after the other.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        if self.format == Stats::Off {
+            return;
+        }
+        let _turn = crate::base::sync::lock(&ONE_AT_A_TIME);
+        let mut out = Out::new(self.fd);
+        let _ = match self.format {
+            Stats::Off => Ok(()),
+            Stats::Table => table(&mut out, summary),
+            Stats::Json => json(&mut out, summary),
+        };
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        if self.fd != 2 {
+            // SAFETY: opened by `open`.
+            unsafe { libc::close(self.fd) };
+        }
+    }
+}
+
+fn total<W: Iterator<Item = Values> + Clone>(summary: &Summary<W>) -> (usize, Values) {
+    let mut sum = Values::default();
+    let mut threads = 0;
+    for values in summary.workers.clone() {
+        sum.merge(values);
+        threads += 1;
+    }
+    (threads, sum)
+}
+
+fn json<W: Iterator<Item = Values> + Clone>(out: &mut Out, s: &Summary<W>) -> fmt::Result {
+    let (threads, sum) = total(s);
+    write!(out, "{{\"kind\":\"{}\",\"deque\":\"{}\",\"idle\":\"{}\"", s.kind, s.deque, s.idle)?;
+    write!(out, ",\"threads\":{threads},\"qlen\":{}", s.qlen)?;
+    write!(out, ",\"seconds\":{}.{:09}", s.time.as_secs(), s.time.subsec_nanos())?;
+    members(out, sum, true)?;
+    write!(out, ",\"threads_missing\":{},\"workers\":[", s.threads_missing)?;
+    for (i, values) in s.workers.clone().enumerate() {
+        out.write_str(if i > 0 { ",{" } else { "{" })?;
+        members(out, values, false)?;
+        out.write_char('}')?;
+    }
+    out.write_str("]}\n")
+}
+
+fn members(out: &mut Out, values: Values, mut comma: bool) -> fmt::Result {
+    let mut result = Ok(());
+    values.each(|name, value| {
+        let comma = if std::mem::replace(&mut comma, true) { "," } else { "" };
+        result = result.and_then(|()| write!(out, "{comma}\"{name}\":{value}"));
+    });
+    result
+}
+
+fn table<W: Iterator<Item = Values> + Clone>(out: &mut Out, s: &Summary<W>) -> fmt::Result {
+    let (threads, sum) = total(s);
+    writeln!(
+        out,
+        "libsched: kind={} deque={} idle={} threads={threads} threads_missing={} qlen={} seconds={}.{:06}",
+        s.kind,
+        s.deque,
+        s.idle,
+        s.threads_missing,
+        s.qlen,
+        s.time.as_secs(),
+        s.time.subsec_micros()
+    )?;
+    let mut result = write!(out, "{:>6}", "worker");
+    sum.each(|name, _| result = result.and_then(|()| write!(out, " {name:>13}")));
+    result?;
+    for (i, values) in s.workers.clone().enumerate() {
+        write!(out, "\n{i:>6}")?;
+        row(out, values)?;
+    }
+    write!(out, "\n{:>6}", "all")?;
+    row(out, sum)?;
+    writeln!(out)
+}
+
+fn row(out: &mut Out, values: Values) -> fmt::Result {
+    let mut result = Ok(());
+    values.each(|_, value| result = result.and_then(|()| write!(out, " {value:>13}")));
+    result
+}

@@ -1,0 +1,80 @@
+//! The queue for tasks that do not come from a worker of the run, first in, first out.
+//!
+//! It also holds the door of the run. A task may arrive from a foreign thread at the very
+//! moment the run ends; both are decided under one lock, so a task is either accepted
+//! before the end, and then the run goes on for it, or refused.
+
+use super::Full;
+use crate::base::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::task::Task;
+use std::collections::VecDeque;
+
+pub struct Injector {
+    inside: Mutex<Inside>,
+    /// The queue's length, readable without the lock.
+    len: AtomicUsize,
+    limit: usize,
+}
+
+struct Inside {
+    queue: VecDeque<Task>,
+    closed: bool,
+}
+
+/// Why a task was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    Closed,
+    Full,
+}
+
+impl From<Full> for Refused {
+    fn from(_: Full) -> Self {
+        Refused::Full
+    }
+}
+
+impl Injector {
+    pub fn new(limit: usize) -> Self {
+        Injector {
+            inside: Mutex::new(Inside { queue: VecDeque::new(), closed: false }),
+            len: AtomicUsize::new(0),
+            limit,
+        }
+    }
+
+    pub fn push(&self, task: Task) -> Result<(), Refused> {
+        let mut inside = lock(&self.inside);
+        if inside.closed {
+            return Err(Refused::Closed);
+        }
+        if inside.queue.len() >= self.limit || inside.queue.try_reserve(1).is_err() {
+            return Err(Refused::Full);
+        }
+        inside.queue.push_back(task);
+        self.len.store(inside.queue.len(), Ordering::Release);
+        Ok(())
+    }
+
+    pub fn take(&self) -> Option<Task> {
+        let mut inside = lock(&self.inside);
+        let task = inside.queue.pop_front();
+        self.len.store(inside.queue.len(), Ordering::Release);
+        task
+    }
+
+    pub fn looks_empty(&self) -> bool {
+        self.len.load(Ordering::Acquire) == 0
+    }
+
+    /// Closes the door for good if the queue is empty and `still` holds, both seen under
+    /// the lock. True if this call closed it.
+    pub fn close_if(&self, still: impl FnOnce() -> bool) -> bool {
+        let mut inside = lock(&self.inside);
+        if inside.closed || !inside.queue.is_empty() || !still() {
+            return false;
+        }
+        inside.closed = true;
+        true
+    }
+}

@@ -1,0 +1,79 @@
+//! A deque under a lock: the course's section 4 to the letter. The lock is a type
+//! parameter, so that the primitives can be compared.
+
+use super::{Deque, Full, Steal};
+use crate::base::lock::Monitor;
+use crate::base::mem::NoMemory;
+use crate::base::sync::{AtomicUsize, Ordering, UnsafeCell};
+use crate::task::Task;
+use std::collections::VecDeque;
+
+pub struct Locked<L: Monitor> {
+    lock: L,
+    /// Front: top, the thieves' end. Back: bottom, the owner's end. Used under `lock`.
+    ring: UnsafeCell<VecDeque<Task>>,
+    /// The ring's length, for `looks_empty`: written under the lock, read without.
+    len: AtomicUsize,
+    limit: usize,
+}
+
+// SAFETY: the ring is only touched under the lock.
+unsafe impl<L: Monitor> Sync for Locked<L> {}
+
+impl<L: Monitor> Locked<L> {
+    fn with<R>(&self, work: impl FnOnce(&mut VecDeque<Task>) -> R) -> R {
+        self.lock.lock();
+        // SAFETY: the lock is held until after the last use of the reference.
+        let result = self.ring.with_mut(|ring| {
+            let ring = unsafe { &mut *ring };
+            let result = work(ring);
+            // Release: an idle thief that sees a task here, and then the lock, finds it.
+            self.len.store(ring.len(), Ordering::Release);
+            result
+        });
+        // SAFETY: locked above.
+        unsafe { self.lock.unlock() };
+        result
+    }
+}
+
+impl<L: Monitor> Deque for Locked<L> {
+    fn new(limit: usize) -> Result<Self, NoMemory> {
+        Ok(Locked {
+            lock: L::new(),
+            ring: UnsafeCell::new(VecDeque::new()),
+            len: AtomicUsize::new(0),
+            limit,
+        })
+    }
+
+    unsafe fn settle(&self) {
+        // SAFETY: passed on.
+        unsafe { self.lock.settle() };
+    }
+
+    unsafe fn push(&self, task: Task) -> Result<usize, Full> {
+        self.with(|ring| {
+            if ring.len() >= self.limit || ring.try_reserve(1).is_err() {
+                return Err(Full);
+            }
+            ring.push_back(task);
+            Ok(ring.len())
+        })
+    }
+
+    unsafe fn pop(&self) -> Option<Task> {
+        self.with(VecDeque::pop_back)
+    }
+
+    fn steal(&self) -> Steal {
+        match self.with(VecDeque::pop_front) {
+            Some(task) => Steal::Taken(task),
+            None => Steal::Empty,
+        }
+    }
+
+    fn looks_empty(&self) -> bool {
+        self.len.load(Ordering::Acquire) == 0
+    }
+}
