@@ -83,13 +83,13 @@ $(BENCH)/%: bench_c/%.c bench_c/bench.h $(OUT)/libsched.so include/sched.h | sta
 bench-programs: $(BENCHES)
 
 bench: bench-programs
-	$(CARGO) run --release --quiet --package sched-bench -- --programs $(BENCH) $(BENCH_ARGS)
+	$(CARGO) run --profile tools --quiet --package sched-bench -- --programs $(BENCH) $(BENCH_ARGS)
 
 # --- testing ----------------------------------------------------------------
 
 test: check stage bench-programs
 	$(CARGO) test --quiet --package libsched
-	$(CARGO) run --quiet --release --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH) $(TEST_ARGS)
+	$(CARGO) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH) $(TEST_ARGS)
 
 check:
 	$(CARGO) fmt --all -- --check

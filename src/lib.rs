@@ -18,10 +18,10 @@
 //! | floor | module | what |
 //! | --- | --- | --- |
 //! | L0 | [`base`] | atomics gate, futex, locks, asymmetric fence, processors, configuration |
-//! | L1 | [`task`], `probe` | the two-word task; per-worker counters and their report |
+//! | L1 | [`task`], [`probe`] | the two-word task; per-worker counters and their report |
 //! | L2a | [`queue`] | the queues: one file each, no policy |
 //! | L2b | [`idle`] | idle policies, event count, quiescence |
-//! | L4 | `kind` | the schedulers, the worker record, the run, the table of kinds |
+//! | L4 | [`kind`] | the schedulers, the worker record, the run, the table of kinds |
 //! | L6 | `ffi` | the exported functions |
 //!
 //! # Vocabulary
@@ -34,12 +34,10 @@
 
 pub mod base;
 pub mod idle;
+pub mod kind;
+pub mod probe;
 pub mod queue;
 pub mod task;
 
 #[cfg(not(loom))]
 pub mod ffi;
-#[cfg(not(loom))]
-pub mod kind;
-#[cfg(not(loom))]
-pub mod probe;

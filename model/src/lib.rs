@@ -1,1 +1,154 @@
-//! The models are in tests/; run them with `make loom`.
+//! Model checking of libsched's queues, idling and end of a run: loom runs the shipped code
+//! through every interleaving (up to a number of preemptions) and every value that the memory
+//! model lets a read return. The models are in `tests/`; `make loom` runs them.
+#![cfg(loom)]
+
+use sched::base::config::Config;
+use sched::kind::stealing::Stealing;
+use sched::kind::{Kind, Place};
+use sched::probe::Counters;
+use sched::queue::chaselev::ChaseLev;
+use sched::task::{Scheduler, Task, TaskFn};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Explores `model` with at most `preemptions` forced switches per execution (each seeded bug
+/// here needs three or fewer), prints how many executions that took, and fails if it was fewer
+/// than `at_least`: then the model reached less than it did when it was written.
+/// `MODEL_QUICK=1` in the environment allows one preemption less, and any number of executions.
+pub fn explore(
+    name: &str,
+    preemptions: usize,
+    at_least: usize,
+    model: impl Fn() + Sync + Send + 'static,
+) {
+    static EXECUTIONS: AtomicUsize = AtomicUsize::new(0);
+    static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    EXECUTIONS.store(0, Ordering::Relaxed);
+    let quick = std::env::var_os("MODEL_QUICK").is_some();
+    let (preemptions, at_least) =
+        if quick { (preemptions - 1, 1) } else { (preemptions, at_least) };
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 20_000;
+    builder.check(move || {
+        EXECUTIONS.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    let executions = EXECUTIONS.load(Ordering::Relaxed);
+    println!("{name}: {executions} executions, at most {preemptions} preemptions each");
+    assert!(executions >= at_least, "{name}: only {executions} executions");
+}
+
+pub type Steal = Stealing<ChaseLev>;
+
+/// A worker's place, as small as can be.
+pub struct Worker {
+    index: usize,
+    counters: Counters,
+    scheduler: *const Steal,
+}
+
+impl Worker {
+    pub fn new(index: usize, scheduler: &Steal) -> Self {
+        Worker { index, counters: Counters::default(), scheduler }
+    }
+
+    /// What `s` is to a task of the model.
+    ///
+    /// # Safety
+    /// `s` is what `run` passed.
+    pub unsafe fn of<'a>(s: *mut Scheduler) -> &'a Worker {
+        // SAFETY: by the caller's promise.
+        unsafe { &*s.cast() }
+    }
+
+    /// Spawns from a task that runs at this place.
+    pub fn spawn(&self, f: TaskFn, closure: *mut c_void) {
+        // SAFETY: the scheduler outlives its workers; the caller runs at this place.
+        unsafe { (*self.scheduler).spawn(self, Task { f, closure }) }.expect("there is memory");
+    }
+}
+
+impl Place for Worker {
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn random_below(&self, _n: usize) -> usize {
+        0
+    }
+
+    fn run(&self, task: Task) {
+        let s = std::ptr::from_ref(self).cast_mut().cast();
+        // SAFETY: the models' tasks are functions of their type.
+        unsafe { (task.f)(task.closure, s) }
+    }
+}
+
+/// Counts its closure up: the task of most models. Loom sees the write, so a task that is not
+/// ordered after what was done before its spawn, or before what follows its run, is found.
+pub struct Cell(loom::cell::UnsafeCell<usize>);
+
+// SAFETY: loom checks each access for races.
+unsafe impl Sync for Cell {}
+// SAFETY: as above.
+unsafe impl Send for Cell {}
+
+impl Cell {
+    pub fn new() -> Self {
+        Cell(loom::cell::UnsafeCell::new(0))
+    }
+
+    pub fn add(&self) {
+        // SAFETY: loom reports it if another thread's access is not ordered with this one.
+        self.0.with_mut(|value| unsafe { *value += 1 });
+    }
+
+    pub fn get(&self) -> usize {
+        // SAFETY: as above.
+        self.0.with(|value| unsafe { *value })
+    }
+
+    pub fn closure(&self) -> *mut c_void {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// # Safety
+    /// `closure` comes from `Cell::closure` and the cell lives.
+    pub unsafe fn of<'a>(closure: *mut c_void) -> &'a Cell {
+        // SAFETY: by the caller's promise.
+        unsafe { &*closure.cast() }
+    }
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Cell::new()
+    }
+}
+
+/// A task: counts the cell that is its closure.
+///
+/// # Safety
+/// The closure is a cell's.
+pub unsafe extern "C" fn count(closure: *mut c_void, _s: *mut Scheduler) {
+    // SAFETY: by the caller's promise.
+    unsafe { Cell::of(closure) }.add();
+}
+
+/// A scheduler for `workers` workers.
+pub fn scheduler(workers: usize) -> Steal {
+    Steal::new(&Config::defaults(), workers, usize::MAX).expect("there is memory")
+}
+
+/// Puts the first task in worker 0's deque, before any worker starts.
+pub fn first(scheduler: &Steal, worker: &Worker, f: TaskFn, closure: *mut c_void) {
+    // SAFETY: nobody occupies the place yet.
+    unsafe { scheduler.spawn(worker, Task { f, closure }) }.expect("there is memory");
+}

@@ -93,7 +93,7 @@ pub struct Config {
 }
 
 impl Config {
-    const fn defaults() -> Self {
+    pub const fn defaults() -> Self {
         Config {
             kind: Kind::Steal,
             deque: None,

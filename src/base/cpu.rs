@@ -2,7 +2,7 @@
 
 use super::cgroup;
 use super::config::MOST_WORKERS;
-use super::sync::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Reading the quota opens some ten files: it is read at most this often.

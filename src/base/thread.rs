@@ -60,7 +60,7 @@ pub fn give_way() {
 pub struct SignalsBlocked(libc::sigset_t);
 
 impl SignalsBlocked {
-    pub fn new() -> Self {
+    pub fn block() -> Self {
         // SAFETY: both sets are valid places; sigfillset cannot fail.
         unsafe {
             let mut all = std::mem::zeroed();

@@ -7,7 +7,7 @@
 //! language aborts when a panic reaches an `extern "C"` function.
 
 use crate::base::{Errno, cpu, thread};
-use crate::kind;
+use crate::kind::table;
 use crate::kind::worker::Worker;
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn sched_init(
     closure: *mut c_void,
 ) -> c_int {
     let Some(f) = f else { return failed(libc::EINVAL) };
-    match kind::run(nthreads, qlen, Task { f, closure }) {
+    match table::run(nthreads, qlen, Task { f, closure }) {
         Ok(()) => 0,
         Err(Errno(error)) => failed(error),
     }

@@ -10,53 +10,47 @@
 pub mod eventcount;
 pub mod quiescence;
 
-#[cfg(not(loom))]
-pub use naps::Naps;
+use crate::base::config::Idle;
+use crate::base::sync::spin_loop;
+use crate::base::thread;
+use std::time::Duration;
 
-#[cfg(not(loom))]
-mod naps {
-    use crate::base::config::Idle;
-    use crate::base::sync::spin_loop;
-    use crate::base::thread;
-    use std::time::Duration;
+/// The course's sleep, and the longest of `backoff`, which is thereby never slower than
+/// `nap` to notice work.
+const NAP: Duration = Duration::from_millis(1);
+/// Below this the kernel's own cost of a sleep (about 50 µs of timer slack) dominates.
+const SHORTEST: Duration = Duration::from_micros(15);
 
-    /// The course's sleep, and the longest of `backoff`, which is thereby never slower than
-    /// `nap` to notice work.
-    const NAP: Duration = Duration::from_millis(1);
-    /// Below this the kernel's own cost of a sleep (about 50 µs of timer slack) dominates.
-    const SHORTEST: Duration = Duration::from_micros(15);
+/// One worker's timed waiting: all policies but `park`.
+pub struct Naps {
+    policy: Idle,
+    next: Duration,
+}
 
-    /// One worker's timed waiting: all policies but `park`.
-    pub struct Naps {
-        policy: Idle,
-        next: Duration,
+impl Naps {
+    pub fn new(policy: Idle) -> Self {
+        Naps { policy, next: SHORTEST }
     }
 
-    impl Naps {
-        pub fn new(policy: Idle) -> Self {
-            Naps { policy, next: SHORTEST }
-        }
-
-        /// Waits once after a failed search. True if it slept.
-        pub fn wait(&mut self) -> bool {
-            match self.policy {
-                Idle::Nap => thread::sleep(NAP),
-                Idle::Backoff => {
-                    thread::sleep(self.next);
-                    self.next = (self.next * 2).min(NAP);
-                }
-                Idle::Spin | Idle::Park => {
-                    (0..32).for_each(|_| spin_loop());
-                    thread::give_way();
-                    return false;
-                }
+    /// Waits once after a failed search. True if it slept.
+    pub fn wait(&mut self) -> bool {
+        match self.policy {
+            Idle::Nap => thread::sleep(NAP),
+            Idle::Backoff => {
+                thread::sleep(self.next);
+                self.next = (self.next * 2).min(NAP);
             }
-            true
+            Idle::Spin | Idle::Park => {
+                (0..32).for_each(|_| spin_loop());
+                thread::give_way();
+                return false;
+            }
         }
+        true
+    }
 
-        /// Work was found.
-        pub fn success(&mut self) {
-            self.next = (self.next / 2).max(SHORTEST);
-        }
+    /// Work was found.
+    pub fn success(&mut self) {
+        self.next = (self.next / 2).max(SHORTEST);
     }
 }

@@ -2,33 +2,36 @@
 //!
 //! | kind | file | what |
 //! | --- | --- | --- |
-//! | `lifo`, `fifo` | [`shared`] | one stack or queue under one lock |
+//! | `lifo`, `fifo` | `shared` | one stack or queue under one lock |
 //! | `steal` | [`stealing`] | a deque per worker |
-//! | `serial` | [`serial`] | one thread: the oracle of the tests |
+//! | `serial` | `serial` | one thread: the oracle of the tests |
 //!
 //! The deque, or the lock, is a type parameter, so that each row's spawn and worker loop are
 //! compiled for it alone. A C call goes through one function pointer of its row.
 
-pub mod run;
-pub mod serial;
-pub mod shared;
 pub mod stealing;
+
+#[cfg(not(loom))]
+pub mod run;
+#[cfg(not(loom))]
+pub mod serial;
+#[cfg(not(loom))]
+pub mod shared;
+#[cfg(not(loom))]
+pub mod table;
+#[cfg(not(loom))]
 pub mod worker;
 
-use crate::base::Errno;
-use crate::base::config::{self, Config, Deque};
-use crate::base::lock::{PthreadMutex, Semaphore, Spin};
+use crate::base::config::Config;
 use crate::base::mem::NoMemory;
+use crate::probe::Counters;
 use crate::queue::Full;
-use crate::queue::chaselev::ChaseLev;
 use crate::queue::injector::Refused;
-use crate::queue::locked::Locked;
 use crate::task::Task;
-use worker::Worker;
 
 /// A scheduling policy: the verbs a run needs of it.
 pub trait Kind: Sync + Sized {
-    /// For `workers` workers, as the configuration says.
+    /// For `workers` workers, whose queues refuse to hold more than `limit` tasks.
     fn new(config: &Config, workers: usize, limit: usize) -> Result<Self, NoMemory>;
 
     /// Called once, when the value has its final address and before its first use.
@@ -37,12 +40,12 @@ pub trait Kind: Sync + Sized {
     /// As said.
     unsafe fn settle(&self);
 
-    /// Adds a task, from the thread at the place `worker`.
+    /// Adds a task, from the thread at `place`.
     ///
     /// # Safety
-    /// The caller occupies `worker`, a worker of this run; or the run has not started, and
+    /// The caller occupies `place`, a worker's of this run; or the run has not started, and
     /// nobody does.
-    unsafe fn spawn(&self, worker: &Worker, task: Task) -> Result<(), Full>;
+    unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full>;
 
     /// Adds a task from any thread.
     fn inject(&self, task: Task) -> Result<(), Refused>;
@@ -50,95 +53,17 @@ pub trait Kind: Sync + Sized {
     /// The life of a worker: returns when the run has ended.
     ///
     /// # Safety
-    /// The caller occupies `worker`, a worker of this run.
-    unsafe fn work(&self, worker: &Worker);
+    /// The caller occupies `place`, a worker's of this run.
+    unsafe fn work(&self, place: &impl Place);
 }
 
-/// One line of the table: a kind with its deque or lock.
-pub struct Row {
-    kind: config::Kind,
-    deque: Option<Deque>,
-    start: fn(&Config, &'static Row, usize, usize, Task) -> Result<(), Errno>,
-    /// The kind's `spawn` as errno, 0 for success; its first argument is the kind.
-    spawn: unsafe fn(*const (), &Worker, Task) -> i32,
-    /// The kind's `inject`, likewise.
-    inject: unsafe fn(*const (), Task) -> i32,
-}
-
-const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
-    Row { kind, deque, start: run::start::<K>, spawn: spawn::<K>, inject: inject::<K> }
-}
-
-/// # Safety
-/// `kind` is a K; the rest as `Kind::spawn`.
-unsafe fn spawn<K: Kind>(kind: *const (), worker: &Worker, task: Task) -> i32 {
-    // SAFETY: passed on.
-    match unsafe { (*kind.cast::<K>()).spawn(worker, task) } {
-        Ok(()) => 0,
-        Err(Full) => libc::EAGAIN,
-    }
-}
-
-/// # Safety
-/// `kind` is a K that lives for the call.
-unsafe fn inject<K: Kind>(kind: *const (), task: Task) -> i32 {
-    // SAFETY: passed on.
-    match unsafe { (*kind.cast::<K>()).inject(task) } {
-        Ok(()) => 0,
-        Err(Refused::Full) => libc::EAGAIN,
-        Err(Refused::Closed) => libc::EINVAL,
-    }
-}
-
-type Lifo<L> = shared::Shared<L, false>;
-type Fifo<L> = shared::Shared<L, true>;
-type Steal<D> = stealing::Stealing<D>;
-
-static TABLE: [Row; 11] = {
-    use Deque::{ChaseLev as C, Mutex, Sem, Spin as Sp};
-    use config::Kind::{Fifo as F, Lifo as L, Serial as O, Steal as S};
-    [
-        row::<Steal<ChaseLev>>(S, Some(C)),
-        row::<Steal<Locked<PthreadMutex>>>(S, Some(Mutex)),
-        row::<Steal<Locked<Spin>>>(S, Some(Sp)),
-        row::<Steal<Locked<Semaphore>>>(S, Some(Sem)),
-        row::<Lifo<PthreadMutex>>(L, Some(Mutex)),
-        row::<Lifo<Spin>>(L, Some(Sp)),
-        row::<Lifo<Semaphore>>(L, Some(Sem)),
-        row::<Fifo<PthreadMutex>>(F, Some(Mutex)),
-        row::<Fifo<Spin>>(F, Some(Sp)),
-        row::<Fifo<Semaphore>>(F, Some(Sem)),
-        row::<serial::Serial>(O, None),
-    ]
-};
-
-/// The number of queued tasks to be ready for when the program does not say.
-const DEFAULT_QLEN: usize = 1024;
-
-/// A whole run: `sched_init` behind its checks. The first task, and all that come from it,
-/// have ended when this returns Ok.
-pub fn run(nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
-    const INVALID: Errno = Errno(libc::EINVAL);
-    let config = Config::from_environment().map_err(|config::Refused| INVALID)?;
-    let row = TABLE
-        .iter()
-        .find(|row| row.kind == config.kind && row.deque.is_none_or(|d| d == config.deque()))
-        .ok_or_else(|| {
-            let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
-            let config::Refused =
-                config::refuse_combination(&config, accepted.filter_map(|row| row.deque));
-            INVALID
-        })?;
-    if config.help == config::Switch::On {
-        config.help();
-    }
-    let threads = match (config.threads, usize::try_from(nthreads)) {
-        (Some(config::Threads::Count(n)), _) => n,
-        (None, Ok(n)) if n > config::MOST_WORKERS => return Err(INVALID),
-        (None, Ok(n)) if n > 0 => n,
-        _ => crate::base::cpu::default_threads(),
-    };
-    let threads = if config.kind == config::Kind::Serial { 1 } else { threads };
-    let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
-    (row.start)(&config, row, threads, qlen, first)
+/// Where a worker runs, as a kind sees it: the worker record in the library, something
+/// smaller in the models.
+pub trait Place {
+    /// Which worker this is, from 0.
+    fn index(&self) -> usize;
+    fn counters(&self) -> &Counters;
+    /// A random number below `n`.
+    fn random_below(&self, n: usize) -> usize;
+    fn run(&self, task: Task);
 }

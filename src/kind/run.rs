@@ -1,7 +1,8 @@
 //! A run: from `sched_init` to quiescence, the same for every kind.
 
+use super::table::Row;
 use super::worker::{Lease, Worker};
-use super::{Kind, Row};
+use super::{Kind, Place};
 use crate::base::config::{Config, Overflow};
 use crate::base::mem::{self, NoMemory};
 use crate::base::thread::{self, SignalsBlocked};
@@ -11,29 +12,29 @@ use crate::task::Task;
 use std::ffi::c_void;
 use std::time::Instant;
 
-/// What a thread needs to be a worker. Lives in the frame of `start` until the threads are
+/// What a thread needs to be a worker; it lives in the frame of `start` until the threads are
 /// joined.
-struct Place<'a, K> {
+struct Seat<'a, K> {
     kind: &'a K,
     worker: &'static Worker,
 }
 
 /// A thread's work, inside the frontier.
-unsafe extern "C" fn work<K: Kind>(place: *mut c_void) {
-    // SAFETY: `start` and `thread_main` pass their place.
-    let place = unsafe { &*place.cast::<Place<K>>() };
-    place.worker.occupy();
+unsafe extern "C" fn work<K: Kind>(seat: *mut c_void) {
+    // SAFETY: `start` and `thread_main` pass their seat.
+    let seat = unsafe { &*seat.cast::<Seat<K>>() };
+    seat.worker.occupy();
     // SAFETY: occupied just now.
-    unsafe { place.kind.work(place.worker) };
-    place.worker.vacate();
+    unsafe { seat.kind.work(seat.worker) };
+    seat.worker.vacate();
 }
 
-extern "C" fn thread_main<K: Kind>(place: *mut c_void) -> *mut c_void {
-    // SAFETY: a place, which lives until this thread is joined.
-    let index = unsafe { &*place.cast::<Place<K>>() }.worker.index();
+extern "C" fn thread_main<K: Kind>(seat: *mut c_void) -> *mut c_void {
+    // SAFETY: a seat, which lives until this thread is joined.
+    let index = unsafe { &*seat.cast::<Seat<K>>() }.worker.index();
     thread::settle(index);
-    // SAFETY: `work::<K>` takes a place of K.
-    unsafe { frontier::inside(work::<K>, place) };
+    // SAFETY: `work::<K>` takes a seat of K.
+    unsafe { frontier::inside(work::<K>, seat) };
     std::ptr::null_mut()
 }
 
@@ -56,24 +57,24 @@ pub fn start<K: Kind>(
     // SAFETY: `kind` stays where it is until the end of this function.
     unsafe { kind.settle() };
     let leases = mem::slice(threads, |_| Lease::new()).map_err(|NoMemory| NO_MEMORY)?;
-    let places = mem::slice(threads, |i| Ok(Place { kind: &kind, worker: leases[i].worker() }))
+    let seats = mem::slice(threads, |i| Ok(Seat { kind: &kind, worker: leases[i].worker() }))
         .map_err(|NoMemory| NO_MEMORY)?;
     let mut ids = Vec::new();
     ids.try_reserve_exact(threads - 1).map_err(|_| NO_MEMORY)?;
 
     let seed = config.seed.unwrap_or_else(some_seed);
-    for (i, place) in places.iter().enumerate() {
-        place.worker.assign(i, row, std::ptr::from_ref(&kind).cast(), seed);
+    for (i, seat) in seats.iter().enumerate() {
+        seat.worker.assign(i, row, std::ptr::from_ref(&kind).cast(), seed);
     }
     // SAFETY: the run has not started.
-    unsafe { kind.spawn(places[0].worker, first) }.map_err(|_| NO_MEMORY)?;
+    unsafe { kind.spawn(seats[0].worker, first) }.map_err(|_| NO_MEMORY)?;
 
     {
-        let _blocked = (threads > 1).then(SignalsBlocked::new);
-        for place in &places[1..] {
-            // SAFETY: the places live until the joins below.
+        let _blocked = (threads > 1).then(SignalsBlocked::block);
+        for seat in &seats[1..] {
+            // SAFETY: the seats live until the joins below.
             match unsafe {
-                thread::create(thread_main::<K>, std::ptr::from_ref(place).cast_mut().cast())
+                thread::create(thread_main::<K>, std::ptr::from_ref(seat).cast_mut().cast())
             } {
                 Ok(id) => ids.push(id),
                 // Those that could be created do the work; the statistics say how many could not.
@@ -82,8 +83,8 @@ pub fn start<K: Kind>(
         }
     }
 
-    // SAFETY: `work::<K>` takes a place of K.
-    unsafe { frontier::inside(work::<K>, std::ptr::from_ref(&places[0]).cast_mut().cast()) };
+    // SAFETY: `work::<K>` takes a seat of K.
+    unsafe { frontier::inside(work::<K>, std::ptr::from_ref(&seats[0]).cast_mut().cast()) };
     let created = ids.len();
     for id in ids {
         // SAFETY: created above, joined once.
@@ -97,7 +98,7 @@ pub fn start<K: Kind>(
         qlen,
         time: began.elapsed(),
         threads_missing: threads - 1 - created,
-        workers: &leases[..=created].iter().map(|lease| lease.worker().counters.values()),
+        workers: &leases[..=created].iter().map(|lease| lease.worker().counters().values()),
     });
     Ok(())
 }

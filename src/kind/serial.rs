@@ -1,14 +1,12 @@
 //! Kind `serial`: one thread and no concurrency, the oracle of the tests. The youngest task
 //! runs first; with `SCHED_SEED` any ready task may, and the same seed gives the same order.
 
-use super::Kind;
-use super::worker::Worker;
+use super::{Kind, Place};
 use crate::base::config::Config;
 use crate::base::mem::NoMemory;
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::task::Task;
-use rand::RngExt;
 use std::cell::UnsafeCell;
 
 pub struct Serial {
@@ -34,14 +32,14 @@ impl Kind for Serial {
 
     unsafe fn settle(&self) {}
 
-    unsafe fn spawn(&self, worker: &Worker, task: Task) -> Result<(), Full> {
+    unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: the caller is the one worker, and no reference outlives a call.
         let ready = unsafe { &mut *self.ready.get() };
         if ready.len() >= self.limit || ready.try_reserve(1).is_err() {
             return Err(Full);
         }
         ready.push(task);
-        worker.counters.queue_peak.peak(ready.len());
+        place.counters().queue_peak.peak(ready.len());
         Ok(())
     }
 
@@ -49,13 +47,13 @@ impl Kind for Serial {
         self.injector.push(task)
     }
 
-    unsafe fn work(&self, worker: &Worker) {
+    unsafe fn work(&self, place: &impl Place) {
         loop {
-            while let Some(task) = self.next(worker) {
-                worker.run(task);
+            while let Some(task) = self.next(place) {
+                place.run(task);
             }
             if let Some(task) = self.injector.take() {
-                worker.run(task);
+                place.run(task);
             } else if self.injector.close_if(|| true) {
                 return;
             }
@@ -64,11 +62,11 @@ impl Kind for Serial {
 }
 
 impl Serial {
-    fn next(&self, worker: &Worker) -> Option<Task> {
+    fn next(&self, place: &impl Place) -> Option<Task> {
         // SAFETY: as in spawn.
         let ready = unsafe { &mut *self.ready.get() };
         if self.shuffled && !ready.is_empty() {
-            let any = worker.random(|rng| rng.random_range(0..ready.len()));
+            let any = place.random_below(ready.len());
             Some(ready.swap_remove(any))
         } else {
             ready.pop()

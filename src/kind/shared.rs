@@ -15,8 +15,7 @@
 //! queued and none runs that could spawn one: the run has ended. The lock makes the three
 //! facts one.
 
-use super::Kind;
-use super::worker::Worker;
+use super::{Kind, Place};
 use crate::base::config::{Config, Idle};
 use crate::base::lock::Monitor;
 use crate::base::mem::NoMemory;
@@ -57,8 +56,8 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
     /// Adds a task; tells the length of the queue, and whether a sleeper was woken.
     fn push(&self, task: Task) -> Result<(usize, bool), Refused> {
         self.monitor.lock();
-        // SAFETY: locked just now, until the end of this block.
         let pushed = {
+            // SAFETY: locked just now, until after this block.
             let state = unsafe { self.state() };
             if state.ended {
                 Err(Refused::Closed)
@@ -83,7 +82,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
     }
 
     /// The next task, or None at the end of the run.
-    fn next(&self, worker: &Worker, active: &mut bool, naps: &mut Naps) -> Option<Task> {
+    fn next(&self, place: &impl Place, active: &mut bool, naps: &mut Naps) -> Option<Task> {
         self.monitor.lock();
         loop {
             // SAFETY: locked, here and after each wait below.
@@ -101,15 +100,15 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
             if std::mem::replace(active, false) {
                 state.active -= 1;
                 if state.active == 0 {
-                    return self.end(worker);
+                    return self.end(place);
                 }
             }
-            self.wait(worker, naps);
+            self.wait(place, naps);
         }
     }
 
     /// Ends the run: wakes everybody, and unlocks.
-    fn end(&self, worker: &Worker) -> Option<Task> {
+    fn end(&self, place: &impl Place) -> Option<Task> {
         // SAFETY: the caller has locked.
         let state = unsafe { self.state() };
         state.ended = true;
@@ -118,14 +117,14 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
         self.monitor.notify(sleepers);
-        worker.counters.wakes.add(sleepers);
+        place.counters().wakes.add(sleepers);
         None
     }
 
     /// Waits for a change, with the lock held before and after.
-    fn wait(&self, worker: &Worker, naps: &mut Naps) {
+    fn wait(&self, place: &impl Place, naps: &mut Naps) {
         if self.idle == Idle::Park {
-            worker.counters.parks.add(1);
+            place.counters().parks.add(1);
             // SAFETY: the caller has locked; each reference ends before the wait.
             unsafe { self.state().asleep += 1 };
             // SAFETY: as above.
@@ -138,7 +137,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         } else {
             // SAFETY: the caller has locked.
             unsafe { self.monitor.unlock() };
-            worker.counters.naps.add(usize::from(naps.wait()));
+            place.counters().naps.add(usize::from(naps.wait()));
             self.monitor.lock();
         }
     }
@@ -165,11 +164,11 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         unsafe { self.monitor.settle() };
     }
 
-    unsafe fn spawn(&self, worker: &Worker, task: Task) -> Result<(), Full> {
+    unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // The run cannot have ended: the caller runs a task of it, or has not started it.
         let (len, woke) = self.push(task).map_err(|_| Full)?;
-        worker.counters.queue_peak.peak(len);
-        worker.counters.wakes.add(usize::from(woke));
+        place.counters().queue_peak.peak(len);
+        place.counters().wakes.add(usize::from(woke));
         Ok(())
     }
 
@@ -177,11 +176,11 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         self.push(task).map(|_| ())
     }
 
-    unsafe fn work(&self, worker: &Worker) {
-        let mut active = worker.index() == 0;
+    unsafe fn work(&self, place: &impl Place) {
+        let mut active = place.index() == 0;
         let mut naps = Naps::new(self.idle);
-        while let Some(task) = self.next(worker, &mut active, &mut naps) {
-            worker.run(task);
+        while let Some(task) = self.next(place, &mut active, &mut naps) {
+            place.run(task);
         }
     }
 }

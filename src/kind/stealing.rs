@@ -7,8 +7,7 @@
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
 
-use super::Kind;
-use super::worker::Worker;
+use super::{Kind, Place};
 use crate::base::config::{Config, Idle};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Pad, spin_loop};
@@ -19,13 +18,12 @@ use crate::idle::quiescence::Quiescence;
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, Full, Owner, Steal};
 use crate::task::Task;
-use rand::RngExt;
 use std::time::Duration;
 
 /// Searches before a worker parks, where there are processors enough for all workers. About
 /// what a sleep and a wake-up cost together (some µs): so spinning at most doubles the cost
 /// of idling (A. Karlin and others, "Empirical studies of competitive spinning", 1991).
-const SEARCHES_BEFORE_PARKING: u32 = 16;
+const SEARCHES_BEFORE_PARKING: u32 = if cfg!(loom) { 0 } else { 16 };
 
 /// How long to sleep at most when the heavy fence could not be had.
 const UNSURE: Duration = Duration::from_millis(1);
@@ -42,12 +40,12 @@ pub struct Stealing<D: Deque> {
 
 impl<D: Deque> Stealing<D> {
     /// # Safety
-    /// The caller occupies `worker`, or nobody does.
+    /// The caller occupies `place`, or nobody does.
     #[inline]
-    unsafe fn own(&self, worker: &Worker) -> Owner<'_, D> {
+    unsafe fn own(&self, place: &impl Place) -> Owner<'_, D> {
         // SAFETY: the place has one occupant at a time, and each has seen the end of the one
         // before it.
-        unsafe { Owner::new(&self.deques[worker.index()]) }
+        unsafe { Owner::new(&self.deques[place.index()]) }
     }
 
     fn parks(&self) -> bool {
@@ -61,7 +59,7 @@ impl<D: Deque> Stealing<D> {
 
     /// One search. `before` and `failed` are called around each attempt to take a task from a
     /// queue that looks as if it had one.
-    fn search(&self, worker: &Worker, before: impl Fn(), failed: impl Fn()) -> Option<Task> {
+    fn search(&self, place: &impl Place, before: impl Fn(), failed: impl Fn()) -> Option<Task> {
         if !self.injector.looks_empty() {
             before();
             let task = self.injector.take();
@@ -71,18 +69,18 @@ impl<D: Deque> Stealing<D> {
             failed();
         }
         let n = self.deques.len();
-        let start = worker.random(|rng| rng.random_range(0..n));
+        let start = place.random_below(n);
         for k in (start..n).chain(0..start) {
             let victim = &self.deques[k];
-            if k == worker.index() || victim.looks_empty() {
+            if k == place.index() || victim.looks_empty() {
                 continue;
             }
             before();
             loop {
                 match victim.steal() {
                     Steal::Taken(task) => {
-                        worker.counters.steals.add(1);
-                        worker.counters.stolen_tasks.add(1);
+                        place.counters().steals.add(1);
+                        place.counters().stolen_tasks.add(1);
                         return Some(task);
                     }
                     Steal::Empty => break,
@@ -91,47 +89,47 @@ impl<D: Deque> Stealing<D> {
             }
             failed();
         }
-        worker.counters.failed_steals.add(1);
+        place.counters().failed_steals.add(1);
         None
     }
 
     /// The next task from elsewhere; None at the end of the run. The own deque is empty.
     #[cold]
     #[inline(never)]
-    fn find(&self, worker: &Worker, naps: &mut Naps, idle: bool) -> Option<Task> {
+    fn find(&self, place: &impl Place, naps: &mut Naps, idle: bool) -> Option<Task> {
         let mut searching = !self.parks() || self.sleepers.start_search();
         let mut task = None;
         if !idle {
             // First as an active worker: a success costs the other idle ones nothing.
             if searching {
-                task = self.search(worker, || (), || ());
+                task = self.search(place, || (), || ());
             }
             if task.is_none() {
-                self.enter(worker);
+                self.enter(place);
             }
         }
         if task.is_none() {
-            task = self.wait_for_work(worker, &mut searching, naps);
+            task = self.wait_for_work(place, &mut searching, naps);
         }
         if task.is_some() && self.parks() {
             let woke = self.sleepers.stop_search(|| self.work_visible());
-            worker.counters.wakes.add(usize::from(woke));
+            place.counters().wakes.add(usize::from(woke));
         }
         naps.success();
         task
     }
 
     /// Becomes idle; ends the run if that was the last.
-    fn enter(&self, worker: &Worker) {
+    fn enter(&self, place: &impl Place) {
         if self.quiescence.enter(&self.injector) && self.parks() {
-            worker.counters.wakes.add(self.sleepers.wake_all());
+            place.counters().wakes.add(self.sleepers.wake_all());
         }
     }
 
     /// Searches and waits, as an idle worker, until there is a task or the run ends.
     fn wait_for_work(
         &self,
-        worker: &Worker,
+        place: &impl Place,
         searching: &mut bool,
         naps: &mut Naps,
     ) -> Option<Task> {
@@ -141,18 +139,18 @@ impl<D: Deque> Stealing<D> {
                 return None;
             }
             if *searching {
-                let task = self.search(worker, || self.quiescence.leave(), || self.enter(worker));
+                let task = self.search(place, || self.quiescence.leave(), || self.enter(place));
                 if task.is_some() {
                     return task;
                 }
             }
             if !self.parks() {
-                worker.counters.naps.add(usize::from(naps.wait()));
+                place.counters().naps.add(usize::from(naps.wait()));
             } else if *searching && round < self.searches {
                 eventcount::pause(round);
                 round += 1;
             } else {
-                self.park(worker, *searching);
+                self.park(place, *searching);
                 *searching = true;
                 round = 0;
             }
@@ -160,18 +158,18 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Sleeps, unless there is work or the run has ended; the worker searches afterwards.
-    fn park(&self, worker: &Worker, searching: bool) {
-        let me = worker.index();
+    fn park(&self, place: &impl Place, searching: bool) {
+        let me = place.index();
         self.sleepers.announce(me, searching);
         let limit = if barrier::heavy() { None } else { Some(UNSURE) };
         if self.quiescence.ended() || self.work_visible() {
             self.sleepers.cancel(me);
             return;
         }
-        worker.counters.parks.add(1);
+        place.counters().parks.add(1);
         match self.sleepers.commit(me, limit) {
             Slept::Woken => {}
-            Slept::TimedOut => worker.counters.naps.add(1),
+            Slept::TimedOut => place.counters().naps.add(1),
         }
     }
 }
@@ -197,12 +195,11 @@ impl<D: Deque> Kind for Stealing<D> {
     }
 
     #[inline]
-    unsafe fn spawn(&self, worker: &Worker, task: Task) -> Result<(), Full> {
+    unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: passed on.
-        let len = unsafe { self.own(worker) }.push(task)?;
-        worker.counters.queue_peak.peak(len);
+        unsafe { self.own(place) }.push(task)?;
         if self.parks() && self.sleepers.published() {
-            worker.counters.wakes.add(1);
+            place.counters().wakes.add(1);
         }
         Ok(())
     }
@@ -215,18 +212,19 @@ impl<D: Deque> Kind for Stealing<D> {
         Ok(())
     }
 
-    unsafe fn work(&self, worker: &Worker) {
+    unsafe fn work(&self, place: &impl Place) {
         let mut naps = Naps::new(self.idle);
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
-        let mut idle = worker.index() != 0;
+        let mut idle = place.index() != 0;
         loop {
             // SAFETY: passed on. The owner's end is taken anew for each pop: a task that runs
             // in between uses it, too.
-            while !idle && let Some(task) = unsafe { self.own(worker) }.pop() {
-                worker.run(task);
+            while !idle && let Some((task, queued)) = unsafe { self.own(place) }.pop() {
+                place.counters().queue_peak.peak(queued);
+                place.run(task);
             }
-            match self.find(worker, &mut naps, idle) {
-                Some(task) => worker.run(task),
+            match self.find(place, &mut naps, idle) {
+                Some(task) => place.run(task),
                 None => return,
             }
             idle = false;

@@ -28,15 +28,16 @@
 //! that rested longest is taken first, and [`RESTING`] are kept at rest. A program that
 //! keeps an `s` for longer may meet a later run's.
 
-use super::Row;
+use super::Place;
+use super::table::{Row, TABLE};
 use crate::base::lock::{Monitor, Spin};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicUsize, Ordering, Pad};
 use crate::base::{io, thread};
 use crate::probe::Counters;
 use crate::task::{Scheduler, Task};
-use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
 
@@ -51,7 +52,7 @@ pub struct Worker {
     /// Held by a foreign thread while it uses the run, and by the run's end.
     gate: Spin,
 
-    pub counters: Pad<Counters>,
+    counters: Pad<Counters>,
 
     rng: UnsafeCell<SmallRng>,
     /// The worker that the owner's thread was when it started this run, if any.
@@ -82,31 +83,6 @@ impl Worker {
     #[inline(always)]
     pub fn is_mine(&self) -> bool {
         self.owner.load(Ordering::Relaxed) == thread::pointer()
-    }
-
-    #[inline]
-    pub fn index(&self) -> usize {
-        self.index.get()
-    }
-
-    /// Runs a task here.
-    #[inline]
-    pub fn run(&self, task: Task) {
-        self.counters.tasks.add(1);
-        let s = ptr::from_ref(self).cast_mut().cast::<Scheduler>();
-        // SAFETY: the program promises that `f` accepts its closure and returns.
-        unsafe { (task.f)(task.closure, s) };
-        if self.owner.load(Ordering::Relaxed) == 0 {
-            returned_in_child();
-        }
-    }
-
-    /// The owner's random numbers.
-    #[inline]
-    pub fn random<R>(&self, draw: impl FnOnce(&mut SmallRng) -> R) -> R {
-        debug_assert!(self.is_mine());
-        // SAFETY: only the owner comes here, and `draw` does not come back.
-        draw(unsafe { &mut *self.rng.get() })
     }
 
     /// Adds a task to this worker's run, from its own thread.
@@ -177,6 +153,35 @@ impl Worker {
     }
 }
 
+impl Place for Worker {
+    #[inline]
+    fn index(&self) -> usize {
+        self.index.get()
+    }
+
+    #[inline]
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn random_below(&self, n: usize) -> usize {
+        debug_assert!(self.is_mine());
+        // SAFETY: only the owner comes here, and the reference ends with the call.
+        unsafe { &mut *self.rng.get() }.random_range(0..n)
+    }
+
+    #[inline]
+    fn run(&self, task: Task) {
+        self.counters.tasks.add(1);
+        let s = ptr::from_ref(self).cast_mut().cast::<Scheduler>();
+        // SAFETY: the program promises that `f` accepts its closure and returns.
+        unsafe { (task.f)(task.closure, s) };
+        if self.owner.load(Ordering::Relaxed) == 0 {
+            returned_in_child();
+        }
+    }
+}
+
 /// A task called fork, and its copy in the child returned: its run is in the parent.
 #[cold]
 fn returned_in_child() -> ! {
@@ -240,7 +245,7 @@ impl Lease {
         let worker = unsafe {
             place.write(Worker {
                 owner: AtomicUsize::new(0),
-                row: Cell::new(&super::TABLE[0]),
+                row: Cell::new(&TABLE[0]),
                 kind: Cell::new(ptr::null()),
                 index: Cell::new(0),
                 run: AtomicUsize::new(0),

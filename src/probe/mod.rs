@@ -1,11 +1,12 @@
 //! L1: what a run tells about itself. Each worker counts on its own cache line with plain
 //! stores; the sums are made when the run has ended, so counting disturbs nobody.
 
+#[cfg(not(loom))]
 pub mod report;
 
-use crate::base::sync::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A counter that only its worker writes: an increment is a load and a store, no locked
+/// A counter that only its worker writes, no part of any protocol (so not loom's atomic): an increment is a load and a store, no locked
 /// instruction, and others may read it at any time.
 #[derive(Default)]
 pub struct Counter(AtomicUsize);
@@ -56,7 +57,7 @@ macro_rules! counters {
 
         impl Values {
             pub fn merge(&mut self, other: Values) {
-                $(self.$name = counters!(@$merge self.$name, other.$name);)+
+                $(counters!(@$merge self.$name, other.$name);)+
             }
 
             pub fn each(&self, mut visit: impl FnMut(&'static str, usize)) {
@@ -64,8 +65,8 @@ macro_rules! counters {
             }
         }
     };
-    (@sum $a:expr, $b:expr) => { $a + $b };
-    (@max $a:expr, $b:expr) => { $a.max($b) };
+    (@sum $a:expr, $b:expr) => { $a += $b };
+    (@max $a:expr, $b:expr) => { $a = $a.max($b) };
 }
 
 counters! {
@@ -83,6 +84,6 @@ counters! {
     naps: sum,
     /// Sleepers woken.
     wakes: sum,
-    /// Most tasks in the worker's queue (of a shared queue: after a push by this worker).
+    /// Most tasks that the worker found in its queue when it took one (shared queue: pushed one).
     queue_peak: max,
 }

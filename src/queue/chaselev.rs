@@ -29,7 +29,9 @@
 //! exclude it: in the order of the fences one comes first, and the other side then sees
 //! what was written or read before it.
 //!
-//! Two departures from the paper. Every store to `bottom` is a Release store: where pop
+//! Three departures from the paper. Push does not read `top`, which thieves write, but compares
+//! with a position remembered from its last look: `top` only grows, so the deque is never
+//! fuller than that says. Every store to `bottom` is a Release store: where pop
 //! stored Relaxed, a thief that reads that value would not be ordered after the pushes that
 //! a Release fence published (loom finds it). And a push publishes by the store rather
 //! than by a fence before it, which costs the same on x86-64 and aarch64 and is understood
@@ -58,9 +60,16 @@ pub struct ChaseLev {
     bottom: Pad<AtomicIsize>,
     /// Written by thieves, and by the owner for the last task.
     top: Pad<AtomicIsize>,
-    /// Written at growth.
-    buffer: Pad<AtomicPtr<Buffer>>,
-    /// The most tasks it may hold.
+    seldom: Pad<Seldom>,
+}
+
+/// What a push reads without disturbing thieves, nor being disturbed.
+struct Seldom {
+    buffer: AtomicPtr<Buffer>,
+    /// The position at which push must look at `top` again: as `top` was last seen, the buffer
+    /// or the limit is reached there. Owner only.
+    full_at: AtomicIsize,
+    /// The most tasks the deque may hold.
     limit: usize,
 }
 
@@ -113,14 +122,32 @@ impl ChaseLev {
     #[inline]
     fn own_buffer(&self) -> &Buffer {
         // SAFETY: never null, and freed only by drop.
-        unsafe { &*self.buffer.load(Ordering::Relaxed) }
+        unsafe { &*self.seldom.buffer.load(Ordering::Relaxed) }
     }
 
+    /// Looks at `top` again, grows if there is still no room, and sets `full_at` anew.
     #[cold]
     #[inline(never)]
+    fn make_room(&self, bottom: isize) -> Result<(), Full> {
+        // Acquire: a slot whose thief has moved `top` past it may be written again, after the
+        // thief's reads of it.
+        let top = self.top.load(Ordering::Acquire);
+        let queued = (bottom - top) as usize;
+        if queued >= self.seldom.limit {
+            return Err(Full);
+        }
+        let mut capacity = self.own_buffer().slots.len();
+        if queued >= capacity {
+            capacity = self.grow(top, bottom)?.slots.len();
+        }
+        let room = capacity.min(self.seldom.limit);
+        self.seldom.full_at.store(top + room as isize, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn grow(&self, top: isize, bottom: isize) -> Result<&Buffer, Full> {
         let old = self.own_buffer();
-        let outgrown = self.buffer.load(Ordering::Relaxed);
+        let outgrown = self.seldom.buffer.load(Ordering::Relaxed);
         let capacity = old.slots.len().checked_mul(2).ok_or(Full)?;
         let new = Buffer::new(capacity, outgrown).map_err(|_| Full)?;
         // SAFETY: just made, and freed only by drop.
@@ -131,7 +158,7 @@ impl ChaseLev {
             fresh.slot(position).write(unsafe { old.slot(position).read().confirmed() });
         }
         // Release: pairs with the thieves' Acquire load, so that they see the copies.
-        self.buffer.store(new, Ordering::Release);
+        self.seldom.buffer.store(new, Ordering::Release);
         Ok(fresh)
     }
 }
@@ -141,33 +168,28 @@ impl Deque for ChaseLev {
         Ok(ChaseLev {
             bottom: Pad(AtomicIsize::new(0)),
             top: Pad(AtomicIsize::new(0)),
-            buffer: Pad(AtomicPtr::new(Buffer::new(FIRST_CAPACITY, std::ptr::null_mut())?)),
-            limit,
+            seldom: Pad(Seldom {
+                buffer: AtomicPtr::new(Buffer::new(FIRST_CAPACITY, std::ptr::null_mut())?),
+                full_at: AtomicIsize::new(0),
+                limit,
+            }),
         })
     }
 
     #[inline]
-    unsafe fn push(&self, task: Task) -> Result<usize, Full> {
+    unsafe fn push(&self, task: Task) -> Result<(), Full> {
         let bottom = self.bottom.load(Ordering::Relaxed);
-        // Acquire: a slot whose thief has moved `top` past it may be written again, after
-        // the thief's reads of it.
-        let top = self.top.load(Ordering::Acquire);
-        let len = (bottom - top) as usize;
-        if len >= self.limit {
-            return Err(Full);
+        if bottom >= self.seldom.full_at.load(Ordering::Relaxed) {
+            self.make_room(bottom)?;
         }
-        let mut buffer = self.own_buffer();
-        if len >= buffer.slots.len() {
-            buffer = self.grow(top, bottom)?;
-        }
-        buffer.slot(bottom).write(task);
+        self.own_buffer().slot(bottom).write(task);
         // Release: pairs with the Acquire load of `bottom` in steal.
         self.bottom.store(bottom + 1, Ordering::Release);
-        Ok(len + 1)
+        Ok(())
     }
 
     #[inline]
-    unsafe fn pop(&self) -> Option<Task> {
+    unsafe fn pop(&self) -> Option<(Task, usize)> {
         let bottom = self.bottom.load(Ordering::Relaxed) - 1;
         self.bottom.store(bottom, Ordering::Release);
         fence(Ordering::SeqCst); // with the fence in steal: see the essay
@@ -190,7 +212,7 @@ impl Deque for ChaseLev {
         }
         // SAFETY: the slot is the owner's own writing, and no thief has it: top < bottom
         // after the fence, or the swap was won.
-        Some(unsafe { pair.confirmed() })
+        Some((unsafe { pair.confirmed() }, (bottom - top) as usize + 1))
     }
 
     fn steal(&self) -> Steal {
@@ -203,7 +225,7 @@ impl Deque for ChaseLev {
         }
         // Acquire: pairs with the Release store of grow.
         // SAFETY: never null, and freed only by drop.
-        let buffer = unsafe { &*self.buffer.load(Ordering::Acquire) };
+        let buffer = unsafe { &*self.seldom.buffer.load(Ordering::Acquire) };
         let pair = buffer.slot(top).read();
         match self.top.compare_exchange(top, top + 1, Ordering::SeqCst, Ordering::Relaxed) {
             // SAFETY: `top` had not moved, so the slot was not written again meanwhile: the
@@ -222,7 +244,7 @@ impl Deque for ChaseLev {
 
 impl Drop for ChaseLev {
     fn drop(&mut self) {
-        let mut next = self.buffer.load(Ordering::Relaxed);
+        let mut next = self.seldom.buffer.load(Ordering::Relaxed);
         while !next.is_null() {
             // SAFETY: made by `Buffer::new` in memory of a box's layout, in this list once,
             // and nobody else has access any more.

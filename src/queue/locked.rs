@@ -23,8 +23,8 @@ unsafe impl<L: Monitor> Sync for Locked<L> {}
 impl<L: Monitor> Locked<L> {
     fn with<R>(&self, work: impl FnOnce(&mut VecDeque<Task>) -> R) -> R {
         self.lock.lock();
-        // SAFETY: the lock is held until after the last use of the reference.
         let result = self.ring.with_mut(|ring| {
+            // SAFETY: the lock is held until after the last use of the reference.
             let ring = unsafe { &mut *ring };
             let result = work(ring);
             // Release: an idle thief that sees a task here, and then the lock, finds it.
@@ -52,18 +52,18 @@ impl<L: Monitor> Deque for Locked<L> {
         unsafe { self.lock.settle() };
     }
 
-    unsafe fn push(&self, task: Task) -> Result<usize, Full> {
+    unsafe fn push(&self, task: Task) -> Result<(), Full> {
         self.with(|ring| {
             if ring.len() >= self.limit || ring.try_reserve(1).is_err() {
                 return Err(Full);
             }
             ring.push_back(task);
-            Ok(ring.len())
+            Ok(())
         })
     }
 
-    unsafe fn pop(&self) -> Option<Task> {
-        self.with(VecDeque::pop_back)
+    unsafe fn pop(&self) -> Option<(Task, usize)> {
+        self.with(|ring| ring.pop_back().map(|task| (task, ring.len() + 1)))
     }
 
     fn steal(&self) -> Steal {

@@ -47,17 +47,17 @@ pub trait Deque: Send + Sync + Sized {
     /// A hint, without a lock: may be out of date when it returns.
     fn looks_empty(&self) -> bool;
 
-    /// Adds a task at the bottom and tells how many are queued now.
+    /// Adds a task at the bottom.
     ///
     /// # Safety
     /// Only through the one [`Owner`].
-    unsafe fn push(&self, task: Task) -> Result<usize, Full>;
+    unsafe fn push(&self, task: Task) -> Result<(), Full>;
 
-    /// Takes the youngest task.
+    /// Takes the youngest task, and tells how many were queued, itself included.
     ///
     /// # Safety
     /// Only through the one [`Owner`].
-    unsafe fn pop(&self) -> Option<Task>;
+    unsafe fn pop(&self) -> Option<(Task, usize)>;
 }
 
 /// The owner's end of a deque. It belongs to one thread at a time and cannot be shared.
@@ -73,13 +73,13 @@ impl<'a, D: Deque> Owner<'a, D> {
     }
 
     #[inline]
-    pub fn push(&mut self, task: Task) -> Result<usize, Full> {
+    pub fn push(&mut self, task: Task) -> Result<(), Full> {
         // SAFETY: this is the one owner.
         unsafe { self.0.push(task) }
     }
 
     #[inline]
-    pub fn pop(&mut self) -> Option<Task> {
+    pub fn pop(&mut self) -> Option<(Task, usize)> {
         // SAFETY: this is the one owner.
         unsafe { self.0.pop() }
     }

@@ -1,0 +1,117 @@
+//! The event count: nobody sleeps beside work, whatever the interleaving. A lost wake-up leaves
+//! a thread asleep for ever, which loom reports as a deadlock.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+use sched::base::barrier;
+use sched::idle::eventcount::EventCount;
+use sched_model::explore;
+
+struct Shared {
+    events: EventCount,
+    /// The queue: how many tasks there are.
+    work: AtomicUsize,
+}
+
+impl Shared {
+    fn new(workers: usize) -> Arc<Shared> {
+        let events = EventCount::new(workers).expect("there is memory");
+        Arc::new(Shared { events, work: AtomicUsize::new(0) })
+    }
+
+    fn take(&self) -> bool {
+        let mut work = self.work.load(Ordering::Relaxed);
+        while work > 0 {
+            match self.work.compare_exchange(work, work - 1, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => work = now,
+            }
+        }
+        false
+    }
+
+    fn visible(&self) -> bool {
+        self.work.load(Ordering::Acquire) > 0
+    }
+
+    /// Plain store and plain load, as a deque's owner does it.
+    fn publish(&self) {
+        self.work.fetch_add(1, Ordering::Release);
+        self.events.published();
+    }
+
+    /// A worker that wants `n` tasks and then leaves.
+    fn worker(this: &Arc<Self>, me: usize, n: usize) -> thread::JoinHandle<()> {
+        let shared = Arc::clone(this);
+        thread::spawn(move || {
+            for _ in 0..n {
+                let mut searching = shared.events.start_search();
+                loop {
+                    if searching && shared.take() {
+                        shared.events.stop_search(|| shared.visible());
+                        break;
+                    }
+                    shared.events.announce(me, searching);
+                    barrier::heavy();
+                    if shared.visible() {
+                        shared.events.cancel(me);
+                    } else {
+                        shared.events.commit(me, None);
+                    }
+                    searching = true;
+                }
+            }
+        })
+    }
+}
+
+#[test]
+fn one_sleeper_one_spawner() {
+    explore("eventcount, one sleeper", 3, 50, || {
+        let shared = Shared::new(1);
+        let worker = Shared::worker(&shared, 0, 1);
+        shared.publish();
+        worker.join().unwrap();
+    });
+}
+
+#[test]
+fn a_sleeper_comes_back_for_more() {
+    explore("eventcount, two tasks for one sleeper", 3, 100, || {
+        let shared = Shared::new(1);
+        let worker = Shared::worker(&shared, 0, 2);
+        shared.publish();
+        shared.publish();
+        worker.join().unwrap();
+    });
+}
+
+#[test]
+fn two_sleepers_two_tasks() {
+    explore("eventcount, two sleepers", 3, 1000, || {
+        let shared = Shared::new(2);
+        let workers = [Shared::worker(&shared, 0, 1), Shared::worker(&shared, 1, 1)];
+        shared.publish();
+        shared.publish();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn two_spawners_one_sleeper() {
+    explore("eventcount, two spawners", 3, 1000, || {
+        let shared = Shared::new(1);
+        let worker = Shared::worker(&shared, 0, 2);
+        let other = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.publish())
+        };
+        shared.publish();
+        other.join().unwrap();
+        worker.join().unwrap();
+    });
+}

@@ -1,0 +1,103 @@
+//! The table of kinds: a row for each kind with its deque or lock. `sched_init` picks the row
+//! once; tests and benchmarks walk the same names.
+
+use super::worker::Worker;
+use super::{Kind, run, serial, shared, stealing};
+use crate::base::Errno;
+use crate::base::config::{self, Config, Deque};
+use crate::base::cpu;
+use crate::base::lock::{PthreadMutex, Semaphore, Spin};
+use crate::queue::Full;
+use crate::queue::chaselev::ChaseLev;
+use crate::queue::injector::Refused;
+use crate::queue::locked::Locked;
+use crate::task::Task;
+
+/// One line of the table: a kind with its deque or lock.
+pub struct Row {
+    pub kind: config::Kind,
+    pub deque: Option<Deque>,
+    start: fn(&Config, &'static Row, usize, usize, Task) -> Result<(), Errno>,
+    /// The kind's `spawn` as errno, 0 for success; its first argument is the kind.
+    pub spawn: unsafe fn(*const (), &Worker, Task) -> i32,
+    /// The kind's `inject`, likewise.
+    pub inject: unsafe fn(*const (), Task) -> i32,
+}
+
+const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
+    Row { kind, deque, start: run::start::<K>, spawn: spawn::<K>, inject: inject::<K> }
+}
+
+/// # Safety
+/// `kind` is a K; the rest as `Kind::spawn`.
+unsafe fn spawn<K: Kind>(kind: *const (), worker: &Worker, task: Task) -> i32 {
+    // SAFETY: passed on.
+    match unsafe { (*kind.cast::<K>()).spawn(worker, task) } {
+        Ok(()) => 0,
+        Err(Full) => libc::EAGAIN,
+    }
+}
+
+/// # Safety
+/// `kind` is a K that lives for the call.
+unsafe fn inject<K: Kind>(kind: *const (), task: Task) -> i32 {
+    // SAFETY: passed on.
+    match unsafe { (*kind.cast::<K>()).inject(task) } {
+        Ok(()) => 0,
+        Err(Refused::Full) => libc::EAGAIN,
+        Err(Refused::Closed) => libc::EINVAL,
+    }
+}
+
+type Lifo<L> = shared::Shared<L, false>;
+type Fifo<L> = shared::Shared<L, true>;
+type Steal<D> = stealing::Stealing<D>;
+
+pub static TABLE: [Row; 11] = {
+    use Deque::{ChaseLev as C, Mutex, Sem, Spin as Sp};
+    use config::Kind::{Fifo as F, Lifo as L, Serial as O, Steal as S};
+    [
+        row::<Steal<ChaseLev>>(S, Some(C)),
+        row::<Steal<Locked<PthreadMutex>>>(S, Some(Mutex)),
+        row::<Steal<Locked<Spin>>>(S, Some(Sp)),
+        row::<Steal<Locked<Semaphore>>>(S, Some(Sem)),
+        row::<Lifo<PthreadMutex>>(L, Some(Mutex)),
+        row::<Lifo<Spin>>(L, Some(Sp)),
+        row::<Lifo<Semaphore>>(L, Some(Sem)),
+        row::<Fifo<PthreadMutex>>(F, Some(Mutex)),
+        row::<Fifo<Spin>>(F, Some(Sp)),
+        row::<Fifo<Semaphore>>(F, Some(Sem)),
+        row::<serial::Serial>(O, None),
+    ]
+};
+
+/// The number of queued tasks to be ready for when the program does not say.
+const DEFAULT_QLEN: usize = 1024;
+
+/// A whole run: `sched_init` behind its checks. The first task, and all that come from it,
+/// have ended when this returns Ok.
+pub fn run(nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
+    const INVALID: Errno = Errno(libc::EINVAL);
+    let config = Config::from_environment().map_err(|config::Refused| INVALID)?;
+    let row = TABLE
+        .iter()
+        .find(|row| row.kind == config.kind && row.deque.is_none_or(|d| d == config.deque()))
+        .ok_or_else(|| {
+            let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
+            let config::Refused =
+                config::refuse_combination(&config, accepted.filter_map(|row| row.deque));
+            INVALID
+        })?;
+    if config.help == config::Switch::On {
+        config.help();
+    }
+    let threads = match (config.threads, usize::try_from(nthreads)) {
+        (Some(config::Threads::Count(n)), _) => n,
+        (None, Ok(n)) if n > config::MOST_WORKERS => return Err(INVALID),
+        (None, Ok(n)) if n > 0 => n,
+        _ => cpu::default_threads(),
+    };
+    let threads = if config.kind == config::Kind::Serial { 1 } else { threads };
+    let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
+    (row.start)(&config, row, threads, qlen, first)
+}
