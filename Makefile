@@ -21,7 +21,8 @@ SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml sched.map cbindgen
 CWARN   := -Wall -Wextra -Wpedantic -Werror
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all lib bench bench-programs test check check-deep stress install uninstall stage clean
+.PHONY: all lib bench bench-programs test check check-deep loom mutants stress install uninstall \
+        stage clean
 
 all: lib
 
@@ -94,6 +95,24 @@ test: check stage bench-programs
 check:
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+
+# --- the long checks ----------------------------------------------------------
+
+MINUTES ?= 10
+
+check-deep: loom mutants stress
+
+loom:
+	RUSTFLAGS="--cfg loom" $(CARGO) clippy --quiet --package sched-model --all-targets \
+	        --target-dir $(TARGET)/loom -- -D warnings
+	RUSTFLAGS="--cfg loom" $(CARGO) test --profile tools --package sched-model \
+	        --target-dir $(TARGET)/loom -- --nocapture
+
+mutants:
+	model/mutants.sh
+
+stress: stage bench-programs
+	$(CARGO) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH) --stress $(MINUTES)
 
 clean:
 	$(CARGO) clean

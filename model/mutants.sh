@@ -6,7 +6,10 @@ set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
 copy=$root/target/mutants
-export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$root/target/loom
+export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$root/target/loom-mutants
+
+# Not among them: the AcqRel and the fence of Quiescence::enter, for which the fence in the
+# Chase-Lev pop just before stands in; the deques under locks need them.
 
 # name ~ file ~ perl substitution that must change the file ~ tests that must fail
 mutants='
@@ -27,7 +30,6 @@ searcher-silent~src/idle/eventcount.rs~s/more\(\) && self\.wake_one\(\)/more() &
 searcher-unfenced~src/idle/eventcount.rs~s/fence\(Ordering::SeqCst\); \/\/ with the fence in wake_unless_searched.*//~eventcount
 seat-cleared-late~src/idle/eventcount.rs~s/(\s*)(self\.seats\[worker as usize\]\.store\(AWAKE, Ordering::Release\);)\n(\s*worker\n\s*\};)/\n$3\n        self.seats[woken as usize].store(AWAKE, Ordering::Release);/~eventcount
 take-before-leaving~src/kind/stealing.rs~s/self\.search\(place, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\);/self.search(place, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }/~stealing
-enter-relaxed~src/idle/quiescence.rs~s/fetch_add\(1, Ordering::AcqRel\)/fetch_add(1, Ordering::Relaxed)/~stealing
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing
 door-left-open~src/queue/injector.rs~s/inside\.closed = true/inside.closed = false/~stealing
 close-over-a-task~src/queue/injector.rs~s/inside\.closed \|\| !inside\.queue\.is_empty\(\)/inside.closed/~stealing'
@@ -53,7 +55,7 @@ while IFS='~' read -r name file change tests; do
         continue
     fi
     status=0
-    (cd "$copy" && MODEL_QUICK=1 timeout 300 cargo test --quiet --profile tools -p sched-model --test "$tests") \
+    (cd "$copy" && timeout 300 cargo test --quiet --profile tools -p sched-model --test "$tests") \
         >"$copy/log" 2>&1 || status=$?
     case $status in
         0) echo "$name: SURVIVED"; survivors=$((survivors + 1)) ;;

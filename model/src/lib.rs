@@ -15,7 +15,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Explores `model` with at most `preemptions` forced switches per execution (each seeded bug
 /// here needs three or fewer), prints how many executions that took, and fails if it was fewer
 /// than `at_least`: then the model reached less than it did when it was written.
-/// `MODEL_QUICK=1` in the environment allows one preemption less, and any number of executions.
 pub fn explore(
     name: &str,
     preemptions: usize,

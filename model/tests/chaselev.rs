@@ -45,13 +45,19 @@ impl Shared {
 
     /// After all threads have ended: what is left is taken, then each was taken once.
     fn check(&self, mut owner: Owner<ChaseLev>) {
-        while let Some((task, _)) = owner.pop() {
-            take(task);
-        }
+        while pop(&mut owner) {}
         for (i, cell) in self.cells.iter().enumerate() {
             assert_eq!(cell.get(), 2, "task {i} was taken {} times", cell.get() - 1);
         }
     }
+}
+
+fn pop(owner: &mut Owner<ChaseLev>) -> bool {
+    let popped = owner.pop();
+    if let Some((task, _)) = popped {
+        take(task);
+    }
+    popped.is_some()
 }
 
 fn take(task: Task) {
@@ -66,7 +72,7 @@ fn owner_and_thief_meet_at_the_last_task() {
         let mut owner = shared.owner();
         let thief = Shared::thief(&shared, 1);
         shared.push(&mut owner, 0);
-        owner.pop().map(|(task, _)| take(task));
+        pop(&mut owner);
         thief.join().unwrap();
         shared.check(owner);
     });
@@ -80,9 +86,9 @@ fn push_and_pop_beside_a_thief() {
         shared.push(&mut owner, 0);
         let thief = Shared::thief(&shared, 2);
         shared.push(&mut owner, 1);
-        owner.pop().map(|(task, _)| take(task));
+        pop(&mut owner);
         shared.push(&mut owner, 2);
-        owner.pop().map(|(task, _)| take(task));
+        pop(&mut owner);
         thief.join().unwrap();
         shared.check(owner);
     });
@@ -96,7 +102,7 @@ fn two_thieves_and_the_owner() {
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
         let thieves = [Shared::thief(&shared, 1), Shared::thief(&shared, 1)];
-        owner.pop().map(|(task, _)| take(task));
+        pop(&mut owner);
         for thief in thieves {
             thief.join().unwrap();
         }
@@ -111,13 +117,13 @@ fn growth_beside_a_thief() {
         let shared = Shared::new(5);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
-        owner.pop().map(|(task, _)| take(task));
+        pop(&mut owner);
         shared.push(&mut owner, 1);
         let thief = Shared::thief(&shared, 2);
         shared.push(&mut owner, 2);
         shared.push(&mut owner, 3);
         shared.push(&mut owner, 4);
-        owner.pop().map(|(task, _)| take(task));
+        pop(&mut owner);
         thief.join().unwrap();
         shared.check(owner);
     });
@@ -131,7 +137,7 @@ fn a_slot_is_reused_after_its_thief() {
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
         let thief = Shared::thief(&shared, 1);
-        owner.pop().map(|(task, _)| take(task));
+        pop(&mut owner);
         shared.push(&mut owner, 2);
         shared.push(&mut owner, 3);
         thief.join().unwrap();

@@ -234,3 +234,91 @@ unsafe impl Monitor for Semaphore {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Monitor, PthreadMutex, Semaphore, Spin};
+    use std::cell::UnsafeCell;
+
+    struct Shared<L> {
+        lock: L,
+        count: UnsafeCell<usize>,
+    }
+
+    // SAFETY: the count is used under the lock.
+    unsafe impl<L: Monitor> Sync for Shared<L> {}
+
+    fn shared<L: Monitor>() -> Box<Shared<L>> {
+        let shared = Box::new(Shared { lock: L::new(), count: UnsafeCell::new(0) });
+        // SAFETY: boxed, and not used yet.
+        unsafe { shared.lock.settle() };
+        shared
+    }
+
+    fn excludes<L: Monitor>() {
+        let shared = &*shared::<L>();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        shared.lock.lock();
+                        // SAFETY: locked around it.
+                        unsafe { *shared.count.get() += 1 };
+                        // SAFETY: locked above.
+                        unsafe { shared.lock.unlock() };
+                    }
+                });
+            }
+        });
+        // SAFETY: the threads have ended.
+        assert_eq!(unsafe { *shared.count.get() }, 80_000);
+    }
+
+    /// Three threads wait for the count to reach theirs; each change wakes all who wait.
+    fn wakes<L: Monitor>() {
+        let shared = &*shared::<L>();
+        let waiting = &std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for want in 1..=3 {
+                scope.spawn(move || {
+                    shared.lock.lock();
+                    // SAFETY: locked, here and after each wait.
+                    while unsafe { *shared.count.get() } < want {
+                        waiting.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        // SAFETY: locked.
+                        unsafe { shared.lock.wait() };
+                    }
+                    // SAFETY: locked.
+                    unsafe { shared.lock.unlock() };
+                });
+            }
+            for _ in 0..3 {
+                shared.lock.lock();
+                // SAFETY: locked around it.
+                unsafe { *shared.count.get() += 1 };
+                let sleepers = waiting.swap(0, std::sync::atomic::Ordering::Relaxed);
+                // SAFETY: locked above.
+                unsafe { shared.lock.unlock() };
+                shared.lock.notify(sleepers);
+            }
+        });
+    }
+
+    #[test]
+    fn mutex() {
+        excludes::<PthreadMutex>();
+        wakes::<PthreadMutex>();
+    }
+
+    #[test]
+    fn spin() {
+        excludes::<Spin>();
+        wakes::<Spin>();
+    }
+
+    #[test]
+    fn semaphore() {
+        excludes::<Semaphore>();
+        wakes::<Semaphore>();
+    }
+}
