@@ -1,0 +1,212 @@
+//! The figures of `make bench`. A kind has one colour in all of them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use plotters::style::RGBColor;
+
+use crate::chart::{Figure, Key, Panel, Series, Shape};
+use crate::machine::Machine;
+use crate::plan::{Group, IDLE_PROGRAMS, IDLES, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan};
+use crate::summary::{Measured, Quartiles, Summary};
+
+/// Where a task does next to nothing and its price is the scheduler's.
+const EMPTY_TASKS: &[&str] = &["tree", "flood", "fib"];
+
+pub fn draw_all(
+    folder: &Path,
+    plan: &Plan,
+    summary: &Summary,
+    machine: &Machine,
+) -> Result<Vec<PathBuf>> {
+    let note = machine.line();
+    let speedup = Figure {
+        title: "Speed-up over the serial program, by threads",
+        note: &note,
+        reference: Some("as fast as serial"),
+        panels: speedups(plan, summary),
+        columns: 4,
+        panel_height: 260,
+    };
+    let cost = Figure {
+        title: "Cost of a task, by kind",
+        note: &note,
+        reference: None,
+        panels: costs(plan, summary),
+        columns: 3,
+        panel_height: 400,
+    };
+    let locks = Figure {
+        title: "The lock primitives side by side",
+        note: &note,
+        reference: None,
+        panels: if plan.has(Group::Locks) { locks(plan, summary) } else { Vec::new() },
+        columns: plan.lock_threads.len(),
+        panel_height: 320,
+    };
+    let idle = Figure {
+        title: "The idle policies of work stealing side by side",
+        note: &note,
+        reference: None,
+        panels: if plan.has(Group::Idle) { idles(plan, summary) } else { Vec::new() },
+        columns: IDLE_PROGRAMS.len(),
+        panel_height: 320,
+    };
+    let mut written = Vec::new();
+    for (name, figure) in [
+        ("speedup-by-threads", speedup),
+        ("cost-per-task", cost),
+        ("lock-primitives", locks),
+        ("idle-policies", idle),
+    ] {
+        if !figure.panels.is_empty() {
+            let path = folder.join(name).with_extension("svg");
+            figure.draw(&path)?;
+            written.push(path);
+        }
+    }
+    Ok(written)
+}
+
+/// Okabe and Ito's colours: told apart by colour-blind eyes; the shape says it again.
+fn kind_key(kind: Kind) -> Key {
+    let (colour, shape) = match kind {
+        Kind::None => (RGBColor(90, 90, 90), Shape::Diamond),
+        Kind::Lifo => (RGBColor(213, 94, 0), Shape::Square),
+        Kind::Fifo => (RGBColor(0, 114, 178), Shape::Triangle),
+        Kind::Steal => (RGBColor(0, 158, 115), Shape::Circle),
+    };
+    Key { name: kind.name().into(), colour, shape }
+}
+
+/// A line a kind over the thread counts.
+fn by_kind(plan: &Plan, value: impl Fn(Kind, usize) -> Option<Quartiles>) -> Vec<Series> {
+    let series = |&kind: &Kind| Series {
+        key: kind_key(kind),
+        points: plan.threads.iter().map(|&t| value(kind, t)).collect(),
+    };
+    KINDS.iter().map(series).collect()
+}
+
+fn speedups(plan: &Plan, summary: &Summary) -> Vec<Panel> {
+    let panel = |name: &str| {
+        let serial = summary.serial(name)?;
+        Some(Panel {
+            title: format!("{name} ({} tasks)", thousands(serial.tasks)),
+            x_title: "threads",
+            y_title: "speed-up",
+            x_names: names(&plan.threads),
+            series: by_kind(plan, |kind, threads| {
+                let m = summary.kind(name, kind, threads)?;
+                Some(m.seconds.under(serial.seconds.median))
+            }),
+            log: false,
+            lines: true,
+            reference: Some(1.0),
+        })
+    };
+    PROGRAMS.iter().filter_map(|p| panel(p.name)).collect()
+}
+
+fn costs(plan: &Plan, summary: &Summary) -> Vec<Panel> {
+    let panel = |name: &&str| {
+        let tasks = summary.serial(name)?.tasks;
+        Some(Panel {
+            title: format!("{name} ({} tasks)", thousands(tasks)),
+            x_title: "threads",
+            y_title: "ns per task (log scale)",
+            x_names: names(&plan.threads),
+            series: by_kind(plan, |kind, threads| {
+                summary.kind(name, kind, threads).map(Measured::ns_per_task)
+            }),
+            log: true,
+            lines: false,
+            reference: None,
+        })
+    };
+    EMPTY_TASKS.iter().filter_map(panel).collect()
+}
+
+fn locks(plan: &Plan, summary: &Summary) -> Vec<Panel> {
+    let series = |program: &str, kind: Kind, threads: usize| Series {
+        key: kind_key(kind),
+        points: LOCKS
+            .iter()
+            .map(|lock| summary.lock(program, kind, lock, threads).map(Measured::ns_per_task))
+            .collect(),
+    };
+    let panel = |program: &str, threads: usize| Panel {
+        title: format!("{program}, {}", count(threads)),
+        x_title: "SCHED_DEQUE",
+        y_title: "ns per task (log scale)",
+        x_names: LOCKS.iter().map(ToString::to_string).collect(),
+        series: [Kind::Lifo, Kind::Steal].map(|kind| series(program, kind, threads)).into(),
+        log: true,
+        lines: false,
+        reference: None,
+    };
+    let row = |program| plan.lock_threads.iter().map(move |&t| (program, t));
+    LOCK_PROGRAMS.iter().flat_map(row).map(|(program, t)| panel(program, t)).collect()
+}
+
+/// Above, how long it took; below, what it cost the machine meanwhile.
+fn idles(plan: &Plan, summary: &Summary) -> Vec<Panel> {
+    // All of it is steal: the colour stays, lighter with more threads than cores.
+    let shades = [(RGBColor(0, 158, 115), Shape::Circle), (RGBColor(0, 95, 70), Shape::Diamond)];
+    let panel = |program: &str, y_title, value: fn(&Measured) -> Quartiles| Panel {
+        title: program.to_owned(),
+        x_title: "SCHED_IDLE",
+        y_title,
+        x_names: IDLES.iter().map(ToString::to_string).collect(),
+        series: plan
+            .idle_threads
+            .iter()
+            .zip(shades)
+            .map(|(&threads, (colour, shape))| Series {
+                key: Key { name: format!("steal, {}", count(threads)), colour, shape },
+                points: IDLES
+                    .iter()
+                    .map(|idle| summary.idle(program, idle, threads).map(value))
+                    .collect(),
+            })
+            .collect(),
+        log: true,
+        lines: false,
+        reference: None,
+    };
+    let wall = IDLE_PROGRAMS.iter().map(|p| panel(p, "ms (log scale)", |m| m.seconds.scaled(1e3)));
+    let cpu =
+        IDLE_PROGRAMS.iter().map(|p| panel(p, "processor ms (log scale)", |m| m.cpu.scaled(1e3)));
+    wall.chain(cpu).collect()
+}
+
+fn names(threads: &[usize]) -> Vec<String> {
+    threads.iter().map(ToString::to_string).collect()
+}
+
+fn count(threads: usize) -> String {
+    format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
+}
+
+fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let texts = [7, 1000, 524_289].map(thousands);
+        assert_eq!(texts, ["7", "1,000", "524,289"]);
+    }
+}

@@ -1,0 +1,110 @@
+//! The machine: what it is, and how fast it is now.
+
+use std::fs;
+use std::hint::black_box;
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use serde::Serialize;
+
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    pub cpu: String,
+    pub cores: usize,
+    pub kernel: String,
+    pub version: &'static str,
+    /// The commit measured, `+` behind it when the tree has changes; none outside git.
+    pub commit: Option<String>,
+}
+
+impl Machine {
+    pub fn look() -> Machine {
+        Machine {
+            cpu: cpu_model(),
+            cores: thread::available_parallelism().map_or(1, usize::from),
+            kernel: read("/proc/sys/kernel/osrelease"),
+            version: env!("CARGO_PKG_VERSION"),
+            commit: commit(),
+        }
+    }
+
+    /// One line, for the output and the figures.
+    pub fn line(&self) -> String {
+        let commit = self.commit.as_ref().map_or(String::new(), |c| format!(" ({c})"));
+        format!(
+            "{}, {} core{}, Linux {}, libsched {}{commit}",
+            self.cpu,
+            self.cores,
+            if self.cores == 1 { "" } else { "s" },
+            self.kernel,
+            self.version,
+        )
+    }
+}
+
+/// The load of the last minute: others on the machine show here.
+pub fn load() -> Option<f64> {
+    read("/proc/loadavg").split(' ').next()?.parse().ok()
+}
+
+/// How fast the machine was at one moment.
+#[derive(Debug, Serialize)]
+pub struct Calibration {
+    /// Nanoseconds an iteration of a dependent loop takes, y = y·3 + 1: arithmetic and, by
+    /// the black box, a trip through memory.
+    pub ns: f64,
+    /// The same loop on every core at once: how many cores were really ours.
+    pub cores: f64,
+}
+
+/// Measured again and again, it tells a slow or a busy machine from a slow scheduler.
+pub fn calibrate(cores: usize) -> Calibration {
+    const ITERATIONS: u32 = 10_000_000;
+    let alone = dependent_loop(ITERATIONS);
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| dependent_loop(ITERATIONS));
+        }
+    });
+    let together = start.elapsed().as_secs_f64();
+    Calibration {
+        ns: alone * 1e9 / f64::from(ITERATIONS),
+        cores: (cores as f64 * alone / together).min(cores as f64),
+    }
+}
+
+/// Seconds.
+fn dependent_loop(iterations: u32) -> f64 {
+    let start = Instant::now();
+    let mut y = 1u64;
+    for _ in 0..iterations {
+        y = black_box(y.wrapping_mul(3).wrapping_add(1));
+    }
+    start.elapsed().as_secs_f64()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).map_or("unknown".into(), |text| text.trim().to_owned())
+}
+
+fn cpu_model() -> String {
+    let info = read("/proc/cpuinfo");
+    let model = info.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == "model name").then(|| value.trim().to_owned())
+    });
+    model.unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH))
+}
+
+fn commit() -> Option<String> {
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let head = git(&["rev-parse", "--short", "HEAD"])?;
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    Some(if changed { head + "+" } else { head })
+}

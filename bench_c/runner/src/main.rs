@@ -1,0 +1,196 @@
+//! sched-bench: the programs of bench_c over kinds, locks, idle policies and thread counts.
+//!
+//! `make bench` runs it. A map: [`plan`] says what is run, [`run`] runs one process,
+//! [`session`] all of them, interleaved; [`summary`] takes medians, and [`table`],
+//! [`verdict`] and [`figures`] show them.
+
+mod chart;
+mod figures;
+mod machine;
+mod plan;
+mod run;
+mod session;
+mod summary;
+mod table;
+mod verdict;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use serde::Serialize;
+
+use machine::{Calibration, Machine};
+use plan::{PROGRAMS, Plan};
+use run::{Bench, Run};
+use session::{Repetitions, Session};
+use summary::Summary;
+
+/// Compares the schedulers of libsched on the programs of bench_c.
+#[derive(Parser)]
+struct Options {
+    /// The folder of the compiled benchmark programs
+    #[arg(long)]
+    programs: PathBuf,
+    /// Where results.json and the figures go
+    #[arg(long, default_value = "bench_c/results")]
+    results: PathBuf,
+    /// Repetitions of every setting [default: 7, or 5 or 6 where 7 would take too long;
+    /// with --quick 5]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    repetitions: Option<u16>,
+    /// Small sizes: about 20 s, for a first look
+    #[arg(long)]
+    quick: bool,
+    /// Only this program (may be given again)
+    #[arg(long, value_name = "PROGRAM", value_parser = program_name)]
+    only: Vec<String>,
+    /// Seconds after which a run is killed
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
+    timeout: u16,
+    /// Seed of the order in which a repetition goes through the settings
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// What results.json holds.
+#[derive(Serialize)]
+struct Results<'a> {
+    machine: &'a Machine,
+    calibration: &'a [Calibration],
+    repetitions: usize,
+    quick: bool,
+    seed: u64,
+    load_before: Option<f64>,
+    total_seconds: f64,
+    failures: &'a [String],
+    runs: &'a [Run],
+}
+
+fn main() -> ExitCode {
+    match bench(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("sched-bench: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// True when every run was right.
+fn bench(options: &Options) -> Result<bool> {
+    let start = Instant::now();
+    let machine = Machine::look();
+    let load_before = machine::load();
+    let plan = Plan::new(machine.cores, options.quick, &options.only);
+    check_programs(&options.programs, &plan)?;
+    std::fs::create_dir_all(&options.results)
+        .with_context(|| format!("cannot make {}", options.results.display()))?;
+
+    println!("{}", machine.line());
+    println!(
+        "{} settings, a process a run, the repetitions interleaved (seed {})",
+        plan.setups.len(),
+        options.seed
+    );
+    let scratch = scratch_file();
+    let bench = Bench {
+        programs: &options.programs,
+        stats_file: &scratch,
+        timeout: Duration::from_secs(options.timeout.into()),
+        cores: machine.cores,
+    };
+    let mut session = Session::run(&bench, &plan.setups, &repetitions(options), options.seed);
+    // Gone already when the last run was a serial one.
+    let _ = std::fs::remove_file(&scratch);
+    session.failures.extend(session.disagreements());
+
+    println!("repetitions: {}", session.repetitions);
+    print_calibration(&session.calibration, machine.cores, load_before);
+    let summary = Summary::new(&session.runs);
+    table::print_all(&plan, &summary);
+    println!();
+    for line in verdict::lines(&plan, &summary) {
+        println!("{line}");
+    }
+
+    let figures = figures::draw_all(&options.results, &plan, &summary, &machine)?;
+    let json = options.results.join("results.json");
+    let results = Results {
+        machine: &machine,
+        calibration: &session.calibration,
+        repetitions: session.repetitions,
+        quick: options.quick,
+        seed: options.seed,
+        load_before,
+        total_seconds: start.elapsed().as_secs_f64(),
+        failures: &session.failures,
+        runs: &session.runs,
+    };
+    std::fs::write(&json, serde_json::to_string(&results)?)
+        .with_context(|| format!("cannot write {}", json.display()))?;
+    println!("\nwritten: {}", json.display());
+    for figure in figures {
+        println!("written: {}", figure.display());
+    }
+
+    let right = session.failures.is_empty();
+    if right {
+        println!("all checksums agree, all task counts are those of the library");
+    } else {
+        println!("{} failed:", session.failures.len());
+        session.failures.iter().for_each(|f| println!("  {f}"));
+    }
+    println!("total: {:.0} s", start.elapsed().as_secs_f64());
+    Ok(right)
+}
+
+fn repetitions(options: &Options) -> Repetitions {
+    let (least, most) = match options.repetitions {
+        Some(n) => (n, n),
+        None if options.quick => (5, 5),
+        None => (5, 7),
+    };
+    let budget = Duration::from_secs(160);
+    Repetitions { least: least.into(), most: most.into(), budget }
+}
+
+fn program_name(name: &str) -> Result<String> {
+    let names: Vec<_> = PROGRAMS.iter().map(|p| p.name).collect();
+    ensure!(names.contains(&name), "the programs are {}", names.join(", "));
+    Ok(name.to_owned())
+}
+
+fn check_programs(folder: &Path, plan: &Plan) -> Result<()> {
+    for setup in &plan.setups {
+        let path = folder.join(setup.program);
+        ensure!(path.is_file(), "no program {}: run `make bench-programs` first", path.display());
+    }
+    Ok(())
+}
+
+fn scratch_file() -> PathBuf {
+    std::env::temp_dir().join(format!("sched-bench-{}.jsonl", std::process::id()))
+}
+
+/// A wide spread here, or a missing core, means that the machine was not ours alone.
+fn print_calibration(calibration: &[Calibration], cores: usize, load: Option<f64>) {
+    let all = |value: fn(&Calibration) -> f64| {
+        let mut values: Vec<f64> = calibration.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        (values[0], values[values.len() / 2], values[values.len() - 1])
+    };
+    let (_, ns, slowest) = all(|c| c.ns);
+    let (least, ours, _) = all(|c| c.cores);
+    println!(
+        "calibration: {ns:.2} ns per iteration of y = y*3 + 1 (slowest {slowest:.2}); cores really \
+         ours: {ours:.2} of {cores} (least {least:.2}); load before: {}",
+        load.map_or("unknown".into(), |l| format!("{l:.2}"))
+    );
+    if ours < 0.9 * cores as f64 {
+        println!("the machine was busy: believe only the rows with 1 thread");
+    }
+}

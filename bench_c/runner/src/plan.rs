@@ -1,0 +1,213 @@
+//! What is run: the programs with their sizes, and the settings each one is run with.
+
+use serde::Serialize;
+
+/// A program of bench_c and the size it is run at.
+pub struct Program {
+    pub name: &'static str,
+    pub n: u64,
+    pub quick_n: u64,
+    /// What the program stands for, said in the head of its table.
+    pub what: &'static str,
+    /// It starts many runs: writing statistics at the end of each would be part of what is
+    /// timed, so one run more, untimed, collects them.
+    pub many_runs: bool,
+}
+
+/// The sizes keep the whole suite under three minutes on two cores.
+pub const PROGRAMS: &[Program] = &[
+    program("quicksort", 1 << 21, 1 << 19, "the course's, tasks of natural sizes"),
+    program("mandelbrot", 640, 384, "a task a row, coarse and uneven"),
+    program("tree", 1 << 20, 1 << 18, "a binary tree of empty tasks"),
+    program("flood", 3 << 18, 1 << 17, "one task spawns all the others"),
+    program("nqueens", 13, 12, "an irregular search, tasks of microseconds"),
+    program("mergesort", 1 << 20, 1 << 18, "join counters, the last child merges"),
+    program("fib", 27, 24, "a task and a malloc a call, no cut-off"),
+    Program { many_runs: true, ..program("shortruns", 500, 150, "runs of 64 tasks in a row") },
+];
+
+/// The programs the lock primitives are compared on.
+pub const LOCK_PROGRAMS: &[&str] = &["tree", "flood"];
+pub const LOCKS: &[&str] = &["mutex", "spin", "sem", "chaselev"];
+
+/// The programs the idle policies are compared on.
+pub const IDLE_PROGRAMS: &[&str] = &["flood", "shortruns", "tree"];
+pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
+
+pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal];
+
+const fn program(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
+    Program { name, n, quick_n, what, many_runs: false }
+}
+
+pub fn program_named(name: &str) -> Option<&'static Program> {
+    PROGRAMS.iter().find(|p| p.name == name)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The program's serial version: no scheduler at all.
+    None,
+    Lifo,
+    Fifo,
+    Steal,
+}
+
+impl Kind {
+    /// The value of `SCHED_KIND`, and what the program prints.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::None => "none",
+            Kind::Lifo => "lifo",
+            Kind::Fifo => "fifo",
+            Kind::Steal => "steal",
+        }
+    }
+}
+
+/// Which comparison a run belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Group {
+    Kinds,
+    Locks,
+    Idle,
+}
+
+/// One thing to measure: a program under one choice of settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Setup {
+    pub group: Group,
+    pub program: &'static str,
+    pub n: u64,
+    pub kind: Kind,
+    /// `SCHED_DEQUE` and `SCHED_IDLE`; none: the library's default.
+    pub deque: Option<&'static str>,
+    pub idle: Option<&'static str>,
+    pub threads: usize,
+}
+
+impl std::fmt::Display for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} -n {}", self.program, self.n)?;
+        if self.kind == Kind::None {
+            return write!(f, " -s");
+        }
+        write!(f, " kind={}", self.kind.name())?;
+        if let Some(deque) = self.deque {
+            write!(f, " deque={deque}")?;
+        }
+        if let Some(idle) = self.idle {
+            write!(f, " idle={idle}")?;
+        }
+        write!(f, " threads={}", self.threads)
+    }
+}
+
+/// Everything a session measures, and on which thread counts.
+pub struct Plan {
+    pub setups: Vec<Setup>,
+    /// 1, 2, 4 … up to twice the cores, and that number itself.
+    pub threads: Vec<usize>,
+    /// Those the lock primitives and the idle policies are compared at.
+    pub lock_threads: Vec<usize>,
+    pub idle_threads: Vec<usize>,
+}
+
+impl Plan {
+    pub fn new(cores: usize, quick: bool, only: &[String]) -> Plan {
+        let threads = thread_counts(cores);
+        let lock_threads = distinct([1, cores.max(2), 2 * cores]);
+        let idle_threads = distinct([cores.max(2), 2 * cores]);
+        let wanted = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
+        let mut setups = Vec::new();
+        for p in PROGRAMS.iter().filter(|p| wanted(p.name)) {
+            let base = Setup {
+                group: Group::Kinds,
+                program: p.name,
+                n: if quick { p.quick_n } else { p.n },
+                kind: Kind::None,
+                deque: None,
+                idle: None,
+                threads: 1,
+            };
+            setups.push(base.clone());
+            for &kind in KINDS {
+                for &threads in &threads {
+                    setups.push(Setup { kind, threads, ..base.clone() });
+                }
+            }
+            if LOCK_PROGRAMS.contains(&p.name) {
+                let base = Setup { group: Group::Locks, ..base.clone() };
+                add_locks(&mut setups, &base, &lock_threads);
+            }
+            if IDLE_PROGRAMS.contains(&p.name) {
+                let base = Setup { group: Group::Idle, kind: Kind::Steal, ..base.clone() };
+                for &idle in IDLES {
+                    for &threads in &idle_threads {
+                        setups.push(Setup { idle: Some(idle), threads, ..base.clone() });
+                    }
+                }
+            }
+        }
+        Plan { setups, threads, lock_threads, idle_threads }
+    }
+
+    pub fn has(&self, group: Group) -> bool {
+        self.setups.iter().any(|s| s.group == group)
+    }
+
+    /// The size `program` is run at; 0 when it is not run.
+    pub fn size(&self, program: &str) -> u64 {
+        self.setups.iter().find(|s| s.program == program).map_or(0, |s| s.n)
+    }
+}
+
+fn add_locks(setups: &mut Vec<Setup>, base: &Setup, threads: &[usize]) {
+    for kind in [Kind::Lifo, Kind::Steal] {
+        for &deque in LOCKS {
+            // The shared stack has a lock and nothing else to choose.
+            if kind == Kind::Lifo && deque == "chaselev" {
+                continue;
+            }
+            for &threads in threads {
+                setups.push(Setup { kind, deque: Some(deque), threads, ..base.clone() });
+            }
+        }
+    }
+}
+
+fn thread_counts(cores: usize) -> Vec<usize> {
+    let most = 2 * cores;
+    let powers = (0..).map(|k| 1 << k).take_while(|&t| t < most);
+    powers.chain([most]).collect()
+}
+
+fn distinct<const N: usize>(mut counts: [usize; N]) -> Vec<usize> {
+    counts.sort_unstable();
+    let mut counts = counts.to_vec();
+    counts.dedup();
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thread_counts_are_powers_of_two_and_twice_the_cores() {
+        assert_eq!(thread_counts(1), [1, 2]);
+        assert_eq!(thread_counts(2), [1, 2, 4]);
+        assert_eq!(thread_counts(6), [1, 2, 4, 8, 12]);
+    }
+
+    #[test]
+    fn no_setup_is_measured_twice() {
+        for cores in [1, 2, 3, 8] {
+            let setups = Plan::new(cores, false, &[]).setups;
+            let distinct: std::collections::HashSet<_> = setups.iter().collect();
+            assert_eq!(distinct.len(), setups.len());
+        }
+    }
+}

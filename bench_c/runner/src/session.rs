@@ -1,0 +1,180 @@
+//! A session: all the repetitions, interleaved, with progress and what went wrong.
+//!
+//! The repetition is the outer loop and its order is shuffled: a slow minute of the machine
+//! falls on every setting alike, not on the one that happened to be measured then.
+
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+use crate::machine::{Calibration, calibrate};
+use crate::plan::{Kind, Setup, program_named};
+use crate::run::{Bench, Run};
+
+/// After so many failures the rest would only repeat them.
+const MOST_FAILURES: usize = 10;
+
+/// How often each setting is measured.
+pub struct Repetitions {
+    pub least: usize,
+    pub most: usize,
+    /// After `least` of them, none is begun that would not end within this.
+    pub budget: Duration,
+}
+
+pub struct Session {
+    pub runs: Vec<Run>,
+    pub failures: Vec<String>,
+    /// Repetitions done.
+    pub repetitions: usize,
+    /// Before each repetition and at the end.
+    pub calibration: Vec<Calibration>,
+}
+
+impl Session {
+    pub fn run(bench: &Bench, setups: &[Setup], wanted: &Repetitions, seed: u64) -> Session {
+        let start = Instant::now();
+        let mut random = StdRng::seed_from_u64(seed);
+        let mut order = setups.to_vec();
+        let mut session = Session {
+            runs: Vec::new(),
+            failures: Vec::new(),
+            repetitions: 0,
+            calibration: Vec::new(),
+        };
+        let extra = setups.iter().filter(|s| counts_apart(s)).count();
+        let progress = Progress::new(wanted.most * setups.len() + extra);
+
+        for repetition in 1..=wanted.most {
+            let average = start.elapsed() / repetition.saturating_sub(1).max(1) as u32;
+            if repetition > wanted.least && start.elapsed() + average > wanted.budget {
+                break;
+            }
+            session.calibration.push(calibrate(bench.cores));
+            order.shuffle(&mut random);
+            order.retain(|setup| {
+                session.failures.len() >= MOST_FAILURES
+                    || session.measure(bench, setup, repetition, &progress)
+            });
+            if session.failures.len() >= MOST_FAILURES {
+                session.failures.push("too many failures, the rest was not run".into());
+                break;
+            }
+            session.repetitions = repetition;
+            progress.repetition(repetition, wanted.most);
+        }
+        session.calibration.push(calibrate(bench.cores));
+        progress.end();
+        session
+    }
+
+    /// Measures `setup` once; false when it failed and is not worth another try.
+    fn measure(&mut self, bench: &Bench, setup: &Setup, repetition: usize, at: &Progress) -> bool {
+        at.start(setup);
+        let apart = counts_apart(setup);
+        let mut passes = vec![(true, !apart)];
+        if apart && repetition == 1 {
+            passes.push((false, true));
+        }
+        for (timed, stats) in passes {
+            match bench.run(setup, stats) {
+                Ok((line, stats)) => {
+                    let setup = setup.clone();
+                    self.runs.push(Run { setup, repetition, timed, line, stats });
+                }
+                Err(e) => {
+                    let failure = format!("{setup}: {e:#}");
+                    at.failure(&failure);
+                    self.failures.push(failure);
+                    return false;
+                }
+            }
+            at.step();
+        }
+        true
+    }
+
+    /// Programs that disagree on the answer or on the number of tasks.
+    pub fn disagreements(&self) -> Vec<String> {
+        let mut first: HashMap<&str, &Run> = HashMap::new();
+        let mut found = Vec::new();
+        for run in &self.runs {
+            let other = first.entry(run.setup.program).or_insert(run);
+            if other.line.checksum != run.line.checksum || other.line.tasks != run.line.tasks {
+                found.push(format!(
+                    "{}: checksum {} and {} tasks, but {}: checksum {} and {} tasks",
+                    run.setup,
+                    run.line.checksum,
+                    run.line.tasks,
+                    other.setup,
+                    other.line.checksum,
+                    other.line.tasks
+                ));
+            }
+        }
+        found
+    }
+}
+
+/// Are the statistics of this setup collected in a run of their own?
+fn counts_apart(setup: &Setup) -> bool {
+    setup.kind != Kind::None && program_named(setup.program).is_some_and(|p| p.many_runs)
+}
+
+/// A bar on a terminal; elsewhere a line a repetition.
+struct Progress {
+    bar: ProgressBar,
+    plain: bool,
+    start: Instant,
+}
+
+impl Progress {
+    fn new(steps: usize) -> Progress {
+        let plain = !(std::io::stdout().is_terminal() && std::io::stderr().is_terminal());
+        let target = if plain {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(4)
+        };
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
+        let style = ProgressStyle::with_template("{elapsed:>4} [{bar:30}] {pos}/{len} {msg}");
+        if let Ok(style) = style {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        Progress { bar, plain, start: Instant::now() }
+    }
+
+    fn start(&self, setup: &Setup) {
+        if !self.plain {
+            self.bar.set_message(setup.to_string());
+        }
+    }
+
+    fn step(&self) {
+        self.bar.inc(1);
+    }
+
+    fn failure(&self, what: &str) {
+        self.bar.suspend(|| eprintln!("sched-bench: {what}"));
+    }
+
+    fn repetition(&self, done: usize, of: usize) {
+        if self.plain {
+            let seconds = seconds(self.start.elapsed());
+            eprintln!("repetition {done} of {of} done, {seconds} s");
+        }
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn seconds(d: Duration) -> u64 {
+    d.as_secs_f64().round() as u64
+}

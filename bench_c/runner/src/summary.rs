@@ -1,0 +1,153 @@
+//! Medians and quartiles of what was measured.
+
+use std::collections::BTreeMap;
+
+use statrs::statistics::{Data, OrderStatistics};
+
+use crate::plan::{Group, Kind, Setup};
+use crate::run::Run;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quartiles {
+    pub low: f64,
+    pub median: f64,
+    pub high: f64,
+}
+
+impl Quartiles {
+    fn of(values: Vec<f64>) -> Option<Quartiles> {
+        if values.is_empty() {
+            return None;
+        }
+        let mut data = Data::new(values);
+        Some(Quartiles {
+            low: data.lower_quartile(),
+            median: data.median(),
+            high: data.upper_quartile(),
+        })
+    }
+
+    pub fn scaled(self, by: f64) -> Quartiles {
+        Quartiles { low: self.low * by, median: self.median * by, high: self.high * by }
+    }
+
+    /// What `what` is over this: the speed-up of a run that takes so long.
+    pub fn under(self, what: f64) -> Quartiles {
+        Quartiles { low: what / self.high, median: what / self.median, high: what / self.low }
+    }
+}
+
+/// All the runs of one setup together.
+pub struct Measured {
+    pub tasks: u64,
+    pub seconds: Quartiles,
+    /// Processor time, user and system, of all threads.
+    pub cpu: Quartiles,
+    /// None for the serial version.
+    pub counters: Option<Counters>,
+}
+
+/// Medians of the library's counters.
+#[derive(Clone, Copy)]
+pub struct Counters {
+    pub steals: f64,
+    pub failed_steals: f64,
+    /// Parks and naps: how often a worker went to sleep.
+    pub sleeps: f64,
+    pub wakes: f64,
+}
+
+impl Measured {
+    fn of(runs: &[&Run]) -> Option<Measured> {
+        let timed = || runs.iter().filter(|r| r.timed);
+        Some(Measured {
+            tasks: runs.first()?.line.tasks,
+            seconds: Quartiles::of(timed().map(|r| r.line.seconds).collect())?,
+            cpu: Quartiles::of(timed().map(|r| r.line.user + r.line.sys).collect())?,
+            counters: Counters::of(runs),
+        })
+    }
+
+    pub fn ns_per_task(&self) -> Quartiles {
+        self.seconds.scaled(1e9 / self.tasks as f64)
+    }
+}
+
+impl Counters {
+    fn of(runs: &[&Run]) -> Option<Counters> {
+        let median = |value: fn(&crate::run::Stats) -> u64| {
+            let values = runs.iter().filter_map(|r| r.stats.as_ref()).map(|s| value(s) as f64);
+            Quartiles::of(values.collect()).map(|q| q.median)
+        };
+        Some(Counters {
+            steals: median(|s| s.steals)?,
+            failed_steals: median(|s| s.failed_steals)?,
+            sleeps: median(|s| s.parks + s.naps)?,
+            wakes: median(|s| s.wakes)?,
+        })
+    }
+}
+
+pub struct Summary {
+    measured: BTreeMap<Setup, Measured>,
+}
+
+impl Summary {
+    pub fn new(runs: &[Run]) -> Summary {
+        let mut by_setup: BTreeMap<Setup, Vec<&Run>> = BTreeMap::new();
+        for run in runs {
+            by_setup.entry(run.setup.clone()).or_default().push(run);
+        }
+        let measured = by_setup
+            .into_iter()
+            .filter_map(|(setup, runs)| Some((setup, Measured::of(&runs)?)))
+            .collect();
+        Summary { measured }
+    }
+
+    /// A program under a kind, with the library's defaults.
+    pub fn kind(&self, program: &str, kind: Kind, threads: usize) -> Option<&Measured> {
+        self.find(|s| s.group == Group::Kinds && is(s, program, threads) && s.kind == kind)
+    }
+
+    pub fn serial(&self, program: &str) -> Option<&Measured> {
+        self.kind(program, Kind::None, 1)
+    }
+
+    pub fn lock(&self, program: &str, kind: Kind, lock: &str, threads: usize) -> Option<&Measured> {
+        self.find(|s| {
+            s.group == Group::Locks
+                && is(s, program, threads)
+                && s.kind == kind
+                && s.deque == Some(lock)
+        })
+    }
+
+    pub fn idle(&self, program: &str, idle: &str, threads: usize) -> Option<&Measured> {
+        self.find(|s| s.group == Group::Idle && is(s, program, threads) && s.idle == Some(idle))
+    }
+
+    fn find(&self, wanted: impl Fn(&Setup) -> bool) -> Option<&Measured> {
+        self.measured.iter().find(|(setup, _)| wanted(setup)).map(|(_, m)| m)
+    }
+}
+
+fn is(setup: &Setup, program: &str, threads: usize) -> bool {
+    setup.program == program && setup.threads == threads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles() {
+        assert_eq!(Quartiles::of(vec![]), None);
+        let one = Quartiles::of(vec![3.0]).unwrap();
+        assert_eq!((one.low, one.median, one.high), (3.0, 3.0, 3.0));
+        let five = Quartiles::of(vec![5.0, 1.0, 4.0, 2.0, 3.0]).unwrap();
+        assert_eq!(five.median, 3.0);
+        assert!(five.low >= 1.0 && five.low < 3.0 && five.high > 3.0 && five.high <= 5.0);
+        assert_eq!(five.under(6.0).median, 2.0);
+    }
+}

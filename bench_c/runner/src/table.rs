@@ -1,0 +1,200 @@
+//! The tables on standard output.
+
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
+
+use crate::plan::{Group, IDLE_PROGRAMS, IDLES, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan};
+use crate::summary::{Measured, Quartiles, Summary};
+
+/// A line under the head, nothing else.
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+pub fn print_all(plan: &Plan, summary: &Summary) {
+    for program in PROGRAMS {
+        if let Some(table) = kinds(plan, summary, program.name) {
+            let n = plan.size(program.name);
+            println!("\n{} -n {n}: {}", program.name, program.what);
+            println!("{table}");
+        }
+    }
+    if plan.has(Group::Locks) {
+        println!("\nThe lock primitives side by side: ns per task [quartiles]");
+        println!("{}", locks(plan, summary));
+    }
+    if plan.has(Group::Idle) {
+        println!("\nThe idle policies of steal side by side: ms [quartiles], processor ms, sleeps");
+        println!("{}", idles(plan, summary));
+    }
+}
+
+/// A program over kinds and thread counts.
+fn kinds(plan: &Plan, summary: &Summary, program: &str) -> Option<Table> {
+    let mut table = table(&[
+        "kind",
+        "threads",
+        "ms [quartiles]",
+        "speed-up",
+        "ns/task",
+        "cpu ms",
+        "steals",
+        "failed",
+        "sleeps",
+        "wakes",
+    ]);
+    let serial = summary.serial(program);
+    let mut row = |name: &str, threads: usize, m: &Measured| {
+        let speedup = serial.map(|s| m.seconds.under(s.seconds.median).median);
+        let count = |value: Option<f64>| value.map_or("-".into(), count);
+        let counters = m.counters;
+        table.add_row(cells(vec![
+            name.into(),
+            threads.to_string(),
+            with_quartiles(m.seconds.scaled(1e3)),
+            speedup.map_or("-".into(), short),
+            short(m.ns_per_task().median),
+            short(m.cpu.median * 1e3),
+            count(counters.map(|c| c.steals)),
+            count(counters.map(|c| c.failed_steals)),
+            count(counters.map(|c| c.sleeps)),
+            count(counters.map(|c| c.wakes)),
+        ]));
+    };
+    let mut any = false;
+    if let Some(m) = serial {
+        row("serial", 1, m);
+        any = true;
+    }
+    for &kind in KINDS {
+        for &threads in &plan.threads {
+            if let Some(m) = summary.kind(program, kind, threads) {
+                row(kind.name(), threads, m);
+                any = true;
+            }
+        }
+    }
+    any.then_some(table)
+}
+
+fn locks(plan: &Plan, summary: &Summary) -> Table {
+    let mut head = vec!["program".to_owned(), "kind".into(), "deque".into()];
+    head.extend(plan.lock_threads.iter().map(|&t| threads(t)));
+    let mut table = table(&head);
+    for program in LOCK_PROGRAMS {
+        for kind in [Kind::Lifo, Kind::Steal] {
+            for lock in LOCKS {
+                let found = plan.lock_threads.iter().map(|&t| summary.lock(program, kind, lock, t));
+                let found: Vec<_> = found.collect();
+                if found.iter().all(Option::is_none) {
+                    continue;
+                }
+                let mut row = vec![(*program).to_owned(), kind.name().into(), (*lock).into()];
+                row.extend(
+                    found
+                        .into_iter()
+                        .map(|m| m.map_or("-".into(), |m| with_quartiles(m.ns_per_task()))),
+                );
+                table.add_row(cells(row));
+            }
+        }
+    }
+    table
+}
+
+fn idles(plan: &Plan, summary: &Summary) -> Table {
+    let mut head = vec!["program".to_owned(), "idle".into()];
+    for &t in &plan.idle_threads {
+        head.extend([threads(t), "cpu ms".into(), "sleeps".into()]);
+    }
+    let mut table = table(&head);
+    for program in IDLE_PROGRAMS {
+        for idle in IDLES {
+            let found = plan.idle_threads.iter().map(|&t| summary.idle(program, idle, t));
+            let found: Vec<_> = found.collect();
+            if found.iter().all(Option::is_none) {
+                continue;
+            }
+            let mut row = vec![(*program).to_owned(), (*idle).into()];
+            for m in found {
+                row.extend(match m {
+                    None => ["-".to_owned(), "-".into(), "-".into()],
+                    Some(m) => [
+                        with_quartiles(m.seconds.scaled(1e3)),
+                        short(m.cpu.median * 1e3),
+                        m.counters.map_or("-".into(), |c| count(c.sleeps)),
+                    ],
+                });
+            }
+            table.add_row(cells(row));
+        }
+    }
+    table
+}
+
+fn table<S: AsRef<str>>(head: &[S]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_header(cells(head.iter().map(|h| h.as_ref().to_owned()).collect()));
+    table
+}
+
+/// Words to the left, numbers to the right.
+fn cells(texts: Vec<String>) -> Vec<Cell> {
+    let is_word = |t: &str| t.starts_with(|c: char| c.is_ascii_lowercase());
+    let align = |t: String| {
+        let side = if is_word(&t) { CellAlignment::Left } else { CellAlignment::Right };
+        Cell::new(t).set_alignment(side)
+    };
+    texts.into_iter().map(align).collect()
+}
+
+fn threads(t: usize) -> String {
+    format!("{t} thread{}", if t == 1 { "" } else { "s" })
+}
+
+fn with_quartiles(q: Quartiles) -> String {
+    format!("{} [{}–{}]", short(q.median), short(q.low), short(q.high))
+}
+
+/// Three digits that matter.
+pub fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        v if v >= 0.09995 => 3,
+        v if v >= 0.009995 => 4,
+        _ => 5,
+    };
+    format!("{value:.digits$}")
+}
+
+/// A counter: as it is up to 9999, then in thousands, millions.
+fn count(value: f64) -> String {
+    match value {
+        v if v < 1e4 => format!("{v:.0}"),
+        v if v < 1e6 => format!("{:.1}k", v / 1e3),
+        v => format!("{:.1}M", v / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits() {
+        assert_eq!(short(1234.4), "1234");
+        assert_eq!(short(99.97), "100");
+        assert_eq!(short(12.34), "12.3");
+        assert_eq!(short(1.234), "1.23");
+        assert_eq!(short(0.1234), "0.123");
+        assert_eq!(short(0.001234), "0.00123");
+    }
+
+    #[test]
+    fn counters() {
+        assert_eq!(count(9999.0), "9999");
+        assert_eq!(count(12_345.0), "12.3k");
+        assert_eq!(count(1_500_000.0), "1.5M");
+    }
+}

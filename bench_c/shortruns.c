@@ -1,0 +1,65 @@
+/* shortruns.c: many sched_init in a row, each of a tree of 64 empty tasks.
+ *
+ * What a run costs beside its tasks: threads made or woken, and how long the idle ones take
+ * to notice that it is over. This is where the idle policies differ most. */
+
+#include "bench.h"
+
+enum { TASKS = 64 };
+
+/* A cache line a task, so that the check costs no traffic between workers. */
+static struct {
+    unsigned count;
+    char pad[64 - sizeof(unsigned)];
+} seen[TASKS + 1];
+
+static void node(void *closure, struct scheduler *s)
+{
+    intptr_t i = (intptr_t)closure;
+    seen[i].count++;
+    if (2 * i <= TASKS)
+        bench_spawn(node, (void *)(2 * i), s);
+    if (2 * i + 1 <= TASKS)
+        bench_spawn(node, (void *)(2 * i + 1), s);
+}
+
+static void serial(intptr_t i)
+{
+    seen[i].count++;
+    if (2 * i <= TASKS)
+        serial(2 * i);
+    if (2 * i + 1 <= TASKS)
+        serial(2 * i + 1);
+}
+
+static const struct bench_about about = {
+    "shortruns", "runs of 64 tasks", 2000, 1, 10000000, NULL,
+};
+
+int main(int argc, char **argv)
+{
+    struct bench b = bench_start(&about, argc, argv);
+    void *root = (void *)(intptr_t)1;
+
+    for (int r = 0; r < b.repetitions; r++) {
+        memset(seen, 0, sizeof seen);
+
+        bench_clock_start(&b);
+        for (long run = 0; run < b.n; run++) {
+            if (b.serial)
+                serial(1);
+            else
+                bench_init(&b, node, root);
+        }
+        bench_clock_stop(&b);
+
+        uint64_t sum = 0;
+        int right = 1;
+        for (long i = 1; i <= TASKS; i++) {
+            sum += bench_mix((uint64_t)i) * seen[i].count;
+            right = right && seen[i].count == b.n;
+        }
+        bench_line(&b, b.n * TASKS, sum, right);
+    }
+    return bench_end(&b);
+}

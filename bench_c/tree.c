@@ -1,0 +1,58 @@
+/* tree.c: a binary tree of empty tasks: the price of a spawn and of a task, nothing else.
+ *
+ * Task i spawns the tasks 2i and 2i + 1, as in a heap. A thief that takes the oldest task
+ * takes half of what is left: work stealing's best case, with very few steals. All a task
+ * does is to count itself in a byte of its own, so that a lost or doubled task shows. */
+
+#include "bench.h"
+
+static long last; /* tasks are numbered 1 to last */
+static unsigned char *seen;
+
+static void node(void *closure, struct scheduler *s)
+{
+    intptr_t i = (intptr_t)closure;
+    seen[i]++;
+    if (2 * i <= last)
+        bench_spawn(node, (void *)(2 * i), s);
+    if (2 * i + 1 <= last)
+        bench_spawn(node, (void *)(2 * i + 1), s);
+}
+
+static void serial(intptr_t i)
+{
+    seen[i]++;
+    if (2 * i <= last)
+        serial(2 * i);
+    if (2 * i + 1 <= last)
+        serial(2 * i + 1);
+}
+
+static void serial_run(void *closure)
+{
+    serial((intptr_t)closure);
+}
+
+static const struct bench_about about = {
+    "tree", "spawns (one task more runs, the first)", 1L << 22, 0, 1L << 30, NULL,
+};
+
+int main(int argc, char **argv)
+{
+    struct bench b = bench_start(&about, argc, argv);
+    last = b.n + 1;
+    seen = bench_alloc((size_t)last + 1, 1);
+
+    for (int r = 0; r < b.repetitions; r++) {
+        memset(seen, 0, (size_t)last + 1);
+
+        bench_run(&b, node, serial_run, (void *)(intptr_t)1);
+
+        uint64_t sum = 0;
+        for (long i = 1; i <= last; i++)
+            sum += bench_mix((uint64_t)i) * seen[i];
+        bench_line(&b, last, sum, bench_once(seen + 1, last));
+    }
+    free(seen);
+    return bench_end(&b);
+}
