@@ -88,9 +88,11 @@ bench: bench-programs
 
 # --- testing ----------------------------------------------------------------
 
+CTEST = $(CARGO) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
+
 test: check stage bench-programs
 	$(CARGO) test --quiet --package libsched
-	$(CARGO) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH) $(TEST_ARGS)
+	$(CTEST) --abi "$$(ls -t $(OUT)/build/libsched-*/out/sched_abi.h | head -n 1)" $(TEST_ARGS)
 
 check:
 	$(CARGO) fmt --all -- --check
@@ -112,7 +114,7 @@ mutants:
 	model/mutants.sh
 
 stress: stage bench-programs
-	$(CARGO) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH) --stress $(MINUTES)
+	$(CTEST) --stress $(MINUTES)
 
 clean:
 	$(CARGO) clean

@@ -1,0 +1,141 @@
+/* check.h: what every C test uses. Include it first.
+ *
+ * A test passes by exiting 0, is skipped by exiting 77 after a line that says why, and
+ * fails otherwise. CHECK and CHECK_EQ may be used in any thread. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(cond) \
+    ((cond) ? (void)0 : check_failed(__FILE__, __LINE__, #cond))
+
+/* Both values as signed 64-bit integers. */
+#define CHECK_EQ(a, b) check_eq(__FILE__, __LINE__, #a, #b, (long long)(a), (long long)(b))
+
+/* A call that must return -1 and set errno. */
+#define CHECK_ERRNO(call, code)                                          \
+    do {                                                                 \
+        errno = 0;                                                       \
+        int check_rc = (call);                                           \
+        int check_errno = errno;                                         \
+        check_eq(__FILE__, __LINE__, #call, "-1", check_rc, -1);         \
+        check_eq(__FILE__, __LINE__, "errno after " #call, #code, check_errno, code); \
+    } while (0)
+
+/* No stdio, whose locks may be held by whoever was interrupted; _exit, since the failure
+ * may be in a task while others run. */
+static inline void check_say(const char *text)
+{
+    if (write(2, text, strlen(text)) < 0)
+        _exit(2);
+}
+
+static inline void check_failed(const char *file, int line, const char *what)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s:%d: failed: %s (errno %d)\n", file, line, what, errno);
+    check_say(text);
+    _exit(1);
+}
+
+static inline void check_eq(const char *file, int line, const char *a, const char *b,
+                            long long va, long long vb)
+{
+    char text[512];
+    if (va == vb)
+        return;
+    snprintf(text, sizeof text, "%s:%d: failed: %s == %s: %lld != %lld\n", file, line, a, b, va, vb);
+    check_say(text);
+    _exit(1);
+}
+
+static inline void skip(const char *why)
+{
+    printf("skipped: %s\n", why);
+    fflush(stdout);
+    _exit(77);
+}
+
+/* --- which scheduler this is ---------------------------------------------- */
+
+static inline int kind_is(const char *kind)
+{
+    const char *now = getenv("SCHED_KIND");
+    return strcmp(now ? now : "steal", kind) == 0;
+}
+
+static inline int idle_is(const char *idle)
+{
+    const char *now = getenv("SCHED_IDLE");
+    return strcmp(now ? now : "park", idle) == 0;
+}
+
+/* The number of threads a run will have when the program asks for `asked`. */
+static inline int threads_of(int asked)
+{
+    const char *now = getenv("SCHED_THREADS");
+    if (kind_is("serial"))
+        return 1;
+    return now ? atoi(now) : asked;
+}
+
+/* --- threads and time ----------------------------------------------------- */
+
+static inline int thread_id(void)
+{
+    return (int)syscall(SYS_gettid);
+}
+
+/* Whether this is the thread that main runs on. */
+static inline int on_caller(void)
+{
+    return thread_id() == (int)getpid();
+}
+
+static inline double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline void pause_us(long us)
+{
+    struct timespec t = {us / 1000000, us % 1000000 * 1000};
+    nanosleep(&t, NULL);
+}
+
+/* A step of a loop that waits for another thread to do something: mostly spins, since
+ * that is what the tests want, but lets others in where processors are few. */
+static inline void spin(unsigned *turns)
+{
+    if (++*turns % 512 == 0)
+        sched_yield();
+}
+
+/* A small generator for shapes; x must not be 0. */
+static inline uint64_t next_random(uint64_t *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    *x ^= *x << 17;
+    return *x * 2685821657736338717u;
+}
+
+#endif

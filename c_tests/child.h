@@ -1,0 +1,79 @@
+/* child.h: a part of a test in a process of its own, with what it wrote. C and C++. */
+#ifndef CHILD_H
+#define CHILD_H
+
+#include "check.h"
+#include <sys/wait.h>
+
+struct child {
+    int status;       /* as from waitpid */
+    char said[16384]; /* standard output and standard error */
+};
+
+static struct child child;
+
+/* Runs body(arg) in a child process, which then ends by _exit(0). */
+static inline void in_child(void (*body)(void *), void *arg)
+{
+    int ends[2];
+    size_t got = 0;
+    char spill[4096];
+
+    CHECK_EQ(pipe(ends), 0);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        dup2(ends[1], 1);
+        dup2(ends[1], 2);
+        close(ends[0]);
+        close(ends[1]);
+        body(arg);
+        _exit(0);
+    }
+    close(ends[1]);
+    for (;;) {
+        size_t room = sizeof child.said - 1 - got;
+        ssize_t n = room ? read(ends[0], child.said + got, room) : read(ends[0], spill, sizeof spill);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        if (room)
+            got += (size_t)n;
+    }
+    child.said[got] = 0;
+    close(ends[0]);
+    while (waitpid(pid, &child.status, 0) < 0)
+        CHECK_EQ(errno, EINTR);
+}
+
+static inline void check_child(const char *file, int line, int ok, const char *wanted)
+{
+    char text[512];
+    if (ok)
+        return;
+    snprintf(text, sizeof text, "%s:%d: failed: the child should %s; wait status %#x; it said:\n",
+             file, line, wanted, (unsigned)child.status);
+    check_say(text);
+    check_say(child.said[0] ? child.said : "(nothing)\n");
+    _exit(1);
+}
+
+#define CHECK_CHILD_EXITED(code)                                                     \
+    check_child(__FILE__, __LINE__,                                                  \
+                WIFEXITED(child.status) && WEXITSTATUS(child.status) == (code),      \
+                "exit with " #code)
+
+/* The child ended by SIGABRT and its message contains the word, in whatever case. */
+#define CHECK_CHILD_ABORTED(word)                                                    \
+    check_child(__FILE__, __LINE__,                                                  \
+                WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGABRT       \
+                    && strcasestr(child.said, word) != NULL,                         \
+                "abort with a message that contains \"" word "\"")
+
+#define CHECK_CHILD_SAID(text) \
+    check_child(__FILE__, __LINE__, strstr(child.said, text) != NULL, "say \"" #text "\"")
+
+#endif

@@ -1,0 +1,37 @@
+/* SCHED_HELP=1 prints every variable with the values in force, and the run goes on.
+ * ctest: static
+ * ctest: matrix deque=mutex,chaselev idle=park threads=2 */
+#include "child.h"
+
+static const char *const variables[] = {
+    "SCHED_KIND",  "SCHED_THREADS", "SCHED_DEQUE", "SCHED_STEAL", "SCHED_IDLE",    "SCHED_OVERFLOW",
+    "SCHED_GLOBAL", "SCHED_JOIN",   "SCHED_PIN",   "SCHED_STACK", "SCHED_WARM",    "SCHED_STATS",
+    "SCHED_STATS_FILE", "SCHED_TRACE", "SCHED_PROFILE", "SCHED_SEED", "SCHED_WATCHDOG", "SCHED_FUZZ",
+    "SCHED_HELP",
+};
+
+static int ran;
+
+static void task(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    ran++;
+}
+
+static void body(void *arg)
+{
+    (void)arg;
+    setenv("SCHED_HELP", "1", 1);
+    CHECK_EQ(sched_init(2, 4, task, NULL), 0);
+    CHECK_EQ(ran, 1);
+}
+
+int main(void)
+{
+    in_child(body, NULL);
+    CHECK_CHILD_EXITED(0);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        CHECK_CHILD_SAID(variables[i]);
+    return 0;
+}

@@ -1,0 +1,65 @@
+/* proc.h: what a process holds: threads, descriptors, memory, mappings. */
+#ifndef PROC_H
+#define PROC_H
+
+#include "check.h"
+#include <dirent.h>
+
+static inline int entries(const char *path)
+{
+    int n = 0;
+    DIR *dir = opendir(path);
+    CHECK(dir != NULL);
+    for (struct dirent *e; (e = readdir(dir)) != NULL;)
+        n += e->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+static inline int thread_count(void)
+{
+    return entries("/proc/self/task");
+}
+
+static inline int descriptor_count(void)
+{
+    return entries("/proc/self/fd");
+}
+
+/* A line "key: number" of /proc/self/status, such as VmRSS or VmSize, in kB. */
+static inline long status_kb(const char *key)
+{
+    char line[256];
+    long kb = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0 && line[strlen(key)] == ':')
+            kb = atol(line + strlen(key) + 1);
+    fclose(file);
+    CHECK(kb >= 0);
+    return kb;
+}
+
+static inline int mapping_count(void)
+{
+    int n = 0, c;
+    FILE *file = fopen("/proc/self/maps", "r");
+    CHECK(file != NULL);
+    while ((c = getc(file)) != EOF)
+        n += c == '\n';
+    fclose(file);
+    return n;
+}
+
+/* Waits up to ten seconds for the number of threads; true when it came. A joined thread
+ * may be seen in /proc for an instant more, warm ones until their time is over. */
+static inline int threads_become(int n)
+{
+    for (double end = now() + 10; now() < end; pause_us(1000))
+        if (thread_count() == n)
+            return 1;
+    return 0;
+}
+
+#endif

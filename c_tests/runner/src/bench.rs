@@ -1,0 +1,79 @@
+//! The benchmark programs over the matrix, small: they check their own answers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::Session;
+use crate::compile::shown;
+use crate::exec;
+use crate::matrix::{Part, Setting, THREADS};
+use crate::programs::clear_settings;
+use crate::report::{Job, Outcome};
+
+/// Sizes that take some milliseconds; each program says what its -n is.
+const SIZES: &[(&str, &str)] = &[
+    ("quicksort", "20000"),
+    ("mandelbrot", "48"),
+    ("tree", "10"),
+    ("flood", "3000"),
+    ("nqueens", "6"),
+    ("mergesort", "20000"),
+    ("fib", "14"),
+    ("shortruns", "20"),
+];
+const OTHERS: &str = "10";
+
+pub fn jobs(session: &Session) -> Result<Vec<Job>> {
+    let Some(folder) = &session.options.bench else { return Ok(Vec::new()) };
+    let mut programs: Vec<PathBuf> = fs::read_dir(folder)
+        .with_context(|| folder.display().to_string())?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file() && path.extension().is_none())
+        .collect();
+    programs.sort();
+
+    let settings = Part::default().of_kinds(&session.options.kinds).settings(THREADS);
+    let mut jobs = Vec::new();
+    for program in &programs {
+        jobs.push(job(session, program, None, &["-s"]));
+        for setting in &settings {
+            jobs.push(job(session, program, Some(setting), &[]));
+        }
+    }
+    Ok(jobs)
+}
+
+/// The number of threads goes by -t here, as a user of the program would say it.
+fn job(session: &Session, program: &Path, setting: Option<&Setting>, more: &[&str]) -> Job {
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let size = SIZES.iter().find(|(n, _)| *n == name).map_or(OTHERS, |(_, size)| size);
+    let mut arguments: Vec<String> = ["-n", size, "-r", "1"].map(str::to_string).to_vec();
+    arguments.extend(more.iter().map(|word| word.to_string()));
+    let mut environment = setting.map_or_else(Vec::new, Setting::environment);
+    environment.retain(|(name, _)| name != "SCHED_THREADS");
+    if let Some(threads) = setting.and_then(|setting| setting.threads) {
+        arguments.extend(["-t".to_string(), threads.to_string()]);
+    }
+    let variables: Vec<String> = environment.iter().map(|(n, v)| format!("{n}={v}")).collect();
+    let variables = variables.join(" ");
+    let detail =
+        format!("{} {}", variables.replace("SCHED_", "").to_lowercase(), arguments.join(" "));
+    let (program, work, limit) =
+        (program.to_path_buf(), session.work.clone(), session.options.timeout);
+    Job::new(format!("bench {name}"), detail, move |worker| {
+        let mut command = Command::new(&program);
+        command.args(&arguments);
+        clear_settings(&mut command);
+        command.envs(environment.iter().cloned());
+        let ended = exec::run(&mut command, &work.join(format!("log-{worker}")), limit)?;
+        if ended.passed() && ended.output.contains(" ok") {
+            return Ok(Outcome::Passed);
+        }
+        let how = ended.how(limit);
+        Ok(Outcome::Failed(format!("{variables} {}\n{how}\n{}", shown(&command), ended.output)))
+    })
+}

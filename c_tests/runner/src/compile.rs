@@ -1,0 +1,156 @@
+//! The compilers, and the flags that the installed libsched.pc gives.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+#[derive(Clone)]
+pub struct Toolchain {
+    pub cc: PathBuf,
+    /// None where there is no C++ compiler.
+    pub cxx: Option<PathBuf>,
+    pub pc: PkgConfig,
+    pub libdir: PathBuf,
+    pub archive: PathBuf,
+}
+
+/// The fields of the .pc file, variables filled in.
+#[derive(Clone)]
+pub struct PkgConfig {
+    pub file: PathBuf,
+    pub cflags: Vec<String>,
+    pub libs: Vec<String>,
+    pub libs_private: Vec<String>,
+}
+
+pub const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+impl Toolchain {
+    pub fn find(prefix: &Path) -> Result<Toolchain> {
+        let cc = compiler(false).context("no C compiler (set CC)")?;
+        let libdir = prefix.join("lib");
+        Ok(Toolchain {
+            cc,
+            cxx: compiler(true).ok(),
+            pc: PkgConfig::read(&libdir.join("pkgconfig/libsched.pc"))?,
+            archive: libdir.join("libsched.a"),
+            libdir,
+        })
+    }
+}
+
+/// The compiler that the cc crate would take, CC and CXX of the environment included.
+fn compiler(cpp: bool) -> Result<PathBuf> {
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let tool = cc::Build::new()
+        .cpp(cpp)
+        .target(&triple)
+        .host(&triple)
+        .opt_level(2)
+        .cargo_metadata(false)
+        .cargo_warnings(false)
+        .try_get_compiler()?;
+    let works = Command::new(tool.path()).arg("--version").output();
+    ensure!(works.is_ok_and(|out| out.status.success()), "{} does not run", tool.path().display());
+    Ok(tool.path().to_path_buf())
+}
+
+impl PkgConfig {
+    fn read(file: &Path) -> Result<PkgConfig> {
+        let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        let mut variables: HashMap<String, String> = HashMap::new();
+        let mut fields: HashMap<String, String> = HashMap::new();
+        for line in text.lines() {
+            let line = line.split('#').next().unwrap_or_default();
+            match (line.find('='), line.find(':')) {
+                (Some(equals), colon) if colon.is_none_or(|colon| equals < colon) => {
+                    let value = expand(line[equals + 1..].trim(), &variables);
+                    variables.insert(line[..equals].trim().to_string(), value);
+                }
+                (_, Some(colon)) => {
+                    let value = expand(line[colon + 1..].trim(), &variables);
+                    fields.insert(line[..colon].trim().to_string(), value);
+                }
+                _ => {}
+            }
+        }
+        let words = |name: &str| -> Vec<String> {
+            fields
+                .get(name)
+                .map_or("", |text| text)
+                .split_whitespace()
+                .map(str::to_string)
+                .collect()
+        };
+        for name in ["Name", "Description", "Version"] {
+            ensure!(!words(name).is_empty(), "{}: no field {name}", file.display());
+        }
+        Ok(PkgConfig {
+            file: file.to_path_buf(),
+            cflags: words("Cflags"),
+            libs: words("Libs"),
+            libs_private: words("Libs.private"),
+        })
+    }
+}
+
+fn expand(text: &str, variables: &HashMap<String, String>) -> String {
+    let mut text = text.to_string();
+    for (name, value) in variables {
+        text = text.replace(&format!("${{{name}}}"), value);
+    }
+    text
+}
+
+/// How to build one program.
+pub struct Program<'a> {
+    pub source: &'a Path,
+    pub output: &'a Path,
+    /// Against libsched.a instead of libsched.so.
+    pub statically: bool,
+    pub unlinked: bool,
+    /// A folder with a sched.h to take, by -iquote, instead of the installed one.
+    pub header: Option<&'a Path>,
+}
+
+impl Program<'_> {
+    /// The command; None when it is C++ and there is no such compiler.
+    pub fn command(&self, tools: &Toolchain) -> Option<Command> {
+        let cpp = self.source.extension().is_some_and(|e| e == "cpp");
+        let mut command = Command::new(if cpp { tools.cxx.as_ref()? } else { &tools.cc });
+        command.arg(if cpp { "-std=c++17" } else { "-std=c11" });
+        command.args(["-O2", "-g", "-pthread"]).args(WARNINGS);
+        match self.header {
+            Some(folder) => command.arg("-iquote").arg(folder),
+            None => command.args(&tools.pc.cflags),
+        };
+        command.arg(format!("-DCTEST_LIBDIR=\"{}\"", tools.libdir.display()));
+        command.arg("-o").arg(self.output).arg(self.source);
+        if self.statically {
+            command.arg(&tools.archive).args(&tools.pc.libs_private);
+        } else if !self.unlinked {
+            command.args(&tools.pc.libs);
+            command.arg(format!("-Wl,-rpath,{}", tools.libdir.display()));
+        }
+        Some(command)
+    }
+}
+
+/// The command as one would type it.
+pub fn shown(command: &Command) -> String {
+    let quote = |text: &str| {
+        if text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=+:,".contains(c)) {
+            text.to_string()
+        } else {
+            format!("'{text}'")
+        }
+    };
+    std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|word| quote(&word.to_string_lossy()))
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,291 @@
+//! The header's traps: it bears the name of POSIX's sched.h, and must leave that one
+//! reachable in every order, standard and include path, without a warning.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::Session;
+use crate::compile::{WARNINGS, shown};
+use crate::report::{Job, Outcome};
+
+/// Where the header stands relative to <pthread.h>; ours, always twice.
+const ORDERS: &[(&str, &[&str])] = &[
+    ("alone", &["OURS", "OURS"]),
+    ("before-pthread", &["OURS", "<pthread.h>", "OURS"]),
+    ("after-pthread", &["<pthread.h>", "OURS", "OURS"]),
+    ("after-posix", &["<sched.h>", "OURS", "OURS"]),
+];
+
+/// How a program may come by it.
+#[derive(Clone, Copy)]
+enum Way {
+    /// pkg-config's flags and <sched.h>
+    Installed,
+    /// -I. in the folder of the header
+    Here,
+    /// -Iinclude at the root of the project
+    Include,
+    /// -iquote include, "sched.h"
+    Quote,
+    /// copied beside the program, "sched.h", no flag; and with -I. too
+    Beside,
+    BesideHere,
+}
+
+const WAYS: &[(&str, Way)] = &[
+    ("installed", Way::Installed),
+    ("-I.", Way::Here),
+    ("-Iinclude", Way::Include),
+    ("-iquote", Way::Quote),
+    ("beside", Way::Beside),
+    ("beside+-I.", Way::BesideHere),
+];
+
+/// In strict C without _GNU_SOURCE only what every POSIX has.
+const POSIX: &str = "int posix(void);\nint posix(void)\n{\n    struct sched_param p;\n    \
+    p.sched_priority = 0;\n    return sched_yield() + p.sched_priority + SCHED_OTHER;\n}\n";
+const GNU: &str = "int gnu(void);\nint gnu(void)\n{\n    cpu_set_t set;\n    CPU_ZERO(&set);\n    \
+    CPU_SET(0, &set);\n    return sched_setaffinity(0, sizeof set, &set);\n}\n";
+const MAIN: &str = "static int got;\n\nstatic void leaf(void *closure, struct scheduler *s)\n{\n    \
+    (void)s;\n    got += *(int *)closure;\n}\n\nstatic void task(void *closure, struct scheduler *s)\n{\n    \
+    if (sched_spawn(leaf, closure, s) < 0)\n        got = -100;\n}\n\nint main(void)\n{\n    \
+    int five = 5;\n    taskfunc f = task;\n    if (sched_default_threads() < 1)\n        return 1;\n    \
+    return sched_init(2, 10, f, &five) == 0 && got == 5 ? 0 : 1;\n}\n";
+
+pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
+    let work = session.work.join("header");
+    fs::create_dir_all(&work)?;
+    let installed = session.prefix.join("include/libsched/sched.h");
+    fs::copy(&installed, work.join("sched.h"))?;
+
+    let mut compilers: Vec<(String, PathBuf, bool)> =
+        vec![("cc".into(), session.tools.cc.clone(), false)];
+    compilers.extend(session.tools.cxx.iter().map(|path| ("c++".into(), path.clone(), true)));
+    for (name, cpp) in [("clang", false), ("clang++", true)] {
+        if runs(Path::new(name)) {
+            compilers.push((name.into(), name.into(), cpp));
+        } else {
+            jobs.push(skipped(name, "is not here"));
+        }
+    }
+    if session.tools.cxx.is_none() {
+        jobs.push(skipped("c++", "is not here"));
+    }
+
+    for (name, path, cpp) in &compilers {
+        let wanted: &[&[&str]] = if *cpp {
+            &[&["c++17"], &["c++20", "c++2a"]]
+        } else {
+            &[&["c99"], &["c11"], &["gnu11"], &["c23", "c2x"]]
+        };
+        for names in wanted {
+            let Some(standard) = names.iter().find(|std| knows(path, std, *cpp)) else {
+                jobs.push(skipped(name, &format!("does not know -std={}", names[0])));
+                continue;
+            };
+            for (way_name, way) in WAYS {
+                for (order_name, order) in ORDERS {
+                    // g++ defines _GNU_SOURCE by itself.
+                    for gnu in [false, true].into_iter().filter(|gnu| *gnu || !cpp) {
+                        let detail = format!(
+                            "{name} {standard} {way_name} {order_name}{}",
+                            if gnu { " _GNU_SOURCE" } else { "" }
+                        );
+                        let snippet = Snippet { order, way: *way, gnu, cpp: *cpp };
+                        jobs.push(snippet.job(session, path, standard, detail, &work));
+                    }
+                }
+            }
+        }
+    }
+    jobs.push(abi(session, &work));
+    jobs.push(own_folder(session));
+    jobs.push(pkg_config(session));
+    Ok(())
+}
+
+fn skipped(name: &str, why: &str) -> Job {
+    let why = format!("{name} {why}");
+    Job::new("header", name, move |_| Ok(Outcome::Skipped(why.clone())))
+}
+
+fn runs(compiler: &Path) -> bool {
+    Command::new(compiler).arg("--version").output().is_ok_and(|out| out.status.success())
+}
+
+fn knows(compiler: &Path, standard: &str, cpp: bool) -> bool {
+    Command::new(compiler)
+        .args([
+            format!("-std={standard}").as_str(),
+            "-fsyntax-only",
+            "-x",
+            if cpp { "c++" } else { "c" },
+            "/dev/null",
+        ])
+        .output()
+        .is_ok_and(|out| out.status.success())
+}
+
+struct Snippet {
+    order: &'static [&'static str],
+    way: Way,
+    gnu: bool,
+    cpp: bool,
+}
+
+impl Snippet {
+    fn text(&self) -> String {
+        let ours = match self.way {
+            Way::Installed | Way::Here | Way::Include => "<sched.h>",
+            Way::Quote | Way::Beside | Way::BesideHere => "\"sched.h\"",
+        };
+        let mut text = String::new();
+        if self.gnu {
+            text += "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n";
+        }
+        for header in self.order {
+            text += &format!("#include {}\n", if *header == "OURS" { ours } else { header });
+        }
+        if !self.cpp || self.gnu {
+            text += POSIX;
+        }
+        if self.gnu {
+            text += GNU;
+        }
+        text + MAIN
+    }
+
+    /// The installed way is linked and run, the others are only checked.
+    fn job(
+        &self,
+        session: &Session,
+        compiler: &Path,
+        standard: &str,
+        detail: String,
+        work: &Path,
+    ) -> Job {
+        let text = self.text();
+        let linked = matches!(self.way, Way::Installed);
+        let (work, way, cpp) = (work.to_path_buf(), self.way, self.cpp);
+        let (tools, root) = (session.tools.clone(), session.root.clone());
+        let installed = session.prefix.join("include/libsched");
+        let (compiler, standard) = (compiler.to_path_buf(), format!("-std={standard}"));
+        Job::new("header", detail, move |worker| {
+            let source = work.join(format!("snippet-{worker}.{}", if cpp { "cpp" } else { "c" }));
+            let program = work.join(format!("snippet-{worker}"));
+            fs::write(&source, &text)?;
+            let mut command = Command::new(&compiler);
+            command.arg(&standard).args(WARNINGS).arg("-pedantic");
+            match way {
+                Way::Installed => command.args(&tools.pc.cflags),
+                Way::Here => command.current_dir(&installed).arg("-I."),
+                Way::Include => command.current_dir(&root).arg("-Iinclude"),
+                Way::Quote => command.current_dir(&root).args(["-iquote", "include"]),
+                Way::Beside => &mut command,
+                Way::BesideHere => command.current_dir(&work).arg("-I."),
+            };
+            if linked {
+                command.arg("-o").arg(&program).arg(&source).args(&tools.pc.libs);
+                command.arg(format!("-Wl,-rpath,{}", tools.libdir.display()));
+            } else {
+                command.arg("-fsyntax-only").arg(&source);
+            }
+            let out = command.output()?;
+            if !out.status.success() {
+                let said = String::from_utf8_lossy(&out.stderr);
+                return Ok(Outcome::Failed(format!("{}\n{said}\n{text}", shown(&command))));
+            }
+            if linked && !Command::new(&program).status()?.success() {
+                return Ok(Outcome::Failed(format!("{}\nit links, but fails\n", shown(&command))));
+            }
+            Ok(Outcome::Passed)
+        })
+    }
+}
+
+/// Ours and what cbindgen makes of the Rust source, in one file: the prototypes agree.
+fn abi(session: &Session, work: &Path) -> Job {
+    let abi = session.options.abi.clone();
+    let abi = abi.unwrap_or_else(|| session.prefix.with_file_name("abi").join("sched_abi.h"));
+    let (work, tools) = (work.to_path_buf(), session.tools.clone());
+    Job::new("header", "against cbindgen's view", move |_| {
+        if !abi.exists() {
+            return Ok(Outcome::Skipped(format!("there is no {}", abi.display())));
+        }
+        let source = work.join("abi.c");
+        let abi = std::path::absolute(&abi)?;
+        // Theirs comes second: it has no types of its own.
+        let includes = format!("#include <sched.h>\n#include \"{}\"\n", abi.display());
+        fs::write(&source, includes)?;
+        let mut command = Command::new(&tools.cc);
+        command.args(["-std=c11", "-fsyntax-only"]).args(WARNINGS);
+        command.args(&tools.pc.cflags).arg(&source);
+        let out = command.output()?;
+        if !out.status.success() {
+            let said = String::from_utf8_lossy(&out.stderr);
+            return Ok(Outcome::Failed(format!("{}\n{said}", shown(&command))));
+        }
+        Ok(Outcome::Passed)
+    })
+}
+
+/// The installed header lies where it shadows nobody else's, and is the one of the tree.
+fn own_folder(session: &Session) -> Job {
+    let (prefix, root) = (session.prefix.clone(), session.root.clone());
+    Job::new("header", "in a folder of its own", move |_| {
+        if prefix.join("include/sched.h").exists() {
+            return Ok(Outcome::Failed("PREFIX/include/sched.h exists".to_string()));
+        }
+        for header in fs::read_dir(root.join("include"))?.flatten() {
+            let installed = prefix.join("include/libsched").join(header.file_name());
+            if fs::read(&installed).ok() != Some(fs::read(header.path())?) {
+                return Ok(Outcome::Failed(format!(
+                    "{} is missing or differs",
+                    installed.display()
+                )));
+            }
+        }
+        Ok(Outcome::Passed)
+    })
+}
+
+/// pkg-config, where it is, says what we read in the file.
+fn pkg_config(session: &Session) -> Job {
+    let (prefix, pc) = (session.prefix.clone(), session.tools.pc.clone());
+    Job::new("pkg-config", "", move |_| {
+        let ask = |options: &[&str]| {
+            Command::new("pkg-config")
+                .args(options)
+                .arg("libsched")
+                .env("PKG_CONFIG_PATH", pc.file.parent().unwrap_or(Path::new("/")))
+                .env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1")
+                .env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1")
+                .output()
+        };
+        if ask(&["--version"]).is_err() {
+            return Ok(Outcome::Skipped("no pkg-config here".to_string()));
+        }
+        let all_libs = [pc.libs.clone(), pc.libs_private.clone()].concat();
+        let cases = [
+            (&["--cflags"][..], &pc.cflags),
+            (&["--libs"][..], &pc.libs),
+            (&["--static", "--libs"][..], &all_libs),
+        ];
+        for (options, wanted) in cases {
+            let out = ask(options)?;
+            let said = String::from_utf8_lossy(&out.stdout);
+            let words: Vec<&str> = said.split_whitespace().collect();
+            if !out.status.success() || words != *wanted {
+                return Ok(Outcome::Failed(format!("{options:?}: {words:?}, not {wanted:?}")));
+            }
+        }
+        let folder = format!("-I{}", prefix.join("include/libsched").display());
+        if !pc.cflags.contains(&folder) {
+            return Ok(Outcome::Failed(format!("{:?} does not name {folder}", pc.cflags)));
+        }
+        Ok(Outcome::Passed)
+    })
+}

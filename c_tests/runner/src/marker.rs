@@ -1,0 +1,94 @@
+//! The markers of a test program: lines `ctest: WORDS` in its first comment.
+//!
+//! ```text
+//! matrix                  over every kind × deque × idle × threads; without: once, no variable set
+//! kind= deque= idle= threads=   only these of the matrix (comma between)
+//! stats=N                 the run writes one line of statistics, with N tasks
+//! env=NAME=VALUE args=A,B timeout=SECONDS
+//! static                  also linked with libsched.a
+//! nolink                  not linked with the library at all (CTEST_LIBDIR says where it is)
+//! header=FOLDER           -iquote that folder of c_tests in place of the installed header
+//! ```
+//! `static`, `nolink` and `header=` are of the program, the others of their line. A line
+//! with none of the others makes no difference to a program that has further lines. A
+//! program without a marker runs once.
+
+use anyhow::{Context, Result, bail};
+
+use crate::matrix::Part;
+
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    pub matrix: Option<Part>,
+    pub environment: Vec<(String, String)>,
+    pub arguments: Vec<String>,
+    pub timeout: Option<f64>,
+    pub tasks: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+pub struct Markers {
+    pub runs: Vec<Run>,
+    pub statically: bool,
+    pub unlinked: bool,
+    pub header: Option<String>,
+}
+
+pub fn parse(source: &str) -> Result<Markers> {
+    let mut markers = Markers::default();
+    for line in source.lines().take_while(|line| !line.starts_with("#include")) {
+        if let Some((_, words)) = line.split_once("ctest:") {
+            parse_line(words, &mut markers).with_context(|| format!("marker:{words}"))?;
+        }
+    }
+    if markers.runs.is_empty() {
+        markers.runs.push(Run::default());
+    }
+    Ok(markers)
+}
+
+fn parse_line(words: &str, markers: &mut Markers) -> Result<()> {
+    let words = words.trim().trim_end_matches("*/");
+    let (mut run, mut part, mut says_run) =
+        (Run::default(), Part::default(), words.trim().is_empty());
+    let list = |value: &str| value.split(',').map(str::to_string).collect::<Vec<_>>();
+    for word in words.split_whitespace() {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        let of_program = matches!(name, "static" | "nolink" | "header");
+        says_run |= !of_program;
+        match name {
+            "static" => markers.statically = true,
+            "nolink" => markers.unlinked = true,
+            "header" => markers.header = Some(value.to_string()),
+            "matrix" => run.matrix = Some(Part::default()),
+            "kind" => part.kinds = list(value),
+            "deque" => part.deques = list(value),
+            "idle" => part.idles = list(value),
+            "threads" => {
+                part.threads = value.split(',').map(str::parse).collect::<Result<_, _>>()?
+            }
+            "stats" => run.tasks = Some(value.parse()?),
+            "args" => run.arguments = list(value),
+            "timeout" => run.timeout = Some(value.parse()?),
+            "env" => {
+                let (name, value) = value.split_once('=').context("env=NAME=VALUE")?;
+                run.environment.push((name.to_string(), value.to_string()));
+            }
+            _ => bail!("unknown word {word:?}"),
+        }
+    }
+    if let Some(word) = part.unknown() {
+        bail!("{word:?} is in no table");
+    }
+    if let Some(matrix) = &mut run.matrix {
+        *matrix = part;
+    } else if [&part.kinds, &part.deques, &part.idles].iter().any(|l| !l.is_empty())
+        || !part.threads.is_empty()
+    {
+        bail!("kind=, deque=, idle=, threads= go with matrix");
+    }
+    if says_run {
+        markers.runs.push(run);
+    }
+    Ok(())
+}

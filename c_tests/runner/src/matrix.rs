@@ -1,0 +1,101 @@
+//! The one table of settings: a new kind, deque or idle policy is a word here.
+
+pub struct Kind {
+    pub name: &'static str,
+    /// The values of SCHED_DEQUE it takes; none: the variable stays unset.
+    pub deques: &'static [&'static str],
+    /// Whether SCHED_IDLE and SCHED_THREADS mean anything to it.
+    pub threads: bool,
+}
+
+pub const KINDS: &[Kind] = &[
+    Kind { name: "serial", deques: &[], threads: false },
+    Kind { name: "lifo", deques: &["mutex", "spin", "sem"], threads: true },
+    Kind { name: "fifo", deques: &["mutex", "spin", "sem"], threads: true },
+    Kind { name: "steal", deques: &["chaselev", "mutex", "spin", "sem"], threads: true },
+];
+pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
+pub const THREADS: &[usize] = &[1, 2, 4, 16];
+
+/// One setting of the environment; `None` leaves the variable unset.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub kind: &'static str,
+    pub deque: Option<&'static str>,
+    pub idle: Option<&'static str>,
+    pub threads: Option<usize>,
+}
+
+impl Setting {
+    pub fn environment(&self) -> Vec<(String, String)> {
+        let mut all = vec![("SCHED_KIND".to_string(), self.kind.to_string())];
+        let mut add = |name: &str, value: Option<String>| {
+            all.extend(value.map(|value| (name.to_string(), value)));
+        };
+        add("SCHED_DEQUE", self.deque.map(str::to_string));
+        add("SCHED_IDLE", self.idle.map(str::to_string));
+        add("SCHED_THREADS", self.threads.map(|n| n.to_string()));
+        all
+    }
+}
+
+/// Which part of the matrix: an empty list is no restriction.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    pub kinds: Vec<String>,
+    pub deques: Vec<String>,
+    pub idles: Vec<String>,
+    pub threads: Vec<usize>,
+}
+
+impl Part {
+    /// Its settings, over the numbers of threads `counts` where it names none. A kind
+    /// without deques or threads counts as one setting, whatever the part says of those;
+    /// a part that asks for deques a kind does not have leaves the kind out.
+    pub fn settings(&self, counts: &[usize]) -> Vec<Setting> {
+        let wanted =
+            |list: &[String], word: &str| list.is_empty() || list.iter().any(|w| w == word);
+        let counts = if self.threads.is_empty() { counts } else { &self.threads };
+        let mut all = Vec::new();
+        for kind in KINDS.iter().filter(|kind| wanted(&self.kinds, kind.name)) {
+            if !kind.threads {
+                all.push(Setting { kind: kind.name, deque: None, idle: None, threads: None });
+                continue;
+            }
+            for deque in kind.deques.iter().filter(|deque| wanted(&self.deques, deque)) {
+                for idle in IDLES.iter().filter(|idle| wanted(&self.idles, idle)) {
+                    all.extend(counts.iter().map(|&threads| Setting {
+                        kind: kind.name,
+                        deque: Some(deque),
+                        idle: Some(idle),
+                        threads: Some(threads),
+                    }));
+                }
+            }
+        }
+        all
+    }
+
+    /// The same, of these kinds only.
+    pub fn of_kinds(&self, kinds: &[String]) -> Part {
+        let mut part = self.clone();
+        if part.kinds.is_empty() {
+            part.kinds = kinds.to_vec();
+        } else if !kinds.is_empty() {
+            part.kinds.retain(|kind| kinds.contains(kind));
+            if part.kinds.is_empty() {
+                part.kinds.push("(none)".to_string());
+            }
+        }
+        part
+    }
+
+    /// The words of the part that are in no table: a slip in a marker.
+    pub fn unknown(&self) -> Option<&str> {
+        let kinds = self.kinds.iter().find(|w| !KINDS.iter().any(|k| k.name == w.as_str()));
+        let deques =
+            self.deques.iter().find(|w| !KINDS.iter().any(|k| k.deques.contains(&w.as_str())));
+        let idles = self.idles.iter().find(|w| !IDLES.contains(&w.as_str()));
+        kinds.or(deques).or(idles).map(String::as_str)
+    }
+}

@@ -1,0 +1,202 @@
+//! The test programs: c_tests/*.c and *.cpp, each built and run as its markers say.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use anyhow::{Context, Result};
+
+use crate::compile::{Program, shown};
+use crate::exec;
+use crate::marker::{self, Markers, Run};
+use crate::matrix::THREADS;
+use crate::report::{Job, Outcome, Report};
+use crate::{Session, stats};
+
+/// Builds every program that the filter leaves (in parallel: a failure to build is a
+/// failed test) and returns the jobs that run them.
+pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
+    let folder = session.root.join("c_tests");
+    let mut sources: Vec<PathBuf> = fs::read_dir(&folder)
+        .with_context(|| folder.display().to_string())?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "c" || e == "cpp"))
+        .collect();
+    sources.sort();
+
+    let (mut compilations, mut runs) = (Vec::new(), Vec::new());
+    let mut broken = Vec::new();
+    for source in &sources {
+        let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let markers = marker::parse(&fs::read_to_string(source)?)
+            .with_context(|| source.display().to_string())?;
+        for statically in [false, true] {
+            if statically && !markers.statically {
+                continue;
+            }
+            let group = if statically { format!("{name}[static]") } else { name.clone() };
+            let output = session.work.join(&group);
+            let jobs = runs_of(session, &markers, &group, &output, statically)?;
+            let wanted: Vec<Job> =
+                jobs.into_iter().filter(|job| report.wants(&job.name())).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            runs.extend(wanted);
+            compilations.push(compilation(session, source, &markers, group, output));
+        }
+    }
+    // Only failures of the compilations are tests to count: what was built gets run.
+    for (job, outcome) in in_parallel(session.jobs, &compilations) {
+        match outcome {
+            Outcome::Passed => {}
+            Outcome::Skipped(_) | Outcome::Failed(_) => {
+                broken.push(job.group.clone());
+                report.add(job, &outcome);
+            }
+        }
+    }
+    runs.retain(|job| !broken.contains(&job.group));
+    Ok(runs)
+}
+
+fn in_parallel(workers: usize, jobs: &[Job]) -> Vec<(&Job, Outcome)> {
+    let next = Mutex::new(jobs.iter());
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for worker in 0..workers {
+            let (next, done) = (&next, &done);
+            scope.spawn(move || {
+                loop {
+                    let Some(job) = next.lock().expect("no holder panics").next() else { return };
+                    let outcome = (job.work)(worker)
+                        .unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")));
+                    done.lock().expect("no holder panics").push((job, outcome));
+                }
+            });
+        }
+    });
+    done.into_inner().expect("no holder panics")
+}
+
+fn compilation(
+    session: &Session,
+    source: &Path,
+    markers: &Markers,
+    group: String,
+    output: PathBuf,
+) -> Job {
+    let header = markers.header.as_ref().map(|folder| session.root.join("c_tests").join(folder));
+    let program = Program {
+        source,
+        output: &output,
+        statically: group.ends_with("[static]"),
+        unlinked: markers.unlinked,
+        header: header.as_deref(),
+    };
+    let words = program.command(&session.tools).map(|command| {
+        let line = shown(&command);
+        let arguments: Vec<_> = command.get_args().map(|a| a.to_os_string()).collect();
+        (command.get_program().to_os_string(), arguments, line)
+    });
+    Job::new(group, "(build)", move |_| {
+        let Some((program, arguments, line)) = &words else {
+            return Ok(Outcome::Skipped("no C++ compiler".to_string()));
+        };
+        let out = Command::new(program).args(arguments).output()?;
+        if out.status.success() {
+            return Ok(Outcome::Passed);
+        }
+        Ok(Outcome::Failed(format!("{line}\n{}", String::from_utf8_lossy(&out.stderr))))
+    })
+}
+
+/// The runs that the markers ask for. A static program runs once, with no variable set:
+/// what differs is the linking.
+fn runs_of(
+    session: &Session,
+    markers: &Markers,
+    group: &str,
+    program: &Path,
+    statically: bool,
+) -> Result<Vec<Job>> {
+    let once = [Run::default()];
+    let mut jobs = Vec::new();
+    for run in if statically { &once[..] } else { &markers.runs } {
+        let mut add = |mut environment: Vec<(String, String)>| {
+            environment.extend(run.environment.iter().cloned());
+            let mut words: Vec<String> =
+                environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            words.extend(run.arguments.iter().cloned());
+            let detail = words.join(" ").replace("SCHED_", "").to_lowercase();
+            jobs.push(one_run(session, group, detail, program, run.clone(), environment));
+        };
+        match &run.matrix {
+            None => add(Vec::new()),
+            Some(part) => {
+                for setting in part.of_kinds(&session.options.kinds).settings(THREADS) {
+                    add(setting.environment());
+                }
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+fn one_run(
+    session: &Session,
+    group: &str,
+    detail: String,
+    program: &Path,
+    run: Run,
+    environment: Vec<(String, String)>,
+) -> Job {
+    let limit = run.timeout.unwrap_or(session.options.timeout);
+    let (work, program) = (session.work.clone(), program.to_path_buf());
+    Job::new(group, detail, move |worker| {
+        let mut command = Command::new(&program);
+        command.args(&run.arguments);
+        clear_settings(&mut command);
+        command.envs(environment.iter().cloned());
+        let stats_file = work.join(format!("stats-{worker}"));
+        if run.tasks.is_some() {
+            let _ = fs::remove_file(&stats_file);
+            command.env("SCHED_STATS", "json").env("SCHED_STATS_FILE", &stats_file);
+        }
+        let ended = exec::run(&mut command, &work.join(format!("log-{worker}")), limit)?;
+        let again = || {
+            let variables: Vec<String> =
+                environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+            format!("{}{}\n", variables.concat(), shown(&command))
+        };
+        if ended.code == Some(77) {
+            return Ok(Outcome::Skipped(ended.output.trim().replace("skipped: ", "")));
+        }
+        if !ended.passed() {
+            let how = ended.how(limit);
+            let seconds = ended.seconds;
+            return Ok(Outcome::Failed(format!(
+                "{}{how} ({seconds:.2} s)\n{}",
+                again(),
+                ended.output
+            )));
+        }
+        if let Some(tasks) = run.tasks
+            && let Err(error) = stats::check(&stats_file, tasks, &environment)
+        {
+            return Ok(Outcome::Failed(format!("{}{error:#}\n", again())));
+        }
+        Ok(Outcome::Passed)
+    })
+}
+
+/// No SCHED_* variable of the surroundings reaches a test.
+pub fn clear_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SCHED_") {
+            command.env_remove(name);
+        }
+    }
+}

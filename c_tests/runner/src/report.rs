@@ -1,0 +1,196 @@
+//! Jobs in parallel, their outcomes counted and printed.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, mpsc};
+use std::time::Instant;
+
+use anyhow::Result;
+
+use crate::Session;
+
+pub enum Outcome {
+    Passed,
+    Skipped(String),
+    /// What happened, with output and a command line to see it again.
+    Failed(String),
+}
+
+/// One test. The worker's number gives it files that no other job uses.
+pub struct Job {
+    /// The jobs of one program stand together, under this name.
+    pub group: String,
+    /// The rest of its name.
+    pub detail: String,
+    pub work: Box<dyn Fn(usize) -> Result<Outcome> + Send + Sync>,
+}
+
+impl Job {
+    pub fn new<F>(group: impl Into<String>, detail: impl Into<String>, work: F) -> Job
+    where
+        F: Fn(usize) -> Result<Outcome> + Send + Sync + 'static,
+    {
+        Job { group: group.into(), detail: detail.into(), work: Box::new(work) }
+    }
+
+    pub fn name(&self) -> String {
+        format!("{} {}", self.group, self.detail).trim().to_string()
+    }
+}
+
+pub struct Report {
+    filter: String,
+    verbose: bool,
+    workers: usize,
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    terminal: bool,
+    /// Failures so far of each group.
+    told: HashMap<String, usize>,
+}
+
+/// After so many failures of one program, those that follow are only named.
+const FULLY_TOLD: usize = 6;
+
+impl Report {
+    pub fn new(session: &Session) -> Report {
+        Report {
+            filter: session.options.filter.clone(),
+            verbose: session.options.verbose,
+            workers: session.jobs,
+            passed: 0,
+            failed: 0,
+            skipped: 0,
+            terminal: std::io::stdout().is_terminal(),
+            told: HashMap::new(),
+        }
+    }
+
+    pub fn wants(&self, name: &str) -> bool {
+        name.contains(&self.filter)
+    }
+
+    /// Runs the jobs that the filter lets through; a line for each group that is complete.
+    pub fn run(&mut self, jobs: Vec<Job>) {
+        let jobs: Vec<Job> = jobs.into_iter().filter(|job| self.wants(&job.name())).collect();
+        let mut groups: Vec<Group> = Vec::new();
+        for job in &jobs {
+            match groups.iter_mut().find(|group| group.name == job.group) {
+                Some(group) => group.left += 1,
+                None => groups.push(Group::new(&job.group)),
+            }
+        }
+        let queue: Mutex<VecDeque<&Job>> = Mutex::new(jobs.iter().collect());
+        let (send, receive) = mpsc::channel();
+        std::thread::scope(|scope| {
+            for worker in 0..self.workers {
+                let (queue, send) = (&queue, send.clone());
+                scope.spawn(move || {
+                    loop {
+                        let Some(job) = queue.lock().expect("a worker panicked").pop_front() else {
+                            return;
+                        };
+                        let start = Instant::now();
+                        let outcome = (job.work)(worker)
+                            .unwrap_or_else(|error| Outcome::Failed(format!("{error:#}\n")));
+                        if send.send((job, outcome, start.elapsed().as_secs_f64())).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(send);
+            for (done, (job, outcome, seconds)) in receive.into_iter().enumerate() {
+                self.count(job, &outcome, seconds);
+                if let Some(group) = groups.iter_mut().find(|group| group.name == job.group) {
+                    group.add(&outcome, seconds);
+                    if group.left == 0 && !self.verbose {
+                        self.line(&group.summary());
+                    }
+                }
+                if self.terminal {
+                    print!("\r{}/{} {:60.60}\r", done + 1, jobs.len(), job.name());
+                    let _ = std::io::stdout().flush();
+                }
+            }
+        });
+    }
+
+    fn count(&mut self, job: &Job, outcome: &Outcome, seconds: f64) {
+        match outcome {
+            Outcome::Passed => {
+                self.passed += 1;
+                if self.verbose {
+                    self.line(&format!("passed  {} ({seconds:.3} s)", job.name()));
+                }
+            }
+            Outcome::Skipped(why) => {
+                self.skipped += 1;
+                self.line(&format!("skipped {}: {}", job.name(), why.trim()));
+            }
+            Outcome::Failed(what) => {
+                self.failed += 1;
+                self.line(&format!("FAILED  {}", job.name()));
+                let told = self.told.entry(job.group.clone()).or_default();
+                *told += 1;
+                let room = if *told <= FULLY_TOLD { 120 } else { 0 };
+                for line in what.lines().take(room) {
+                    self.line(&format!("        {line}"));
+                }
+            }
+        }
+    }
+
+    /// A job done at once, outside `run`: a compilation.
+    pub fn add(&mut self, job: &Job, outcome: &Outcome) {
+        self.count(job, outcome, 0.0);
+    }
+
+    fn line(&self, text: &str) {
+        if self.terminal {
+            print!("\r\x1b[K");
+        }
+        println!("{text}");
+    }
+
+    /// The closing line; true when nothing failed.
+    pub fn close(&self) -> bool {
+        if self.skipped > 0 {
+            self.line(&format!(
+                "{} passed, {} failed, {} skipped",
+                self.passed, self.failed, self.skipped
+            ));
+        } else {
+            self.line(&format!("{} passed, {} failed", self.passed, self.failed));
+        }
+        self.failed == 0
+    }
+}
+
+struct Group {
+    name: String,
+    left: usize,
+    passed: usize,
+    failed: usize,
+    seconds: f64,
+}
+
+impl Group {
+    fn new(name: &str) -> Group {
+        Group { name: name.to_string(), left: 1, passed: 0, failed: 0, seconds: 0.0 }
+    }
+
+    fn add(&mut self, outcome: &Outcome, seconds: f64) {
+        self.left -= 1;
+        self.passed += usize::from(matches!(outcome, Outcome::Passed));
+        self.failed += usize::from(matches!(outcome, Outcome::Failed(_)));
+        self.seconds += seconds;
+    }
+
+    fn summary(&self) -> String {
+        let failed =
+            if self.failed > 0 { format!("  {} FAILED", self.failed) } else { String::new() };
+        format!("{:18} {:5} passed{failed}  {:6.1} s", self.name, self.passed, self.seconds)
+    }
+}

@@ -1,0 +1,71 @@
+//! The JSON line of SCHED_STATS=json: one, with every key, its figures consistent.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+const NUMBERS: &[&str] = &[
+    "threads",
+    "qlen",
+    "seconds",
+    "tasks",
+    "steals",
+    "stolen_tasks",
+    "failed_steals",
+    "parks",
+    "naps",
+    "wakes",
+    "queue_peak",
+    "threads_missing",
+];
+const NAMES: &[(&str, &str)] =
+    &[("kind", "SCHED_KIND"), ("deque", "SCHED_DEQUE"), ("idle", "SCHED_IDLE")];
+
+pub fn check(file: &Path, tasks: u64, environment: &[(String, String)]) -> Result<()> {
+    let text = fs::read_to_string(file).context("no file of statistics was written")?;
+    check_text(&text, tasks, environment).with_context(|| format!("statistics: {}", text.trim()))
+}
+
+fn check_text(text: &str, tasks: u64, environment: &[(String, String)]) -> Result<()> {
+    ensure!(text.lines().count() == 1 && text.ends_with('\n'), "not exactly one line");
+    let line: Value = serde_json::from_str(text)?;
+    let number = |value: &Value, key: &str| -> Result<f64> {
+        let figure = value.get(key).and_then(Value::as_f64);
+        figure.filter(|figure| *figure >= 0.0).with_context(|| format!("no number {key:?}"))
+    };
+    for key in NUMBERS {
+        number(&line, key)?;
+    }
+    let set = |name: &str| environment.iter().find(|(n, _)| n == name).map(|(_, value)| value);
+    for (key, variable) in NAMES {
+        let value = line.get(key).with_context(|| format!("no {key:?}"))?;
+        if let Some(wanted) = set(variable) {
+            ensure!(value.as_str() == Some(wanted), "{key} is {value}, not {wanted:?}");
+        }
+    }
+    let counted = line["tasks"].as_u64().context("tasks is no whole number")?;
+    ensure!(counted == tasks, "{counted} tasks, not {tasks}");
+
+    let workers = line["workers"].as_array().context("no list \"workers\"")?;
+    let (threads, missing) = (number(&line, "threads")?, number(&line, "threads_missing")?);
+    let present = workers.len() as f64;
+    ensure!(
+        present == threads || present == threads - missing,
+        "{present} workers, {threads} threads, {missing} missing"
+    );
+    if let Some(wanted) = set("SCHED_THREADS") {
+        ensure!(wanted.parse() == Ok(threads), "{threads} threads, not {wanted}");
+    }
+    let mut sum = 0;
+    for worker in workers {
+        sum += worker.get("tasks").and_then(Value::as_u64).context("a worker without tasks")?;
+    }
+    ensure!(sum == tasks, "the workers' tasks add up to {sum}, not {tasks}");
+    ensure!(
+        number(&line, "stolen_tasks")? >= number(&line, "steals")?,
+        "fewer tasks stolen than steals"
+    );
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! What the libraries show: the symbols of sched.map and no others, the soname, no name of
+//! glibc's.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::Session;
+use crate::report::{Job, Outcome};
+
+/// glibc owns these; a library that defines one breaks the program it is linked into.
+const GLIBC: &[&str] = &[
+    "sched_yield",
+    "sched_getcpu",
+    "sched_getaffinity",
+    "sched_setaffinity",
+    "sched_getparam",
+    "sched_setparam",
+    "sched_getscheduler",
+    "sched_setscheduler",
+    "sched_getattr",
+    "sched_setattr",
+    "sched_get_priority_max",
+    "sched_get_priority_min",
+    "sched_rr_get_interval",
+];
+
+pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
+    let map = fs::read_to_string(session.root.join("sched.map")).context("sched.map")?;
+    let (symbols, versions) = read_map(&map);
+    ensure!(!symbols.is_empty(), "no symbol in sched.map");
+
+    for (file, options) in
+        [("libsched.so", &["-D", "--defined-only"][..]), ("libsched.a", &["-g", "--defined-only"])]
+    {
+        let path = session.prefix.join("lib").join(file);
+        let (wanted, versions) = (symbols.clone(), versions.clone());
+        jobs.push(Job::new("symbols", format!("of {file}"), move |_| {
+            let Some(text) = output("nm", options, &path)? else {
+                return Ok(Outcome::Skipped("no nm here".to_string()));
+            };
+            let mut found = names(&text);
+            found.retain(|name| !versions.contains(name));
+            let more: Vec<_> = found.difference(&wanted).take(20).collect();
+            let fewer: Vec<_> = wanted.difference(&found).collect();
+            Ok(verdict(&[
+                (more.is_empty(), format!("not in sched.map: {more:?}")),
+                (fewer.is_empty(), format!("in sched.map, not exported: {fewer:?}")),
+            ]))
+        }));
+    }
+
+    let library = session.prefix.join("lib/libsched.so");
+    jobs.push(Job::new("symbols", "soname and NODELETE", move |_| {
+        let Some(text) = output("readelf", &["-d"], &library)? else {
+            return Ok(Outcome::Skipped("no readelf here".to_string()));
+        };
+        let soname = text.lines().any(|l| l.contains("SONAME") && l.contains("[libsched.so.1]"));
+        let stays = text.lines().any(|l| l.contains("FLAGS_1") && l.contains("NODELETE"));
+        let writes_code = text.contains("TEXTREL");
+        Ok(verdict(&[
+            (soname, format!("the soname is not libsched.so.1:\n{text}")),
+            (stays, format!("NODELETE is not set:\n{text}")),
+            (!writes_code, "it has text relocations".to_string()),
+        ]))
+    }));
+
+    let headers = fs::read_dir(session.prefix.join("include/libsched"))?
+        .flatten()
+        .map(|entry| fs::read_to_string(entry.path()))
+        .collect::<Result<String, _>>()?;
+    jobs.push(Job::new("symbols", "declared, and none of glibc's", move |_| {
+        let code = without_comments(&headers);
+        let missing: Vec<_> =
+            symbols.iter().filter(|name| !code.contains(&format!("{name}("))).collect();
+        let taken: Vec<_> = GLIBC.iter().filter(|name| symbols.contains(**name)).collect();
+        Ok(verdict(&[
+            (missing.is_empty(), format!("exported, in no header: {missing:?}")),
+            (taken.is_empty(), format!("these are glibc's: {taken:?}")),
+        ]))
+    }));
+    Ok(())
+}
+
+fn verdict(checks: &[(bool, String)]) -> Outcome {
+    let wrong: String =
+        checks.iter().filter(|(ok, _)| !ok).map(|(_, text)| format!("{text}\n")).collect();
+    if wrong.is_empty() { Outcome::Passed } else { Outcome::Failed(wrong) }
+}
+
+/// None when the tool is missing.
+fn output(tool: &str, options: &[&str], file: &Path) -> Result<Option<String>> {
+    if Command::new(tool).arg("--version").output().is_err() {
+        return Ok(None);
+    }
+    let out = Command::new(tool).args(options).arg(file).output()?;
+    ensure!(out.status.success(), "{tool}: {}", String::from_utf8_lossy(&out.stderr));
+    Ok(Some(String::from_utf8_lossy(&out.stdout).into_owned()))
+}
+
+/// The names in nm's lines "address type name", without a version.
+fn names(text: &str) -> BTreeSet<String> {
+    text.lines()
+        .filter_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            (words.len() >= 2 && !line.ends_with(':')).then(|| words[words.len() - 1])
+        })
+        .map(|name| name.split('@').next().unwrap_or(name).to_string())
+        .collect()
+}
+
+/// The global symbols of the version script, and the names of its versions.
+fn read_map(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let code = without_comments(text);
+    let (mut symbols, mut versions, mut global) = (BTreeSet::new(), BTreeSet::new(), false);
+    for word in code.replace([';', '{', '}'], " ; ").split_whitespace() {
+        match word {
+            "global:" => global = true,
+            "local:" => global = false,
+            ";" | "*" => {}
+            name if name.starts_with(|c: char| c.is_ascii_uppercase()) => {
+                versions.insert(name.to_string());
+            }
+            name if global => {
+                symbols.insert(name.to_string());
+            }
+            _ => {}
+        }
+    }
+    (symbols, versions)
+}
+
+fn without_comments(text: &str) -> String {
+    let mut code = String::new();
+    let mut rest = text;
+    while let Some((before, comment)) = rest.split_once("/*") {
+        code += before;
+        rest = comment.split_once("*/").map_or("", |(_, after)| after);
+    }
+    code + rest
+}

@@ -1,0 +1,32 @@
+/* seccomp.h: system calls that fail from now on, in this thread and those it creates. */
+#ifndef SECCOMP_H
+#define SECCOMP_H
+
+#include "check.h"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+
+static inline void deny(const long *calls, unsigned short n, unsigned error)
+{
+    struct sock_filter code[64];
+    unsigned short at = 0;
+
+    code[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (unsigned short i = 0; i < n; i++) {
+        code[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 1);
+        code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error);
+    }
+    code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+
+    struct sock_fprog program = {at, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0)
+        skip("seccomp filters are refused here");
+    errno = 0;
+    if (syscall(calls[0], -1, 0, 0, 0, 0, 0) != -1 || errno != (int)error)
+        skip("the seccomp filter has no effect here");
+}
+
+#endif

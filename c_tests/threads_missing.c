@@ -1,0 +1,79 @@
+/* Threads that cannot be created: the run goes on with those that could, completes, and
+ * the statistics say how many are missing.
+ * ctest: timeout=60
+ * ctest: matrix deque=mutex idle=park threads=4 */
+#include "child.h"
+#include "seccomp.h"
+#include "stats_line.h"
+#include <stdatomic.h>
+
+enum { NOBODY = 61357 }; /* a user with no process here */
+
+static atomic_int ran;
+
+static void node(void *closure, struct scheduler *s)
+{
+    long depth = (long)closure;
+    atomic_fetch_add(&ran, 1);
+    for (int i = 0; i < 2 && depth > 0; i++)
+        CHECK_EQ(sched_spawn(node, (void *)(depth - 1), s), 0);
+}
+
+static void run(void)
+{
+    CHECK_EQ(sched_init(4, 4, node, (void *)8), 0);
+    CHECK_EQ(ran, 511);
+}
+
+static void none_at_all(void *arg)
+{
+#ifdef SYS_clone3
+    static const long calls[] = {SYS_clone3, SYS_clone};
+#else
+    static const long calls[] = {SYS_clone};
+#endif
+    (void)arg;
+    deny(calls, sizeof calls / sizeof *calls, EAGAIN);
+    run();
+}
+
+/* As another user, with so many threads allowed beside the caller's. */
+static void only(void *more)
+{
+    struct rlimit limit = {1 + (rlim_t)(long)more, 1 + (rlim_t)(long)more};
+    if (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0)
+        skip("cannot become another user");
+    CHECK_EQ(setrlimit(RLIMIT_NPROC, &limit), 0);
+    run();
+}
+
+static int missing(void (*body)(void *), long arg)
+{
+    gather_stats();
+    in_child(body, (void *)arg);
+    char *line = gathered_stats();
+    if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 77)
+        return -1;
+    CHECK_CHILD_EXITED(0);
+    CHECK_EQ(stat_number(line, "tasks"), 511);
+    return (int)stat_number(line, "threads_missing");
+}
+
+int main(void)
+{
+    int wanted = threads_of(4) - 1, tried = 0;
+    int got = missing(none_at_all, 0);
+    if (got >= 0) {
+        CHECK_EQ(got, wanted);
+        tried++;
+    }
+    for (int k = 0; k <= wanted && (got = missing(only, k)) >= 0; k++) {
+        /* Threads that a process before this one left dying may still count. */
+        CHECK(got >= wanted - k);
+        CHECK(k == wanted || got > 0);
+        tried++;
+    }
+    if (!tried)
+        skip("neither seccomp nor a limit on threads can be had here");
+    return 0;
+}

@@ -1,0 +1,93 @@
+/* A value of a SCHED_* variable that is unknown, not implemented yet, or does not fit the
+ * kind: -1 with EINVAL, nothing runs, and one line on stderr names variable, value and
+ * the accepted values.
+ * ctest: static
+ * ctest: */
+#include "child.h"
+
+struct bad {
+    const char *variable, *value;
+    const char *accepted; /* a word of the list of accepted values, or NULL */
+    const char *kind;     /* SCHED_KIND beside it, or NULL */
+};
+
+static const struct bad bads[] = {
+    {"SCHED_KIND", "nonsense", "steal", NULL},
+    {"SCHED_KIND", "STEAL", "lifo", NULL},
+    {"SCHED_KIND", "stea", "fifo", NULL},
+    {"SCHED_KIND", "steal ", "serial", NULL},
+    {"SCHED_DEQUE", "nonsense", "chaselev", NULL},
+    {"SCHED_DEQUE", "nonsense", "spin", "lifo"},
+    {"SCHED_IDLE", "sleep", "park", NULL},
+    {"SCHED_IDLE", "sleep", "nap", "lifo"},
+    {"SCHED_THREADS", "0", "auto", NULL},
+    {"SCHED_THREADS", "-2", "auto", NULL},
+    {"SCHED_THREADS", "2x", "auto", NULL},
+    {"SCHED_THREADS", "4097", "auto", NULL},
+    {"SCHED_THREADS", "99999999999999999999", "auto", NULL},
+    {"SCHED_OVERFLOW", "nonsense", "grow", NULL},
+    {"SCHED_STATS", "2", "json", NULL},
+    {"SCHED_STATS", "yes", "json", NULL},
+    {"SCHED_SEED", "abc", NULL, NULL},
+    {"SCHED_SEED", "-1", NULL, "serial"},
+    {"SCHED_HELP", "maybe", NULL, NULL},
+    /* not implemented yet: refused by name, not ignored */
+    {"SCHED_KIND", "cont", "steal", NULL},
+    {"SCHED_DEQUE", "split", "chaselev", NULL},
+    {"SCHED_DEQUE", "ring", "chaselev", NULL},
+    {"SCHED_OVERFLOW", "half", "grow", NULL},
+    {"SCHED_STEAL", "nonsense", NULL, NULL},
+    {"SCHED_GLOBAL", "nonsense", NULL, NULL},
+    {"SCHED_JOIN", "nonsense", NULL, NULL},
+    {"SCHED_PIN", "nonsense", NULL, NULL},
+    {"SCHED_TRACE", "/tmp/x", NULL, NULL},
+    {"SCHED_PROFILE", "1", NULL, NULL},
+    {"SCHED_WATCHDOG", "1s", NULL, NULL},
+    {"SCHED_FUZZ", "7", NULL, NULL},
+    /* fits steal only */
+    {"SCHED_DEQUE", "chaselev", "mutex", "lifo"},
+    {"SCHED_DEQUE", "chaselev", "mutex", "fifo"},
+};
+
+static void never(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    check_say("it ran\n");
+    _exit(5);
+}
+
+static void try(void *arg)
+{
+    const struct bad *bad = arg;
+    if (bad->kind)
+        setenv("SCHED_KIND", bad->kind, 1);
+    setenv(bad->variable, bad->value, 1);
+    CHECK_ERRNO(sched_init(2, 4, never, NULL), EINVAL);
+}
+
+static int lines(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof bads / sizeof *bads; i++) {
+        char shown[80];
+        in_child(try, (void *)(uintptr_t)&bads[i]);
+        snprintf(shown, sizeof shown, "(%s=%s)\n", bads[i].variable, bads[i].value);
+        if (!WIFEXITED(child.status) || WEXITSTATUS(child.status) != 0 || lines(child.said) != 1)
+            check_say(shown);
+        CHECK_CHILD_EXITED(0);
+        CHECK_CHILD_SAID(bads[i].variable);
+        CHECK_CHILD_SAID(bads[i].value);
+        if (bads[i].accepted)
+            CHECK_CHILD_SAID(bads[i].accepted);
+        check_child(__FILE__, __LINE__, lines(child.said) == 1, "say exactly one line");
+    }
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* where.h: do something in a task on the caller's thread, or on another one. C and C++. */
+#ifndef WHERE_H
+#define WHERE_H
+
+#include "check.h"
+
+struct deed {
+    void (*act)(struct scheduler *s);
+    int on_caller;
+    volatile int *done; /* NULL: the deed ends the process */
+};
+
+/* A task. In the wrong place it spawns itself once more and keeps its worker busy until
+ * the deed is done, so that the copies reach every worker. */
+static inline void seek_place(void *closure, struct scheduler *s)
+{
+    struct deed *deed = (struct deed *)closure;
+    if (on_caller() == deed->on_caller) {
+        deed->act(s);
+        if (deed->done)
+            *deed->done = 1;
+        return;
+    }
+    CHECK_EQ(sched_spawn(seek_place, closure, s), 0);
+    while (!deed->done || !*deed->done)
+        pause_us(100);
+}
+
+#endif
