@@ -97,26 +97,21 @@ impl<D: Deque> Stealing<D> {
     #[cold]
     #[inline(never)]
     fn find(&self, place: &impl Place, naps: &mut Naps, idle: bool) -> Option<Task> {
-        let mut searching = !self.parks() || self.sleepers.start_search();
-        let mut task = None;
         if !idle {
-            // First as an active worker: a success costs the other idle ones nothing.
-            if searching {
-                task = self.search(place, || (), || ());
+            // First as an active worker: a success costs the others nothing.
+            if let Some(task) = self.search(place, || (), || ()) {
+                naps.success();
+                return Some(task);
             }
-            if task.is_none() {
-                self.enter(place);
-            }
+            self.enter(place);
         }
-        if task.is_none() {
-            task = self.wait_for_work(place, &mut searching, naps);
-        }
-        if task.is_some() && self.parks() {
+        let task = self.wait_for_work(place, naps)?;
+        if self.parks() {
             let woke = self.sleepers.stop_search(|| self.work_visible());
             place.counters().wakes.add(usize::from(woke));
         }
         naps.success();
-        task
+        Some(task)
     }
 
     /// Becomes idle; ends the run if that was the last.
@@ -127,18 +122,14 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Searches and waits, as an idle worker, until there is a task or the run ends.
-    fn wait_for_work(
-        &self,
-        place: &impl Place,
-        searching: &mut bool,
-        naps: &mut Naps,
-    ) -> Option<Task> {
+    fn wait_for_work(&self, place: &impl Place, naps: &mut Naps) -> Option<Task> {
+        let mut searching = !self.parks() || self.sleepers.start_search();
         let mut round = 0;
         loop {
             if self.quiescence.ended() {
                 return None;
             }
-            if *searching {
+            if searching {
                 let task = self.search(place, || self.quiescence.leave(), || self.enter(place));
                 if task.is_some() {
                     return task;
@@ -146,12 +137,12 @@ impl<D: Deque> Stealing<D> {
             }
             if !self.parks() {
                 place.counters().naps.add(usize::from(naps.wait()));
-            } else if *searching && round < self.searches {
+            } else if searching && round < self.searches {
                 eventcount::pause(round);
                 round += 1;
             } else {
-                self.park(place, *searching);
-                *searching = true;
+                self.park(place, searching);
+                searching = true;
                 round = 0;
             }
         }
