@@ -8,6 +8,7 @@ use loom::thread;
 use sched::base::barrier;
 use sched::idle::eventcount::EventCount;
 use sched_model::explore;
+use std::time::Duration;
 
 struct Shared {
     events: EventCount,
@@ -58,7 +59,7 @@ impl Shared {
                     if shared.visible() {
                         shared.events.cancel(me);
                     } else {
-                        shared.events.commit(me, None);
+                        shared.events.commit(me, Duration::MAX);
                     }
                     searching = true;
                 }

@@ -21,58 +21,74 @@
 //! are full fences.
 
 #[cfg(not(loom))]
-use super::sync::{AtomicBool, Ordering, fence};
-
-/// True once membarrier is known to work: written before the first run starts, and once
-/// more if it ever stops working.
-#[cfg(not(loom))]
-static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
+pub use real::{heavy, light, prepare};
 
 #[cfg(not(loom))]
-const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
-#[cfg(not(loom))]
-const PRIVATE_EXPEDITED: i32 = 1 << 3;
+mod real {
+    use super::super::sync::{AtomicU32, Ordering, fence};
 
-#[cfg(not(loom))]
-fn membarrier(command: i32) -> bool {
-    // SAFETY: the call takes no pointer.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
-}
+    /// membarrier is not registered yet, or not to be had: `light` is a real fence.
+    const FENCED: u32 = 0;
+    /// It works: `light` is free.
+    const ASYMMETRIC: u32 = 1;
+    /// It worked and no longer does: `light` is a real fence again, but some thread may be in
+    /// the middle of a free one, so `heavy` vouches for nothing any more.
+    const BROKEN: u32 = 2;
 
-/// Registers the process with the kernel; called before the threads of a run start.
-#[cfg(not(loom))]
-pub fn prepare() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        ASYMMETRIC.store(membarrier(REGISTER_PRIVATE_EXPEDITED), Ordering::Relaxed);
-    });
-}
+    static MODE: AtomicU32 = AtomicU32::new(FENCED);
 
-/// The frequent side's half.
-#[cfg(not(loom))]
-#[inline(always)]
-pub fn light() {
-    if ASYMMETRIC.load(Ordering::Relaxed) {
-        std::sync::atomic::compiler_fence(Ordering::SeqCst);
-    } else {
+    const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
+    const PRIVATE_EXPEDITED: i32 = 1 << 3;
+
+    fn membarrier(command: i32) -> bool {
+        // SAFETY: the call takes no pointer.
+        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+    }
+
+    /// Registers the process with the kernel; called before the threads of a run start. Two
+    /// threads may do it at once, and a fork may come in between: each step is complete in
+    /// itself.
+    pub fn prepare() {
+        static TRIED: AtomicU32 = AtomicU32::new(0);
+        if TRIED.load(Ordering::Relaxed) == 0 {
+            if membarrier(REGISTER_PRIVATE_EXPEDITED) {
+                let (from, to) = (FENCED, ASYMMETRIC);
+                let _ = MODE.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+            }
+            TRIED.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The frequent side's half.
+    #[inline(always)]
+    pub fn light() {
+        if MODE.load(Ordering::Relaxed) == ASYMMETRIC {
+            std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        } else {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// The rare side's half. False if it could not be had, which happens when membarrier is
+    /// forbidden after the first run has started: then the caller must not wait for the
+    /// frequent side without a limit of time.
+    pub fn heavy() -> bool {
         fence(Ordering::SeqCst);
+        match MODE.load(Ordering::Relaxed) {
+            FENCED => true,
+            ASYMMETRIC if membarrier(PRIVATE_EXPEDITED) => true,
+            // A child of fork inherits the registration, but kernels may differ: once more.
+            ASYMMETRIC
+                if membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED) =>
+            {
+                true
+            }
+            _ => {
+                MODE.store(BROKEN, Ordering::SeqCst);
+                false
+            }
+        }
     }
-}
-
-/// The rare side's half. False if it could not be had, which happens when membarrier is
-/// forbidden after the first run has started: a frequent side may just then be between its
-/// two steps without a fence, so the caller must not wait for it without a limit of time.
-#[cfg(not(loom))]
-pub fn heavy() -> bool {
-    fence(Ordering::SeqCst);
-    if !ASYMMETRIC.load(Ordering::Relaxed) || membarrier(PRIVATE_EXPEDITED) {
-        return true;
-    }
-    if membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED) {
-        return true;
-    }
-    ASYMMETRIC.store(false, Ordering::SeqCst);
-    false
 }
 
 #[cfg(loom)]

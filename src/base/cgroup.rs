@@ -2,9 +2,9 @@
 //! quota binds its children, though only the parent's file shows it.
 //!
 //! ```text
-//! /proc/self/cgroup      0::/a/b            v2: where we are in the one hierarchy
+//! /proc/thread-self/cgroup      0::/a/b            v2: where we are in the one hierarchy
 //!                        4:cpu,cpuacct:/a   v1: where we are in the cpu controller's
-//! /proc/self/mountinfo   … /root /mount … - cgroup2 …  (v1: cgroup … cpu …)
+//! /proc/thread-self/mountinfo   … /root /mount … - cgroup2 …  (v1: cgroup … cpu …)
 //! /mount/a/b/cpu.max     "150000 100000" or "max 100000"        quota and period, µs
 //! /mount/a/cpu.cfs_quota_us, cpu.cfs_period_us                  v1; quota -1: none
 //! ```
@@ -14,14 +14,16 @@
 
 use std::ffi::CStr;
 
-const LONGEST: usize = 4096;
+/// Room for a path or a line: the reading nests three deep, on the caller's stack, which may be
+/// small. A longer line is left out, a longer path not found: then it shows no quota.
+const LONGEST: usize = 1024;
 
 /// The tightest quota in thousandths of a processor; None: there is none. `root` is put
 /// before every path, for tests; it is empty in earnest.
 pub fn quota(root: &CStr) -> Option<usize> {
     let mut tightest: Option<usize> = None;
     let mut path = Path::new(root);
-    path.push(b"/proc/self/cgroup");
+    path.push(b"/proc/thread-self/cgroup");
     each_line(&path, |line| {
         let mut fields = line.splitn(3, |&b| b == b':');
         let (Some(_), Some(controllers), Some(place)) =
@@ -53,7 +55,7 @@ enum Version {
 fn hierarchy(root: &CStr, version: Version, place: &[u8]) -> Option<usize> {
     let mut tightest: Option<usize> = None;
     let mut path = Path::new(root);
-    path.push(b"/proc/self/mountinfo");
+    path.push(b"/proc/thread-self/mountinfo");
     each_line(&path, |line| {
         let Some((mount_root, mount_point)) = mount(line, version) else { return };
         let mut dir = Path::new(root);
@@ -65,18 +67,14 @@ fn hierarchy(root: &CStr, version: Version, place: &[u8]) -> Option<usize> {
             dir.push(below);
         }
         loop {
-            while dir.len > top && dir.bytes[dir.len - 1] == b'/' {
-                dir.len -= 1;
-            }
+            dir.cut(top, |byte| byte == b'/');
             if let Some(quota) = own_quota(&dir, version) {
                 tightest = Some(tightest.map_or(quota, |t| t.min(quota)));
             }
             if dir.len <= top {
                 break;
             }
-            while dir.len > top && dir.bytes[dir.len - 1] != b'/' {
-                dir.len -= 1;
-            }
+            dir.cut(top, |byte| byte != b'/');
         }
     });
     tightest
@@ -97,6 +95,7 @@ fn mount(line: &[u8], version: Version) -> Option<(&[u8], &[u8])> {
 }
 
 /// The quota written in one directory.
+#[inline(never)] // as each_line
 fn own_quota(dir: &Path, version: Version) -> Option<usize> {
     let (quota, period) = match version {
         Version::Two => {
@@ -151,6 +150,14 @@ impl Path {
         self.len += part.len();
     }
 
+    /// Takes bytes off the end while they satisfy `which`, down to the length `least`.
+    fn cut(&mut self, least: usize, which: impl Fn(u8) -> bool) {
+        while self.len > least && which(self.bytes[self.len - 1]) {
+            self.len -= 1;
+            self.bytes[self.len] = 0;
+        }
+    }
+
     /// Appends a field of mountinfo, where blanks and backslashes are octal: `\040`.
     fn push_unescaped(&mut self, part: &[u8]) {
         let mut rest = part;
@@ -175,18 +182,17 @@ impl Path {
 
 /// Calls `visit` with each line of a file, without its end; a line longer than the buffer
 /// is left out. A file that cannot be read has no lines.
+#[inline(never)] // its buffers live only while it runs
 fn each_line(path: &Path, mut visit: impl FnMut(&[u8])) {
-    let mut name = [0u8; LONGEST];
-    name[..path.len].copy_from_slice(&path.bytes[..path.len]);
-    // SAFETY: `name` ends with a zero byte: a path's length is below the buffer's.
-    let fd = unsafe { libc::open(name.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    // SAFETY: a path ends with a zero byte.
+    let fd = unsafe { libc::open(path.bytes.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
     if fd < 0 {
         return;
     }
     let mut line = [0u8; LONGEST];
     let mut len = 0;
     let mut too_long = false;
-    let mut chunk = [0u8; 1024];
+    let mut chunk = [0u8; 256];
     loop {
         // SAFETY: `chunk` is a buffer of its length.
         let n = unsafe { libc::read(fd, chunk.as_mut_ptr().cast(), chunk.len()) };
@@ -270,8 +276,8 @@ mod tests {
         let tree = Tree::new(
             "v2-own",
             &[
-                ("/proc/self/cgroup", "0::/a/b\n"),
-                ("/proc/self/mountinfo", V2_MOUNT),
+                ("/proc/thread-self/cgroup", "0::/a/b\n"),
+                ("/proc/thread-self/mountinfo", V2_MOUNT),
                 ("/sys/fs/cgroup/a/b/cpu.max", "150001 100000\n"),
             ],
         );
@@ -283,8 +289,8 @@ mod tests {
         let tree = Tree::new(
             "v2-parent",
             &[
-                ("/proc/self/cgroup", "0::/a/b/c\n"),
-                ("/proc/self/mountinfo", V2_MOUNT),
+                ("/proc/thread-self/cgroup", "0::/a/b/c\n"),
+                ("/proc/thread-self/mountinfo", V2_MOUNT),
                 ("/sys/fs/cgroup/a/b/c/cpu.max", "400000 100000\n"),
                 ("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
                 ("/sys/fs/cgroup/a/cpu.max", "100000 50000\n"),
@@ -298,8 +304,8 @@ mod tests {
         let tree = Tree::new(
             "v2-max",
             &[
-                ("/proc/self/cgroup", "0::/a\n"),
-                ("/proc/self/mountinfo", V2_MOUNT),
+                ("/proc/thread-self/cgroup", "0::/a\n"),
+                ("/proc/thread-self/mountinfo", V2_MOUNT),
                 ("/sys/fs/cgroup/a/cpu.max", "max 100000\n"),
             ],
         );
@@ -311,9 +317,9 @@ mod tests {
         let tree = Tree::new(
             "v2-container",
             &[
-                ("/proc/self/cgroup", "0::/pods/p1/inner\n"),
+                ("/proc/thread-self/cgroup", "0::/pods/p1/inner\n"),
                 (
-                    "/proc/self/mountinfo",
+                    "/proc/thread-self/mountinfo",
                     "30 23 0:26 /pods/p1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
                 ),
                 ("/sys/fs/cgroup/cpu.max", "300000 100000\n"),
@@ -328,9 +334,9 @@ mod tests {
         let tree = Tree::new(
             "v2-outside",
             &[
-                ("/proc/self/cgroup", "0::/../elsewhere\n"),
+                ("/proc/thread-self/cgroup", "0::/../elsewhere\n"),
                 (
-                    "/proc/self/mountinfo",
+                    "/proc/thread-self/mountinfo",
                     "30 23 0:26 /pods/p1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
                 ),
                 ("/sys/fs/cgroup/cpu.max", "70000 100000\n"),
@@ -344,8 +350,8 @@ mod tests {
         let tree = Tree::new(
             "v1",
             &[
-                ("/proc/self/cgroup", "5:memory:/m\n4:cpu,cpuacct:/a/b\n1:name=systemd:/\n"),
-                ("/proc/self/mountinfo", V1_MOUNT),
+                ("/proc/thread-self/cgroup", "5:memory:/m\n4:cpu,cpuacct:/a/b\n1:name=systemd:/\n"),
+                ("/proc/thread-self/mountinfo", V1_MOUNT),
                 ("/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1\n"),
                 ("/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n"),
                 ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "350000\n"),
@@ -361,8 +367,8 @@ mod tests {
         let tree = Tree::new(
             "hybrid",
             &[
-                ("/proc/self/cgroup", "4:cpu,cpuacct:/a\n0::/b\n"),
-                ("/proc/self/mountinfo", &mounts),
+                ("/proc/thread-self/cgroup", "4:cpu,cpuacct:/a\n0::/b\n"),
+                ("/proc/thread-self/mountinfo", &mounts),
                 ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "400000\n"),
                 ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"),
                 ("/sys/fs/cgroup/b/cpu.max", "150000 100000\n"),
@@ -381,8 +387,8 @@ mod tests {
         let tree = Tree::new(
             "blanks",
             &[
-                ("/proc/self/cgroup", "0::/c"), // and no newline at the end
-                ("/proc/self/mountinfo", &mounts),
+                ("/proc/thread-self/cgroup", "0::/c"), // and no newline at the end
+                ("/proc/thread-self/mountinfo", &mounts),
                 ("/a b/c/cpu.max", "20000 10000"),
             ],
         );

@@ -13,8 +13,8 @@
 //! whose value is set while a worker is inside a run catches both.
 
 use super::io::die;
+use super::sync::{AtomicU32, Ordering};
 use std::ffi::{c_int, c_void};
-use std::sync::OnceLock;
 
 const FORCED_UNWIND: c_int = 8; // _UA_FORCE_UNWIND of the Itanium C++ ABI
 
@@ -103,21 +103,32 @@ unsafe fn sched_frontier(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void)
     unsafe { f(arg) }
 }
 
-static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
-
 extern "C" fn ended_inside(_inside: *mut c_void) {
     thread_ended();
 }
 
-/// The process's key, made once. None where no key is left: then a task that ends its
-/// thread is only caught by the unwinder.
+/// The process's key, made at first use. None where no key is left: then a task that ends its
+/// thread is only caught by the unwinder. Two threads may make one at once, and a fork may come
+/// in between: no one waits for another here.
 fn key() -> Option<libc::pthread_key_t> {
-    *KEY.get_or_init(|| {
-        let mut key = 0;
-        // SAFETY: a valid place and a function of the right type.
-        let error = unsafe { libc::pthread_key_create(&raw mut key, Some(ended_inside)) };
-        (error == 0).then_some(key)
-    })
+    /// The key plus one; 0: none yet.
+    static KEY: AtomicU32 = AtomicU32::new(0);
+    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
+        return Some(key);
+    }
+    let mut key = 0;
+    // SAFETY: a valid place and a function of the right type.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(ended_inside)) } != 0 {
+        return None;
+    }
+    match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => Some(key),
+        Err(other) => {
+            // SAFETY: made above, and used by nobody.
+            unsafe { libc::pthread_key_delete(key) };
+            Some(other - 1)
+        }
+    }
 }
 
 /// Calls `f(arg)`, inside the frontier.

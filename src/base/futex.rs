@@ -17,6 +17,12 @@ pub struct Futex(AtomicU32);
 #[cfg(not(loom))]
 const BLIND: Duration = Duration::from_micros(100);
 
+/// The longest sleep that waits for a wake-up. It would be endless, but for one case: futex is
+/// refused from some moment on, in the middle of a run, and those who sleep already can no
+/// longer be woken. Then they are late by this much.
+#[cfg(not(loom))]
+pub const LONGEST: Duration = Duration::from_secs(1);
+
 /// True where waking is refused, so that nobody may wait without a limit.
 #[cfg(not(loom))]
 static DEAF: AtomicBool = AtomicBool::new(false);
@@ -51,19 +57,23 @@ impl Futex {
         self.0.fetch_add(n, order)
     }
 
+    #[inline]
+    pub fn swap(&self, value: u32, order: Ordering) -> u32 {
+        self.0.swap(value, order)
+    }
+
     /// Sleeps if the word is still `expected`, until woken, interrupted, or the time is up.
-    pub fn wait(&self, expected: u32, limit: Option<Duration>) {
-        let limit = if DEAF.load(Ordering::Relaxed) { Some(BLIND) } else { limit };
-        let limit = limit.map(super::thread::timespec);
-        let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the word lives as long as self; `limit` is null or points to a timespec.
+    pub fn wait(&self, expected: u32, limit: Duration) {
+        let limit = if DEAF.load(Ordering::Relaxed) { BLIND } else { limit };
+        let limit = super::thread::timespec(limit);
+        // SAFETY: the word lives as long as self; `limit` is a timespec.
         let slept = unsafe {
             libc::syscall(
                 libc::SYS_futex,
                 self.0.as_ptr(),
                 libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
                 expected,
-                limit,
+                &raw const limit,
             )
         };
         if slept != 0 {
@@ -77,16 +87,23 @@ impl Futex {
     /// Wakes up to `n` sleepers. False if the kernel refused.
     pub fn wake(&self, n: i32) -> bool {
         // SAFETY: the kernel only uses the word's address.
-        unsafe {
+        let woken = unsafe {
             libc::syscall(
                 libc::SYS_futex,
                 self.0.as_ptr(),
                 libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
                 n,
             ) >= 0
+        };
+        if !woken {
+            DEAF.store(true, Ordering::Relaxed);
         }
+        woken
     }
 }
+
+#[cfg(loom)]
+pub const LONGEST: std::time::Duration = std::time::Duration::MAX;
 
 #[cfg(loom)]
 pub fn probe() -> bool {
@@ -123,7 +140,7 @@ impl Futex {
         self.word.fetch_add(n, order)
     }
 
-    pub fn wait(&self, expected: u32, _limit: Option<std::time::Duration>) {
+    pub fn wait(&self, expected: u32, _limit: std::time::Duration) {
         let queue = super::sync::lock(&self.queue);
         if self.word.load(Ordering::SeqCst) == expected {
             drop(self.bell.wait(queue));

@@ -6,12 +6,12 @@ use std::fmt::{self, Write};
 pub struct Out {
     fd: i32,
     len: usize,
-    buffer: [u8; 4096],
+    buffer: [u8; 512],
 }
 
 impl Out {
     pub fn new(fd: i32) -> Self {
-        Out { fd, len: 0, buffer: [0; 4096] }
+        Out { fd, len: 0, buffer: [0; 512] }
     }
 
     pub fn stderr() -> Self {

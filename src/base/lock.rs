@@ -39,8 +39,11 @@ pub unsafe trait Monitor: Send + Sync {
     /// The caller holds the lock.
     unsafe fn wait(&self);
 
-    /// Wakes `n` of the threads in `wait`, of which there are at least `n`.
-    fn notify(&self, n: usize);
+    /// Wakes one of the threads in `wait`, of which there is at least one.
+    fn notify_one(&self);
+
+    /// Wakes all the threads in `wait`, of which there are at most `n`.
+    fn notify_all(&self, n: usize);
 }
 
 pub struct PthreadMutex {
@@ -78,11 +81,14 @@ unsafe impl Monitor for PthreadMutex {
         self.cond.with_mut(|c| self.mutex.with_mut(|m| unsafe { libc::pthread_cond_wait(c, m) }));
     }
 
-    fn notify(&self, n: usize) {
-        for _ in 0..n {
-            // SAFETY: see the impl.
-            self.cond.with_mut(|c| unsafe { libc::pthread_cond_signal(c) });
-        }
+    fn notify_one(&self) {
+        // SAFETY: see the impl.
+        self.cond.with_mut(|c| unsafe { libc::pthread_cond_signal(c) });
+    }
+
+    fn notify_all(&self, _n: usize) {
+        // SAFETY: see the impl.
+        self.cond.with_mut(|c| unsafe { libc::pthread_cond_broadcast(c) });
     }
 }
 
@@ -106,15 +112,6 @@ pub struct Spin {
 const PAUSES_BEFORE_GIVING_WAY: u32 = 64;
 
 impl Spin {
-    pub const fn const_new() -> Self {
-        Spin { held: AtomicBool::new(false), epoch: Futex::new(0) }
-    }
-
-    /// Frees the lock, whoever held it: for the child of a fork, where the holder is not.
-    pub fn reset(&self) {
-        self.held.store(false, Ordering::Release);
-    }
-
     #[cold]
     fn lock_contended(&self) {
         let mut pauses = 1;
@@ -138,7 +135,7 @@ impl Spin {
 // sets it back, with Release.
 unsafe impl Monitor for Spin {
     fn new() -> Self {
-        Spin::const_new()
+        Spin { held: AtomicBool::new(false), epoch: Futex::new(0) }
     }
 
     #[inline]
@@ -159,15 +156,58 @@ unsafe impl Monitor for Spin {
         let epoch = self.epoch.load(Ordering::Relaxed);
         // SAFETY: the caller holds the lock.
         unsafe { self.unlock() };
-        self.epoch.wait(epoch, None);
+        self.epoch.wait(epoch, super::futex::LONGEST);
         self.lock();
     }
 
-    fn notify(&self, n: usize) {
-        if n > 0 {
-            self.epoch.add(1, Ordering::Release);
-            self.epoch.wake(i32::try_from(n).unwrap_or(i32::MAX));
+    fn notify_one(&self) {
+        self.epoch.add(1, Ordering::Release);
+        self.epoch.wake(1);
+    }
+
+    fn notify_all(&self, _n: usize) {
+        self.epoch.add(1, Ordering::Release);
+        self.epoch.wake(i32::MAX);
+    }
+}
+
+/// The library's own lock, for what is rarely contended and must survive a fork: three states
+/// of a futex (U. Drepper, "Futexes are tricky", 2004, its third mutex).
+pub struct FutexLock(Futex);
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const WANTED: u32 = 2; // held, and perhaps somebody sleeps
+
+impl FutexLock {
+    pub const fn new() -> Self {
+        FutexLock(Futex::new(FREE))
+    }
+
+    /// Calls `work` alone.
+    pub fn with<R>(&self, work: impl FnOnce() -> R) -> R {
+        // Acquire in both swaps: pairs with the Release of the last holder.
+        if self.0.swap(HELD, Ordering::Acquire) != FREE {
+            while self.0.swap(WANTED, Ordering::Acquire) != FREE {
+                self.0.wait(WANTED, super::futex::LONGEST);
+            }
         }
+        let result = work();
+        if self.0.swap(FREE, Ordering::Release) == WANTED {
+            self.0.wake(1);
+        }
+        result
+    }
+
+    /// Frees the lock, whoever held it: for the child of a fork, where the holder is not.
+    pub fn reset(&self) {
+        self.0.store(FREE, Ordering::Release);
+    }
+}
+
+impl Default for FutexLock {
+    fn default() -> Self {
+        FutexLock::new()
     }
 }
 
@@ -228,10 +268,12 @@ unsafe impl Monitor for Semaphore {
         sem_wait(&self.free);
     }
 
-    fn notify(&self, n: usize) {
-        for _ in 0..n {
-            sem_post(&self.bell);
-        }
+    fn notify_one(&self) {
+        sem_post(&self.bell);
+    }
+
+    fn notify_all(&self, n: usize) {
+        (0..n).for_each(|_| sem_post(&self.bell));
     }
 }
 
@@ -299,7 +341,11 @@ mod tests {
                 let sleepers = waiting.swap(0, std::sync::atomic::Ordering::Relaxed);
                 // SAFETY: locked above.
                 unsafe { shared.lock.unlock() };
-                shared.lock.notify(sleepers);
+                if sleepers == 1 {
+                    shared.lock.notify_one();
+                } else {
+                    shared.lock.notify_all(sleepers);
+                }
             }
         });
     }

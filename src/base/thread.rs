@@ -56,6 +56,43 @@ pub fn give_way() {
     unsafe { libc::sched_yield() };
 }
 
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+const CANCEL_DISABLE: c_int = 1; // PTHREAD_CANCEL_DISABLE
+
+/// The calling thread is not cancelled while this lives: a request waits. The library's own
+/// code calls functions that are cancellation points, and has no way to clean up.
+pub struct Uncancelled(c_int);
+
+impl Uncancelled {
+    pub fn begin() -> Self {
+        Uncancelled(set_cancel_state(CANCEL_DISABLE))
+    }
+
+    /// Calls `f` in the state that was before.
+    pub fn except<R>(&self, f: impl FnOnce() -> R) -> R {
+        set_cancel_state(self.0);
+        let result = f();
+        set_cancel_state(CANCEL_DISABLE);
+        result
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        set_cancel_state(self.0);
+    }
+}
+
+fn set_cancel_state(state: c_int) -> c_int {
+    let mut old = 0;
+    // SAFETY: `old` is a valid place, `state` one of the two values.
+    unsafe { pthread_setcancelstate(state, &raw mut old) };
+    old
+}
+
 /// All signals are blocked while this lives, so that a new thread starts with none.
 pub struct SignalsBlocked(libc::sigset_t);
 
@@ -145,13 +182,21 @@ pub unsafe fn create(main: Main, arg: *mut c_void) -> Result<libc::pthread_t, Er
 /// # Safety
 /// `id` must come from `create` and be joined once.
 pub unsafe fn join(id: libc::pthread_t) {
-    if super::futex::probe() {
+    let error = if super::futex::probe() {
         // SAFETY: by the caller's promise.
-        unsafe { libc::pthread_join(id, std::ptr::null_mut()) };
-        return;
-    }
-    // SAFETY: by the caller's promise; EBUSY leaves the thread unjoined.
-    while unsafe { libc::pthread_tryjoin_np(id, std::ptr::null_mut()) } == libc::EBUSY {
-        sleep(Duration::from_micros(50));
+        unsafe { libc::pthread_join(id, std::ptr::null_mut()) }
+    } else {
+        loop {
+            // SAFETY: by the caller's promise; EBUSY leaves the thread unjoined.
+            match unsafe { libc::pthread_tryjoin_np(id, std::ptr::null_mut()) } {
+                libc::EBUSY => sleep(Duration::from_micros(50)),
+                error => break error,
+            }
+        }
+    };
+    if error != 0 {
+        super::io::die(format_args!(
+            "a thread of ours cannot be joined (errno {error}); a task must not detach its thread"
+        ));
     }
 }

@@ -6,7 +6,8 @@
 //! into the program. The release profile aborts at the panic itself; in other builds the
 //! language aborts when a panic reaches an `extern "C"` function.
 
-use crate::base::{Errno, cpu, thread};
+use crate::base::thread::{self, Uncancelled};
+use crate::base::{Errno, cpu};
 use crate::kind::table;
 use crate::kind::worker::Worker;
 use crate::task::{Scheduler, Task, TaskFn};
@@ -22,6 +23,7 @@ type taskfunc = Option<TaskFn>;
 /// See sched.h.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_default_threads() -> c_int {
+    let _uncancelled = Uncancelled::begin(); // it opens files
     cpu::default_threads() as c_int // at most 4096
 }
 
@@ -37,7 +39,8 @@ pub unsafe extern "C" fn sched_init(
     closure: *mut c_void,
 ) -> c_int {
     let Some(f) = f else { return failed(libc::EINVAL) };
-    match table::run(nthreads, qlen, Task { f, closure }) {
+    let uncancelled = Uncancelled::begin();
+    match table::run(&uncancelled, nthreads, qlen, Task { f, closure }) {
         Ok(()) => 0,
         Err(Errno(error)) => failed(error),
     }

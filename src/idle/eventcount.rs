@@ -59,7 +59,7 @@ use crate::base::futex::Futex;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicU32, Mutex, Ordering, Pad, fence, lock};
 use crate::base::{barrier, sync};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const AWAKE: u32 = 0;
 const WAITING: u32 = 1;
@@ -203,11 +203,12 @@ impl EventCount {
     }
 
     /// Sleeps until woken, or for `limit`. The caller searches from now on.
-    pub fn commit(&self, worker: usize, limit: Option<Duration>) -> Slept {
+    pub fn commit(&self, worker: usize, limit: Duration) -> Slept {
         let seat = &self.seats[worker];
         while seat.load(Ordering::Acquire) == WAITING {
+            let before = Instant::now();
             seat.wait(WAITING, limit);
-            if limit.is_some() && seat.load(Ordering::Acquire) == WAITING {
+            if before.elapsed() >= limit && seat.load(Ordering::Acquire) == WAITING {
                 self.cancel(worker);
                 return Slept::TimedOut;
             }

@@ -1,14 +1,13 @@
 //! A run: from `sched_init` to quiescence, the same for every kind.
 
-use super::table::Row;
+use super::table::Request;
 use super::worker::{Lease, Worker};
 use super::{Kind, Place};
-use crate::base::config::{Config, Overflow};
+use crate::base::config::Overflow;
 use crate::base::mem::{self, NoMemory};
 use crate::base::thread::{self, SignalsBlocked};
 use crate::base::{Errno, barrier, frontier, futex};
 use crate::probe::report::{Report, Summary};
-use crate::task::Task;
 use std::ffi::c_void;
 use std::time::Instant;
 
@@ -38,14 +37,9 @@ extern "C" fn thread_main<K: Kind>(seat: *mut c_void) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// Runs `first` and all that comes from it on `threads` threads, the caller's one of them.
-pub fn start<K: Kind>(
-    config: &Config,
-    row: &'static Row,
-    threads: usize,
-    qlen: usize,
-    first: Task,
-) -> Result<(), Errno> {
+/// Runs the first task and all that comes from it, on the caller's thread and others.
+pub fn start<K: Kind>(request: &Request) -> Result<(), Errno> {
+    let &Request { uncancelled, config, row, threads, qlen, first } = request;
     const NO_MEMORY: Errno = Errno(libc::ENOMEM);
     let report = Report::open(config)?;
     let began = Instant::now();
@@ -83,8 +77,10 @@ pub fn start<K: Kind>(
         }
     }
 
+    let seat = std::ptr::from_ref(&seats[0]).cast_mut().cast();
+    // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
     // SAFETY: `work::<K>` takes a seat of K.
-    unsafe { frontier::inside(work::<K>, std::ptr::from_ref(&seats[0]).cast_mut().cast()) };
+    uncancelled.except(|| unsafe { frontier::inside(work::<K>, seat) });
     let created = ids.len();
     for id in ids {
         // SAFETY: created above, joined once.

@@ -9,6 +9,9 @@ use crate::queue::injector::{Injector, Refused};
 use crate::task::Task;
 use std::cell::UnsafeCell;
 
+/// Tasks of the run's own between two looks at the injector.
+const INJECTOR_EVERY: u32 = 61;
+
 pub struct Serial {
     /// Touched by worker 0's thread only.
     ready: UnsafeCell<Vec<Task>>,
@@ -49,12 +52,14 @@ impl Kind for Serial {
 
     unsafe fn work(&self, place: &impl Place) {
         loop {
-            while let Some(task) = self.next(place) {
+            // A task from outside has its turn now and then, however long the others go on.
+            for _ in 0..INJECTOR_EVERY {
+                let Some(task) = self.next(place) else { break };
                 place.run(task);
             }
             if let Some(task) = self.injector.take() {
                 place.run(task);
-            } else if self.injector.close_if(|| true) {
+            } else if self.is_empty() && self.injector.close_if(|| true) {
                 return;
             }
         }
@@ -62,6 +67,11 @@ impl Kind for Serial {
 }
 
 impl Serial {
+    fn is_empty(&self) -> bool {
+        // SAFETY: as in spawn.
+        unsafe { (*self.ready.get()).is_empty() }
+    }
+
     fn next(&self, place: &impl Place) -> Option<Task> {
         // SAFETY: as in spawn.
         let ready = unsafe { &mut *self.ready.get() };

@@ -76,7 +76,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         // SAFETY: locked above.
         unsafe { self.monitor.unlock() };
         if let Ok((_, true)) = pushed {
-            self.monitor.notify(1);
+            self.monitor.notify_one();
         }
         pushed
     }
@@ -114,9 +114,10 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         state.ended = true;
         let sleepers = std::mem::take(&mut state.asleep);
         state.tickets += sleepers;
+        let waiting = state.tickets; // at most: those with a ticket may not have left yet
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
-        self.monitor.notify(sleepers);
+        self.monitor.notify_all(waiting);
         place.counters().wakes.add(sleepers);
         None
     }

@@ -11,19 +11,31 @@ use super::{Kind, Place};
 use crate::base::config::{Config, Idle};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Pad, spin_loop};
-use crate::base::{barrier, cpu};
+use crate::base::{barrier, cpu, futex, thread};
 use crate::idle::Naps;
-use crate::idle::eventcount::{self, EventCount, Slept};
+use crate::idle::eventcount::{EventCount, Slept, pause};
 use crate::idle::quiescence::Quiescence;
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, Full, Owner, Steal};
 use crate::task::Task;
 use std::time::Duration;
 
-/// Searches before a worker parks, where there are processors enough for all workers. About
-/// what a sleep and a wake-up cost together (some µs): so spinning at most doubles the cost
-/// of idling (A. Karlin and others, "Empirical studies of competitive spinning", 1991).
-const SEARCHES_BEFORE_PARKING: u32 = if cfg!(loom) { 0 } else { 16 };
+/// Searches before a worker parks. About what a sleep and a wake-up cost together (some µs): so
+/// spinning at most doubles the cost of idling (A. Karlin and others, "Empirical studies of
+/// competitive spinning", 1991).
+const PATIENCE: u32 = if cfg!(loom) { 0 } else { 16 };
+
+/// A worker that was woken and found nothing was woken for a task that its spawner then ran
+/// itself, as in a chain of short tasks; it will happen again. While somebody searches nobody
+/// is woken, so that worker searches for twice as long before it sleeps again, up to this many
+/// searches (about a millisecond). Without it, a chain of 2 µs tasks on 8 workers spent half its
+/// time on wake-ups.
+const MOST_PATIENCE: u32 = 1024;
+
+/// A worker looks at the injector once in so many tasks of its own, lest those starve the
+/// others. A prime, so that it does not keep step with the program; the number is Go's and
+/// Tokio's.
+const INJECTOR_EVERY: u32 = 61;
 
 /// How long to sleep at most when the heavy fence could not be had.
 const UNSURE: Duration = Duration::from_millis(1);
@@ -34,8 +46,8 @@ pub struct Stealing<D: Deque> {
     quiescence: Quiescence,
     sleepers: EventCount,
     idle: Idle,
-    /// Searches before parking; 0 where workers outnumber processors.
-    searches: u32,
+    /// Workers outnumber processors: a searcher gives way to those that have work.
+    crowded: bool,
 }
 
 impl<D: Deque> Stealing<D> {
@@ -114,6 +126,15 @@ impl<D: Deque> Stealing<D> {
         Some(task)
     }
 
+    /// Runs one task from outside the run, if there is one.
+    fn run_injected(&self, place: &impl Place) {
+        if !self.injector.looks_empty()
+            && let Some(task) = self.injector.take()
+        {
+            place.run(task);
+        }
+    }
+
     /// Becomes idle; ends the run if that was the last.
     fn enter(&self, place: &impl Place) {
         if self.quiescence.enter(&self.injector) && self.parks() {
@@ -124,7 +145,8 @@ impl<D: Deque> Stealing<D> {
     /// Searches and waits, as an idle worker, until there is a task or the run ends.
     fn wait_for_work(&self, place: &impl Place, naps: &mut Naps) -> Option<Task> {
         let mut searching = !self.parks() || self.sleepers.start_search();
-        let mut round = 0;
+        let (mut round, mut patience) = (0, PATIENCE);
+        let mut woken = false; // and nothing found since
         loop {
             if self.quiescence.ended() {
                 return None;
@@ -137,44 +159,48 @@ impl<D: Deque> Stealing<D> {
             }
             if !self.parks() {
                 place.counters().naps.add(usize::from(naps.wait()));
-            } else if searching && round < self.searches {
-                eventcount::pause(round);
+            } else if searching && round < patience {
+                if self.crowded {
+                    thread::give_way();
+                } else {
+                    pause(round);
+                }
                 round += 1;
             } else {
-                self.park(place, searching);
+                if woken {
+                    patience = (patience * 2).min(MOST_PATIENCE);
+                }
+                woken = self.park(place, searching);
                 searching = true;
                 round = 0;
             }
         }
     }
 
-    /// Sleeps, unless there is work or the run has ended; the worker searches afterwards.
-    fn park(&self, place: &impl Place, searching: bool) {
+    /// Sleeps, unless there is work or the run has ended; the worker searches afterwards. True
+    /// if it was woken, or saw work that kept it from sleeping.
+    fn park(&self, place: &impl Place, searching: bool) -> bool {
         let me = place.index();
         self.sleepers.announce(me, searching);
-        let limit = if barrier::heavy() { None } else { Some(UNSURE) };
+        let limit = if barrier::heavy() { futex::LONGEST } else { UNSURE };
         if self.quiescence.ended() || self.work_visible() {
             self.sleepers.cancel(me);
-            return;
+            return true;
         }
         place.counters().parks.add(1);
-        match self.sleepers.commit(me, limit) {
-            Slept::Woken => {}
-            Slept::TimedOut => place.counters().naps.add(1),
-        }
+        self.sleepers.commit(me, limit) == Slept::Woken
     }
 }
 
 impl<D: Deque> Kind for Stealing<D> {
     fn new(config: &Config, workers: usize, limit: usize) -> Result<Self, NoMemory> {
-        let spare = workers <= cpu::allowed();
         Ok(Stealing {
             deques: mem::slice(workers, |_| Ok(Pad(D::new(limit)?)))?,
             injector: Injector::new(limit),
             quiescence: Quiescence::new(workers),
             sleepers: EventCount::new(workers)?,
             idle: config.idle,
-            searches: if spare { SEARCHES_BEFORE_PARKING } else { 0 },
+            crowded: workers > cpu::allowed(),
         })
     }
 
@@ -207,12 +233,18 @@ impl<D: Deque> Kind for Stealing<D> {
         let mut naps = Naps::new(self.idle);
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
         let mut idle = place.index() != 0;
+        let mut countdown = INJECTOR_EVERY;
         loop {
             // SAFETY: passed on. The owner's end is taken anew for each pop: a task that runs
             // in between uses it, too.
             while !idle && let Some((task, queued)) = unsafe { self.own(place) }.pop() {
                 place.counters().queue_peak.peak(queued);
                 place.run(task);
+                countdown -= 1;
+                if countdown == 0 {
+                    countdown = INJECTOR_EVERY;
+                    self.run_injected(place);
+                }
             }
             match self.find(place, &mut naps, idle) {
                 Some(task) => place.run(task),

@@ -5,19 +5,30 @@ use super::worker::Worker;
 use super::{Kind, run, serial, shared, stealing};
 use crate::base::Errno;
 use crate::base::config::{self, Config, Deque};
-use crate::base::cpu;
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
+use crate::base::thread::Uncancelled;
+use crate::base::{cpu, futex};
 use crate::queue::Full;
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::injector::Refused;
 use crate::queue::locked::Locked;
 use crate::task::Task;
 
+/// What a run is asked to be, its settings resolved.
+pub struct Request<'a> {
+    pub uncancelled: &'a Uncancelled,
+    pub config: &'a Config,
+    pub row: &'static Row,
+    pub threads: usize,
+    pub qlen: usize,
+    pub first: Task,
+}
+
 /// One line of the table: a kind with its deque or lock.
 pub struct Row {
     pub kind: config::Kind,
     pub deque: Option<Deque>,
-    start: fn(&Config, &'static Row, usize, usize, Task) -> Result<(), Errno>,
+    start: fn(&Request) -> Result<(), Errno>,
     /// The kind's `spawn` as errno, 0 for success; its first argument is the kind.
     pub spawn: unsafe fn(*const (), &Worker, Task) -> i32,
     /// The kind's `inject`, likewise.
@@ -71,23 +82,33 @@ pub static TABLE: [Row; 11] = {
     ]
 };
 
+/// The row that the configuration asks for. Where futex is refused, glibc's locks would abort
+/// the process at the first contention: then it is the spinlock's row.
+fn find(config: &Config) -> Option<&'static Row> {
+    let with = |deque| {
+        TABLE.iter().find(|row| row.kind == config.kind && row.deque.is_none_or(|d| d == deque))
+    };
+    let row = with(config.deque())?;
+    match row.deque {
+        Some(Deque::Mutex | Deque::Sem) if !futex::probe() => with(Deque::Spin),
+        _ => Some(row),
+    }
+}
+
 /// The number of queued tasks to be ready for when the program does not say.
 const DEFAULT_QLEN: usize = 1024;
 
 /// A whole run: `sched_init` behind its checks. The first task, and all that come from it,
 /// have ended when this returns Ok.
-pub fn run(nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
+pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
     const INVALID: Errno = Errno(libc::EINVAL);
     let config = Config::from_environment().map_err(|config::Refused| INVALID)?;
-    let row = TABLE
-        .iter()
-        .find(|row| row.kind == config.kind && row.deque.is_none_or(|d| d == config.deque()))
-        .ok_or_else(|| {
-            let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
-            let config::Refused =
-                config::refuse_combination(&config, accepted.filter_map(|row| row.deque));
-            INVALID
-        })?;
+    let row = find(&config).ok_or_else(|| {
+        let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
+        let config::Refused =
+            config::refuse_combination(&config, accepted.filter_map(|row| row.deque));
+        INVALID
+    })?;
     if config.help == config::Switch::On {
         config.help();
     }
@@ -99,5 +120,5 @@ pub fn run(nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
     };
     let threads = if config.kind == config::Kind::Serial { 1 } else { threads };
     let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
-    (row.start)(&config, row, threads, qlen, first)
+    (row.start)(&Request { uncancelled, config: &config, row, threads, qlen, first })
 }

@@ -30,11 +30,11 @@
 
 use super::Place;
 use super::table::{Row, TABLE};
-use crate::base::lock::{Monitor, Spin};
+use crate::base::lock::FutexLock;
 use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{AtomicUsize, Ordering, Pad};
+use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::base::{io, thread};
-use crate::probe::Counters;
+use crate::probe::{Counters, report};
 use crate::task::{Scheduler, Task};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -50,14 +50,14 @@ pub struct Worker {
     /// Identifies the run: the address of its kind; 0 when it has ended.
     run: AtomicUsize,
     /// Held by a foreign thread while it uses the run, and by the run's end.
-    gate: Spin,
+    gate: FutexLock,
 
     counters: Pad<Counters>,
 
     rng: UnsafeCell<SmallRng>,
     /// The worker that the owner's thread was when it started this run, if any.
     outer: Cell<*const Worker>,
-    /// Links of the registry, under its lock.
+    /// Links of the registry.
     next: Cell<*const Worker>,
     next_free: Cell<*const Worker>,
 }
@@ -107,16 +107,16 @@ impl Worker {
             }
             mine = worker.outer.get();
         }
-        self.gate.lock();
-        let result = if self.run.load(Ordering::Relaxed) == 0 {
-            libc::EINVAL
-        } else {
-            // SAFETY: the run cannot end while the gate is held; row and kind are its own.
-            unsafe { (self.row.get().inject)(self.kind.get(), task) }
-        };
-        // SAFETY: locked above.
-        unsafe { self.gate.unlock() };
-        result
+        let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
+        self.gate.with(|| {
+            // Acquire: pairs with the Release in assign, so that row and kind are this run's.
+            if self.run.load(Ordering::Acquire) == 0 {
+                libc::EINVAL
+            } else {
+                // SAFETY: the run cannot end while the gate is held; row and kind are its own.
+                unsafe { (self.row.get().inject)(self.kind.get(), task) }
+            }
+        })
     }
 
     // --- a run's use of the record --------------------------------------------------
@@ -146,10 +146,7 @@ impl Worker {
 
     /// The run has ended: from now on this record gives EINVAL.
     fn retire(&self) {
-        self.gate.lock();
-        self.run.store(0, Ordering::Relaxed);
-        // SAFETY: locked above.
-        unsafe { self.gate.unlock() };
+        self.gate.with(|| self.run.store(0, Ordering::Relaxed));
     }
 }
 
@@ -196,38 +193,71 @@ fn returned_in_child() -> ! {
 const RESTING: usize = 64;
 
 struct Registry {
-    lock: Spin,
-    links: UnsafeCell<Links>,
+    /// All records, linked by `next`; it only grows, at the head.
+    all: AtomicPtr<Worker>,
+    lock: FutexLock,
+    /// Under the lock.
+    resting: UnsafeCell<Resting>,
 }
 
-struct Links {
-    all: *const Worker,
-    oldest_free: *const Worker,
-    youngest_free: *const Worker,
-    free: usize,
+/// Records of no run, linked by `next_free`.
+struct Resting {
+    oldest: *const Worker,
+    youngest: *const Worker,
+    count: usize,
 }
 
-// SAFETY: the links are used under the lock.
+// SAFETY: `resting` is used under the lock, or in a forked child by its only thread.
 unsafe impl Sync for Registry {}
 
 static REGISTRY: Registry = Registry {
-    lock: Spin::const_new(),
-    links: UnsafeCell::new(Links {
-        all: ptr::null(),
-        oldest_free: ptr::null(),
-        youngest_free: ptr::null(),
-        free: 0,
-    }),
+    all: AtomicPtr::new(ptr::null_mut()),
+    lock: FutexLock::new(),
+    resting: UnsafeCell::new(Resting { oldest: ptr::null(), youngest: ptr::null(), count: 0 }),
 };
 
 impl Registry {
-    fn with<R>(&self, work: impl FnOnce(&mut Links) -> R) -> R {
-        self.lock.lock();
+    fn resting<R>(&self, work: impl FnOnce(&mut Resting) -> R) -> R {
         // SAFETY: under the lock.
-        let result = work(unsafe { &mut *self.links.get() });
-        // SAFETY: locked above.
-        unsafe { self.lock.unlock() };
-        result
+        self.lock.with(|| work(unsafe { &mut *self.resting.get() }))
+    }
+
+    fn add(&self, worker: &'static Worker) {
+        let mut head = self.all.load(Ordering::Acquire);
+        loop {
+            worker.next.set(head);
+            let new = ptr::from_ref(worker).cast_mut();
+            // Release: whoever walks the list sees the record made.
+            match self.all.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+}
+
+impl Resting {
+    fn take(&mut self) -> Option<&'static Worker> {
+        if self.count <= RESTING {
+            return None;
+        }
+        // SAFETY: there is a record at rest, and records are never freed.
+        let worker = unsafe { &*self.oldest };
+        self.oldest = worker.next_free.get();
+        self.count -= 1;
+        Some(worker)
+    }
+
+    fn put(&mut self, worker: &'static Worker) {
+        worker.next_free.set(ptr::null());
+        if self.count == 0 {
+            self.oldest = worker;
+        } else {
+            // SAFETY: there is a record at rest, and records are never freed.
+            unsafe { &*self.youngest }.next_free.set(worker);
+        }
+        self.youngest = worker;
+        self.count += 1;
     }
 }
 
@@ -237,7 +267,7 @@ pub struct Lease(&'static Worker);
 impl Lease {
     pub fn new() -> Result<Lease, NoMemory> {
         watch_forks();
-        if let Some(worker) = REGISTRY.with(Links::take) {
+        if let Some(worker) = REGISTRY.resting(Resting::take) {
             return Ok(Lease(worker));
         }
         let place = mem::room::<Worker>()?;
@@ -249,7 +279,7 @@ impl Lease {
                 kind: Cell::new(ptr::null()),
                 index: Cell::new(0),
                 run: AtomicUsize::new(0),
-                gate: Spin::const_new(),
+                gate: FutexLock::new(),
                 counters: Pad::default(),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 outer: Cell::new(ptr::null()),
@@ -258,7 +288,7 @@ impl Lease {
             });
             &*place.as_ptr()
         };
-        REGISTRY.with(|links| worker.next.set(std::mem::replace(&mut links.all, worker)));
+        REGISTRY.add(worker);
         Ok(Lease(worker))
     }
 
@@ -270,32 +300,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.0.retire();
-        REGISTRY.with(|links| links.put(self.0));
-    }
-}
-
-impl Links {
-    fn take(&mut self) -> Option<&'static Worker> {
-        if self.free <= RESTING {
-            return None;
-        }
-        // SAFETY: there is a free record, and records are never freed.
-        let worker = unsafe { &*self.oldest_free };
-        self.oldest_free = worker.next_free.get();
-        self.free -= 1;
-        Some(worker)
-    }
-
-    fn put(&mut self, worker: &'static Worker) {
-        worker.next_free.set(ptr::null());
-        if self.free == 0 {
-            self.oldest_free = worker;
-        } else {
-            // SAFETY: there is a free record, and records are never freed.
-            unsafe { &*self.youngest_free }.next_free.set(worker);
-        }
-        self.youngest_free = worker;
-        self.free += 1;
+        REGISTRY.resting(|resting| resting.put(self.0));
     }
 }
 
@@ -304,36 +309,36 @@ impl Links {
 /// A child made by fork has one thread and the memory of all: no run of the parent's goes on
 /// in it. Its records are closed there, so that an `s` of the parent's gives EINVAL, and the
 /// child may start runs of its own.
+///
+/// The fork may come at any moment of other threads' work here, and no lock is held across it:
+/// a program's own fork handlers may start runs, or hold locks that a starting run waits for.
+/// So the child trusts only what is consistent at each moment (the list of all records) and
+/// makes the rest anew.
 fn watch_forks() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    // SAFETY: functions of the right type, which stay mapped (the library is never unloaded).
-    ONCE.call_once(|| unsafe {
-        libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(after_fork_in_child));
-    });
-}
-
-unsafe extern "C" fn before_fork() {
-    REGISTRY.lock.lock();
-}
-
-unsafe extern "C" fn after_fork() {
-    // SAFETY: locked by before_fork.
-    unsafe { REGISTRY.lock.unlock() };
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !DONE.load(Ordering::Relaxed) {
+        // SAFETY: a function of the right type, which stays mapped (the library is never
+        // unloaded). Registered twice by two threads at once, it does no harm.
+        unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
+        DONE.store(true, Ordering::Relaxed);
+    }
 }
 
 unsafe extern "C" fn after_fork_in_child() {
     CURRENT.set(ptr::null());
-    // SAFETY: locked by before_fork, and the only thread of this process.
-    let links = unsafe { &mut *REGISTRY.links.get() };
-    let mut next = links.all;
-    while !next.is_null() {
-        // SAFETY: records are never freed.
-        let worker = unsafe { &*next };
-        worker.owner.store(0, Ordering::Relaxed);
-        worker.run.store(0, Ordering::Relaxed);
-        worker.gate.reset();
-        next = worker.next.get();
-    }
-    // SAFETY: as above.
-    unsafe { REGISTRY.lock.unlock() };
+    report::after_fork_in_child();
+    REGISTRY.lock.reset();
+    REGISTRY.resting(|resting| {
+        *resting = Resting { oldest: ptr::null(), youngest: ptr::null(), count: 0 };
+        let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire);
+        while !next.is_null() {
+            // SAFETY: records are never freed.
+            let worker = unsafe { &*next };
+            worker.owner.store(0, Ordering::Relaxed);
+            worker.run.store(0, Ordering::Relaxed);
+            worker.gate.reset();
+            resting.put(worker);
+            next = worker.next.get();
+        }
+    });
 }

@@ -4,7 +4,7 @@ use super::Values;
 use crate::base::Errno;
 use crate::base::config::{Config, Stats};
 use crate::base::io::Out;
-use crate::base::sync::Mutex;
+use crate::base::lock::FutexLock;
 use crate::base::thread;
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -13,7 +13,8 @@ use std::time::Duration;
 /// written is an error of `sched_init`.
 pub struct Report {
     format: Stats,
-    fd: i32,
+    /// The file of `SCHED_STATS_FILE`; without it, stderr.
+    file: Option<i32>,
 }
 
 /// What a run has to tell.
@@ -27,15 +28,28 @@ pub struct Summary<'a, W: Iterator<Item = Values> + Clone> {
     pub workers: &'a W,
 }
 
+/// Runs may end at the same time: their reports come one after the other.
+static ONE_AT_A_TIME: FutexLock = FutexLock::new();
+
+/// The thread that was printing, if any, is not in the child.
+pub fn after_fork_in_child() {
+    ONE_AT_A_TIME.reset();
+}
+
 impl Report {
     pub fn open(config: &Config) -> Result<Report, Errno> {
-        let mut fd = 2;
+        let mut file = None;
         if config.stats != Stats::Off
             && let Some(path) = config.stats_file
         {
             let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
-            // SAFETY: a path that ends with a zero byte.
-            fd = unsafe { libc::open(path.as_ptr(), flags, 0o666) };
+            let fd = loop {
+                // SAFETY: a path that ends with a zero byte.
+                let fd = unsafe { libc::open(path.as_ptr(), flags, 0o666) };
+                if fd >= 0 || thread::errno() != libc::EINTR {
+                    break fd;
+                }
+            };
             if fd < 0 {
                 let error = Errno(thread::errno());
                 let mut out = Out::stderr();
@@ -43,31 +57,31 @@ impl Report {
                 let _ = writeln!(out, "cannot be written (errno {})", error.0);
                 return Err(error);
             }
+            file = Some(fd);
         }
-        Ok(Report { format: config.stats, fd })
+        Ok(Report { format: config.stats, file })
     }
 
     pub fn print<W: Iterator<Item = Values> + Clone>(&self, summary: &Summary<W>) {
-        /// Runs may end at the same time: their reports come one after the other.
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         if self.format == Stats::Off {
             return;
         }
-        let _turn = crate::base::sync::lock(&ONE_AT_A_TIME);
-        let mut out = Out::new(self.fd);
-        let _ = match self.format {
-            Stats::Off => Ok(()),
-            Stats::Table => table(&mut out, summary),
-            Stats::Json => json(&mut out, summary),
-        };
+        ONE_AT_A_TIME.with(|| {
+            let mut out = Out::new(self.file.unwrap_or(2));
+            let _ = match self.format {
+                Stats::Off => Ok(()),
+                Stats::Table => table(&mut out, summary),
+                Stats::Json => json(&mut out, summary),
+            };
+        });
     }
 }
 
 impl Drop for Report {
     fn drop(&mut self) {
-        if self.fd != 2 {
+        if let Some(fd) = self.file {
             // SAFETY: opened by `open`.
-            unsafe { libc::close(self.fd) };
+            unsafe { libc::close(fd) };
         }
     }
 }
