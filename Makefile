@@ -6,6 +6,7 @@ CFLAGS  ?= -O2 -g
 PREFIX  ?= /usr/local
 LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+MANDIR     ?= $(PREFIX)/share/man
 DESTDIR ?=
 
 TARGET  := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -16,6 +17,8 @@ BENCH   := $(TARGET)/bench
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_]*\);/\1/p' sched.map)
 HEADERS := $(wildcard include/*.h)
+MAN3    := $(wildcard man/*.3)
+MAN7    := $(wildcard man/*.7)
 SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml sched.map cbindgen.toml $(HEADERS)
 
 CWARN   := -Wall -Wextra -Wpedantic -Werror
@@ -60,6 +63,9 @@ install: lib
 	ln -sf libsched.so.1 $(DESTDIR)$(LIBDIR)/libsched.so
 	install -m 644 $(OUT)/lean/libsched.a $(DESTDIR)$(LIBDIR)/libsched.a
 	install -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/libsched/
+	install -d $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(MANDIR)/man7
+	install -m 644 $(MAN3) $(DESTDIR)$(MANDIR)/man3/
+	install -m 644 $(MAN7) $(DESTDIR)$(MANDIR)/man7/
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' sched.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc
 
@@ -67,12 +73,13 @@ uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/libsched.so $(DESTDIR)$(LIBDIR)/libsched.so.1 \
 	      $(DESTDIR)$(LIBDIR)/libsched.a $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc
 	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/libsched/%)
+	rm -f $(MAN3:man/%=$(DESTDIR)$(MANDIR)/man3/%) $(MAN7:man/%=$(DESTDIR)$(MANDIR)/man7/%)
 	-rmdir $(DESTDIR)$(INCLUDEDIR)/libsched
 
 # What the tests and the benchmarks link against: an installed tree of its own.
 stage: lib
 	@$(MAKE) --no-print-directory -s install PREFIX=$(STAGE) LIBDIR=$(STAGE)/lib \
-	         INCLUDEDIR=$(STAGE)/include DESTDIR=
+	         INCLUDEDIR=$(STAGE)/include MANDIR=$(STAGE)/share/man DESTDIR=
 
 # --- measuring --------------------------------------------------------------
 

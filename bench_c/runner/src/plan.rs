@@ -19,7 +19,7 @@ pub const PROGRAMS: &[Program] = &[
     program("quicksort", 1 << 21, 1 << 19, "the course's, tasks of natural sizes"),
     program("mandelbrot", 640, 384, "a task a row, coarse and uneven"),
     program("tree", 1 << 20, 1 << 18, "a binary tree of empty tasks"),
-    program("flood", 3 << 18, 1 << 17, "one task spawns all the others"),
+    program("flood", 1 << 17, 1 << 15, "one task spawns all the others"),
     program("nqueens", 13, 12, "an irregular search, tasks of microseconds"),
     program("mergesort", 1 << 20, 1 << 18, "join counters, the last child merges"),
     program("fib", 27, 24, "a task and a malloc a call, no cut-off"),
