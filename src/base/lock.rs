@@ -9,7 +9,7 @@
 
 use super::futex::Futex;
 use super::sync::{AtomicBool, Ordering, UnsafeCell, spin_loop};
-use super::thread;
+use super::thread::{self, Uncancelled};
 use std::mem::MaybeUninit;
 
 /// A lock with a place to wait, as a monitor has (C. A. R. Hoare, 1974).
@@ -77,6 +77,7 @@ unsafe impl Monitor for PthreadMutex {
     }
 
     unsafe fn wait(&self) {
+        let _uncancelled = Uncancelled::begin();
         // SAFETY: see the impl; the caller holds the mutex.
         self.cond.with_mut(|c| self.mutex.with_mut(|m| unsafe { libc::pthread_cond_wait(c, m) }));
     }
@@ -224,7 +225,12 @@ unsafe impl Send for Semaphore {}
 unsafe impl Sync for Semaphore {}
 
 fn sem_wait(sem: &UnsafeCell<MaybeUninit<libc::sem_t>>) {
-    // SAFETY: initialised by `settle`. A signal interrupts the wait: again.
+    // SAFETY: initialised by `settle`.
+    if sem.with_mut(|s| unsafe { libc::sem_trywait(s.cast()) }) == 0 {
+        return;
+    }
+    let _uncancelled = Uncancelled::begin(); // sem_wait would be a cancellation point
+    // SAFETY: as above. A signal interrupts the wait: again.
     while sem.with_mut(|s| unsafe { libc::sem_wait(s.cast()) }) != 0 {
         if thread::errno() != libc::EINTR {
             super::io::die(format_args!("sem_wait: errno {}", thread::errno()));

@@ -43,11 +43,13 @@ pub fn timespec(time: Duration) -> libc::timespec {
     libc::timespec { tv_sec: time.as_secs() as libc::time_t, tv_nsec: time.subsec_nanos().into() }
 }
 
-/// Sleeps for `time`, less if a signal comes.
+/// Sleeps for `time`, less if a signal comes. By the system call itself, since the function is a
+/// cancellation point.
 pub fn sleep(time: Duration) {
     let time = timespec(time);
+    let rest: *mut libc::timespec = std::ptr::null_mut();
     // SAFETY: the first argument is a timespec, the second may be null.
-    unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) };
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, rest) };
 }
 
 /// Gives the processor to another thread that wants it.
@@ -62,8 +64,9 @@ unsafe extern "C" {
 
 const CANCEL_DISABLE: c_int = 1; // PTHREAD_CANCEL_DISABLE
 
-/// The calling thread is not cancelled while this lives: a request waits. The library's own
-/// code calls functions that are cancellation points, and has no way to clean up.
+/// The calling thread is not cancelled while this lives: a request waits. The library has no way
+/// to clean up after one, so its code is never a cancellation point: those that it needs are
+/// called under this. Tasks may be cancelled (which ends the process: see `frontier`).
 pub struct Uncancelled(c_int);
 
 impl Uncancelled {

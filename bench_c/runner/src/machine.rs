@@ -23,7 +23,12 @@ impl Machine {
         Machine {
             cpu: cpu_model(),
             cores: thread::available_parallelism().map_or(1, usize::from),
-            kernel: read("/proc/sys/kernel/osrelease"),
+            // The version alone: what follows the dash names a build of one host.
+            kernel: read("/proc/sys/kernel/osrelease")
+                .split('-')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
             version: env!("CARGO_PKG_VERSION"),
             commit: commit(),
         }

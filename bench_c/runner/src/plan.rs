@@ -23,7 +23,10 @@ pub const PROGRAMS: &[Program] = &[
     program("nqueens", 13, 12, "an irregular search, tasks of microseconds"),
     program("mergesort", 1 << 20, 1 << 18, "join counters, the last child merges"),
     program("fib", 27, 24, "a task and a malloc a call, no cut-off"),
-    Program { many_runs: true, ..program("shortruns", 500, 150, "runs of 64 tasks in a row") },
+    Program {
+        many_runs: true,
+        ..program("shortruns", 300, 100, "runs of 64 tasks of a microsecond")
+    },
 ];
 
 /// The programs the lock primitives are compared on.
