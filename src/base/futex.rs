@@ -141,14 +141,14 @@ impl Futex {
     }
 
     pub fn wait(&self, expected: u32, _limit: std::time::Duration) {
-        let queue = super::sync::lock(&self.queue);
+        let queue = self.queue.lock().expect("a model that panics is over");
         if self.word.load(Ordering::SeqCst) == expected {
             drop(self.bell.wait(queue));
         }
     }
 
     pub fn wake(&self, _n: i32) -> bool {
-        let _queue = super::sync::lock(&self.queue);
+        let _queue = self.queue.lock().expect("a model that panics is over");
         self.bell.notify_all();
         true
     }

@@ -172,46 +172,6 @@ unsafe impl Monitor for Spin {
     }
 }
 
-/// The library's own lock, for what is rarely contended and must survive a fork: three states
-/// of a futex (U. Drepper, "Futexes are tricky", 2004, its third mutex).
-pub struct FutexLock(Futex);
-
-const FREE: u32 = 0;
-const HELD: u32 = 1;
-const WANTED: u32 = 2; // held, and perhaps somebody sleeps
-
-impl FutexLock {
-    pub const fn new() -> Self {
-        FutexLock(Futex::new(FREE))
-    }
-
-    /// Calls `work` alone.
-    pub fn with<R>(&self, work: impl FnOnce() -> R) -> R {
-        // Acquire in both swaps: pairs with the Release of the last holder.
-        if self.0.swap(HELD, Ordering::Acquire) != FREE {
-            while self.0.swap(WANTED, Ordering::Acquire) != FREE {
-                self.0.wait(WANTED, super::futex::LONGEST);
-            }
-        }
-        let result = work();
-        if self.0.swap(FREE, Ordering::Release) == WANTED {
-            self.0.wake(1);
-        }
-        result
-    }
-
-    /// Frees the lock, whoever held it: for the child of a fork, where the holder is not.
-    pub fn reset(&self) {
-        self.0.store(FREE, Ordering::Release);
-    }
-}
-
-impl Default for FutexLock {
-    fn default() -> Self {
-        FutexLock::new()
-    }
-}
-
 /// A POSIX semaphore as lock, another as the queue of sleepers (A. Birrell, 2003, shows
 /// how little is needed when notifiers count their sleepers under the lock).
 pub struct Semaphore {

@@ -14,6 +14,8 @@ pub mod thread;
 pub mod frontier;
 #[cfg(not(loom))]
 pub mod lock;
+#[cfg(not(loom))]
+pub mod mutex;
 
 /// An `errno` value: what a failing call of the C interface reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

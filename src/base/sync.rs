@@ -1,13 +1,13 @@
-//! The gate for atomics, cells and the blocking lock: `core` and `std` in the library,
-//! loom's look-alikes under `--cfg loom`, so that the models run the shipped code.
+//! The gate for atomics, cells and the blocking lock: the real ones in the library, loom's
+//! look-alikes under `--cfg loom`, so that the models run the shipped code.
 
 #[cfg(not(loom))]
 mod real {
+    pub use crate::base::mutex::Mutex;
     pub use core::hint::spin_loop;
     pub use core::sync::atomic::{
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence,
     };
-    pub use std::sync::{Mutex, MutexGuard};
 
     /// `core`'s cell behind loom's interface.
     #[derive(Default)]
@@ -32,15 +32,22 @@ mod real {
     pub use loom::sync::atomic::{
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence,
     };
-    pub use loom::sync::{Mutex, MutexGuard};
+
+    /// Loom's mutex behind the interface of ours.
+    pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub fn new(value: T) -> Self {
+            Mutex(loom::sync::Mutex::new(value))
+        }
+
+        pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+            work(&mut self.0.lock().expect("a model that panics is over"))
+        }
+    }
 }
 
 pub use real::*;
-
-/// Locks, whatever a panic elsewhere has left: the library aborts on panics.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 /// Keeps a value alone on its pair of cache lines: processors prefetch lines in pairs, so
 /// 64 bytes would still let two neighbours disturb each other.

@@ -55,10 +55,10 @@
 //! has just run out of tasks may look around once without telling anybody, since it owes
 //! nobody the task that it does not find before it is counted.
 
+use crate::base::barrier;
 use crate::base::futex::Futex;
 use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{AtomicU32, Mutex, Ordering, Pad, fence, lock};
-use crate::base::{barrier, sync};
+use crate::base::sync::{AtomicU32, Mutex, Ordering, Pad, fence};
 use std::time::{Duration, Instant};
 
 const AWAKE: u32 = 0;
@@ -114,31 +114,33 @@ impl EventCount {
     /// if another searches already.
     #[cold]
     pub fn wake_one(&self) -> bool {
-        let woken = {
-            let mut list = lock(&self.list);
+        let woken = self.list.with(|list| {
             if self.searching.load(Ordering::Relaxed) > 0 {
-                return false;
+                return None;
             }
-            let Some(worker) = list.pop() else { return false };
+            let worker = list.pop()?;
             self.woken(worker);
-            worker
-        };
-        self.seats[woken as usize].wake(1);
-        true
+            Some(worker)
+        });
+        woken.is_some_and(|worker| {
+            self.seats[worker as usize].wake(1);
+            true
+        })
     }
 
     /// Wakes everybody, and tells how many: the run has ended, and whoever announces a sleep
     /// from now on sees that in its last look.
     #[cold]
     pub fn wake_all(&self) -> usize {
-        let mut list = lock(&self.list);
-        let sleepers = list.len();
-        for &worker in list.iter() {
-            self.woken(worker);
-            self.seats[worker as usize].wake(1);
-        }
-        list.clear();
-        sleepers
+        self.list.with(|list| {
+            for &worker in list.iter() {
+                self.woken(worker);
+                self.seats[worker as usize].wake(1);
+            }
+            let sleepers = list.len();
+            list.clear();
+            sleepers
+        })
     }
 
     /// A listed worker, just taken from the list or about to be, is no longer WAITING and
@@ -183,23 +185,25 @@ impl EventCount {
     /// Announces the sleep of `worker`, which stops searching if it did. The caller then
     /// executes `barrier::heavy`, looks for work once more, and cancels or commits.
     pub fn announce(&self, worker: usize, searching: bool) {
-        let mut list = lock(&self.list);
-        list.push(worker as u32); // within the capacity reserved by `new`
-        self.seats[worker].store(WAITING, Ordering::Relaxed);
-        self.sleeping.fetch_add(1, Ordering::SeqCst);
-        if searching {
-            self.searching.fetch_sub(1, Ordering::SeqCst);
-        }
+        self.list.with(|list| {
+            list.push(worker as u32); // within the capacity reserved by `new`
+            self.seats[worker].store(WAITING, Ordering::Relaxed);
+            self.sleeping.fetch_add(1, Ordering::SeqCst);
+            if searching {
+                self.searching.fetch_sub(1, Ordering::SeqCst);
+            }
+        });
     }
 
     /// The last look found work, or the end: no sleep. The caller searches from now on.
     pub fn cancel(&self, worker: usize) {
-        let mut list = lock(&self.list);
-        if self.seats[worker].load(Ordering::Relaxed) == WAITING {
-            let place = list.iter().rposition(|&w| w as usize == worker);
-            list.remove(place.expect("a waiting worker is listed"));
-            self.woken(worker as u32);
-        } // else woken meanwhile, and counted as searching by the waker
+        self.list.with(|list| {
+            if self.seats[worker].load(Ordering::Relaxed) == WAITING {
+                let place = list.iter().rposition(|&w| w as usize == worker);
+                list.remove(place.expect("a waiting worker is listed"));
+                self.woken(worker as u32);
+            } // else woken meanwhile, and counted as searching by the waker
+        });
     }
 
     /// Sleeps until woken, or for `limit`. The caller searches from now on.
@@ -215,9 +219,4 @@ impl EventCount {
         }
         Slept::Woken
     }
-}
-
-/// Spins politely for a moment between two searches.
-pub fn pause(round: u32) {
-    (0..(1u32 << round.min(5))).for_each(|_| sync::spin_loop());
 }

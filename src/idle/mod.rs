@@ -21,7 +21,7 @@ const NAP: Duration = Duration::from_millis(1);
 /// Below this the kernel's own cost of a sleep (about 50 µs of timer slack) dominates.
 const SHORTEST: Duration = Duration::from_micros(15);
 
-/// One worker's timed waiting: all policies but `park`.
+/// One worker's waiting between two searches: all of it but the parking.
 pub struct Naps {
     policy: Idle,
     next: Duration,

@@ -11,9 +11,9 @@ use super::{Kind, Place};
 use crate::base::config::{Config, Idle};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Pad, spin_loop};
-use crate::base::{barrier, cpu, futex, thread};
+use crate::base::{barrier, futex};
 use crate::idle::Naps;
-use crate::idle::eventcount::{EventCount, Slept, pause};
+use crate::idle::eventcount::{EventCount, Slept};
 use crate::idle::quiescence::Quiescence;
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, Full, Owner, Steal};
@@ -46,8 +46,6 @@ pub struct Stealing<D: Deque> {
     quiescence: Quiescence,
     sleepers: EventCount,
     idle: Idle,
-    /// Workers outnumber processors: a searcher gives way to those that have work.
-    crowded: bool,
 }
 
 impl<D: Deque> Stealing<D> {
@@ -157,14 +155,8 @@ impl<D: Deque> Stealing<D> {
                     return task;
                 }
             }
-            if !self.parks() {
+            if !self.parks() || (searching && round < patience) {
                 place.counters().naps.add(usize::from(naps.wait()));
-            } else if searching && round < patience {
-                if self.crowded {
-                    thread::give_way();
-                } else {
-                    pause(round);
-                }
                 round += 1;
             } else {
                 if woken {
@@ -200,7 +192,6 @@ impl<D: Deque> Kind for Stealing<D> {
             quiescence: Quiescence::new(workers),
             sleepers: EventCount::new(workers)?,
             idle: config.idle,
-            crowded: workers > cpu::allowed(),
         })
     }
 

@@ -30,9 +30,8 @@
 
 use super::Place;
 use super::table::{Row, TABLE};
-use crate::base::lock::FutexLock;
 use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
+use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{io, thread};
 use crate::probe::{Counters, report};
 use crate::task::{Scheduler, Task};
@@ -50,7 +49,7 @@ pub struct Worker {
     /// Identifies the run: the address of its kind; 0 when it has ended.
     run: AtomicUsize,
     /// Held by a foreign thread while it uses the run, and by the run's end.
-    gate: FutexLock,
+    gate: Mutex<()>,
 
     counters: Pad<Counters>,
 
@@ -108,7 +107,7 @@ impl Worker {
             mine = worker.outer.get();
         }
         let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
-        self.gate.with(|| {
+        self.gate.with(|()| {
             // Acquire: pairs with the Release in assign, so that row and kind are this run's.
             if self.run.load(Ordering::Acquire) == 0 {
                 libc::EINVAL
@@ -146,7 +145,7 @@ impl Worker {
 
     /// The run has ended: from now on this record gives EINVAL.
     fn retire(&self) {
-        self.gate.with(|| self.run.store(0, Ordering::Relaxed));
+        self.gate.with(|()| self.run.store(0, Ordering::Relaxed));
     }
 }
 
@@ -195,9 +194,7 @@ const RESTING: usize = 64;
 struct Registry {
     /// All records, linked by `next`; it only grows, at the head.
     all: AtomicPtr<Worker>,
-    lock: FutexLock,
-    /// Under the lock.
-    resting: UnsafeCell<Resting>,
+    resting: Mutex<Resting>,
 }
 
 /// Records of no run, linked by `next_free`.
@@ -207,21 +204,13 @@ struct Resting {
     count: usize,
 }
 
-// SAFETY: `resting` is used under the lock, or in a forked child by its only thread.
-unsafe impl Sync for Registry {}
+// SAFETY: the records may be used by any thread.
+unsafe impl Send for Resting {}
 
-static REGISTRY: Registry = Registry {
-    all: AtomicPtr::new(ptr::null_mut()),
-    lock: FutexLock::new(),
-    resting: UnsafeCell::new(Resting { oldest: ptr::null(), youngest: ptr::null(), count: 0 }),
-};
+static REGISTRY: Registry =
+    Registry { all: AtomicPtr::new(ptr::null_mut()), resting: Mutex::new(Resting::none()) };
 
 impl Registry {
-    fn resting<R>(&self, work: impl FnOnce(&mut Resting) -> R) -> R {
-        // SAFETY: under the lock.
-        self.lock.with(|| work(unsafe { &mut *self.resting.get() }))
-    }
-
     fn add(&self, worker: &'static Worker) {
         let mut head = self.all.load(Ordering::Acquire);
         loop {
@@ -237,6 +226,10 @@ impl Registry {
 }
 
 impl Resting {
+    const fn none() -> Self {
+        Resting { oldest: ptr::null(), youngest: ptr::null(), count: 0 }
+    }
+
     fn take(&mut self) -> Option<&'static Worker> {
         if self.count <= RESTING {
             return None;
@@ -267,7 +260,7 @@ pub struct Lease(&'static Worker);
 impl Lease {
     pub fn new() -> Result<Lease, NoMemory> {
         watch_forks();
-        if let Some(worker) = REGISTRY.resting(Resting::take) {
+        if let Some(worker) = REGISTRY.resting.with(Resting::take) {
             return Ok(Lease(worker));
         }
         let place = mem::room::<Worker>()?;
@@ -279,7 +272,7 @@ impl Lease {
                 kind: Cell::new(ptr::null()),
                 index: Cell::new(0),
                 run: AtomicUsize::new(0),
-                gate: FutexLock::new(),
+                gate: Mutex::new(()),
                 counters: Pad::default(),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 outer: Cell::new(ptr::null()),
@@ -300,7 +293,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.0.retire();
-        REGISTRY.resting(|resting| resting.put(self.0));
+        REGISTRY.resting.with(|resting| resting.put(self.0));
     }
 }
 
@@ -327,18 +320,18 @@ fn watch_forks() {
 unsafe extern "C" fn after_fork_in_child() {
     CURRENT.set(ptr::null());
     report::after_fork_in_child();
-    REGISTRY.lock.reset();
-    REGISTRY.resting(|resting| {
-        *resting = Resting { oldest: ptr::null(), youngest: ptr::null(), count: 0 };
-        let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire);
-        while !next.is_null() {
-            // SAFETY: records are never freed.
-            let worker = unsafe { &*next };
-            worker.owner.store(0, Ordering::Relaxed);
-            worker.run.store(0, Ordering::Relaxed);
-            worker.gate.reset();
-            resting.put(worker);
-            next = worker.next.get();
-        }
-    });
+    let mut resting = Resting::none();
+    let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire);
+    while !next.is_null() {
+        // SAFETY: records are never freed.
+        let worker = unsafe { &*next };
+        worker.owner.store(0, Ordering::Relaxed);
+        worker.run.store(0, Ordering::Relaxed);
+        // SAFETY: this process has one thread.
+        unsafe { worker.gate.reset(()) };
+        resting.put(worker);
+        next = worker.next.get();
+    }
+    // SAFETY: as above.
+    unsafe { REGISTRY.resting.reset(resting) };
 }

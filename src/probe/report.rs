@@ -4,7 +4,7 @@ use super::Values;
 use crate::base::Errno;
 use crate::base::config::{Config, Stats};
 use crate::base::io::Out;
-use crate::base::lock::FutexLock;
+use crate::base::sync::Mutex;
 use crate::base::thread;
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -29,11 +29,12 @@ pub struct Summary<'a, W: Iterator<Item = Values> + Clone> {
 }
 
 /// Runs may end at the same time: their reports come one after the other.
-static ONE_AT_A_TIME: FutexLock = FutexLock::new();
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The thread that was printing, if any, is not in the child.
 pub fn after_fork_in_child() {
-    ONE_AT_A_TIME.reset();
+    // SAFETY: a forked child has one thread.
+    unsafe { ONE_AT_A_TIME.reset(()) };
 }
 
 impl Report {
@@ -66,7 +67,7 @@ impl Report {
         if self.format == Stats::Off {
             return;
         }
-        ONE_AT_A_TIME.with(|| {
+        ONE_AT_A_TIME.with(|()| {
             let mut out = Out::new(self.file.unwrap_or(2));
             let _ = match self.format {
                 Stats::Off => Ok(()),

@@ -5,7 +5,7 @@
 //! before the end, and then the run goes on for it, or refused.
 
 use super::Full;
-use crate::base::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::base::sync::{AtomicUsize, Mutex, Ordering};
 use crate::task::Task;
 use std::collections::VecDeque;
 
@@ -44,23 +44,25 @@ impl Injector {
     }
 
     pub fn push(&self, task: Task) -> Result<(), Refused> {
-        let mut inside = lock(&self.inside);
-        if inside.closed {
-            return Err(Refused::Closed);
-        }
-        if inside.queue.len() >= self.limit || inside.queue.try_reserve(1).is_err() {
-            return Err(Refused::Full);
-        }
-        inside.queue.push_back(task);
-        self.len.store(inside.queue.len(), Ordering::Release);
-        Ok(())
+        self.inside.with(|inside| {
+            if inside.closed {
+                return Err(Refused::Closed);
+            }
+            if inside.queue.len() >= self.limit || inside.queue.try_reserve(1).is_err() {
+                return Err(Refused::Full);
+            }
+            inside.queue.push_back(task);
+            self.len.store(inside.queue.len(), Ordering::Release);
+            Ok(())
+        })
     }
 
     pub fn take(&self) -> Option<Task> {
-        let mut inside = lock(&self.inside);
-        let task = inside.queue.pop_front();
-        self.len.store(inside.queue.len(), Ordering::Release);
-        task
+        self.inside.with(|inside| {
+            let task = inside.queue.pop_front();
+            self.len.store(inside.queue.len(), Ordering::Release);
+            task
+        })
     }
 
     pub fn looks_empty(&self) -> bool {
@@ -70,11 +72,12 @@ impl Injector {
     /// Closes the door for good if the queue is empty and `still` holds, both seen under
     /// the lock. True if this call closed it.
     pub fn close_if(&self, still: impl FnOnce() -> bool) -> bool {
-        let mut inside = lock(&self.inside);
-        if inside.closed || !inside.queue.is_empty() || !still() {
-            return false;
-        }
-        inside.closed = true;
-        true
+        self.inside.with(|inside| {
+            if inside.closed || !inside.queue.is_empty() || !still() {
+                return false;
+            }
+            inside.closed = true;
+            true
+        })
     }
 }

@@ -1,0 +1,54 @@
+//! The library's own lock, for what is rarely contended: three states of a futex (U. Drepper,
+//! "Futexes are tricky", 2004, its third mutex).
+//!
+//! Not `std`'s, because it must be freed in the child of a fork, and because nobody may wait in
+//! it for ever when a holder is forbidden to wake him: see `futex::LONGEST`.
+
+use super::futex::{Futex, LONGEST};
+use super::sync::Ordering;
+use std::cell::UnsafeCell;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const WANTED: u32 = 2; // held, and perhaps somebody sleeps
+
+pub struct Mutex<T> {
+    state: Futex,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached under the lock, by one thread at a time.
+unsafe impl<T: Send> Sync for Mutex<T> {}
+
+impl<T> Mutex<T> {
+    pub const fn new(value: T) -> Self {
+        Mutex { state: Futex::new(FREE), value: UnsafeCell::new(value) }
+    }
+
+    /// Calls `work` with the value, alone.
+    pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        // Acquire in both swaps: pairs with the Release of the last holder.
+        if self.state.swap(HELD, Ordering::Acquire) != FREE {
+            while self.state.swap(WANTED, Ordering::Acquire) != FREE {
+                self.state.wait(WANTED, LONGEST);
+            }
+        }
+        // SAFETY: held until after the last use of the reference.
+        let result = work(unsafe { &mut *self.value.get() });
+        if self.state.swap(FREE, Ordering::Release) == WANTED {
+            self.state.wake(1);
+        }
+        result
+    }
+
+    /// Frees the lock and sets the value anew, whoever held it: for the child of a fork, where
+    /// the holder is not.
+    ///
+    /// # Safety
+    /// No other thread of this process uses the lock.
+    pub unsafe fn reset(&self, value: T) {
+        // SAFETY: by the caller's promise. What was there may be half changed: not dropped.
+        unsafe { self.value.get().write(value) };
+        self.state.store(FREE, Ordering::Release);
+    }
+}
