@@ -28,7 +28,7 @@ park-deaf-to-end~src/kind/stealing.rs~s/self\.quiescence\.ended\(\) \|\| self\.w
 end-unannounced~src/kind/stealing.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing
 searcher-silent~src/idle/eventcount.rs~s/more\(\) && self\.wake_one\(\)/more() && false/~eventcount
 searcher-unfenced~src/idle/eventcount.rs~s/fence\(Ordering::SeqCst\); \/\/ with the fence in wake_unless_searched.*//~eventcount
-seat-cleared-late~src/idle/eventcount.rs~s/self\.woken\(worker\);\n\s*worker\n\s*\};/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst); worker };\n        self.seats[woken as usize].store(AWAKE, Ordering::Release);/~eventcount
+seat-cleared-late~src/idle/eventcount.rs~s/self\.woken\(worker\);\n\s*Some\(worker\)(.*?)self\.seats\[worker as usize\]\.wake\(1\);/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n            Some(worker)$1self.seats[worker as usize].store(AWAKE, Ordering::Release); self.seats[worker as usize].wake(1);/s~eventcount
 take-before-leaving~src/kind/stealing.rs~s/self\.search\(place, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\);/self.search(place, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }/~stealing
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing
 door-left-open~src/queue/injector.rs~s/inside\.closed = true/inside.closed = false/~stealing
