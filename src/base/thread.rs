@@ -39,6 +39,14 @@ pub fn set_errno(value: Errno) {
     unsafe { *libc::__errno_location() = value.0 }
 }
 
+/// What a failing function of the C interface returns: -1, with errno set.
+#[cold]
+#[inline(never)]
+pub fn failed(error: c_int) -> c_int {
+    set_errno(Errno(error));
+    -1
+}
+
 pub fn timespec(time: Duration) -> libc::timespec {
     libc::timespec { tv_sec: time.as_secs() as libc::time_t, tv_nsec: time.subsec_nanos().into() }
 }

@@ -38,11 +38,11 @@ pub unsafe extern "C" fn sched_init(
     f: taskfunc,
     closure: *mut c_void,
 ) -> c_int {
-    let Some(f) = f else { return failed(libc::EINVAL) };
+    let Some(f) = f else { return thread::failed(libc::EINVAL) };
     let uncancelled = Uncancelled::begin();
     match table::run(&uncancelled, nthreads, qlen, Task { f, closure }) {
         Ok(()) => 0,
-        Err(Errno(error)) => failed(error),
+        Err(Errno(error)) => thread::failed(error),
     }
 }
 
@@ -56,18 +56,15 @@ pub unsafe extern "C" fn sched_spawn(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    let (Some(f), false) = (f, s.is_null()) else { return failed(libc::EINVAL) };
-    let task = Task { f, closure };
+    let (Some(f), false) = (f, s.is_null()) else { return thread::failed(libc::EINVAL) };
     // SAFETY: not null, so given by this library.
     let worker = unsafe { Worker::of(s) };
-    let error =
-        if worker.is_mine() { worker.spawn(task) } else { worker.spawn_from_elsewhere(task) };
-    if error == 0 { 0 } else { failed(error) }
-}
-
-#[cold]
-#[inline(never)]
-fn failed(error: c_int) -> c_int {
-    thread::set_errno(Errno(error));
-    -1
+    // Both are calls of the same signature in tail position: jumps, and no prologue here.
+    if worker.is_mine() {
+        // SAFETY: the caller is the owner.
+        unsafe { worker.spawn(f, closure) }
+    } else {
+        // SAFETY: by the caller's promise.
+        unsafe { worker.spawn_from_elsewhere(f, closure) }
+    }
 }

@@ -6,13 +6,14 @@ use super::{Kind, run, serial, shared, stealing};
 use crate::base::Errno;
 use crate::base::config::{self, Config, Deque};
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
-use crate::base::thread::Uncancelled;
+use crate::base::thread::{self, Uncancelled};
 use crate::base::{cpu, futex};
 use crate::queue::Full;
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::injector::Refused;
 use crate::queue::locked::Locked;
-use crate::task::Task;
+use crate::task::{Task, TaskFn};
+use std::ffi::{c_int, c_void};
 
 /// What a run is asked to be, its settings resolved.
 pub struct Request<'a> {
@@ -29,10 +30,11 @@ pub struct Row {
     pub kind: config::Kind,
     pub deque: Option<Deque>,
     start: fn(&Request) -> Result<(), Errno>,
-    /// The kind's `spawn` as errno, 0 for success; its first argument is the kind.
-    pub spawn: unsafe fn(*const (), &Worker, Task) -> i32,
-    /// The kind's `inject`, likewise.
-    pub inject: unsafe fn(*const (), Task) -> i32,
+    /// The kind's `spawn`, from the owner of the worker, with the signature and the outcome of
+    /// `sched_spawn`.
+    pub spawn: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
+    /// The kind's `inject`, while the worker's run goes on.
+    pub inject: unsafe fn(&Worker, Task) -> Result<(), Refused>,
 }
 
 const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
@@ -40,24 +42,20 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
 }
 
 /// # Safety
-/// `kind` is a K; the rest as `Kind::spawn`.
-unsafe fn spawn<K: Kind>(kind: *const (), worker: &Worker, task: Task) -> i32 {
+/// The caller owns `worker`, whose run is one of `K`.
+unsafe extern "C" fn spawn<K: Kind>(f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
     // SAFETY: passed on.
-    match unsafe { (*kind.cast::<K>()).spawn(worker, task) } {
+    match unsafe { worker.kind::<K>().spawn(worker, Task { f, closure }) } {
         Ok(()) => 0,
-        Err(Full) => libc::EAGAIN,
+        Err(Full) => thread::failed(libc::EAGAIN),
     }
 }
 
 /// # Safety
-/// `kind` is a K that lives for the call.
-unsafe fn inject<K: Kind>(kind: *const (), task: Task) -> i32 {
+/// The run of `worker` is one of `K` and does not end during the call.
+unsafe fn inject<K: Kind>(worker: &Worker, task: Task) -> Result<(), Refused> {
     // SAFETY: passed on.
-    match unsafe { (*kind.cast::<K>()).inject(task) } {
-        Ok(()) => 0,
-        Err(Refused::Full) => libc::EAGAIN,
-        Err(Refused::Closed) => libc::EINVAL,
-    }
+    unsafe { worker.kind::<K>() }.inject(task)
 }
 
 type Lifo<L> = shared::Shared<L, false>;

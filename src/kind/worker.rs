@@ -34,10 +34,12 @@ use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{io, thread};
 use crate::probe::{Counters, report};
-use crate::task::{Scheduler, Task};
+use crate::queue::injector::Refused;
+use crate::task::{Scheduler, Task, TaskFn};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::cell::{Cell, UnsafeCell};
+use std::ffi::{c_int, c_void};
 use std::ptr;
 
 #[repr(C, align(128))]
@@ -84,38 +86,59 @@ impl Worker {
         self.owner.load(Ordering::Relaxed) == thread::pointer()
     }
 
-    /// Adds a task to this worker's run, from its own thread.
+    /// Adds a task to this worker's run; returns as `sched_spawn` does.
+    ///
+    /// # Safety
+    /// The caller is the owner.
     #[inline(always)]
-    pub fn spawn(&self, task: Task) -> i32 {
-        // SAFETY: the caller is the owner, so there is a run; row and kind are its own.
-        unsafe { (self.row.get().spawn)(self.kind.get(), self, task) }
+    pub unsafe fn spawn(&self, f: TaskFn, closure: *mut c_void) -> c_int {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        unsafe { (self.row.get().spawn)(f, closure, self) }
+    }
+
+    /// The kind of this worker's run.
+    ///
+    /// # Safety
+    /// The run is one of `K` and has not ended.
+    #[inline(always)]
+    pub unsafe fn kind<K>(&self) -> &K {
+        // SAFETY: by the caller's promise.
+        unsafe { &*self.kind.get().cast::<K>() }
     }
 
     /// Adds a task to this worker's run, from a thread that does not occupy this place: from
     /// its own place in the same run if it has one, else through the injector.
+    ///
+    /// # Safety
+    /// `f` accepts `closure`, as for sched_spawn.
     #[cold]
     #[inline(never)]
-    pub fn spawn_from_elsewhere(&self, task: Task) -> i32 {
+    pub unsafe fn spawn_from_elsewhere(&self, f: TaskFn, closure: *mut c_void) -> c_int {
         let run = self.run.load(Ordering::Acquire);
         let mut mine = CURRENT.get();
         while run != 0 && !mine.is_null() {
             // SAFETY: records are never freed, and the list is this thread's own.
             let worker = unsafe { &*mine };
             if worker.run.load(Ordering::Relaxed) == run {
-                return worker.spawn(task);
+                // SAFETY: the list holds the places that this thread occupies.
+                return unsafe { worker.spawn(f, closure) };
             }
             mine = worker.outer.get();
         }
         let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
-        self.gate.with(|()| {
+        let outcome = self.gate.with(|()| {
             // Acquire: pairs with the Release in assign, so that row and kind are this run's.
             if self.run.load(Ordering::Acquire) == 0 {
-                libc::EINVAL
-            } else {
-                // SAFETY: the run cannot end while the gate is held; row and kind are its own.
-                unsafe { (self.row.get().inject)(self.kind.get(), task) }
+                return Err(Refused::Closed);
             }
-        })
+            // SAFETY: the run cannot end while the gate is held.
+            unsafe { (self.row.get().inject)(self, Task { f, closure }) }
+        });
+        match outcome {
+            Ok(()) => 0,
+            Err(Refused::Full) => thread::failed(libc::EAGAIN),
+            Err(Refused::Closed) => thread::failed(libc::EINVAL),
+        }
     }
 
     // --- a run's use of the record --------------------------------------------------
