@@ -44,8 +44,9 @@ int sched_default_threads(void);
  *
  * Returns 0, or -1 with errno: EINVAL (f is NULL, nthreads > 4096, or an environment
  * variable SCHED_* has a value that is not accepted: a line on stderr says which),
- * ENOMEM (nothing has run). If threads cannot be created, the run goes on with those
- * that could. Thread-safe: runs are independent, and a task may call it too.
+ * ENOMEM, or that of opening SCHED_STATS_FILE; nothing has run. If some threads cannot
+ * be created, the run goes on with those that could.
+ * Thread-safe: runs are independent, and a task may call it too.
  * Cost: that of creating and joining nthreads - 1 threads. */
 int sched_init(int nthreads, int qlen, taskfunc f, void *closure);
 

@@ -142,7 +142,7 @@ static VARS: [Var; 19] = [
     Var {
         name: "SCHED_THREADS",
         words: &[],
-        form: "N auto",
+        form: "N (1 to 4096) auto",
         later: &[],
         set: |c, v| {
             c.threads = Some(match v.to_bytes() {
@@ -153,7 +153,7 @@ static VARS: [Var; 19] = [
             });
             Some(())
         },
-        meaning: "N workers (1 to 4096) whatever the program asked; auto: the default count",
+        meaning: "N workers whatever the program asked; auto: the default count",
     },
     Var {
         name: "SCHED_DEQUE",
@@ -223,14 +223,14 @@ static VARS: [Var; 19] = [
             c.stats_file = Some(v);
             Some(())
         },
-        meaning: "where they are appended; unset: stderr",
+        meaning: "with SCHED_STATS: where they are appended; unset: stderr",
     },
     later("SCHED_TRACE", "a timeline"),
     later("SCHED_PROFILE", "work, span and parallelism"),
     Var {
         name: "SCHED_SEED",
         words: &[],
-        form: "N",
+        form: "N (0 to 2^64-1)",
         later: &[],
         set: |c, v| {
             c.seed = Some(number(v)?);
@@ -291,10 +291,11 @@ impl Config {
                 refused = Some((var, value));
             }
         });
-        match refused {
-            Some((var, value)) => Err(var.refuse(value)),
-            None => Ok(config),
+        let Some((var, value)) = refused else { return Ok(config) };
+        if config.help == Switch::On {
+            config.help();
         }
+        Err(var.refuse(value))
     }
 
     /// The deque or lock in force: the default of the kind when none was asked for.
@@ -353,7 +354,7 @@ impl Var {
         let why = if known || (self.words.is_empty() && self.form.is_empty()) {
             "not implemented in this version"
         } else {
-            "not a value of it"
+            "no such value"
         };
         let mut out = Out::stderr();
         let _ = write!(out, "libsched: {}={}: {why}; accepted:", self.name, Shown(value));

@@ -25,7 +25,7 @@
 //!
 //! Records are recycled, never freed: a program that uses an `s` after its run has ended
 //! reads a record without a run, and gets EINVAL. To keep it so for a while, the record
-//! that rested longest is taken first, and [`RESTING`] are kept at rest. A program that
+//! that rested longest is taken first, and `RESTING` are kept at rest. A program that
 //! keeps an `s` for longer may meet a later run's.
 
 use super::Place;

@@ -55,7 +55,9 @@ impl Report {
                 let error = Errno(thread::errno());
                 let mut out = Out::stderr();
                 let _ = write!(out, "libsched: SCHED_STATS_FILE={}: ", path.to_string_lossy());
-                let _ = writeln!(out, "cannot be written (errno {})", error.0);
+                // SAFETY: strerror gives a text that ends with a zero byte, for any number.
+                let why = unsafe { std::ffi::CStr::from_ptr(libc::strerror(error.0)) };
+                let _ = writeln!(out, "{}", why.to_string_lossy());
                 return Err(error);
             }
             file = Some(fd);
