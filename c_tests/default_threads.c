@@ -4,16 +4,30 @@
  * ctest: matrix deque=mutex,split,chaselev idle=park threads=1 */
 #include "child.h"
 #include "proc.h"
+#include <stdatomic.h>
 
 static int wanted;
+static atomic_int counted;
 
-static void root(void *closure, struct scheduler *s)
+static void leaf(void *closure, struct scheduler *s)
 {
     (void)closure;
     (void)s;
+    while (!counted)
+        pause_us(200);
+}
+
+/* A thread starts when there is a task for it: here are more than enough. */
+static void root(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    counted = 0;
+    for (int i = 0; i < 3 * wanted; i++)
+        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
     CHECK(threads_become(wanted));
     pause_us(3000);
     CHECK_EQ(thread_count(), wanted);
+    counted = 1;
 }
 
 static void body(void *arg)

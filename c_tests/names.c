@@ -1,8 +1,10 @@
 /* The created threads are named sched/1, sched/2, …; the caller's is left alone.
  * ctest: matrix kind=lifo,fifo,steal deque=mutex,split,chaselev idle=park threads=1,4,16 */
 #include "proc.h"
+#include <stdatomic.h>
 
 static int wanted;
+static atomic_int seen_all;
 static char after[32];
 
 /* A bit for each name that is there, -1 when a thread has a name of no kind. */
@@ -36,17 +38,28 @@ static long names(void)
     return seen;
 }
 
-/* A thread takes its name when it starts: give them time, and look again a little later. */
+static void leaf(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    while (!seen_all)
+        pause_us(200);
+}
+
+/* A thread starts when there is a task for it, and takes its name then: give them time, and look
+ * again a little later. */
 static void root(void *closure, struct scheduler *s)
 {
     long all = (1l << wanted) - 1;
     (void)closure;
-    (void)s;
+    for (int i = 1; i < wanted; i++)
+        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
     for (double end = now() + 10; now() < end && names() != all;)
         pause_us(500);
     pause_us(1000);
     CHECK_EQ(names(), all);
     CHECK(strcmp(after, "names of a test") == 0);
+    seen_all = 1;
 }
 
 int main(void)

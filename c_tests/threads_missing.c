@@ -15,6 +15,7 @@ static void node(void *closure, struct scheduler *s)
 {
     long depth = (long)closure;
     atomic_fetch_add(&ran, 1);
+    pause_us(200); /* a thread is only made when there is a task for it */
     for (int i = 0; i < 2 && depth > 0; i++)
         CHECK_EQ(sched_spawn(node, (void *)(depth - 1), s), 0);
 }

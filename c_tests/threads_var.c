@@ -3,6 +3,7 @@
  * ctest: matrix deque=mutex,split,chaselev idle=park threads=1 */
 #include "child.h"
 #include "proc.h"
+#include <stdatomic.h>
 
 struct asks {
     const char *variable; /* NULL: unset */
@@ -11,14 +12,26 @@ struct asks {
 };
 
 static int wanted;
+static atomic_int counted;
 
-static void root(void *closure, struct scheduler *s)
+static void leaf(void *closure, struct scheduler *s)
 {
     (void)closure;
     (void)s;
+    while (!counted)
+        pause_us(200);
+}
+
+/* A thread starts when there is a task for it: here are more than enough. */
+static void root(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (int i = 0; i < 3 * wanted; i++)
+        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
     CHECK(threads_become(wanted));
     pause_us(5000);
     CHECK_EQ(thread_count(), wanted); /* and no more */
+    counted = 1;
 }
 
 static void try(void *arg)

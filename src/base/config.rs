@@ -7,6 +7,7 @@
 use super::io::Out;
 use std::ffi::{CStr, c_char};
 use std::fmt::{self, Write};
+use std::time::Duration;
 
 /// Most workers a run may have.
 pub const MOST_WORKERS: usize = 4096;
@@ -66,10 +67,6 @@ words! {
     /// `SCHED_HELP`.
     Switch { Off = "0", On = "1" }
 }
-words! {
-    /// `SCHED_WARM`: how long idle threads are kept for the next run.
-    Warm { Not = "0" }
-}
 
 /// `SCHED_THREADS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +84,7 @@ pub struct Config {
     pub overflow: Overflow,
     pub threads: Option<Threads>,
     pub seed: Option<u64>,
+    pub warm: Duration,
     pub stats: Stats,
     pub stats_file: Option<&'static CStr>,
     pub help: Switch,
@@ -101,6 +99,7 @@ impl Config {
             overflow: Overflow::Grow,
             threads: None,
             seed: None,
+            warm: Duration::from_millis(100),
             stats: Stats::Off,
             stats_file: None,
             help: Switch::Off,
@@ -128,6 +127,22 @@ const fn later(name: &'static str, meaning: &'static str) -> Var {
 
 fn number(text: &CStr) -> Option<u64> {
     text.to_str().ok()?.parse().ok()
+}
+
+/// A number with its unit; 0 may go without.
+fn time(text: &CStr) -> Option<Duration> {
+    let text = text.to_str().ok()?;
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let n: u64 = text[..digits].parse().ok()?;
+    let nanos = match &text[digits..] {
+        "" if n == 0 => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "min" => 60_000_000_000,
+        _ => return None,
+    };
+    n.checked_mul(nanos).map(Duration::from_nanos)
 }
 
 static VARS: [Var; 19] = [
@@ -200,10 +215,10 @@ static VARS: [Var; 19] = [
     later("SCHED_STACK", "size of a task stack"),
     Var {
         name: "SCHED_WARM",
-        words: Warm::WORDS,
-        form: "",
+        words: &["100ms", "0"],
+        form: "a time (500us, 2s, 1min)",
         later: &[],
-        set: |_, v| Warm::parse(v.to_bytes()).map(|_| ()),
+        set: |c, v| time(v).map(|warm| c.warm = warm),
         meaning: "how long idle threads are kept for the next run",
     },
     Var {

@@ -17,18 +17,63 @@ pub fn default_threads() -> usize {
 
 /// Processors in the calling thread's affinity mask; 1 if it cannot be read.
 pub fn allowed() -> usize {
-    // The kernel's mask may be longer than cpu_set_t's 1024 bits: up to 8192 processors.
-    let mut mask = [0u64; 128];
-    // SAFETY: the mask is a buffer of the length given.
-    let n = unsafe {
-        libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr())
-    };
-    match usize::try_from(n) {
-        Ok(bytes) => {
-            let words = bytes.div_ceil(8).min(mask.len());
-            mask[..words].iter().map(|w| w.count_ones() as usize).sum::<usize>().max(1)
+    Mask::of_caller().count()
+}
+
+/// The processor that the calling thread runs on at this moment; negative if it cannot be told.
+pub fn here() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { libc::sched_getcpu() }
+}
+
+/// An affinity mask. The kernel's may be longer than cpu_set_t's 1024 bits: up to 8192 here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Mask {
+    words: [u64; 128],
+    /// How much of it the kernel has filled; 0: it could not be read.
+    bytes: usize,
+}
+
+impl Mask {
+    /// The calling thread's.
+    pub fn of_caller() -> Self {
+        let mut words = [0; 128];
+        // SAFETY: the mask is a buffer of the length given.
+        let n = unsafe {
+            let length = size_of_val(&words);
+            libc::syscall(libc::SYS_sched_getaffinity, 0, length, words.as_mut_ptr())
+        };
+        Mask { words, bytes: usize::try_from(n).unwrap_or(0) }
+    }
+
+    /// Processors in it, at least 1.
+    pub fn count(&self) -> usize {
+        let words = self.bytes.div_ceil(8).min(self.words.len());
+        self.words[..words].iter().map(|w| w.count_ones() as usize).sum::<usize>().max(1)
+    }
+
+    /// The others than the one that the calling thread runs on; None if there are none.
+    pub fn elsewhere(&self) -> Option<Mask> {
+        let here = usize::try_from(here()).ok()?;
+        let mut others = *self;
+        *others.words.get_mut(here / 64)? &= !(1 << (here % 64));
+        others.words[..self.bytes.div_ceil(8)].iter().any(|&word| word != 0).then_some(others)
+    }
+
+    /// Its bytes, for system calls.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `bytes` is at most the size of the words.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
+    }
+
+    /// Makes it the calling thread's.
+    pub fn apply(&self) {
+        if self.bytes > 0 {
+            // SAFETY: a mask of the length given. Fails if none of the processors is left.
+            unsafe {
+                libc::syscall(libc::SYS_sched_setaffinity, 0, self.bytes, self.words.as_ptr())
+            };
         }
-        Err(_) => 1,
     }
 }
 

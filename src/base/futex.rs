@@ -62,6 +62,11 @@ impl Futex {
         self.0.swap(value, order)
     }
 
+    /// Replaces `old` by `new`, if it is still there.
+    pub fn swap_if(&self, old: u32, new: u32) {
+        let _ = self.0.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     /// Sleeps if the word is still `expected`, until woken, interrupted, or the time is up.
     pub fn wait(&self, expected: u32, limit: Duration) {
         let limit = if DEAF.load(Ordering::Relaxed) { BLIND } else { limit };

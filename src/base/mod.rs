@@ -13,6 +13,8 @@ pub mod thread;
 pub mod trylock;
 
 #[cfg(not(loom))]
+pub mod crew;
+#[cfg(not(loom))]
 pub mod frontier;
 #[cfg(not(loom))]
 pub mod lock;

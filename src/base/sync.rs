@@ -6,7 +6,7 @@ mod real {
     pub use crate::base::mutex::Mutex;
     pub use core::hint::spin_loop;
     pub use core::sync::atomic::{
-        AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence,
+        AtomicBool, AtomicI32, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence,
     };
 
     /// `core`'s cell behind loom's interface.

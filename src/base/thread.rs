@@ -2,6 +2,7 @@
 //! new thread's signal mask and name are right before it runs anything.
 
 use super::Errno;
+use super::cpu::Mask;
 use std::ffi::{c_int, c_void};
 use std::fmt::Write;
 use std::time::Duration;
@@ -85,6 +86,12 @@ pub fn give_way() {
 
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+    fn pthread_attr_setaffinity_np(
+        attributes: *mut libc::pthread_attr_t,
+        length: usize,
+        mask: *const u8,
+    ) -> c_int;
+    fn pthread_setaffinity_np(id: libc::pthread_t, length: usize, mask: *const u8) -> c_int;
 }
 
 const CANCEL_DISABLE: c_int = 1; // PTHREAD_CANCEL_DISABLE
@@ -146,6 +153,69 @@ impl Drop for SignalsBlocked {
     }
 }
 
+/// The floating-point controls of a thread: rounding, flushing to zero, masked exceptions. A new
+/// thread has its creator's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FloatControl {
+    #[cfg(target_arch = "x86_64")]
+    x87: u16,
+    #[cfg(target_arch = "x86_64")]
+    sse: u32,
+    #[cfg(target_arch = "aarch64")]
+    fpcr: u64,
+}
+
+/// The exception flags among the SSE controls: not controls.
+#[cfg(target_arch = "x86_64")]
+const SSE_FLAGS: u32 = 0x3f;
+
+impl FloatControl {
+    #[cfg(target_arch = "x86_64")]
+    pub fn get() -> Self {
+        let (mut x87, mut sse) = (0u16, 0u32);
+        // SAFETY: each stores its control word at a valid place.
+        unsafe {
+            std::arch::asm!("fnstcw [{}]", "stmxcsr [{}]", in(reg) &raw mut x87,
+                            in(reg) &raw mut sse, options(nostack, preserves_flags));
+        }
+        FloatControl { x87, sse: sse & !SSE_FLAGS }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    pub fn set(self) {
+        if self != Self::get() {
+            // SAFETY: control words that a thread of this process had. The compiler does not
+            // calculate with them in between: no floating-point numbers in this library.
+            unsafe {
+                std::arch::asm!("fldcw [{}]", "ldmxcsr [{}]", in(reg) &raw const self.x87,
+                                in(reg) &raw const self.sse, options(nostack, preserves_flags));
+            }
+        }
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    pub fn get() -> Self {
+        let fpcr;
+        // SAFETY: reading the control register has no effect.
+        unsafe { std::arch::asm!("mrs {}, fpcr", out(reg) fpcr, options(nostack, nomem)) };
+        FloatControl { fpcr }
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    pub fn set(self) {
+        // SAFETY: a control word that a thread of this process had; see above.
+        unsafe { std::arch::asm!("msr fpcr, {}", in(reg) self.fpcr, options(nostack)) };
+    }
+
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pub fn get() -> Self {
+        FloatControl {}
+    }
+
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    pub fn set(self) {}
+}
+
 /// Signals a thread of ours takes: those it raises itself by a fault or abort, and the
 /// profiler's.
 const TAKEN: [c_int; 8] = [
@@ -159,8 +229,8 @@ const TAKEN: [c_int; 8] = [
     libc::SIGPROF,
 ];
 
-/// Called first by each new thread: its signal mask and its name, `sched/index`.
-pub fn settle(index: usize) {
+/// The signal mask of a thread of ours, and its name, `sched/index`, if it has another.
+pub fn settle(index: Option<usize>) {
     // SAFETY: the set is a valid place, the signals are valid numbers.
     unsafe {
         let mut mask = std::mem::zeroed();
@@ -170,6 +240,7 @@ pub fn settle(index: usize) {
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
     }
+    let Some(index) = index else { return };
     let mut name = Name([0; 16], 0);
     let _ = write!(name, "sched/{index}");
     // SAFETY: `name` ends with a zero byte: `Name` never writes its last one.
@@ -190,26 +261,57 @@ impl Write for Name {
 
 pub type Main = extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// A new thread that runs `main(arg)`; to be called with the signals blocked.
+/// A new thread that runs `main(arg)`, on the processors of `mask`, without one on its creator's; to
+/// be called with the signals blocked.
 ///
 /// # Safety
 /// `arg` must stay valid for `main` until the thread is joined.
-pub unsafe fn create(main: Main, arg: *mut c_void) -> Result<libc::pthread_t, Errno> {
+pub unsafe fn create(
+    main: Main,
+    arg: *mut c_void,
+    mask: Option<Mask>,
+) -> Result<libc::pthread_t, Errno> {
     // SAFETY: zero is a valid bit pattern; pthread_create overwrites it.
     let mut id = unsafe { std::mem::zeroed() };
-    // SAFETY: valid places, default attributes.
-    match unsafe { libc::pthread_create(&raw mut id, std::ptr::null(), main, arg) } {
+    // SAFETY: as above; initialised in the next line.
+    let mut attributes = unsafe { std::mem::zeroed() };
+    // SAFETY: valid places; destroyed below.
+    unsafe { libc::pthread_attr_init(&raw mut attributes) };
+    if let Some(mask) = &mask {
+        let bytes = mask.bytes();
+        // SAFETY: a mask of the length given. If there is no memory for it, it goes without.
+        unsafe { pthread_attr_setaffinity_np(&raw mut attributes, bytes.len(), bytes.as_ptr()) };
+    }
+    // SAFETY: valid places, initialised attributes.
+    let error = unsafe { libc::pthread_create(&raw mut id, &raw const attributes, main, arg) };
+    // SAFETY: initialised above.
+    unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
+    match error {
         0 => Ok(id),
+        // The processors may have been taken from us meanwhile.
+        // SAFETY: passed on.
+        libc::EINVAL if mask.is_some() => unsafe { create(main, arg, None) },
         error => Err(Errno(error)),
     }
 }
 
-/// Waits until the thread has ended. Where futex is refused, pthread_join would abort the
-/// process, so it is only called once the kernel has marked the thread as gone.
+/// Lets a thread of ours run on the processors of `mask` only.
+///
+/// # Safety
+/// `id` is of a thread that has not been joined.
+pub unsafe fn move_to(id: libc::pthread_t, mask: &Mask) {
+    let bytes = mask.bytes();
+    // SAFETY: a mask of the length given. It may fail: then the thread stays where it is.
+    unsafe { pthread_setaffinity_np(id, bytes.len(), bytes.as_ptr()) };
+}
+
+/// Waits until the thread has ended; an error if a task has detached it. Where futex is refused,
+/// pthread_join would abort the process, so it is only called once the kernel has marked the thread
+/// as gone.
 ///
 /// # Safety
 /// `id` must come from `create` and be joined once.
-pub unsafe fn join(id: libc::pthread_t) {
+pub unsafe fn join(id: libc::pthread_t) -> Result<(), Errno> {
     let error = if super::futex::probe() {
         // SAFETY: by the caller's promise.
         unsafe { libc::pthread_join(id, std::ptr::null_mut()) }
@@ -222,9 +324,5 @@ pub unsafe fn join(id: libc::pthread_t) {
             }
         }
     };
-    if error != 0 {
-        super::io::die(format_args!(
-            "a thread of ours cannot be joined (errno {error}); a task must not detach its thread"
-        ));
-    }
+    if error == 0 { Ok(()) } else { Err(Errno(error)) }
 }

@@ -61,8 +61,13 @@ use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicU32, Mutex, Ordering, Pad, fence};
 use std::time::{Duration, Instant};
 
+// Values of a seat.
 const AWAKE: u32 = 0;
 const WAITING: u32 = 1;
+/// As WAITING, but the worker has no thread yet.
+const ABSENT: u32 = 2;
+/// AWAKE, and was ABSENT: the new thread has not seen it yet.
+const STARTED: u32 = 3;
 
 pub struct EventCount {
     sleeping: Pad<AtomicU32>,
@@ -70,6 +75,11 @@ pub struct EventCount {
     list: Mutex<Vec<u32>>,
     seats: Box<[Pad<Futex>]>,
     most_searching: u32,
+    /// Workers for whom no thread could be had.
+    missing: AtomicU32,
+    dozing: AtomicU32,
+    /// 1 when all have been woken: dozers sleep on it.
+    over: Futex,
 }
 
 /// Whether `commit` slept.
@@ -90,17 +100,38 @@ impl EventCount {
             searching: Pad(AtomicU32::new(0)),
             list: Mutex::new(list),
             seats: mem::slice(workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
+            missing: AtomicU32::new(0),
+            dozing: AtomicU32::new(0),
+            over: Futex::new(0),
             most_searching: u32::try_from(workers / 2).expect("at most 4096").max(1),
         })
+    }
+
+    /// Before the run: all workers but 0 sleep and have no thread. Whoever wakes one calls `start`
+    /// for it, which brings the thread, or tells that there is none to be had.
+    pub fn all_absent(&self) {
+        self.list.with(|list| {
+            for worker in (1..self.seats.len()).rev() {
+                list.push(worker as u32); // within the capacity reserved by `new`
+                self.seats[worker].store(ABSENT, Ordering::Relaxed);
+            }
+            self.sleeping.store(list.len() as u32, Ordering::Relaxed);
+        });
+    }
+
+    /// Workers that neither sleep nor lack a thread.
+    pub fn awake(&self) -> usize {
+        let away = self.sleeping.load(Ordering::Relaxed) + self.missing.load(Ordering::Relaxed);
+        self.seats.len().saturating_sub(away as usize)
     }
 
     // --- the spawner's side --------------------------------------------------------
 
     /// To be called after work was made visible. True if a sleeper was woken for it.
     #[inline]
-    pub fn published(&self) -> bool {
+    pub fn published(&self, start: impl Fn(usize) -> bool) -> bool {
         barrier::light(); // with the sleeper's heavy one: interleaving 1
-        self.any() && self.wake_unless_searched()
+        self.any() && self.wake_unless_searched(start)
     }
 
     /// True if somebody has announced a sleep.
@@ -109,58 +140,89 @@ impl EventCount {
         self.sleeping.load(Ordering::Relaxed) != 0
     }
 
+    /// True if somebody sleeps and nobody searches: a spawn must wake one.
+    #[inline]
+    pub fn rely_on_spawns(&self) -> bool {
+        self.any() && self.searching.load(Ordering::Relaxed) == 0
+    }
+
     #[cold]
     #[inline(never)]
-    fn wake_unless_searched(&self) -> bool {
+    fn wake_unless_searched(&self, start: impl Fn(usize) -> bool) -> bool {
         fence(Ordering::SeqCst); // with the fence in stop_search: interleaving 2
-        self.searching.load(Ordering::Relaxed) == 0 && self.wake_one()
+        self.searching.load(Ordering::Relaxed) == 0 && self.wake_one(start)
     }
 
     /// Wakes the last one that went to sleep, which counts as searching from now on; nobody
     /// if another searches already.
     #[cold]
-    pub fn wake_one(&self) -> bool {
-        let woken = self.list.with(|list| {
-            if self.searching.load(Ordering::Relaxed) > 0 {
-                return None;
+    pub fn wake_one(&self, start: impl Fn(usize) -> bool) -> bool {
+        loop {
+            let woken = self.list.with(|list| {
+                if self.searching.load(Ordering::Relaxed) > 0 {
+                    return None;
+                }
+                let worker = list.pop()?;
+                Some((worker as usize, self.woken(worker)))
+            });
+            match woken {
+                None => return false,
+                Some((worker, WAITING)) => {
+                    self.seats[worker].wake(1);
+                    return true;
+                }
+                Some((worker, _)) if start(worker) => return true,
+                // Spawners may have relied on this search: another must do it.
+                Some(_) => {
+                    self.missing.fetch_add(1, Ordering::Relaxed);
+                    self.searching.fetch_sub(1, Ordering::SeqCst);
+                    fence(Ordering::SeqCst); // as in stop_search
+                }
             }
-            let worker = list.pop()?;
-            self.woken(worker);
-            Some(worker)
-        });
-        woken.is_some_and(|worker| {
-            self.seats[worker as usize].wake(1);
-            true
-        })
+        }
     }
 
-    /// Wakes everybody, and tells how many: the run has ended, and whoever announces a sleep
-    /// from now on sees that in its last look.
+    /// Wakes everybody that has a thread, and tells how many: the run has ended, and whoever
+    /// announces a sleep from now on sees that in its last look.
     #[cold]
     pub fn wake_all(&self) -> usize {
+        self.over.store(1, Ordering::SeqCst);
+        if self.dozing.load(Ordering::SeqCst) != 0 {
+            self.over.wake(i32::MAX);
+        }
         self.list.with(|list| {
+            let mut woken = 0;
             for &worker in list.iter() {
-                self.woken(worker);
-                self.seats[worker as usize].wake(1);
+                if self.seats[worker as usize].load(Ordering::Relaxed) == WAITING {
+                    self.woken(worker);
+                    self.seats[worker as usize].wake(1);
+                    woken += 1;
+                }
             }
-            let sleepers = list.len();
             list.clear();
-            sleepers
+            woken
         })
     }
 
-    /// A listed worker, just taken from the list or about to be, is no longer WAITING and
-    /// searches. The caller holds the list's lock.
-    fn woken(&self, worker: u32) {
+    /// A listed worker, just taken from the list or about to be, is no longer WAITING or ABSENT,
+    /// which is returned, and searches. The caller holds the list's lock.
+    fn woken(&self, worker: u32) -> u32 {
         self.searching.fetch_add(1, Ordering::SeqCst);
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
-        self.seats[worker as usize].store(AWAKE, Ordering::Release);
+        let seat = &self.seats[worker as usize];
+        let was = seat.load(Ordering::Relaxed);
+        seat.store(if was == ABSENT { STARTED } else { AWAKE }, Ordering::Release);
+        was
     }
 
     // --- the searcher's side -------------------------------------------------------
 
     /// True if the calling idle worker may search: it is counted then. False if enough do.
-    pub fn start_search(&self) -> bool {
+    pub fn start_search(&self, worker: usize) -> bool {
+        if self.seats[worker].load(Ordering::Relaxed) == STARTED {
+            self.seats[worker].store(AWAKE, Ordering::Relaxed);
+            return true; // counted when it was woken
+        }
         let mut searching = self.searching.load(Ordering::Relaxed);
         while searching < self.most_searching {
             match self.searching.compare_exchange(
@@ -176,29 +238,40 @@ impl EventCount {
         false
     }
 
-    /// The calling searcher has found work. True if one was woken: it was the last to search,
-    /// somebody sleeps, and there is `more`.
-    pub fn stop_search(&self, more: impl FnOnce() -> bool) -> bool {
+    /// The calling searcher has found work. True if it was the last to search and somebody sleeps:
+    /// then it makes sure that spawns are noticed, looks whether there is more, and wakes one.
+    pub fn stop_search(&self) -> bool {
         if self.searching.fetch_sub(1, Ordering::SeqCst) > 1 {
             return false;
         }
         fence(Ordering::SeqCst); // with the fence in wake_unless_searched: interleaving 2
-        self.any() && more() && self.wake_one()
+        self.any()
+    }
+
+    /// Sleeps for `limit`, less if the run ends: a searcher that has reason to wait.
+    #[cold]
+    pub fn doze(&self, limit: Duration) {
+        self.dozing.fetch_add(1, Ordering::SeqCst);
+        self.over.wait(0, limit);
+        self.dozing.fetch_sub(1, Ordering::Relaxed);
     }
 
     // --- the sleeper's side --------------------------------------------------------
 
     /// Announces the sleep of `worker`, which stops searching if it did. The caller then
-    /// executes `barrier::heavy`, looks for work once more, and cancels or commits.
-    pub fn announce(&self, worker: usize, searching: bool) {
+    /// cancels or commits. True if nobody searches now: then, before, it executes `barrier::heavy`
+    /// and looks for work once more.
+    pub fn announce(&self, worker: usize, searching: bool) -> bool {
         self.list.with(|list| {
             list.push(worker as u32); // within the capacity reserved by `new`
             self.seats[worker].store(WAITING, Ordering::Relaxed);
             self.sleeping.fetch_add(1, Ordering::SeqCst);
             if searching {
-                self.searching.fetch_sub(1, Ordering::SeqCst);
+                self.searching.fetch_sub(1, Ordering::SeqCst) == 1
+            } else {
+                self.searching.load(Ordering::SeqCst) == 0
             }
-        });
+        })
     }
 
     /// The last look found work, or the end: no sleep. The caller searches from now on.

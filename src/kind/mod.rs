@@ -22,7 +22,7 @@ pub mod table;
 #[cfg(not(loom))]
 pub mod worker;
 
-use crate::base::config::Config;
+use crate::base::config::Idle;
 use crate::base::mem::NoMemory;
 use crate::probe::Counters;
 use crate::queue::Full;
@@ -33,10 +33,21 @@ use crate::task::Task;
 /// The deque of the default row.
 pub type Quick = Split<false>;
 
+/// What a kind needs to know of a run.
+pub struct Plan {
+    pub idle: Idle,
+    /// The order of the tasks is to be random.
+    pub shuffled: bool,
+    pub workers: usize,
+    /// The most tasks that a queue may hold.
+    pub limit: usize,
+    /// How many threads can run at once.
+    pub processors: usize,
+}
+
 /// A scheduling policy: the verbs a run needs of it.
 pub trait Kind: Sync + Sized {
-    /// For `workers` workers, whose queues refuse to hold more than `limit` tasks.
-    fn new(config: &Config, workers: usize, limit: usize) -> Result<Self, NoMemory>;
+    fn new(plan: &Plan) -> Result<Self, NoMemory>;
 
     /// Called once, when the value has its final address and before its first use.
     ///
@@ -56,8 +67,14 @@ pub trait Kind: Sync + Sized {
         None
     }
 
-    /// Adds a task from any thread.
-    fn inject(&self, task: Task) -> Result<(), Refused>;
+    /// Called once, before the run starts. True if the workers but 0 sleep until `Place::start` is
+    /// called for them; false if they must have their threads from the start.
+    fn starts_asleep(&self) -> bool {
+        false
+    }
+
+    /// Adds a task from any thread; `place` is a worker's of this run, not the caller's.
+    fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused>;
 
     /// The life of a worker: returns when the run has ended.
     ///
@@ -72,6 +89,9 @@ pub trait Place {
     /// Which worker this is, from 0.
     fn index(&self) -> usize;
     fn counters(&self) -> &Counters;
+    /// Brings a thread to the place of a worker that sleeps since before the run: see
+    /// `Kind::starts_asleep`. False if there is none to be had. From any thread.
+    fn start(&self, worker: usize) -> bool;
     /// A random number below `n`.
     fn random_below(&self, n: usize) -> usize;
     /// Calls the task, uncounted.

@@ -2,13 +2,15 @@
 
 use super::table::Request;
 use super::worker::{Lease, Worker};
-use super::{Kind, Place};
+use super::{Kind, Place, Plan};
 use crate::base::config::Overflow;
+use crate::base::cpu::Mask;
+use crate::base::crew::{Crew, Job, Terms};
 use crate::base::mem::{self, NoMemory};
-use crate::base::thread::{self, SignalsBlocked};
 use crate::base::{Errno, frontier, futex};
 use crate::probe::report::{Report, Summary};
 use std::ffi::c_void;
+use std::ptr;
 use std::time::Instant;
 
 /// What a thread needs to be a worker; it lives in the frame of `start` until the threads are
@@ -20,7 +22,7 @@ struct Seat<'a, K> {
 
 /// A thread's work, inside the frontier.
 unsafe extern "C" fn work<K: Kind>(seat: *mut c_void) {
-    // SAFETY: `start` and `thread_main` pass their seat.
+    // SAFETY: `start` and `member` pass their seat.
     let seat = unsafe { &*seat.cast::<Seat<K>>() };
     seat.worker.occupy();
     // SAFETY: occupied just now.
@@ -28,13 +30,10 @@ unsafe extern "C" fn work<K: Kind>(seat: *mut c_void) {
     seat.worker.vacate();
 }
 
-extern "C" fn thread_main<K: Kind>(seat: *mut c_void) -> *mut c_void {
-    // SAFETY: a seat, which lives until this thread is joined.
-    let index = unsafe { &*seat.cast::<Seat<K>>() }.worker.index();
-    thread::settle(index);
-    // SAFETY: `work::<K>` takes a seat of K.
-    unsafe { frontier::inside(work::<K>, seat) };
-    std::ptr::null_mut()
+/// The job of a thread of the crew.
+unsafe fn member<K: Kind>(seat: *const c_void) {
+    // SAFETY: `work::<K>` takes a seat of K, which `start` passes.
+    unsafe { frontier::inside(work::<K>, seat.cast_mut()) };
 }
 
 /// Runs the first task and all that comes from it, on the caller's thread and others.
@@ -45,55 +44,54 @@ pub fn start<K: Kind>(request: &Request) -> Result<(), Errno> {
     let began = Instant::now();
     futex::probe();
 
+    let mask = Mask::of_caller();
     let limit = if config.overflow == Overflow::Refuse { qlen } else { usize::MAX };
-    let kind = K::new(config, threads, limit).map_err(|NoMemory| NO_MEMORY)?;
+    let plan = Plan {
+        idle: config.idle,
+        shuffled: config.seed.is_some(),
+        workers: threads,
+        limit,
+        processors: mask.count(),
+    };
+    let kind = K::new(&plan).map_err(|NoMemory| NO_MEMORY)?;
     // SAFETY: `kind` stays where it is until the end of this function.
     unsafe { kind.settle() };
     let leases = mem::slice(threads, |_| Lease::new()).map_err(|NoMemory| NO_MEMORY)?;
     let seats = mem::slice(threads, |i| Ok(Seat { kind: &kind, worker: leases[i].worker() }))
         .map_err(|NoMemory| NO_MEMORY)?;
-    let mut ids = Vec::new();
-    ids.try_reserve_exact(threads - 1).map_err(|_| NO_MEMORY)?;
+    let seat = |i: usize| ptr::from_ref(&seats[i]).cast::<c_void>();
+    let jobs = (1..threads).map(|i| Job { main: member::<K>, arg: seat(i) });
+    let crew =
+        Crew::new(Terms::of_caller(mask, config.warm), jobs).map_err(|NoMemory| NO_MEMORY)?;
 
     let seed = config.seed.unwrap_or_else(some_seed);
     for (i, seat) in seats.iter().enumerate() {
-        seat.worker.assign(i, row, &kind, seed);
+        seat.worker.assign(i, row, &kind, &crew, seed);
     }
     // SAFETY: the run has not started.
     unsafe { kind.spawn(seats[0].worker, first) }.map_err(|_| NO_MEMORY)?;
-
-    {
-        let _blocked = (threads > 1).then(SignalsBlocked::block);
-        for seat in &seats[1..] {
-            // SAFETY: the seats live until the joins below.
-            match unsafe {
-                thread::create(thread_main::<K>, std::ptr::from_ref(seat).cast_mut().cast())
-            } {
-                Ok(id) => ids.push(id),
-                // Those that could be created do the work; the statistics say how many could not.
-                Err(_) => break,
-            }
-        }
+    if !kind.starts_asleep() {
+        // Those that can be had do the work; the statistics say how many cannot.
+        // SAFETY: each once; seats and kind live until the crew has finished.
+        (1..threads).for_each(|i| _ = unsafe { crew.call(i) });
     }
 
-    let seat = std::ptr::from_ref(&seats[0]).cast_mut().cast();
     // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
     // SAFETY: `work::<K>` takes a seat of K.
-    uncancelled.except(|| unsafe { frontier::inside(work::<K>, seat) });
-    let created = ids.len();
-    for id in ids {
-        // SAFETY: created above, joined once.
-        unsafe { thread::join(id) };
-    }
+    uncancelled.except(|| unsafe { frontier::inside(work::<K>, seat(0).cast_mut()) });
+    // From now on no foreign thread can wake a worker, so none is called any more.
+    leases.iter().for_each(Lease::retire);
+    crew.finish();
 
+    let present = |i: &usize| !crew.is_missing(*i);
     report.print(&Summary {
         kind: config.kind.word(),
         deque: row.deque.map_or("none", |d| d.word()),
         idle: config.idle.word(),
         qlen,
         time: began.elapsed(),
-        threads_missing: threads - 1 - created,
-        workers: &leases[..=created].iter().map(|lease| lease.worker().counters().values()),
+        threads_missing: threads - (0..threads).filter(present).count(),
+        workers: &(0..threads).filter(present).map(|i| leases[i].worker().counters().values()),
     });
     Ok(())
 }
@@ -104,5 +102,5 @@ fn some_seed() -> u64 {
     let here = 0u8;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.map_or(0, |t| t.as_nanos() as u64);
-    now ^ (std::ptr::from_ref(&here) as u64).rotate_left(32)
+    now ^ (ptr::from_ref(&here) as u64).rotate_left(32)
 }

@@ -1,8 +1,7 @@
 //! Kind `serial`: one thread and no concurrency, the oracle of the tests. The youngest task
 //! runs first; with `SCHED_SEED` any ready task may, and the same seed gives the same order.
 
-use super::{Kind, Place};
-use crate::base::config::Config;
+use super::{Kind, Place, Plan};
 use crate::base::mem::NoMemory;
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
@@ -24,12 +23,12 @@ pub struct Serial {
 unsafe impl Sync for Serial {}
 
 impl Kind for Serial {
-    fn new(config: &Config, _workers: usize, limit: usize) -> Result<Self, NoMemory> {
+    fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Serial {
             ready: UnsafeCell::new(Vec::new()),
-            injector: Injector::new(limit),
-            limit,
-            shuffled: config.seed.is_some(),
+            injector: Injector::new(plan.limit),
+            limit: plan.limit,
+            shuffled: plan.shuffled,
         })
     }
 
@@ -46,7 +45,7 @@ impl Kind for Serial {
         Ok(())
     }
 
-    fn inject(&self, task: Task) -> Result<(), Refused> {
+    fn inject(&self, _place: &impl Place, task: Task) -> Result<(), Refused> {
         self.injector.push(task)
     }
 

@@ -15,8 +15,8 @@
 //! queued and none runs that could spawn one: the run has ended. The lock makes the three
 //! facts one.
 
-use super::{Kind, Place};
-use crate::base::config::{Config, Idle};
+use super::{Kind, Place, Plan};
+use crate::base::config::Idle;
 use crate::base::lock::Monitor;
 use crate::base::mem::NoMemory;
 use crate::idle::Naps;
@@ -145,7 +145,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
 }
 
 impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
-    fn new(config: &Config, _workers: usize, limit: usize) -> Result<Self, NoMemory> {
+    fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Shared {
             monitor: L::new(),
             state: UnsafeCell::new(State {
@@ -155,8 +155,8 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
                 tickets: 0,
                 ended: false,
             }),
-            limit,
-            idle: config.idle,
+            limit: plan.limit,
+            idle: plan.idle,
         })
     }
 
@@ -173,7 +173,7 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         Ok(())
     }
 
-    fn inject(&self, task: Task) -> Result<(), Refused> {
+    fn inject(&self, _place: &impl Place, task: Task) -> Result<(), Refused> {
         self.push(task).map(|_| ())
     }
 

@@ -7,8 +7,8 @@
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
 
-use super::{Kind, Place, Quick};
-use crate::base::config::{Config, Idle};
+use super::{Kind, Place, Plan, Quick};
+use crate::base::config::Idle;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Pad, spin_loop};
 use crate::base::{barrier, futex};
@@ -47,6 +47,9 @@ const RAREST_RAID: u32 = 48;
 /// Tokio's.
 const INJECTOR_EVERY: u32 = 61;
 
+/// See `Stealing::hold_back`. Some twenty times what it costs to wake a worker.
+const HOLD_BACK: Duration = Duration::from_micros(100);
+
 /// How long to sleep at most when the heavy fence could not be had.
 const UNSURE: Duration = Duration::from_millis(1);
 
@@ -56,6 +59,7 @@ pub struct Stealing<D: Deque> {
     quiescence: Quiescence,
     sleepers: EventCount,
     idle: Idle,
+    processors: usize,
 }
 
 impl<D: Deque> Stealing<D> {
@@ -78,12 +82,12 @@ impl<D: Deque> Stealing<D> {
         // SAFETY: passed on.
         let mut own = unsafe { self.own(place) };
         own.put_slowly(task)?;
-        // Those who asked: thieves want tasks, sleepers want to be woken for them. While
-        // somebody sleeps, each push comes here.
-        if own.publish() && !self.sleepers.any() {
+        // Those who asked: thieves want tasks; sleepers want to be woken for them, unless somebody
+        // searches, who will take care of them.
+        if own.publish() && !self.sleepers.rely_on_spawns() {
             own.rearm();
-            if self.sleepers.any() {
-                self.deques[place.index()].ask(); // it was announced meanwhile
+            if self.sleepers.rely_on_spawns() {
+                self.deques[place.index()].ask(); // it has begun meanwhile
             }
         }
         self.published(place);
@@ -93,7 +97,7 @@ impl<D: Deque> Stealing<D> {
     /// A task was made visible: wakes somebody, if need be.
     #[inline]
     fn published(&self, place: &impl Place) {
-        if self.parks() && self.sleepers.published() {
+        if self.parks() && self.sleepers.published(|worker| place.start(worker)) {
             place.counters().wakes.add(1);
         }
     }
@@ -169,9 +173,12 @@ impl<D: Deque> Stealing<D> {
             self.enter(place);
         }
         let task = self.wait_for_work(place, naps)?;
-        if self.parks() {
-            let woke = self.sleepers.stop_search(|| self.work_visible());
-            place.counters().wakes.add(usize::from(woke));
+        if self.parks() && self.sleepers.stop_search() {
+            self.listen();
+            if self.work_visible() {
+                let woke = self.sleepers.wake_one(|worker| place.start(worker));
+                place.counters().wakes.add(usize::from(woke));
+            }
         }
         naps.success();
         Some(task)
@@ -195,7 +202,10 @@ impl<D: Deque> Stealing<D> {
 
     /// Searches and waits, as an idle worker, until there is a task or the run ends.
     fn wait_for_work(&self, place: &impl Place, naps: &mut Naps) -> Option<Task> {
-        let mut searching = !self.parks() || self.sleepers.start_search();
+        let mut searching = !self.parks() || self.sleepers.start_search(place.index());
+        if searching && self.surplus() {
+            self.hold_back(place);
+        }
         let (mut round, mut patience) = (0, PATIENCE);
         let (mut rest, mut next_raid) = (FIRST_RAID, FIRST_RAID); // in searches
         let mut woken = false; // and nothing found since
@@ -204,7 +214,7 @@ impl<D: Deque> Stealing<D> {
                 return None;
             }
             if searching {
-                let raid = !self.spins() || next_raid == 0;
+                let raid = next_raid == 0 || !self.spins() || self.surplus();
                 let task =
                     self.search(place, raid, || self.quiescence.leave(), || self.enter(place));
                 if task.is_some() {
@@ -215,7 +225,7 @@ impl<D: Deque> Stealing<D> {
                 }
                 next_raid = if raid { rest } else { next_raid - 1 };
             }
-            if !self.parks() || (searching && round < patience) {
+            if !self.parks() || (searching && round < patience && !self.surplus()) {
                 place.counters().naps.add(usize::from(naps.wait()));
                 round = (round + 1).min(patience);
             } else {
@@ -225,45 +235,84 @@ impl<D: Deque> Stealing<D> {
                 woken = self.park(place, searching);
                 searching = true;
                 round = 0;
+                if self.surplus() {
+                    self.hold_back(place);
+                }
             }
         }
+    }
+
+    /// More workers are awake than can run at once.
+    fn surplus(&self) -> bool {
+        self.parks() && self.sleepers.awake() > self.processors
+    }
+
+    /// A worker that was woken though all processors have one waits before it searches. Meanwhile
+    /// it counts as searching, so that no other is woken: of a thousand workers on two processors
+    /// few ever run, unless tasks block, and then one more wakes at each `HOLD_BACK`.
+    fn hold_back(&self, place: &impl Place) {
+        self.sleepers.doze(HOLD_BACK);
+        place.counters().naps.add(1);
     }
 
     /// Sleeps, unless there is work or the run has ended; the worker searches afterwards. True
     /// if it was woken, or saw work that kept it from sleeping.
     fn park(&self, place: &impl Place, searching: bool) -> bool {
         let me = place.index();
-        self.sleepers.announce(me, searching);
         let mut limit = futex::LONGEST;
-        loop {
-            self.deques.iter().for_each(|deque| deque.ask());
-            if !barrier::heavy() {
+        // While others search it is theirs to look again.
+        if self.sleepers.announce(me, searching) {
+            if !self.listen() {
                 limit = UNSURE;
             }
-            if self.quiescence.ended() || self.work_visible() {
+            if self.work_visible() {
                 self.sleepers.cancel(me);
                 return true;
             }
-            // An owner that has not seen the announcement may have stopped listening meanwhile:
-            // `queue::split`, 2. It sees it the next time, so this does not go on.
-            if self.deques.iter().all(|deque| deque.asked()) {
-                break;
-            }
+        }
+        if self.quiescence.ended() {
+            self.sleepers.cancel(me);
+            return true;
         }
         place.counters().parks.add(1);
         self.sleepers.commit(me, limit) == Slept::Woken
     }
+
+    /// Called when nobody searches any more and somebody sleeps: from now on each spawn looks for
+    /// sleepers, or was made before and is seen by what the caller reads next. False if that
+    /// cannot be had.
+    fn listen(&self) -> bool {
+        let mut sure = true;
+        loop {
+            self.deques.iter().for_each(|deque| deque.ask());
+            sure &= barrier::heavy();
+            // An owner that had not seen the last searcher leave may have stopped listening
+            // meanwhile: `queue::split`, 2. It sees it the next time, so this does not go on.
+            let heard = self.deques.iter().all(|deque| deque.asked());
+            if heard || !self.sleepers.rely_on_spawns() {
+                return sure;
+            }
+        }
+    }
 }
 
 impl<D: Deque> Kind for Stealing<D> {
-    fn new(config: &Config, workers: usize, limit: usize) -> Result<Self, NoMemory> {
+    fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Stealing {
-            deques: mem::slice(workers, |_| Ok(Pad(D::new(limit)?)))?,
-            injector: Injector::new(limit),
-            quiescence: Quiescence::new(workers),
-            sleepers: EventCount::new(workers)?,
-            idle: config.idle,
+            deques: mem::slice(plan.workers, |_| Ok(Pad(D::new(plan.limit)?)))?,
+            injector: Injector::new(plan.limit),
+            quiescence: Quiescence::new(plan.workers),
+            sleepers: EventCount::new(plan.workers)?,
+            idle: plan.idle,
+            processors: plan.processors,
         })
+    }
+
+    fn starts_asleep(&self) -> bool {
+        if self.parks() {
+            self.sleepers.all_absent();
+        }
+        self.parks()
     }
 
     unsafe fn settle(&self) {
@@ -290,10 +339,10 @@ impl<D: Deque> Kind for Stealing<D> {
         self.deques[index].quick()
     }
 
-    fn inject(&self, task: Task) -> Result<(), Refused> {
+    fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused> {
         self.injector.push(task)?;
         if self.parks() {
-            self.sleepers.published();
+            self.sleepers.published(|worker| place.start(worker));
         }
         Ok(())
     }

@@ -76,7 +76,7 @@ fn outcome(pushed: Result<(), Full>) -> c_int {
 /// The run of `worker` is one of `K` and does not end during the call.
 unsafe fn inject<K: Kind>(worker: &Worker, task: Task) -> Result<(), Refused> {
     // SAFETY: passed on.
-    unsafe { worker.kind::<K>() }.inject(task)
+    unsafe { worker.kind::<K>() }.inject(worker, task)
 }
 
 type Lifo<L> = shared::Shared<L, false>;

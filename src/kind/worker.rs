@@ -14,7 +14,7 @@
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
 //! | `quick` | with `owner` | by anyone |
-//! | `deque`, `row`, `kind`, `index` | before the run starts | by the owner; others under `gate` |
+//! | `deque`, `row`, `kind`, `index`, `crew` | before the run starts | by the owner; others under `gate` |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
 //! | `rng`, `outer` | by the owner | by the owner |
@@ -31,6 +31,7 @@
 
 use super::table::{Row, TABLE};
 use super::{Kind, Place, Quick};
+use crate::base::crew::Crew;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{io, thread};
@@ -54,6 +55,7 @@ pub struct Worker {
     row: Cell<&'static Row>,
     kind: Cell<*const ()>,
     index: Cell<usize>,
+    crew: Cell<*const Crew>,
     /// Identifies the run: the address of its kind; 0 when it has ended.
     run: AtomicUsize,
     /// Held by a foreign thread while it uses the run, and by the run's end.
@@ -176,7 +178,15 @@ impl Worker {
     // --- a run's use of the record --------------------------------------------------
 
     /// Makes the record worker `index` of a run.
-    pub fn assign<K: Kind>(&self, index: usize, row: &'static Row, kind: &K, seed: u64) {
+    pub fn assign<K: Kind>(
+        &self,
+        index: usize,
+        row: &'static Row,
+        kind: &K,
+        crew: &Crew,
+        seed: u64,
+    ) {
+        self.crew.set(crew);
         self.deque.set(kind.quick(index).map_or(ptr::null(), ptr::from_ref));
         self.row.set(row);
         self.kind.set(ptr::from_ref(kind).cast());
@@ -220,6 +230,13 @@ impl Place for Worker {
     #[inline]
     fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    #[cold]
+    fn start(&self, worker: usize) -> bool {
+        // SAFETY: the crew lives until the run has ended and the gates are closed; the kind starts
+        // each worker at most once.
+        unsafe { (*self.crew.get()).call(worker) }
     }
 
     fn random_below(&self, n: usize) -> usize {
@@ -338,6 +355,7 @@ impl Lease {
                 row: Cell::new(&TABLE[0]),
                 kind: Cell::new(ptr::null()),
                 index: Cell::new(0),
+                crew: Cell::new(ptr::null()),
                 run: AtomicUsize::new(0),
                 gate: Mutex::new(()),
                 counters: Pad::default(),
@@ -354,6 +372,11 @@ impl Lease {
 
     pub fn worker(&self) -> &'static Worker {
         self.0
+    }
+
+    /// The run has ended: no thread finds its way to it from now on.
+    pub fn retire(&self) {
+        self.0.retire();
     }
 }
 

@@ -1,0 +1,487 @@
+//! Threads for runs, kept for a while after each (`SCHED_WARM`): to make a thread and to end it
+//! costs some ten microseconds, to wake one that rests a few.
+//!
+//! # States of a hand
+//!
+//! ```text
+//!             take                call                 (job done)            put
+//!   warm  ---------->  reserved  ------>  called  ------------------>  reserved  --->  warm
+//!   (a thread rests)                     (it works)                                     | time
+//!   blank ---------->  reserved  ------>  called: the thread is made                    v is up
+//!   (no thread)                                                                        blank
+//! ```
+//! Warm and blank hands are in lists, under a lock; a reserved or called one belongs to a run,
+//! whose thread alone takes and puts. Hands are never freed, so a thread that is late may look at
+//! its own at any time.
+//!
+//! # Protocol
+//!
+//! A thread rests on its hand's futex word while it is `REST`. Whoever calls it writes the job,
+//! then `CALLED` (Release), and wakes it. The thread works and swaps `REST` in (Release); if the
+//! run's thread waits for that, it has left `AWAITED` there, and is woken. A resting thread
+//! whose time is up takes the lock: if its hand is still in the list of the warm, it takes it
+//! out and ends; if not, a run has reserved it, and it goes on resting.
+//!
+//! # What a thread would inherit
+//!
+//! A new thread starts with its creator's affinity, rounding mode and other floating-point
+//! controls. A kept one takes over those of the run's caller at each call, and its signal mask
+//! and name are set anew. What it keeps: thread-local variables, and things that the caller
+//! changed for its own thread only since, such as a nice value.
+
+use super::cpu::Mask;
+use super::futex::{self, Futex};
+use super::mem::{self, NoMemory};
+use super::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Mutex, Ordering, Pad, spin_loop};
+use super::thread::{self, FloatControl, SignalsBlocked};
+use super::{Errno, io};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+// Values of a hand's word.
+const REST: u32 = 0;
+const CALLED: u32 = 1;
+const AWAITED: u32 = 2;
+const DISMISSED: u32 = 3;
+
+/// Looks of a thread at its word before it sleeps: some microseconds, about what it costs to
+/// wake it.
+const PATIENCE: u32 = 100;
+
+/// What the threads of a run take over from its caller.
+pub struct Terms {
+    mask: Mask,
+    float: FloatControl,
+    /// How long to keep the threads afterwards; None: they end with the run.
+    keep: Option<Duration>,
+}
+
+impl Terms {
+    /// Those of the calling thread, whose affinity is `mask`.
+    pub fn of_caller(mask: Mask, keep: Duration) -> Self {
+        let keep = Some(keep).filter(|keep| !keep.is_zero() && futex::probe());
+        Terms { mask, float: FloatControl::get(), keep }
+    }
+}
+
+/// A worker's main function, and its argument.
+#[derive(Clone, Copy)]
+pub struct Job {
+    pub main: unsafe fn(*const c_void),
+    pub arg: *const c_void,
+}
+
+/// A thread, or the place for one.
+struct Hand {
+    word: Pad<Futex>,
+    /// Written by who calls, read by the thread.
+    job: Cell<MaybeUninit<(Job, usize, *const Terms)>>,
+    /// Has it a thread? Belongs to who has the hand: the lists or a run.
+    alive: Cell<bool>,
+    id: Cell<MaybeUninit<libc::pthread_t>>,
+    /// Under the lists' lock: is it warm, and until when.
+    listed: Cell<bool>,
+    until: Cell<Instant>,
+    next: Cell<*const Hand>,
+    /// Link of all hands; never changes.
+    other: Cell<*const Hand>,
+}
+
+// SAFETY: see each field's discipline.
+unsafe impl Sync for Hand {}
+
+struct Lists {
+    /// The one that rested last is taken first: its cache is the warmest.
+    warm: *const Hand,
+    blank: *const Hand,
+}
+
+// SAFETY: the hands may be used by any thread.
+unsafe impl Send for Lists {}
+
+static LISTS: Mutex<Lists> = Mutex::new(Lists { warm: ptr::null(), blank: ptr::null() });
+static ALL: AtomicPtr<Hand> = AtomicPtr::new(ptr::null_mut());
+
+/// # Safety
+/// `hand` is null or a hand.
+unsafe fn get(hand: *const Hand) -> Option<&'static Hand> {
+    // SAFETY: hands are never freed.
+    unsafe { hand.as_ref() }
+}
+
+impl Hand {
+    fn new() -> Result<&'static Hand, NoMemory> {
+        let place = mem::room::<Hand>()?;
+        // SAFETY: room for a hand, which is never freed.
+        let hand = unsafe {
+            place.write(Hand {
+                word: Pad(Futex::new(REST)),
+                job: Cell::new(MaybeUninit::uninit()),
+                alive: Cell::new(false),
+                id: Cell::new(MaybeUninit::uninit()),
+                listed: Cell::new(false),
+                until: Cell::new(Instant::now()),
+                next: Cell::new(ptr::null()),
+                other: Cell::new(ptr::null()),
+            });
+            &*place.as_ptr()
+        };
+        let new = ptr::from_ref(hand).cast_mut();
+        let mut head = ALL.load(Ordering::Acquire);
+        loop {
+            hand.other.set(head);
+            // Release: whoever walks the list sees the hand made.
+            match ALL.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Ok(hand),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Gives the thread a job, making the thread if there is none. False if it cannot be made.
+    ///
+    /// # Safety
+    /// The hand is reserved by the caller's run, and job and terms live until it is done.
+    unsafe fn call(&'static self, job: Job, index: usize, terms: &Terms) -> bool {
+        self.job.set(MaybeUninit::new((job, index, ptr::from_ref(terms))));
+        // The caller goes on working: a thread that starts on the same processor may wait there
+        // for milliseconds. It starts elsewhere, and takes over the mask of the terms as its first
+        // act. (Without futex: pthread_create would need it for that.)
+        let elsewhere = terms.mask.elsewhere().filter(|_| futex::probe());
+        if self.alive.get() {
+            if let Some(mask) = &elsewhere {
+                // SAFETY: alive.
+                unsafe { thread::move_to(self.id.get().assume_init(), mask) };
+            }
+            self.word.store(CALLED, Ordering::Release);
+            self.word.wake(1);
+            return true;
+        }
+        self.word.store(CALLED, Ordering::Release);
+        let _blocked = SignalsBlocked::block();
+        // SAFETY: a hand is never freed.
+        match unsafe { thread::create(main, ptr::from_ref(self).cast_mut().cast(), elsewhere) } {
+            Ok(id) => {
+                self.id.set(MaybeUninit::new(id));
+                self.alive.set(true);
+                true
+            }
+            Err(_) => {
+                self.word.store(REST, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Waits until the job that was called is done.
+    fn wait(&self) {
+        for _ in 0..PATIENCE {
+            if self.word.load(Ordering::Acquire) == REST {
+                return;
+            }
+            spin_loop();
+        }
+        while self.word.load(Ordering::Acquire) != REST {
+            self.word.swap_if(CALLED, AWAITED);
+            self.word.wait(AWAITED, futex::LONGEST);
+        }
+    }
+
+    /// A thread's rest after a job. True if it was called again; false if it must end, and then
+    /// it has no hand any more.
+    fn rest(&self, keep: Duration) -> bool {
+        for _ in 0..PATIENCE {
+            if self.word.load(Ordering::Relaxed) != REST {
+                break;
+            }
+            spin_loop();
+        }
+        let mut time = keep;
+        loop {
+            match self.word.load(Ordering::Acquire) {
+                REST => {}
+                DISMISSED => return false,
+                _ => return true,
+            }
+            let began = Instant::now();
+            self.word.wait(REST, time);
+            if began.elapsed() < time || self.word.load(Ordering::Relaxed) != REST {
+                continue;
+            }
+            let ends = LISTS.with(|lists| {
+                let left = self.until.get().saturating_duration_since(Instant::now());
+                match (self.listed.get(), left.is_zero()) {
+                    (true, true) => {
+                        lists.unlist(self);
+                        self.alive.set(false);
+                        lists.add_blank(self);
+                        return true;
+                    }
+                    (true, false) => time = left,
+                    // Reserved: who has it may keep it for long.
+                    (false, _) => time = (time * 2).min(futex::LONGEST),
+                }
+                false
+            });
+            if ends {
+                // SAFETY: the calling thread, which nobody will join.
+                unsafe { libc::pthread_detach(libc::pthread_self()) };
+                return false;
+            }
+        }
+    }
+}
+
+extern "C" fn main(hand: *mut c_void) -> *mut c_void {
+    // SAFETY: `call` passes a hand.
+    let hand: &'static Hand = unsafe { &*hand.cast_const().cast() };
+    let mut named = 0;
+    loop {
+        // SAFETY: called, so there is a job; its terms live until it is done.
+        let (job, index, terms) = unsafe { hand.job.get().assume_init() };
+        // SAFETY: as above.
+        let (keep, float) = unsafe { ((*terms).keep, (*terms).float) };
+        // SAFETY: as above. It was made or moved with another mask, if there is another processor.
+        unsafe { &(*terms).mask }.apply();
+        thread::settle((named != index).then_some(index));
+        named = index;
+        float.set();
+        // SAFETY: by the promise to `call`.
+        unsafe { (job.main)(job.arg) };
+        // Release: what the job wrote is seen by who waits for it.
+        if hand.word.swap(REST, Ordering::AcqRel) == AWAITED {
+            hand.word.wake(1);
+        }
+        if !keep.is_some_and(|keep| hand.rest(keep)) {
+            return ptr::null_mut();
+        }
+    }
+}
+
+impl Lists {
+    fn add_blank(&mut self, hand: &Hand) {
+        hand.next.set(self.blank);
+        self.blank = hand;
+    }
+
+    fn add_warm(&mut self, hand: &Hand, until: Instant) {
+        hand.until.set(until);
+        hand.listed.set(true);
+        hand.next.set(self.warm);
+        self.warm = hand;
+    }
+
+    fn take_warm(&mut self) -> Option<&'static Hand> {
+        // SAFETY: the lists hold hands.
+        let hand = unsafe { get(self.warm) }?;
+        self.warm = hand.next.get();
+        hand.listed.set(false);
+        Some(hand)
+    }
+
+    fn take_blank(&mut self) -> Option<&'static Hand> {
+        // SAFETY: the lists hold hands.
+        let hand = unsafe { get(self.blank) }?;
+        self.blank = hand.next.get();
+        Some(hand)
+    }
+
+    /// Takes a warm hand out of the list.
+    fn unlist(&mut self, hand: &Hand) {
+        hand.listed.set(false);
+        if ptr::eq(self.warm, hand) {
+            self.warm = hand.next.get();
+            return;
+        }
+        let mut at = self.warm;
+        // SAFETY: the lists hold hands.
+        while let Some(before) = unsafe { get(at) } {
+            if ptr::eq(before.next.get(), hand) {
+                before.next.set(hand.next.get());
+                return;
+            }
+            at = before.next.get();
+        }
+    }
+}
+
+/// The threads of one run: one for each worker but the caller's, who is worker 0.
+pub struct Crew {
+    members: Box<[Member]>,
+    terms: Terms,
+}
+
+struct Member {
+    hand: &'static Hand,
+    job: Job,
+    /// `IDLE`, or what came of the one call.
+    call: AtomicU32,
+}
+
+impl Member {
+    fn new(hand: &'static Hand, job: Job) -> Self {
+        Member { hand, job, call: AtomicU32::new(IDLE) }
+    }
+}
+
+const IDLE: u32 = 0;
+const WORKS: u32 = 1;
+const MISSING: u32 = 2;
+
+// SAFETY: each member is called by one thread, as `call` says; jobs are for other threads.
+unsafe impl Sync for Crew {}
+
+impl Crew {
+    /// Reserves a hand for each of `jobs`.
+    pub fn new(
+        terms: Terms,
+        mut jobs: impl ExactSizeIterator<Item = Job>,
+    ) -> Result<Crew, NoMemory> {
+        watch_process();
+        let mut crew = Crew { members: Box::default(), terms };
+        let warm = crew.terms.keep.is_some();
+        let mut members = Vec::new();
+        members.try_reserve_exact(jobs.len()).map_err(|_| NoMemory)?;
+        LISTS.with(|lists| {
+            while jobs.len() > 0 {
+                let kept = if warm { lists.take_warm() } else { None };
+                let Some(hand) = kept.or_else(|| lists.take_blank()) else { break };
+                members.extend(jobs.next().map(|job| Member::new(hand, job)));
+            }
+        });
+        let mut result = Ok(());
+        for job in jobs {
+            match Hand::new() {
+                Ok(hand) => members.push(Member::new(hand, job)),
+                Err(NoMemory) => result = Err(NoMemory),
+            }
+        }
+        crew.members = members.into_boxed_slice(); // in any case: its drop gives them back
+        result.map(|()| crew)
+    }
+
+    /// Brings worker `index` (from 1) a thread, which does its job. False if none can be made.
+    ///
+    /// # Safety
+    /// Once for each worker, before `finish`; job and crew stay as they are until then.
+    pub unsafe fn call(&self, index: usize) -> bool {
+        let member = &self.members[index - 1];
+        // SAFETY: passed on.
+        let works = unsafe { member.hand.call(member.job, index, &self.terms) };
+        member.call.store(if works { WORKS } else { MISSING }, Ordering::Relaxed);
+        works
+    }
+
+    /// Waits until all jobs are done that were called. Nobody calls any more but those jobs.
+    pub fn finish(&self) {
+        let mut waited = usize::MAX;
+        // A job that was waited for may have called one that was looked at before it.
+        loop {
+            let mut works = 0;
+            for member in &self.members {
+                if member.call.load(Ordering::Relaxed) == WORKS {
+                    member.hand.wait();
+                    works += 1;
+                }
+            }
+            if std::mem::replace(&mut waited, works) == works {
+                return;
+            }
+        }
+    }
+
+    /// True if worker `index` was called and could not have a thread.
+    pub fn is_missing(&self, index: usize) -> bool {
+        index > 0 && self.members[index - 1].call.load(Ordering::Relaxed) == MISSING
+    }
+}
+
+/// The hands go back: those with a thread to the warm, or they are joined.
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.finish();
+        if self.terms.keep.is_none() {
+            for Member { hand, .. } in &self.members {
+                if hand.alive.replace(false) {
+                    // SAFETY: alive, so there is an id, of a thread that ends by itself.
+                    let joined = unsafe { thread::join(hand.id.get().assume_init()) };
+                    if let Err(Errno(error)) = joined {
+                        io::die(format_args!(
+                            "a thread of ours cannot be joined (errno {error}); \
+                             a task must not detach its thread"
+                        ));
+                    }
+                }
+            }
+        }
+        let until = self.terms.keep.map(|keep| Instant::now() + keep);
+        LISTS.with(|lists| {
+            // Backwards, so that the next run's worker 1 has the thread of this one's.
+            for Member { hand, .. } in self.members.iter().rev() {
+                match until {
+                    Some(until) if hand.alive.get() => lists.add_warm(hand, until),
+                    _ => lists.add_blank(hand),
+                }
+            }
+        });
+    }
+}
+
+/// The process that the lists belong to; negative while they are made anew for it; 0: none yet.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+/// A child made by fork has none of the threads: its first use of the lists makes all hands blank.
+/// That may come before the library's own fork handlers are called: from the program's.
+fn watch_process() {
+    // SAFETY: no arguments.
+    let me = unsafe { libc::getpid() };
+    loop {
+        let process = PROCESS.load(Ordering::Acquire);
+        if process == me {
+            return;
+        }
+        if process == -me {
+            thread::give_way();
+        } else if PROCESS
+            .compare_exchange(process, -me, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+        {
+            break;
+        }
+    }
+    let mut lists = Lists { warm: ptr::null(), blank: ptr::null() };
+    // SAFETY: hands are never freed.
+    let mut next = unsafe { get(ALL.load(Ordering::Acquire)) };
+    while let Some(hand) = next {
+        hand.word.store(REST, Ordering::Relaxed);
+        hand.alive.set(false);
+        hand.listed.set(false);
+        lists.add_blank(hand);
+        // SAFETY: as above.
+        next = unsafe { get(hand.other.get()) };
+    }
+    // SAFETY: no other thread of this process gets past the loop above before the store below;
+    // whoever held the lock is in the parent.
+    unsafe { LISTS.reset(lists) };
+    static REGISTERED: AtomicBool = AtomicBool::new(false); // a child inherits the handler
+    if !REGISTERED.swap(true, Ordering::Relaxed) {
+        // SAFETY: a function of the right type, which stays mapped (the library is never unloaded).
+        unsafe { libc::atexit(at_exit) };
+    }
+    PROCESS.store(me, Ordering::Release);
+}
+
+/// Ends the threads that rest, so that leak checkers find nothing of theirs.
+extern "C" fn at_exit() {
+    watch_process(); // a child of fork has none
+    while let Some(hand) = LISTS.with(Lists::take_warm) {
+        hand.word.store(DISMISSED, Ordering::Release);
+        hand.word.wake(1);
+        // SAFETY: it was warm, so it has a thread, which ends now, and which only this joins. If a
+        // task has detached it, it ends with the process.
+        let _ = unsafe { thread::join(hand.id.get().assume_init()) };
+    }
+}
