@@ -87,7 +87,7 @@ stage: lib
 
 # --- measuring --------------------------------------------------------------
 
-$(BENCH)/%: bench_c/%.c bench_c/bench.h $(OUT)/libsched.so include/sched.h | stage
+$(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(OUT)/libsched.so include/sched.h | stage
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
 	      -L$(STAGE)/lib -lsched -lm -Wl,-rpath,$(STAGE)/lib

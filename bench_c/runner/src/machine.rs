@@ -1,5 +1,6 @@
 //! The machine: what it is, and how fast it is now.
 
+use std::arch::asm;
 use std::fs;
 use std::hint::black_box;
 use std::process::Command;
@@ -56,8 +57,8 @@ pub fn load() -> Option<f64> {
 /// How fast the machine was at one moment.
 #[derive(Debug, Serialize)]
 pub struct Calibration {
-    /// Nanoseconds an iteration of a dependent loop takes, y = y·3 + 1: arithmetic and, by
-    /// the black box, a trip through memory.
+    /// Nanoseconds an iteration of a dependent loop takes, y = y·3 + 1: the loop of the
+    /// programs' own `cal=`.
     pub ns: f64,
     /// The same loop on every core at once: how many cores were really ours.
     pub cores: f64,
@@ -85,8 +86,12 @@ fn dependent_loop(iterations: u32) -> f64 {
     let start = Instant::now();
     let mut y = 1u64;
     for _ in 0..iterations {
-        y = black_box(y.wrapping_mul(3).wrapping_add(1));
+        y = y.wrapping_mul(3).wrapping_add(1);
+        // SAFETY: no instruction at all; the compiler is told that `y` may have changed, so
+        // that it cannot fold iterations into one.
+        unsafe { asm!("/* {0} */", inout(reg) y, options(pure, nomem, nostack)) };
     }
+    black_box(y);
     start.elapsed().as_secs_f64()
 }
 

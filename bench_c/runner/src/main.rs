@@ -109,7 +109,7 @@ fn bench(options: &Options) -> Result<bool> {
     session.failures.extend(session.disagreements());
 
     println!("repetitions: {}", session.repetitions);
-    print_calibration(&session.calibration, machine.cores, load_before);
+    print_calibration(&session, machine.cores, load_before);
     let summary = Summary::new(&session.runs);
     table::print_all(&plan, &summary);
     println!();
@@ -177,11 +177,10 @@ fn scratch_file() -> PathBuf {
 }
 
 /// A wide spread here, or a missing core, means that the machine was not ours alone.
-fn print_calibration(calibration: &[Calibration], cores: usize, load: Option<f64>) {
+fn print_calibration(session: &Session, cores: usize, load: Option<f64>) {
     let all = |value: fn(&Calibration) -> f64| {
-        let mut values: Vec<f64> = calibration.iter().map(value).collect();
-        values.sort_by(f64::total_cmp);
-        (values[0], values[values.len() / 2], values[values.len() - 1])
+        let values = session.calibration.iter().map(value).collect();
+        sorted(values).map_or((0.0, 0.0, 0.0), |v| (v[0], v[v.len() / 2], v[v.len() - 1]))
     };
     let (_, ns, slowest) = all(|c| c.ns);
     let (least, ours, _) = all(|c| c.cores);
@@ -190,7 +189,22 @@ fn print_calibration(calibration: &[Calibration], cores: usize, load: Option<f64
          ours: {ours:.2} of {cores} (least {least:.2}); load before: {}",
         load.map_or("unknown".into(), |l| format!("{l:.2}"))
     );
+    if let Some(cal) = sorted(session.runs.iter().map(|r| r.line.cal).collect()) {
+        let at = |share: f64| cal[((cal.len() - 1) as f64 * share) as usize];
+        println!(
+            "the same just before each run: median {:.3} ns, nine of ten at most {:.3}, slowest {:.3}",
+            at(0.5),
+            at(0.9),
+            at(1.0)
+        );
+    }
     if ours < 0.9 * cores as f64 {
         println!("the machine was busy: believe only the rows with 1 thread");
     }
+}
+
+/// None when there are none.
+fn sorted(mut values: Vec<f64>) -> Option<Vec<f64>> {
+    values.sort_by(f64::total_cmp);
+    (!values.is_empty()).then_some(values)
 }

@@ -1,7 +1,7 @@
 //! One measurement: a process with its settings in the environment, its line and its
 //! statistics read back.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ pub struct Run {
     pub stats: Option<Stats>,
 }
 
-/// The line of a benchmark program (bench_c/bench.h).
+/// The line of a benchmark program (bench_c/measure.h).
 #[derive(Debug, Serialize)]
 pub struct Line {
     pub tasks: u64,
@@ -38,7 +38,28 @@ pub struct Line {
     pub sys: f64,
     pub vcsw: u64,
     pub icsw: u64,
+    /// Nanoseconds an iteration of the calibration loop took, just before the run.
+    pub cal: f64,
+    /// The fields of this program only.
+    pub extra: BTreeMap<String, f64>,
 }
+
+/// The fields every program prints; what else stands in a line is the program's own.
+const COMMON: &[&str] = &[
+    "bench",
+    "n",
+    "kind",
+    "threads",
+    "tasks",
+    "seconds",
+    "ns_per_task",
+    "checksum",
+    "user",
+    "sys",
+    "vcsw",
+    "icsw",
+    "cal",
+];
 
 /// What `SCHED_STATS=json` says at the end of a run; summed where a process has many.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -96,7 +117,7 @@ impl Line {
         let mut lines = text.lines();
         let line = lines.next().context("it printed nothing")?;
         ensure!(lines.next().is_none(), "it printed more than one line");
-        let fields: HashMap<&str, &str> =
+        let fields: BTreeMap<&str, &str> =
             line.split(' ').filter_map(|field| field.split_once('=')).collect();
         let field = |key: &str| {
             let value = fields.get(key).copied();
@@ -121,8 +142,19 @@ impl Line {
             sys: field("sys")?.parse()?,
             vcsw: field("vcsw")?.parse()?,
             icsw: field("icsw")?.parse()?,
+            cal: field("cal")?.parse()?,
+            extra: extra(&fields)?,
         })
     }
+}
+
+fn extra(fields: &BTreeMap<&str, &str>) -> Result<BTreeMap<String, f64>> {
+    let own = fields.iter().filter(|(name, _)| !COMMON.contains(name));
+    own.map(|(name, value)| {
+        let value = value.parse().with_context(|| format!("`{name}={value}` is no number"))?;
+        Ok(((*name).to_owned(), value))
+    })
+    .collect()
 }
 
 /// Where the programs are, where a run may put its statistics, how long it may take.
@@ -290,13 +322,14 @@ mod tests {
     }
 
     const LINE: &str = "bench=tree n=8 kind=steal threads=2 tasks=9 seconds=0.5 ns_per_task=7 \
-                        checksum=ab user=0.25 sys=0 vcsw=1 icsw=2";
+                        checksum=ab user=0.25 sys=0 vcsw=1 icsw=2 cal=0.5 wake_us=2.5";
 
     #[test]
     fn a_line_is_read() {
         let line = Line::parse(&format!("{LINE} ok\n"), &setup()).unwrap();
         assert_eq!((line.tasks, line.seconds, line.user), (9, 0.5, 0.25));
         assert_eq!(line.checksum, "ab");
+        assert_eq!((line.cal, line.extra["wake_us"], line.extra.len()), (0.5, 2.5, 1));
     }
 
     #[test]
