@@ -265,4 +265,24 @@ static inline int bench_once(const unsigned char *seen, long n)
     return 1;
 }
 
+/* --- samples ---------------------------------------------------------------- */
+
+static inline int bench_compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static inline void bench_sort(double *x, long n)
+{
+    qsort(x, (size_t)n, sizeof *x, bench_compare);
+}
+
+/* The value below which `share` of the n sorted ones lie. */
+static inline double bench_quantile(const double *x, long n, double share)
+{
+    long i = (long)(share * (double)n);
+    return x[i < n ? i : n - 1];
+}
+
 #endif
