@@ -23,7 +23,7 @@ use clap::Parser;
 use serde::Serialize;
 
 use machine::{Calibration, Machine};
-use plan::{PROGRAMS, Plan};
+use plan::{OVERHEADS, PROGRAMS, Plan};
 use run::{Bench, Run};
 use session::{Repetitions, Session};
 use summary::Summary;
@@ -159,7 +159,7 @@ fn repetitions(options: &Options) -> Repetitions {
 }
 
 fn program_name(name: &str) -> Result<String> {
-    let names: Vec<_> = PROGRAMS.iter().map(|p| p.name).collect();
+    let names: Vec<_> = PROGRAMS.iter().chain(OVERHEADS).map(|p| p.name).collect();
     ensure!(names.contains(&name), "the programs are {}", names.join(", "));
     Ok(name.to_owned())
 }

@@ -12,6 +12,8 @@ pub struct Program {
     /// It starts many runs: writing statistics at the end of each would be part of what is
     /// timed, so one run more, untimed, collects them.
     pub many_runs: bool,
+    /// It takes as long as it was told, whatever runs it: measured in one repetition only.
+    pub once: bool,
 }
 
 /// The sizes keep the whole suite under three minutes on two cores.
@@ -29,6 +31,16 @@ pub const PROGRAMS: &[Program] = &[
     },
 ];
 
+/// The programs of [`Group::Overheads`].
+pub const OVERHEADS: &[Program] = &[
+    Program { many_runs: true, ..program("emptyrun", 300, 100, "runs that do nothing") },
+    program("wakeup", 50, 20, "from a spawn to the start on a sleeping worker"),
+    program("latetask", 100, 50, "tasks whose spawner computes on"),
+    Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
+];
+/// The numbers of threads that [`OVERHEADS`]' idleburn is run with.
+pub const BURNERS: &[usize] = &[2, 8, 64];
+
 /// The programs the lock primitives are compared on.
 pub const LOCK_PROGRAMS: &[&str] = &["tree", "flood"];
 pub const LOCKS: &[&str] = &["mutex", "spin", "sem", "chaselev"];
@@ -40,11 +52,11 @@ pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
 pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal];
 
 const fn program(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
-    Program { name, n, quick_n, what, many_runs: false }
+    Program { name, n, quick_n, what, many_runs: false, once: false }
 }
 
 pub fn program_named(name: &str) -> Option<&'static Program> {
-    PROGRAMS.iter().find(|p| p.name == name)
+    PROGRAMS.iter().chain(OVERHEADS).find(|p| p.name == name)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -76,6 +88,8 @@ pub enum Group {
     Kinds,
     Locks,
     Idle,
+    /// What a run costs beside its tasks, under the default kind.
+    Overheads,
 }
 
 /// One thing to measure: a program under one choice of settings.
@@ -88,12 +102,19 @@ pub struct Setup {
     /// `SCHED_DEQUE` and `SCHED_IDLE`; none: the library's default.
     pub deque: Option<&'static str>,
     pub idle: Option<&'static str>,
+    /// `SCHED_WARM`.
+    pub warm: Option<&'static str>,
+    /// The argument of -d: with [`Kind::None`], what takes the scheduler's place.
+    pub data: Option<&'static str>,
     pub threads: usize,
 }
 
 impl std::fmt::Display for Setup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} -n {}", self.program, self.n)?;
+        if let Some(data) = self.data {
+            return write!(f, " -d {data}");
+        }
         if self.kind == Kind::None {
             return write!(f, " -s");
         }
@@ -103,6 +124,9 @@ impl std::fmt::Display for Setup {
         }
         if let Some(idle) = self.idle {
             write!(f, " idle={idle}")?;
+        }
+        if let Some(warm) = self.warm {
+            write!(f, " warm={warm}")?;
         }
         write!(f, " threads={}", self.threads)
     }
@@ -116,6 +140,8 @@ pub struct Plan {
     /// Those the lock primitives and the idle policies are compared at.
     pub lock_threads: Vec<usize>,
     pub idle_threads: Vec<usize>,
+    /// That of the overheads, but for idleburn.
+    pub overhead_threads: usize,
 }
 
 impl Plan {
@@ -126,15 +152,7 @@ impl Plan {
         let wanted = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
         let mut setups = Vec::new();
         for p in PROGRAMS.iter().filter(|p| wanted(p.name)) {
-            let base = Setup {
-                group: Group::Kinds,
-                program: p.name,
-                n: if quick { p.quick_n } else { p.n },
-                kind: Kind::None,
-                deque: None,
-                idle: None,
-                threads: 1,
-            };
+            let base = serial(p, Group::Kinds, quick);
             setups.push(base.clone());
             for &kind in KINDS {
                 for &threads in &threads {
@@ -154,7 +172,12 @@ impl Plan {
                 }
             }
         }
-        Plan { setups, threads, lock_threads, idle_threads }
+        let overhead_threads = cores.max(2);
+        for p in OVERHEADS.iter().filter(|p| wanted(p.name)) {
+            let base = serial(p, Group::Overheads, quick);
+            add_overheads(&mut setups, &base, overhead_threads);
+        }
+        Plan { setups, threads, lock_threads, idle_threads, overhead_threads }
     }
 
     pub fn has(&self, group: Group) -> bool {
@@ -164,6 +187,37 @@ impl Plan {
     /// The size `program` is run at; 0 when it is not run.
     pub fn size(&self, program: &str) -> u64 {
         self.setups.iter().find(|s| s.program == program).map_or(0, |s| s.n)
+    }
+}
+
+fn serial(p: &Program, group: Group, quick: bool) -> Setup {
+    Setup {
+        group,
+        program: p.name,
+        n: if quick { p.quick_n } else { p.n },
+        kind: Kind::None,
+        deque: None,
+        idle: None,
+        warm: None,
+        data: None,
+        threads: 1,
+    }
+}
+
+/// The scheduler, and beside it what the kernel gives without one.
+fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
+    let steal = Setup { kind: Kind::Steal, threads, ..base.clone() };
+    let bare = |data| Setup { data: Some(data), ..base.clone() };
+    match base.program {
+        "emptyrun" => {
+            let cold = Setup { warm: Some("0"), ..steal.clone() };
+            setups.extend([bare("pthread"), cold, steal]);
+        }
+        "wakeup" => setups.extend([bare("futex"), steal]),
+        "idleburn" => {
+            setups.extend(BURNERS.iter().map(|&threads| Setup { threads, ..steal.clone() }));
+        }
+        _ => setups.push(steal),
     }
 }
 

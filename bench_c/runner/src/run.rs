@@ -188,8 +188,12 @@ impl Bench<'_> {
             args: vec!["-n".into(), setup.n.to_string()],
             env: Vec::new(),
         };
+        match (setup.kind, setup.data) {
+            (_, Some(data)) => launch.args.extend(["-d".into(), data.to_owned()]),
+            (Kind::None, None) => launch.args.push("-s".into()),
+            _ => (),
+        }
         if setup.kind == Kind::None {
-            launch.args.push("-s".into());
             return launch;
         }
         let mut set = |name, value: &str| launch.env.push((name, value.to_owned()));
@@ -200,6 +204,9 @@ impl Bench<'_> {
         }
         if let Some(idle) = setup.idle {
             set("SCHED_IDLE", idle);
+        }
+        if let Some(warm) = setup.warm {
+            set("SCHED_WARM", warm);
         }
         if stats {
             set("SCHED_STATS", "json");
@@ -317,6 +324,8 @@ mod tests {
             kind: Kind::Steal,
             deque: None,
             idle: None,
+            warm: None,
+            data: None,
             threads: 2,
         }
     }
