@@ -2,10 +2,11 @@
 //!
 //! `make bench` runs it. A map: [`plan`] says what is run, [`run`] runs one process,
 //! [`session`] all of them, interleaved; [`summary`] takes medians, and [`table`],
-//! [`verdict`] and [`figures`] show them.
+//! [`verdict`] and [`figures`] show them. [`instructions`] counts what does not vary.
 
 mod chart;
 mod figures;
+mod instructions;
 mod machine;
 mod plan;
 mod run;
@@ -22,6 +23,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use serde::Serialize;
 
+use instructions::Instructions;
 use machine::{Calibration, Machine};
 use plan::{OVERHEADS, PROGRAMS, Plan};
 use run::{Bench, Run};
@@ -65,6 +67,7 @@ struct Results<'a> {
     seed: u64,
     load_before: Option<f64>,
     total_seconds: f64,
+    instructions: Option<&'a Instructions>,
     failures: &'a [String],
     runs: &'a [Run],
 }
@@ -116,6 +119,8 @@ fn bench(options: &Options) -> Result<bool> {
     for line in verdict::lines(&plan, &summary) {
         println!("{line}");
     }
+    let instructions =
+        if plan.size("tree") == 0 { None } else { count_instructions(&options.programs) };
 
     let figures = figures::draw_all(&options.results, &plan, &summary, &machine)?;
     let json = options.results.join("results.json");
@@ -127,6 +132,7 @@ fn bench(options: &Options) -> Result<bool> {
         seed: options.seed,
         load_before,
         total_seconds: start.elapsed().as_secs_f64(),
+        instructions: instructions.as_ref(),
         failures: &session.failures,
         runs: &session.runs,
     };
@@ -146,6 +152,19 @@ fn bench(options: &Options) -> Result<bool> {
     }
     println!("total: {:.0} s", start.elapsed().as_secs_f64());
     Ok(right)
+}
+
+/// Not every machine has valgrind, nor one that knows all its instructions; none must.
+fn count_instructions(programs: &Path) -> Option<Instructions> {
+    match instructions::count(programs) {
+        Ok(Some(instructions)) => {
+            println!("{instructions}");
+            return Some(instructions);
+        }
+        Ok(None) => println!("instructions per task: valgrind is not installed, not counted"),
+        Err(e) => println!("instructions per task: not counted: {e:#}"),
+    }
+    None
 }
 
 fn repetitions(options: &Options) -> Repetitions {
