@@ -1,8 +1,10 @@
 /* kernels.h: the work of the tasks and the checks of the answers, for our programs and for
- * the peers alike: no scheduler here. C11 and C++20. Include measure.h first. */
+ * the peers alike: no scheduler here. C11 and C++20. */
 
 #ifndef KERNELS_H
 #define KERNELS_H
+
+#include "measure.h"
 
 /* --- flood -------------------------------------------------------------------- */
 
@@ -215,6 +217,62 @@ static inline void bench_spin(double seconds)
     double start = bench_now();
     while (bench_now() - start < seconds)
         ;
+}
+
+enum { WAKEUP_PATIENCE = 20 }; /* seconds until a task that does not start is given up */
+
+/* What the one who asks and the one who answers share. */
+struct wakeup {
+    long n;
+    double *latency; /* seconds, one a round; rounds are numbered from 1 */
+    double started;  /* the clock at the start of the task ... */
+    long answered;   /* ... of this round, which publishes it */
+};
+
+static inline struct wakeup wakeup_new(long n)
+{
+    struct wakeup w;
+    w.n = n;
+    w.latency = (double *)bench_alloc((size_t)n, sizeof *w.latency);
+    return w;
+}
+
+static inline void wakeup_clear(struct wakeup *w)
+{
+    w->answered = 0;
+    for (long i = 0; i < w->n; i++)
+        w->latency[i] = -1;
+}
+
+static inline void wakeup_answer(struct wakeup *w, long round)
+{
+    w->started = bench_now();
+    __atomic_store_n(&w->answered, round, __ATOMIC_RELEASE);
+}
+
+/* Waits for the answer to `round`, asked for at `asked`. */
+static inline void wakeup_record(struct wakeup *w, long round, double asked)
+{
+    while (__atomic_load_n(&w->answered, __ATOMIC_ACQUIRE) != round) {
+        if (bench_now() - asked > WAKEUP_PATIENCE) {
+            fprintf(stderr, "wakeup: in %d s no other worker started the task\n",
+                    WAKEUP_PATIENCE);
+            exit(1);
+        }
+    }
+    w->latency[round - 1] = w->started - asked;
+}
+
+/* The fields of the line; true when there was an answer in every round. */
+static inline int wakeup_right(struct wakeup *w, struct bench *b)
+{
+    int right = 1;
+    for (long i = 0; i < w->n; i++)
+        right = right && w->latency[i] >= 0;
+    bench_sort(w->latency, w->n);
+    bench_field(b, "wake_us", 1e6 * bench_quantile(w->latency, w->n, 0.5));
+    bench_field(b, "p90_us", 1e6 * bench_quantile(w->latency, w->n, 0.9));
+    return right;
 }
 
 /* --- idling ------------------------------------------------------------------- */

@@ -17,52 +17,25 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 
-enum { PATIENCE = 20 }; /* seconds until a task that does not start is given up */
-
-static long n;
-static double *latency; /* seconds, one a round */
-
-/* What the two sides share, each word on a line of its own. */
-static struct {
-    _Alignas(64) atomic_int futex;
-    _Alignas(64) double started;      /* the clock at the start of the task ... */
-    atomic_long answered;             /* ... of this round, which publishes it */
-} shared;
-
-static void answer(long round)
-{
-    shared.started = bench_now();
-    atomic_store_explicit(&shared.answered, round, memory_order_release);
-}
-
-/* Waits for the answer to `round`, asked for at `asked`. */
-static void record(long round, double asked)
-{
-    while (atomic_load_explicit(&shared.answered, memory_order_acquire) != round) {
-        if (bench_now() - asked > PATIENCE) {
-            fprintf(stderr, "wakeup: in %d s no other worker started the task\n", PATIENCE);
-            exit(1);
-        }
-    }
-    latency[round - 1] = shared.started - asked;
-}
+static struct wakeup wakeup;
+static _Alignas(64) atomic_int word; /* the round begun, for the sleeper of -d futex */
 
 /* --- under the scheduler ------------------------------------------------------- */
 
 static void woken(void *closure, struct scheduler *s)
 {
     (void)s;
-    answer((long)(intptr_t)closure);
+    wakeup_answer(&wakeup, (long)(intptr_t)closure);
 }
 
 static void first_task(void *closure, struct scheduler *s)
 {
     (void)closure;
-    for (long round = 1; round <= n; round++) {
+    for (long round = 1; round <= wakeup.n; round++) {
         bench_spin(wakeup_pause(round));
         double asked = bench_now();
         bench_spawn(woken, (void *)(intptr_t)round, s);
-        record(round, asked);
+        wakeup_record(&wakeup, round, asked);
     }
 }
 
@@ -71,7 +44,7 @@ static void first_task(void *closure, struct scheduler *s)
 static void futex(int operation, int value)
 {
     /* EAGAIN: the word has changed already; EINTR: looked at again by the caller. */
-    if (syscall(SYS_futex, &shared.futex, operation, value, NULL, NULL, 0) < 0 &&
+    if (syscall(SYS_futex, &word, operation, value, NULL, NULL, 0) < 0 &&
         errno != EAGAIN && errno != EINTR)
         bench_die("futex");
 }
@@ -79,10 +52,10 @@ static void futex(int operation, int value)
 static void *sleeper(void *closure)
 {
     (void)closure;
-    for (int round = 1; round <= n; round++) {
-        while (atomic_load_explicit(&shared.futex, memory_order_acquire) != round)
+    for (int round = 1; round <= wakeup.n; round++) {
+        while (atomic_load_explicit(&word, memory_order_acquire) != round)
             futex(FUTEX_WAIT_PRIVATE, round - 1);
-        answer(round);
+        wakeup_answer(&wakeup, round);
     }
     return NULL;
 }
@@ -94,12 +67,12 @@ static void futex_run(void *closure)
     errno = pthread_create(&t, NULL, sleeper, NULL);
     if (errno != 0)
         bench_die("pthread_create");
-    for (int round = 1; round <= n; round++) {
+    for (int round = 1; round <= wakeup.n; round++) {
         bench_spin(wakeup_pause(round));
         double asked = bench_now();
-        atomic_store_explicit(&shared.futex, round, memory_order_release);
+        atomic_store_explicit(&word, round, memory_order_release);
         futex(FUTEX_WAKE_PRIVATE, 1);
-        record(round, asked);
+        wakeup_record(&wakeup, round, asked);
     }
     errno = pthread_join(t, NULL);
     if (errno != 0)
@@ -126,24 +99,17 @@ int main(int argc, char **argv)
         fprintf(stderr, "wakeup: there must be a second thread to wake up: -t 2\n");
         return 2;
     }
-    n = b.n;
-    latency = bench_alloc((size_t)n, sizeof *latency);
+    wakeup = wakeup_new(b.n);
 
     for (int r = 0; r < b.repetitions; r++) {
-        memset(&shared, 0, sizeof shared);
-        for (long i = 0; i < n; i++)
-            latency[i] = -1;
+        wakeup_clear(&wakeup);
+        atomic_store(&word, 0);
 
         bench_run(&b, first_task, futex_run, NULL);
 
-        int right = 1;
-        for (long i = 0; i < n; i++)
-            right = right && latency[i] >= 0;
-        bench_sort(latency, n);
-        bench_field(&b, "wake_us", 1e6 * bench_quantile(latency, n, 0.5));
-        bench_field(&b, "p90_us", 1e6 * bench_quantile(latency, n, 0.9));
-        bench_line(&b, n + 1, bench_mix((uint64_t)n), right);
+        int right = wakeup_right(&wakeup, &b);
+        bench_line(&b, b.n + 1, bench_mix((uint64_t)b.n), right);
     }
-    free(latency);
+    free(wakeup.latency);
     return bench_end(&b);
 }
