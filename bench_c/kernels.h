@@ -254,7 +254,7 @@ static inline void wakeup_answer(struct wakeup *w, long round)
 static inline void wakeup_record(struct wakeup *w, long round, double asked)
 {
     while (__atomic_load_n(&w->answered, __ATOMIC_ACQUIRE) != round) {
-        if (bench_now() - asked > WAKEUP_PATIENCE) {
+        if (bench_now() - asked > (double)WAKEUP_PATIENCE) {
             fprintf(stderr, "wakeup: in %d s no other worker started the task\n",
                     WAKEUP_PATIENCE);
             exit(1);
