@@ -28,7 +28,7 @@ SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml sched.map cbindgen
 CWARN   := -Wall -Wextra -Wpedantic -Werror
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all lib bench bench-programs test check check-deep loom mutants stress install uninstall \
+.PHONY: all lib bench bench-peers bench-programs test check check-deep loom mutants stress install uninstall \
         stage clean
 
 all: lib
@@ -96,6 +96,11 @@ bench-programs: $(BENCHES)
 
 bench: bench-programs
 	$(CARGO) run --profile tools --quiet --package sched-bench -- --programs $(BENCH) $(BENCH_ARGS)
+
+# The same workloads on other systems, as far as they are there: bench_c/peers.
+bench-peers: bench-programs
+	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO)
+	$(CARGO) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
 
 # --- testing ----------------------------------------------------------------
 

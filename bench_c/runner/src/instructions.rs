@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 
+use crate::process;
+
 /// The two sizes: spawns of `tree`.
 const SIZES: [u64; 2] = [1 << 14, 1 << 16];
 /// The library's name, as far as it is in every version's file name.
@@ -69,11 +71,7 @@ struct Counts {
 
 fn counted(tree: &Path, n: u64, scratch: &Path) -> Result<Counts> {
     let mut command = Command::new("valgrind");
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("SCHED_") {
-            command.env_remove(name);
-        }
-    }
+    process::without_settings(&mut command);
     command
         .args(["--quiet", "--tool=callgrind", "--toggle-collect=sched_init"])
         .arg(format!("--callgrind-out-file={}", scratch.display()))

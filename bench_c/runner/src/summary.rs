@@ -15,7 +15,7 @@ pub struct Quartiles {
 }
 
 impl Quartiles {
-    fn of(values: Vec<f64>) -> Option<Quartiles> {
+    pub fn of(values: Vec<f64>) -> Option<Quartiles> {
         if values.is_empty() {
             return None;
         }

@@ -178,7 +178,7 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
     table
 }
 
-fn table<S: AsRef<str>>(head: &[S]) -> Table {
+pub fn table<S: AsRef<str>>(head: &[S]) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_header(cells(head.iter().map(|h| h.as_ref().to_owned()).collect()));
@@ -186,7 +186,7 @@ fn table<S: AsRef<str>>(head: &[S]) -> Table {
 }
 
 /// Words to the left, numbers to the right.
-fn cells(texts: Vec<String>) -> Vec<Cell> {
+pub fn cells(texts: Vec<String>) -> Vec<Cell> {
     let is_word = |t: &str| t.starts_with(|c: char| c.is_ascii_lowercase() || "µ%.".contains(c));
     let align = |t: String| {
         let side = if is_word(&t) { CellAlignment::Left } else { CellAlignment::Right };
@@ -199,7 +199,7 @@ fn threads(t: usize) -> String {
     format!("{t} thread{}", if t == 1 { "" } else { "s" })
 }
 
-fn with_quartiles(q: Quartiles) -> String {
+pub fn with_quartiles(q: Quartiles) -> String {
     format!("{} [{}–{}]", short(q.median), short(q.low), short(q.high))
 }
 
