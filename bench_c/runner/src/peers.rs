@@ -38,6 +38,7 @@ struct Results<'a> {
     systems: &'a [System],
     skipped: &'a [Skipped],
     calibration: &'a [Calibration],
+    rounds: usize,
     quick: bool,
     seed: u64,
     limit_seconds: u64,
@@ -74,6 +75,7 @@ pub fn compare(options: &Options) -> Result<bool> {
     }
     let load = machine::load();
     let session = Session::run(options, &machine, &found, &workloads);
+    println!("rounds: {}, the systems interleaved (seed {})", session.rounds, options.seed);
     machine::print_calibration(&session.calibration, &session.cals(), machine.cores, load);
     tables::print_all(&workloads, &found, &session);
 
@@ -83,6 +85,7 @@ pub fn compare(options: &Options) -> Result<bool> {
         systems: &found,
         skipped: &skipped,
         calibration: &session.calibration,
+        rounds: session.rounds,
         quick: options.quick,
         seed: options.seed,
         limit_seconds: options.limit.as_secs(),

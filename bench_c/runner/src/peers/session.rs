@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use rand::SeedableRng;
@@ -17,6 +17,9 @@ use super::workloads::Workload;
 use crate::machine::{Calibration, Machine, calibrate};
 use crate::process::{self, TookTooLong};
 use crate::run::Line;
+
+/// After two rounds, none is begun that would not end within this, going by the one before.
+const BUDGET: Duration = Duration::from_secs(260);
 
 /// What was measured: who, what, on how many threads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -48,6 +51,8 @@ pub struct Run {
 
 pub struct Session {
     pub runs: Vec<Run>,
+    /// Rounds done.
+    pub rounds: usize,
     pub failures: Vec<String>,
     /// Those that ran into the limit: not waited for again.
     pub too_long: Vec<Case>,
@@ -73,13 +78,19 @@ impl Session {
         let mut random = StdRng::seed_from_u64(options.seed);
         let mut session = Session {
             runs: Vec::new(),
+            rounds: 0,
             failures: Vec::new(),
             too_long: Vec::new(),
             calibration: Vec::new(),
         };
         let mut failed: Vec<Case> = Vec::new();
         let rounds = workloads.iter().map(|w| w.rounds).max().unwrap_or(0);
+        let mut last = Duration::ZERO;
         for round in 1..=rounds {
+            let begun = start.elapsed();
+            if round > 2 && options.rounds.is_none() && begun + last > BUDGET {
+                break;
+            }
             session.calibration.push(calibrate(machine.cores));
             for workload in workloads.iter().filter(|w| round <= w.rounds) {
                 let mut entries = entries(workload, systems);
@@ -101,6 +112,8 @@ impl Session {
                 let seconds = start.elapsed().as_secs();
                 eprintln!("round {round} of {rounds}: {} done, {seconds} s", workload.program);
             }
+            session.rounds = round;
+            last = start.elapsed() - begun;
         }
         session.calibration.push(calibrate(machine.cores));
         session.failures.extend(session.disagreements());
