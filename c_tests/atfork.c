@@ -1,7 +1,7 @@
 /* A program's own pthread_atfork handlers may take a lock that a thread holds while it
  * calls sched_init, and may call sched_init themselves, registered before the library's
  * first use or after it.
- * ctest: matrix deque=mutex,chaselev idle=park threads=1,4 */
+ * ctest: matrix deque=mutex,split,chaselev idle=park threads=1,4 */
 #include "child.h"
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /* A thread that is no worker may call sched_spawn with a request to cancel it pending: the
  * task is accepted and run, and the run ends.
- * ctest: matrix deque=mutex,chaselev,sem idle=park,nap threads=1,4 */
+ * ctest: matrix deque=mutex,split,chaselev,sem idle=park,nap threads=1,4 */
 #include "check.h"
 #include <stdatomic.h>
 

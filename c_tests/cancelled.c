@@ -1,8 +1,8 @@
 /* A request to cancel the thread that is inside sched_init waits, if no task has a
  * cancellation point, until sched_init has returned: all tasks have run and the workers are
  * gone. Later runs work, with statistics, too.
- * ctest: matrix deque=mutex,chaselev,sem idle=park,nap threads=1,4
- * ctest: matrix deque=mutex,chaselev idle=park threads=1,4 env=SCHED_STATS=1 */
+ * ctest: matrix deque=mutex,split,chaselev,sem idle=park,nap threads=1,4
+ * ctest: matrix deque=mutex,split,chaselev idle=park threads=1,4 env=SCHED_STATS=1 */
 #include "proc.h"
 #include <stdatomic.h>
 #include <sys/mman.h>

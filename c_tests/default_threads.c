@@ -1,7 +1,7 @@
 /* sched_default_threads() follows the affinity mask: 1 on one processor, never more than
  * the mask; 0, -1 and auto in a run follow it, too.
  * ctest: static
- * ctest: matrix deque=mutex,chaselev idle=park threads=1 */
+ * ctest: matrix deque=mutex,split,chaselev idle=park threads=1 */
 #include "child.h"
 #include "proc.h"
 

@@ -1,7 +1,7 @@
 /* One task spawns very many, far beyond qlen: the queue grows, all run, the statistics
  * count them. One program of the course spawns 8.3 million.
  * ctest: matrix stats=5001
- * ctest: matrix idle=park threads=1,2 deque=mutex,chaselev args=8300000 timeout=60 */
+ * ctest: matrix idle=park threads=1,2 deque=mutex,split,chaselev args=8300000 timeout=60 */
 #include "check.h"
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* fork() in a task, or beside a running scheduler: the child may sched_init anew, the
  * parent's s is EINVAL there, and the parent's run goes on unharmed. A child that returns
  * from the forked task aborts with a message.
- * ctest: matrix deque=mutex,chaselev idle=park,nap threads=1,4 */
+ * ctest: matrix deque=mutex,split,chaselev idle=park,nap threads=1,4 */
 #include "child.h"
 #include "where.h"
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* fork() while another thread's runs print their statistics: the child's own run with
  * SCHED_STATS works.
- * ctest: matrix deque=mutex,chaselev idle=park threads=4 */
+ * ctest: matrix deque=mutex,split,chaselev idle=park threads=4 */
 #include "child.h"
 #include "stats_line.h"
 #include <stdatomic.h>

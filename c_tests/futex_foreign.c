@@ -1,6 +1,6 @@
 /* A foreign thread to which futex is denied spawns into a running scheduler, contending with
  * its workers: nothing is lost and the run ends.
- * ctest: matrix kind=steal deque=chaselev,spin idle=park,spin threads=4 timeout=60 */
+ * ctest: matrix kind=steal deque=split,chaselev,spin idle=park,spin threads=4 timeout=60 */
 #include "child.h"
 #include "seccomp.h"
 #include <stdatomic.h>

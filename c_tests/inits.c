@@ -1,5 +1,5 @@
 /* 1,000 runs in a row leave no thread, no descriptor and no memory behind.
- * ctest: matrix deque=mutex,chaselev idle=park threads=1,4 timeout=60 */
+ * ctest: matrix deque=mutex,split,chaselev idle=park threads=1,4 timeout=60 */
 #include "marks.h"
 #include "proc.h"
 

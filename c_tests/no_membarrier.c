@@ -1,5 +1,5 @@
 /* membarrier denied by seccomp, or unknown to the kernel: the same results.
- * ctest: matrix kind=lifo,steal threads=1,4 deque=mutex,chaselev */
+ * ctest: matrix kind=lifo,steal threads=1,4 deque=mutex,split,chaselev */
 #include "child.h"
 #include "seccomp.h"
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* The created threads block every signal but the synchronous ones and SIGPROF; the caller
  * keeps its mask, its name and its affinity, before, during and after the run.
- * ctest: matrix deque=mutex,chaselev idle=park,nap threads=1,4,16 */
+ * ctest: matrix deque=mutex,split,chaselev idle=park,nap threads=1,4,16 */
 #include "proc.h"
 #include <stdatomic.h>
 

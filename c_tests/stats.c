@@ -1,6 +1,6 @@
 /* SCHED_STATS: nothing by default, a table or one JSON line a run on stderr, or at the end
  * of SCHED_STATS_FILE; the count of tasks is exact. The keys are checked by the runner.
- * ctest: matrix deque=mutex,chaselev idle=park threads=1,4 */
+ * ctest: matrix deque=mutex,split,chaselev idle=park threads=1,4 */
 #include "child.h"
 #include "stats_line.h"
 

@@ -1,7 +1,7 @@
 /* A task that detaches its thread, one that the library made, aborts the process with a
  * message that says so: nobody could wait for that thread.
  * ctest: static
- * ctest: matrix deque=mutex,chaselev kind=lifo,fifo,steal idle=park,nap threads=2,4 */
+ * ctest: matrix deque=mutex,split,chaselev kind=lifo,fifo,steal idle=park,nap threads=2,4 */
 #include "child.h"
 #include "where.h"
 

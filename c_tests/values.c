@@ -33,7 +33,6 @@ static const struct bad bads[] = {
     {"SCHED_HELP", "maybe", NULL, NULL},
     /* not implemented yet: refused by name, not ignored */
     {"SCHED_KIND", "cont", "steal", NULL},
-    {"SCHED_DEQUE", "split", "chaselev", NULL},
     {"SCHED_DEQUE", "ring", "chaselev", NULL},
     {"SCHED_OVERFLOW", "half", "grow", NULL},
     {"SCHED_STEAL", "nonsense", NULL, NULL},

@@ -13,6 +13,7 @@ pub struct Scheduler {
 pub type TaskFn = unsafe extern "C" fn(*mut c_void, *mut Scheduler);
 
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Task {
     pub f: TaskFn,
     pub closure: *mut c_void,
@@ -24,25 +25,28 @@ unsafe impl Send for Task {}
 
 /// A place for a task in a queue that a thief may read while the owner writes it. Both
 /// words are atomics, so that such a race is no undefined behaviour; the queue's protocol
-/// throws a torn pair away.
+/// throws a torn pair away. All bytes zero is an empty one.
 pub struct Slot {
     f: AtomicPtr<()>,
     closure: AtomicPtr<c_void>,
 }
 
-impl Slot {
-    #[cfg(loom)]
-    pub fn empty() -> Self {
+#[cfg(loom)]
+impl Default for Slot {
+    fn default() -> Self {
         Slot {
             f: AtomicPtr::new(std::ptr::null_mut()),
             closure: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
+}
 
+impl Slot {
     #[inline]
     pub fn write(&self, task: Task) {
-        self.f.store(task.f as *mut (), Ordering::Relaxed);
-        self.closure.store(task.closure, Ordering::Relaxed);
+        let Pair { f, closure } = Pair::of(task);
+        self.f.store(f, Ordering::Relaxed);
+        self.closure.store(closure, Ordering::Relaxed);
     }
 
     /// The raw pair: possibly torn, possibly never written.
@@ -52,14 +56,34 @@ impl Slot {
     }
 }
 
-/// What was read from a slot, before the protocol has confirmed it.
+/// A task as it lies in memory, or what was read from a slot, before the protocol has confirmed
+/// it. All bytes zero is an empty one.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Pair {
     f: *mut (),
     closure: *mut c_void,
 }
 
 impl Pair {
+    #[cfg(loom)]
+    pub fn empty() -> Self {
+        Pair { f: std::ptr::null_mut(), closure: std::ptr::null_mut() }
+    }
+
+    #[inline]
+    pub fn of(task: Task) -> Self {
+        Pair { f: task.f as *mut (), closure: task.closure }
+    }
+
+    /// # Safety
+    /// `this` holds a task.
+    #[inline(always)]
+    pub unsafe fn read(this: *const Pair) -> Task {
+        // SAFETY: the two types have the same layout, and a task is no empty pair.
+        unsafe { *this.cast::<Task>() }
+    }
+
     /// # Safety
     /// The pair must have been read whole from a slot that held a task.
     #[inline]

@@ -20,8 +20,10 @@
 //! per process. The two lie outside the memory models of C11 and Rust; under loom both
 //! are full fences.
 
+use super::sync::{Ordering, fence};
+
 #[cfg(not(loom))]
-pub use real::{heavy, light, prepare};
+pub use real::{heavy, is_free, light, prepare};
 
 #[cfg(not(loom))]
 mod real {
@@ -59,6 +61,11 @@ mod real {
         }
     }
 
+    /// True if `light` is free.
+    pub fn is_free() -> bool {
+        MODE.load(Ordering::Relaxed) == ASYMMETRIC
+    }
+
     /// The frequent side's half.
     #[inline(always)]
     pub fn light() {
@@ -91,13 +98,34 @@ mod real {
     }
 }
 
+/// [`light`] where the mode is known when the code is compiled: a real fence if `FENCED`.
+/// It pairs with [`heavy`], and with [`heavy_for`] of the same mode.
+#[inline(always)]
+pub fn light_for<const FENCED: bool>() {
+    #[cfg(not(loom))]
+    if !FENCED {
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        return;
+    }
+    fence(Ordering::SeqCst);
+}
+
+/// [`heavy`] for a frequent side whose mode is known: with real fences there, it cannot fail.
+pub fn heavy_for<const FENCED: bool>() -> bool {
+    if FENCED {
+        fence(Ordering::SeqCst);
+        return true;
+    }
+    heavy()
+}
+
 #[cfg(loom)]
 pub fn light() {
-    loom::sync::atomic::fence(loom::sync::atomic::Ordering::SeqCst);
+    fence(Ordering::SeqCst);
 }
 
 #[cfg(loom)]
 pub fn heavy() -> bool {
-    loom::sync::atomic::fence(loom::sync::atomic::Ordering::SeqCst);
+    fence(Ordering::SeqCst);
     true
 }

@@ -40,7 +40,7 @@ words! {
 }
 words! {
     /// `SCHED_DEQUE`: the deque of `steal`; the lock of `lifo` and `fifo`.
-    Deque { ChaseLev = "chaselev", Mutex = "mutex", Spin = "spin", Sem = "sem" }
+    Deque { Split = "split", ChaseLev = "chaselev", Mutex = "mutex", Spin = "spin", Sem = "sem" }
 }
 words! {
     /// `SCHED_STEAL`: how much a thief takes.
@@ -159,7 +159,7 @@ static VARS: [Var; 19] = [
         name: "SCHED_DEQUE",
         words: Deque::WORDS,
         form: "",
-        later: &["split", "ring"],
+        later: &["ring"],
         set: |c, v| Deque::parse(v.to_bytes()).map(|d| c.deque = Some(d)),
         meaning: "the deque of steal; the lock of lifo and fifo (mutex, spin or sem)",
     },
@@ -302,7 +302,7 @@ impl Config {
     pub fn deque(&self) -> Deque {
         self.deque.unwrap_or(match self.kind {
             Kind::Lifo | Kind::Fifo => Deque::Mutex,
-            Kind::Steal | Kind::Serial => Deque::ChaseLev,
+            Kind::Steal | Kind::Serial => Deque::Split,
         })
     }
 

@@ -8,8 +8,9 @@
 //! | [`Semaphore`] | sem_t at 1 | sem_t at 0 |
 
 use super::futex::Futex;
-use super::sync::{AtomicBool, Ordering, UnsafeCell, spin_loop};
+use super::sync::{Ordering, UnsafeCell};
 use super::thread::{self, Uncancelled};
+use super::trylock::TryLock;
 use std::mem::MaybeUninit;
 
 /// A lock with a place to wait, as a monitor has (C. A. R. Hoare, 1974).
@@ -102,53 +103,28 @@ impl Drop for PthreadMutex {
     }
 }
 
-/// Test and test-and-set (L. Rudolph, Z. Segall, 1984) with exponential backoff
-/// (T. Anderson, 1990). The holder may have lost its processor, so after about a
-/// microsecond of pauses the waiter gives its own away at each try.
+/// A [`TryLock`] that nobody only tries, and an epoch to sleep on.
 pub struct Spin {
-    held: AtomicBool,
+    lock: TryLock,
     epoch: Futex,
 }
 
-const PAUSES_BEFORE_GIVING_WAY: u32 = 64;
-
-impl Spin {
-    #[cold]
-    fn lock_contended(&self) {
-        let mut pauses = 1;
-        loop {
-            while self.held.load(Ordering::Relaxed) {
-                if pauses > PAUSES_BEFORE_GIVING_WAY {
-                    thread::give_way();
-                } else {
-                    (0..pauses).for_each(|_| spin_loop());
-                    pauses *= 2;
-                }
-            }
-            if !self.held.swap(true, Ordering::Acquire) {
-                return;
-            }
-        }
-    }
-}
-
-// SAFETY: `held` goes from false to true in one step, with Acquire, and the holder alone
-// sets it back, with Release.
+// SAFETY: the lock goes from free to held in one step, with Acquire, and the holder alone frees
+// it, with Release.
 unsafe impl Monitor for Spin {
     fn new() -> Self {
-        Spin { held: AtomicBool::new(false), epoch: Futex::new(0) }
+        Spin { lock: TryLock::new(), epoch: Futex::new(0) }
     }
 
     #[inline]
     fn lock(&self) {
-        if self.held.swap(true, Ordering::Acquire) {
-            self.lock_contended();
-        }
+        self.lock.lock();
     }
 
     #[inline]
     unsafe fn unlock(&self) {
-        self.held.store(false, Ordering::Release); // pairs with the swaps of `lock`
+        // SAFETY: passed on.
+        unsafe { self.lock.unlock() };
     }
 
     unsafe fn wait(&self) {

@@ -1,6 +1,7 @@
 //! L0: what everything stands on. No policy here.
 
 pub mod barrier;
+pub mod block;
 pub mod cgroup;
 pub mod config;
 pub mod cpu;
@@ -9,6 +10,7 @@ pub mod io;
 pub mod mem;
 pub mod sync;
 pub mod thread;
+pub mod trylock;
 
 #[cfg(not(loom))]
 pub mod frontier;

@@ -18,7 +18,12 @@ mod real {
             UnsafeCell(core::cell::UnsafeCell::new(value))
         }
 
-        #[inline]
+        #[inline(always)]
+        pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        #[inline(always)]
         pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
             f(self.0.get())
         }

@@ -46,6 +46,13 @@ pub unsafe extern "C" fn sched_init(
     }
 }
 
+/// A cold call in the shape of `sched_spawn`.
+#[cold]
+#[inline(never)]
+extern "C" fn invalid(_f: taskfunc, _closure: *mut c_void, _s: *mut Scheduler) -> c_int {
+    thread::failed(libc::EINVAL)
+}
+
 /// See sched.h.
 ///
 /// # Safety
@@ -56,15 +63,18 @@ pub unsafe extern "C" fn sched_spawn(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    let (Some(f), false) = (f, s.is_null()) else { return thread::failed(libc::EINVAL) };
+    if s.is_null() {
+        return invalid(f, closure, s);
+    }
     // SAFETY: not null, so given by this library.
     let worker = unsafe { Worker::of(s) };
-    // Both are calls of the same signature in tail position: jumps, and no prologue here.
-    if worker.is_mine() {
-        // SAFETY: the caller is the owner.
-        unsafe { worker.spawn(f, closure) }
-    } else {
+    // All ways out are returns, or calls of the same signature in tail position: jumps, and no
+    // prologue here.
+    match worker.quick_put(f, closure) {
+        Some(true) => 0,
+        // SAFETY: begun just now.
+        Some(false) => unsafe { table::spawn_slowly(f, closure, worker) },
         // SAFETY: by the caller's promise.
-        unsafe { worker.spawn_from_elsewhere(f, closure) }
+        None => unsafe { Worker::spawn_any(f, closure, worker) },
     }
 }

@@ -100,7 +100,13 @@ impl EventCount {
     #[inline]
     pub fn published(&self) -> bool {
         barrier::light(); // with the sleeper's heavy one: interleaving 1
-        self.sleeping.load(Ordering::Relaxed) != 0 && self.wake_unless_searched()
+        self.any() && self.wake_unless_searched()
+    }
+
+    /// True if somebody has announced a sleep.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.sleeping.load(Ordering::Relaxed) != 0
     }
 
     #[cold]
@@ -177,7 +183,7 @@ impl EventCount {
             return false;
         }
         fence(Ordering::SeqCst); // with the fence in wake_unless_searched: interleaving 2
-        self.sleeping.load(Ordering::Relaxed) != 0 && more() && self.wake_one()
+        self.any() && more() && self.wake_one()
     }
 
     // --- the sleeper's side --------------------------------------------------------

@@ -27,7 +27,11 @@ use crate::base::mem::NoMemory;
 use crate::probe::Counters;
 use crate::queue::Full;
 use crate::queue::injector::Refused;
+use crate::queue::split::Split;
 use crate::task::Task;
+
+/// The deque of the default row.
+pub type Quick = Split<false>;
 
 /// A scheduling policy: the verbs a run needs of it.
 pub trait Kind: Sync + Sized {
@@ -47,6 +51,11 @@ pub trait Kind: Sync + Sized {
     /// nobody does.
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full>;
 
+    /// The deque of worker `index`, if it is the one whose `put` `sched_spawn` has built in.
+    fn quick(&self, _index: usize) -> Option<&Quick> {
+        None
+    }
+
     /// Adds a task from any thread.
     fn inject(&self, task: Task) -> Result<(), Refused>;
 
@@ -65,5 +74,16 @@ pub trait Place {
     fn counters(&self) -> &Counters;
     /// A random number below `n`.
     fn random_below(&self, n: usize) -> usize;
-    fn run(&self, task: Task);
+    /// Calls the task, uncounted.
+    fn call(&self, task: Task);
+    /// To be called after a task has returned, before the next: ends the process if that was in a
+    /// child which the task made by fork.
+    fn stay(&self);
+
+    #[inline]
+    fn run(&self, task: Task) {
+        self.counters().tasks.add(1);
+        self.call(task);
+        self.stay();
+    }
 }

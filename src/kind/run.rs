@@ -6,7 +6,7 @@ use super::{Kind, Place};
 use crate::base::config::Overflow;
 use crate::base::mem::{self, NoMemory};
 use crate::base::thread::{self, SignalsBlocked};
-use crate::base::{Errno, barrier, frontier, futex};
+use crate::base::{Errno, frontier, futex};
 use crate::probe::report::{Report, Summary};
 use std::ffi::c_void;
 use std::time::Instant;
@@ -43,7 +43,6 @@ pub fn start<K: Kind>(request: &Request) -> Result<(), Errno> {
     const NO_MEMORY: Errno = Errno(libc::ENOMEM);
     let report = Report::open(config)?;
     let began = Instant::now();
-    barrier::prepare();
     futex::probe();
 
     let limit = if config.overflow == Overflow::Refuse { qlen } else { usize::MAX };
@@ -58,7 +57,7 @@ pub fn start<K: Kind>(request: &Request) -> Result<(), Errno> {
 
     let seed = config.seed.unwrap_or_else(some_seed);
     for (i, seat) in seats.iter().enumerate() {
-        seat.worker.assign(i, row, std::ptr::from_ref(&kind).cast(), seed);
+        seat.worker.assign(i, row, &kind, seed);
     }
     // SAFETY: the run has not started.
     unsafe { kind.spawn(seats[0].worker, first) }.map_err(|_| NO_MEMORY)?;

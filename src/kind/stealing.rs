@@ -7,7 +7,7 @@
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
 
-use super::{Kind, Place};
+use super::{Kind, Place, Quick};
 use crate::base::config::{Config, Idle};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Pad, spin_loop};
@@ -32,6 +32,15 @@ const PATIENCE: u32 = if cfg!(loom) { 0 } else { 16 };
 /// workers as on one, on 2 processors, with a wake-up for every second task
 /// (c_tests/few_wakes.c).
 const MOST_PATIENCE: u32 = 1024;
+
+/// Attempts at a deque where others get in the way, before the next victim: one of them may have
+/// lost its processor.
+const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
+
+/// Searches of an idle worker before its first raid, which costs the victim about as much as one
+/// of these; after a raid that found nothing it waits twice as long, up to `RAREST_RAID`.
+const FIRST_RAID: u32 = if cfg!(loom) { 0 } else { 2 };
+const RAREST_RAID: u32 = 48;
 
 /// A worker looks at the injector once in so many tasks of its own, lest those starve the
 /// others. A prime, so that it does not keep step with the program; the number is Go's and
@@ -59,8 +68,43 @@ impl<D: Deque> Stealing<D> {
         unsafe { Owner::new(&self.deques[place.index()]) }
     }
 
+    /// The rest of a spawn whose `put` returned false.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn spawn_slowly(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: passed on.
+        let mut own = unsafe { self.own(place) };
+        own.put_slowly(task)?;
+        // Those who asked: thieves want tasks, sleepers want to be woken for them. While
+        // somebody sleeps, each push comes here.
+        if own.publish() && !self.sleepers.any() {
+            own.rearm();
+            if self.sleepers.any() {
+                self.deques[place.index()].ask(); // it was announced meanwhile
+            }
+        }
+        self.published(place);
+        Ok(())
+    }
+
+    /// A task was made visible: wakes somebody, if need be.
+    #[inline]
+    fn published(&self, place: &impl Place) {
+        if self.parks() && self.sleepers.published() {
+            place.counters().wakes.add(1);
+        }
+    }
+
     fn parks(&self) -> bool {
         self.idle == Idle::Park
+    }
+
+    /// Searches follow each other closely.
+    fn spins(&self) -> bool {
+        matches!(self.idle, Idle::Park | Idle::Spin)
     }
 
     /// Is there anything to take, as far as one can see?
@@ -69,8 +113,14 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// One search. `before` and `failed` are called around each attempt to take a task from a
-    /// queue that looks as if it had one.
-    fn search(&self, place: &impl Place, before: impl Fn(), failed: impl Fn()) -> Option<Task> {
+    /// queue that looks as if it had one; `raid`: also of those that their owner keeps to itself.
+    fn search(
+        &self,
+        place: &impl Place,
+        raid: bool,
+        before: impl Fn(),
+        failed: impl Fn(),
+    ) -> Option<Task> {
         if !self.injector.looks_empty() {
             before();
             let task = self.injector.take();
@@ -83,11 +133,13 @@ impl<D: Deque> Stealing<D> {
         let start = place.random_below(n);
         for k in (start..n).chain(0..start) {
             let victim = &self.deques[k];
-            if k == place.index() || victim.looks_empty() {
+            if k == place.index()
+                || !(victim.offers() || raid && !victim.looks_empty() && victim.raid())
+            {
                 continue;
             }
             before();
-            loop {
+            for _ in 0..MOST_TRIES {
                 match victim.steal() {
                     Steal::Taken(task) => {
                         place.counters().steals.add(1);
@@ -110,7 +162,7 @@ impl<D: Deque> Stealing<D> {
     fn find(&self, place: &impl Place, naps: &mut Naps, idle: bool) -> Option<Task> {
         if !idle {
             // First as an active worker: a success costs the others nothing.
-            if let Some(task) = self.search(place, || (), || ()) {
+            if let Some(task) = self.search(place, false, || (), || ()) {
                 naps.success();
                 return Some(task);
             }
@@ -145,16 +197,23 @@ impl<D: Deque> Stealing<D> {
     fn wait_for_work(&self, place: &impl Place, naps: &mut Naps) -> Option<Task> {
         let mut searching = !self.parks() || self.sleepers.start_search();
         let (mut round, mut patience) = (0, PATIENCE);
+        let (mut rest, mut next_raid) = (FIRST_RAID, FIRST_RAID); // in searches
         let mut woken = false; // and nothing found since
         loop {
             if self.quiescence.ended() {
                 return None;
             }
             if searching {
-                let task = self.search(place, || self.quiescence.leave(), || self.enter(place));
+                let raid = !self.spins() || next_raid == 0;
+                let task =
+                    self.search(place, raid, || self.quiescence.leave(), || self.enter(place));
                 if task.is_some() {
                     return task;
                 }
+                if raid {
+                    rest = (rest * 2).min(RAREST_RAID);
+                }
+                next_raid = if raid { rest } else { next_raid - 1 };
             }
             if !self.parks() || (searching && round < patience) {
                 place.counters().naps.add(usize::from(naps.wait()));
@@ -175,10 +234,21 @@ impl<D: Deque> Stealing<D> {
     fn park(&self, place: &impl Place, searching: bool) -> bool {
         let me = place.index();
         self.sleepers.announce(me, searching);
-        let limit = if barrier::heavy() { futex::LONGEST } else { UNSURE };
-        if self.quiescence.ended() || self.work_visible() {
-            self.sleepers.cancel(me);
-            return true;
+        let mut limit = futex::LONGEST;
+        loop {
+            self.deques.iter().for_each(|deque| deque.ask());
+            if !barrier::heavy() {
+                limit = UNSURE;
+            }
+            if self.quiescence.ended() || self.work_visible() {
+                self.sleepers.cancel(me);
+                return true;
+            }
+            // An owner that has not seen the announcement may have stopped listening meanwhile:
+            // `queue::split`, 2. It sees it the next time, so this does not go on.
+            if self.deques.iter().all(|deque| deque.asked()) {
+                break;
+            }
         }
         place.counters().parks.add(1);
         self.sleepers.commit(me, limit) == Slept::Woken
@@ -206,11 +276,18 @@ impl<D: Deque> Kind for Stealing<D> {
     #[inline]
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: passed on.
-        unsafe { self.own(place) }.push(task)?;
-        if self.parks() && self.sleepers.published() {
-            place.counters().wakes.add(1);
+        if !unsafe { self.own(place) }.put(task) {
+            // SAFETY: passed on.
+            return unsafe { self.spawn_slowly(place, task) };
+        }
+        if !D::QUIET {
+            self.published(place);
         }
         Ok(())
+    }
+
+    fn quick(&self, index: usize) -> Option<&Quick> {
+        self.deques[index].quick()
     }
 
     fn inject(&self, task: Task) -> Result<(), Refused> {
@@ -223,20 +300,29 @@ impl<D: Deque> Kind for Stealing<D> {
 
     unsafe fn work(&self, place: &impl Place) {
         let mut naps = Naps::new(self.idle);
+        let deque = &*self.deques[place.index()];
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
         let mut idle = place.index() != 0;
         let mut countdown = INJECTOR_EVERY;
         loop {
-            // SAFETY: passed on. The owner's end is taken anew for each pop: a task that runs
-            // in between uses it, too.
-            while !idle && let Some((task, queued)) = unsafe { self.own(place) }.pop() {
-                place.counters().queue_peak.peak(queued);
-                place.run(task);
-                countdown -= 1;
-                if countdown == 0 {
-                    countdown = INJECTOR_EVERY;
-                    self.run_injected(place);
+            if !idle {
+                // SAFETY: passed on. The owner's end is taken anew for each pop: a task that runs
+                // in it uses it, too.
+                while unsafe { deque.pop_into(|task| place.call(task)) } {
+                    if !D::QUIET {
+                        place.stay();
+                    }
+                    countdown -= 1;
+                    if countdown == 0 {
+                        place.counters().tasks.add(INJECTOR_EVERY as usize);
+                        countdown = INJECTOR_EVERY;
+                        self.run_injected(place);
+                    }
                 }
+                place.stay();
+                place.counters().tasks.add((INJECTOR_EVERY - countdown) as usize);
+                countdown = INJECTOR_EVERY;
+                place.counters().queue_peak.peak(deque.peak());
             }
             match self.find(place, &mut naps, idle) {
                 Some(task) => place.run(task),

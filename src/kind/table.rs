@@ -2,16 +2,17 @@
 //! once; tests and benchmarks walk the same names.
 
 use super::worker::Worker;
-use super::{Kind, run, serial, shared, stealing};
+use super::{Kind, Quick, run, serial, shared, stealing};
 use crate::base::Errno;
 use crate::base::config::{self, Config, Deque};
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
 use crate::base::thread::{self, Uncancelled};
-use crate::base::{cpu, futex};
+use crate::base::{barrier, cpu, futex};
 use crate::queue::Full;
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::injector::Refused;
 use crate::queue::locked::Locked;
+use crate::queue::split::Split;
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 
@@ -45,7 +46,27 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
 /// The caller owns `worker`, whose run is one of `K`.
 unsafe extern "C" fn spawn<K: Kind>(f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
     // SAFETY: passed on.
-    match unsafe { worker.kind::<K>().spawn(worker, Task { f, closure }) } {
+    outcome(unsafe { worker.kind::<K>().spawn(worker, Task { f, closure }) })
+}
+
+/// The rest of a spawn that `Worker::quick_put` has begun.
+///
+/// # Safety
+/// It was begun just now, with the same arguments.
+#[cold]
+pub unsafe extern "C" fn spawn_slowly(
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) -> c_int {
+    // SAFETY: begun, so not NULL.
+    let f = unsafe { f.unwrap_unchecked() };
+    // SAFETY: passed on; only runs of this kind have quick deques.
+    outcome(unsafe { worker.kind::<Steal<Quick>>().spawn_slowly(worker, Task { f, closure }) })
+}
+
+fn outcome(pushed: Result<(), Full>) -> c_int {
+    match pushed {
         Ok(()) => 0,
         Err(Full) => thread::failed(libc::EAGAIN),
     }
@@ -62,10 +83,11 @@ type Lifo<L> = shared::Shared<L, false>;
 type Fifo<L> = shared::Shared<L, true>;
 type Steal<D> = stealing::Stealing<D>;
 
-pub static TABLE: [Row; 11] = {
-    use Deque::{ChaseLev as C, Mutex, Sem, Spin as Sp};
+pub static TABLE: [Row; 12] = {
+    use Deque::{ChaseLev as C, Mutex, Sem, Spin as Sp, Split as Pl};
     use config::Kind::{Fifo as F, Lifo as L, Serial as O, Steal as S};
     [
+        row::<Steal<Quick>>(S, Some(Pl)),
         row::<Steal<ChaseLev>>(S, Some(C)),
         row::<Steal<Locked<PthreadMutex>>>(S, Some(Mutex)),
         row::<Steal<Locked<Spin>>>(S, Some(Sp)),
@@ -80,6 +102,9 @@ pub static TABLE: [Row; 11] = {
     ]
 };
 
+/// The row of `steal` with `split` where membarrier is not to be had.
+static FENCED: Row = row::<Steal<Split<true>>>(config::Kind::Steal, Some(Deque::Split));
+
 /// The row that the configuration asks for. Where futex is refused, glibc's locks would abort
 /// the process at the first contention: then it is the spinlock's row.
 fn find(config: &Config) -> Option<&'static Row> {
@@ -88,6 +113,7 @@ fn find(config: &Config) -> Option<&'static Row> {
     };
     let row = with(config.deque())?;
     match row.deque {
+        Some(Deque::Split) if !barrier::is_free() => Some(&FENCED),
         Some(Deque::Mutex | Deque::Sem) if !futex::probe() => with(Deque::Spin),
         _ => Some(row),
     }
@@ -101,6 +127,7 @@ const DEFAULT_QLEN: usize = 1024;
 pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
     const INVALID: Errno = Errno(libc::EINVAL);
     let config = Config::from_environment().map_err(|config::Refused| INVALID)?;
+    barrier::prepare();
     let row = find(&config).ok_or_else(|| {
         let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
         let config::Refused =

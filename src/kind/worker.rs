@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! ```text
-//! line 0  read at each call: owner, row, kind, index; run, gate (cold)
+//! line 0  read at each call: quick, deque, owner, row, kind, index; run, gate (cold)
 //! line 1  the owner's: counters
 //! line 2  the owner's: random numbers; links (cold)
 //! ```
@@ -13,7 +13,8 @@
 //! | field | written | read |
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
-//! | `row`, `kind`, `index` | before the run starts | by the owner; others under `gate` |
+//! | `quick` | with `owner` | by anyone |
+//! | `deque`, `row`, `kind`, `index` | before the run starts | by the owner; others under `gate` |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
 //! | `rng`, `outer` | by the owner | by the owner |
@@ -28,12 +29,13 @@
 //! that rested longest is taken first, and `RESTING` are kept at rest. A program that
 //! keeps an `s` for longer may meet a later run's.
 
-use super::Place;
 use super::table::{Row, TABLE};
+use super::{Kind, Place, Quick};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{io, thread};
 use crate::probe::{Counters, report};
+use crate::queue::Owner;
 use crate::queue::injector::Refused;
 use crate::task::{Scheduler, Task, TaskFn};
 use rand::rngs::SmallRng;
@@ -44,6 +46,10 @@ use std::ptr;
 
 #[repr(C, align(128))]
 pub struct Worker {
+    /// `owner`, if `deque` is not null; else 0. So one comparison tells that the caller is the
+    /// owner and that the deque is there.
+    quick: AtomicUsize,
+    deque: Cell<*const Quick>,
     owner: AtomicUsize,
     row: Cell<&'static Row>,
     kind: Cell<*const ()>,
@@ -86,14 +92,40 @@ impl Worker {
         self.owner.load(Ordering::Relaxed) == thread::pointer()
     }
 
-    /// Adds a task to this worker's run; returns as `sched_spawn` does.
+    /// Adds a task, if `f` is not NULL and the caller the owner of a quick deque. Some(false): it
+    /// is half done, `table::spawn_slowly` does the rest.
+    #[inline(always)]
+    pub fn quick_put(&self, f: Option<TaskFn>, closure: *mut c_void) -> Option<bool> {
+        let unlike = thread::unlike_pointer(self.quick.load(Ordering::Relaxed));
+        // Both conditions in one comparison: 0 < f where the pointers are equal; else the right
+        // side is beyond all addresses.
+        if f.map_or(0, |f| f as usize) <= unlike.wrapping_neg() {
+            return None;
+        }
+        let task = Task { f: f?, closure };
+        // SAFETY: `quick` says that the caller is the owner, and that the run has such deques.
+        Some(unsafe { Owner::new(&*self.deque.get()).put(task) })
+    }
+
+    /// Adds a task to this worker's run, from any thread; returns as `sched_spawn` does.
     ///
     /// # Safety
-    /// The caller is the owner.
-    #[inline(always)]
-    pub unsafe fn spawn(&self, f: TaskFn, closure: *mut c_void) -> c_int {
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe { (self.row.get().spawn)(f, closure, self) }
+    /// `f` accepts `closure`, as for sched_spawn.
+    #[cold]
+    #[inline(never)]
+    pub unsafe extern "C" fn spawn_any(
+        f: Option<TaskFn>,
+        closure: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
+        let Some(f) = f else { return thread::failed(libc::EINVAL) };
+        if worker.is_mine() {
+            // SAFETY: an owned place belongs to a run; row and kind are that run's.
+            unsafe { (worker.row.get().spawn)(f, closure, worker) }
+        } else {
+            // SAFETY: passed on.
+            unsafe { worker.spawn_from_elsewhere(f, closure) }
+        }
     }
 
     /// The kind of this worker's run.
@@ -121,7 +153,7 @@ impl Worker {
             let worker = unsafe { &*mine };
             if worker.run.load(Ordering::Relaxed) == run {
                 // SAFETY: the list holds the places that this thread occupies.
-                return unsafe { worker.spawn(f, closure) };
+                return unsafe { Worker::spawn_any(Some(f), closure, worker) };
             }
             mine = worker.outer.get();
         }
@@ -144,30 +176,37 @@ impl Worker {
     // --- a run's use of the record --------------------------------------------------
 
     /// Makes the record worker `index` of a run.
-    pub fn assign(&self, index: usize, row: &'static Row, kind: *const (), seed: u64) {
+    pub fn assign<K: Kind>(&self, index: usize, row: &'static Row, kind: &K, seed: u64) {
+        self.deque.set(kind.quick(index).map_or(ptr::null(), ptr::from_ref));
         self.row.set(row);
-        self.kind.set(kind);
+        self.kind.set(ptr::from_ref(kind).cast());
         self.index.set(index);
         self.counters.clear();
         // SAFETY: no thread occupies the place yet.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
-        self.run.store(kind as usize, Ordering::Release); // pairs with spawn_from_elsewhere
+        // Release: pairs with spawn_from_elsewhere.
+        self.run.store(ptr::from_ref(kind).addr(), Ordering::Release);
     }
 
     /// The calling thread takes this place.
     pub fn occupy(&self) {
         self.outer.set(CURRENT.replace(self));
         self.owner.store(thread::pointer(), Ordering::Relaxed);
+        if !self.deque.get().is_null() {
+            self.quick.store(thread::pointer(), Ordering::Relaxed);
+        }
     }
 
     /// The calling thread leaves this place.
     pub fn vacate(&self) {
+        self.quick.store(0, Ordering::Relaxed);
         self.owner.store(0, Ordering::Relaxed);
         CURRENT.set(self.outer.get());
     }
 
     /// The run has ended: from now on this record gives EINVAL.
     fn retire(&self) {
+        self.deque.set(ptr::null());
         self.gate.with(|()| self.run.store(0, Ordering::Relaxed));
     }
 }
@@ -190,11 +229,14 @@ impl Place for Worker {
     }
 
     #[inline]
-    fn run(&self, task: Task) {
-        self.counters.tasks.add(1);
+    fn call(&self, task: Task) {
         let s = ptr::from_ref(self).cast_mut().cast::<Scheduler>();
         // SAFETY: the program promises that `f` accepts its closure and returns.
         unsafe { (task.f)(task.closure, s) };
+    }
+
+    #[inline]
+    fn stay(&self) {
         if self.owner.load(Ordering::Relaxed) == 0 {
             returned_in_child();
         }
@@ -290,6 +332,8 @@ impl Lease {
         // SAFETY: room for a record, which is never freed.
         let worker = unsafe {
             place.write(Worker {
+                quick: AtomicUsize::new(0),
+                deque: Cell::new(ptr::null()),
                 owner: AtomicUsize::new(0),
                 row: Cell::new(&TABLE[0]),
                 kind: Cell::new(ptr::null()),
@@ -348,6 +392,11 @@ unsafe extern "C" fn after_fork_in_child() {
     while !next.is_null() {
         // SAFETY: records are never freed.
         let worker = unsafe { &*next };
+        if !worker.deque.get().is_null() {
+            // SAFETY: the deque lives until `retire`.
+            unsafe { &*worker.deque.get() }.abandon();
+        }
+        worker.quick.store(0, Ordering::Relaxed);
         worker.owner.store(0, Ordering::Relaxed);
         worker.run.store(0, Ordering::Relaxed);
         // SAFETY: this process has one thread.

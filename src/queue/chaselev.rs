@@ -47,6 +47,7 @@
 use super::{Deque, Full, Steal};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicIsize, AtomicPtr, Ordering, Pad, fence};
+use crate::probe::Counter;
 use crate::task::{Slot, Task};
 
 /// Capacity of a new deque: small under the model, so that it reaches growth and wrap-around.
@@ -71,6 +72,7 @@ struct Seldom {
     full_at: AtomicIsize,
     /// The most tasks the deque may hold.
     limit: usize,
+    peak: Counter,
 }
 
 struct Buffer {
@@ -86,7 +88,7 @@ impl Buffer {
         // SAFETY: a slot is two pointer-sized atomics, for which zero is a value.
         let slots = unsafe { mem::zeroed(capacity) };
         #[cfg(loom)]
-        let slots = mem::slice(capacity, |_| Ok(Slot::empty()));
+        let slots = mem::slice(capacity, |_| Ok(Slot::default()));
         match slots {
             Ok(slots) => {
                 // SAFETY: `place` is room for a buffer.
@@ -126,8 +128,6 @@ impl ChaseLev {
     }
 
     /// Looks at `top` again, grows if there is still no room, and sets `full_at` anew.
-    #[cold]
-    #[inline(never)]
     fn make_room(&self, bottom: isize) -> Result<(), Full> {
         // Acquire: a slot whose thief has moved `top` past it may be written again, after the
         // thief's reads of it.
@@ -172,24 +172,35 @@ impl Deque for ChaseLev {
                 buffer: AtomicPtr::new(Buffer::new(FIRST_CAPACITY, std::ptr::null_mut())?),
                 full_at: AtomicIsize::new(0),
                 limit,
+                peak: Counter::default(),
             }),
         })
     }
 
     #[inline]
-    unsafe fn push(&self, task: Task) -> Result<(), Full> {
+    unsafe fn put(&self, task: Task) -> bool {
         let bottom = self.bottom.load(Ordering::Relaxed);
         if bottom >= self.seldom.full_at.load(Ordering::Relaxed) {
-            self.make_room(bottom)?;
+            return false;
         }
         self.own_buffer().slot(bottom).write(task);
         // Release: pairs with the Acquire load of `bottom` in steal.
         self.bottom.store(bottom + 1, Ordering::Release);
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn put_slowly(&self, task: Task) -> Result<(), Full> {
+        self.make_room(self.bottom.load(Ordering::Relaxed))?;
+        // SAFETY: passed on.
+        let put = unsafe { self.put(task) };
+        debug_assert!(put, "there is room");
         Ok(())
     }
 
     #[inline]
-    unsafe fn pop(&self) -> Option<(Task, usize)> {
+    unsafe fn pop(&self) -> Option<Task> {
         let bottom = self.bottom.load(Ordering::Relaxed) - 1;
         self.bottom.store(bottom, Ordering::Release);
         fence(Ordering::SeqCst); // with the fence in steal: see the essay
@@ -210,9 +221,14 @@ impl Deque for ChaseLev {
                 return None;
             }
         }
+        self.seldom.peak.peak((bottom - top) as usize + 1);
         // SAFETY: the slot is the owner's own writing, and no thief has it: top < bottom
         // after the fence, or the swap was won.
-        Some((unsafe { pair.confirmed() }, (bottom - top) as usize + 1))
+        Some(unsafe { pair.confirmed() })
+    }
+
+    fn peak(&self) -> usize {
+        self.seldom.peak.get()
     }
 
     fn steal(&self) -> Steal {

@@ -5,6 +5,7 @@ use super::{Deque, Full, Steal};
 use crate::base::lock::Monitor;
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Ordering, UnsafeCell};
+use crate::probe::Counter;
 use crate::task::Task;
 use std::collections::VecDeque;
 
@@ -15,6 +16,7 @@ pub struct Locked<L: Monitor> {
     /// The ring's length, for `looks_empty`: written under the lock, read without.
     len: AtomicUsize,
     limit: usize,
+    peak: Counter,
 }
 
 // SAFETY: the ring is only touched under the lock.
@@ -44,6 +46,7 @@ impl<L: Monitor> Deque for Locked<L> {
             ring: UnsafeCell::new(VecDeque::new()),
             len: AtomicUsize::new(0),
             limit,
+            peak: Counter::default(),
         })
     }
 
@@ -52,7 +55,12 @@ impl<L: Monitor> Deque for Locked<L> {
         unsafe { self.lock.settle() };
     }
 
-    unsafe fn push(&self, task: Task) -> Result<(), Full> {
+    unsafe fn put(&self, task: Task) -> bool {
+        // SAFETY: passed on.
+        unsafe { self.put_slowly(task) }.is_ok()
+    }
+
+    unsafe fn put_slowly(&self, task: Task) -> Result<(), Full> {
         self.with(|ring| {
             if ring.len() >= self.limit || ring.try_reserve(1).is_err() {
                 return Err(Full);
@@ -62,8 +70,16 @@ impl<L: Monitor> Deque for Locked<L> {
         })
     }
 
-    unsafe fn pop(&self) -> Option<(Task, usize)> {
-        self.with(|ring| ring.pop_back().map(|task| (task, ring.len() + 1)))
+    unsafe fn pop(&self) -> Option<Task> {
+        self.with(|ring| {
+            let task = ring.pop_back()?;
+            self.peak.peak(ring.len() + 1);
+            Some(task)
+        })
+    }
+
+    fn peak(&self) -> usize {
+        self.peak.get()
     }
 
     fn steal(&self) -> Steal {

@@ -3,6 +3,7 @@
 //!
 //! | file | queue | owner's path |
 //! | --- | --- | --- |
+//! | [`split`] | growable deque, a part of it the owner's own | no fence, no shared write |
 //! | [`chaselev`] | growable Chase-Lev deque | lock-free, a full fence in pop |
 //! | [`locked`] | ring under a lock, the lock a type parameter | lock, unlock |
 //! | [`injector`] | queue for tasks from outside the run | lock, unlock |
@@ -11,6 +12,7 @@ pub mod chaselev;
 pub mod injector;
 #[cfg(not(loom))]
 pub mod locked;
+pub mod split;
 
 use crate::base::mem::NoMemory;
 use crate::task::Task;
@@ -41,23 +43,96 @@ pub trait Deque: Send + Sync + Sized {
     /// As said.
     unsafe fn settle(&self) {}
 
-    /// Takes the oldest task.
+    // --- thieves ---------------------------------------------------------------------
+
+    /// Takes the oldest task that is there for the taking.
     fn steal(&self) -> Steal;
+
+    /// True if `steal` may succeed now, as far as one can see. If not, and the owner has to be
+    /// asked for tasks, it is asked.
+    fn offers(&self) -> bool {
+        !self.looks_empty()
+    }
+
+    /// Makes tasks stealable that the owner keeps to itself, without its help. Dear. True if
+    /// there are any to steal afterwards.
+    fn raid(&self) -> bool {
+        false
+    }
 
     /// A hint, without a lock: may be out of date when it returns.
     fn looks_empty(&self) -> bool;
 
-    /// Adds a task at the bottom.
-    ///
-    /// # Safety
-    /// Only through the one [`Owner`].
-    unsafe fn push(&self, task: Task) -> Result<(), Full>;
+    // --- sleepers --------------------------------------------------------------------
 
-    /// Takes the youngest task, and tells how many were queued, itself included.
+    /// True if an owner's `put` returns true only while nobody has asked it for attention. Of
+    /// other deques the owner looks for sleepers after each put.
+    /// After a fork in a task, its owner's copy in the child pops nothing from it.
+    const QUIET: bool = false;
+
+    /// Asks for the owner's attention at its next put.
+    fn ask(&self) {}
+
+    /// Itself, if it is of this type: `sched_spawn` has its `put` built in.
+    fn quick(&self) -> Option<&split::Split<false>> {
+        None
+    }
+
+    /// True if that has not been answered yet.
+    fn asked(&self) -> bool {
+        true
+    }
+
+    // --- the owner, through the one `Owner` -------------------------------------------
+
+    /// Adds a task at the bottom. If false, the owner calls `put_slowly` with the same task at
+    /// once, and then, if the deque is quiet, answers those who asked.
     ///
     /// # Safety
     /// Only through the one [`Owner`].
-    unsafe fn pop(&self) -> Option<(Task, usize)>;
+    unsafe fn put(&self, task: Task) -> bool;
+
+    /// The rest of a `put` that returned false.
+    ///
+    /// # Safety
+    /// As said there.
+    unsafe fn put_slowly(&self, task: Task) -> Result<(), Full>;
+
+    /// Offers tasks to thieves, if they have none to steal. False if it could not and they
+    /// should go on asking.
+    ///
+    /// # Safety
+    /// Only through the one [`Owner`].
+    unsafe fn publish(&self) -> bool {
+        true
+    }
+
+    /// From now on puts are quiet until somebody asks again. It ends with a full fence: who has
+    /// announced a wish for attention and then seen `asked` is seen by what the owner reads next.
+    ///
+    /// # Safety
+    /// Only through the one [`Owner`].
+    unsafe fn rearm(&self) {}
+
+    /// Takes the youngest task.
+    ///
+    /// # Safety
+    /// Only through the one [`Owner`].
+    unsafe fn pop(&self) -> Option<Task>;
+
+    /// `pop`, the task handed to `then`: an Option in between would cost a test. True if there was
+    /// one.
+    ///
+    /// # Safety
+    /// Only through the one [`Owner`].
+    #[inline(always)]
+    unsafe fn pop_into(&self, then: impl FnOnce(Task)) -> bool {
+        // SAFETY: passed on.
+        unsafe { self.pop() }.map(then).is_some()
+    }
+
+    /// The most tasks that a pop has found.
+    fn peak(&self) -> usize;
 }
 
 /// The owner's end of a deque. It belongs to one thread at a time and cannot be shared.
@@ -72,16 +147,42 @@ impl<'a, D: Deque> Owner<'a, D> {
         Owner(deque, PhantomData)
     }
 
-    #[inline]
-    pub fn push(&mut self, task: Task) -> Result<(), Full> {
+    #[inline(always)]
+    pub fn put(&mut self, task: Task) -> bool {
         // SAFETY: this is the one owner.
-        unsafe { self.0.push(task) }
+        unsafe { self.0.put(task) }
     }
 
-    #[inline]
-    pub fn pop(&mut self) -> Option<(Task, usize)> {
+    pub fn put_slowly(&mut self, task: Task) -> Result<(), Full> {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.put_slowly(task) }
+    }
+
+    /// `put`, to its end; who asked is not answered.
+    pub fn push(&mut self, task: Task) -> Result<(), Full> {
+        if self.put(task) { Ok(()) } else { self.put_slowly(task) }
+    }
+
+    pub fn publish(&mut self) -> bool {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.publish() }
+    }
+
+    pub fn rearm(&mut self) {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.rearm() }
+    }
+
+    #[inline(always)]
+    pub fn pop(&mut self) -> Option<Task> {
         // SAFETY: this is the one owner.
         unsafe { self.0.pop() }
+    }
+
+    #[inline(always)]
+    pub fn pop_into(&mut self, then: impl FnOnce(Task)) -> bool {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.pop_into(then) }
     }
 }
 
@@ -89,6 +190,7 @@ impl<'a, D: Deque> Owner<'a, D> {
 mod tests {
     use super::chaselev::ChaseLev;
     use super::locked::Locked;
+    use super::split::Split;
     use super::{Deque, Full, Owner, Steal};
     use crate::base::lock::{PthreadMutex, Semaphore, Spin};
     use crate::task::{Scheduler, Task};
@@ -114,12 +216,25 @@ mod tests {
         deque
     }
 
+    /// Steals, as a thief in need does.
+    fn take_oldest<D: Deque>(deque: &D) -> Option<usize> {
+        if !deque.offers() && !deque.raid() {
+            return None;
+        }
+        match deque.steal() {
+            Steal::Taken(task) => Some(number(task)),
+            Steal::Empty => None,
+            Steal::Retry => panic!("nobody else is here"),
+        }
+    }
+
     /// The same random operations on the deque and on a plain one give the same results.
     fn behaves_like_a_deque<D: Deque>() {
         let deque = made::<D>(usize::MAX);
         // SAFETY: the only owner.
         let mut owner = unsafe { Owner::new(&*deque) };
         let mut oracle = VecDeque::new();
+        let mut peak = 0;
         let mut rng = SmallRng::seed_from_u64(7);
         for n in 0..200_000 {
             // Phases that mostly push and phases that mostly take, to grow and to wrap.
@@ -129,18 +244,17 @@ mod tests {
                     owner.push(task(n)).unwrap();
                     oracle.push_back(n);
                 }
-                d if d % 2 == 0 => {
-                    let expected = oracle.pop_back().map(|n| (n, oracle.len() + 1));
-                    assert_eq!(owner.pop().map(|(t, queued)| (number(t), queued)), expected);
+                d if d % 3 == 0 => {
+                    peak = peak.max(oracle.len());
+                    assert_eq!(owner.pop().map(number), oracle.pop_back());
                 }
-                _ => match deque.steal() {
-                    Steal::Taken(t) => assert_eq!(Some(number(t)), oracle.pop_front()),
-                    Steal::Empty => assert!(oracle.is_empty()),
-                    Steal::Retry => panic!("nobody else is here"),
-                },
+                d if d % 3 == 1 => assert_eq!(take_oldest(&*deque), oracle.pop_front()),
+                _ if owner.publish() => owner.rearm(),
+                _ => (),
             }
             assert_eq!(deque.looks_empty(), oracle.is_empty());
         }
+        assert_eq!(deque.peak(), peak);
     }
 
     fn refuses_at_its_limit<D: Deque>() {
@@ -151,10 +265,19 @@ mod tests {
             owner.push(task(n)).unwrap();
         }
         assert_eq!(owner.push(task(300)), Err(Full));
-        assert!(matches!(deque.steal(), Steal::Taken(t) if number(t) == 0));
+        assert_eq!(take_oldest(&*deque), Some(0));
         owner.push(task(301)).unwrap();
         assert_eq!(owner.push(task(302)), Err(Full));
-        assert_eq!(owner.pop().map(|(t, queued)| (number(t), queued)), Some((301, 300)));
+        assert_eq!(owner.pop().map(number), Some(301));
+        assert_eq!(deque.peak(), 300);
+    }
+
+    #[test]
+    fn split() {
+        behaves_like_a_deque::<Split<false>>();
+        behaves_like_a_deque::<Split<true>>();
+        refuses_at_its_limit::<Split<false>>();
+        refuses_at_its_limit::<Split<true>>();
     }
 
     #[test]

@@ -1,0 +1,157 @@
+//! A block of memory for `T`s that grows without being copied: past a quarter of a megabyte
+//! its pages are mapped, and the kernel moves them (mremap), not their contents. Fresh ones
+//! cost no memory until they are touched, and all go back to the system when it is dropped.
+
+use super::mem::NoMemory;
+
+#[cfg(not(loom))]
+pub use real::Block;
+
+#[cfg(not(loom))]
+mod real {
+    use super::NoMemory;
+    use std::alloc::Layout;
+    use std::marker::PhantomData;
+    use std::ptr::{self, NonNull};
+
+    /// Blocks of this many bytes and more are mapped; smaller ones are the allocator's.
+    const MAPPED: usize = 256 * 1024;
+
+    /// `len` values of `T`, all bytes zero at first.
+    pub struct Block<T> {
+        start: NonNull<T>,
+        len: usize,
+        own: PhantomData<T>,
+    }
+
+    // SAFETY: the block owns its values, as a boxed slice does.
+    unsafe impl<T: Send> Send for Block<T> {}
+    // SAFETY: as above.
+    unsafe impl<T: Sync> Sync for Block<T> {}
+
+    impl<T> Block<T> {
+        /// # Safety
+        /// All bytes zero must be a valid `T`, which has a size and nothing to drop.
+        pub unsafe fn zeroed(len: usize) -> Result<Self, NoMemory> {
+            let layout = Self::layout(len)?;
+            let start = if layout.size() >= MAPPED {
+                let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+                let access = libc::PROT_READ | libc::PROT_WRITE;
+                // SAFETY: a new mapping at no fixed address.
+                let at =
+                    unsafe { libc::mmap(ptr::null_mut(), layout.size(), access, anonymous, -1, 0) };
+                if at == libc::MAP_FAILED { ptr::null_mut() } else { at.cast() }
+            } else {
+                // SAFETY: the layout has a size.
+                unsafe { std::alloc::alloc_zeroed(layout) }
+            };
+            let start = NonNull::new(start.cast()).ok_or(NoMemory)?;
+            Ok(Block { start, len, own: PhantomData })
+        }
+
+        fn layout(len: usize) -> Result<Layout, NoMemory> {
+            let layout = Layout::array::<T>(len).map_err(|_| NoMemory)?;
+            assert!(layout.size() > 0);
+            Ok(layout)
+        }
+
+        pub fn start(&self) -> *mut T {
+            self.start.as_ptr()
+        }
+
+        pub fn count(&self) -> usize {
+            self.len
+        }
+
+        /// Makes it `len` values long, the new ones zero. It may move; on failure nothing has
+        /// changed.
+        pub fn grow(&mut self, len: usize) -> Result<(), NoMemory> {
+            assert!(len >= self.len);
+            let (old, new) = (Self::layout(self.len)?, Self::layout(len)?);
+            if old.size() < MAPPED {
+                // SAFETY: `zeroed` was allowed for this type.
+                let fresh = unsafe { Self::zeroed(len) }?;
+                // SAFETY: both hold `self.len` values, and are different blocks.
+                unsafe { ptr::copy_nonoverlapping(self.start(), fresh.start(), self.len) };
+                *self = fresh;
+                return Ok(());
+            }
+            // SAFETY: the whole of a mapping of ours, which nothing else refers to.
+            let at = unsafe {
+                libc::mremap(self.start().cast(), old.size(), new.size(), libc::MREMAP_MAYMOVE)
+            };
+            if at == libc::MAP_FAILED {
+                return Err(NoMemory);
+            }
+            self.start = NonNull::new(at.cast()).ok_or(NoMemory)?;
+            self.len = len;
+            Ok(())
+        }
+    }
+
+    impl<T> Drop for Block<T> {
+        fn drop(&mut self) {
+            let Ok(layout) = Self::layout(self.len) else { return };
+            // SAFETY: made by `zeroed` or `grow` in this way, and dropped once.
+            unsafe {
+                if layout.size() >= MAPPED {
+                    libc::munmap(self.start().cast(), layout.size());
+                } else {
+                    std::alloc::dealloc(self.start().cast(), layout);
+                }
+            }
+        }
+    }
+}
+
+/// The model's block: its values are loom's, which cannot be made of zeroes.
+#[cfg(loom)]
+pub struct Block<T>(Box<[T]>);
+
+#[cfg(loom)]
+impl<T: Default> Block<T> {
+    /// # Safety
+    /// None needed here: see the real one.
+    pub unsafe fn zeroed(len: usize) -> Result<Self, NoMemory> {
+        Ok(Block(super::mem::slice(len, |_| Ok(T::default()))?))
+    }
+
+    pub fn start(&self) -> *mut T {
+        self.0.as_ptr().cast_mut()
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn grow(&mut self, len: usize) -> Result<(), NoMemory> {
+        let old = std::mem::take(&mut self.0).into_vec();
+        let rest = (old.len()..len).map(|_| T::default());
+        self.0 = old.into_iter().chain(rest).collect();
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Block;
+
+    #[test]
+    fn grows_from_heap_to_map_and_on() {
+        // SAFETY: zero is a number.
+        let mut block: Block<usize> = unsafe { Block::zeroed(10) }.unwrap();
+        let mut filled = 0;
+        for len in [100, 40_000, 100_000, 5_000_000] {
+            block.grow(len).unwrap();
+            assert_eq!(block.count(), len);
+            // SAFETY: the block has `len` values, and nobody else uses it.
+            let values = unsafe { std::slice::from_raw_parts_mut(block.start(), len) };
+            assert!(values[..filled].iter().enumerate().all(|(i, &v)| v == i));
+            assert!(values[filled..].iter().all(|&v| v == 0));
+            filled = len;
+            values.iter_mut().enumerate().for_each(|(i, v)| *v = i);
+        }
+        assert!(block.grow(usize::MAX / 64).is_err());
+        assert_eq!(block.count(), 5_000_000);
+    }
+}

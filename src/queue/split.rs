@@ -1,0 +1,487 @@
+//! The split deque: the owner's path without a fence, a read-modify-write or a contended line.
+//!
+//! A part of the deque is public, the rest is the owner's own (after T. van Dijk and J. van de
+//! Pol, "Lace: non-blocking split deque for work-stealing", 2014, and U. Acar, A. Charguéraud
+//! and M. Rainey, "Scheduling parallel programs by work stealing with private deques", 2013).
+//! What those lack is here the *raid*: a thief can open the private part of an owner that
+//! computes and does not answer, so no task is out of reach.
+//!
+//! # States
+//!
+//! ```text
+//!      base      top         split            bot          end
+//!       v         v            v               v            v
+//!       |.........|a b c d e f |g h i j k l m n|............|spare|
+//!        stolen    public       private         free
+//! ```
+//!
+//! | word | written by | read by |
+//! | --- | --- | --- |
+//! | `bot` | owner, at each operation | raiders, sleepers |
+//! | `split` | under the lock | owner at each pop; thieves |
+//! | `lim` | owner; anyone writes null | owner at each push |
+//! | `top` | under the lock | thieves; owner on its slow path |
+//! | slots | owner: at and above `split`, or with the lock | the same; below `split` with the lock |
+//!
+//! Each has a line of its own, but for `split` and `lim`, which the owner reads at each
+//! operation and nobody writes in the usual course.
+//!
+//! # Protocol
+//!
+//! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two
+//! needs: the room ends (`lim` is the place after the last one), or somebody has *asked*, by
+//! writing null: a thief that finds no public task, or a worker about to sleep. The owner
+//! then publishes the older half of its private tasks (`publish`), and, when nobody sleeps,
+//! arms `lim` again (`rearm`).
+//!
+//! *pop* writes `bot - 1`, then compares with `split`: at or above it the task is its own.
+//! Below, it takes the lock, and half of the public part back, or finds the deque empty.
+//!
+//! *steal* takes the oldest public task, under the lock.
+//!
+//! *raid*, under the lock, moves `split` up over half of the private part, executes the heavy
+//! half of an asymmetric fence (`base::barrier`), reads `bot` again, and moves `split` down to
+//! it if the owner was there first.
+//!
+//! # The bad interleavings
+//!
+//! 1. *The task taken twice*, by its owner and by a raid. It is Dekker's pattern: the owner
+//!    writes `bot` and reads `split`; the raider writes `split` and reads `bot`. Let `wanted` be
+//!    what the raider wrote. A pop whose fence comes after the raider's sees `wanted` (or what
+//!    was written later, under the lock); if it claims a slot below, it stops at the lock. A
+//!    pop whose fence comes before has its `bot` seen. So of the slots below both `wanted` and
+//!    the `bot` read at the end, none was popped unseen: those become public, no others. A slot
+//!    popped before and pushed anew holds the new task, which the same reading of `bot` makes
+//!    visible. The owner's fence is free because the raider's interrupts it; without
+//!    membarrier both are real (`FENCED`).
+//! 2. *The question overwritten.* A sleeper writes null to `lim` while the owner arms it. Then
+//!    the owner's next pushes are silent and the sleeper may sleep beside them. So the owner
+//!    arms by a swap and a fence and *then* looks for sleepers again; a sleeper, after its
+//!    heavy fence, looks at every `lim` again, and asks anew where it is not null. One of the
+//!    two sees the other. (T. Leitner-Ankerl's and others' event counts have the same shape.)
+//! 3. *The slot that moved.* Growing and compacting move the tasks: under the lock, as all
+//!    reading of slots by others is. Thieves compare the pointers without it, but only as a
+//!    hint. A sleeper that looks in the middle may see an empty deque; the owner is then on
+//!    the slow path of a push and looks for sleepers at its end.
+//!
+//! # Cost
+//!
+//! push and pop are about 6 instructions each beyond the slot's two words. A steal is two
+//! swaps' worth; a raid some microseconds, most of it the kernel's, and interrupts the owner.
+
+use super::{Deque, Full, Steal};
+use crate::base::barrier;
+use crate::base::block::Block;
+use crate::base::mem::NoMemory;
+use crate::base::sync::{AtomicPtr, Ordering, Pad, UnsafeCell, fence};
+use crate::base::trylock::TryLock;
+use crate::probe::Counter;
+use crate::task::{Pair, Task};
+use std::cell::Cell;
+use std::ptr;
+
+/// Slots of a new deque, the spare one included: few under the model, so that it reaches growth.
+#[cfg(not(loom))]
+const FIRST_SLOTS: usize = 256;
+#[cfg(loom)]
+const FIRST_SLOTS: usize = 3;
+
+/// Room for a task. All bytes zero is an empty one.
+struct Place(UnsafeCell<Pair>);
+
+#[cfg(loom)]
+impl Default for Place {
+    fn default() -> Self {
+        Place(UnsafeCell::new(Pair::empty()))
+    }
+}
+
+impl Place {
+    /// # Safety
+    /// Nobody else has access to the place at this moment.
+    #[inline(always)]
+    unsafe fn write(&self, task: Task) {
+        // SAFETY: by the caller's promise.
+        self.0.with_mut(|place| unsafe { *place = Pair::of(task) });
+    }
+
+    /// # Safety
+    /// A task was written, and nobody writes at this moment.
+    #[inline(always)]
+    unsafe fn read(&self) -> Task {
+        // SAFETY: by the caller's promise.
+        self.0.with(|place| unsafe { Pair::read(place) })
+    }
+}
+
+/// What `split` is in a forked child.
+const ABANDONED: *mut Place = ptr::without_provenance_mut(usize::MAX);
+
+/// `FENCED`: membarrier is not to be had.
+#[repr(C)]
+pub struct Split<const FENCED: bool> {
+    own: Pad<Own>,
+    watched: Pad<Watched>,
+    thieves: Pad<Thieves>,
+    seldom: Pad<UnsafeCell<Seldom>>,
+}
+
+/// Written by the owner.
+#[repr(C)]
+struct Own {
+    /// The place of the next push.
+    bot: AtomicPtr<Place>,
+    /// A pop at or beyond this finds more tasks queued than ever before. Owner only.
+    mark: Cell<*mut Place>,
+    peak: Counter,
+}
+
+/// Read by the owner at each operation, written seldom.
+#[repr(C)]
+struct Watched {
+    split: AtomicPtr<Place>,
+    /// A push here or beyond takes the slow path; null: somebody asks.
+    lim: AtomicPtr<Place>,
+}
+
+struct Thieves {
+    top: AtomicPtr<Place>,
+    lock: TryLock,
+}
+
+/// The owner's, under the lock or in `new`, but for `armed`.
+struct Seldom {
+    block: Block<Place>,
+    /// The most tasks the deque may hold.
+    limit: usize,
+    /// What `lim` is when nobody asks. Owner only.
+    armed: *mut Place,
+}
+
+// SAFETY: the slots are atomics, and who reads or writes which is said above.
+unsafe impl<const FENCED: bool> Send for Split<FENCED> {}
+// SAFETY: as above.
+unsafe impl<const FENCED: bool> Sync for Split<FENCED> {}
+
+/// Slots from `a` up to `b`; negative if `b` is below.
+#[inline(always)]
+fn slots(a: *mut Place, b: *mut Place) -> isize {
+    (b as isize - a as isize) / size_of::<Place>() as isize
+}
+
+/// The lock of the deque, until dropped.
+struct Held<'a>(&'a Thieves);
+
+impl<'a> Held<'a> {
+    fn wait(thieves: &'a Thieves) -> Self {
+        thieves.lock.lock();
+        Held(thieves)
+    }
+
+    fn try_now(thieves: &'a Thieves) -> Option<Self> {
+        thieves.lock.try_lock().then(|| Held(thieves))
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // SAFETY: held by the maker of this value.
+        unsafe { self.0.lock.unlock() };
+    }
+}
+
+impl<const FENCED: bool> Split<FENCED> {
+    #[inline(always)]
+    fn bot(&self) -> *mut Place {
+        self.own.bot.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn split(&self) -> *mut Place {
+        self.watched.split.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn top(&self) -> *mut Place {
+        self.thieves.top.load(Ordering::Relaxed)
+    }
+
+    /// More tasks are queued than ever before, perhaps: the last one is beyond the mark.
+    #[cold]
+    #[inline(never)]
+    fn note_peak(&self, bot: *mut Place) {
+        let top = self.top();
+        self.own.peak.peak(slots(top, bot).unsigned_abs());
+        self.set_mark(top);
+    }
+
+    /// `top` only grows until the tasks are moved, so the peak needs a `bot` beyond this.
+    fn set_mark(&self, top: *mut Place) {
+        self.own.mark.set(top.wrapping_add(self.own.peak.get()));
+    }
+
+    /// This is a forked child's copy, made in a task: from now on pop finds nothing.
+    pub fn abandon(&self) {
+        self.watched.split.store(ABANDONED, Ordering::Relaxed);
+    }
+
+    /// The claimed slot is, or was, public: `bot` is one below what it was.
+    #[cold]
+    #[inline(never)]
+    fn pop_public(&self) -> Option<Task> {
+        let last = self.bot();
+        let bot = last.wrapping_add(1);
+        // SAFETY: `block` is only replaced by the owner.
+        let base = self.seldom.with_mut(|seldom| unsafe { (*seldom).block.start() });
+        if self.split() == ABANDONED {
+            return None;
+        }
+        // Nobody moves `top` past `bot`, nor back: stolen empty, or never filled.
+        if self.top() == bot && bot == base {
+            self.own.bot.store(bot, Ordering::Release);
+            return None;
+        }
+        let held = Held::wait(&self.thieves);
+        let (top, split) = (self.top(), self.split());
+        if top == bot {
+            // All stolen: start over with the slots that the caches know.
+            self.thieves.top.store(base, Ordering::Relaxed);
+            self.watched.split.store(base, Ordering::Relaxed);
+            self.own.bot.store(base, Ordering::Release);
+            self.set_mark(base);
+            return None;
+        }
+        if last < split {
+            let half = slots(top, split) / 2;
+            self.watched.split.store(top.wrapping_offset(half), Ordering::Relaxed);
+        } // else it was a raid, which has drawn back
+        drop(held);
+        Some(self.take(last))
+    }
+
+    /// The task that pop has claimed.
+    #[inline(always)]
+    fn take(&self, last: *mut Place) -> Task {
+        if last >= self.own.mark.get() {
+            self.note_peak(last.wrapping_add(1));
+        }
+        // SAFETY: a slot of the block, below `bot` before the pop: the owner has written it, and
+        // nobody else takes it.
+        unsafe { (*last).read() }
+    }
+
+    /// The last push has used the spare slot, or the limit is reached as far as was known.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&self) -> Result<(), Full> {
+        let _held = Held::wait(&self.thieves);
+        let bot = self.bot();
+        let queued = slots(self.top(), bot).unsigned_abs();
+        self.seldom.with_mut(|seldom| {
+            // SAFETY: the owner holds the lock, which is all that `Seldom` asks.
+            let seldom = unsafe { &mut *seldom };
+            if queued > seldom.limit || self.stretch(seldom, queued).is_err() {
+                // The task goes back to its spawner. A raid may have made it public.
+                let bot = bot.wrapping_sub(1);
+                self.own.bot.store(bot, Ordering::Release);
+                if self.split() > bot {
+                    self.watched.split.store(bot, Ordering::Relaxed);
+                }
+                return Err(Full);
+            }
+            let slots = (seldom.block.count() - 1) as isize;
+            let end = seldom.block.start().wrapping_offset(slots);
+            let limit = self.top().wrapping_add(seldom.limit.min(isize::MAX as usize / 32));
+            seldom.armed = end.min(limit);
+            Ok(())
+        })
+    }
+
+    /// Makes the spare slot free, if the last push has used it: by moving the tasks down, if
+    /// that frees half of the block, else by growing it.
+    fn stretch(&self, seldom: &mut Seldom, queued: usize) -> Result<(), NoMemory> {
+        let base = seldom.block.start();
+        let room = seldom.block.count() - 1;
+        let (top, split, bot) = (self.top(), self.split(), self.bot());
+        if slots(base, bot) <= room as isize {
+            return Ok(());
+        }
+        let moved = |to: *mut Place| {
+            self.thieves.top.store(to, Ordering::Relaxed);
+            self.watched.split.store(to.wrapping_offset(slots(top, split)), Ordering::Relaxed);
+            self.own.bot.store(to.wrapping_add(queued), Ordering::Release);
+            self.set_mark(to);
+        };
+        if queued > room / 2 {
+            let longer = room.checked_mul(2).ok_or(NoMemory)?;
+            match seldom.block.grow(longer + 1) {
+                Ok(()) => {
+                    moved(seldom.block.start().wrapping_offset(slots(base, top)));
+                    return Ok(());
+                }
+                Err(NoMemory) if top == base => return Err(NoMemory),
+                Err(NoMemory) => {} // less room than wished
+            }
+        }
+        for i in 0..queued {
+            // SAFETY: slots of the block; the lock is held, so the owner reads whole tasks and
+            // nobody else reads.
+            unsafe { (*base.add(i)).write((*top.add(i)).read()) };
+        }
+        moved(base);
+        Ok(())
+    }
+}
+
+impl<const FENCED: bool> Deque for Split<FENCED> {
+    const QUIET: bool = true;
+
+    fn new(limit: usize) -> Result<Self, NoMemory> {
+        // SAFETY: a slot is two pointer-sized atomics, for which zero is a value.
+        let block = unsafe { Block::<Place>::zeroed(FIRST_SLOTS) }?;
+        let base = block.start();
+        let armed = base.wrapping_add(limit.min(FIRST_SLOTS - 1));
+        Ok(Split {
+            own: Pad(Own {
+                bot: AtomicPtr::new(base),
+                mark: Cell::new(base),
+                peak: Counter::default(),
+            }),
+            watched: Pad(Watched {
+                split: AtomicPtr::new(base),
+                lim: AtomicPtr::new(ptr::null_mut()),
+            }),
+            thieves: Pad(Thieves { top: AtomicPtr::new(base), lock: TryLock::new() }),
+            seldom: Pad(UnsafeCell::new(Seldom { block, limit, armed })),
+        })
+    }
+
+    fn quick(&self) -> Option<&Split<false>> {
+        // SAFETY: the same type.
+        (!FENCED).then(|| unsafe { &*ptr::from_ref(self).cast() })
+    }
+
+    #[inline(always)]
+    unsafe fn put(&self, task: Task) -> bool {
+        let bot = self.bot();
+        // SAFETY: `bot` is at most the spare slot, and no one else's.
+        unsafe { (*bot).write(task) };
+        // Release: whoever reads it sees the slot. (Loaded anew, which makes one instruction of
+        // load, addition and store.)
+        self.own.bot.store(self.bot().wrapping_add(1), Ordering::Release);
+        barrier::light_for::<FENCED>(); // with who asks: see the essay, 2
+        bot < self.watched.lim.load(Ordering::Relaxed)
+    }
+
+    /// The task is in its place already.
+    unsafe fn put_slowly(&self, _task: Task) -> Result<(), Full> {
+        // SAFETY: `armed` is the owner's.
+        let armed = self.seldom.with_mut(|seldom| unsafe { (*seldom).armed });
+        if self.bot() > armed { self.make_room() } else { Ok(()) } // else somebody asks
+    }
+
+    unsafe fn publish(&self) -> bool {
+        let (bot, split) = (self.bot(), self.split());
+        if self.top() != split {
+            return true;
+        }
+        // One task alone stays: its owner will most likely want it next, and if not, there is
+        // the raid.
+        if slots(split, bot) < 2 {
+            return false;
+        }
+        let Some(_held) = Held::try_now(&self.thieves) else { return false };
+        let split = self.split(); // a raid may have moved it
+        let half = slots(split, bot) / 2;
+        self.watched.split.store(split.wrapping_offset(half), Ordering::Release);
+        true
+    }
+
+    unsafe fn rearm(&self) {
+        // SAFETY: `armed` is the owner's.
+        let armed = self.seldom.with_mut(|seldom| unsafe { (*seldom).armed });
+        self.watched.lim.swap(armed, Ordering::SeqCst);
+        fence(Ordering::SeqCst); // with the sleeper's: see the essay, 2
+    }
+
+    #[inline(always)]
+    unsafe fn pop_into(&self, then: impl FnOnce(Task)) -> bool {
+        self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in put
+        let last = self.bot();
+        barrier::light_for::<FENCED>(); // with the raid: see the essay, 1
+        let task = if last < self.split() {
+            match self.pop_public() {
+                Some(task) => task,
+                None => return false,
+            }
+        } else {
+            self.take(last)
+        };
+        then(task);
+        true
+    }
+
+    unsafe fn pop(&self) -> Option<Task> {
+        let mut popped = None;
+        // SAFETY: passed on.
+        unsafe { self.pop_into(|task| popped = Some(task)) };
+        popped
+    }
+
+    fn peak(&self) -> usize {
+        self.own.peak.get()
+    }
+
+    fn steal(&self) -> Steal {
+        let Some(_held) = Held::try_now(&self.thieves) else { return Steal::Retry };
+        let top = self.top();
+        if top >= self.split() {
+            return Steal::Empty;
+        }
+        // SAFETY: a public slot, read under the lock.
+        let task = unsafe { (*top).read() };
+        // Release: an owner that reads it without the lock sees what the thief did before.
+        self.thieves.top.store(top.wrapping_add(1), Ordering::Release);
+        Steal::Taken(task)
+    }
+
+    fn offers(&self) -> bool {
+        if self.top() < self.split() {
+            return true;
+        }
+        self.ask();
+        false
+    }
+
+    fn raid(&self) -> bool {
+        let Some(_held) = Held::try_now(&self.thieves) else { return false };
+        let split = self.split();
+        let private = slots(split, self.own.bot.load(Ordering::Acquire));
+        if private > 0 {
+            let wanted = split.wrapping_offset((private + 1) / 2);
+            self.watched.split.store(wanted, Ordering::Release);
+            let safe = if barrier::heavy_for::<FENCED>() {
+                // Acquire: the slots below are seen as pushed.
+                self.own.bot.load(Ordering::Acquire).clamp(split, wanted)
+            } else {
+                split
+            };
+            self.watched.split.store(safe, Ordering::Release);
+        }
+        self.top() < self.split()
+    }
+
+    fn looks_empty(&self) -> bool {
+        self.top() >= self.split() && self.own.bot.load(Ordering::Acquire) <= self.split()
+    }
+
+    fn ask(&self) {
+        if !self.watched.lim.load(Ordering::Relaxed).is_null() {
+            self.watched.lim.store(ptr::null_mut(), Ordering::Release);
+        }
+    }
+
+    fn asked(&self) -> bool {
+        self.watched.lim.load(Ordering::Relaxed).is_null()
+    }
+}
