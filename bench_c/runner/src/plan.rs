@@ -43,7 +43,9 @@ pub const BURNERS: &[usize] = &[2, 8, 64];
 
 /// The programs the lock primitives are compared on.
 pub const LOCK_PROGRAMS: &[&str] = &["tree", "flood"];
-pub const LOCKS: &[&str] = &["mutex", "spin", "sem", "chaselev"];
+pub const LOCKS: &[&str] = &["mutex", "spin", "sem", "chaselev", "split"];
+/// Those that are deques of an owner: a shared stack has a lock and nothing else to choose.
+pub const OWNED: &[&str] = &["chaselev", "split"];
 
 /// The programs the idle policies are compared on.
 pub const IDLE_PROGRAMS: &[&str] = &["flood", "shortruns", "tree"];
@@ -224,8 +226,7 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
 fn add_locks(setups: &mut Vec<Setup>, base: &Setup, threads: &[usize]) {
     for kind in [Kind::Lifo, Kind::Steal] {
         for &deque in LOCKS {
-            // The shared stack has a lock and nothing else to choose.
-            if kind == Kind::Lifo && deque == "chaselev" {
+            if kind == Kind::Lifo && OWNED.contains(&deque) {
                 continue;
             }
             for &threads in threads {

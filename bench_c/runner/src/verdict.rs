@@ -6,6 +6,7 @@ use crate::table::short;
 
 pub fn lines(plan: &Plan, summary: &Summary) -> Vec<String> {
     let mut lines: Vec<_> = spawn_price(summary).into_iter().collect();
+    lines.extend(fences(summary));
     lines.extend(sleepers(plan, summary));
     lines.extend(critical_path(summary));
     lines.extend(empty_runs(plan, summary));
@@ -23,6 +24,21 @@ fn spawn_price(summary: &Summary) -> Option<String> {
         short(steal),
         short(lifo),
         times(lifo / steal, "cheaper", "dearer")
+    ))
+}
+
+/// The owner's path without a fence, against the textbook's.
+fn fences(summary: &Summary) -> Option<String> {
+    let ns = |deque| {
+        let run = summary.lock("tree", Kind::Steal, deque, 1)?;
+        Some(run.ns_per_task().median)
+    };
+    let (split, chaselev) = (ns("split")?, ns("chaselev")?);
+    Some(format!(
+        "tree, 1 thread: a task costs {} ns on the deque split and {} ns on chaselev: split is {}",
+        short(split),
+        short(chaselev),
+        times(chaselev / split, "cheaper", "dearer")
     ))
 }
 
