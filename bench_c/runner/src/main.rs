@@ -28,7 +28,7 @@ use serde::Serialize;
 
 use instructions::Instructions;
 use machine::{Calibration, Machine};
-use plan::{OVERHEADS, PROGRAMS, Plan};
+use plan::{CLOSURES, OVERHEADS, PROGRAMS, Plan};
 use run::{Bench, Run};
 use session::{Repetitions, Session};
 use summary::Summary;
@@ -215,7 +215,8 @@ fn repetitions(options: &Options) -> Repetitions {
 }
 
 fn program_name(name: &str) -> Result<String> {
-    let names: Vec<_> = PROGRAMS.iter().chain(OVERHEADS).map(|p| p.name).collect();
+    let names: Vec<_> =
+        PROGRAMS.iter().chain(OVERHEADS).chain([&CLOSURES]).map(|p| p.name).collect();
     ensure!(names.contains(&name), "the programs are {}", names.join(", "));
     Ok(name.to_owned())
 }

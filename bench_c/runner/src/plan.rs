@@ -38,6 +38,10 @@ pub const OVERHEADS: &[Program] = &[
     program("latetask", 100, 50, "tasks whose spawner computes on"),
     Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
 ];
+/// The program of [`Group::Closures`], and what its -d chooses.
+pub const CLOSURES: Program =
+    program("closures", 1 << 19, 1 << 17, "what a task is given, and how");
+pub const CLOSURE_WAYS: &[&str] = &["none", "malloc", "flood-none", "flood-malloc"];
 /// The numbers of threads that [`OVERHEADS`]' idleburn is run with.
 pub const BURNERS: &[usize] = &[2, 8, 64];
 
@@ -58,7 +62,7 @@ const fn program(name: &'static str, n: u64, quick_n: u64, what: &'static str) -
 }
 
 pub fn program_named(name: &str) -> Option<&'static Program> {
-    PROGRAMS.iter().chain(OVERHEADS).find(|p| p.name == name)
+    PROGRAMS.iter().chain(OVERHEADS).chain([&CLOSURES]).find(|p| p.name == name)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -92,6 +96,8 @@ pub enum Group {
     Idle,
     /// What a run costs beside its tasks, under the default kind.
     Overheads,
+    /// Ways to give a task its arguments, under the default kind.
+    Closures,
 }
 
 /// One thing to measure: a program under one choice of settings.
@@ -114,11 +120,13 @@ pub struct Setup {
 impl std::fmt::Display for Setup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} -n {}", self.program, self.n)?;
-        if let Some(data) = self.data {
-            return write!(f, " -d {data}");
+        match (self.kind, self.data) {
+            (Kind::None, None) => write!(f, " -s")?,
+            (_, Some(data)) => write!(f, " -d {data}")?,
+            (_, None) => (),
         }
         if self.kind == Kind::None {
-            return write!(f, " -s");
+            return Ok(());
         }
         write!(f, " kind={}", self.kind.name())?;
         if let Some(deque) = self.deque {
@@ -144,6 +152,7 @@ pub struct Plan {
     pub idle_threads: Vec<usize>,
     /// That of the overheads, but for idleburn.
     pub overhead_threads: usize,
+    pub closure_threads: Vec<usize>,
 }
 
 impl Plan {
@@ -179,7 +188,19 @@ impl Plan {
             let base = serial(p, Group::Overheads, quick);
             add_overheads(&mut setups, &base, overhead_threads);
         }
-        Plan { setups, threads, lock_threads, idle_threads, overhead_threads }
+        let closure_threads = distinct([1, cores.max(2)]);
+        if wanted(CLOSURES.name) {
+            let base = serial(&CLOSURES, Group::Closures, quick);
+            for way in CLOSURE_WAYS {
+                setups.extend(closure_threads.iter().map(|&threads| Setup {
+                    kind: Kind::Steal,
+                    data: Some(way),
+                    threads,
+                    ..base.clone()
+                }));
+            }
+        }
+        Plan { setups, threads, lock_threads, idle_threads, overhead_threads, closure_threads }
     }
 
     pub fn has(&self, group: Group) -> bool {

@@ -155,7 +155,11 @@ impl Summary {
         })
     }
 
-    /// The same by the kernel's own means.
+    pub fn closures(&self, way: &str, threads: usize) -> Option<&Measured> {
+        self.find(|s| s.group == Group::Closures && s.data == Some(way) && s.threads == threads)
+    }
+
+    /// The overheads by the kernel's own means.
     pub fn bare(&self, program: &str) -> Option<&Measured> {
         self.find(|s| s.group == Group::Overheads && s.program == program && s.kind == Kind::None)
     }

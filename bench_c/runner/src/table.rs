@@ -3,7 +3,8 @@
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use crate::plan::{
-    BURNERS, Group, IDLE_PROGRAMS, IDLES, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan,
+    BURNERS, CLOSURE_WAYS, Group, IDLE_PROGRAMS, IDLES, KINDS, Kind, LOCK_PROGRAMS, LOCKS,
+    PROGRAMS, Plan,
 };
 use crate::summary::{Measured, Quartiles, Summary};
 
@@ -26,6 +27,10 @@ pub fn print_all(plan: &Plan, summary: &Summary) {
     if plan.has(Group::Idle) {
         println!("\nThe idle policies of steal side by side: ms [quartiles], processor ms, sleeps");
         println!("{}", idles(plan, summary));
+    }
+    if plan.has(Group::Closures) {
+        println!("\nA task with 24 bytes of arguments, under steal: ns per task [quartiles]");
+        println!("{}", closures(plan, summary));
     }
     if plan.has(Group::Overheads) {
         println!("\nWhat a run costs beside its tasks, under steal");
@@ -132,6 +137,20 @@ fn idles(plan: &Plan, summary: &Summary) -> Table {
             }
             table.add_row(cells(row));
         }
+    }
+    table
+}
+
+fn closures(plan: &Plan, summary: &Summary) -> Table {
+    let mut head = vec!["tasks".to_owned(), "arguments".into()];
+    head.extend(plan.closure_threads.iter().map(|&t| threads(t)));
+    let mut table = table(&head);
+    for way in CLOSURE_WAYS {
+        let (shape, how) = way.split_once('-').unwrap_or(("tree", way));
+        let ns = |&t: &usize| summary.closures(way, t).map(|m| with_quartiles(m.ns_per_task()));
+        let mut row = vec![shape.to_owned(), how.into()];
+        row.extend(plan.closure_threads.iter().map(|t| ns(t).unwrap_or("-".into())));
+        table.add_row(cells(row));
     }
     table
 }

@@ -27,6 +27,7 @@ const SIZES: &[(&str, &str)] = &[
     ("wakeup", "3"),
     ("latetask", "5"),
     ("idleburn", "20"),
+    ("closures", "3000"),
 ];
 /// Those that measure what one worker does to another refuse to run with one.
 const WITH_OTHERS: &[&str] = &["wakeup"];
