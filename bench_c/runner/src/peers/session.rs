@@ -219,3 +219,37 @@ fn entries<'a>(workload: &Workload, systems: &'a [System]) -> Vec<Entry<'a>> {
     }
     entries
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(system: &str, checksum: &str) -> Run {
+        let line = format!(
+            "bench=tree n=8 kind={system} threads=2 tasks=9 seconds=0.5 ns_per_task=7 \
+             checksum={checksum} user=0.25 sys=0 vcsw=1 icsw=2 ok"
+        );
+        Run {
+            case: Case { system: system.into(), program: "tree", n: 8, threads: 2 },
+            round: 1,
+            warm_up: false,
+            line: Line::read(&line, "tree", 8, system, 2).unwrap(),
+            peak: 0,
+        }
+    }
+
+    #[test]
+    fn another_answer_than_the_others_is_a_failure() {
+        let session = |runs| Session {
+            runs,
+            rounds: 1,
+            failures: Vec::new(),
+            too_long: Vec::new(),
+            calibration: Vec::new(),
+        };
+        assert!(session(vec![run("go", "ab"), run("java", "ab")]).disagreements().is_empty());
+        let found = session(vec![run("go", "ab"), run("java", "cd")]).disagreements();
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("java: tree -n 8 -t 2: checksum cd"));
+    }
+}
