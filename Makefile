@@ -28,7 +28,7 @@ SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml sched.map cbindgen
 CWARN   := -Wall -Wextra -Wpedantic -Werror
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all lib bench bench-programs test check check-deep loom mutants stress install uninstall \
+.PHONY: all lib bench bench-peers bench-programs test check check-deep loom mutants stress install uninstall \
         stage clean
 
 all: lib
@@ -87,7 +87,7 @@ stage: lib
 
 # --- measuring --------------------------------------------------------------
 
-$(BENCH)/%: bench_c/%.c bench_c/bench.h $(OUT)/libsched.so include/sched.h | stage
+$(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(OUT)/libsched.so include/sched.h | stage
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
 	      -L$(STAGE)/lib -lsched -lm -Wl,-rpath,$(STAGE)/lib
@@ -96,6 +96,11 @@ bench-programs: $(BENCHES)
 
 bench: bench-programs
 	$(CARGO) run --profile tools --quiet --package sched-bench -- --programs $(BENCH) $(BENCH_ARGS)
+
+# The same workloads on other systems, as far as they are there: bench_c/peers.
+bench-peers: bench-programs
+	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO)
+	$(CARGO) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
 
 # --- testing ----------------------------------------------------------------
 

@@ -1,27 +1,23 @@
 /* flood.c: one task spawns n empty tasks: one producer, everybody else a consumer.
  *
  * The worst case for thieves that take one task at a time, and a test of the wake-ups: the
- * others sleep when the flood begins. Neighbouring tasks count themselves in bytes that
- * are n / 64 apart, so that two workers do not share a cache line for the check's sake. */
+ * others sleep when the flood begins. */
 
 #include "bench.h"
+#include "kernels.h"
 
-enum { STRIPES = 64 };
-
-static long n, height;
-static unsigned char *seen;
+static struct flood flood;
 
 static void drop(void *closure, struct scheduler *s)
 {
     (void)s;
-    long i = (long)(intptr_t)closure;
-    seen[i % STRIPES * height + i / STRIPES]++;
+    ++*flood_at(&flood, (long)(intptr_t)closure);
 }
 
 static void first_task(void *closure, struct scheduler *s)
 {
     (void)closure;
-    for (long i = 0; i < n; i++)
+    for (long i = 0; i < flood.n; i++)
         bench_spawn(drop, (void *)(intptr_t)i, s);
 }
 
@@ -31,7 +27,7 @@ static taskfunc volatile call = drop;
 static void serial_run(void *closure)
 {
     (void)closure;
-    for (long i = 0; i < n; i++)
+    for (long i = 0; i < flood.n; i++)
         call((void *)(intptr_t)i, NULL);
 }
 
@@ -42,25 +38,17 @@ static const struct bench_about about = {
 int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
-    n = b.n;
-    height = (n + STRIPES - 1) / STRIPES;
-    size_t size = (size_t)height * STRIPES;
-    seen = bench_alloc(size, 1);
+    flood = flood_new(b.n);
 
     for (int r = 0; r < b.repetitions; r++) {
-        memset(seen, 0, size);
+        flood_clear(&flood);
 
         bench_run(&b, first_task, serial_run, NULL);
 
-        uint64_t sum = 0;
-        int right = 1;
-        for (long i = 0; i < n; i++) {
-            unsigned char count = seen[i % STRIPES * height + i / STRIPES];
-            sum += bench_mix((uint64_t)i) * count;
-            right = right && count == 1;
-        }
-        bench_line(&b, n + 1, sum, right);
+        uint64_t sum;
+        int right = flood_right(&flood, &sum);
+        bench_line(&b, b.n + 1, sum, right);
     }
-    free(seen);
+    free(flood.seen);
     return bench_end(&b);
 }

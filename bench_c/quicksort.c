@@ -2,11 +2,15 @@
  *
  * Hoare's partition with the pivot a[lo]; a task of at most 129 elements sorts serially, a
  * larger one partitions and spawns both halves. The number of tasks is a property of the
- * data alone: with -n 10485760 it is 368,439, and with -d alternate 458,749. */
+ * data alone: with -n 10485760 it is 368,439, and with -d alternate 458,749.
+ *
+ * The first partition runs alone, and the next ones nearly so: no scheduler gets two
+ * processors' worth out of two. How much can be had is measured with -s: see below. */
 
 #include "bench.h"
+#include "kernels.h"
 
-enum { CUTOFF = 128 };
+#include <math.h>
 
 struct range {
     long lo, hi; /* both ends included */
@@ -14,37 +18,6 @@ struct range {
 
 static int *a;
 static unsigned char *leaf; /* leaf[lo]: tasks that sorted serially from lo on */
-
-/* a[lo..j] <= a[j+1..hi] afterwards, and lo <= j < hi. */
-static long partition(long lo, long hi)
-{
-    int pivot = a[lo];
-    long i = lo - 1, j = hi + 1;
-    for (;;) {
-        do i++; while (a[i] < pivot);
-        do j--; while (a[j] > pivot);
-        if (i >= j)
-            return j;
-        int t = a[i];
-        a[i] = a[j];
-        a[j] = t;
-    }
-}
-
-/* Recurs into the smaller half: the C stack stays small on any data. */
-static void sort(long lo, long hi)
-{
-    while (lo < hi) {
-        long j = partition(lo, hi);
-        if (j - lo < hi - j - 1) {
-            sort(lo, j);
-            lo = j + 1;
-        } else {
-            sort(j + 1, hi);
-            hi = j;
-        }
-    }
-}
 
 static void task(void *closure, struct scheduler *s);
 
@@ -60,12 +33,12 @@ static void task(void *closure, struct scheduler *s)
 {
     struct range r = *(struct range *)closure;
     free(closure);
-    if (r.hi - r.lo <= CUTOFF) {
+    if (r.hi - r.lo <= QUICKSORT_CUTOFF) {
         leaf[r.lo]++;
-        sort(r.lo, r.hi);
+        quicksort(a, r.lo, r.hi);
         return;
     }
-    long j = partition(r.lo, r.hi);
+    long j = partition(a, r.lo, r.hi);
     spawn(r.lo, j, s);
     spawn(j + 1, r.hi, s);
 }
@@ -73,8 +46,8 @@ static void task(void *closure, struct scheduler *s)
 /* The same splits without a scheduler. */
 static void serial(long lo, long hi)
 {
-    while (hi - lo > CUTOFF) {
-        long j = partition(lo, hi);
+    while (hi - lo > QUICKSORT_CUTOFF) {
+        long j = partition(a, lo, hi);
         if (j - lo < hi - j - 1) {
             serial(lo, j);
             lo = j + 1;
@@ -84,7 +57,7 @@ static void serial(long lo, long hi)
         }
     }
     leaf[lo]++;
-    sort(lo, hi);
+    quicksort(a, lo, hi);
 }
 
 static void serial_run(void *closure)
@@ -94,10 +67,158 @@ static void serial_run(void *closure)
     serial(r.lo, r.hi);
 }
 
+/* --- what the critical path allows --------------------------------------------
+ *
+ * A second serial pass, over the same data, reads the clock between the tasks. It prints
+ * their total (work) and the longest chain of them, each spawned by the one before (span),
+ * in seconds. Brent's bounds follow from these two, but they are far apart: no more than P
+ * and than work / span, no less than work / (work / P + span). So we go through the tasks
+ * as P processors would that lose no time between tasks, each taking, of the tasks spawned
+ * and not begun, the one with the longest chain below it: a list schedule by critical
+ * path, in practice within a percent or two of the best there is. allows is work over the
+ * length of that schedule, for -t processors (0: as many as the library would take).
+ *
+ * Not in it: that two processors share the memory's bandwidth and the last cache, and a
+ * turbo that one busy processor has and two have not. */
+
+struct step {
+    struct range range;
+    double seconds; /* of this task alone */
+    double chain;   /* of the longest chain from its start on */
+    long children;  /* the first one's index, the other follows; 0: none */
+};
+
+static struct step *steps;
+static long step_count;
+
+static void add_step(long lo, long hi)
+{
+    steps[step_count++] = (struct step){.range = {lo, hi}};
+}
+
+/* Sorts, and leaves a step for each task: parents before their children. */
+static void measure_steps(long n)
+{
+    long waiting[2 * 64]; /* the smaller half goes first: at most one waits a halving */
+    long depth = 0;
+    step_count = 0;
+    add_step(0, n - 1);
+    waiting[depth++] = 0;
+    double before = bench_now();
+    while (depth > 0) {
+        long i = waiting[--depth];
+        long lo = steps[i].range.lo, hi = steps[i].range.hi;
+        if (hi - lo <= QUICKSORT_CUTOFF) {
+            quicksort(a, lo, hi);
+        } else {
+            long j = partition(a, lo, hi);
+            long child = steps[i].children = step_count;
+            add_step(lo, j);
+            add_step(j + 1, hi);
+            int left_is_small = j - lo < hi - j - 1;
+            waiting[depth++] = left_is_small ? child + 1 : child;
+            waiting[depth++] = left_is_small ? child : child + 1;
+        }
+        double now = bench_now();
+        steps[i].seconds = now - before;
+        before = now;
+    }
+}
+
+/* The least key on top. */
+struct heap {
+    struct entry {
+        double key;
+        long step;
+    } *entries;
+    long count;
+};
+
+static void heap_push(struct heap *h, double key, long step)
+{
+    long i = h->count++;
+    for (; i > 0 && h->entries[(i - 1) / 2].key > key; i = (i - 1) / 2)
+        h->entries[i] = h->entries[(i - 1) / 2];
+    h->entries[i] = (struct entry){key, step};
+}
+
+static struct entry heap_pop(struct heap *h)
+{
+    struct entry top = h->entries[0], last = h->entries[--h->count];
+    long i = 0;
+    for (;;) {
+        long child = 2 * i + 1;
+        if (child + 1 < h->count && h->entries[child + 1].key < h->entries[child].key)
+            child++;
+        if (child >= h->count || h->entries[child].key >= last.key)
+            break;
+        h->entries[i] = h->entries[child];
+        i = child;
+    }
+    h->entries[i] = last;
+    return top;
+}
+
+/* Seconds until `processors` that lose no time have done all steps. */
+static double schedule(int processors)
+{
+    struct heap ready = {bench_alloc((size_t)step_count, sizeof(struct entry)), 0};
+    struct heap running = {bench_alloc((size_t)processors, sizeof(struct entry)), 0};
+    double now = 0;
+    heap_push(&ready, -steps[0].chain, 0);
+    while (ready.count + running.count > 0) {
+        while (ready.count > 0 && running.count < processors) {
+            long i = heap_pop(&ready).step;
+            heap_push(&running, now + steps[i].seconds, i);
+        }
+        struct entry done = heap_pop(&running);
+        now = done.key;
+        long child = steps[done.step].children;
+        for (long i = child; child != 0 && i < child + 2; i++)
+            heap_push(&ready, -steps[i].chain, i);
+    }
+    free(ready.entries);
+    free(running.entries);
+    return now;
+}
+
+/* For -s, after a run of so many tasks, on the same data; true when the pass sorted, too. */
+static int critical_path(struct bench *b, long n, long tasks)
+{
+    size_t size = (size_t)tasks * sizeof *steps;
+    steps = bench_alloc(1, size);
+    memset(steps, 0, size); /* its pages are there before the clock runs */
+    measure_steps(n);
+    double work = 0;
+    for (long i = step_count - 1; i >= 0; i--) {
+        struct step *s = &steps[i];
+        work += s->seconds;
+        s->chain = s->seconds;
+        if (s->children != 0)
+            s->chain += fmax(steps[s->children].chain, steps[s->children + 1].chain);
+    }
+    int processors = b->threads > 0 ? b->threads : sched_default_threads();
+    bench_field(b, "work", work);
+    bench_field(b, "span", steps[0].chain);
+    bench_field(b, "processors", processors);
+    bench_field(b, "allows", work / schedule(processors));
+    free(steps);
+    return step_count == tasks && bench_sorted(a, n);
+}
+
 static const struct bench_about about = {
     "quicksort", "elements", 1024 * 1024, 1, 1L << 30,
     "lcg (the course's numbers, default) or alternate (i, -i, ...)",
 };
+
+static void fill(long n, int alternate)
+{
+    if (alternate)
+        for (long i = 0; i < n; i++)
+            a[i] = (int)(i % 2 == 0 ? i : -i);
+    else
+        bench_lcg(a, n);
+}
 
 int main(int argc, char **argv)
 {
@@ -112,11 +233,7 @@ int main(int argc, char **argv)
     leaf = bench_alloc((size_t)n, 1);
 
     for (int r = 0; r < b.repetitions; r++) {
-        if (alternate)
-            for (long i = 0; i < n; i++)
-                a[i] = (int)(i % 2 == 0 ? i : -i);
-        else
-            bench_lcg(a, n);
+        fill(n, alternate);
         for (long i = 0; i < n; i++)
             leaf[i] = 0;
         uint64_t before = bench_multiset(a, n);
@@ -126,17 +243,14 @@ int main(int argc, char **argv)
 
         bench_run(&b, task, serial_run, all);
 
-        /* Every task that splits spawns two: with L leaves there are L - 1 of them. */
-        long leaves = 0;
-        int once = 1;
-        for (long i = 0; i < n; i++) {
-            leaves += leaf[i];
-            once = once && leaf[i] <= 1;
-        }
-        long tasks = 2 * leaves - 1;
-        int right = once && bench_sorted(a, n) && bench_multiset(a, n) == before;
+        long tasks;
+        int right = quicksort_right(a, leaf, n, before, &tasks);
         if (n == 10 * 1024 * 1024)
             right = right && tasks == (alternate ? 458749 : 368439);
+        if (b.serial) {
+            fill(n, alternate);
+            right = critical_path(&b, n, tasks) && right;
+        }
         bench_line(&b, tasks, before + (uint64_t)tasks, right);
     }
     free(a);

@@ -1,5 +1,6 @@
 //! The machine: what it is, and how fast it is now.
 
+use std::arch::asm;
 use std::fs;
 use std::hint::black_box;
 use std::process::Command;
@@ -56,8 +57,8 @@ pub fn load() -> Option<f64> {
 /// How fast the machine was at one moment.
 #[derive(Debug, Serialize)]
 pub struct Calibration {
-    /// Nanoseconds an iteration of a dependent loop takes, y = y·3 + 1: arithmetic and, by
-    /// the black box, a trip through memory.
+    /// Nanoseconds an iteration of a dependent loop takes, y = y·3 + 1: the loop of the
+    /// programs' own `cal=`.
     pub ns: f64,
     /// The same loop on every core at once: how many cores were really ours.
     pub cores: f64,
@@ -85,9 +86,52 @@ fn dependent_loop(iterations: u32) -> f64 {
     let start = Instant::now();
     let mut y = 1u64;
     for _ in 0..iterations {
-        y = black_box(y.wrapping_mul(3).wrapping_add(1));
+        y = y.wrapping_mul(3).wrapping_add(1);
+        // SAFETY: no instruction at all; the compiler is told that `y` may have changed, so
+        // that it cannot fold iterations into one.
+        unsafe { asm!("/* {0} */", inout(reg) y, options(pure, nomem, nostack)) };
     }
+    black_box(y);
     start.elapsed().as_secs_f64()
+}
+
+/// A wide spread here, or a missing core, means that the machine was not ours alone.
+/// `cals` are what the programs found just before their runs.
+pub fn print_calibration(
+    calibration: &[Calibration],
+    cals: &[f64],
+    cores: usize,
+    load: Option<f64>,
+) {
+    let all = |value: fn(&Calibration) -> f64| {
+        let values = calibration.iter().map(value).collect();
+        sorted(values).map_or((0.0, 0.0, 0.0), |v| (v[0], v[v.len() / 2], v[v.len() - 1]))
+    };
+    let (_, ns, slowest) = all(|c| c.ns);
+    let (least, ours, _) = all(|c| c.cores);
+    println!(
+        "calibration: {ns:.2} ns per iteration of y = y*3 + 1 (slowest {slowest:.2}); cores really \
+         ours: {ours:.2} of {cores} (least {least:.2}); load before: {}",
+        load.map_or("unknown".into(), |l| format!("{l:.2}"))
+    );
+    if let Some(cal) = sorted(cals.to_vec()) {
+        let at = |share: f64| cal[((cal.len() - 1) as f64 * share) as usize];
+        println!(
+            "the same just before each run: median {:.3} ns, nine of ten at most {:.3}, slowest {:.3}",
+            at(0.5),
+            at(0.9),
+            at(1.0)
+        );
+    }
+    if ours < 0.9 * cores as f64 {
+        println!("the machine was busy: believe only the rows with 1 thread");
+    }
+}
+
+/// None when there are none.
+fn sorted(mut values: Vec<f64>) -> Option<Vec<f64>> {
+    values.sort_by(f64::total_cmp);
+    (!values.is_empty()).then_some(values)
 }
 
 fn read(path: &str) -> String {

@@ -2,12 +2,16 @@
 //!
 //! `make bench` runs it. A map: [`plan`] says what is run, [`run`] runs one process,
 //! [`session`] all of them, interleaved; [`summary`] takes medians, and [`table`],
-//! [`verdict`] and [`figures`] show them.
+//! [`verdict`] and [`figures`] show them. [`instructions`] counts what does not vary.
+//! `make bench-peers` runs it as `sched-bench peers`: [`peers`].
 
 mod chart;
 mod figures;
+mod instructions;
 mod machine;
+mod peers;
 mod plan;
+mod process;
 mod run;
 mod session;
 mod summary;
@@ -22,8 +26,9 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use serde::Serialize;
 
+use instructions::Instructions;
 use machine::{Calibration, Machine};
-use plan::{PROGRAMS, Plan};
+use plan::{CLOSURES, OVERHEADS, PROGRAMS, Plan};
 use run::{Bench, Run};
 use session::{Repetitions, Session};
 use summary::Summary;
@@ -31,6 +36,9 @@ use summary::Summary;
 /// Compares the schedulers of libsched on the programs of bench_c.
 #[derive(Parser)]
 struct Options {
+    /// What to compare: the library's kinds, or the library with other systems
+    #[arg(value_enum, default_value_t = Mode::Kinds)]
+    mode: Mode,
     /// The folder of the compiled benchmark programs
     #[arg(long)]
     programs: PathBuf,
@@ -38,7 +46,7 @@ struct Options {
     #[arg(long, default_value = "bench_c/results")]
     results: PathBuf,
     /// Repetitions of every setting [default: 7, or 5 or 6 where 7 would take too long;
-    /// with --quick 5]
+    /// with --quick 5]; for peers the rounds [default: up to 3]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: Option<u16>,
     /// Small sizes: about 20 s, for a first look
@@ -47,12 +55,24 @@ struct Options {
     /// Only this program (may be given again)
     #[arg(long, value_name = "PROGRAM", value_parser = program_name)]
     only: Vec<String>,
-    /// Seconds after which a run is killed
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
-    timeout: u16,
+    /// Seconds after which a run is killed [default: 30; peers: 60]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    timeout: Option<u16>,
     /// Seed of the order in which a repetition goes through the settings
     #[arg(long, default_value_t = 1)]
     seed: u64,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Mode {
+    Kinds,
+    Peers,
+}
+
+impl Options {
+    fn limit(&self, default: u16) -> Duration {
+        Duration::from_secs(self.timeout.unwrap_or(default).into())
+    }
 }
 
 /// What results.json holds.
@@ -65,12 +85,18 @@ struct Results<'a> {
     seed: u64,
     load_before: Option<f64>,
     total_seconds: f64,
+    instructions: Option<&'a Instructions>,
     failures: &'a [String],
     runs: &'a [Run],
 }
 
 fn main() -> ExitCode {
-    match bench(&Options::parse()) {
+    let options = Options::parse();
+    let result = match options.mode {
+        Mode::Kinds => bench(&options),
+        Mode::Peers => peers(&options),
+    };
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(e) => {
@@ -78,6 +104,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// True when every answer was right.
+fn peers(options: &Options) -> Result<bool> {
+    peers::compare(&peers::Options {
+        programs: &options.programs,
+        results: &options.results,
+        rounds: options.repetitions.map(usize::from),
+        quick: options.quick,
+        only: &options.only,
+        limit: options.limit(60),
+        seed: options.seed,
+    })
 }
 
 /// True when every run was right.
@@ -100,7 +139,7 @@ fn bench(options: &Options) -> Result<bool> {
     let bench = Bench {
         programs: &options.programs,
         stats_file: &scratch,
-        timeout: Duration::from_secs(options.timeout.into()),
+        timeout: options.limit(30),
         cores: machine.cores,
     };
     let mut session = Session::run(&bench, &plan.setups, &repetitions(options), options.seed);
@@ -109,13 +148,16 @@ fn bench(options: &Options) -> Result<bool> {
     session.failures.extend(session.disagreements());
 
     println!("repetitions: {}", session.repetitions);
-    print_calibration(&session.calibration, machine.cores, load_before);
+    let cals: Vec<f64> = session.runs.iter().filter_map(|r| r.line.cal).collect();
+    machine::print_calibration(&session.calibration, &cals, machine.cores, load_before);
     let summary = Summary::new(&session.runs);
     table::print_all(&plan, &summary);
     println!();
     for line in verdict::lines(&plan, &summary) {
         println!("{line}");
     }
+    let instructions =
+        if plan.size("tree") == 0 { None } else { count_instructions(&options.programs) };
 
     let figures = figures::draw_all(&options.results, &plan, &summary, &machine)?;
     let json = options.results.join("results.json");
@@ -127,6 +169,7 @@ fn bench(options: &Options) -> Result<bool> {
         seed: options.seed,
         load_before,
         total_seconds: start.elapsed().as_secs_f64(),
+        instructions: instructions.as_ref(),
         failures: &session.failures,
         runs: &session.runs,
     };
@@ -148,6 +191,19 @@ fn bench(options: &Options) -> Result<bool> {
     Ok(right)
 }
 
+/// Not every machine has valgrind, nor one that knows all its instructions; none must.
+fn count_instructions(programs: &Path) -> Option<Instructions> {
+    match instructions::count(programs) {
+        Ok(Some(instructions)) => {
+            println!("{instructions}");
+            return Some(instructions);
+        }
+        Ok(None) => println!("instructions per task: valgrind is not installed, not counted"),
+        Err(e) => println!("instructions per task: not counted: {e:#}"),
+    }
+    None
+}
+
 fn repetitions(options: &Options) -> Repetitions {
     let (least, most) = match options.repetitions {
         Some(n) => (n, n),
@@ -159,7 +215,8 @@ fn repetitions(options: &Options) -> Repetitions {
 }
 
 fn program_name(name: &str) -> Result<String> {
-    let names: Vec<_> = PROGRAMS.iter().map(|p| p.name).collect();
+    let names: Vec<_> =
+        PROGRAMS.iter().chain(OVERHEADS).chain([&CLOSURES]).map(|p| p.name).collect();
     ensure!(names.contains(&name), "the programs are {}", names.join(", "));
     Ok(name.to_owned())
 }
@@ -174,23 +231,4 @@ fn check_programs(folder: &Path, plan: &Plan) -> Result<()> {
 
 fn scratch_file() -> PathBuf {
     std::env::temp_dir().join(format!("sched-bench-{}.jsonl", std::process::id()))
-}
-
-/// A wide spread here, or a missing core, means that the machine was not ours alone.
-fn print_calibration(calibration: &[Calibration], cores: usize, load: Option<f64>) {
-    let all = |value: fn(&Calibration) -> f64| {
-        let mut values: Vec<f64> = calibration.iter().map(value).collect();
-        values.sort_by(f64::total_cmp);
-        (values[0], values[values.len() / 2], values[values.len() - 1])
-    };
-    let (_, ns, slowest) = all(|c| c.ns);
-    let (least, ours, _) = all(|c| c.cores);
-    println!(
-        "calibration: {ns:.2} ns per iteration of y = y*3 + 1 (slowest {slowest:.2}); cores really \
-         ours: {ours:.2} of {cores} (least {least:.2}); load before: {}",
-        load.map_or("unknown".into(), |l| format!("{l:.2}"))
-    );
-    if ours < 0.9 * cores as f64 {
-        println!("the machine was busy: believe only the rows with 1 thread");
-    }
 }

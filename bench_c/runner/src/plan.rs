@@ -12,6 +12,8 @@ pub struct Program {
     /// It starts many runs: writing statistics at the end of each would be part of what is
     /// timed, so one run more, untimed, collects them.
     pub many_runs: bool,
+    /// It takes as long as it was told, whatever runs it: measured in one repetition only.
+    pub once: bool,
 }
 
 /// The sizes keep the whole suite under three minutes on two cores.
@@ -29,9 +31,25 @@ pub const PROGRAMS: &[Program] = &[
     },
 ];
 
+/// The programs of [`Group::Overheads`].
+pub const OVERHEADS: &[Program] = &[
+    Program { many_runs: true, ..program("emptyrun", 300, 100, "runs that do nothing") },
+    program("wakeup", 50, 20, "from a spawn to the start on a sleeping worker"),
+    program("latetask", 100, 50, "tasks whose spawner computes on"),
+    Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
+];
+/// The program of [`Group::Closures`], and what its -d chooses.
+pub const CLOSURES: Program =
+    program("closures", 1 << 19, 1 << 17, "what a task is given, and how");
+pub const CLOSURE_WAYS: &[&str] = &["none", "malloc", "flood-none", "flood-malloc"];
+/// The numbers of threads that [`OVERHEADS`]' idleburn is run with.
+pub const BURNERS: &[usize] = &[2, 8, 64];
+
 /// The programs the lock primitives are compared on.
 pub const LOCK_PROGRAMS: &[&str] = &["tree", "flood"];
-pub const LOCKS: &[&str] = &["mutex", "spin", "sem", "chaselev"];
+pub const LOCKS: &[&str] = &["mutex", "spin", "sem", "chaselev", "split"];
+/// Those that are deques of an owner: a shared stack has a lock and nothing else to choose.
+pub const OWNED: &[&str] = &["chaselev", "split"];
 
 /// The programs the idle policies are compared on.
 pub const IDLE_PROGRAMS: &[&str] = &["flood", "shortruns", "tree"];
@@ -40,11 +58,11 @@ pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
 pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal];
 
 const fn program(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
-    Program { name, n, quick_n, what, many_runs: false }
+    Program { name, n, quick_n, what, many_runs: false, once: false }
 }
 
 pub fn program_named(name: &str) -> Option<&'static Program> {
-    PROGRAMS.iter().find(|p| p.name == name)
+    PROGRAMS.iter().chain(OVERHEADS).chain([&CLOSURES]).find(|p| p.name == name)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -76,6 +94,10 @@ pub enum Group {
     Kinds,
     Locks,
     Idle,
+    /// What a run costs beside its tasks, under the default kind.
+    Overheads,
+    /// Ways to give a task its arguments, under the default kind.
+    Closures,
 }
 
 /// One thing to measure: a program under one choice of settings.
@@ -88,14 +110,23 @@ pub struct Setup {
     /// `SCHED_DEQUE` and `SCHED_IDLE`; none: the library's default.
     pub deque: Option<&'static str>,
     pub idle: Option<&'static str>,
+    /// `SCHED_WARM`.
+    pub warm: Option<&'static str>,
+    /// The argument of -d: with [`Kind::None`], what takes the scheduler's place.
+    pub data: Option<&'static str>,
     pub threads: usize,
 }
 
 impl std::fmt::Display for Setup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} -n {}", self.program, self.n)?;
+        match (self.kind, self.data) {
+            (Kind::None, None) => write!(f, " -s")?,
+            (_, Some(data)) => write!(f, " -d {data}")?,
+            (_, None) => (),
+        }
         if self.kind == Kind::None {
-            return write!(f, " -s");
+            return Ok(());
         }
         write!(f, " kind={}", self.kind.name())?;
         if let Some(deque) = self.deque {
@@ -103,6 +134,9 @@ impl std::fmt::Display for Setup {
         }
         if let Some(idle) = self.idle {
             write!(f, " idle={idle}")?;
+        }
+        if let Some(warm) = self.warm {
+            write!(f, " warm={warm}")?;
         }
         write!(f, " threads={}", self.threads)
     }
@@ -116,6 +150,9 @@ pub struct Plan {
     /// Those the lock primitives and the idle policies are compared at.
     pub lock_threads: Vec<usize>,
     pub idle_threads: Vec<usize>,
+    /// That of the overheads, but for idleburn.
+    pub overhead_threads: usize,
+    pub closure_threads: Vec<usize>,
 }
 
 impl Plan {
@@ -126,15 +163,7 @@ impl Plan {
         let wanted = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
         let mut setups = Vec::new();
         for p in PROGRAMS.iter().filter(|p| wanted(p.name)) {
-            let base = Setup {
-                group: Group::Kinds,
-                program: p.name,
-                n: if quick { p.quick_n } else { p.n },
-                kind: Kind::None,
-                deque: None,
-                idle: None,
-                threads: 1,
-            };
+            let base = serial(p, Group::Kinds, quick);
             setups.push(base.clone());
             for &kind in KINDS {
                 for &threads in &threads {
@@ -154,7 +183,24 @@ impl Plan {
                 }
             }
         }
-        Plan { setups, threads, lock_threads, idle_threads }
+        let overhead_threads = cores.max(2);
+        for p in OVERHEADS.iter().filter(|p| wanted(p.name)) {
+            let base = serial(p, Group::Overheads, quick);
+            add_overheads(&mut setups, &base, overhead_threads);
+        }
+        let closure_threads = distinct([1, cores.max(2)]);
+        if wanted(CLOSURES.name) {
+            let base = serial(&CLOSURES, Group::Closures, quick);
+            for way in CLOSURE_WAYS {
+                setups.extend(closure_threads.iter().map(|&threads| Setup {
+                    kind: Kind::Steal,
+                    data: Some(way),
+                    threads,
+                    ..base.clone()
+                }));
+            }
+        }
+        Plan { setups, threads, lock_threads, idle_threads, overhead_threads, closure_threads }
     }
 
     pub fn has(&self, group: Group) -> bool {
@@ -167,11 +213,41 @@ impl Plan {
     }
 }
 
+fn serial(p: &Program, group: Group, quick: bool) -> Setup {
+    Setup {
+        group,
+        program: p.name,
+        n: if quick { p.quick_n } else { p.n },
+        kind: Kind::None,
+        deque: None,
+        idle: None,
+        warm: None,
+        data: None,
+        threads: 1,
+    }
+}
+
+/// The scheduler, and beside it what the kernel gives without one.
+fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
+    let steal = Setup { kind: Kind::Steal, threads, ..base.clone() };
+    let bare = |data| Setup { data: Some(data), ..base.clone() };
+    match base.program {
+        "emptyrun" => {
+            let cold = Setup { warm: Some("0"), ..steal.clone() };
+            setups.extend([bare("pthread"), cold, steal]);
+        }
+        "wakeup" => setups.extend([bare("futex"), steal]),
+        "idleburn" => {
+            setups.extend(BURNERS.iter().map(|&threads| Setup { threads, ..steal.clone() }));
+        }
+        _ => setups.push(steal),
+    }
+}
+
 fn add_locks(setups: &mut Vec<Setup>, base: &Setup, threads: &[usize]) {
     for kind in [Kind::Lifo, Kind::Steal] {
         for &deque in LOCKS {
-            // The shared stack has a lock and nothing else to choose.
-            if kind == Kind::Lifo && deque == "chaselev" {
+            if kind == Kind::Lifo && OWNED.contains(&deque) {
                 continue;
             }
             for &threads in threads {

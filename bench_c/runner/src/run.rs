@@ -1,18 +1,16 @@
 //! One measurement: a process with its settings in the environment, its line and its
 //! statistics read back.
 
-use std::collections::HashMap;
-use std::io::Read;
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{Kind, Setup};
+use crate::process;
 
 /// What a run said, and under which settings.
 #[derive(Debug, Serialize)]
@@ -27,7 +25,7 @@ pub struct Run {
     pub stats: Option<Stats>,
 }
 
-/// The line of a benchmark program (bench_c/bench.h).
+/// The line of a benchmark program (bench_c/measure.h).
 #[derive(Debug, Serialize)]
 pub struct Line {
     pub tasks: u64,
@@ -38,7 +36,29 @@ pub struct Line {
     pub sys: f64,
     pub vcsw: u64,
     pub icsw: u64,
+    /// Nanoseconds an iteration of the calibration loop took, just before the run; a peer
+    /// may have no such loop.
+    pub cal: Option<f64>,
+    /// The fields of this program only.
+    pub extra: BTreeMap<String, f64>,
 }
+
+/// The fields every program prints; what else stands in a line is the program's own.
+const COMMON: &[&str] = &[
+    "bench",
+    "n",
+    "kind",
+    "threads",
+    "tasks",
+    "seconds",
+    "ns_per_task",
+    "checksum",
+    "user",
+    "sys",
+    "vcsw",
+    "icsw",
+    "cal",
+];
 
 /// What `SCHED_STATS=json` says at the end of a run; summed where a process has many.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -96,7 +116,14 @@ impl Line {
         let mut lines = text.lines();
         let line = lines.next().context("it printed nothing")?;
         ensure!(lines.next().is_none(), "it printed more than one line");
-        let fields: HashMap<&str, &str> =
+        let line = Line::read(line, setup.program, setup.n, setup.kind.name(), setup.threads)?;
+        ensure!(line.cal.is_some(), "no `cal=` in its line");
+        Ok(line)
+    }
+
+    /// The line must be right, and of the run that was asked for.
+    pub fn read(line: &str, program: &str, n: u64, kind: &str, threads: usize) -> Result<Line> {
+        let fields: BTreeMap<&str, &str> =
             line.split(' ').filter_map(|field| field.split_once('=')).collect();
         let field = |key: &str| {
             let value = fields.get(key).copied();
@@ -104,10 +131,10 @@ impl Line {
         };
         ensure!(line.ends_with(" ok"), "its answer is wrong: `{line}`");
         for (key, expected) in [
-            ("bench", setup.program),
-            ("n", &setup.n.to_string()),
-            ("kind", setup.kind.name()),
-            ("threads", &setup.threads.to_string()),
+            ("bench", program),
+            ("n", &n.to_string()),
+            ("kind", kind),
+            ("threads", &threads.to_string()),
         ] {
             let said = field(key)?;
             ensure!(said == expected, "it says {key}={said} where {expected} was asked for");
@@ -121,8 +148,19 @@ impl Line {
             sys: field("sys")?.parse()?,
             vcsw: field("vcsw")?.parse()?,
             icsw: field("icsw")?.parse()?,
+            cal: fields.get("cal").map(|cal| cal.parse()).transpose()?,
+            extra: extra(&fields)?,
         })
     }
+}
+
+fn extra(fields: &BTreeMap<&str, &str>) -> Result<BTreeMap<String, f64>> {
+    let own = fields.iter().filter(|(name, _)| !COMMON.contains(name));
+    own.map(|(name, value)| {
+        let value = value.parse().with_context(|| format!("`{name}={value}` is no number"))?;
+        Ok(((*name).to_owned(), value))
+    })
+    .collect()
 }
 
 /// Where the programs are, where a run may put its statistics, how long it may take.
@@ -156,8 +194,12 @@ impl Bench<'_> {
             args: vec!["-n".into(), setup.n.to_string()],
             env: Vec::new(),
         };
+        match (setup.kind, setup.data) {
+            (_, Some(data)) => launch.args.extend(["-d".into(), data.to_owned()]),
+            (Kind::None, None) => launch.args.push("-s".into()),
+            _ => (),
+        }
         if setup.kind == Kind::None {
-            launch.args.push("-s".into());
             return launch;
         }
         let mut set = |name, value: &str| launch.env.push((name, value.to_owned()));
@@ -168,6 +210,9 @@ impl Bench<'_> {
         }
         if let Some(idle) = setup.idle {
             set("SCHED_IDLE", idle);
+        }
+        if let Some(warm) = setup.warm {
+            set("SCHED_WARM", warm);
         }
         if stats {
             set("SCHED_STATS", "json");
@@ -185,49 +230,9 @@ impl Bench<'_> {
             return Err(e).context("cannot remove the old statistics file");
         }
         let mut command = Command::new(&launch.program);
-        // Settings of whoever called us would be settings of every run.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("SCHED_") {
-                command.env_remove(name);
-            }
-        }
+        process::without_settings(&mut command);
         command.args(&launch.args).envs(launch.env.iter().map(|(k, v)| (k, v)));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("cannot start {}", launch.program.display()))?;
-
-        let (send, receive) = mpsc::channel();
-        let mut reading = Vec::new();
-        for (is_error, mut pipe) in pipes(&mut child) {
-            let send = send.clone();
-            reading.push(thread::spawn(move || {
-                let mut text = String::new();
-                let result = pipe.read_to_string(&mut text).map(|_| text);
-                // Nobody listens any more after a timeout.
-                let _ = send.send((is_error, result));
-            }));
-        }
-        drop(send);
-
-        let (mut stdout, mut stderr) = (String::new(), String::new());
-        for _ in 0..reading.len() {
-            match receive.recv_timeout(self.timeout) {
-                Ok((false, text)) => stdout = text?,
-                Ok((true, text)) => stderr = text?,
-                Err(_) => {
-                    child.kill().context("cannot kill a run that takes too long")?;
-                    child.wait()?;
-                    bail!("killed: no end after {} s", self.timeout.as_secs());
-                }
-            }
-        }
-        let status = child.wait()?;
-        if !status.success() {
-            let said = if stderr.trim().is_empty() { &stdout } else { &stderr };
-            bail!("{status}: {}", said.trim());
-        }
-        Ok(stdout)
+        Ok(process::run(&mut command, self.timeout)?.stdout)
     }
 }
 
@@ -235,14 +240,6 @@ struct Launch {
     program: std::path::PathBuf,
     args: Vec<String>,
     env: Vec<(&'static str, String)>,
-}
-
-type Pipe = Box<dyn Read + Send>;
-
-fn pipes(child: &mut std::process::Child) -> Vec<(bool, Pipe)> {
-    let stdout = child.stdout.take().map(|p| (false, Box::new(p) as Pipe));
-    let stderr = child.stderr.take().map(|p| (true, Box::new(p) as Pipe));
-    stdout.into_iter().chain(stderr).collect()
 }
 
 /// The library must have run what was asked for, and every task of it.
@@ -285,18 +282,21 @@ mod tests {
             kind: Kind::Steal,
             deque: None,
             idle: None,
+            warm: None,
+            data: None,
             threads: 2,
         }
     }
 
     const LINE: &str = "bench=tree n=8 kind=steal threads=2 tasks=9 seconds=0.5 ns_per_task=7 \
-                        checksum=ab user=0.25 sys=0 vcsw=1 icsw=2";
+                        checksum=ab user=0.25 sys=0 vcsw=1 icsw=2 cal=0.5 wake_us=2.5";
 
     #[test]
     fn a_line_is_read() {
         let line = Line::parse(&format!("{LINE} ok\n"), &setup()).unwrap();
         assert_eq!((line.tasks, line.seconds, line.user), (9, 0.5, 0.25));
         assert_eq!(line.checksum, "ab");
+        assert_eq!((line.cal, line.extra["wake_us"], line.extra.len()), (Some(0.5), 2.5, 1));
     }
 
     #[test]

@@ -48,7 +48,8 @@ impl Session {
             calibration: Vec::new(),
         };
         let extra = setups.iter().filter(|s| counts_apart(s)).count();
-        let progress = Progress::new(wanted.most * setups.len() + extra);
+        let once = setups.iter().filter(|s| once(s)).count();
+        let progress = Progress::new(wanted.most * (setups.len() - once) + once + extra);
 
         for repetition in 1..=wanted.most {
             let average = start.elapsed() / repetition.saturating_sub(1).max(1) as u32;
@@ -73,7 +74,8 @@ impl Session {
         session
     }
 
-    /// Measures `setup` once; false when it failed and is not worth another try.
+    /// Measures `setup` once; false when it is not to be measured again: it failed, or
+    /// once is enough.
     fn measure(&mut self, bench: &Bench, setup: &Setup, repetition: usize, at: &Progress) -> bool {
         at.start(setup);
         let apart = counts_apart(setup);
@@ -96,7 +98,7 @@ impl Session {
             }
             at.step();
         }
-        true
+        !once(setup)
     }
 
     /// Programs that disagree on the answer or on the number of tasks.
@@ -124,6 +126,10 @@ impl Session {
 /// Are the statistics of this setup collected in a run of their own?
 fn counts_apart(setup: &Setup) -> bool {
     setup.kind != Kind::None && program_named(setup.program).is_some_and(|p| p.many_runs)
+}
+
+fn once(setup: &Setup) -> bool {
+    program_named(setup.program).is_some_and(|p| p.once)
 }
 
 /// A bar on a terminal; elsewhere a line a repetition.

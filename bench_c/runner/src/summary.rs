@@ -15,7 +15,7 @@ pub struct Quartiles {
 }
 
 impl Quartiles {
-    fn of(values: Vec<f64>) -> Option<Quartiles> {
+    pub fn of(values: Vec<f64>) -> Option<Quartiles> {
         if values.is_empty() {
             return None;
         }
@@ -43,6 +43,8 @@ pub struct Measured {
     pub seconds: Quartiles,
     /// Processor time, user and system, of all threads.
     pub cpu: Quartiles,
+    /// The program's own figures, by their names.
+    pub extra: BTreeMap<String, Quartiles>,
     /// None for the serial version.
     pub counters: Option<Counters>,
 }
@@ -64,13 +66,29 @@ impl Measured {
             tasks: runs.first()?.line.tasks,
             seconds: Quartiles::of(timed().map(|r| r.line.seconds).collect())?,
             cpu: Quartiles::of(timed().map(|r| r.line.user + r.line.sys).collect())?,
+            extra: extra(runs)?,
             counters: Counters::of(runs),
         })
+    }
+
+    pub fn own(&self, name: &str) -> Option<Quartiles> {
+        self.extra.get(name).copied()
     }
 
     pub fn ns_per_task(&self) -> Quartiles {
         self.seconds.scaled(1e9 / self.tasks as f64)
     }
+}
+
+fn extra(runs: &[&Run]) -> Option<BTreeMap<String, Quartiles>> {
+    let timed: Vec<_> = runs.iter().filter(|r| r.timed).map(|r| &r.line.extra).collect();
+    let names = timed.first()?.keys();
+    names
+        .map(|name| {
+            let values = timed.iter().filter_map(|extra| extra.get(name).copied()).collect();
+            Some((name.clone(), Quartiles::of(values)?))
+        })
+        .collect()
 }
 
 impl Counters {
@@ -125,6 +143,25 @@ impl Summary {
 
     pub fn idle(&self, program: &str, idle: &str, threads: usize) -> Option<&Measured> {
         self.find(|s| s.group == Group::Idle && is(s, program, threads) && s.idle == Some(idle))
+    }
+
+    /// What a run costs beside its tasks: under the default kind, warm or not.
+    pub fn overhead(&self, program: &str, warm: Option<&str>, threads: usize) -> Option<&Measured> {
+        self.find(|s| {
+            s.group == Group::Overheads
+                && is(s, program, threads)
+                && s.kind != Kind::None
+                && s.warm == warm
+        })
+    }
+
+    pub fn closures(&self, way: &str, threads: usize) -> Option<&Measured> {
+        self.find(|s| s.group == Group::Closures && s.data == Some(way) && s.threads == threads)
+    }
+
+    /// The overheads by the kernel's own means.
+    pub fn bare(&self, program: &str) -> Option<&Measured> {
+        self.find(|s| s.group == Group::Overheads && s.program == program && s.kind == Kind::None)
     }
 
     fn find(&self, wanted: impl Fn(&Setup) -> bool) -> Option<&Measured> {

@@ -2,7 +2,10 @@
 
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
-use crate::plan::{Group, IDLE_PROGRAMS, IDLES, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan};
+use crate::plan::{
+    BURNERS, CLOSURE_WAYS, Group, IDLE_PROGRAMS, IDLES, KINDS, Kind, LOCK_PROGRAMS, LOCKS,
+    PROGRAMS, Plan,
+};
 use crate::summary::{Measured, Quartiles, Summary};
 
 /// A line under the head, nothing else.
@@ -24,6 +27,14 @@ pub fn print_all(plan: &Plan, summary: &Summary) {
     if plan.has(Group::Idle) {
         println!("\nThe idle policies of steal side by side: ms [quartiles], processor ms, sleeps");
         println!("{}", idles(plan, summary));
+    }
+    if plan.has(Group::Closures) {
+        println!("\nA task with 24 bytes of arguments, under steal: ns per task [quartiles]");
+        println!("{}", closures(plan, summary));
+    }
+    if plan.has(Group::Overheads) {
+        println!("\nWhat a run costs beside its tasks, under steal");
+        println!("{}", overheads(plan, summary));
     }
 }
 
@@ -130,7 +141,63 @@ fn idles(plan: &Plan, summary: &Summary) -> Table {
     table
 }
 
-fn table<S: AsRef<str>>(head: &[S]) -> Table {
+fn closures(plan: &Plan, summary: &Summary) -> Table {
+    let mut head = vec!["tasks".to_owned(), "arguments".into()];
+    head.extend(plan.closure_threads.iter().map(|&t| threads(t)));
+    let mut table = table(&head);
+    for way in CLOSURE_WAYS {
+        let (shape, how) = way.split_once('-').unwrap_or(("tree", way));
+        let ns = |&t: &usize| summary.closures(way, t).map(|m| with_quartiles(m.ns_per_task()));
+        let mut row = vec![shape.to_owned(), how.into()];
+        row.extend(plan.closure_threads.iter().map(|t| ns(t).unwrap_or("-".into())));
+        table.add_row(cells(row));
+    }
+    table
+}
+
+/// A row a figure: the scheduler's, and under it the kernel's own.
+fn overheads(plan: &Plan, summary: &Summary) -> Table {
+    let mut table = table(&["", "threads", "median [quartiles]", "unit"]);
+    let mut row = |what: &str, threads: Option<usize>, unit: &str, value: Option<Quartiles>| {
+        if let Some(value) = value {
+            let threads = threads.map_or("-".into(), |t| t.to_string());
+            let texts = [what.to_owned(), threads, with_quartiles(value), unit.to_owned()];
+            table.add_row(cells(texts.into()));
+        }
+    };
+    let t = plan.overhead_threads;
+    let each = |m: Option<&Measured>| m.map(|m| m.ns_per_task().scaled(1e-3));
+    let own = |m: Option<&Measured>, name| m.and_then(|m| m.own(name));
+
+    let empty = |warm| each(summary.overhead("emptyrun", warm, t));
+    row("an empty sched_init, warm (the default)", Some(t), "µs", empty(None));
+    row("an empty sched_init, cold (SCHED_WARM=0)", Some(t), "µs", empty(Some("0")));
+    row("pthread_create and pthread_join", None, "µs", each(summary.bare("emptyrun")));
+
+    let wake = summary.overhead("wakeup", None, t);
+    row("from a spawn to its start on a sleeping worker", Some(t), "µs", own(wake, "wake_us"));
+    row("... nine of ten", Some(t), "µs", own(wake, "p90_us"));
+    let futex = summary.bare("wakeup");
+    row("from a bare FUTEX_WAKE to the sleeper's return", None, "µs", own(futex, "wake_us"));
+    row("... nine of ten", None, "µs", own(futex, "p90_us"));
+
+    let late = summary.overhead("latetask", None, t);
+    row(
+        "the first of 1,000 tasks of a spawner that computes",
+        Some(t),
+        "µs",
+        own(late, "first_us"),
+    );
+    row("... those run before it comes back", Some(t), "tasks", own(late, "before_end"));
+
+    for &t in BURNERS {
+        let burn = own(summary.overhead("idleburn", None, t), "burn_percent");
+        row("idle workers burn, of one processor", Some(t), "%", burn);
+    }
+    table
+}
+
+pub fn table<S: AsRef<str>>(head: &[S]) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_header(cells(head.iter().map(|h| h.as_ref().to_owned()).collect()));
@@ -138,8 +205,8 @@ fn table<S: AsRef<str>>(head: &[S]) -> Table {
 }
 
 /// Words to the left, numbers to the right.
-fn cells(texts: Vec<String>) -> Vec<Cell> {
-    let is_word = |t: &str| t.starts_with(|c: char| c.is_ascii_lowercase());
+pub fn cells(texts: Vec<String>) -> Vec<Cell> {
+    let is_word = |t: &str| t.starts_with(|c: char| c.is_ascii_lowercase() || "µ%.".contains(c));
     let align = |t: String| {
         let side = if is_word(&t) { CellAlignment::Left } else { CellAlignment::Right };
         Cell::new(t).set_alignment(side)
@@ -151,7 +218,7 @@ fn threads(t: usize) -> String {
     format!("{t} thread{}", if t == 1 { "" } else { "s" })
 }
 
-fn with_quartiles(q: Quartiles) -> String {
+pub fn with_quartiles(q: Quartiles) -> String {
     format!("{} [{}–{}]", short(q.median), short(q.low), short(q.high))
 }
 

@@ -5,7 +5,13 @@ use crate::summary::Summary;
 use crate::table::short;
 
 pub fn lines(plan: &Plan, summary: &Summary) -> Vec<String> {
-    spawn_price(summary).into_iter().chain(sleepers(plan, summary)).collect()
+    let mut lines: Vec<_> = spawn_price(summary).into_iter().collect();
+    lines.extend(fences(summary));
+    lines.extend(sleepers(plan, summary));
+    lines.extend(critical_path(summary));
+    lines.extend(empty_runs(plan, summary));
+    lines.extend(wake_up(plan, summary));
+    lines
 }
 
 /// Work stealing without a thief, against a shared stack two workers pull at.
@@ -18,6 +24,69 @@ fn spawn_price(summary: &Summary) -> Option<String> {
         short(steal),
         short(lifo),
         times(lifo / steal, "cheaper", "dearer")
+    ))
+}
+
+/// The owner's path without a fence, against the textbook's.
+fn fences(summary: &Summary) -> Option<String> {
+    let ns = |deque| {
+        let run = summary.lock("tree", Kind::Steal, deque, 1)?;
+        Some(run.ns_per_task().median)
+    };
+    let (split, chaselev) = (ns("split")?, ns("chaselev")?);
+    Some(format!(
+        "tree, 1 thread: a task costs {} ns on the deque split and {} ns on chaselev: split is {}",
+        short(split),
+        short(chaselev),
+        times(chaselev / split, "cheaper", "dearer")
+    ))
+}
+
+/// Quicksort's first partition runs alone: what speed-up is left, and how much we get.
+fn critical_path(summary: &Summary) -> Option<String> {
+    let serial = summary.serial("quicksort")?;
+    let own = |name| serial.own(name).map(|q| q.median);
+    let processors = own("processors")? as usize;
+    let run = summary.kind("quicksort", Kind::Steal, processors)?;
+    let (got, allows) = (serial.seconds.median / run.seconds.median, own("allows")?);
+    Some(format!(
+        "quicksort, {processors} threads: {} times as fast as serial under steal; its critical \
+         path ({} of {} ms) allows {}: that is {:.0} % of it",
+        short(got),
+        short(own("span")? * 1e3),
+        short(own("work")? * 1e3),
+        short(allows),
+        100.0 * got / allows
+    ))
+}
+
+fn empty_runs(plan: &Plan, summary: &Summary) -> Option<String> {
+    let threads = plan.overhead_threads;
+    let us = |warm| {
+        let run = summary.overhead("emptyrun", warm, threads)?;
+        Some(run.ns_per_task().median * 1e-3)
+    };
+    let (warm, cold) = (us(None)?, us(Some("0"))?);
+    let pthread = summary.bare("emptyrun")?.ns_per_task().median * 1e-3;
+    Some(format!(
+        "an empty sched_init with {threads} threads takes {} µs warm, {} cold; pthread_create and \
+         join take {}: warm is {}",
+        short(warm),
+        short(cold),
+        short(pthread),
+        times(pthread / warm, "cheaper", "dearer")
+    ))
+}
+
+fn wake_up(plan: &Plan, summary: &Summary) -> Option<String> {
+    let ours = summary.overhead("wakeup", None, plan.overhead_threads)?.own("wake_us")?.median;
+    let bare = summary.bare("wakeup")?.own("wake_us")?.median;
+    Some(format!(
+        "a task spawned to a sleeping worker starts after {} µs, a bare futex wake takes {}: {} \
+         times that",
+        short(ours),
+        short(bare),
+        short(ours / bare)
     ))
 }
 

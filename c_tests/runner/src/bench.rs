@@ -23,7 +23,14 @@ const SIZES: &[(&str, &str)] = &[
     ("mergesort", "20000"),
     ("fib", "14"),
     ("shortruns", "20"),
+    ("emptyrun", "20"),
+    ("wakeup", "3"),
+    ("latetask", "5"),
+    ("idleburn", "20"),
+    ("closures", "3000"),
 ];
+/// Those that measure what one worker does to another refuse to run with one.
+const WITH_OTHERS: &[&str] = &["wakeup"];
 const OTHERS: &str = "10";
 
 pub fn jobs(session: &Session) -> Result<Vec<Job>> {
@@ -40,7 +47,10 @@ pub fn jobs(session: &Session) -> Result<Vec<Job>> {
     let mut jobs = Vec::new();
     for program in &programs {
         jobs.push(job(session, program, None, &["-s"]));
-        for setting in &settings {
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        let alone = |setting: &&Setting| setting.threads.is_none_or(|threads| threads == 1);
+        let refused = |setting: &&Setting| WITH_OTHERS.contains(&&*name) && alone(setting);
+        for setting in settings.iter().filter(|setting| !refused(setting)) {
             jobs.push(job(session, program, Some(setting), &[]));
         }
     }

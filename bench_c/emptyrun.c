@@ -1,0 +1,69 @@
+/* emptyrun.c: what a run costs that does nothing: n sched_init in a row, an empty task each.
+ *
+ * With -d pthread, a pthread_create and its pthread_join take the place of each run: what a
+ * program would write that has one thing to do beside itself. */
+
+#include "bench.h"
+
+#include <pthread.h>
+
+static long count; /* of runs, by their tasks */
+
+static void empty(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    count++; /* one run at a time, and each ends before the next begins */
+}
+
+static void *thread(void *closure)
+{
+    (void)closure;
+    count++;
+    return NULL;
+}
+
+static void create_and_join(void)
+{
+    pthread_t t;
+    errno = pthread_create(&t, NULL, thread, NULL);
+    if (errno == 0)
+        errno = pthread_join(t, NULL);
+    if (errno != 0)
+        bench_die("pthread_create");
+}
+
+/* volatile: the serial version, too, calls a function it does not know. */
+static taskfunc volatile call = empty;
+
+static const struct bench_about about = {
+    "emptyrun", "runs", 1000, 1, 100000000, "sched (sched_init, default) or pthread",
+};
+
+int main(int argc, char **argv)
+{
+    struct bench b = bench_start(&about, argc, argv);
+    int pthread = b.data != NULL && strcmp(b.data, "pthread") == 0;
+    if (b.data != NULL && !pthread && strcmp(b.data, "sched") != 0) {
+        fprintf(stderr, "emptyrun: -d %s: sched or pthread is wanted\n", b.data);
+        return 2;
+    }
+    for (int r = 0; r < b.repetitions; r++) {
+        count = 0;
+
+        bench_clock_start(&b);
+        for (long run = 0; run < b.n; run++) {
+            if (pthread)
+                create_and_join();
+            else if (b.serial)
+                call(NULL, NULL);
+            else
+                bench_init(&b, empty, NULL);
+        }
+        bench_clock_stop(&b);
+
+        b.serial = b.serial || pthread; /* no scheduler, the line says */
+        bench_line(&b, b.n, bench_mix((uint64_t)count), count == b.n);
+    }
+    return bench_end(&b);
+}

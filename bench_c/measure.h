@@ -1,0 +1,288 @@
+/* measure.h: what every measured program shares, whatever runs its tasks: options, clock,
+ * calibration, checks, one line a run. C11 and C++20: the peers include it, too.
+ *
+ * Include it first in a program: it asks for POSIX before the first libc header.
+ *
+ * The line is read by people and by sched-bench:
+ *
+ *   bench=tree n=1048576 kind=steal threads=2 tasks=1048577 seconds=0.012345
+ *   ns_per_task=11.8 checksum=00c0ffee user=0.02 sys=0.00 vcsw=4 icsw=17 cal=0.54 ok
+ *
+ * seconds is wall time around the run alone; data is made and checked outside it. Between
+ * cal and the verdict a program may have fields of its own.
+ * user and sys (seconds of processor time) and vcsw and icsw (voluntary and involuntary
+ * context switches) let a slow run explain itself: far more wall than processor time is
+ * sleep or a busy machine, many icsw are neighbours, sys is the kernel's share. cal is the
+ * speed of the processor just before the run: a figure in ns without it says little. */
+
+#ifndef MEASURE_H
+#define MEASURE_H
+
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700
+#endif
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a program says of itself; a constant in each. */
+struct bench_about {
+    const char *name;
+    const char *size;     /* what -n counts */
+    long n, min, max;     /* its default and its range */
+    const char *data;     /* what -d chooses, or NULL: no such option */
+};
+
+struct bench {
+    const struct bench_about *about;
+    long n;
+    int threads;          /* -t; 0: the scheduler's default */
+    int repetitions;
+    int serial;
+    const char *data;     /* the argument of -d, or NULL */
+    int failed;
+    double wall;          /* the clock at the start of a run, then what the run took */
+    struct rusage usage;  /* the same for the process's counters */
+    double cal;           /* ns an iteration of the calibration loop, before the run */
+    char extra[192];      /* fields of the program's own, or nothing */
+};
+
+/* --- failing ---------------------------------------------------------------- */
+
+static inline void bench_die(const char *what)
+{
+    fprintf(stderr, "%s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static inline void *bench_alloc(size_t count, size_t size)
+{
+    void *p = count > PTRDIFF_MAX / size ? NULL : malloc(count * size);
+    if (p == NULL) {
+        errno = ENOMEM;
+        bench_die("malloc");
+    }
+    return p;
+}
+
+/* --- the clock and the processor's speed ------------------------------------- */
+
+static inline double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Nanoseconds an iteration of y = y * 3 + 1 takes, each waiting for the one before; the
+ * fastest of some tries of 2^16. The barrier keeps the compiler from folding iterations. */
+static inline double bench_calibrate(int tries)
+{
+    const long iterations = 1L << 16;
+    double least = 0;
+    uint64_t y = 1;
+    for (int t = 0; t < tries; t++) {
+        double start = bench_now();
+        for (long i = 0; i < iterations; i++) {
+            y = y * 3 + 1;
+            __asm__ volatile("" : "+r"(y));
+        }
+        double ns = (bench_now() - start) * 1e9 / (double)iterations;
+        if (t == 0 || ns < least)
+            least = ns;
+    }
+    return least;
+}
+
+/* --- options ---------------------------------------------------------------- */
+
+static inline void bench_usage(const struct bench_about *about, FILE *out)
+{
+    fprintf(out, "usage: %s [-n SIZE] [-t THREADS] [-r REPETITIONS] [-s]%s\n"
+            "  -n  %s, %ld to %ld (default %ld)\n"
+            "  -t  threads; 0: the default. With libsched, SCHED_THREADS wins\n"
+            "  -r  runs, a line each (default 1)\n"
+            "  -s  serial: plain calls, no scheduler\n",
+            about->name, about->data != NULL ? " [-d DATA]" : "",
+            about->size, about->min, about->max, about->n);
+    if (about->data != NULL)
+        fprintf(out, "  -d  %s\n", about->data);
+}
+
+static inline long bench_number(const struct bench_about *about, int option,
+                                const char *text, long min, long max)
+{
+    char *end;
+    errno = 0;
+    long v = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || v < min || v > max) {
+        fprintf(stderr, "%s: -%c %s: a number from %ld to %ld is wanted\n",
+                about->name, option, text, min, max);
+        exit(2);
+    }
+    return v;
+}
+
+static inline struct bench bench_start(const struct bench_about *about, int argc, char **argv)
+{
+    struct bench b;
+    memset(&b, 0, sizeof b);
+    b.about = about;
+    b.n = about->n;
+    b.repetitions = 1;
+    int c;
+    while ((c = getopt(argc, argv, about->data != NULL ? "n:t:r:shd:" : "n:t:r:sh")) != -1) {
+        switch (c) {
+        case 'n': b.n = bench_number(about, c, optarg, about->min, about->max); break;
+        case 't': b.threads = (int)bench_number(about, c, optarg, -1, 4096); break;
+        case 'r': b.repetitions = (int)bench_number(about, c, optarg, 1, 1000000); break;
+        case 's': b.serial = 1; break;
+        case 'd': b.data = optarg; break;
+        case 'h': bench_usage(about, stdout); exit(0);
+        default: bench_usage(about, stderr); exit(2);
+        }
+    }
+    if (optind != argc) {
+        bench_usage(about, stderr);
+        exit(2);
+    }
+    bench_calibrate(16); /* about a millisecond: the processor is awake from here on */
+    return b;
+}
+
+/* --- a timed run ------------------------------------------------------------ */
+
+static inline void bench_clock_start(struct bench *b)
+{
+    b->cal = bench_calibrate(4);
+    getrusage(RUSAGE_SELF, &b->usage);
+    b->wall = bench_now();
+}
+
+static inline struct timeval bench_since(struct timeval then, struct timeval now)
+{
+    now.tv_sec -= then.tv_sec;
+    now.tv_usec -= then.tv_usec;
+    return now;
+}
+
+static inline void bench_clock_stop(struct bench *b)
+{
+    struct rusage now;
+    b->wall = bench_now() - b->wall;
+    getrusage(RUSAGE_SELF, &now);
+    b->usage.ru_utime = bench_since(b->usage.ru_utime, now.ru_utime);
+    b->usage.ru_stime = bench_since(b->usage.ru_stime, now.ru_stime);
+    b->usage.ru_nvcsw = now.ru_nvcsw - b->usage.ru_nvcsw;
+    b->usage.ru_nivcsw = now.ru_nivcsw - b->usage.ru_nivcsw;
+}
+
+/* --- the line --------------------------------------------------------------- */
+
+static inline double bench_seconds(struct timeval t)
+{
+    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
+}
+
+/* One field more in the next line, from a name and a number. */
+static inline void bench_field(struct bench *b, const char *name, double value)
+{
+    size_t used = strlen(b->extra);
+    snprintf(b->extra + used, sizeof b->extra - used, " %s=%.6g", name, value);
+}
+
+/* tasks is what the answer needs, counted exactly; with -s, what a scheduler would run. */
+static inline void bench_print(struct bench *b, const char *kind, int threads, long tasks,
+                               uint64_t checksum, int right)
+{
+    if (!right)
+        b->failed = 1;
+    printf("bench=%s n=%ld kind=%s threads=%d tasks=%ld seconds=%.6f ns_per_task=%.2f "
+           "checksum=%016" PRIx64 " user=%.6f sys=%.6f vcsw=%ld icsw=%ld cal=%.3f%s %s\n",
+           b->about->name, b->n, kind, threads, tasks, b->wall,
+           b->wall * 1e9 / (double)tasks, checksum, bench_seconds(b->usage.ru_utime),
+           bench_seconds(b->usage.ru_stime), b->usage.ru_nvcsw, b->usage.ru_nivcsw, b->cal,
+           b->extra, right ? "ok" : "WRONG");
+    fflush(stdout);
+    b->extra[0] = '\0';
+}
+
+static inline int bench_end(const struct bench *b)
+{
+    return b->failed ? 1 : 0;
+}
+
+/* --- numbers ---------------------------------------------------------------- */
+
+/* A well mixed function of x (splitmix64's last step). */
+static inline uint64_t bench_mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* The course's data: a linear congruential generator, 31 bits a number. */
+static inline void bench_lcg(int *a, long n)
+{
+    uint64_t s = 0;
+    for (long i = 0; i < n; i++) {
+        s = s * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        a[i] = (int)((s >> 33) & 0x7FFFFFFF);
+    }
+}
+
+/* The same for an array in any order: what a sort must not change. */
+static inline uint64_t bench_multiset(const int *a, long n)
+{
+    uint64_t sum = 0;
+    for (long i = 0; i < n; i++)
+        sum += bench_mix((uint64_t)(uint32_t)a[i] + 1);
+    return sum;
+}
+
+static inline int bench_sorted(const int *a, long n)
+{
+    for (long i = 1; i < n; i++)
+        if (a[i - 1] > a[i])
+            return 0;
+    return 1;
+}
+
+/* Were all n counters counted exactly once? The tasks' own proof that none was lost. */
+static inline int bench_once(const unsigned char *seen, long n)
+{
+    for (long i = 0; i < n; i++)
+        if (seen[i] != 1)
+            return 0;
+    return 1;
+}
+
+/* --- samples ---------------------------------------------------------------- */
+
+static inline int bench_compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static inline void bench_sort(double *x, long n)
+{
+    qsort(x, (size_t)n, sizeof *x, bench_compare);
+}
+
+/* The value below which `share` of the n sorted ones lie. */
+static inline double bench_quantile(const double *x, long n, double share)
+{
+    long i = (long)(share * (double)n);
+    return x[i < n ? i : n - 1];
+}
+
+#endif

@@ -1,0 +1,708 @@
+// The workloads of bench_c on Java's ForkJoinPool: java Peer WORKLOAD [-n SIZE] [-t THREADS]
+// [-r RUNS], a line a run, or java Peer --version.
+//
+// A task is a CountedCompleter, the class made for tasks that fork others and do not wait
+// for them. The first runs of a process are partly interpreted: give -r more than one and
+// leave them out. There is no cal= in the line, for the compiler folds the loop.
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.concurrent.CountedCompleter;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.atomic.AtomicLong;
+
+public final class Peer {
+    /** What a workload says at the end of a run. */
+    private record Answer(long tasks, long checksum, boolean right, String extra) {
+        Answer(long tasks, long checksum, boolean right) {
+            this(tasks, checksum, right, "");
+        }
+    }
+
+    private abstract static class Workload {
+        int n;
+
+        /** Makes the data anew before each run. */
+        abstract void reset();
+
+        /** What is timed. */
+        abstract void run(ForkJoinPool pool);
+
+        abstract Answer check(double wall, double processor);
+    }
+
+    /** A task that forks others; it ends when it and they have ended. */
+    private abstract static class Task extends CountedCompleter<Void> {
+        private static final long serialVersionUID = 1;
+
+        Task(CountedCompleter<?> parent) {
+            super(parent);
+        }
+
+        abstract void work();
+
+        @Override
+        public final void compute() {
+            work();
+            tryComplete();
+        }
+
+        final void spawn(Task child) {
+            addToPendingCount(1);
+            child.fork();
+        }
+    }
+
+    /** A well mixed function of x (splitmix64's last step). */
+    private static long mix(long x) {
+        x = (x ^ (x >>> 30)) * 0xbf58476d1ce4e5b9L;
+        x = (x ^ (x >>> 27)) * 0x94d049bb133111ebL;
+        return x ^ (x >>> 31);
+    }
+
+    private static boolean once(byte[] seen, int from) {
+        for (int i = from; i < seen.length; i++) {
+            if (seen[i] != 1) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    // --- flood ----------------------------------------------------------------------
+
+    private static final class Flood extends Workload {
+        private static final int STRIPES = 64;
+        private static byte[] seen;
+        private static int height;
+
+        private static int at(int i) {
+            return i % STRIPES * height + i / STRIPES;
+        }
+
+        private static final class Drop extends Task {
+            private static final long serialVersionUID = 1;
+            private final int i;
+
+            Drop(Task parent, int i) {
+                super(parent);
+                this.i = i;
+            }
+
+            @Override
+            void work() {
+                seen[at(i)]++;
+            }
+        }
+
+        private static final class First extends Task {
+            private static final long serialVersionUID = 1;
+            private final int n;
+
+            First(int n) {
+                super(null);
+                this.n = n;
+            }
+
+            @Override
+            void work() {
+                for (int i = 0; i < n; i++) {
+                    spawn(new Drop(this, i));
+                }
+            }
+        }
+
+        @Override
+        void reset() {
+            height = (n + STRIPES - 1) / STRIPES;
+            seen = new byte[STRIPES * height];
+        }
+
+        @Override
+        void run(ForkJoinPool pool) {
+            pool.invoke(new First(n));
+        }
+
+        @Override
+        Answer check(double wall, double processor) {
+            long sum = 0;
+            boolean right = true;
+            for (int i = 0; i < n; i++) {
+                sum += mix(i) * seen[at(i)];
+                right = right && seen[at(i)] == 1;
+            }
+            return new Answer(n + 1L, sum, right);
+        }
+    }
+
+    // --- tree -----------------------------------------------------------------------
+
+    private static final class Tree extends Workload {
+        private static byte[] seen;
+
+        private static final class Node extends Task {
+            private static final long serialVersionUID = 1;
+            private final int i;
+
+            Node(Task parent, int i) {
+                super(parent);
+                this.i = i;
+            }
+
+            @Override
+            void work() {
+                seen[i]++;
+                if (2 * i < seen.length) {
+                    spawn(new Node(this, 2 * i));
+                }
+                if (2 * i + 1 < seen.length) {
+                    spawn(new Node(this, 2 * i + 1));
+                }
+            }
+        }
+
+        @Override
+        void reset() {
+            seen = new byte[n + 2];
+        }
+
+        @Override
+        void run(ForkJoinPool pool) {
+            pool.invoke(new Node(null, 1));
+        }
+
+        @Override
+        Answer check(double wall, double processor) {
+            long sum = 0;
+            for (int i = 1; i < seen.length; i++) {
+                sum += mix(i) * seen[i];
+            }
+            return new Answer(n + 1L, sum, once(seen, 1));
+        }
+    }
+
+    // --- quicksort ------------------------------------------------------------------
+
+    private static final class Quicksort extends Workload {
+        private static final int CUTOFF = 128;
+        private static int[] numbers;
+        private static byte[] leaf;
+        private long before;
+
+        /** Hoare's, the pivot is a[lo]: a[lo..j] <= a[j+1..hi] afterwards, lo <= j < hi. */
+        private static int partition(int[] a, int lo, int hi) {
+            int pivot = a[lo];
+            int i = lo - 1;
+            int j = hi + 1;
+            for (;;) {
+                do {
+                    i++;
+                } while (a[i] < pivot);
+                do {
+                    j--;
+                } while (a[j] > pivot);
+                if (i >= j) {
+                    return j;
+                }
+                int t = a[i];
+                a[i] = a[j];
+                a[j] = t;
+            }
+        }
+
+        private static void sort(int[] a, int lo, int hi) {
+            while (lo < hi) {
+                int j = partition(a, lo, hi);
+                if (j - lo < hi - j - 1) {
+                    sort(a, lo, j);
+                    lo = j + 1;
+                } else {
+                    sort(a, j + 1, hi);
+                    hi = j;
+                }
+            }
+        }
+
+        private static final class Range extends Task {
+            private static final long serialVersionUID = 1;
+            private final int lo;
+            private final int hi;
+
+            Range(Task parent, int lo, int hi) {
+                super(parent);
+                this.lo = lo;
+                this.hi = hi;
+            }
+
+            @Override
+            void work() {
+                if (hi - lo <= CUTOFF) {
+                    leaf[lo]++;
+                    sort(numbers, lo, hi);
+                    return;
+                }
+                int j = partition(numbers, lo, hi);
+                spawn(new Range(this, lo, j));
+                spawn(new Range(this, j + 1, hi));
+            }
+        }
+
+        private static long multiset() {
+            long sum = 0;
+            for (int x : numbers) {
+                sum += mix((x & 0xFFFFFFFFL) + 1);
+            }
+            return sum;
+        }
+
+        @Override
+        void reset() {
+            numbers = new int[n];
+            leaf = new byte[n];
+            long s = 0;
+            for (int i = 0; i < n; i++) {
+                s = s * 6364136223846793005L + 1442695040888963407L;
+                numbers[i] = (int) ((s >>> 33) & 0x7FFFFFFF);
+            }
+            before = multiset();
+        }
+
+        @Override
+        void run(ForkJoinPool pool) {
+            pool.invoke(new Range(null, 0, n - 1));
+        }
+
+        @Override
+        Answer check(double wall, double processor) {
+            long leaves = 0;
+            boolean right = multiset() == before;
+            for (int i = 0; i < n; i++) {
+                leaves += leaf[i];
+                right = right && leaf[i] <= 1 && (i == 0 || numbers[i - 1] <= numbers[i]);
+            }
+            long count = 2 * leaves - 1;
+            return new Answer(count, before + count, right);
+        }
+    }
+
+    // --- nqueens --------------------------------------------------------------------
+
+    private static final class Queens extends Workload {
+        private static final int CUTOFF = 4;
+        private static final long[] SOLUTIONS = {
+            1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512,
+            95815104, 666090624,
+        };
+        private static int full;
+        private static final AtomicLong TOTAL = new AtomicLong();
+
+        private static long count(int columns, int left, int right) {
+            if (columns == full) {
+                return 1;
+            }
+            long sum = 0;
+            for (int open = full & ~(columns | left | right); open != 0; open &= open - 1) {
+                int queen = open & -open;
+                sum += count(columns | queen, (left | queen) << 1, (right | queen) >>> 1);
+            }
+            return sum;
+        }
+
+        private static final class Place extends Task {
+            private static final long serialVersionUID = 1;
+            private final int columns;
+            private final int left;
+            private final int right;
+            private final int row;
+
+            Place(Task parent, int columns, int left, int right, int row) {
+                super(parent);
+                this.columns = columns;
+                this.left = left;
+                this.right = right;
+                this.row = row;
+            }
+
+            @Override
+            void work() {
+                if (row == CUTOFF) {
+                    TOTAL.addAndGet(count(columns, left, right));
+                    return;
+                }
+                for (int open = full & ~(columns | left | right); open != 0; open &= open - 1) {
+                    int q = open & -open;
+                    spawn(new Place(this, columns | q, (left | q) << 1, (right | q) >>> 1, row + 1));
+                }
+            }
+        }
+
+        private static long placements(int columns, int left, int right, int row) {
+            long sum = 1;
+            if (row < CUTOFF) {
+                for (int open = full & ~(columns | left | right); open != 0; open &= open - 1) {
+                    int q = open & -open;
+                    sum += placements(columns | q, (left | q) << 1, (right | q) >>> 1, row + 1);
+                }
+            }
+            return sum;
+        }
+
+        @Override
+        void reset() {
+            full = (1 << n) - 1;
+            TOTAL.set(0);
+        }
+
+        @Override
+        void run(ForkJoinPool pool) {
+            pool.invoke(new Place(null, 0, 0, 0, 0));
+        }
+
+        @Override
+        Answer check(double wall, double processor) {
+            long total = TOTAL.get();
+            return new Answer(placements(0, 0, 0, 0), total, total == SOLUTIONS[n]);
+        }
+    }
+
+    // --- mandelbrot -----------------------------------------------------------------
+
+    private static final class Mandelbrot extends Workload {
+        private static final int LIMIT = 400;
+        private static short[] image;
+        private static byte[] seen;
+
+        private static void row(int n, int row) {
+            double ci = (double) (2L * row + 1 - n) * (1.5 / n);
+            for (int column = 0; column < n; column++) {
+                double cr = (double) (2L * column + 1) * (1.5 / n) - 2.0;
+                double zr = 0;
+                double zi = 0;
+                int k = 0;
+                while (k < LIMIT && zr * zr + zi * zi <= 4.0) {
+                    double t = zr * zr - zi * zi + cr;
+                    zi = 2 * zr * zi + ci;
+                    zr = t;
+                    k++;
+                }
+                image[row * n + column] = (short) k;
+            }
+        }
+
+        private static final class Row extends Task {
+            private static final long serialVersionUID = 1;
+            private final int n;
+            private final int row;
+
+            Row(Task parent, int n, int row) {
+                super(parent);
+                this.n = n;
+                this.row = row;
+            }
+
+            @Override
+            void work() {
+                seen[row]++;
+                row(n, row);
+            }
+        }
+
+        private static final class First extends Task {
+            private static final long serialVersionUID = 1;
+            private final int n;
+
+            First(int n) {
+                super(null);
+                this.n = n;
+            }
+
+            @Override
+            void work() {
+                for (int row = 0; row < n; row++) {
+                    spawn(new Row(this, n, row));
+                }
+            }
+        }
+
+        @Override
+        void reset() {
+            image = new short[n * n];
+            seen = new byte[n];
+        }
+
+        @Override
+        void run(ForkJoinPool pool) {
+            pool.invoke(new First(n));
+        }
+
+        /** The checksum is compared with the other systems'; here, once each and mirrored. */
+        @Override
+        Answer check(double wall, double processor) {
+            long sum = 0;
+            boolean right = once(seen, 0);
+            for (int i = 0; i < n * n; i++) {
+                sum += mix(((long) i << 16) + image[i]);
+                right = right && image[i] == image[(n - 1 - i / n) * n + i % n];
+            }
+            return new Answer(n + 1L, sum, right);
+        }
+    }
+
+    // --- wakeup, idleburn, emptyrun ---------------------------------------------------
+
+    private static final class Wakeup extends Workload {
+        private static volatile long answered;
+        private static long started; // published by answered
+        private double[] latency;
+
+        private static final class Woken extends Task {
+            private static final long serialVersionUID = 1;
+            private final int round;
+
+            Woken(Task parent, int round) {
+                super(parent);
+                this.round = round;
+            }
+
+            @Override
+            void work() {
+                started = System.nanoTime();
+                answered = round;
+            }
+        }
+
+        private static final class First extends Task {
+            private static final long serialVersionUID = 1;
+            private final double[] latency;
+
+            First(double[] latency) {
+                super(null);
+                this.latency = latency;
+            }
+
+            @Override
+            void work() {
+                for (int round = 1; round <= latency.length; round++) {
+                    double pause = 1e6 + 2e6 * (mix(round) >>> 40) / (1 << 24);
+                    long start = System.nanoTime();
+                    while (System.nanoTime() - start < pause) {
+                        Thread.onSpinWait();
+                    }
+                    long asked = System.nanoTime();
+                    spawn(new Woken(this, round));
+                    while (answered != round) {
+                        if (System.nanoTime() - asked > 20e9) {
+                            throw new IllegalStateException(
+                                "wakeup: in 20 s no other worker started the task");
+                        }
+                    }
+                    latency[round - 1] = started - asked;
+                }
+            }
+        }
+
+        @Override
+        void reset() {
+            answered = 0;
+            latency = new double[n];
+        }
+
+        @Override
+        void run(ForkJoinPool pool) {
+            pool.invoke(new First(latency));
+        }
+
+        @Override
+        Answer check(double wall, double processor) {
+            Arrays.sort(latency);
+            String extra = String.format(Locale.ROOT, " wake_us=%.3f p90_us=%.3f",
+                latency[n / 2] / 1e3, latency[(int) (0.9 * n)] / 1e3);
+            return new Answer(n + 1L, mix(n), latency[0] >= 0, extra);
+        }
+    }
+
+    private static final class Idleburn extends Workload {
+        private static long slept;
+
+        private static final class Nap extends Task {
+            private static final long serialVersionUID = 1;
+            private final long milliseconds;
+
+            Nap(long milliseconds) {
+                super(null);
+                this.milliseconds = milliseconds;
+            }
+
+            @Override
+            void work() {
+                long start = System.nanoTime();
+                try {
+                    Thread.sleep(milliseconds);
+                } catch (InterruptedException e) {
+                    throw new IllegalStateException(e);
+                }
+                slept = System.nanoTime() - start;
+            }
+        }
+
+        @Override
+        void reset() {
+            slept = -1;
+        }
+
+        @Override
+        void run(ForkJoinPool pool) {
+            pool.invoke(new Nap(n));
+        }
+
+        @Override
+        Answer check(double wall, double processor) {
+            String extra = String.format(Locale.ROOT, " burn_percent=%.4f", 100 * processor / wall);
+            return new Answer(1, mix(n), slept >= n * 1_000_000L, extra);
+        }
+    }
+
+    private static final class Emptyrun extends Workload {
+        private static long runs;
+
+        private static final class Empty extends Task {
+            private static final long serialVersionUID = 1;
+
+            Empty() {
+                super(null);
+            }
+
+            @Override
+            void work() {
+                runs++;
+            }
+        }
+
+        @Override
+        void reset() {
+            runs = 0;
+        }
+
+        @Override
+        void run(ForkJoinPool pool) {
+            for (int i = 0; i < n; i++) {
+                pool.invoke(new Empty());
+            }
+        }
+
+        @Override
+        Answer check(double wall, double processor) {
+            return new Answer(n, mix(runs), runs == n);
+        }
+    }
+
+    // ------------------------------------------------------------------------------
+
+    private static Workload workload(String name) {
+        return switch (name) {
+            case "flood" -> new Flood();
+            case "tree" -> new Tree();
+            case "quicksort" -> new Quicksort();
+            case "nqueens" -> new Queens();
+            case "mandelbrot" -> new Mandelbrot();
+            case "wakeup" -> new Wakeup();
+            case "idleburn" -> new Idleburn();
+            case "emptyrun" -> new Emptyrun();
+            default -> throw new IllegalArgumentException("no workload " + name);
+        };
+    }
+
+    /** Seconds of processor time, by all threads of the process. */
+    private static double processorTime() {
+        var system = ManagementFactory.getOperatingSystemMXBean();
+        return ((com.sun.management.OperatingSystemMXBean) system).getProcessCpuTime() * 1e-9;
+    }
+
+    /** Seconds in the kernel, which counts them in ticks of 10 ms. */
+    private static double systemTime() throws IOException {
+        String stat = Files.readString(Path.of("/proc/self/stat"));
+        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+        return Long.parseLong(fields[12]) / 100.0;
+    }
+
+    /** Context switches of the threads there are: voluntary, involuntary. */
+    private static long[] switches() throws IOException {
+        long[] sum = new long[2];
+        try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/self/task"))) {
+            for (Path thread : threads) {
+                try {
+                    for (String line : Files.readAllLines(thread.resolve("status"))) {
+                        int which = line.startsWith("voluntary_ctxt") ? 0
+                            : line.startsWith("nonvoluntary_ctxt") ? 1 : -1;
+                        if (which >= 0) {
+                            sum[which] += Long.parseLong(line.split("\\s+")[1]);
+                        }
+                    }
+                } catch (NoSuchFileException e) {
+                    continue; // it has just ended
+                }
+            }
+        }
+        return sum;
+    }
+
+    public static void main(String[] words) throws IOException {
+        if (words.length == 1 && words[0].equals("--version")) {
+            System.out.println("Java " + System.getProperty("java.version") + ", "
+                + System.getProperty("java.vm.name"));
+            return;
+        }
+        if (words.length % 2 == 0) {
+            System.err.println("usage: java Peer WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]");
+            System.exit(2);
+        }
+        String name = words[0];
+        Workload w = workload(name);
+        int threads = 0;
+        int repetitions = 1;
+        w.n = 1000;
+        for (int i = 1; i < words.length; i += 2) {
+            int value = Integer.parseInt(words[i + 1]);
+            switch (words[i]) {
+                case "-n" -> w.n = value;
+                case "-t" -> threads = value;
+                case "-r" -> repetitions = value;
+                default -> throw new IllegalArgumentException("no option " + words[i]);
+            }
+        }
+        if (threads < 1) {
+            threads = Runtime.getRuntime().availableProcessors();
+        }
+        ForkJoinPool pool = new ForkJoinPool(threads);
+        boolean failed = false;
+        for (int r = 0; r < repetitions; r++) {
+            w.reset();
+            System.gc(); // the garbage of the checks and of the run before
+            long[] before = switches();
+            double sys = systemTime();
+            double processor = processorTime();
+            long start = System.nanoTime();
+            w.run(pool);
+            double wall = (System.nanoTime() - start) * 1e-9;
+            processor = processorTime() - processor;
+            sys = Math.min(systemTime() - sys, processor);
+            long[] after = switches();
+            Answer a = w.check(wall, processor);
+            failed |= !a.right();
+            System.out.println(String.format(Locale.ROOT,
+                "bench=%s n=%d kind=java threads=%d tasks=%d seconds=%.6f ns_per_task=%.2f "
+                    + "checksum=%016x user=%.6f sys=%.6f vcsw=%d icsw=%d%s %s",
+                name, w.n, threads, a.tasks(), wall, wall * 1e9 / a.tasks(), a.checksum(),
+                processor - sys, sys, after[0] - before[0], after[1] - before[1], a.extra(),
+                a.right() ? "ok" : "WRONG"));
+        }
+        pool.shutdown();
+        System.exit(failed ? 1 : 0);
+    }
+}

@@ -1,0 +1,336 @@
+/* peer.h: the workloads of bench_c on another system. C11 and C++20.
+ *
+ * A peer names itself, includes this header and defines the five functions below; this
+ * header has the rest: the tasks, which are those of bench_c's programs, and main. The
+ * threads are made before the clock runs where the system keeps them between runs.
+ *
+ *   PEER WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]     a line a run, as in bench_c
+ *   PEER --version
+ *
+ * A task takes two words by value, for this is what the systems have: OpenMP's firstprivate
+ * and a C++ closure both copy them. Where a system takes a pointer, the peer allocates. */
+
+#ifndef PEER_H
+#define PEER_H
+
+#include "../kernels.h"
+
+struct arg {
+    uint64_t x, y;
+};
+
+typedef void (*task_fn)(struct arg a);
+
+static void peer_start(int threads);
+/* Runs f(a) and all tasks spawned from it; returns when they have ended. */
+static void peer_run(task_fn f, struct arg a);
+/* From a task. */
+static void peer_spawn(task_fn f, struct arg a);
+static void peer_stop(void);
+static void peer_version(void); /* prints it */
+
+static inline struct arg arg1(long x)
+{
+    struct arg a = {(uint64_t)x, 0};
+    return a;
+}
+
+static inline struct arg arg2(long x, long y)
+{
+    struct arg a = {(uint64_t)x, (uint64_t)y};
+    return a;
+}
+
+static inline void peer_timed(struct bench *b, task_fn f, struct arg a)
+{
+    bench_clock_start(b);
+    peer_run(f, a);
+    bench_clock_stop(b);
+}
+
+static inline void peer_line(struct bench *b, long tasks, uint64_t checksum, int right)
+{
+    bench_print(b, PEER, b->threads, tasks, checksum, right);
+}
+
+/* --- flood -------------------------------------------------------------------- */
+
+static struct flood flood;
+
+static void flood_drop(struct arg a)
+{
+    ++*flood_at(&flood, (long)a.x);
+}
+
+static void flood_first(struct arg a)
+{
+    (void)a;
+    for (long i = 0; i < flood.n; i++)
+        peer_spawn(flood_drop, arg1(i));
+}
+
+static void flood_main(struct bench *b)
+{
+    flood = flood_new(b->n);
+    for (int r = 0; r < b->repetitions; r++) {
+        flood_clear(&flood);
+        peer_timed(b, flood_first, arg1(0));
+        uint64_t sum;
+        int right = flood_right(&flood, &sum);
+        peer_line(b, b->n + 1, sum, right);
+    }
+    free(flood.seen);
+}
+
+/* --- tree --------------------------------------------------------------------- */
+
+static long tree_last;
+static unsigned char *seen; /* mandelbrot's, too */
+
+static void tree_node(struct arg a)
+{
+    long i = (long)a.x;
+    seen[i]++;
+    if (2 * i <= tree_last)
+        peer_spawn(tree_node, arg1(2 * i));
+    if (2 * i + 1 <= tree_last)
+        peer_spawn(tree_node, arg1(2 * i + 1));
+}
+
+static void tree_main(struct bench *b)
+{
+    tree_last = b->n + 1;
+    seen = (unsigned char *)bench_alloc((size_t)tree_last + 1, 1);
+    for (int r = 0; r < b->repetitions; r++) {
+        memset(seen, 0, (size_t)tree_last + 1);
+        peer_timed(b, tree_node, arg1(1));
+        uint64_t sum;
+        int right = tree_right(seen, tree_last, &sum);
+        peer_line(b, tree_last, sum, right);
+    }
+    free(seen);
+}
+
+/* --- quicksort ---------------------------------------------------------------- */
+
+static int *numbers;
+static unsigned char *leaf;
+
+static void quicksort_task(struct arg a)
+{
+    long lo = (long)a.x, hi = (long)a.y;
+    if (hi - lo <= QUICKSORT_CUTOFF) {
+        leaf[lo]++;
+        quicksort(numbers, lo, hi);
+        return;
+    }
+    long j = partition(numbers, lo, hi);
+    peer_spawn(quicksort_task, arg2(lo, j));
+    peer_spawn(quicksort_task, arg2(j + 1, hi));
+}
+
+static void quicksort_main(struct bench *b)
+{
+    long n = b->n;
+    numbers = (int *)bench_alloc((size_t)n, sizeof *numbers);
+    leaf = (unsigned char *)bench_alloc((size_t)n, 1);
+    for (int r = 0; r < b->repetitions; r++) {
+        bench_lcg(numbers, n);
+        memset(leaf, 0, (size_t)n);
+        uint64_t before = bench_multiset(numbers, n);
+        peer_timed(b, quicksort_task, arg2(0, n - 1));
+        long tasks;
+        int right = quicksort_right(numbers, leaf, n, before, &tasks);
+        peer_line(b, tasks, before + (uint64_t)tasks, right);
+    }
+    free(numbers);
+    free(leaf);
+}
+
+/* --- nqueens ------------------------------------------------------------------ */
+
+static unsigned queens_full;
+static long queens_total;
+
+static void queens_place(struct arg a)
+{
+    struct board b;
+    memcpy(&b, &a, sizeof b);
+    if (b.row == QUEENS_CUTOFF) {
+        long sum = queens_count(queens_full, b.columns, b.left, b.right);
+        __atomic_fetch_add(&queens_total, sum, __ATOMIC_RELAXED);
+        return;
+    }
+    for (unsigned open = board_open(b, queens_full); open != 0; open &= open - 1) {
+        struct board next = board_with(b, open & -open);
+        memcpy(&a, &next, sizeof a);
+        peer_spawn(queens_place, a);
+    }
+}
+
+static void nqueens_main(struct bench *b)
+{
+    struct board empty;
+    memset(&empty, 0, sizeof empty);
+    queens_full = (1u << b->n) - 1;
+    for (int r = 0; r < b->repetitions; r++) {
+        queens_total = 0;
+        peer_timed(b, queens_place, arg1(0)); /* the empty board is all zeroes */
+        peer_line(b, queens_tasks(queens_full, empty), (uint64_t)queens_total,
+                  queens_total == queens_solutions[b->n]);
+    }
+}
+
+/* --- mandelbrot --------------------------------------------------------------- */
+
+static long rows;
+static uint16_t *image;
+
+static void mandelbrot_task(struct arg a)
+{
+    long row = (long)a.x;
+    seen[row]++;
+    mandelbrot_row(rows, row, image + row * rows);
+}
+
+static void mandelbrot_first(struct arg a)
+{
+    (void)a;
+    for (long row = 0; row < rows; row++)
+        peer_spawn(mandelbrot_task, arg1(row));
+}
+
+static void mandelbrot_main(struct bench *b)
+{
+    rows = b->n;
+    image = (uint16_t *)bench_alloc((size_t)rows * (size_t)rows, sizeof *image);
+    seen = (unsigned char *)bench_alloc((size_t)rows, 1);
+    for (int r = 0; r < b->repetitions; r++) {
+        memset(image, 0, (size_t)rows * (size_t)rows * sizeof *image);
+        memset(seen, 0, (size_t)rows);
+        peer_timed(b, mandelbrot_first, arg1(0));
+        uint64_t sum;
+        int right = mandelbrot_right(image, seen, rows, &sum);
+        peer_line(b, rows + 1, sum, right);
+    }
+    free(image);
+    free(seen);
+}
+
+/* --- wakeup, idleburn, emptyrun ------------------------------------------------- */
+
+static struct wakeup wakeup;
+
+static void wakeup_task(struct arg a)
+{
+    wakeup_answer(&wakeup, (long)a.x);
+}
+
+static void wakeup_first(struct arg a)
+{
+    (void)a;
+    for (long round = 1; round <= wakeup.n; round++) {
+        bench_spin(wakeup_pause(round));
+        double asked = bench_now();
+        peer_spawn(wakeup_task, arg1(round));
+        wakeup_record(&wakeup, round, asked);
+    }
+}
+
+static void wakeup_main(struct bench *b)
+{
+    wakeup = wakeup_new(b->n);
+    for (int r = 0; r < b->repetitions; r++) {
+        wakeup_clear(&wakeup);
+        peer_timed(b, wakeup_first, arg1(0));
+        int right = wakeup_right(&wakeup, b);
+        peer_line(b, b->n + 1, bench_mix((uint64_t)b->n), right);
+    }
+    free(wakeup.latency);
+}
+
+static long slept;
+
+static void idleburn_task(struct arg a)
+{
+    slept = bench_sleep((long)a.x);
+}
+
+static void idleburn_main(struct bench *b)
+{
+    for (int r = 0; r < b->repetitions; r++) {
+        slept = -1;
+        peer_timed(b, idleburn_task, arg1(b->n));
+        double busy = bench_seconds(b->usage.ru_utime) + bench_seconds(b->usage.ru_stime);
+        bench_field(b, "burn_percent", 100 * busy / b->wall);
+        peer_line(b, 1, bench_mix((uint64_t)b->n), slept >= b->n);
+    }
+}
+
+static long runs;
+
+static void emptyrun_task(struct arg a)
+{
+    (void)a;
+    runs++;
+}
+
+static void emptyrun_main(struct bench *b)
+{
+    for (int r = 0; r < b->repetitions; r++) {
+        runs = 0;
+        bench_clock_start(b);
+        for (long run = 0; run < b->n; run++)
+            peer_run(emptyrun_task, arg1(0));
+        bench_clock_stop(b);
+        peer_line(b, b->n, bench_mix((uint64_t)runs), runs == b->n);
+    }
+}
+
+/* ------------------------------------------------------------------------------- */
+
+static const struct workload {
+    struct bench_about about;
+    void (*main)(struct bench *b);
+} workloads[] = {
+    {{"flood", "spawns", 1L << 20, 1, 1L << 30, NULL}, flood_main},
+    {{"tree", "spawns", 1L << 20, 0, 1L << 30, NULL}, tree_main},
+    {{"quicksort", "elements", 1L << 20, 1, 1L << 30, NULL}, quicksort_main},
+    {{"nqueens", "queens", 13, QUEENS_CUTOFF, QUEENS_MOST, NULL}, nqueens_main},
+    {{"mandelbrot", "rows and columns", 640, 1, 32768, NULL}, mandelbrot_main},
+    {{"wakeup", "wake-ups", 100, 1, 1000000, NULL}, wakeup_main},
+    {{"idleburn", "milliseconds of sleep", 1000, 1, 1000000, NULL}, idleburn_main},
+    {{"emptyrun", "runs", 1000, 1, 100000000, NULL}, emptyrun_main},
+};
+
+int main(int argc, char **argv)
+{
+    const size_t count = sizeof workloads / sizeof *workloads;
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        peer_version();
+        return 0;
+    }
+    for (size_t i = 0; argc > 1 && i < count; i++) {
+        const struct workload *w = &workloads[i];
+        if (strcmp(argv[1], w->about.name) != 0)
+            continue;
+        struct bench b = bench_start(&w->about, argc - 1, argv + 1);
+        if (b.serial) {
+            fprintf(stderr, "%s: the serial version is bench_c's\n", PEER);
+            return 2;
+        }
+        if (b.threads < 1)
+            b.threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+        peer_start(b.threads);
+        w->main(&b);
+        peer_stop();
+        return bench_end(&b);
+    }
+    fprintf(stderr, "usage: %s WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]\nWORKLOAD is", PEER);
+    for (size_t i = 0; i < count; i++)
+        fprintf(stderr, " %s", workloads[i].about.name);
+    fputc('\n', stderr);
+    return 2;
+}
+
+#endif

@@ -1,0 +1,142 @@
+//! Instructions per spawn and run of an empty task, counted by valgrind's callgrind.
+//!
+//! `tree` with one worker, in two sizes: what a run costs once cancels in the difference.
+//! Nothing else is taken away: the task's own body, which counts itself in a byte and
+//! computes its children, is in the total. callgrind counts inside `sched_init` only, and
+//! says in which object file each instruction was, so the library's own part comes apart.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+
+use crate::process;
+
+/// The two sizes: spawns of `tree`.
+const SIZES: [u64; 2] = [1 << 14, 1 << 16];
+/// The library's name, as far as it is in every version's file name.
+const LIBRARY: &str = "libsched.so";
+
+/// Per task, under the default kind.
+#[derive(Debug, Serialize)]
+pub struct Instructions {
+    pub total: f64,
+    /// Of these, the ones in the library.
+    pub library: f64,
+    pub valgrind: String,
+}
+
+impl std::fmt::Display for Instructions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "instructions per spawn and run of an empty task (tree, 1 worker): {:.1}, of which \
+             {:.1} in the library ({})",
+            self.total, self.library, self.valgrind
+        )
+    }
+}
+
+/// None when there is no valgrind.
+pub fn count(programs: &Path) -> Result<Option<Instructions>> {
+    let Some(valgrind) = version() else { return Ok(None) };
+    let scratch =
+        std::env::temp_dir().join(format!("sched-bench-{}.callgrind", std::process::id()));
+    let counts = SIZES.map(|n| counted(&programs.join("tree"), n, &scratch));
+    // Not there when valgrind failed.
+    let _ = std::fs::remove_file(&scratch);
+    let [small, large] = counts;
+    let (small, large) = (small?, large?);
+    let tasks = (SIZES[1] - SIZES[0]) as f64;
+    Ok(Some(Instructions {
+        total: (large.total - small.total) as f64 / tasks,
+        library: (large.library - small.library) as f64 / tasks,
+        valgrind,
+    }))
+}
+
+fn version() -> Option<String> {
+    let output = Command::new("valgrind").arg("--version").output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Counts {
+    total: i64,
+    library: i64,
+}
+
+fn counted(tree: &Path, n: u64, scratch: &Path) -> Result<Counts> {
+    let mut command = Command::new("valgrind");
+    process::without_settings(&mut command);
+    command
+        .args(["--quiet", "--tool=callgrind", "--toggle-collect=sched_init"])
+        .arg(format!("--callgrind-out-file={}", scratch.display()))
+        .arg(tree)
+        .args(["-n", &n.to_string(), "-t", "1"])
+        .stdin(Stdio::null());
+    let output = command.output().context("cannot start valgrind")?;
+    if !output.status.success() {
+        bail!("valgrind: {}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let text = std::fs::read_to_string(scratch).context("valgrind wrote no file")?;
+    let counts = sums(&text)?;
+    ensure!(counts.library > 0, "callgrind saw nothing of {LIBRARY}");
+    Ok(counts)
+}
+
+/// Adds the cost lines of a callgrind file. `ob=(3) path` opens an object, later `ob=(3)`
+/// the same again; names of callees (`cob=`) share the numbers. A line that begins with a
+/// position, absolute or relative, is a cost, but for the one after `calls=`: that is the
+/// callee's, which has its own lines.
+fn sums(text: &str) -> Result<Counts> {
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    let mut counts = Counts { total: 0, library: 0 };
+    let (mut in_library, mut after_calls) = (false, false);
+    for line in text.lines() {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        match key {
+            "ob" | "cob" => {
+                let (id, name) = value.split_once(' ').unwrap_or((value, ""));
+                if !name.is_empty() {
+                    names.insert(id, name);
+                }
+                if key == "ob" {
+                    in_library = names.get(id).is_some_and(|name| name.contains(LIBRARY));
+                }
+            }
+            "calls" => after_calls = true,
+            _ if line.starts_with(|c: char| c.is_ascii_digit() || "+-*".contains(c)) => {
+                if std::mem::take(&mut after_calls) {
+                    continue;
+                }
+                let cost = line.split(' ').nth(1).with_context(|| format!("no cost: `{line}`"))?;
+                let cost: i64 = cost.parse().with_context(|| format!("no cost: `{line}`"))?;
+                counts.total += cost;
+                counts.library += if in_library { cost } else { 0 };
+            }
+            _ => (),
+        }
+    }
+    let said = text.lines().find_map(|line| line.strip_prefix("summary: "));
+    let said: i64 = said.context("no summary in callgrind's file")?.trim().parse()?;
+    ensure!(said == counts.total, "callgrind's lines add up to {}, not {said}", counts.total);
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costs_are_added_by_object() {
+        let text = "positions: line\nevents: Ir\nsummary: 17\n\nob=(1) /bin/tree\nfn=(1) main\n\
+                    10 5\ncob=(2) /lib/libsched.so.1\ncfn=(2) sched_spawn\ncalls=3 0\n+1 9\n\n\
+                    ob=(2)\nfn=(2)\n* 4\n-3 5\n\nob=(1)\nfn=(3) node\n7 3\n";
+        assert_eq!(sums(text).unwrap(), Counts { total: 17, library: 9 });
+        assert!(sums(&text.replace("summary: 17", "summary: 18")).is_err());
+    }
+}

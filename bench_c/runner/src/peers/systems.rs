@@ -1,0 +1,126 @@
+//! The systems: libsched, and the peers that bench_c/peers/Makefile could build.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+
+/// A peer, the file of bench_c/peers/Makefile it is in, and the words that call it.
+struct Peer {
+    name: &'static str,
+    file: &'static str,
+    call: Call,
+    /// Runs that its compiler needs, beside those that warm up any system.
+    compiles: usize,
+}
+
+enum Call {
+    /// The file is a program; it takes these words first.
+    Program(&'static [&'static str]),
+    /// The file is a folder of classes.
+    Java,
+}
+
+const PEERS: &[Peer] = &[
+    peer("libgomp", "libgomp", &[]),
+    peer("libomp", "libomp", &[]),
+    peer("onetbb", "onetbb", &[]),
+    peer("rayon", "rust", &["rayon"]),
+    peer("crossbeam", "rust", &["crossbeam"]),
+    peer("glib", "glib", &[]),
+    peer("go", "go", &[]),
+    Peer { name: "java", file: "java", call: Call::Java, compiles: 2 },
+];
+
+const fn peer(name: &'static str, file: &'static str, words: &'static [&'static str]) -> Peer {
+    Peer { name, file, call: Call::Program(words), compiles: 0 }
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct System {
+    pub name: String,
+    pub version: String,
+    /// What its lines say it is.
+    pub kind: &'static str,
+    #[serde(skip)]
+    pub call: Vec<PathBuf>,
+    #[serde(skip)]
+    pub compiles: usize,
+}
+
+#[derive(Serialize)]
+pub struct Skipped {
+    pub name: &'static str,
+    pub why: String,
+}
+
+/// Those found, libsched first, and those not.
+pub struct Systems {
+    pub found: Vec<System>,
+    pub skipped: Vec<Skipped>,
+}
+
+impl Systems {
+    pub fn look(programs: &Path) -> Result<Systems> {
+        let mut found = vec![System {
+            name: LIBSCHED.into(),
+            version: format!("{}, as it is by default", env!("CARGO_PKG_VERSION")),
+            kind: "steal",
+            call: vec![programs.to_owned()],
+            compiles: 0,
+        }];
+        let mut skipped = Vec::new();
+        for peer in PEERS {
+            match peer.look(&programs.join("peers")) {
+                Ok(system) => found.push(system),
+                Err(why) => skipped.push(Skipped { name: peer.name, why: format!("{why:#}") }),
+            }
+        }
+        Ok(Systems { found, skipped })
+    }
+}
+
+pub const LIBSCHED: &str = "libsched";
+
+impl System {
+    /// The program of bench_c, or the peer with that workload.
+    pub fn command(&self, workload: &str) -> Command {
+        if self.name == LIBSCHED {
+            return Command::new(self.call[0].join(workload));
+        }
+        let mut command = Command::new(&self.call[0]);
+        command.args(&self.call[1..]).arg(workload);
+        command
+    }
+}
+
+impl Peer {
+    fn look(&self, folder: &Path) -> Result<System> {
+        let file = folder.join(self.file);
+        if let Ok(why) = std::fs::read_to_string(folder.join(format!("{}.skipped", self.file))) {
+            anyhow::bail!("{}", why.trim());
+        }
+        ensure!(file.exists(), "not built: `make bench-peers` builds it");
+        let call: Vec<PathBuf> = match self.call {
+            Call::Program(words) => {
+                std::iter::once(file).chain(words.iter().map(Into::into)).collect()
+            }
+            Call::Java => vec!["java".into(), "-cp".into(), file, "Peer".into()],
+        };
+        let output = Command::new(&call[0])
+            .args(&call[1..])
+            .arg("--version")
+            .output()
+            .context("it does not start")?;
+        ensure!(output.status.success(), "it does not tell its version: {}", output.status);
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok(System {
+            name: self.name.into(),
+            version,
+            kind: self.name,
+            call,
+            compiles: self.compiles,
+        })
+    }
+}

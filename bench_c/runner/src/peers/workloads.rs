@@ -1,0 +1,174 @@
+//! What is run on every system: bench_c's workloads, their sizes, and how often.
+
+/// The figure that the systems are compared by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Figure {
+    /// Nanoseconds a task.
+    PerTask,
+    /// Microseconds a run, where `tasks` counts runs.
+    PerRun,
+    /// Milliseconds.
+    Whole,
+    /// A field of the line, and its unit.
+    Own(&'static str, &'static str),
+}
+
+impl Figure {
+    pub fn unit(self) -> &'static str {
+        match self {
+            Figure::PerTask => "ns/task",
+            Figure::PerRun => "µs/run",
+            Figure::Whole => "ms",
+            Figure::Own(_, unit) => unit,
+        }
+    }
+}
+
+/// A row beside the systems': bench_c's program with these words, on one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Baseline {
+    pub name: &'static str,
+    pub words: &'static [&'static str],
+}
+
+#[derive(Clone, Debug)]
+pub struct Workload {
+    pub program: &'static str,
+    pub n: u64,
+    /// The size for a first look; none: left out then.
+    pub quick: Option<u64>,
+    pub what: &'static str,
+    pub figure: Figure,
+    pub threads: Vec<usize>,
+    /// How often the whole is gone through.
+    pub rounds: usize,
+    /// Runs of a process that count, after those that warm it up: threads made, pages
+    /// touched. A system that compiles while it runs asks for more of those.
+    pub counted: usize,
+    pub warm_up: usize,
+    pub baseline: Option<Baseline>,
+    /// Is the memory it takes worth a column?
+    pub memory: bool,
+}
+
+impl Workload {
+    pub fn make_quick(&mut self) {
+        self.n = self.quick.unwrap_or(self.n);
+        self.rounds = self.rounds.min(2);
+        self.counted = self.counted.min(2);
+    }
+}
+
+const SERIAL: Option<Baseline> = Some(Baseline { name: "serial", words: &["-s"] });
+
+/// The whole takes some four minutes on two cores with all systems there.
+pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
+    let base = Workload {
+        program: "",
+        n: 0,
+        quick: None,
+        what: "",
+        figure: Figure::PerTask,
+        threads: vec![1, cores],
+        rounds: 3,
+        counted: 3,
+        warm_up: 1,
+        baseline: SERIAL,
+        memory: false,
+    };
+    let together = Workload { threads: vec![cores], counted: 1, warm_up: 0, ..base.clone() };
+    let mut all = vec![
+        Workload {
+            program: "flood",
+            n: 1_000_000,
+            quick: Some(100_000),
+            what: "one task spawns all the others",
+            counted: 2,
+            memory: true,
+            ..base.clone()
+        },
+        Workload {
+            program: "flood",
+            n: 10_000_000,
+            what: "ten times as many",
+            counted: 1,
+            warm_up: 0,
+            rounds: 1,
+            memory: true,
+            ..base.clone()
+        },
+        Workload {
+            program: "tree",
+            n: (1 << 20) - 2,
+            quick: Some((1 << 17) - 2),
+            what: "a binary tree of empty tasks",
+            counted: 2,
+            ..base.clone()
+        },
+        Workload {
+            program: "tree",
+            n: (1 << 22) - 2,
+            what: "four times as many",
+            counted: 1,
+            rounds: 2,
+            ..base.clone()
+        },
+        Workload {
+            program: "quicksort",
+            n: 10 << 20,
+            quick: Some(1 << 20),
+            what: "the course's, tasks of natural sizes",
+            figure: Figure::Whole,
+            counted: 1,
+            warm_up: 0,
+            ..base.clone()
+        },
+        Workload {
+            program: "nqueens",
+            n: 13,
+            quick: Some(12),
+            what: "a task a placement, down to the fourth row",
+            figure: Figure::Whole,
+            ..base.clone()
+        },
+        Workload {
+            program: "mandelbrot",
+            n: 640,
+            quick: Some(320),
+            what: "a task a row, coarse and uneven",
+            figure: Figure::Whole,
+            ..base.clone()
+        },
+        Workload {
+            program: "emptyrun",
+            n: 1000,
+            quick: Some(100),
+            what: "runs of one empty task, threads kept as the system keeps them",
+            figure: Figure::PerRun,
+            baseline: Some(Baseline { name: "pthread_create", words: &["-d", "pthread"] }),
+            ..base
+        },
+        Workload {
+            program: "wakeup",
+            n: 100,
+            quick: Some(30),
+            what: "from a spawn to the start on a worker left alone for 1 to 3 ms",
+            figure: Figure::Own("wake_us", "µs"),
+            baseline: Some(Baseline { name: "futex", words: &["-d", "futex"] }),
+            ..together.clone()
+        },
+        Workload {
+            program: "idleburn",
+            n: 1000,
+            quick: Some(300),
+            what: "milliseconds that one task sleeps",
+            figure: Figure::Own("burn_percent", "% of one processor"),
+            baseline: None,
+            ..together
+        },
+    ];
+    if let Some(rounds) = rounds {
+        all.iter_mut().for_each(|w| w.rounds = rounds);
+    }
+    all
+}
