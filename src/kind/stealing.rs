@@ -84,7 +84,8 @@ impl<D: Deque> Stealing<D> {
         own.put_slowly(task)?;
         // Those who asked: thieves want tasks; sleepers want to be woken for them, unless somebody
         // searches, who will take care of them.
-        if own.publish() && !self.sleepers.rely_on_spawns() {
+        let wakes = self.sleepers.rely_on_spawns();
+        if own.publish(wakes) && !wakes {
             own.rearm();
             if self.sleepers.rely_on_spawns() {
                 self.deques[place.index()].ask(); // it has begun meanwhile

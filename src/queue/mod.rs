@@ -98,12 +98,13 @@ pub trait Deque: Send + Sync + Sized {
     /// As said there.
     unsafe fn put_slowly(&self, task: Task) -> Result<(), Full>;
 
-    /// Offers tasks to thieves, if they have none to steal. False if it could not and they
+    /// Offers tasks to thieves, if they have none to steal. One task alone it keeps, since its owner
+    /// will most likely take it next, unless `even_one`. False if there was none to offer and they
     /// should go on asking.
     ///
     /// # Safety
     /// Only through the one [`Owner`].
-    unsafe fn publish(&self) -> bool {
+    unsafe fn publish(&self, _even_one: bool) -> bool {
         true
     }
 
@@ -163,9 +164,9 @@ impl<'a, D: Deque> Owner<'a, D> {
         if self.put(task) { Ok(()) } else { self.put_slowly(task) }
     }
 
-    pub fn publish(&mut self) -> bool {
+    pub fn publish(&mut self, even_one: bool) -> bool {
         // SAFETY: this is the one owner.
-        unsafe { self.0.publish() }
+        unsafe { self.0.publish(even_one) }
     }
 
     pub fn rearm(&mut self) {
@@ -249,7 +250,7 @@ mod tests {
                     assert_eq!(owner.pop().map(number), oracle.pop_back());
                 }
                 d if d % 3 == 1 => assert_eq!(take_oldest(&*deque), oracle.pop_front()),
-                _ if owner.publish() => owner.rearm(),
+                _ if owner.publish(n % 2 == 0) => owner.rearm(),
                 _ => (),
             }
             assert_eq!(deque.looks_empty(), oracle.is_empty());

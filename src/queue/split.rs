@@ -380,19 +380,17 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         if self.bot() > armed { self.make_room() } else { Ok(()) } // else somebody asks
     }
 
-    unsafe fn publish(&self) -> bool {
+    unsafe fn publish(&self, even_one: bool) -> bool {
         let (bot, split) = (self.bot(), self.split());
         if self.top() != split {
             return true;
         }
-        // One task alone stays: its owner will most likely want it next, and if not, there is
-        // the raid.
-        if slots(split, bot) < 2 {
+        if slots(split, bot) < 2 - isize::from(even_one) {
             return false;
         }
         let Some(_held) = Held::try_now(&self.thieves) else { return false };
         let split = self.split(); // a raid may have moved it
-        let half = slots(split, bot) / 2;
+        let half = (slots(split, bot) + isize::from(even_one)) / 2;
         self.watched.split.store(split.wrapping_offset(half), Ordering::Release);
         true
     }
