@@ -23,12 +23,13 @@ SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_]*\);/\1/p' sched.map)
 HEADERS := $(wildcard include/*.h)
 MAN3    := $(wildcard man/*.3)
 MAN7    := $(wildcard man/*.7)
-SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml sched.map cbindgen.toml $(HEADERS)
+SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml sched.map cbindgen.toml \
+           cbindgen_tasks.toml $(HEADERS)
 
 CWARN   := -Wall -Wextra -Wpedantic -Werror
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all lib bench bench-peers bench-programs test check check-deep loom mutants stress install uninstall \
+.PHONY: all lib headers bench bench-peers bench-programs test check check-deep loom mutants stress install uninstall \
         stage clean
 
 all: lib
@@ -58,6 +59,10 @@ $(OUT)/libsched.pc: sched.pc.in Makefile
 	mkdir -p $(@D)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' sched.pc.in > $@
+
+# Writes include/sched_tasks.h anew from src/ffi/tasks.rs; the build fails while they differ.
+headers:
+	LIBSCHED_WRITE_HEADERS=1 $(CARGO) build --release --package libsched
 
 # --- installing -------------------------------------------------------------
 

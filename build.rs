@@ -1,5 +1,5 @@
-//! Gives the shared library its soname, and checks that the hand-kept header and the exported
-//! functions agree.
+//! Gives the shared library its soname, and checks that the headers and the exported functions
+//! agree: the hand-kept sched.h, and sched_tasks.h, which is made from the source.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -8,30 +8,56 @@ fn main() {
     println!("cargo::rerun-if-changed=src/ffi");
     println!("cargo::rerun-if-changed=include");
     println!("cargo::rerun-if-changed=cbindgen.toml");
+    println!("cargo::rerun-if-changed=cbindgen_tasks.toml");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libsched.so.1");
     // A task may still be running when a program closes the library; it must stay mapped.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
 
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
-    let generated =
-        PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo")).join("sched_abi.h");
-    let prototypes = generate(&root);
-    fs::write(&generated, &prototypes).expect("OUT_DIR can be written");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+    let prototypes = generate(&root, "cbindgen.toml", "src/ffi/course.rs");
+    let tasks = generate(&root, "cbindgen_tasks.toml", "src/ffi/tasks.rs");
+    fs::write(out.join("sched_abi.h"), format!("{prototypes}\n{tasks}")).expect("OUT_DIR is ours");
     compare(&root.join("include/sched.h"), &prototypes);
+    keep(&root.join("include/sched_tasks.h"), &in_c_terms(&tasks));
 }
 
-/// The C prototypes of what src/ffi exports.
-fn generate(root: &Path) -> String {
-    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("cbindgen.toml");
+/// The C declarations of what one file of src/ffi exports.
+fn generate(root: &Path, config: &str, source: &str) -> String {
+    let config = cbindgen::Config::from_file(root.join(config)).expect("a file of ours");
     let bindings = cbindgen::Builder::new()
         .with_config(config)
-        .with_src(root.join("src/ffi/mod.rs"))
+        .with_src(root.join(source))
         .generate()
         .expect("cbindgen reads src/ffi");
     let mut text = Vec::new();
     bindings.write(&mut text);
     String::from_utf8(text).expect("cbindgen writes UTF-8")
+}
+
+/// In the style of the hand-kept header, and without what the comments say to Rust alone: their last
+/// section, on safety.
+fn in_c_terms(header: &str) -> String {
+    let mut text = String::new();
+    let mut skip = false;
+    for line in header.lines() {
+        skip = (skip || line == " * # Safety") && line != " */";
+        if !skip {
+            text.push_str(line.split("  //").next().unwrap_or(line).trim_end());
+            text.push('\n');
+        }
+    }
+    for (ugly, plain) in [
+        ("/**\n * ", "/* "),
+        ("\n *\n */", " */"),
+        ("\n */", " */"),
+        (" // __cplusplus", ""),
+        ("  /* LIBSCHED_SCHED_TASKS_H */", ""),
+    ] {
+        text = text.replace(ugly, plain);
+    }
+    text
 }
 
 /// Each prototype must stand in the header, but for white space.
@@ -44,4 +70,14 @@ fn compare(header: &Path, prototypes: &str) {
         found += 1;
     }
     assert!(found >= 3, "cbindgen found {found} of the exported functions:\n{prototypes}");
+}
+
+/// The header in the tree is the one made just now; `make headers` writes it.
+fn keep(header: &Path, text: &str) {
+    println!("cargo::rerun-if-env-changed=LIBSCHED_WRITE_HEADERS");
+    if env::var_os("LIBSCHED_WRITE_HEADERS").is_some() {
+        fs::write(header, text).expect("the header can be written");
+    }
+    let kept = fs::read_to_string(header).unwrap_or_default();
+    assert!(kept == text, "{} differs from src/ffi/tasks.rs: make headers", header.display());
 }

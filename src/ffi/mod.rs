@@ -1,80 +1,20 @@
 //! L6: the exported functions, and the only home of `no_mangle`. Each checks its arguments,
-//! calls the floor below, and reports as C does: 0, or -1 with errno. `include/sched.h` is
-//! their documentation; build.rs compares its prototypes with these.
+//! calls the floor below, and reports as C does: 0, or -1 with errno. [`course`] is
+//! behind the hand-kept `include/sched.h`, with which build.rs compares it; [`tasks`] is the source of
+//! `include/sched_tasks.h`.
 //!
 //! A panic is a bug of the library; it ends the process with a message and never crosses
 //! into the program. The release profile aborts at the panic itself; in other builds the
 //! language aborts when a panic reaches an `extern "C"` function.
 
-use crate::base::thread::{self, Uncancelled};
-use crate::base::{Errno, cpu};
-use crate::kind::table;
-use crate::kind::worker::Worker;
-use crate::task::{Scheduler, Task, TaskFn};
-use std::ffi::{c_int, c_void};
+pub mod course;
+pub mod tasks;
+
+use crate::task::TaskFn;
 
 #[cfg(not(any(panic = "abort", debug_assertions)))]
 compile_error!("a release build of libsched needs panic = \"abort\"");
 
 /// The C side's name for a [`TaskFn`] that may be NULL.
 #[allow(non_camel_case_types, reason = "the name in sched.h")]
-type taskfunc = Option<TaskFn>;
-
-/// See sched.h.
-#[unsafe(no_mangle)]
-pub extern "C" fn sched_default_threads() -> c_int {
-    let _uncancelled = Uncancelled::begin(); // it opens files
-    cpu::default_threads() as c_int // at most 4096
-}
-
-/// See sched.h.
-///
-/// # Safety
-/// As a C function that takes a function pointer: `f` must be a function of its type.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sched_init(
-    nthreads: c_int,
-    qlen: c_int,
-    f: taskfunc,
-    closure: *mut c_void,
-) -> c_int {
-    let Some(f) = f else { return thread::failed(libc::EINVAL) };
-    let uncancelled = Uncancelled::begin();
-    match table::run(&uncancelled, nthreads, qlen, Task { f, closure }) {
-        Ok(()) => 0,
-        Err(Errno(error)) => thread::failed(error),
-    }
-}
-
-/// A cold call in the shape of `sched_spawn`.
-#[cold]
-#[inline(never)]
-extern "C" fn invalid(_f: taskfunc, _closure: *mut c_void, _s: *mut Scheduler) -> c_int {
-    thread::failed(libc::EINVAL)
-}
-
-/// See sched.h.
-///
-/// # Safety
-/// `s` is NULL or was given to a task by this library; `f` is NULL or a function of its type.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sched_spawn(
-    f: taskfunc,
-    closure: *mut c_void,
-    s: *mut Scheduler,
-) -> c_int {
-    if s.is_null() {
-        return invalid(f, closure, s);
-    }
-    // SAFETY: not null, so given by this library.
-    let worker = unsafe { Worker::of(s) };
-    // All ways out are returns, or calls of the same signature in tail position: jumps, and no
-    // prologue here.
-    match worker.quick_put(f, closure) {
-        Some(true) => 0,
-        // SAFETY: begun just now.
-        Some(false) => unsafe { table::spawn_slowly(f, closure, worker) },
-        // SAFETY: by the caller's promise.
-        None => unsafe { Worker::spawn_any(f, closure, worker) },
-    }
-}
+pub type taskfunc = Option<TaskFn>;

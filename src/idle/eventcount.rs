@@ -58,7 +58,7 @@
 use crate::base::barrier;
 use crate::base::futex::Futex;
 use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{AtomicU32, Mutex, Ordering, Pad, fence};
+use crate::base::sync::{AtomicU32, AtomicUsize, Mutex, Ordering, Pad, fence};
 use std::time::{Duration, Instant};
 
 // Values of a seat.
@@ -69,11 +69,20 @@ const ABSENT: u32 = 2;
 /// AWAKE, and was ABSENT: the new thread has not seen it yet.
 const STARTED: u32 = 3;
 
+/// Nanoseconds that a wake-up takes, before it was measured.
+const LIKELY_COST: usize = 20_000;
+/// What took longer was not the wake-up.
+const MOST_COST: usize = 1_000_000;
+
 pub struct EventCount {
     sleeping: Pad<AtomicU32>,
     searching: Pad<AtomicU32>,
     list: Mutex<Vec<u32>>,
     seats: Box<[Pad<Futex>]>,
+    /// Nanoseconds from `new` to the last wake-up of one worker, and what it took.
+    woken_at: AtomicUsize,
+    cost: AtomicUsize,
+    began: Instant,
     most_searching: u32,
     /// Workers for whom no thread could be had.
     missing: AtomicU32,
@@ -100,6 +109,9 @@ impl EventCount {
             searching: Pad(AtomicU32::new(0)),
             list: Mutex::new(list),
             seats: mem::slice(workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
+            woken_at: AtomicUsize::new(0),
+            cost: AtomicUsize::new(LIKELY_COST),
+            began: Instant::now(),
             missing: AtomicU32::new(0),
             dozing: AtomicU32::new(0),
             over: Futex::new(0),
@@ -123,6 +135,15 @@ impl EventCount {
     pub fn awake(&self) -> usize {
         let away = self.sleeping.load(Ordering::Relaxed) + self.missing.load(Ordering::Relaxed);
         self.seats.len().saturating_sub(away as usize)
+    }
+
+    /// What it takes from a wake-up to the woken worker, as measured in this run.
+    pub fn wake_cost(&self) -> Duration {
+        Duration::from_nanos(self.cost.load(Ordering::Relaxed) as u64)
+    }
+
+    fn nanos(&self) -> usize {
+        self.began.elapsed().as_nanos() as usize
     }
 
     // --- the spawner's side --------------------------------------------------------
@@ -168,6 +189,7 @@ impl EventCount {
             match woken {
                 None => return false,
                 Some((worker, WAITING)) => {
+                    self.woken_at.store(self.nanos(), Ordering::Relaxed);
                     self.seats[worker].wake(1);
                     return true;
                 }
@@ -296,6 +318,11 @@ impl EventCount {
                 return Slept::TimedOut;
             }
         }
+        // One in eight of the new, seven of the old. (That of another worker's may be read: they
+        // are much alike.)
+        let taken = self.nanos().saturating_sub(self.woken_at.load(Ordering::Relaxed));
+        let cost = self.cost.load(Ordering::Relaxed);
+        self.cost.store(cost - cost / 8 + taken.min(MOST_COST) / 8, Ordering::Relaxed);
         Slept::Woken
     }
 }

@@ -12,6 +12,8 @@
 pub mod stealing;
 
 #[cfg(not(loom))]
+pub mod parcel;
+#[cfg(not(loom))]
 pub mod run;
 #[cfg(not(loom))]
 pub mod serial;

@@ -1,5 +1,6 @@
 //! A run: from `sched_init` to quiescence, the same for every kind.
 
+use super::parcel::Depot;
 use super::table::Request;
 use super::worker::{Lease, Worker};
 use super::{Kind, Place, Plan};
@@ -56,6 +57,7 @@ pub fn start<K: Kind>(request: &Request) -> Result<(), Errno> {
     let kind = K::new(&plan).map_err(|NoMemory| NO_MEMORY)?;
     // SAFETY: `kind` stays where it is until the end of this function.
     unsafe { kind.settle() };
+    let depot = Depot::new();
     let leases = mem::slice(threads, |_| Lease::new()).map_err(|NoMemory| NO_MEMORY)?;
     let seats = mem::slice(threads, |i| Ok(Seat { kind: &kind, worker: leases[i].worker() }))
         .map_err(|NoMemory| NO_MEMORY)?;
@@ -66,7 +68,7 @@ pub fn start<K: Kind>(request: &Request) -> Result<(), Errno> {
 
     let seed = config.seed.unwrap_or_else(some_seed);
     for (i, seat) in seats.iter().enumerate() {
-        seat.worker.assign(i, row, &kind, &crew, seed);
+        seat.worker.assign(i, row, &kind, &crew, &depot, seed);
     }
     // SAFETY: the run has not started.
     unsafe { kind.spawn(seats[0].worker, first) }.map_err(|_| NO_MEMORY)?;

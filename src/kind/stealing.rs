@@ -12,26 +12,13 @@ use crate::base::config::Idle;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Pad, spin_loop};
 use crate::base::{barrier, futex};
-use crate::idle::Naps;
 use crate::idle::eventcount::{EventCount, Slept};
 use crate::idle::quiescence::Quiescence;
+use crate::idle::{Naps, Next};
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, Full, Owner, Steal};
 use crate::task::Task;
 use std::time::Duration;
-
-/// Searches before a worker parks. About what a sleep and a wake-up cost together (some µs): so
-/// spinning at most doubles the cost of idling (A. Karlin and others, "Empirical studies of
-/// competitive spinning", 1991).
-const PATIENCE: u32 = if cfg!(loom) { 0 } else { 16 };
-
-/// A worker that was woken and found nothing was woken for a task that its spawner then ran
-/// itself, as in a chain of short tasks; it will happen again. While somebody searches nobody
-/// is woken, so that worker searches for twice as long before it sleeps again, up to this many
-/// searches (about a millisecond). Without it, a chain of 2 µs tasks took twice as long on 8
-/// workers as on one, on 2 processors, with a wake-up for every second task
-/// (c_tests/few_wakes.c).
-const MOST_PATIENCE: u32 = 1024;
 
 /// Attempts at a deque where others get in the way, before the next victim: one of them may have
 /// lost its processor.
@@ -205,9 +192,9 @@ impl<D: Deque> Stealing<D> {
     fn wait_for_work(&self, place: &impl Place, naps: &mut Naps) -> Option<Task> {
         let mut searching = !self.parks() || self.sleepers.start_search(place.index());
         if searching && self.surplus() {
-            self.hold_back(place);
+            self.hold_back(place, HOLD_BACK);
         }
-        let (mut round, mut patience) = (0, PATIENCE);
+        naps.patience.begin(self.sleepers.wake_cost());
         let (mut rest, mut next_raid) = (FIRST_RAID, FIRST_RAID); // in searches
         let mut woken = false; // and nothing found since
         loop {
@@ -226,18 +213,23 @@ impl<D: Deque> Stealing<D> {
                 }
                 next_raid = if raid { rest } else { next_raid - 1 };
             }
-            if !self.parks() || (searching && round < patience && !self.surplus()) {
+            if !self.parks() {
                 place.counters().naps.add(usize::from(naps.wait()));
-                round = (round + 1).min(patience);
-            } else {
-                if woken {
-                    patience = (patience * 2).min(MOST_PATIENCE);
-                }
-                woken = self.park(place, searching);
-                searching = true;
-                round = 0;
-                if self.surplus() {
-                    self.hold_back(place);
+                continue;
+            }
+            let next =
+                if searching && !self.surplus() { naps.patience.next_step() } else { Next::Park };
+            match next {
+                Next::Search => _ = naps.wait(),
+                Next::Doze(time) => self.hold_back(place, time),
+                Next::Park => {
+                    let in_vain = woken;
+                    woken = self.park(place, searching);
+                    searching = true;
+                    if self.surplus() {
+                        self.hold_back(place, HOLD_BACK);
+                    }
+                    naps.patience.woken(in_vain && woken);
                 }
             }
         }
@@ -251,8 +243,8 @@ impl<D: Deque> Stealing<D> {
     /// A worker that was woken though all processors have one waits before it searches. Meanwhile
     /// it counts as searching, so that no other is woken: of a thousand workers on two processors
     /// few ever run, unless tasks block, and then one more wakes at each `HOLD_BACK`.
-    fn hold_back(&self, place: &impl Place) {
-        self.sleepers.doze(HOLD_BACK);
+    fn hold_back(&self, place: &impl Place, time: Duration) {
+        self.sleepers.doze(time);
         place.counters().naps.add(1);
     }
 

@@ -5,7 +5,7 @@
 //! ```text
 //! line 0  read at each call: quick, deque, owner, row, kind, index; run, gate (cold)
 //! line 1  the owner's: counters
-//! line 2  the owner's: random numbers; links (cold)
+//! line 2  the owner's: parcels, random numbers; links (cold)
 //! ```
 //!
 //! # Who may touch what, and when
@@ -17,7 +17,7 @@
 //! | `deque`, `row`, `kind`, `index`, `crew` | before the run starts | by the owner; others under `gate` |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
-//! | `rng`, `outer` | by the owner | by the owner |
+//! | `stock`, `rng`, `outer` | by the owner | by the owner |
 //!
 //! A task may give its `s` to another task or thread, so each entry asks: is the caller the
 //! thread at this place? `owner` holds that thread's pointer, a number no two living threads
@@ -29,6 +29,7 @@
 //! that rested longest is taken first, and `RESTING` are kept at rest. A program that
 //! keeps an `s` for longer may meet a later run's.
 
+use super::parcel::{Depot, Stock};
 use super::table::{Row, TABLE};
 use super::{Kind, Place, Quick};
 use crate::base::crew::Crew;
@@ -63,6 +64,7 @@ pub struct Worker {
 
     counters: Pad<Counters>,
 
+    stock: Stock,
     rng: UnsafeCell<SmallRng>,
     /// The worker that the owner's thread was when it started this run, if any.
     outer: Cell<*const Worker>,
@@ -148,16 +150,9 @@ impl Worker {
     #[cold]
     #[inline(never)]
     pub unsafe fn spawn_from_elsewhere(&self, f: TaskFn, closure: *mut c_void) -> c_int {
-        let run = self.run.load(Ordering::Acquire);
-        let mut mine = CURRENT.get();
-        while run != 0 && !mine.is_null() {
-            // SAFETY: records are never freed, and the list is this thread's own.
-            let worker = unsafe { &*mine };
-            if worker.run.load(Ordering::Relaxed) == run {
-                // SAFETY: the list holds the places that this thread occupies.
-                return unsafe { Worker::spawn_any(Some(f), closure, worker) };
-            }
-            mine = worker.outer.get();
+        if let Some(mine) = self.mine() {
+            // SAFETY: passed on.
+            return unsafe { Worker::spawn_any(Some(f), closure, mine) };
         }
         let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
         let outcome = self.gate.with(|()| {
@@ -175,6 +170,29 @@ impl Worker {
         }
     }
 
+    /// The calling thread's own place in this worker's run, if it has one.
+    pub fn mine(&self) -> Option<&Worker> {
+        if self.is_mine() {
+            return Some(self);
+        }
+        let run = self.run.load(Ordering::Acquire);
+        let mut mine = CURRENT.get();
+        // SAFETY: records are never freed, and the list is this thread's own.
+        while let Some(worker) = unsafe { mine.as_ref() } {
+            if run != 0 && worker.run.load(Ordering::Relaxed) == run {
+                return Some(worker);
+            }
+            mine = worker.outer.get();
+        }
+        None
+    }
+
+    /// The owner's empty parcels.
+    #[inline]
+    pub fn stock(&self) -> &Stock {
+        &self.stock
+    }
+
     // --- a run's use of the record --------------------------------------------------
 
     /// Makes the record worker `index` of a run.
@@ -184,8 +202,10 @@ impl Worker {
         row: &'static Row,
         kind: &K,
         crew: &Crew,
+        depot: &Depot,
         seed: u64,
     ) {
+        self.stock.open(depot);
         self.crew.set(crew);
         self.deque.set(kind.quick(index).map_or(ptr::null(), ptr::from_ref));
         self.row.set(row);
@@ -359,6 +379,7 @@ impl Lease {
                 run: AtomicUsize::new(0),
                 gate: Mutex::new(()),
                 counters: Pad::default(),
+                stock: Stock::new(),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 outer: Cell::new(ptr::null()),
                 next: Cell::new(ptr::null()),
