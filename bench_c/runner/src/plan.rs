@@ -41,7 +41,8 @@ pub const OVERHEADS: &[Program] = &[
 /// The program of [`Group::Closures`], and what its -d chooses.
 pub const CLOSURES: Program =
     program("closures", 1 << 19, 1 << 17, "what a task is given, and how");
-pub const CLOSURE_WAYS: &[&str] = &["none", "malloc", "flood-none", "flood-malloc"];
+pub const CLOSURE_WAYS: &[&str] =
+    &["none", "malloc", "copy", "flood-none", "flood-malloc", "flood-copy"];
 /// The numbers of threads that [`OVERHEADS`]' idleburn is run with.
 pub const BURNERS: &[usize] = &[2, 8, 64];
 
