@@ -129,11 +129,13 @@ struct Inside {
 // SAFETY: empty parcels and memory may be used by any thread.
 unsafe impl Send for Inside {}
 
-impl Depot {
-    pub const fn new() -> Self {
+impl Default for Depot {
+    fn default() -> Self {
         Depot(Mutex::new(Inside { spare: [List::EMPTY; SIZES.len()], pieces: Vec::new() }))
     }
+}
 
+impl Depot {
     fn piece(&self, lines: usize) -> Result<*mut u8, NoMemory> {
         self.0.with(|inside| {
             inside.pieces.try_reserve(1).map_err(|_| NoMemory)?;
@@ -146,8 +148,8 @@ impl Depot {
     }
 }
 
-impl Stock {
-    pub const fn new() -> Self {
+impl Default for Stock {
+    fn default() -> Self {
         Stock {
             lists: [const { Cell::new(List::EMPTY) }; SIZES.len()],
             rest: Cell::new(ptr::null_mut()),
@@ -156,7 +158,9 @@ impl Stock {
             depot: Cell::new(ptr::null()),
         }
     }
+}
 
+impl Stock {
     /// An empty stock, for a run.
     pub fn open(&self, depot: &Depot) {
         self.lists.iter().for_each(|list| list.set(List::EMPTY));

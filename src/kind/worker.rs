@@ -383,7 +383,7 @@ impl Lease {
                 run: AtomicUsize::new(0),
                 gate: Mutex::new(()),
                 counters: Pad::default(),
-                stock: Stock::new(),
+                stock: Stock::default(),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 outer: Cell::new(ptr::null()),
                 next: Cell::new(ptr::null()),

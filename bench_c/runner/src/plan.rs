@@ -235,7 +235,8 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
     match base.program {
         "emptyrun" => {
             let cold = Setup { warm: Some("0"), ..steal.clone() };
-            setups.extend([bare("pthread"), cold, steal]);
+            let pair = |setup: &Setup| Setup { data: Some("pair"), ..setup.clone() };
+            setups.extend([bare("pthread"), pair(&cold), pair(&steal), cold, steal]);
         }
         "wakeup" => setups.extend([bare("futex"), steal]),
         "idleburn" => {
