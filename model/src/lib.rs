@@ -83,11 +83,13 @@ impl Place for Worker {
         0
     }
 
-    fn run(&self, task: Task) {
+    fn call(&self, task: Task) {
         let s = std::ptr::from_ref(self).cast_mut().cast();
         // SAFETY: the models' tasks are functions of their type.
         unsafe { (task.f)(task.closure, s) }
     }
+
+    fn stay(&self) {}
 }
 
 /// Counts its closure up: the task of most models. Loom sees the write, so a task that is not

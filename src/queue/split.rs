@@ -206,6 +206,15 @@ impl<const FENCED: bool> Split<FENCED> {
         self.thieves.top.load(Ordering::Relaxed)
     }
 
+    #[cfg(loom)]
+    fn assert_room(&self, bot: *mut Place) {
+        // SAFETY: the caller is the owner, who alone replaces `block`.
+        let (start, count) = self
+            .seldom
+            .with(|seldom| unsafe { ((*seldom).block.start(), (*seldom).block.count()) });
+        assert!((0..count as isize).contains(&slots(start, bot)), "a push outside of the block");
+    }
+
     /// More tasks are queued than ever before, perhaps: the last one is beyond the mark.
     #[cold]
     #[inline(never)]
@@ -364,6 +373,8 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     #[inline(always)]
     unsafe fn put(&self, task: Task) -> bool {
         let bot = self.bot();
+        #[cfg(loom)]
+        self.assert_room(bot);
         // SAFETY: `bot` is at most the spare slot, and no one else's.
         unsafe { (*bot).write(task) };
         // Release: whoever reads it sees the slot. (Loaded anew, which makes one instruction of
