@@ -298,12 +298,22 @@ impl<const FENCED: bool> Split<FENCED> {
                 }
                 return Err(Full);
             }
-            let slots = (seldom.block.count() - 1) as isize;
-            let end = seldom.block.start().wrapping_offset(slots);
-            let limit = self.top().wrapping_add(seldom.limit.min(isize::MAX as usize / 32));
-            seldom.armed = end.min(limit);
+            self.set_armed(seldom, self.top());
             Ok(())
         })
+    }
+
+    /// The room has changed, or the tasks have moved. `lim` is `armed` or null at all times: the old
+    /// one may be beyond the new room.
+    fn set_armed(&self, seldom: &mut Seldom, top: *mut Place) {
+        let slots = (seldom.block.count() - 1) as isize;
+        let end = seldom.block.start().wrapping_offset(slots);
+        let limit = top.wrapping_add(seldom.limit.min(isize::MAX as usize / 32));
+        let armed = end.min(limit);
+        if armed != seldom.armed {
+            seldom.armed = armed;
+            self.ask();
+        }
     }
 
     /// Makes the spare slot free, if the last push has used it: by moving the tasks down, if
