@@ -258,6 +258,8 @@ impl<const FENCED: bool> Split<FENCED> {
             self.watched.split.store(base, Ordering::Relaxed);
             self.own.bot.store(base, Ordering::Release);
             self.set_mark(base);
+            // SAFETY: the owner holds the lock, which is all that `Seldom` asks.
+            self.seldom.with_mut(|seldom| self.set_armed(unsafe { &mut *seldom }, base));
             return None;
         }
         if last < split {
