@@ -242,6 +242,8 @@ impl<D: Deque> Stealing<D> {
             }
             if self.quiescence.ended() || self.work_visible() {
                 self.sleepers.cancel(me);
+                #[cfg(loom)]
+                spin_loop(); // whoever holds the deque's lock has to get on
                 return true;
             }
             // An owner that has not seen the announcement may have stopped listening meanwhile:
@@ -252,6 +254,26 @@ impl<D: Deque> Stealing<D> {
         }
         place.counters().parks.add(1);
         self.sleepers.commit(me, limit) == Slept::Woken
+    }
+}
+
+/// Parts of it, for the models.
+#[cfg(loom)]
+impl<D: Deque> Stealing<D> {
+    pub fn deque(&self, index: usize) -> &D {
+        &self.deques[index]
+    }
+
+    pub fn sleepers(&self) -> &EventCount {
+        &self.sleepers
+    }
+
+    pub fn anything(&self) -> bool {
+        self.work_visible()
+    }
+
+    pub fn sleep(&self, place: &impl Place, searching: bool) -> bool {
+        self.park(place, searching)
     }
 }
 
