@@ -169,31 +169,58 @@ mod real {
     }
 }
 
-/// The model's block: its values are loom's, which cannot be made of zeroes.
+/// The model's block: its values are loom's, which cannot be made of zeroes. Growing moves them to
+/// lower addresses and leaves fresh ones behind; the second time it is refused, or soon after.
 #[cfg(loom)]
-pub struct Block<T>(Box<[T]>);
+pub struct Block<T> {
+    /// Values from `start` on, `len` of them the block's.
+    memory: Box<[std::mem::MaybeUninit<T>]>,
+    start: usize,
+    len: usize,
+}
 
 #[cfg(loom)]
 impl<T: Default> Block<T> {
     /// # Safety
     /// None needed here: see the real one.
     pub unsafe fn zeroed(len: usize) -> Result<Self, NoMemory> {
-        Ok(Block(super::mem::slice(len, |_| Ok(T::default()))?))
+        let memory = Box::new_uninit_slice(3 * len);
+        let mut block = Block { start: memory.len(), memory, len: 0 };
+        block.grow(len)?;
+        Ok(block)
     }
 
     pub fn start(&self) -> *mut T {
-        self.0.as_ptr().cast_mut()
+        self.memory[self.start..].as_ptr().cast_mut().cast()
     }
 
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.len
     }
 
     pub fn grow(&mut self, len: usize) -> Result<(), NoMemory> {
-        let old = std::mem::take(&mut self.0).into_vec();
-        let rest = (old.len()..len).map(|_| T::default());
-        self.0 = old.into_iter().chain(rest).collect();
+        let new = self.start.checked_sub(len).ok_or(NoMemory)?;
+        for i in 0..len {
+            let value = if i < self.len {
+                // SAFETY: below `len`.
+                std::mem::take(unsafe { self.memory[self.start + i].assume_init_mut() })
+            } else {
+                T::default()
+            };
+            self.memory[new + i].write(value);
+        }
+        (self.start, self.len) = (new, len);
         Ok(())
+    }
+}
+
+#[cfg(loom)]
+impl<T> Drop for Block<T> {
+    fn drop(&mut self) {
+        for value in &mut self.memory[self.start..] {
+            // SAFETY: all from `start` on are values.
+            unsafe { value.assume_init_drop() };
+        }
     }
 }
 
