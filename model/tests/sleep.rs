@@ -114,7 +114,7 @@ fn a_sleeper_beside_an_armed_owner() {
 /// A thief takes the tasks that the sleeper would have seen, and does not come back.
 #[test]
 fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
-    explore("sleep, the owner arms and a thief empties its deque", 3, 1, || {
+    explore("sleep, the owner arms and a thief empties its deque", 2, 1, || {
         let scene = Scene::new(2, 3);
         scene.spawn(0);
         let thief = Scene::thread(&scene, |scene| {
@@ -137,7 +137,7 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
 /// Somebody who will not come back asks the owner while the sleeper looks.
 #[test]
 fn a_sleeper_and_an_asker() {
-    explore("sleep, somebody else asks", 3, 1, || {
+    explore("sleep, somebody else asks", 2, 1, || {
         let scene = Scene::new(2, 3);
         let sleeper = Scene::sleeper(&scene, 1);
         let asker = Scene::thread(&scene, |scene| scene.scheduler.deque(0).ask());

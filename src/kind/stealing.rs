@@ -10,7 +10,7 @@
 use super::{Kind, Place, Quick};
 use crate::base::config::{Config, Idle};
 use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{Pad, spin_loop};
+use crate::base::sync::{Ordering, Pad, fence, spin_loop};
 use crate::base::{barrier, futex};
 use crate::idle::Naps;
 use crate::idle::eventcount::{EventCount, Slept};
@@ -234,23 +234,14 @@ impl<D: Deque> Stealing<D> {
     fn park(&self, place: &impl Place, searching: bool) -> bool {
         let me = place.index();
         self.sleepers.announce(me, searching);
-        let mut limit = futex::LONGEST;
-        loop {
-            self.deques.iter().for_each(|deque| deque.ask());
-            if !barrier::heavy() {
-                limit = UNSURE;
-            }
-            if self.quiescence.ended() || self.work_visible() {
-                self.sleepers.cancel(me);
-                #[cfg(loom)]
-                spin_loop(); // whoever holds the deque's lock has to get on
-                return true;
-            }
-            // An owner that has not seen the announcement may have stopped listening meanwhile:
-            // `queue::split`, 2. It sees it the next time, so this does not go on.
-            if self.deques.iter().all(|deque| deque.asked()) {
-                break;
-            }
+        fence(Ordering::SeqCst); // with the one in rearm: `queue::split`, 2
+        self.deques.iter().for_each(|deque| deque.ask());
+        let limit = if barrier::heavy() { futex::LONGEST } else { UNSURE };
+        if self.quiescence.ended() || self.work_visible() {
+            self.sleepers.cancel(me);
+            #[cfg(loom)]
+            spin_loop(); // whoever holds the deque's lock has to get on
+            return true;
         }
         place.counters().parks.add(1);
         self.sleepers.commit(me, limit) == Slept::Woken
