@@ -56,6 +56,13 @@ impl Scene {
         thread::spawn(move || f(&scene))
     }
 
+    /// Worker `me` sleeps once, and takes nothing.
+    fn dozer(this: &Arc<Self>, me: usize) -> thread::JoinHandle<()> {
+        Scene::thread(this, move |scene| {
+            scene.scheduler.sleep(&scene.places[me], false);
+        })
+    }
+
     /// Worker `me` sleeps until it gets a task.
     fn sleeper(this: &Arc<Self>, me: usize) -> thread::JoinHandle<()> {
         Scene::thread(this, move |scene| {
@@ -119,16 +126,15 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
         scene.spawn(0);
         let thief = Scene::thread(&scene, |scene| {
             let sleepers = scene.scheduler.sleepers();
-            for _ in 0..2 {
-                if sleepers.start_search() {
-                    scene.rob();
-                    sleepers.stop_search(|| scene.scheduler.anything());
-                }
+            if sleepers.start_search() {
+                scene.rob();
+                scene.rob();
+                sleepers.stop_search(|| scene.scheduler.anything());
             }
         });
-        let sleeper = Scene::sleeper(&scene, 1);
+        let sleeper = Scene::dozer(&scene, 1);
         scene.spawn(1);
-        scene.spawn(2);
+        scene.spawn(2); // stays: the thief takes two at most
         sleeper.join().unwrap();
         thief.join().unwrap();
     });
@@ -137,15 +143,18 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
 /// Somebody who will not come back asks the owner while the sleeper looks.
 #[test]
 fn a_sleeper_and_an_asker() {
-    explore("sleep, somebody else asks", 2, 1, || {
-        let scene = Scene::new(2, 3);
-        let sleeper = Scene::sleeper(&scene, 1);
-        let asker = Scene::thread(&scene, |scene| scene.scheduler.deque(0).ask());
+    explore("sleep, somebody else asks", 3, 1, || {
+        let scene = Scene::new(2, 4);
         scene.spawn(0);
         scene.spawn(1);
-        if scene.pop() && scene.pop() {
-            scene.spawn(2);
-        }
+        scene.pop();
+        scene.scheduler.deque(0).ask();
+        let sleeper = Scene::dozer(&scene, 1);
+        let asker = Scene::thread(&scene, |scene| scene.scheduler.deque(0).ask());
+        scene.spawn(2); // answers, and arms
+        scene.pop();
+        scene.pop();
+        scene.spawn(3); // stays
         sleeper.join().unwrap();
         asker.join().unwrap();
     });
@@ -153,7 +162,7 @@ fn a_sleeper_and_an_asker() {
 
 #[test]
 fn two_sleepers() {
-    explore("sleep, two sleepers", 2, 1, || {
+    explore("sleep, two sleepers", 1, 1, || {
         let scene = Scene::new(3, 2);
         let sleepers = [Scene::sleeper(&scene, 1), Scene::sleeper(&scene, 2)];
         scene.spawn(0);
