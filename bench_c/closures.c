@@ -2,11 +2,14 @@
  *
  * The tasks are those of tree.c, or with -d flood-… those of flood.c; they do nothing but
  * count themselves. With malloc the spawner allocates the arguments and the task frees
- * them, as most programs do it; with none there are no arguments but a number in the
+ * them, as most programs do it; with copy the library keeps a copy of them
+ * (sched_spawn_copy); with none there are no arguments but a number in the
  * pointer, and the rest is in static variables: what a program can do that has one run. */
 
 #include "bench.h"
 #include "kernels.h"
+
+#include <sched_tasks.h>
 
 struct arguments {
     long i, last;
@@ -77,7 +80,45 @@ static void flood_malloc(void *closure, struct scheduler *s)
         spawn_malloc(drop_malloc, (struct arguments){i, a.last, a.seen}, s);
 }
 
+/* --- copy ---------------------------------------------------------------------- */
+
+static void spawn_copy(taskfunc f, struct arguments a, struct scheduler *s)
+{
+    if (sched_spawn_copy(f, &a, sizeof a, s) != 0)
+        bench_die("sched_spawn_copy");
+}
+
+static void node_copy(void *closure, struct scheduler *s)
+{
+    struct arguments *a = closure;
+    a->seen[a->i]++;
+    if (2 * a->i <= a->last)
+        spawn_copy(node_copy, (struct arguments){2 * a->i, a->last, a->seen}, s);
+    if (2 * a->i + 1 <= a->last)
+        spawn_copy(node_copy, (struct arguments){2 * a->i + 1, a->last, a->seen}, s);
+}
+
+static void drop_copy(void *closure, struct scheduler *s)
+{
+    (void)s;
+    struct arguments *a = closure;
+    a->seen[a->i]++;
+}
+
+static void flood_copy(void *closure, struct scheduler *s)
+{
+    struct arguments *a = closure;
+    a->seen[a->i]++;
+    for (long i = 2; i <= a->last; i++)
+        spawn_copy(drop_copy, (struct arguments){i, a->last, a->seen}, s);
+}
+
 /* ------------------------------------------------------------------------------- */
+
+static void *first_copy(void)
+{
+    return &all; /* of sched_init's task there is no copy */
+}
 
 static void *first_number(void)
 {
@@ -98,8 +139,10 @@ static const struct way {
 } ways[] = {
     {"none", node_none, first_number},
     {"malloc", node_malloc, first_malloc},
+    {"copy", node_copy, first_copy},
     {"flood-none", flood_none, first_number},
     {"flood-malloc", flood_malloc, first_malloc},
+    {"flood-copy", flood_copy, first_copy},
 };
 
 static void serial(struct arguments a)
@@ -111,7 +154,7 @@ static void serial(struct arguments a)
 
 static const struct bench_about about = {
     "closures", "spawns (one task more runs, the first)", 1L << 20, 0, 1L << 30,
-    "none (a number in the pointer, default) or malloc; flood-none, flood-malloc",
+    "none (a number in the pointer, default), malloc or copy; flood-none, -malloc, -copy",
 };
 
 int main(int argc, char **argv)

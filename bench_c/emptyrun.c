@@ -1,11 +1,14 @@
 /* emptyrun.c: what a run costs that does nothing: n sched_init in a row, an empty task each.
  *
- * With -d pthread, a pthread_create and its pthread_join take the place of each run: what a
- * program would write that has one thing to do beside itself. */
+ * One task alone needs no second thread, and gets none. With -d pair the first task spawns another
+ * and waits until that has started, on another thread: so each run brings two threads together,
+ * as a parallel region does. With -d pthread, a pthread_create and its pthread_join take the
+ * place of each run: what a program would write that has one thing to do beside itself. */
 
 #include "bench.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 static long count; /* of runs, by their tasks */
 
@@ -14,6 +17,25 @@ static void empty(void *closure, struct scheduler *s)
     (void)closure;
     (void)s;
     count++; /* one run at a time, and each ends before the next begins */
+}
+
+static atomic_int started;
+
+static void second(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    started = 1;
+}
+
+static void pair(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    started = 0;
+    bench_spawn(second, NULL, s);
+    while (!started)
+        ;
+    count++;
 }
 
 static void *thread(void *closure)
@@ -37,15 +59,20 @@ static void create_and_join(void)
 static taskfunc volatile call = empty;
 
 static const struct bench_about about = {
-    "emptyrun", "runs", 1000, 1, 100000000, "sched (sched_init, default) or pthread",
+    "emptyrun", "runs", 1000, 1, 100000000, "sched (sched_init, default), pair or pthread",
 };
 
 int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
     int pthread = b.data != NULL && strcmp(b.data, "pthread") == 0;
-    if (b.data != NULL && !pthread && strcmp(b.data, "sched") != 0) {
-        fprintf(stderr, "emptyrun: -d %s: sched or pthread is wanted\n", b.data);
+    int pairs = b.data != NULL && strcmp(b.data, "pair") == 0;
+    if (b.data != NULL && !pthread && !pairs && strcmp(b.data, "sched") != 0) {
+        fprintf(stderr, "emptyrun: -d %s: sched, pair or pthread is wanted\n", b.data);
+        return 2;
+    }
+    if (pairs && (b.serial || bench_threads(&b) < 2)) {
+        fprintf(stderr, "emptyrun: -d pair needs 2 threads\n");
         return 2;
     }
     for (int r = 0; r < b.repetitions; r++) {
@@ -58,7 +85,7 @@ int main(int argc, char **argv)
             else if (b.serial)
                 call(NULL, NULL);
             else
-                bench_init(&b, empty, NULL);
+                bench_init(&b, pairs ? pair : empty, NULL);
         }
         bench_clock_stop(&b);
 

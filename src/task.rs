@@ -80,6 +80,9 @@ impl Pair {
     /// `this` holds a task.
     #[inline(always)]
     pub unsafe fn read(this: *const Pair) -> Task {
+        #[cfg(loom)]
+        // SAFETY: by the caller's promise a pair.
+        assert!(unsafe { !(*this).f.is_null() }, "an empty place was read as a task");
         // SAFETY: the two types have the same layout, and a task is no empty pair.
         unsafe { *this.cast::<Task>() }
     }

@@ -7,7 +7,9 @@ use sched::base::config::Config;
 use sched::kind::stealing::Stealing;
 use sched::kind::{Kind, Place};
 use sched::probe::Counters;
+use sched::queue::Deque;
 use sched::queue::chaselev::ChaseLev;
+use sched::queue::split::Split;
 use sched::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,17 +42,28 @@ pub fn explore(
     assert!(executions >= at_least, "{name}: only {executions} executions");
 }
 
-pub type Steal = Stealing<ChaseLev>;
-
-/// A worker's place, as small as can be.
-pub struct Worker {
-    index: usize,
-    counters: Counters,
-    scheduler: *const Steal,
+/// The deques that whole runs are modelled with.
+pub trait Modelled: Deque + 'static {
+    const NAME: &'static str;
 }
 
-impl Worker {
-    pub fn new(index: usize, scheduler: &Steal) -> Self {
+impl Modelled for ChaseLev {
+    const NAME: &'static str = "chaselev";
+}
+
+impl Modelled for Split<false> {
+    const NAME: &'static str = "split";
+}
+
+/// A worker's place, as small as can be.
+pub struct Worker<D: Modelled> {
+    index: usize,
+    counters: Counters,
+    scheduler: *const Stealing<D>,
+}
+
+impl<D: Modelled> Worker<D> {
+    pub fn new(index: usize, scheduler: &Stealing<D>) -> Self {
         Worker { index, counters: Counters::default(), scheduler }
     }
 
@@ -58,7 +71,7 @@ impl Worker {
     ///
     /// # Safety
     /// `s` is what `run` passed.
-    pub unsafe fn of<'a>(s: *mut Scheduler) -> &'a Worker {
+    pub unsafe fn of<'a>(s: *mut Scheduler) -> &'a Worker<D> {
         // SAFETY: by the caller's promise.
         unsafe { &*s.cast() }
     }
@@ -70,7 +83,7 @@ impl Worker {
     }
 }
 
-impl Place for Worker {
+impl<D: Modelled> Place for Worker<D> {
     fn index(&self) -> usize {
         self.index
     }
@@ -83,11 +96,13 @@ impl Place for Worker {
         0
     }
 
-    fn run(&self, task: Task) {
+    fn call(&self, task: Task) {
         let s = std::ptr::from_ref(self).cast_mut().cast();
         // SAFETY: the models' tasks are functions of their type.
         unsafe { (task.f)(task.closure, s) }
     }
+
+    fn stay(&self) {}
 }
 
 /// Counts its closure up: the task of most models. Loom sees the write, so a task that is not
@@ -142,12 +157,17 @@ pub unsafe extern "C" fn count(closure: *mut c_void, _s: *mut Scheduler) {
 }
 
 /// A scheduler for `workers` workers.
-pub fn scheduler(workers: usize) -> Steal {
-    Steal::new(&Config::defaults(), workers, usize::MAX).expect("there is memory")
+pub fn scheduler<D: Modelled>(workers: usize) -> Stealing<D> {
+    Stealing::new(&Config::defaults(), workers, usize::MAX).expect("there is memory")
 }
 
 /// Puts the first task in worker 0's deque, before any worker starts.
-pub fn first(scheduler: &Steal, worker: &Worker, f: TaskFn, closure: *mut c_void) {
+pub fn first<D: Modelled>(
+    scheduler: &Stealing<D>,
+    worker: &Worker<D>,
+    f: TaskFn,
+    closure: *mut c_void,
+) {
     // SAFETY: nobody occupies the place yet.
     unsafe { scheduler.spawn(worker, Task { f, closure }) }.expect("there is memory");
 }

@@ -54,7 +54,7 @@ impl Shared {
 
 fn pop(owner: &mut Owner<ChaseLev>) -> bool {
     let popped = owner.pop();
-    if let Some((task, _)) = popped {
+    if let Some(task) = popped {
         take(task);
     }
     popped.is_some()

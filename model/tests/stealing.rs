@@ -5,24 +5,27 @@
 use loom::sync::Arc;
 use loom::thread;
 use sched::kind::Kind;
+use sched::kind::stealing::Stealing;
+use sched::queue::chaselev::ChaseLev;
 use sched::queue::injector::Refused;
+use sched::queue::split::Split;
 use sched::task::{Scheduler, Task};
-use sched_model::{Cell, Steal, Worker, count, explore, first, scheduler};
+use sched_model::{Cell, Modelled, Worker, count, explore, first, scheduler};
 use std::ffi::c_void;
 
-struct Run {
-    workers: Vec<Worker>,
-    scheduler: Box<Steal>,
+struct Run<D: Modelled> {
+    workers: Vec<Worker<D>>,
+    scheduler: Box<Stealing<D>>,
     cells: Vec<Cell>,
 }
 
 // SAFETY: each worker is used by one thread; the rest is made to be shared.
-unsafe impl Send for Run {}
+unsafe impl<D: Modelled> Send for Run<D> {}
 // SAFETY: as above.
-unsafe impl Sync for Run {}
+unsafe impl<D: Modelled> Sync for Run<D> {}
 
-impl Run {
-    fn new(workers: usize, cells: usize) -> Arc<Run> {
+impl<D: Modelled> Run<D> {
+    fn new(workers: usize, cells: usize) -> Arc<Self> {
         let scheduler = Box::new(scheduler(workers));
         Arc::new(Run {
             workers: (0..workers).map(|i| Worker::new(i, &scheduler)).collect(),
@@ -62,32 +65,32 @@ impl Run {
 }
 
 /// Spawns a counting task for each cell.
-unsafe extern "C" fn spawn_all(closure: *mut c_void, s: *mut Scheduler) {
+unsafe extern "C" fn spawn_all<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: `complete` passes its cells, and `s` is a worker of the model.
-    let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::of(s)) };
+    let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
     for cell in cells {
         worker.spawn(count, cell.closure());
     }
 }
 
 /// Counts the first cell and spawns a task that counts the second.
-unsafe extern "C" fn chain(closure: *mut c_void, s: *mut Scheduler) {
+unsafe extern "C" fn chain<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: as above.
-    let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::of(s)) };
-    worker.spawn(chain_end, closure);
+    let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
+    worker.spawn(chain_end::<D>, closure);
     cells[0].add();
 }
 
-unsafe extern "C" fn chain_end(closure: *mut c_void, s: *mut Scheduler) {
+unsafe extern "C" fn chain_end<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: as above.
-    let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::of(s)) };
+    let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
     worker.spawn(count, cells[1].closure());
 }
 
 /// Spawns a task and blocks its thread until that has run, on the other worker.
-unsafe extern "C" fn spawn_and_block(closure: *mut c_void, s: *mut Scheduler) {
+unsafe extern "C" fn spawn_and_block<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the model passes its latch, and `s` is a worker of the model.
-    let (latch, worker) = unsafe { (&*closure.cast::<Latch>(), Worker::of(s)) };
+    let (latch, worker) = unsafe { (&*closure.cast::<Latch>(), Worker::<D>::of(s)) };
     worker.spawn(open, closure);
     let mut opened = latch.opened.lock().unwrap();
     while !*opened {
@@ -107,17 +110,16 @@ struct Latch {
     bell: loom::sync::Condvar,
 }
 
-/// A sleeper that misses the child leaves everybody asleep.
-#[test]
-fn a_blocked_parent_two_workers() {
-    explore("run, a parent that blocks for its child", 3, 1000, || {
-        let run = Run::new(2, 0);
+fn a_blocked_parent<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, a parent that blocks for its child", D::NAME);
+    explore(&name, preemptions, at_least, || {
+        let run = Run::<D>::new(2, 0);
         let latch = Arc::new(Latch {
             opened: loom::sync::Mutex::new(false),
             bell: loom::sync::Condvar::new(),
         });
         let closure = std::ptr::from_ref(&*latch).cast_mut().cast();
-        first(&run.scheduler, &run.workers[0], spawn_and_block, closure);
+        first(&run.scheduler, &run.workers[0], spawn_and_block::<D>, closure);
         let others = Run::others(&run);
         run.work(0);
         for other in others {
@@ -127,38 +129,38 @@ fn a_blocked_parent_two_workers() {
     });
 }
 
-#[test]
-fn one_child_two_workers() {
-    explore("run, one child on two workers", 3, 1000, || {
-        Run::complete(&Run::new(2, 1), spawn_all);
+fn one_child_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, one child on two workers", D::NAME);
+    explore(&name, preemptions, at_least, || {
+        Run::complete(&Run::<D>::new(2, 1), spawn_all::<D>);
     });
 }
 
-#[test]
-fn two_children_two_workers() {
-    explore("run, two children on two workers", 3, 1000, || {
-        Run::complete(&Run::new(2, 2), spawn_all);
+fn two_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, two children on two workers", D::NAME);
+    explore(&name, preemptions, at_least, || {
+        Run::complete(&Run::<D>::new(2, 2), spawn_all::<D>);
     });
 }
 
-#[test]
-fn a_chain_on_two_workers() {
-    explore("run, a chain on two workers", 2, 1000, || {
-        Run::complete(&Run::new(2, 2), chain);
+fn a_chain_on_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, a chain on two workers", D::NAME);
+    explore(&name, preemptions, at_least, || {
+        Run::complete(&Run::<D>::new(2, 2), chain::<D>);
     });
 }
 
-#[test]
-fn one_child_three_workers() {
-    explore("run, one child on three workers", 2, 1000, || {
-        Run::complete(&Run::new(3, 1), spawn_all);
+fn one_child_three_workers<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, one child on three workers", D::NAME);
+    explore(&name, preemptions, at_least, || {
+        Run::complete(&Run::<D>::new(3, 1), spawn_all::<D>);
     });
 }
 
-#[test]
-fn a_foreign_task_runs_or_is_refused() {
-    explore("run, a foreign spawn against the end", 2, 1000, || {
-        let run = Run::new(2, 1);
+fn a_foreign_task<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, a foreign spawn against the end", D::NAME);
+    explore(&name, preemptions, at_least, || {
+        let run = Run::<D>::new(2, 1);
         let cell = Arc::new(Cell::new());
         first(&run.scheduler, &run.workers[0], count, run.cells[0].closure());
         let foreigner = {
@@ -180,4 +182,35 @@ fn a_foreign_task_runs_or_is_refused() {
         }
         assert_eq!(foreigner.join().unwrap(), ran);
     });
+}
+
+/// Each model over each deque, with its preemptions and the executions that it took at least.
+macro_rules! models {
+    ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
+        $(mod $deque {
+            use super::*;
+            $(#[test]
+            fn $model() {
+                super::$model::<$type>($preemptions, $at_least);
+            })+
+        })+
+    };
+}
+
+models! {
+    chaselev: ChaseLev {
+        a_blocked_parent(2, 1);
+        one_child_two_workers(2, 1);
+        a_chain_on_two_workers(1, 1);
+        one_child_three_workers(1, 1);
+        a_foreign_task(2, 1);
+    }
+    split: Split<false> {
+        a_blocked_parent(2, 1);
+        one_child_two_workers(2, 1);
+        two_children_two_workers(2, 1);
+        a_chain_on_two_workers(2, 1);
+        one_child_three_workers(2, 1);
+        a_foreign_task(2, 1);
+    }
 }

@@ -95,7 +95,29 @@ mod real {
 
     /// New pages, all zero, `size` bytes.
     fn pages(size: usize) -> Result<*mut u8, NoMemory> {
-        map(size, libc::PROT_READ | libc::PROT_WRITE)
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        if size < HUGE_FROM {
+            return map(size, access);
+        }
+        // SAFETY: a mapping that nobody uses yet.
+        Ok(unsafe { aligned(map(size + HUGE, access)?, size) })
+    }
+
+    /// Cuts a mapping of `size` + `HUGE` bytes down to `size` that huge pages can hold, and asks for
+    /// them.
+    ///
+    /// # Safety
+    /// The whole of a mapping; only the part that is returned is used afterwards.
+    unsafe fn aligned(mapping: *mut u8, size: usize) -> *mut u8 {
+        let before = mapping.align_offset(HUGE);
+        let at = mapping.wrapping_add(before);
+        // SAFETY: by the caller's promise.
+        unsafe {
+            unmap(mapping, before);
+            unmap(at.wrapping_add(size), HUGE - before);
+            libc::madvise(at.cast(), size, libc::MADV_HUGEPAGE); // it may be refused
+        }
+        at
     }
 
     /// Makes the `old` bytes of pages at `from` `new` bytes long, at another address perhaps.
@@ -106,21 +128,16 @@ mod real {
         if new >= HUGE_FROM
             && let Ok(reserved) = map(new + HUGE, libc::PROT_NONE)
         {
-            let to = reserved.wrapping_add(reserved.align_offset(HUGE));
-            let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-            // SAFETY: into the middle of the mapping just made; what is left of it on both sides is
-            // unmapped, or all of it if the moving failed.
+            // SAFETY: just made; the pages are moved into it, or it is given back.
             unsafe {
+                let to = aligned(reserved, new);
+                let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
                 let at = libc::mremap(from.cast(), old, new, flags, to.cast::<libc::c_void>());
-                if at == libc::MAP_FAILED {
-                    libc::munmap(reserved.cast(), new + HUGE);
-                } else {
-                    let before = to as usize - reserved as usize;
-                    unmap(reserved, before);
-                    unmap(to.wrapping_add(new), HUGE - before);
-                    libc::madvise(to.cast(), new, libc::MADV_HUGEPAGE); // it may be refused
+                if at != libc::MAP_FAILED {
+                    libc::madvise(at, new, libc::MADV_HUGEPAGE); // it may be refused
                     return Ok(to);
                 }
+                unmap(to, new);
             }
         }
         // SAFETY: by the caller's promise.
@@ -152,31 +169,58 @@ mod real {
     }
 }
 
-/// The model's block: its values are loom's, which cannot be made of zeroes.
+/// The model's block: its values are loom's, which cannot be made of zeroes. Growing moves them to
+/// lower addresses and leaves fresh ones behind; the second time it is refused, or soon after.
 #[cfg(loom)]
-pub struct Block<T>(Box<[T]>);
+pub struct Block<T> {
+    /// Values from `start` on, `len` of them the block's.
+    memory: Box<[std::mem::MaybeUninit<T>]>,
+    start: usize,
+    len: usize,
+}
 
 #[cfg(loom)]
 impl<T: Default> Block<T> {
     /// # Safety
     /// None needed here: see the real one.
     pub unsafe fn zeroed(len: usize) -> Result<Self, NoMemory> {
-        Ok(Block(super::mem::slice(len, |_| Ok(T::default()))?))
+        let memory = Box::new_uninit_slice(3 * len);
+        let mut block = Block { start: memory.len(), memory, len: 0 };
+        block.grow(len)?;
+        Ok(block)
     }
 
     pub fn start(&self) -> *mut T {
-        self.0.as_ptr().cast_mut()
+        self.memory[self.start..].as_ptr().cast_mut().cast()
     }
 
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.len
     }
 
     pub fn grow(&mut self, len: usize) -> Result<(), NoMemory> {
-        let old = std::mem::take(&mut self.0).into_vec();
-        let rest = (old.len()..len).map(|_| T::default());
-        self.0 = old.into_iter().chain(rest).collect();
+        let new = self.start.checked_sub(len).ok_or(NoMemory)?;
+        for i in 0..len {
+            let value = if i < self.len {
+                // SAFETY: below `len`.
+                std::mem::take(unsafe { self.memory[self.start + i].assume_init_mut() })
+            } else {
+                T::default()
+            };
+            self.memory[new + i].write(value);
+        }
+        (self.start, self.len) = (new, len);
         Ok(())
+    }
+}
+
+#[cfg(loom)]
+impl<T> Drop for Block<T> {
+    fn drop(&mut self) {
+        for value in &mut self.memory[self.start..] {
+            // SAFETY: all from `start` on are values.
+            unsafe { value.assume_init_drop() };
+        }
     }
 }
 

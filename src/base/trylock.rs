@@ -25,12 +25,24 @@ impl TryLock {
     /// True if the caller now holds the lock.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        !self.0.load(Ordering::Relaxed) && !self.0.swap(true, Ordering::Acquire)
+        !self.0.load(Ordering::Relaxed) && self.set()
+    }
+
+    #[cfg(not(loom))]
+    #[inline(always)]
+    fn set(&self) -> bool {
+        !self.0.swap(true, Ordering::Acquire)
+    }
+
+    /// To loom, a swap in vain may come after the unlocking in the order of the stores, for ever.
+    #[cfg(loom)]
+    fn set(&self) -> bool {
+        self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[inline]
     pub fn lock(&self) {
-        if self.0.swap(true, Ordering::Acquire) {
+        if !self.set() {
             self.lock_contended();
         }
     }
@@ -61,7 +73,7 @@ impl TryLock {
 
     #[cfg(loom)]
     fn lock_contended(&self) {
-        while !self.try_lock() {
+        while !self.set() {
             spin_loop();
         }
     }

@@ -5,9 +5,9 @@ use super::course::sched_spawn;
 use super::taskfunc;
 use crate::base::mem::NoMemory;
 use crate::base::thread;
-use crate::kind::parcel::{self, Parcel};
+use crate::kind::parcel;
 use crate::kind::worker::Worker;
-use crate::task::Scheduler;
+use crate::task::{Scheduler, Task};
 use std::ffi::{c_int, c_void};
 
 /// The most bytes that sched_spawn_copy copies.
@@ -49,16 +49,16 @@ pub unsafe extern "C" fn sched_spawn_copy(
     let worker = unsafe { Worker::of(s) };
     let mine = worker.mine();
     // SAFETY: `arg` has so many bytes; `mine` is the calling thread's.
-    let parcel = match unsafe { Parcel::pack(mine, f, arg, size) } {
-        Ok(parcel) => parcel,
+    let Task { f, closure } = match unsafe { parcel::pack(mine, f, arg, size) } {
+        Ok(task) => task,
         Err(NoMemory) => return thread::failed(libc::EAGAIN),
     };
     let to = std::ptr::from_ref(mine.unwrap_or(worker)).cast_mut().cast();
-    // SAFETY: `open` accepts a parcel.
-    let outcome = unsafe { sched_spawn(Some(Parcel::open), parcel.cast(), to) };
+    // SAFETY: a task of ours.
+    let outcome = unsafe { sched_spawn(Some(f), closure, to) };
     if outcome != 0 {
         // SAFETY: not sent; `mine` as above.
-        unsafe { Parcel::discard(parcel, mine) };
+        unsafe { parcel::discard(closure, mine) };
     }
     outcome
 }

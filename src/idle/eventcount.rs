@@ -13,21 +13,32 @@
 //! seat[w]    futex word of worker w: WAITING from its announcement until it is woken
 //! ```
 //! Under the list's lock: a worker is in the list, counted in `sleeping` and WAITING, or
-//! none of the three. The two counts have a line each: spawners read `sleeping` at every
-//! spawn, and it changes only when somebody goes to sleep or is woken. (In one packed word, as
-//! others have them, each search would take the line from every spawner.)
+//! none of the three. The two counts have a line each: spawners read `sleeping`, and it changes
+//! only when somebody goes to sleep or is woken. (In one packed word, as others have them, each
+//! search would take the line from every spawner.)
+//!
+//! A worker may sleep before it ever had a thread (ABSENT): a run starts with all but worker 0 so.
+//! To wake it is to start its thread. A run that spawns nothing thus starts none.
 //!
 //! # Protocol
 //!
 //! ```text
-//! spawner                          sleeper
-//!   push the task                    announce: list, sleeping + 1
+//! spawner                          the last searcher, before it sleeps
+//!   push the task                    announce: list, sleeping + 1, searching - 1
 //!   light fence                      heavy fence
 //!   sleeping == 0 ? done             any work? then cancel
 //!   else wake one, unless            sleep while seat is WAITING
 //!   somebody searches
 //! ```
-//! The fences are `base::barrier`'s: the spawner's half costs nothing.
+//! The fences are `base::barrier`'s: the spawner's half costs nothing. A searcher that is not the
+//! last leaves the looking to the others, and only announces. A searcher that finds work and was
+//! the last looks, too (`stop_search`), and wakes one if there is more.
+//!
+//! Owners of a quiet deque (`queue::split`) do not even read `sleeping` at each push: they are
+//! asked to, by a word that they read anyway. The last searcher asks them all before its heavy
+//! fence, and looks after it whether all are still asked (`kind::stealing`, `listen`). So, when
+//! nobody searches and somebody sleeps, each owner's next push comes to `published`, or it is
+//! seen. While somebody searches owners may stop listening again: the last to search will ask.
 //!
 //! # The bad interleavings
 //!
@@ -36,16 +47,18 @@
 //! 2. *The skipped wake-up.* While somebody searches, spawners wake nobody: one awake worker
 //!    is enough to find the task, or so they hope. If the searcher finds something else and
 //!    stops searching, the task may be left with all others asleep. So a searcher that finds
-//!    work, and was the last to search, looks whether there is more and wakes one
-//!    (`stop_search`). It decrements `searching`, fences, looks; the spawner pushes, fences
-//!    (a real fence: it is already on the slow path, having seen a sleeper), reads
-//!    `searching`. Again one sees the other. A searcher that finds nothing goes through its
-//!    announcement and last look.
+//!    work, and was the last to search, looks whether there is more and wakes one. It decrements
+//!    `searching`, fences, looks; the spawner pushes, fences (a real fence: it is already on the
+//!    slow path, having seen a sleeper), reads `searching`. Again one sees the other. A searcher
+//!    that finds nothing goes through its announcement and last look.
 //! 3. *The stale wake-up.* A waker picks w from the list; w cancels its sleep meanwhile, goes
 //!    to sleep again, and is now woken by the old wake-up. Harmless, because taking w from
 //!    the list and clearing its seat are one step under the lock: w's cancelling sees it is
 //!    no longer listed and takes the wake-up as its own; only the kernel's wake may come
 //!    late, and a sleeper looks at its seat again.
+//! 4. *The thread that cannot be made.* An absent worker was picked, spawners rely on its search,
+//!    and there is no thread for it. The waker then picks the next, until one wakes or none is
+//!    left.
 //!
 //! # Waking is bounded
 //!

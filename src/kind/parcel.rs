@@ -1,19 +1,28 @@
 //! Parcels: tasks with a copy of their argument (`sched_spawn_copy`).
 //!
-//! A parcel is a block of memory: a header, and the bytes of the argument. The task in the queue
-//! is `open` with the parcel as its closure, so queues and kinds know nothing of them.
+//! # Layout
 //!
-//! Each worker has a *stock* of empty parcels, in four sizes, that it alone touches: last used,
+//! ```text
+//! 16 n + 8   f, or the next empty parcel
+//! 16 n + 16  the argument
+//! ```
+//! The task in the queue is `open` with the argument's address as its closure, and the parcel's size
+//! in the four low bits of it. So queues and kinds know nothing of parcels.
+//!
+//! # Where they come from
+//!
+//! Each worker has a *stock* of empty parcels, in eight sizes, that it alone touches: last used,
 //! first taken, so a parcel is warm in its cache. Tasks may be spawned by one worker and run by
-//! another, which then has the parcels: a stock that is too full gives half of it to the run's
-//! *depot*, and an empty one takes from there before it cuts new ones. (The magazines and the depot
-//! of J. Bonwick and J. Adams, "Magazines and vmem", 2001.) The memory is the run's, and is freed
-//! as a whole when it has ended. A thread that is no worker gets a parcel from the heap.
+//! another, which then has the parcels: a stock that is too full gives some to the run's *depot*,
+//! and an empty one takes from there before it cuts new ones. (The magazines and the depot of
+//! J. Bonwick and J. Adams, "Magazines and vmem", 2001.) The memory is the run's, and is freed as
+//! a whole when it has ended. A thread that is no worker gets a parcel from the heap.
 
 use super::worker::Worker;
+use crate::base::block::Block;
 use crate::base::mem::NoMemory;
 use crate::base::sync::Mutex;
-use crate::task::{Scheduler, TaskFn};
+use crate::task::{Scheduler, Task, TaskFn};
 use std::alloc::Layout;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -22,41 +31,55 @@ use std::ptr;
 /// The most bytes that an argument may have: SCHED_COPY_MAX.
 pub const MOST: usize = 256;
 
-/// The sizes of a parcel's argument; the header adds 16.
-const SIZES: [usize; 4] = [16, 48, 112, MOST];
-/// The `size` of one from the heap.
+/// What parcels of each size take, `f` included.
+const SIZES: [usize; 8] = [16, 32, 48, 64, 96, 128, 192, 272];
+/// The "size" of one from the heap.
 const HEAP: usize = SIZES.len();
+const SIZE_BITS: usize = 15;
+const BEFORE: usize = size_of::<usize>(); // what stands before the argument
+
+const _: () = assert!(SIZES[SIZES.len() - 1] - BEFORE >= MOST && HEAP <= SIZE_BITS);
+
+/// The smallest size for so many bytes, at each multiple of 16.
+const SIZE_OF: [u8; MOST / 16 + 2] = {
+    let mut table = [0; MOST / 16 + 2];
+    let mut at = 0;
+    while at < table.len() {
+        let mut size = 0;
+        while size < SIZES.len() - 1 && SIZES[size] < 16 * at {
+            size += 1;
+        }
+        table[at] = size as u8;
+        at += 1;
+    }
+    table
+};
+
+#[inline]
+fn size_for(bytes: usize) -> usize {
+    SIZE_OF[(bytes + BEFORE).div_ceil(16)] as usize
+}
 
 /// Of one size, in a stock: with twice as many, half go to the depot.
 const BATCH: usize = 32;
-/// Bytes of memory that a stock cuts parcels from: the first piece, and the largest.
-const FIRST_PIECE: usize = 4 << 10;
-const LARGEST_PIECE: usize = 1 << 20;
 
-#[repr(C, align(16))]
-pub struct Parcel {
-    /// Of an empty one: the next in its list.
-    content: Content,
-    /// Which of `SIZES`, or `HEAP`.
-    size: usize,
-}
+/// Memory for parcels comes in pieces of so many lines: the first, and the largest.
+const FIRST_PIECE: usize = (4 << 10) / size_of::<Line>();
+const LARGEST_PIECE: usize = (16 << 20) / size_of::<Line>();
 
-#[derive(Clone, Copy)]
-union Content {
+#[repr(align(64))]
+struct Line(#[allow(dead_code, reason = "room")] [u8; 64]);
+
+/// The word before a parcel's argument.
+union Head {
     f: TaskFn,
-    next: *mut Parcel,
-}
-
-fn layout(size: usize) -> Layout {
-    let bytes = size_of::<Parcel>() + SIZES[size.min(SIZES.len() - 1)];
-    // SAFETY: a power of two, and far from overflowing.
-    unsafe { Layout::from_size_align_unchecked(bytes, align_of::<Parcel>()) }
+    next: *mut Head,
 }
 
 /// A list of empty parcels of one size.
 #[derive(Clone, Copy)]
 struct List {
-    first: *mut Parcel,
+    first: *mut Head,
     count: usize,
 }
 
@@ -64,21 +87,21 @@ impl List {
     const EMPTY: List = List { first: ptr::null_mut(), count: 0 };
 
     #[inline]
-    fn pop(&mut self) -> Option<*mut Parcel> {
+    fn pop(&mut self) -> Option<*mut Head> {
         if self.first.is_null() {
             return None;
         }
         let parcel = self.first;
         // SAFETY: an empty parcel of the list.
-        self.first = unsafe { (*parcel).content.next };
+        self.first = unsafe { (*parcel).next };
         self.count -= 1;
         Some(parcel)
     }
 
     #[inline]
-    fn push(&mut self, parcel: *mut Parcel) {
+    fn push(&mut self, parcel: *mut Head) {
         // SAFETY: the caller gives up an empty parcel.
-        unsafe { (*parcel).content.next = self.first };
+        unsafe { (*parcel).next = self.first };
         self.first = parcel;
         self.count += 1;
     }
@@ -99,46 +122,34 @@ pub struct Depot(Mutex<Inside>);
 
 struct Inside {
     spare: [List; SIZES.len()],
-    /// The memory of all parcels, to be freed.
-    pieces: Vec<(*mut u8, Layout)>,
+    /// The memory of all parcels, until it is dropped.
+    pieces: Vec<Block<Line>>,
 }
 
 // SAFETY: empty parcels and memory may be used by any thread.
 unsafe impl Send for Inside {}
 
-impl Depot {
-    pub const fn new() -> Self {
+impl Default for Depot {
+    fn default() -> Self {
         Depot(Mutex::new(Inside { spare: [List::EMPTY; SIZES.len()], pieces: Vec::new() }))
     }
+}
 
-    fn piece(&self, bytes: usize) -> Result<*mut u8, NoMemory> {
-        let layout = Layout::from_size_align(bytes, 64).map_err(|_| NoMemory)?;
+impl Depot {
+    fn piece(&self, lines: usize) -> Result<*mut u8, NoMemory> {
         self.0.with(|inside| {
             inside.pieces.try_reserve(1).map_err(|_| NoMemory)?;
-            // SAFETY: the layout has a size.
-            let piece = unsafe { std::alloc::alloc(layout) };
-            if piece.is_null() {
-                return Err(NoMemory);
-            }
-            inside.pieces.push((piece, layout));
-            Ok(piece)
+            // SAFETY: zero is a byte.
+            let piece = unsafe { Block::zeroed(lines) }?;
+            let start = piece.start();
+            inside.pieces.push(piece);
+            Ok(start.cast())
         })
     }
 }
 
-impl Drop for Depot {
-    fn drop(&mut self) {
-        self.0.with(|inside| {
-            for &(piece, layout) in &inside.pieces {
-                // SAFETY: allocated by `piece` with this layout; the run has ended.
-                unsafe { std::alloc::dealloc(piece, layout) };
-            }
-        });
-    }
-}
-
-impl Stock {
-    pub const fn new() -> Self {
+impl Default for Stock {
+    fn default() -> Self {
         Stock {
             lists: [const { Cell::new(List::EMPTY) }; SIZES.len()],
             rest: Cell::new(ptr::null_mut()),
@@ -147,7 +158,9 @@ impl Stock {
             depot: Cell::new(ptr::null()),
         }
     }
+}
 
+impl Stock {
     /// An empty stock, for a run.
     pub fn open(&self, depot: &Depot) {
         self.lists.iter().for_each(|list| list.set(List::EMPTY));
@@ -160,12 +173,11 @@ impl Stock {
     /// # Safety
     /// The caller owns the stock, and the run has not ended.
     #[inline]
-    unsafe fn take(&self, size: usize) -> Result<*mut Parcel, NoMemory> {
+    unsafe fn take(&self, size: usize) -> Result<*mut Head, NoMemory> {
         let mut list = self.lists[size].get();
-        let parcel = match list.pop() {
-            Some(parcel) => parcel,
+        let Some(parcel) = list.pop() else {
             // SAFETY: passed on.
-            None => return unsafe { self.restock(size) },
+            return unsafe { self.restock(size) };
         };
         self.lists[size].set(list);
         Ok(parcel)
@@ -175,28 +187,32 @@ impl Stock {
     /// As for `take`.
     #[cold]
     #[inline(never)]
-    unsafe fn restock(&self, size: usize) -> Result<*mut Parcel, NoMemory> {
+    unsafe fn restock(&self, size: usize) -> Result<*mut Head, NoMemory> {
+        let bytes = SIZES[size];
+        let left = self.end.get() as usize - self.rest.get() as usize;
         // SAFETY: the depot lives until the run has ended.
         let depot = unsafe { &*self.depot.get() };
-        let mut list = List::EMPTY;
-        depot.0.with(|inside| {
-            while list.count < BATCH
-                && let Some(parcel) = inside.spare[size].pop()
-            {
-                list.push(parcel);
+        if left < bytes + BEFORE || left % 4096 < bytes {
+            // Now and then, lest memory is cut that others have for nothing.
+            let mut list = List::EMPTY;
+            depot.0.with(|inside| {
+                while list.count < BATCH
+                    && let Some(parcel) = inside.spare[size].pop()
+                {
+                    list.push(parcel);
+                }
+            });
+            if let Some(parcel) = list.pop() {
+                self.lists[size].set(list);
+                return Ok(parcel);
             }
-        });
-        if let Some(parcel) = list.pop() {
-            self.lists[size].set(list);
-            return Ok(parcel);
         }
-        let bytes = layout(size).size();
-        if (self.end.get() as usize) - (self.rest.get() as usize) < bytes {
-            let length = self.next_piece.get();
-            let piece = depot.piece(length)?;
-            self.next_piece.set((length * 2).min(LARGEST_PIECE));
-            self.rest.set(piece);
-            self.end.set(piece.wrapping_add(length));
+        if left < bytes + BEFORE {
+            let lines = self.next_piece.get();
+            let piece = depot.piece(lines)?;
+            self.next_piece.set((lines * 2).min(LARGEST_PIECE));
+            self.end.set(piece.wrapping_add(lines * size_of::<Line>()));
+            self.rest.set(piece.wrapping_add(BEFORE)); // so that arguments are aligned to 16
         }
         let parcel = self.rest.get();
         self.rest.set(parcel.wrapping_add(bytes));
@@ -206,7 +222,7 @@ impl Stock {
     /// # Safety
     /// As for `take`; the parcel is of this size, empty, and the caller's.
     #[inline]
-    unsafe fn put(&self, parcel: *mut Parcel, size: usize) {
+    unsafe fn put(&self, parcel: *mut Head, size: usize) {
         let mut list = self.lists[size].get();
         list.push(parcel);
         if list.count >= 2 * BATCH {
@@ -231,75 +247,129 @@ impl Stock {
     }
 }
 
-impl Parcel {
-    /// A parcel with a copy of the `bytes` bytes at `arg`, at most `MOST`, for a task of `worker`, the
-    /// calling thread's; without one, from the heap.
-    ///
-    /// # Safety
-    /// `arg` may be read, and the caller owns `worker`.
-    #[inline]
-    pub unsafe fn pack(
-        worker: Option<&Worker>,
-        f: TaskFn,
-        arg: *const c_void,
-        bytes: usize,
-    ) -> Result<*mut Parcel, NoMemory> {
-        let (parcel, size) = match worker {
-            Some(worker) => {
-                let size = match bytes {
-                    0..=16 => 0,
-                    17..=48 => 1,
-                    49..=112 => 2,
-                    _ => 3,
-                };
-                // SAFETY: the caller owns the worker, so its run has not ended.
-                (unsafe { worker.stock().take(size) }?, size)
-            }
-            None => {
-                // SAFETY: the layout has a size.
-                let parcel: *mut Parcel = unsafe { std::alloc::alloc(layout(HEAP)) }.cast();
-                if parcel.is_null() {
-                    return Err(NoMemory);
-                }
-                (parcel, HEAP)
-            }
-        };
-        // SAFETY: the parcel is ours and has room for so many bytes.
-        unsafe {
-            parcel.write(Parcel { content: Content { f }, size });
-            if bytes > 0 {
-                ptr::copy_nonoverlapping(arg.cast::<u8>(), parcel.add(1).cast(), bytes);
-            }
-        }
-        Ok(parcel)
-    }
+/// A parcel from the heap: 8 bytes for nothing, so that its argument is aligned.
+const HEAP_LAYOUT: Layout = match Layout::from_size_align(16 + MOST, 16) {
+    Ok(layout) => layout,
+    Err(_) => panic!("16 is a power of two"),
+};
 
-    /// Gives an opened, or unsent, parcel back.
-    ///
-    /// # Safety
-    /// It is the caller's, who owns `worker`, if it is there; it is not used afterwards. Without
-    /// one the parcel is from the heap.
-    #[inline]
-    pub unsafe fn discard(this: *mut Parcel, worker: Option<&Worker>) {
-        // SAFETY: a parcel.
-        let size = unsafe { (*this).size };
-        match worker {
-            // SAFETY: passed on.
-            Some(worker) if size != HEAP => unsafe { worker.stock().put(this, size) },
-            // SAFETY: allocated by `pack` with this layout.
-            _ => unsafe { std::alloc::dealloc(this.cast(), layout(HEAP)) },
+/// A task for `worker`, the calling thread's, with a copy of the `bytes` bytes at `arg`, at most
+/// `MOST`; without a worker the parcel is from the heap.
+///
+/// # Safety
+/// `arg` may be read, and the caller owns `worker`.
+#[inline]
+pub unsafe fn pack(
+    worker: Option<&Worker>,
+    f: TaskFn,
+    arg: *const c_void,
+    bytes: usize,
+) -> Result<Task, NoMemory> {
+    let (parcel, size) = if let Some(worker) = worker {
+        let size = size_for(bytes);
+        // SAFETY: the caller owns the worker, so its run has not ended.
+        (unsafe { worker.stock().take(size) }?, size)
+    } else {
+        // SAFETY: the layout has a size.
+        let place = unsafe { std::alloc::alloc(HEAP_LAYOUT) };
+        if place.is_null() {
+            return Err(NoMemory);
+        }
+        (place.wrapping_add(16 - BEFORE).cast(), HEAP)
+    };
+    // SAFETY: the parcel is ours and has room for so many bytes.
+    unsafe {
+        parcel.write(Head { f });
+        let copy = parcel.add(1).cast();
+        copy_few(arg.cast(), copy, bytes);
+        Ok(Task { f: open, closure: copy.wrapping_add(size).cast() })
+    }
+}
+
+/// Copies up to `MOST` bytes; 8 to 32 of them without a call, in words: an argument has often just been
+/// written in words, and a processor that reads two of them at once must wait until they have
+/// left its store buffer.
+///
+/// # Safety
+/// As for a copy of two places that do not overlap.
+#[inline(always)]
+unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: by the caller's promise; the words are within the bytes, and may overlap.
+    unsafe {
+        match bytes {
+            8..=16 => {
+                let (first, last) = (word(from), word(from.add(bytes - 8)));
+                to.cast::<u64>().write_unaligned(first);
+                to.add(bytes - 8).cast::<u64>().write_unaligned(last);
+            }
+            17..=32 => {
+                let (first, second) = (word(from), word(from.add(8)));
+                let (third, last) = (word(from.add(bytes - 16)), word(from.add(bytes - 8)));
+                to.cast::<u64>().write_unaligned(first);
+                to.add(8).cast::<u64>().write_unaligned(second);
+                to.add(bytes - 16).cast::<u64>().write_unaligned(third);
+                to.add(bytes - 8).cast::<u64>().write_unaligned(last);
+            }
+            0 => {}
+            _ => ptr::copy_nonoverlapping(from, to, bytes),
         }
     }
+}
 
-    /// The task of a parcel.
-    ///
-    /// # Safety
-    /// `parcel` is one, and was given to the run of `s`.
-    pub unsafe extern "C" fn open(parcel: *mut c_void, s: *mut Scheduler) {
-        let parcel: *mut Parcel = parcel.cast();
-        // SAFETY: a full parcel; its function accepts a pointer to a copy of its argument.
-        unsafe { ((*parcel).content.f)(parcel.add(1).cast(), s) };
-        // SAFETY: the task runs on the worker `s`, whose owner the calling thread is.
-        unsafe { Parcel::discard(parcel, Some(Worker::of(s))) };
+/// Eight bytes, by a load of their own: the compiler would join it with its neighbours.
+///
+/// # Safety
+/// They may be read.
+#[inline(always)]
+unsafe fn word(at: *const u8) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let word;
+        std::arch::asm!("mov {}, [{}]", out(reg) word, in(reg) at,
+                        options(pure, readonly, nostack, preserves_flags));
+        word
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: by the caller's promise.
+    unsafe {
+        at.cast::<u64>().read_unaligned()
+    }
+}
+
+/// The parcel behind a closure, and its size.
+#[inline]
+fn unwrap(closure: *mut c_void) -> (*mut Head, usize) {
+    let size = closure as usize & SIZE_BITS;
+    (closure.wrapping_byte_sub(size + BEFORE).cast(), size)
+}
+
+/// Gives an opened, or unsent, parcel back.
+///
+/// # Safety
+/// It is the caller's, who owns `worker`, if it is there; it is not used afterwards. Without one
+/// the parcel is from the heap.
+#[inline]
+pub unsafe fn discard(closure: *mut c_void, worker: Option<&Worker>) {
+    let (parcel, size) = unwrap(closure);
+    match worker {
+        // SAFETY: passed on.
+        Some(worker) if size != HEAP => unsafe { worker.stock().put(parcel, size) },
+        // SAFETY: allocated by `pack` with this layout.
+        _ => unsafe {
+            std::alloc::dealloc(parcel.cast::<u8>().wrapping_sub(16 - BEFORE), HEAP_LAYOUT);
+        },
+    }
+}
+
+/// The task of a parcel.
+///
+/// # Safety
+/// `closure` is from `pack`, and was given to the run of `s`.
+unsafe extern "C" fn open(closure: *mut c_void, s: *mut Scheduler) {
+    let (parcel, _) = unwrap(closure);
+    // SAFETY: a full parcel; its function accepts a pointer to a copy of its argument.
+    unsafe { ((*parcel).f)(parcel.add(1).cast(), s) };
+    // SAFETY: the task runs on the worker `s`, whose owner the calling thread is.
+    unsafe { discard(closure, Some(Worker::of(s))) };
 }

@@ -57,7 +57,7 @@ pub fn start<K: Kind>(request: &Request) -> Result<(), Errno> {
     let kind = K::new(&plan).map_err(|NoMemory| NO_MEMORY)?;
     // SAFETY: `kind` stays where it is until the end of this function.
     unsafe { kind.settle() };
-    let depot = Depot::new();
+    let depot = Depot::default();
     let leases = mem::slice(threads, |_| Lease::new()).map_err(|NoMemory| NO_MEMORY)?;
     let seats = mem::slice(threads, |i| Ok(Seat { kind: &kind, worker: leases[i].worker() }))
         .map_err(|NoMemory| NO_MEMORY)?;

@@ -260,6 +260,8 @@ impl<D: Deque> Stealing<D> {
             }
             if self.work_visible() {
                 self.sleepers.cancel(me);
+                #[cfg(loom)]
+                spin_loop(); // whoever holds the deque's lock has to get on
                 return true;
             }
         }
@@ -286,6 +288,26 @@ impl<D: Deque> Stealing<D> {
                 return sure;
             }
         }
+    }
+}
+
+/// Parts of it, for the models.
+#[cfg(loom)]
+impl<D: Deque> Stealing<D> {
+    pub fn deque(&self, index: usize) -> &D {
+        &self.deques[index]
+    }
+
+    pub fn sleepers(&self) -> &EventCount {
+        &self.sleepers
+    }
+
+    pub fn anything(&self) -> bool {
+        self.work_visible()
+    }
+
+    pub fn sleep(&self, place: &impl Place, searching: bool) -> bool {
+        self.park(place, searching)
     }
 }
 

@@ -171,10 +171,14 @@ impl Worker {
     }
 
     /// The calling thread's own place in this worker's run, if it has one.
+    #[inline]
     pub fn mine(&self) -> Option<&Worker> {
-        if self.is_mine() {
-            return Some(self);
-        }
+        if self.is_mine() { Some(self) } else { self.mine_elsewhere() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn mine_elsewhere(&self) -> Option<&Worker> {
         let run = self.run.load(Ordering::Acquire);
         let mut mine = CURRENT.get();
         // SAFETY: records are never freed, and the list is this thread's own.
@@ -379,7 +383,7 @@ impl Lease {
                 run: AtomicUsize::new(0),
                 gate: Mutex::new(()),
                 counters: Pad::default(),
-                stock: Stock::new(),
+                stock: Stock::default(),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 outer: Cell::new(ptr::null()),
                 next: Cell::new(ptr::null()),

@@ -271,6 +271,14 @@ mod tests {
         assert_eq!(owner.push(task(302)), Err(Full));
         assert_eq!(owner.pop().map(number), Some(301));
         assert_eq!(deque.peak(), 300);
+
+        // Nor does it hold more when it was emptied by thieves far from where it starts.
+        (0..150).for_each(|n| assert_eq!(take_oldest(&*deque), Some(n + 1)));
+        (0..150).for_each(|n| owner.push(task(n)).unwrap());
+        while take_oldest(&*deque).is_some() {}
+        assert!(owner.pop().is_none());
+        (0..300).for_each(|n| owner.push(task(n)).unwrap());
+        assert_eq!(owner.push(task(300)), Err(Full));
     }
 
     #[test]

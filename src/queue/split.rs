@@ -206,6 +206,15 @@ impl<const FENCED: bool> Split<FENCED> {
         self.thieves.top.load(Ordering::Relaxed)
     }
 
+    #[cfg(loom)]
+    fn assert_room(&self, bot: *mut Place) {
+        // SAFETY: the caller is the owner, who alone replaces `block`.
+        let (start, count) = self
+            .seldom
+            .with(|seldom| unsafe { ((*seldom).block.start(), (*seldom).block.count()) });
+        assert!((0..count as isize).contains(&slots(start, bot)), "a push outside of the block");
+    }
+
     /// More tasks are queued than ever before, perhaps: the last one is beyond the mark.
     #[cold]
     #[inline(never)]
@@ -249,6 +258,8 @@ impl<const FENCED: bool> Split<FENCED> {
             self.watched.split.store(base, Ordering::Relaxed);
             self.own.bot.store(base, Ordering::Release);
             self.set_mark(base);
+            // SAFETY: the owner holds the lock, which is all that `Seldom` asks.
+            self.seldom.with_mut(|seldom| self.set_armed(unsafe { &mut *seldom }, base));
             return None;
         }
         if last < split {
@@ -289,12 +300,22 @@ impl<const FENCED: bool> Split<FENCED> {
                 }
                 return Err(Full);
             }
-            let slots = (seldom.block.count() - 1) as isize;
-            let end = seldom.block.start().wrapping_offset(slots);
-            let limit = self.top().wrapping_add(seldom.limit.min(isize::MAX as usize / 32));
-            seldom.armed = end.min(limit);
+            self.set_armed(seldom, self.top());
             Ok(())
         })
+    }
+
+    /// The room has changed, or the tasks have moved. `lim` is `armed` or null at all times: the old
+    /// one may be beyond the new room.
+    fn set_armed(&self, seldom: &mut Seldom, top: *mut Place) {
+        let slots = (seldom.block.count() - 1) as isize;
+        let end = seldom.block.start().wrapping_offset(slots);
+        let limit = top.wrapping_add(seldom.limit.min(isize::MAX as usize / 32));
+        let armed = end.min(limit);
+        if armed != seldom.armed {
+            seldom.armed = armed;
+            self.ask();
+        }
     }
 
     /// Makes the spare slot free, if the last push has used it: by moving the tasks down, if
@@ -364,6 +385,8 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     #[inline(always)]
     unsafe fn put(&self, task: Task) -> bool {
         let bot = self.bot();
+        #[cfg(loom)]
+        self.assert_room(bot);
         // SAFETY: `bot` is at most the spare slot, and no one else's.
         unsafe { (*bot).write(task) };
         // Release: whoever reads it sees the slot. (Loaded anew, which makes one instruction of

@@ -41,7 +41,8 @@ pub const OVERHEADS: &[Program] = &[
 /// The program of [`Group::Closures`], and what its -d chooses.
 pub const CLOSURES: Program =
     program("closures", 1 << 19, 1 << 17, "what a task is given, and how");
-pub const CLOSURE_WAYS: &[&str] = &["none", "malloc", "flood-none", "flood-malloc"];
+pub const CLOSURE_WAYS: &[&str] =
+    &["none", "malloc", "copy", "flood-none", "flood-malloc", "flood-copy"];
 /// The numbers of threads that [`OVERHEADS`]' idleburn is run with.
 pub const BURNERS: &[usize] = &[2, 8, 64];
 
@@ -234,7 +235,8 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
     match base.program {
         "emptyrun" => {
             let cold = Setup { warm: Some("0"), ..steal.clone() };
-            setups.extend([bare("pthread"), cold, steal]);
+            let pair = |setup: &Setup| Setup { data: Some("pair"), ..setup.clone() };
+            setups.extend([bare("pthread"), pair(&cold), pair(&steal), cold, steal]);
         }
         "wakeup" => setups.extend([bare("futex"), steal]),
         "idleburn" => {

@@ -146,11 +146,23 @@ impl Summary {
     }
 
     /// What a run costs beside its tasks: under the default kind, warm or not.
-    pub fn overhead(&self, program: &str, warm: Option<&str>, threads: usize) -> Option<&Measured> {
+    pub fn overhead(&self, program: &str, threads: usize) -> Option<&Measured> {
+        self.runs(program, None, None, threads)
+    }
+
+    /// Of `emptyrun`: with its `-d` and with `SCHED_WARM`.
+    pub fn runs(
+        &self,
+        program: &str,
+        data: Option<&str>,
+        warm: Option<&str>,
+        threads: usize,
+    ) -> Option<&Measured> {
         self.find(|s| {
             s.group == Group::Overheads
                 && is(s, program, threads)
                 && s.kind != Kind::None
+                && s.data == data
                 && s.warm == warm
         })
     }

@@ -169,19 +169,21 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
     let each = |m: Option<&Measured>| m.map(|m| m.ns_per_task().scaled(1e-3));
     let own = |m: Option<&Measured>, name| m.and_then(|m| m.own(name));
 
-    let empty = |warm| each(summary.overhead("emptyrun", warm, t));
-    row("an empty sched_init, warm (the default)", Some(t), "µs", empty(None));
-    row("an empty sched_init, cold (SCHED_WARM=0)", Some(t), "µs", empty(Some("0")));
+    let run = |data, warm| each(summary.runs("emptyrun", data, warm, t));
+    row("sched_init, one task: no second thread", Some(t), "µs", run(None, None));
+    row("sched_init, two threads meet, warm (the default)", Some(t), "µs", run(Some("pair"), None));
+    let cold = run(Some("pair"), Some("0"));
+    row("sched_init, two threads meet, cold (SCHED_WARM=0)", Some(t), "µs", cold);
     row("pthread_create and pthread_join", None, "µs", each(summary.bare("emptyrun")));
 
-    let wake = summary.overhead("wakeup", None, t);
+    let wake = summary.overhead("wakeup", t);
     row("from a spawn to its start on a sleeping worker", Some(t), "µs", own(wake, "wake_us"));
     row("... nine of ten", Some(t), "µs", own(wake, "p90_us"));
     let futex = summary.bare("wakeup");
     row("from a bare FUTEX_WAKE to the sleeper's return", None, "µs", own(futex, "wake_us"));
     row("... nine of ten", None, "µs", own(futex, "p90_us"));
 
-    let late = summary.overhead("latetask", None, t);
+    let late = summary.overhead("latetask", t);
     row(
         "the first of 1,000 tasks of a spawner that computes",
         Some(t),
@@ -191,7 +193,7 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
     row("... those run before it comes back", Some(t), "tasks", own(late, "before_end"));
 
     for &t in BURNERS {
-        let burn = own(summary.overhead("idleburn", None, t), "burn_percent");
+        let burn = own(summary.overhead("idleburn", t), "burn_percent");
         row("idle workers burn, of one processor", Some(t), "%", burn);
     }
     table

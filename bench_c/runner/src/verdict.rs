@@ -62,15 +62,17 @@ fn critical_path(summary: &Summary) -> Option<String> {
 
 fn empty_runs(plan: &Plan, summary: &Summary) -> Option<String> {
     let threads = plan.overhead_threads;
-    let us = |warm| {
-        let run = summary.overhead("emptyrun", warm, threads)?;
+    let us = |data, warm| {
+        let run = summary.runs("emptyrun", data, warm, threads)?;
         Some(run.ns_per_task().median * 1e-3)
     };
-    let (warm, cold) = (us(None)?, us(Some("0"))?);
+    let alone = us(None, None)?;
+    let (warm, cold) = (us(Some("pair"), None)?, us(Some("pair"), Some("0"))?);
     let pthread = summary.bare("emptyrun")?.ns_per_task().median * 1e-3;
     Some(format!(
-        "an empty sched_init with {threads} threads takes {} µs warm, {} cold; pthread_create and \
-         join take {}: warm is {}",
+        "a sched_init of one empty task takes {} µs; with two threads that meet {} warm, {} cold; \
+         pthread_create and join take {}: warm is {}",
+        short(alone),
         short(warm),
         short(cold),
         short(pthread),
@@ -79,7 +81,7 @@ fn empty_runs(plan: &Plan, summary: &Summary) -> Option<String> {
 }
 
 fn wake_up(plan: &Plan, summary: &Summary) -> Option<String> {
-    let ours = summary.overhead("wakeup", None, plan.overhead_threads)?.own("wake_us")?.median;
+    let ours = summary.overhead("wakeup", plan.overhead_threads)?.own("wake_us")?.median;
     let bare = summary.bare("wakeup")?.own("wake_us")?.median;
     Some(format!(
         "a task spawned to a sleeping worker starts after {} µs, a bare futex wake takes {}: {} \

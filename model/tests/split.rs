@@ -1,0 +1,493 @@
+//! The split deque: each task is taken once, by one thread, after what its pusher wrote.
+//! Under the model both halves of the asymmetric fence are full ones. A new block has room for
+//! 2 tasks and a spare slot.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::thread;
+use sched::queue::split::Split;
+use sched::queue::{Deque, Full, Owner, Steal};
+use sched::task::Task;
+use sched_model::{Cell, count, explore};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+type Deck = Split<false>;
+
+struct Shared {
+    deque: Deck,
+    cells: Vec<Cell>,
+}
+
+impl Shared {
+    fn new(cells: usize) -> Arc<Shared> {
+        Shared::limited(cells, usize::MAX)
+    }
+
+    fn limited(cells: usize, limit: usize) -> Arc<Shared> {
+        let deque = Deck::new(limit).expect("there is memory");
+        Arc::new(Shared { deque, cells: (0..cells).map(|_| Cell::new()).collect() })
+    }
+
+    fn owner(&self) -> Owner<'_, Deck> {
+        // SAFETY: only the model's main thread calls this, once.
+        unsafe { Owner::new(&self.deque) }
+    }
+
+    /// Pushes cell `i`, counted once already: its taker counts it again.
+    fn push(&self, owner: &mut Owner<Deck>, i: usize) {
+        self.try_push(owner, i).expect("there is memory");
+    }
+
+    fn try_push(&self, owner: &mut Owner<Deck>, i: usize) -> Result<(), Full> {
+        self.cells[i].add();
+        owner.push(Task { f: count, closure: self.cells[i].closure() })
+    }
+
+    /// A push that answers who asks, as a spawn does while nobody sleeps. A refused task is run.
+    fn spawn(&self, owner: &mut Owner<Deck>, i: usize) {
+        self.cells[i].add();
+        let task = Task { f: count, closure: self.cells[i].closure() };
+        if !owner.put(task) {
+            match owner.put_slowly(task) {
+                Err(Full) => take(task),
+                Ok(()) if owner.publish() => owner.rearm(),
+                Ok(()) => (),
+            }
+        }
+    }
+
+    /// Takes what is public.
+    fn steal(&self) -> bool {
+        match self.deque.steal() {
+            Steal::Taken(task) => {
+                take(task);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the oldest task, public or not.
+    fn rob(&self) -> bool {
+        (self.deque.offers() || self.deque.raid()) && self.steal()
+    }
+
+    fn thread(this: &Arc<Self>, f: impl Fn(&Shared) + Send + 'static) -> thread::JoinHandle<()> {
+        let shared = Arc::clone(this);
+        thread::spawn(move || f(&shared))
+    }
+
+    fn thief(this: &Arc<Self>, attempts: usize) -> thread::JoinHandle<()> {
+        Shared::thread(this, move |shared| {
+            for _ in 0..attempts {
+                shared.steal();
+            }
+        })
+    }
+
+    fn raider(this: &Arc<Self>, attempts: usize) -> thread::JoinHandle<()> {
+        Shared::thread(this, move |shared| {
+            for _ in 0..attempts {
+                shared.rob();
+            }
+        })
+    }
+
+    /// After all threads have ended: what is left is taken, then each was taken once.
+    fn check(&self, mut owner: Owner<Deck>) {
+        while pop(&mut owner) {}
+        for (i, cell) in self.cells.iter().enumerate() {
+            assert_eq!(cell.get(), 2, "task {i} was taken {} times", cell.get() - 1);
+        }
+    }
+}
+
+fn pop(owner: &mut Owner<Deck>) -> bool {
+    owner.pop().map(take).is_some()
+}
+
+fn take(task: Task) {
+    // SAFETY: the task is `count` with a cell that lives.
+    unsafe { (task.f)(task.closure, std::ptr::null_mut()) }
+}
+
+/// What some execution of a model must reach, lest the model show nothing.
+struct Reached(AtomicUsize);
+
+impl Reached {
+    const fn not_yet() -> Self {
+        Reached(AtomicUsize::new(0))
+    }
+
+    fn note(&self, happened: bool) {
+        self.0.fetch_add(usize::from(happened), Ordering::Relaxed);
+    }
+
+    fn expect(&self, what: &str) {
+        assert!(self.0.load(Ordering::Relaxed) > 0, "no execution with {what}");
+    }
+}
+
+// --- thieves ------------------------------------------------------------------------------
+
+#[test]
+fn owner_and_thief_at_the_last_task() {
+    explore("split, last public task", 5, 1, || {
+        let shared = Shared::new(1);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        assert!(shared.deque.raid());
+        let thief = Shared::thief(&shared, 1);
+        pop(&mut owner);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn half_is_taken_back_beside_a_thief() {
+    explore("split, taking back beside a thief", 5, 1, || {
+        let shared = Shared::new(4);
+        let mut owner = shared.owner();
+        (0..4).for_each(|i| shared.push(&mut owner, i));
+        for _ in 0..3 {
+            assert!(shared.deque.raid());
+        }
+        let thief = Shared::thief(&shared, 2);
+        pop(&mut owner);
+        pop(&mut owner);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn two_thieves_and_the_owner() {
+    explore("split, two thieves", 4, 1, || {
+        let shared = Shared::new(2);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        assert!(shared.deque.raid());
+        assert!(shared.deque.raid());
+        let thieves = [Shared::thief(&shared, 1), Shared::thief(&shared, 1)];
+        pop(&mut owner);
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn tasks_are_published_beside_a_thief() {
+    explore("split, publishing beside a thief", 4, 1, || {
+        let shared = Shared::new(3);
+        let mut owner = shared.owner();
+        let thief = Shared::thread(&shared, |shared| {
+            for _ in 0..2 {
+                if shared.deque.offers() {
+                    shared.steal();
+                }
+            }
+        });
+        shared.spawn(&mut owner, 0);
+        shared.spawn(&mut owner, 1);
+        shared.spawn(&mut owner, 2);
+        pop(&mut owner);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn an_emptied_deque_starts_over_beside_a_thief() {
+    explore("split, starting over beside a thief", 4, 1, || {
+        let shared = Shared::new(3);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        assert!(shared.deque.raid());
+        let thief = Shared::raider(&shared, 2);
+        pop(&mut owner);
+        pop(&mut owner);
+        shared.push(&mut owner, 2);
+        pop(&mut owner);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+// --- raids --------------------------------------------------------------------------------
+
+#[test]
+fn owner_and_raider_at_the_last_task() {
+    static DRAWN_BACK: Reached = Reached::not_yet();
+    explore("split, last private task", 5, 1, || {
+        let shared = Shared::new(1);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        let raider = Shared::thread(&shared, |shared| {
+            if !shared.deque.looks_empty() {
+                DRAWN_BACK.note(!shared.rob());
+            }
+        });
+        pop(&mut owner);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+    DRAWN_BACK.expect("a raid that draws back");
+}
+
+#[test]
+fn a_raid_while_the_owner_pops() {
+    explore("split, pops beside a raid", 4, 1, || {
+        let shared = Shared::new(2);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        let raider = Shared::raider(&shared, 2);
+        pop(&mut owner);
+        pop(&mut owner);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn a_raid_while_the_owner_pushes() {
+    explore("split, pushes beside a raid", 4, 1, || {
+        let shared = Shared::new(2);
+        let mut owner = shared.owner();
+        let raider = Shared::raider(&shared, 2);
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        pop(&mut owner);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn a_slot_is_reused_beside_a_raid() {
+    explore("split, slot reuse beside a raid", 4, 1, || {
+        let shared = Shared::new(3);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        let raider = Shared::raider(&shared, 2);
+        pop(&mut owner);
+        shared.push(&mut owner, 2);
+        pop(&mut owner);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn a_raid_of_many_while_the_owner_pops() {
+    explore("split, a raid of many", 3, 1, || {
+        let shared = Shared::new(4);
+        let mut owner = shared.owner();
+        (0..4).for_each(|i| shared.push(&mut owner, i));
+        let raider = Shared::raider(&shared, 2);
+        (0..4).for_each(|_| {
+            pop(&mut owner);
+        });
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn a_thief_and_a_raider() {
+    explore("split, a thief and a raider", 3, 1, || {
+        let shared = Shared::new(2);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        assert!(owner.publish());
+        let thief = Shared::thief(&shared, 1);
+        let raider = Shared::raider(&shared, 1);
+        pop(&mut owner);
+        thief.join().unwrap();
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn two_raiders() {
+    explore("split, two raiders", 2, 1, || {
+        let shared = Shared::new(2);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        let raiders = [Shared::raider(&shared, 1), Shared::raider(&shared, 1)];
+        pop(&mut owner);
+        pop(&mut owner);
+        for raider in raiders {
+            raider.join().unwrap();
+        }
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn tasks_are_published_beside_a_raid() {
+    explore("split, publishing beside a raid", 4, 1, || {
+        let shared = Shared::new(3);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        let raider = Shared::raider(&shared, 2);
+        shared.push(&mut owner, 1);
+        owner.publish();
+        pop(&mut owner);
+        shared.push(&mut owner, 2);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+// --- room ---------------------------------------------------------------------------------
+
+#[test]
+fn growth_beside_a_thief() {
+    explore("split, growth beside a thief", 4, 1, || {
+        let shared = Shared::new(3);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        assert!(owner.publish());
+        let thief = Shared::thread(&shared, |shared| {
+            for _ in 0..2 {
+                if shared.deque.offers() {
+                    shared.steal();
+                }
+            }
+        });
+        shared.push(&mut owner, 2);
+        pop(&mut owner);
+        pop(&mut owner);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn growth_beside_a_raid() {
+    explore("split, growth beside a raid", 4, 1, || {
+        let shared = Shared::new(3);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        let raider = Shared::raider(&shared, 2);
+        shared.push(&mut owner, 2);
+        pop(&mut owner);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+/// The end of the room moves with the block, whoever is in the way: no push is outside of it.
+#[test]
+fn pushes_after_growth_beside_a_raid() {
+    explore("split, pushes after growth beside a raid", 2, 1, || {
+        let shared = Shared::new(6);
+        let mut owner = shared.owner();
+        shared.spawn(&mut owner, 0);
+        shared.spawn(&mut owner, 1);
+        assert!(shared.steal()); // so the next slow push has nothing public
+        let raider = Shared::raider(&shared, 1);
+        (2..6).for_each(|i| shared.spawn(&mut owner, i));
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn tasks_move_down_beside_a_raid() {
+    explore("split, moving down beside a raid", 4, 1, || {
+        let shared = Shared::new(5);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        assert!(shared.rob() && shared.rob());
+        let raider = Shared::raider(&shared, 2);
+        shared.push(&mut owner, 2); // in the spare slot: moved down
+        shared.push(&mut owner, 3);
+        pop(&mut owner);
+        shared.push(&mut owner, 4);
+        pop(&mut owner);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn tasks_move_down_beside_a_thief() {
+    explore("split, moving down beside a thief", 3, 1, || {
+        let shared = Shared::new(6);
+        let mut owner = shared.owner();
+        // Grown once, to room for 4 tasks, of which the last is queued, and public.
+        (0..4).for_each(|i| shared.push(&mut owner, i));
+        assert!((0..3).all(|_| shared.rob()));
+        assert!(shared.deque.raid());
+        let thief = Shared::thief(&shared, 2);
+        shared.push(&mut owner, 4); // in the spare slot: moved down
+        shared.push(&mut owner, 5);
+        pop(&mut owner);
+        pop(&mut owner);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+// --- refusals -----------------------------------------------------------------------------
+
+/// The refused task goes back to its spawner, and to nobody else.
+#[test]
+fn the_limit_beside_a_raid() {
+    static FULL: Reached = Reached::not_yet();
+    static ROOM: Reached = Reached::not_yet();
+    explore("split, the limit beside a raid", 5, 1, || {
+        let shared = Shared::limited(2, 1);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        let raider = Shared::raider(&shared, 2);
+        let refused = shared.try_push(&mut owner, 1).is_err();
+        FULL.note(refused);
+        ROOM.note(!refused);
+        if refused {
+            shared.cells[1].add();
+        }
+        pop(&mut owner);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+    FULL.expect("a refusal");
+    ROOM.expect("a raid that makes room");
+}
+
+#[test]
+fn refused_growth_beside_a_raid() {
+    static FULL: Reached = Reached::not_yet();
+    static MOVED: Reached = Reached::not_yet();
+    explore("split, refused growth beside a raid", 4, 1, || {
+        let shared = Shared::new(5);
+        let mut owner = shared.owner();
+        (0..4).for_each(|i| shared.push(&mut owner, i)); // the model's block grows once
+        let raider = Shared::raider(&shared, 2);
+        let refused = shared.try_push(&mut owner, 4).is_err();
+        FULL.note(refused);
+        MOVED.note(!refused);
+        if refused {
+            shared.cells[4].add();
+        }
+        pop(&mut owner);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+    FULL.expect("a refusal");
+    MOVED.expect("a move instead of growth");
+}
