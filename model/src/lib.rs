@@ -3,9 +3,9 @@
 //! model lets a read return. The models are in `tests/`; `make loom` runs them.
 #![cfg(loom)]
 
-use sched::base::config::Config;
+use sched::base::config::Idle;
 use sched::kind::stealing::Stealing;
-use sched::kind::{Kind, Place};
+use sched::kind::{Kind, Place, Plan};
 use sched::probe::Counters;
 use sched::queue::Deque;
 use sched::queue::chaselev::ChaseLev;
@@ -103,6 +103,11 @@ impl<D: Modelled> Place for Worker<D> {
     }
 
     fn stay(&self) {}
+
+    /// The models' workers have their threads.
+    fn start(&self, _worker: usize) -> bool {
+        false
+    }
 }
 
 /// Counts its closure up: the task of most models. Loom sees the write, so a task that is not
@@ -158,7 +163,14 @@ pub unsafe extern "C" fn count(closure: *mut c_void, _s: *mut Scheduler) {
 
 /// A scheduler for `workers` workers.
 pub fn scheduler<D: Modelled>(workers: usize) -> Stealing<D> {
-    Stealing::new(&Config::defaults(), workers, usize::MAX).expect("there is memory")
+    let plan = Plan {
+        idle: Idle::Park,
+        shuffled: false,
+        workers,
+        limit: usize::MAX,
+        processors: usize::MAX,
+    };
+    Stealing::new(&plan).expect("there is memory")
 }
 
 /// Puts the first task in worker 0's deque, before any worker starts.

@@ -40,7 +40,7 @@ impl Shared {
     /// Plain store and plain load, as a deque's owner does it.
     fn publish(&self) {
         self.work.fetch_add(1, Ordering::Release);
-        self.events.published();
+        self.events.published(|_| false);
     }
 
     /// A worker that wants `n` tasks and then leaves.
@@ -48,15 +48,22 @@ impl Shared {
         let shared = Arc::clone(this);
         thread::spawn(move || {
             for _ in 0..n {
-                let mut searching = shared.events.start_search();
+                let mut searching = shared.events.start_search(me);
                 loop {
                     if searching && shared.take() {
-                        shared.events.stop_search(|| shared.visible());
+                        if shared.events.stop_search() {
+                            barrier::heavy();
+                            if shared.visible() {
+                                shared.events.wake_one(|_| false);
+                            }
+                        }
                         break;
                     }
-                    shared.events.announce(me, searching);
-                    barrier::heavy();
-                    if shared.visible() {
+                    let last = shared.events.announce(me, searching);
+                    if last {
+                        barrier::heavy();
+                    }
+                    if last && shared.visible() {
                         shared.events.cancel(me);
                     } else {
                         shared.events.commit(me, Duration::MAX);

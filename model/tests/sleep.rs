@@ -64,6 +64,7 @@ impl Scene {
                 scene.scheduler.sleep(&scene.places[me], searching);
                 searching = true;
                 if scene.rob() {
+                    scene.scheduler.wake_for_more(&scene.places[me]);
                     break;
                 }
                 thread::yield_now();
@@ -120,9 +121,9 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
         let thief = Scene::thread(&scene, |scene| {
             let sleepers = scene.scheduler.sleepers();
             for _ in 0..2 {
-                if sleepers.start_search() {
+                if sleepers.start_search(1) {
                     scene.rob();
-                    sleepers.stop_search(|| scene.scheduler.anything());
+                    scene.scheduler.wake_for_more(&scene.places[1]);
                 }
             }
         });

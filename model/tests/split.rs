@@ -50,7 +50,7 @@ impl Shared {
         if !owner.put(task) {
             match owner.put_slowly(task) {
                 Err(Full) => take(task),
-                Ok(()) if owner.publish() => owner.rearm(),
+                Ok(()) if owner.publish(false) => owner.rearm(),
                 Ok(()) => (),
             }
         }
@@ -306,7 +306,7 @@ fn a_thief_and_a_raider() {
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
-        assert!(owner.publish());
+        assert!(owner.publish(false));
         let thief = Shared::thief(&shared, 1);
         let raider = Shared::raider(&shared, 1);
         pop(&mut owner);
@@ -341,7 +341,7 @@ fn tasks_are_published_beside_a_raid() {
         shared.push(&mut owner, 0);
         let raider = Shared::raider(&shared, 2);
         shared.push(&mut owner, 1);
-        owner.publish();
+        owner.publish(false);
         pop(&mut owner);
         shared.push(&mut owner, 2);
         raider.join().unwrap();
@@ -358,7 +358,7 @@ fn growth_beside_a_thief() {
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
-        assert!(owner.publish());
+        assert!(owner.publish(false));
         let thief = Shared::thread(&shared, |shared| {
             for _ in 0..2 {
                 if shared.deque.offers() {

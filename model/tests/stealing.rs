@@ -166,7 +166,8 @@ fn a_foreign_task<D: Modelled>(preemptions: usize, at_least: usize) {
         let foreigner = {
             let (run, cell) = (Arc::clone(&run), Arc::clone(&cell));
             thread::spawn(move || {
-                match run.scheduler.inject(Task { f: count, closure: cell.closure() }) {
+                let task = Task { f: count, closure: cell.closure() };
+                match run.scheduler.inject(&run.workers[0], task) {
                     Ok(()) => 1,
                     Err(Refused::Closed) => 0,
                     Err(Refused::Full) => panic!("there is memory"),

@@ -36,9 +36,9 @@
 //!
 //! Owners of a quiet deque (`queue::split`) do not even read `sleeping` at each push: they are
 //! asked to, by a word that they read anyway. The last searcher asks them all before its heavy
-//! fence, and looks after it whether all are still asked (`kind::stealing`, `listen`). So, when
-//! nobody searches and somebody sleeps, each owner's next push comes to `published`, or it is
-//! seen. While somebody searches owners may stop listening again: the last to search will ask.
+//! fence (`kind::stealing`, `listen`). So, when nobody searches and somebody sleeps, each owner's
+//! next push comes to `published`, or it is seen. While somebody searches owners may stop
+//! listening again: the last to search will ask.
 //!
 //! # The bad interleavings
 //!
@@ -301,11 +301,9 @@ impl EventCount {
             list.push(worker as u32); // within the capacity reserved by `new`
             self.seats[worker].store(WAITING, Ordering::Relaxed);
             self.sleeping.fetch_add(1, Ordering::SeqCst);
-            if searching {
-                self.searching.fetch_sub(1, Ordering::SeqCst) == 1
-            } else {
-                self.searching.load(Ordering::SeqCst) == 0
-            }
+            // A read-modify-write in any case: it comes before or after that of another searcher who
+            // leaves. If before, that one sees this sleeper; if after, this one is the last.
+            self.searching.fetch_sub(u32::from(searching), Ordering::SeqCst) == u32::from(searching)
         })
     }
 

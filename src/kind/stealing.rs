@@ -10,7 +10,7 @@
 use super::{Kind, Place, Plan, Quick};
 use crate::base::config::Idle;
 use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{Pad, spin_loop};
+use crate::base::sync::{Ordering, Pad, fence, spin_loop};
 use crate::base::{barrier, futex};
 use crate::idle::eventcount::{EventCount, Slept};
 use crate::idle::quiescence::Quiescence;
@@ -161,6 +161,13 @@ impl<D: Deque> Stealing<D> {
             self.enter(place);
         }
         let task = self.wait_for_work(place, naps)?;
+        self.found(place);
+        naps.success();
+        Some(task)
+    }
+
+    /// An idle worker has found a task: it searches no more.
+    fn found(&self, place: &impl Place) {
         if self.parks() && self.sleepers.stop_search() {
             self.listen();
             if self.work_visible() {
@@ -168,8 +175,6 @@ impl<D: Deque> Stealing<D> {
                 place.counters().wakes.add(usize::from(woke));
             }
         }
-        naps.success();
-        Some(task)
     }
 
     /// Runs one task from outside the run, if there is one.
@@ -273,21 +278,13 @@ impl<D: Deque> Stealing<D> {
         self.sleepers.commit(me, limit) == Slept::Woken
     }
 
-    /// Called when nobody searches any more and somebody sleeps: from now on each spawn looks for
-    /// sleepers, or was made before and is seen by what the caller reads next. False if that
-    /// cannot be had.
+    /// Called by who has announced a sleep, or has stopped to search: from now on each spawn sees
+    /// that, or was made before and is seen by what the caller reads next. False if that cannot be
+    /// had.
     fn listen(&self) -> bool {
-        let mut sure = true;
-        loop {
-            self.deques.iter().for_each(|deque| deque.ask());
-            sure &= barrier::heavy();
-            // An owner that had not seen the last searcher leave may have stopped listening
-            // meanwhile: `queue::split`, 2. It sees it the next time, so this does not go on.
-            let heard = self.deques.iter().all(|deque| deque.asked());
-            if heard || !self.sleepers.rely_on_spawns() {
-                return sure;
-            }
-        }
+        fence(Ordering::SeqCst); // with the one in rearm: `queue::split`, 2
+        self.deques.iter().for_each(|deque| deque.ask());
+        barrier::heavy()
     }
 }
 
@@ -302,12 +299,12 @@ impl<D: Deque> Stealing<D> {
         &self.sleepers
     }
 
-    pub fn anything(&self) -> bool {
-        self.work_visible()
-    }
-
     pub fn sleep(&self, place: &impl Place, searching: bool) -> bool {
         self.park(place, searching)
+    }
+
+    pub fn wake_for_more(&self, place: &impl Place) {
+        self.found(place);
     }
 }
 

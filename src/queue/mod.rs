@@ -78,11 +78,6 @@ pub trait Deque: Send + Sync + Sized {
         None
     }
 
-    /// True if that has not been answered yet.
-    fn asked(&self) -> bool {
-        true
-    }
-
     // --- the owner, through the one `Owner` -------------------------------------------
 
     /// Adds a task at the bottom. If false, the owner calls `put_slowly` with the same task at
@@ -108,8 +103,9 @@ pub trait Deque: Send + Sync + Sized {
         true
     }
 
-    /// From now on puts are quiet until somebody asks again. It ends with a full fence: who has
-    /// announced a wish for attention and then seen `asked` is seen by what the owner reads next.
+    /// From now on puts are quiet until somebody asks again. It ends with a full fence: whose
+    /// question it overwrites, and who wrote something and fenced before asking, has that seen by
+    /// what the owner reads next.
     ///
     /// # Safety
     /// Only through the one [`Owner`].

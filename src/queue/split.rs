@@ -56,9 +56,13 @@
 //!    membarrier both are real (`FENCED`).
 //! 2. *The question overwritten.* A sleeper writes null to `lim` while the owner arms it. Then
 //!    the owner's next pushes are silent and the sleeper may sleep beside them. So the owner
-//!    arms by a swap and a fence and *then* looks for sleepers again; a sleeper, after its
-//!    heavy fence, looks at every `lim` again, and asks anew where it is not null. One of the
-//!    two sees the other. (T. Leitner-Ankerl's and others' event counts have the same shape.)
+//!    arms, fences, and *then* looks for sleepers again, and asks itself if there is one; a
+//!    sleeper announces itself, fences, and *then* asks. An arming that comes after the null
+//!    which the sleeper wrote, or found, has its fence after the sleeper's, so that owner sees
+//!    the announcement. One that comes before is over for pushes whose fence comes after the
+//!    sleeper's heavy one; the sleeper sees the others. (Without the sleeper's first fence it
+//!    would not do to look at `lim` again before sleeping: a third party may have asked since,
+//!    and after a silent push.)
 //! 3. *The slot that moved.* Growing and compacting move the tasks: under the lock, as all
 //!    reading of slots by others is. Thieves compare the pointers without it, but only as a
 //!    hint. A sleeper that looks in the middle may see an empty deque; the owner is then on
@@ -500,9 +504,5 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         if !self.watched.lim.load(Ordering::Relaxed).is_null() {
             self.watched.lim.store(ptr::null_mut(), Ordering::Release);
         }
-    }
-
-    fn asked(&self) -> bool {
-        self.watched.lim.load(Ordering::Relaxed).is_null()
     }
 }
