@@ -11,6 +11,8 @@ static const char *const goods[][4] = {
     {"SCHED_IDLE", "park"}, {"SCHED_IDLE", "nap"}, {"SCHED_IDLE", "backoff"}, {"SCHED_IDLE", "spin"},
     {"SCHED_THREADS", "1"}, {"SCHED_THREADS", "3"}, {"SCHED_THREADS", "auto"},
     {"SCHED_OVERFLOW", "grow"}, {"SCHED_OVERFLOW", "refuse"},
+    {"SCHED_WARM", "100ms"}, {"SCHED_WARM", "0"}, {"SCHED_WARM", "2s"}, {"SCHED_WARM", "500us"},
+    {"SCHED_WARM", "1min"}, {"SCHED_WARM", "0", "SCHED_KIND", "lifo"}, {"SCHED_WARM", "1us", "SCHED_KIND", "serial"},
     {"SCHED_STATS", "0"}, {"SCHED_HELP", "0"},
     {"SCHED_SEED", "0"}, {"SCHED_SEED", "12345678901234567890"},
 };

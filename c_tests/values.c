@@ -31,6 +31,15 @@ static const struct bad bads[] = {
     {"SCHED_SEED", "abc", NULL, NULL},
     {"SCHED_SEED", "-1", NULL, "serial"},
     {"SCHED_HELP", "maybe", NULL, NULL},
+    {"SCHED_WARM", "100", "100ms", NULL},
+    {"SCHED_WARM", "-1ms", "100ms", NULL},
+    {"SCHED_WARM", "100 ms", "100ms", NULL},
+    {"SCHED_WARM", "5h", "100ms", NULL},
+    {"SCHED_WARM", "ms", "100ms", NULL},
+    {"SCHED_WARM", "1.5s", "100ms", NULL},
+    {"SCHED_WARM", "+1s", "100ms", NULL},
+    {"SCHED_WARM", "1sec", "100ms", "serial"},
+    {"SCHED_WARM", "99999999999999999999ms", "100ms", "lifo"},
     /* not implemented yet: refused by name, not ignored */
     {"SCHED_KIND", "cont", "steal", NULL},
     {"SCHED_DEQUE", "ring", "chaselev", NULL},
@@ -46,6 +55,8 @@ static const struct bad bads[] = {
     /* fits steal only */
     {"SCHED_DEQUE", "chaselev", "mutex", "lifo"},
     {"SCHED_DEQUE", "chaselev", "mutex", "fifo"},
+    {"SCHED_DEQUE", "split", "mutex", "lifo"},
+    {"SCHED_DEQUE", "split", "mutex", "fifo"},
 };
 
 static void never(void *closure, struct scheduler *s)

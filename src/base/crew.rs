@@ -238,7 +238,6 @@ impl Hand {
 extern "C" fn main(hand: *mut c_void) -> *mut c_void {
     // SAFETY: `call` passes a hand.
     let hand: &'static Hand = unsafe { &*hand.cast_const().cast() };
-    let mut named = 0;
     loop {
         // SAFETY: called, so there is a job; its terms live until it is done.
         let (job, index, terms) = unsafe { hand.job.get().assume_init() };
@@ -246,8 +245,7 @@ extern "C" fn main(hand: *mut c_void) -> *mut c_void {
         let (keep, float) = unsafe { ((*terms).keep, (*terms).float) };
         // SAFETY: as above. It was made or moved with another mask, if there is another processor.
         unsafe { &(*terms).mask }.apply();
-        thread::settle((named != index).then_some(index));
-        named = index;
+        thread::settle(index);
         float.set();
         // SAFETY: by the promise to `call`.
         unsafe { (job.main)(job.arg) };

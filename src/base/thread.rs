@@ -229,8 +229,8 @@ const TAKEN: [c_int; 8] = [
     libc::SIGPROF,
 ];
 
-/// The signal mask of a thread of ours, and its name, `sched/index`, if it has another.
-pub fn settle(index: Option<usize>) {
+/// The signal mask of a thread of ours, and its name, `sched/index`: a task may have changed both.
+pub fn settle(index: usize) {
     // SAFETY: the set is a valid place, the signals are valid numbers.
     unsafe {
         let mut mask = std::mem::zeroed();
@@ -240,7 +240,6 @@ pub fn settle(index: Option<usize>) {
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
     }
-    let Some(index) = index else { return };
     let mut name = Name([0; 16], 0);
     let _ = write!(name, "sched/{index}");
     // SAFETY: `name` ends with a zero byte: `Name` never writes its last one.

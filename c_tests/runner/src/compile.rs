@@ -112,6 +112,7 @@ pub struct Program<'a> {
     /// Against libsched.a instead of libsched.so.
     pub statically: bool,
     pub unlinked: bool,
+    pub libraries: &'a [String],
     /// A folder with a sched.h to take, by -iquote, instead of the installed one.
     pub header: Option<&'a Path>,
 }
@@ -135,6 +136,7 @@ impl Program<'_> {
             command.args(&tools.pc.libs);
             command.arg(format!("-Wl,-rpath,{}", tools.libdir.display()));
         }
+        command.args(self.libraries.iter().map(|name| format!("-l{name}")));
         Some(command)
     }
 }

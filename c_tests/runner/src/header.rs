@@ -11,12 +11,13 @@ use crate::Session;
 use crate::compile::{WARNINGS, shown};
 use crate::report::{Job, Outcome};
 
-/// Where the header stands relative to <pthread.h>; ours, always twice.
+/// Where the header stands relative to <pthread.h>; ours, always twice. TASKS: sched_tasks.h.
 const ORDERS: &[(&str, &[&str])] = &[
     ("alone", &["OURS", "OURS"]),
     ("before-pthread", &["OURS", "<pthread.h>", "OURS"]),
     ("after-pthread", &["<pthread.h>", "OURS", "OURS"]),
     ("after-posix", &["<sched.h>", "OURS", "OURS"]),
+    ("tasks", &["TASKS", "<pthread.h>", "OURS", "TASKS"]),
 ];
 
 /// How a program may come by it.
@@ -58,8 +59,9 @@ const MAIN: &str = "static int got;\n\nstatic void leaf(void *closure, struct sc
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let work = session.work.join("header");
     fs::create_dir_all(&work)?;
-    let installed = session.prefix.join("include/libsched/sched.h");
-    fs::copy(&installed, work.join("sched.h"))?;
+    for header in ["sched.h", "sched_tasks.h"] {
+        fs::copy(session.prefix.join("include/libsched").join(header), work.join(header))?;
+    }
 
     let mut compilers: Vec<(String, PathBuf, bool)> =
         vec![("cc".into(), session.tools.cc.clone(), false)];
@@ -138,22 +140,31 @@ struct Snippet {
 
 impl Snippet {
     fn text(&self) -> String {
-        let ours = match self.way {
-            Way::Installed | Way::Here | Way::Include => "<sched.h>",
-            Way::Quote | Way::Beside | Way::BesideHere => "\"sched.h\"",
+        let (ours, tasks) = match self.way {
+            Way::Installed | Way::Here | Way::Include => ("<sched.h>", "<sched_tasks.h>"),
+            Way::Quote | Way::Beside | Way::BesideHere => ("\"sched.h\"", "\"sched_tasks.h\""),
         };
         let mut text = String::new();
         if self.gnu {
             text += "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n";
         }
         for header in self.order {
-            text += &format!("#include {}\n", if *header == "OURS" { ours } else { header });
+            let name = match *header {
+                "OURS" => ours,
+                "TASKS" => tasks,
+                other => other,
+            };
+            text += &format!("#include {name}\n");
         }
         if !self.cpp || self.gnu {
             text += POSIX;
         }
         if self.gnu {
             text += GNU;
+        }
+        if self.order.contains(&"TASKS") {
+            let copied = "sched_spawn_copy(leaf, closure, sizeof got, s)";
+            return text + &MAIN.replace("sched_spawn(leaf, closure, s)", copied);
         }
         text + MAIN
     }

@@ -94,6 +94,7 @@ fn compilation(
         output: &output,
         statically: group.ends_with("[static]"),
         unlinked: markers.unlinked,
+        libraries: &markers.libraries,
         header: header.as_deref(),
     };
     let words = program.command(&session.tools).map(|command| {

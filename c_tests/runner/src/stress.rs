@@ -26,6 +26,7 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
         output: &program,
         statically: false,
         unlinked: false,
+        libraries: &[],
         header: None,
     };
     if let Some(mut command) = build.command(&session.tools)

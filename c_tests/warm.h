@@ -1,0 +1,58 @@
+/* warm.h: a run in which every worker has a task at the same time, so that all threads are there,
+ * and what each of them saw. C and C++. */
+#ifndef WARM_H
+#define WARM_H
+
+#include "proc.h"
+
+enum { MOST_WORKERS = 64 };
+
+struct party {
+    int guests;                         /* as many as workers */
+    void (*look)(struct party *, int i); /* called by each, when all are there; or NULL */
+    int arrived, looked;
+    int thread[MOST_WORKERS]; /* kernel's number; that of the caller is among them */
+};
+
+static inline void party_guest(void *closure, struct scheduler *s)
+{
+    struct party *party = (struct party *)closure;
+    unsigned turns = 0;
+    (void)s;
+    int i = __atomic_fetch_add(&party->arrived, 1, __ATOMIC_SEQ_CST);
+    CHECK(i < party->guests);
+    party->thread[i] = thread_id();
+    while (__atomic_load_n(&party->arrived, __ATOMIC_SEQ_CST) < party->guests)
+        spin(&turns);
+    if (party->look)
+        party->look(party, i);
+    __atomic_fetch_add(&party->looked, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&party->looked, __ATOMIC_SEQ_CST) < party->guests)
+        spin(&turns);
+}
+
+static inline void party_host(void *closure, struct scheduler *s)
+{
+    struct party *party = (struct party *)closure;
+    for (int i = 1; i < party->guests; i++)
+        CHECK_EQ(sched_spawn(party_guest, party, s), 0);
+    party_guest(party, s);
+}
+
+/* A run on so many workers, all of which take part. */
+static inline void give_party(struct party *party)
+{
+    party->arrived = party->looked = 0;
+    CHECK_EQ(sched_init(party->guests, 0, party_host, party), 0);
+    CHECK_EQ(party->looked, party->guests);
+}
+
+static inline int party_had(const struct party *party, int thread)
+{
+    int n = 0;
+    for (int i = 0; i < party->guests; i++)
+        n += party->thread[i] == thread;
+    return n;
+}
+
+#endif
