@@ -56,6 +56,13 @@ impl Scene {
         thread::spawn(move || f(&scene))
     }
 
+    /// Worker `me` sleeps once, and takes nothing.
+    fn dozer(this: &Arc<Self>, me: usize) -> thread::JoinHandle<()> {
+        Scene::thread(this, move |scene| {
+            scene.scheduler.sleep(&scene.places[me], false);
+        })
+    }
+
     /// Worker `me` sleeps until it gets a task.
     fn sleeper(this: &Arc<Self>, me: usize) -> thread::JoinHandle<()> {
         Scene::thread(this, move |scene| {
@@ -115,21 +122,20 @@ fn a_sleeper_beside_an_armed_owner() {
 /// A thief takes the tasks that the sleeper would have seen, and does not come back.
 #[test]
 fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
-    explore("sleep, the owner arms and a thief empties its deque", 3, 1, || {
+    explore("sleep, the owner arms and a thief empties its deque", 2, 1, || {
         let scene = Scene::new(2, 3);
         scene.spawn(0);
         let thief = Scene::thread(&scene, |scene| {
             let sleepers = scene.scheduler.sleepers();
-            for _ in 0..2 {
-                if sleepers.start_search(1) {
-                    scene.rob();
-                    scene.scheduler.wake_for_more(&scene.places[1]);
-                }
+            if sleepers.start_search(1) {
+                scene.rob();
+                scene.rob();
+                scene.scheduler.wake_for_more(&scene.places[1]);
             }
         });
-        let sleeper = Scene::sleeper(&scene, 1);
+        let sleeper = Scene::dozer(&scene, 1);
         scene.spawn(1);
-        scene.spawn(2);
+        scene.spawn(2); // stays: the thief takes two at most
         sleeper.join().unwrap();
         thief.join().unwrap();
     });
@@ -139,14 +145,17 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
 #[test]
 fn a_sleeper_and_an_asker() {
     explore("sleep, somebody else asks", 3, 1, || {
-        let scene = Scene::new(2, 3);
-        let sleeper = Scene::sleeper(&scene, 1);
-        let asker = Scene::thread(&scene, |scene| scene.scheduler.deque(0).ask());
+        let scene = Scene::new(2, 4);
         scene.spawn(0);
         scene.spawn(1);
-        if scene.pop() && scene.pop() {
-            scene.spawn(2);
-        }
+        scene.pop();
+        scene.scheduler.deque(0).ask();
+        let sleeper = Scene::dozer(&scene, 1);
+        let asker = Scene::thread(&scene, |scene| scene.scheduler.deque(0).ask());
+        scene.spawn(2); // answers, and arms
+        scene.pop();
+        scene.pop();
+        scene.spawn(3); // stays
         sleeper.join().unwrap();
         asker.join().unwrap();
     });
@@ -154,7 +163,7 @@ fn a_sleeper_and_an_asker() {
 
 #[test]
 fn two_sleepers() {
-    explore("sleep, two sleepers", 2, 1, || {
+    explore("sleep, two sleepers", 1, 1, || {
         let scene = Scene::new(3, 2);
         let sleepers = [Scene::sleeper(&scene, 1), Scene::sleeper(&scene, 2)];
         scene.spawn(0);

@@ -211,7 +211,7 @@ models! {
         one_child_two_workers(2, 1);
         two_children_two_workers(2, 1);
         a_chain_on_two_workers(2, 1);
-        one_child_three_workers(2, 1);
+        one_child_three_workers(1, 1);
         a_foreign_task(2, 1);
     }
 }

@@ -26,6 +26,9 @@
 //! Each has a line of its own, but for `split` and `lim`, which the owner reads at each
 //! operation and nobody writes in the usual course.
 //!
+//! Only `bot` carries what was written before it: its stores release, and the raider acquires. The
+//! others are read under the lock, or as hints, or their order comes from the fences below.
+//!
 //! # Protocol
 //!
 //! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two
@@ -162,7 +165,7 @@ struct Seldom {
     armed: *mut Place,
 }
 
-// SAFETY: the slots are atomics, and who reads or writes which is said above.
+// SAFETY: who reads or writes which word and which slot, and when, is said above.
 unsafe impl<const FENCED: bool> Send for Split<FENCED> {}
 // SAFETY: as above.
 unsafe impl<const FENCED: bool> Sync for Split<FENCED> {}
@@ -418,14 +421,14 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         let Some(_held) = Held::try_now(&self.thieves) else { return false };
         let split = self.split(); // a raid may have moved it
         let half = (slots(split, bot) + isize::from(even_one)) / 2;
-        self.watched.split.store(split.wrapping_offset(half), Ordering::Release);
+        self.watched.split.store(split.wrapping_offset(half), Ordering::Relaxed);
         true
     }
 
     unsafe fn rearm(&self) {
         // SAFETY: `armed` is the owner's.
         let armed = self.seldom.with_mut(|seldom| unsafe { (*seldom).armed });
-        self.watched.lim.swap(armed, Ordering::SeqCst);
+        self.watched.lim.store(armed, Ordering::Relaxed);
         fence(Ordering::SeqCst); // with the sleeper's: see the essay, 2
     }
 
@@ -465,8 +468,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         }
         // SAFETY: a public slot, read under the lock.
         let task = unsafe { (*top).read() };
-        // Release: an owner that reads it without the lock sees what the thief did before.
-        self.thieves.top.store(top.wrapping_add(1), Ordering::Release);
+        self.thieves.top.store(top.wrapping_add(1), Ordering::Relaxed);
         Steal::Taken(task)
     }
 
@@ -481,28 +483,28 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     fn raid(&self) -> bool {
         let Some(_held) = Held::try_now(&self.thieves) else { return false };
         let split = self.split();
-        let private = slots(split, self.own.bot.load(Ordering::Acquire));
+        let private = slots(split, self.bot());
         if private > 0 {
             let wanted = split.wrapping_offset((private + 1) / 2);
-            self.watched.split.store(wanted, Ordering::Release);
+            self.watched.split.store(wanted, Ordering::Relaxed);
             let safe = if barrier::heavy_for::<FENCED>() {
                 // Acquire: the slots below are seen as pushed.
                 self.own.bot.load(Ordering::Acquire).clamp(split, wanted)
             } else {
                 split
             };
-            self.watched.split.store(safe, Ordering::Release);
+            self.watched.split.store(safe, Ordering::Relaxed);
         }
         self.top() < self.split()
     }
 
     fn looks_empty(&self) -> bool {
-        self.top() >= self.split() && self.own.bot.load(Ordering::Acquire) <= self.split()
+        self.top() >= self.split() && self.bot() <= self.split()
     }
 
     fn ask(&self) {
         if !self.watched.lim.load(Ordering::Relaxed).is_null() {
-            self.watched.lim.store(ptr::null_mut(), Ordering::Release);
+            self.watched.lim.store(ptr::null_mut(), Ordering::Relaxed);
         }
     }
 }
