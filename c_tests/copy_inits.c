@@ -51,7 +51,7 @@ int main(void)
     long resident = status_kb("VmRSS");
     runs(400); /* some 50 KB each */
     CHECK(threads_become(1));
-    if (mapping_count() > mappings + 4)
+    if (mapping_count() > mappings + 40) /* the C library has some for each thread, kept for others */
         CHECK_EQ(mapping_count(), mappings);
     long grown = status_kb("VmRSS") - resident;
     if (grown > 2048)

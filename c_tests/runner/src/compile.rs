@@ -118,6 +118,21 @@ pub struct Program<'a> {
 }
 
 impl Program<'_> {
+    /// The shared object that a program with a plugin loads.
+    fn plugin(&self) -> PathBuf {
+        self.output.with_extension("so")
+    }
+
+    /// The command that builds it.
+    pub fn plugin_command(&self, tools: &Toolchain) -> Command {
+        let mut command = Command::new(&tools.cc);
+        command.args(["-std=c11", "-O2", "-g", "-pthread", "-DPLUGIN", "-fPIC", "-shared"]);
+        command.args(WARNINGS).args(&tools.pc.cflags);
+        command.arg("-o").arg(self.plugin()).arg(self.source);
+        command.arg(&tools.archive).args(&tools.pc.libs_private);
+        command
+    }
+
     /// The command; None when it is C++ and there is no such compiler.
     pub fn command(&self, tools: &Toolchain) -> Option<Command> {
         let cpp = self.source.extension().is_some_and(|e| e == "cpp");
@@ -129,6 +144,7 @@ impl Program<'_> {
             None => command.args(&tools.pc.cflags),
         };
         command.arg(format!("-DCTEST_LIBDIR=\"{}\"", tools.libdir.display()));
+        command.arg(format!("-DCTEST_PLUGIN=\"{}\"", self.plugin().display()));
         command.arg("-o").arg(self.output).arg(self.source);
         if self.statically {
             command.arg(&tools.archive).args(&tools.pc.libs_private);

@@ -7,10 +7,12 @@
 //! env=NAME=VALUE args=A,B timeout=SECONDS
 //! static                  also linked with libsched.a
 //! nolink                  not linked with the library at all (CTEST_LIBDIR says where it is)
+//! plugin          not linked either; built once more with -DPLUGIN, as a shared object that
+//!                 contains libsched.a (CTEST_PLUGIN is its path)
 //! libs=A,B        linked with these, too: -lA -lB
 //! header=FOLDER           -iquote that folder of c_tests in place of the installed header
 //! ```
-//! `static`, `nolink`, `libs=` and `header=` are of the program, the others of their line. A line
+//! `static`, `nolink`, `plugin`, `libs=` and `header=` are of the program, the others of their line. A line
 //! with none of the others makes no difference to a program that has further lines. A
 //! program without a marker runs once.
 
@@ -32,6 +34,7 @@ pub struct Markers {
     pub runs: Vec<Run>,
     pub statically: bool,
     pub unlinked: bool,
+    pub plugin: bool,
     pub libraries: Vec<String>,
     pub header: Option<String>,
 }
@@ -56,11 +59,12 @@ fn parse_line(words: &str, markers: &mut Markers) -> Result<()> {
     let list = |value: &str| value.split(',').map(str::to_string).collect::<Vec<_>>();
     for word in words.split_whitespace() {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
-        let of_program = matches!(name, "static" | "nolink" | "libs" | "header");
+        let of_program = matches!(name, "static" | "nolink" | "plugin" | "libs" | "header");
         says_run |= !of_program;
         match name {
             "static" => markers.statically = true,
             "nolink" => markers.unlinked = true,
+            "plugin" => (markers.plugin, markers.unlinked) = (true, true),
             "libs" => markers.libraries = list(value),
             "header" => markers.header = Some(value.to_string()),
             "matrix" => run.matrix = Some(Part::default()),

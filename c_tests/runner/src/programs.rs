@@ -97,20 +97,27 @@ fn compilation(
         libraries: &markers.libraries,
         header: header.as_deref(),
     };
-    let words = program.command(&session.tools).map(|command| {
+    let words = |command: Command| {
         let line = shown(&command);
         let arguments: Vec<_> = command.get_args().map(|a| a.to_os_string()).collect();
         (command.get_program().to_os_string(), arguments, line)
+    };
+    let plugin = markers.plugin.then(|| program.plugin_command(&session.tools));
+    let commands = program.command(&session.tools).map(|command| {
+        [Some(command), plugin].into_iter().flatten().map(words).collect::<Vec<_>>()
     });
     Job::new(group, "(build)", move |_| {
-        let Some((program, arguments, line)) = &words else {
+        let Some(commands) = &commands else {
             return Ok(Outcome::Skipped("no C++ compiler".to_string()));
         };
-        let out = Command::new(program).args(arguments).output()?;
-        if out.status.success() {
-            return Ok(Outcome::Passed);
+        for (program, arguments, line) in commands {
+            let out = Command::new(program).args(arguments).output()?;
+            if !out.status.success() {
+                let said = String::from_utf8_lossy(&out.stderr);
+                return Ok(Outcome::Failed(format!("{line}\n{said}")));
+            }
         }
-        Ok(Outcome::Failed(format!("{line}\n{}", String::from_utf8_lossy(&out.stderr))))
+        Ok(Outcome::Passed)
     })
 }
 
