@@ -8,10 +8,19 @@ root=$PWD
 copy=$root/target/mutants
 export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$root/target/loom-mutants
 
-# Not among them: the AcqRel and the fence of Quiescence::enter, for which the fence in the
-# Chase-Lev pop just before stands in; the deques under locks need them.
+# Not among them:
+# - The AcqRel and the fence of Quiescence::enter: the fence in the pop just before stands in; the
+#   deques under locks need them.
+# - `bot == base` in the split deque's pop_public. Without it the owner of an emptied deque would
+#   read a thief's `top` without the lock, and nothing would order the thief's leaving before the
+#   owner's entering. But both change `idle` by read-modify-writes, which loom takes in the order in
+#   which it runs them.
+# - The Release of the stores to `bot` other than put's and pop's: they are made under the lock, or
+#   leave nothing below `bot` that a raid could take.
+# - The lower bound of the raid's clamp: `bot` is below `split` then, so its owner is on its way to
+#   the lock, where it takes what is left or starts over.
 
-# name ~ file ~ perl substitution that must change the file ~ tests that must fail
+# name ~ file ~ perl substitution that must change the file ~ TEST or TEST:MODEL that must fail
 mutants='
 push-relaxed~src/queue/chaselev.rs~s/(bottom \+ 1, Ordering::)Release(\);\n        Ok)/$1Relaxed$2/~chaselev
 pop-relaxed~src/queue/chaselev.rs~s/(bottom\.store\(bottom, Ordering::)Release/$1Relaxed/~chaselev
@@ -21,18 +30,54 @@ steal-unswapped~src/queue/chaselev.rs~s/match self\.top\.compare_exchange\(top, 
 pop-last-unswapped~src/queue/chaselev.rs~s/let won = self\s*\.top\s*\.compare_exchange\(top, top \+ 1, Ordering::SeqCst, Ordering::Relaxed\)\s*\.is_ok\(\);/let won = true; self.top.store(top + 1, Ordering::SeqCst);/~chaselev
 grow-relaxed~src/queue/chaselev.rs~s/buffer\.store\(new, Ordering::Release\)/buffer.store(new, Ordering::Relaxed)/~chaselev
 grow-short~src/queue/chaselev.rs~s/for position in top\.\.bottom/for position in top + 1..bottom/~chaselev
+split-put-relaxed~src/queue/split.rs~s/(wrapping_add\(1\), Ordering::)Release(\);\n\s*barrier::light)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
+split-pop-relaxed~src/queue/split.rs~s/(wrapping_sub\(1\), Ordering::)Release(\); \/\/ as in put)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
+split-put-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with who asks.*//~sleep:a_sleeper_beside_an_armed_owner
+split-pop-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with the raid.*//~split:owner_and_raider_at_the_last_task
+split-put-beyond~src/queue/split.rs~s/bot < self\.watched\.lim/bot <= self.watched.lim/~split:pushes_after_growth_beside_a_raid
+raid-unfenced~src/queue/split.rs~s/barrier::heavy_for::<FENCED>\(\)/true/~split:owner_and_raider_at_the_last_task
+raid-unwritten~src/queue/split.rs~s/self\.watched\.split\.store\(wanted, Ordering::Relaxed\);//~split:owner_and_raider_at_the_last_task
+raid-undrawn~src/queue/split.rs~s/\.clamp\(split, wanted\)/.max(wanted).min(wanted)/~split:owner_and_raider_at_the_last_task
+raid-blind~src/queue/split.rs~s/(bot\.load\(Ordering::)Acquire(\)\.clamp)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
+raid-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return false \};(\n\s*let split = self\.split\(\);\n\s*let private)/$1/~split:two_raiders
+steal-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return Steal::Retry \};//~split:two_thieves_and_the_owner
+publish-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return false \};(\n\s*let split = self\.split\(\); \/\/ a raid)/$1/~split:tasks_are_published_beside_a_raid
+publish-outdated~src/queue/split.rs~s/let split = self\.split\(\); \/\/ a raid.*//~split:tasks_are_published_beside_a_raid
+publish-too-much~src/queue/split.rs~s/let half = slots\(split, bot\) \/ 2;/let half = slots(split, bot) + 1;/~split:tasks_are_published_beside_a_raid
+take-back-short~src/queue/split.rs~s/let half = slots\(top, split\) \/ 2;/let half = slots(top, split) \/ 2 + 1;/~split:owner_and_thief_at_the_last_task
+take-back-unwritten~src/queue/split.rs~s/self\.watched\.split\.store\(top\.wrapping_offset\(half\), Ordering::Relaxed\);/let _ = half;/~split:owner_and_thief_at_the_last_task
+take-back-unlocked~src/queue/split.rs~s/let held = Held::wait\(&self\.thieves\);/let held = ();/~split:owner_and_thief_at_the_last_task
+start-over-unlocked~src/queue/split.rs~s/(if top == bot \{\n)(\s*\/\/ All stolen)/$1drop(held);\n$2/~split:an_emptied_deque_starts_over_beside_a_thief
+start-over-half~src/queue/split.rs~s/self\.watched\.split\.store\(base, Ordering::Relaxed\);//~split:an_emptied_deque_starts_over_beside_a_thief
+room-unlocked~src/queue/split.rs~s/let _held = Held::wait\(&self\.thieves\);//~split:growth_beside_a_raid
+room-unsplit~src/queue/split.rs~s/self\.watched\.split\.store\(to\.wrapping_offset\(slots\(top, split\)\), Ordering::Relaxed\);/let _ = split;/~split:growth_beside_a_thief
+room-untopped~src/queue/split.rs~s/self\.thieves\.top\.store\(to, Ordering::Relaxed\);//~split:growth_beside_a_thief
+room-short~src/queue/split.rs~s/for i in 0\.\.queued/for i in 1..queued/~split:tasks_move_down_beside_a_raid
+room-unasked~src/queue/split.rs~s/(seldom\.armed = armed;\n\s*)self\.ask\(\);/$1/~split:pushes_after_growth_beside_a_raid
+refusal-public~src/queue/split.rs~s/if self\.split\(\) > bot \{/if false {/~split:the_limit_beside_a_raid
+refusal-kept~src/queue/split.rs~s/self\.own\.bot\.store\(bot, Ordering::Release\);(\n\s*if self\.split\(\) > bot)/$1/~split:the_limit_beside_a_raid
+lock-relaxed~src/base/trylock.rs~s/compare_exchange\(false, true, Ordering::Acquire/compare_exchange(false, true, Ordering::Relaxed/~split:two_thieves_and_the_owner
+unlock-relaxed~src/base/trylock.rs~s/store\(false, Ordering::Release\)/store(false, Ordering::Relaxed)/~split:two_thieves_and_the_owner
+rearm-unfenced~src/queue/split.rs~s/fence\(Ordering::SeqCst\); \/\/ with the sleeper.*//~sleep:a_sleeper_and_an_asker
+rearm-unchecked~src/kind/stealing.rs~s/self\.deques\[place\.index\(\)\]\.ask\(\);.*//~sleep:a_sleeper_and_an_asker
+rearm-late~src/kind/stealing.rs~s/own\.rearm\(\);\n\s*if self\.sleepers\.any\(\) \{/let any = self.sleepers.any(); own.rearm(); if any {/~sleep:a_sleeper_and_an_asker
+announce-unfenced~src/kind/stealing.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
+park-unasked~src/kind/stealing.rs~s/self\.deques\.iter\(\)\.for_each\(\|deque\| deque\.ask\(\)\);//~sleep:a_sleeper_beside_an_armed_owner
+asked-unheard~src/kind/stealing.rs~s/self\.published\(place\);(\n\s*Ok\(\(\)\)\n    \}\n\n    \/\/\/ A task)/$1/~sleep:a_sleeper_beside_its_first_task
+search-unraided~src/kind/stealing.rs~s/ \|\| raid && !victim\.looks_empty\(\) && victim\.raid\(\)//~stealing:split::a_blocked_parent
 spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
-park-unfenced~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~stealing
-park-unchecked~src/kind/stealing.rs~s/ended\(\) \|\| self\.work_visible\(\)/ended()/~stealing
-park-deaf-to-end~src/kind/stealing.rs~s/self\.quiescence\.ended\(\) \|\| self\.work_visible/self.work_visible/~stealing
-end-unannounced~src/kind/stealing.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing
+park-unfenced~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
+park-unfenced-chaselev~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~stealing:chaselev::a_blocked_parent
+park-unchecked~src/kind/stealing.rs~s/ended\(\) \|\| self\.work_visible\(\)/ended()/~stealing:split::a_blocked_parent
+park-deaf-to-end~src/kind/stealing.rs~s/self\.quiescence\.ended\(\) \|\| self\.work_visible/self.work_visible/~stealing:split::one_child_two_workers
+end-unannounced~src/kind/stealing.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing:split::one_child_two_workers
 searcher-silent~src/idle/eventcount.rs~s/more\(\) && self\.wake_one\(\)/more() && false/~eventcount
 searcher-unfenced~src/idle/eventcount.rs~s/fence\(Ordering::SeqCst\); \/\/ with the fence in wake_unless_searched.*//~eventcount
 seat-cleared-late~src/idle/eventcount.rs~s/self\.woken\(worker\);\n\s*Some\(worker\)(.*?)self\.seats\[worker as usize\]\.wake\(1\);/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n            Some(worker)$1self.seats[worker as usize].store(AWAKE, Ordering::Release); self.seats[worker as usize].wake(1);/s~eventcount
-take-before-leaving~src/kind/stealing.rs~s/self\.search\(place, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\);/self.search(place, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }/~stealing
-end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing
-door-left-open~src/queue/injector.rs~s/inside\.closed = true/inside.closed = false/~stealing
-close-over-a-task~src/queue/injector.rs~s/inside\.closed \|\| !inside\.queue\.is_empty\(\)/inside.closed/~stealing'
+take-before-leaving~src/kind/stealing.rs~s/self\.search\(place, raid, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\);/self.search(place, raid, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }/~stealing:split::one_child_two_workers
+end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing:split::a_foreign_task
+door-left-open~src/queue/injector.rs~s/inside\.closed = true/inside.closed = false/~stealing:split::a_foreign_task
+close-over-a-task~src/queue/injector.rs~s/inside\.closed \|\| !inside\.queue\.is_empty\(\)/inside.closed/~stealing:split::a_foreign_task'
 
 survivors=0
 while IFS='~' read -r name file change tests; do
@@ -49,14 +94,21 @@ while IFS='~' read -r name file change tests; do
         survivors=$((survivors + 1))
         continue
     fi
-    if ! (cd "$copy" && cargo test --quiet --profile tools -p sched-model --test "$tests" --no-run) >"$copy/log" 2>&1; then
+    test=${tests%%:*}
+    model=${tests#"$test"} model=${model#:}
+    if ! (cd "$copy" && cargo test --quiet --profile tools -p sched-model --test "$test" --no-run) >"$copy/log" 2>&1; then
         echo "$name: does not compile"; sed 's/^/    /' "$copy/log"
         survivors=$((survivors + 1))
         continue
     fi
     status=0
-    (cd "$copy" && timeout 300 cargo test --quiet --profile tools -p sched-model --test "$tests") \
-        >"$copy/log" 2>&1 || status=$?
+    (cd "$copy" && timeout 300 cargo test --profile tools -p sched-model --test "$test" \
+        -- ${model:+--exact "$model"}) >"$copy/log" 2>&1 || status=$?
+    if grep -q '^running 0 tests' "$copy/log"; then
+        echo "$name: there is no model $tests"
+        survivors=$((survivors + 1))
+        continue
+    fi
     case $status in
         0) echo "$name: SURVIVED"; survivors=$((survivors + 1)) ;;
         124) echo "$name: undecided after 300 s"; survivors=$((survivors + 1)) ;;

@@ -407,7 +407,7 @@ fn pushes_after_growth_beside_a_raid() {
 
 #[test]
 fn tasks_move_down_beside_a_raid() {
-    explore("split, moving down beside a raid", 4, 1, || {
+    explore("split, moving down beside a raid", 3, 1, || {
         let shared = Shared::new(5);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);

@@ -107,6 +107,8 @@ pub fn light_for<const FENCED: bool>() {
         std::sync::atomic::compiler_fence(Ordering::SeqCst);
         return;
     }
+    #[cfg(loom)]
+    turn();
     fence(Ordering::SeqCst);
 }
 
@@ -119,13 +121,25 @@ pub fn heavy_for<const FENCED: bool>() -> bool {
     heavy()
 }
 
+/// Loom changes threads before an access, not before a fence: without this one, a store and the
+/// fence behind it would be a single step.
+#[cfg(loom)]
+fn turn() {
+    loom::lazy_static! {
+        static ref TURN: super::sync::AtomicU32 = super::sync::AtomicU32::new(0);
+    }
+    TURN.fetch_add(1, Ordering::Relaxed);
+}
+
 #[cfg(loom)]
 pub fn light() {
+    turn();
     fence(Ordering::SeqCst);
 }
 
 #[cfg(loom)]
 pub fn heavy() -> bool {
+    turn();
     fence(Ordering::SeqCst);
     true
 }
