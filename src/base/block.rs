@@ -24,7 +24,7 @@ mod real {
     /// Blocks of this many bytes and more ask for huge pages: at most one of them is for nothing.
     const HUGE_FROM: usize = 4 * HUGE;
 
-    /// `len` values of `T`, all bytes zero at first.
+    /// Room for `len` values of `T`.
     pub struct Block<T> {
         start: NonNull<T>,
         len: usize,
@@ -38,14 +38,14 @@ mod real {
 
     impl<T> Block<T> {
         /// # Safety
-        /// All bytes zero must be a valid `T`, which has a size and nothing to drop.
-        pub unsafe fn zeroed(len: usize) -> Result<Self, NoMemory> {
+        /// Any bytes must be a valid `T`, which has a size and nothing to drop.
+        pub unsafe fn new(len: usize) -> Result<Self, NoMemory> {
             let layout = Self::layout(len)?;
             let start = if layout.size() >= MAPPED {
                 pages(layout.size())?
             } else {
                 // SAFETY: the layout has a size.
-                unsafe { std::alloc::alloc_zeroed(layout) }
+                unsafe { std::alloc::alloc(layout) }
             };
             let start = NonNull::new(start.cast()).ok_or(NoMemory)?;
             Ok(Block { start, len, own: PhantomData })
@@ -65,14 +65,14 @@ mod real {
             self.len
         }
 
-        /// Makes it `len` values long, the new ones zero. It may move; on failure nothing has
+        /// Makes it `len` values long. It may move; on failure nothing has
         /// changed.
         pub fn grow(&mut self, len: usize) -> Result<(), NoMemory> {
             assert!(len >= self.len);
             let (old, new) = (Self::layout(self.len)?, Self::layout(len)?);
             if old.size() < MAPPED {
-                // SAFETY: `zeroed` was allowed for this type.
-                let fresh = unsafe { Self::zeroed(len) }?;
+                // SAFETY: `new` was allowed for this type.
+                let fresh = unsafe { Self::new(len) }?;
                 // SAFETY: both hold `self.len` values, and are different blocks.
                 unsafe { ptr::copy_nonoverlapping(self.start(), fresh.start(), self.len) };
                 *self = fresh;
@@ -93,7 +93,7 @@ mod real {
         if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
     }
 
-    /// New pages, all zero, `size` bytes.
+    /// New pages, `size` bytes.
     fn pages(size: usize) -> Result<*mut u8, NoMemory> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         if size < HUGE_FROM {
@@ -157,7 +157,7 @@ mod real {
     impl<T> Drop for Block<T> {
         fn drop(&mut self) {
             let Ok(layout) = Self::layout(self.len) else { return };
-            // SAFETY: made by `zeroed` or `grow` in this way, and dropped once.
+            // SAFETY: made by `new` or `grow` in this way, and dropped once.
             unsafe {
                 if layout.size() >= MAPPED {
                     libc::munmap(self.start().cast(), layout.size());
@@ -183,7 +183,7 @@ pub struct Block<T> {
 impl<T: Default> Block<T> {
     /// # Safety
     /// None needed here: see the real one.
-    pub unsafe fn zeroed(len: usize) -> Result<Self, NoMemory> {
+    pub unsafe fn new(len: usize) -> Result<Self, NoMemory> {
         let memory = Box::new_uninit_slice(3 * len);
         let mut block = Block { start: memory.len(), memory, len: 0 };
         block.grow(len)?;
@@ -227,21 +227,24 @@ impl<T> Drop for Block<T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::Block;
+    use std::mem::MaybeUninit;
 
     #[test]
     fn grows_from_heap_to_map_and_on() {
-        // SAFETY: zero is a number.
-        let mut block: Block<usize> = unsafe { Block::zeroed(10) }.unwrap();
+        // SAFETY: any bytes are one.
+        let mut block: Block<MaybeUninit<usize>> = unsafe { Block::new(10) }.unwrap();
         let mut filled = 0;
         for len in [100, 40_000, 100_000, 5_000_000] {
             block.grow(len).unwrap();
             assert_eq!(block.count(), len);
             // SAFETY: the block has `len` values, and nobody else uses it.
             let values = unsafe { std::slice::from_raw_parts_mut(block.start(), len) };
-            assert!(values[..filled].iter().enumerate().all(|(i, &v)| v == i));
-            assert!(values[filled..].iter().all(|&v| v == 0));
+            // SAFETY: written by the round before.
+            let kept =
+                values[..filled].iter().enumerate().all(|(i, v)| unsafe { v.assume_init() } == i);
+            assert!(kept);
             filled = len;
-            values.iter_mut().enumerate().for_each(|(i, v)| *v = i);
+            values.iter_mut().enumerate().for_each(|(i, v)| _ = v.write(i));
         }
         assert!(block.grow(usize::MAX / 64).is_err());
         assert_eq!(block.count(), 5_000_000);

@@ -62,7 +62,7 @@ pub struct Terms {
 impl Terms {
     /// Those of the calling thread, whose affinity is `mask`.
     pub fn of_caller(mask: Mask, keep: Duration) -> Self {
-        let keep = Some(keep).filter(|keep| !keep.is_zero() && futex::probe());
+        let keep = Some(keep).filter(|keep| !keep.is_zero() && futex::works());
         Terms { mask, float: FloatControl::get(), keep }
     }
 }

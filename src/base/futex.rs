@@ -36,6 +36,12 @@ pub fn probe() -> bool {
     works
 }
 
+/// What was last known of that.
+#[cfg(not(loom))]
+pub fn works() -> bool {
+    !DEAF.load(Ordering::Relaxed)
+}
+
 #[cfg(not(loom))]
 impl Futex {
     pub const fn new(value: u32) -> Self {

@@ -26,6 +26,7 @@ use crate::task::{Scheduler, Task, TaskFn};
 use std::alloc::Layout;
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 /// The most bytes that an argument may have: SCHED_COPY_MAX.
@@ -68,7 +69,7 @@ const FIRST_PIECE: usize = (4 << 10) / size_of::<Line>();
 const LARGEST_PIECE: usize = (16 << 20) / size_of::<Line>();
 
 #[repr(align(64))]
-struct Line(#[allow(dead_code, reason = "room")] [u8; 64]);
+struct Line(#[allow(dead_code, reason = "room")] MaybeUninit<[u8; 64]>);
 
 /// The word before a parcel's argument.
 union Head {
@@ -139,8 +140,8 @@ impl Depot {
     fn piece(&self, lines: usize) -> Result<*mut u8, NoMemory> {
         self.0.with(|inside| {
             inside.pieces.try_reserve(1).map_err(|_| NoMemory)?;
-            // SAFETY: zero is a byte.
-            let piece = unsafe { Block::zeroed(lines) }?;
+            // SAFETY: a line may hold any bytes.
+            let piece = unsafe { Block::new(lines) }?;
             let start = piece.start();
             inside.pieces.push(piece);
             Ok(start.cast())

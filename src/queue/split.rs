@@ -85,6 +85,7 @@ use crate::base::trylock::TryLock;
 use crate::probe::Counter;
 use crate::task::{Pair, Task};
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::ptr;
 
 /// Slots of a new deque, the spare one included: few under the model, so that it reaches growth.
@@ -93,13 +94,13 @@ const FIRST_SLOTS: usize = 256;
 #[cfg(loom)]
 const FIRST_SLOTS: usize = 3;
 
-/// Room for a task. All bytes zero is an empty one.
-struct Place(UnsafeCell<Pair>);
+/// Room for a task.
+struct Place(UnsafeCell<MaybeUninit<Pair>>);
 
 #[cfg(loom)]
 impl Default for Place {
     fn default() -> Self {
-        Place(UnsafeCell::new(Pair::empty()))
+        Place(UnsafeCell::new(MaybeUninit::new(Pair::empty())))
     }
 }
 
@@ -109,7 +110,9 @@ impl Place {
     #[inline(always)]
     unsafe fn write(&self, task: Task) {
         // SAFETY: by the caller's promise.
-        self.0.with_mut(|place| unsafe { *place = Pair::of(task) });
+        self.0.with_mut(|place| unsafe {
+            (*place).write(Pair::of(task));
+        });
     }
 
     /// # Safety
@@ -117,7 +120,7 @@ impl Place {
     #[inline(always)]
     unsafe fn read(&self) -> Task {
         // SAFETY: by the caller's promise.
-        self.0.with(|place| unsafe { Pair::read(place) })
+        self.0.with(|place| unsafe { Pair::read(place.cast()) })
     }
 }
 
@@ -365,8 +368,8 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     const QUIET: bool = true;
 
     fn new(limit: usize) -> Result<Self, NoMemory> {
-        // SAFETY: a slot is two pointer-sized atomics, for which zero is a value.
-        let block = unsafe { Block::<Place>::zeroed(FIRST_SLOTS) }?;
+        // SAFETY: a place may hold any bytes.
+        let block = unsafe { Block::<Place>::new(FIRST_SLOTS) }?;
         let base = block.start();
         let armed = base.wrapping_add(limit.min(FIRST_SLOTS - 1));
         Ok(Split {
