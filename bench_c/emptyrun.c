@@ -90,7 +90,8 @@ int main(int argc, char **argv)
         bench_clock_stop(&b);
 
         b.serial = b.serial || pthread; /* no scheduler, the line says */
-        bench_line(&b, b.n, bench_mix((uint64_t)count), count == b.n);
+        bench_field(&b, "us_per_run", b.wall * 1e6 / (double)b.n);
+        bench_line(&b, pairs ? 2 * b.n : b.n, bench_mix((uint64_t)count), count == b.n);
     }
     return bench_end(&b);
 }

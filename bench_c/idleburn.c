@@ -69,7 +69,7 @@ int main(int argc, char **argv)
         bench_run(&b, nap, serial_run, NULL);
 
         bench_field(&b, "burn_percent", 100 * burnt / (1e-3 * (double)milliseconds));
-        bench_line(&b, 1, bench_mix((uint64_t)b.n), slept >= b.n);
+        bench_line(&b, b.serial ? 1 : workers, bench_mix((uint64_t)b.n), slept >= b.n);
     }
     return bench_end(&b);
 }

@@ -166,15 +166,14 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
         }
     };
     let t = plan.overhead_threads;
-    let each = |m: Option<&Measured>| m.map(|m| m.ns_per_task().scaled(1e-3));
     let own = |m: Option<&Measured>, name| m.and_then(|m| m.own(name));
 
-    let run = |data, warm| each(summary.runs("emptyrun", data, warm, t));
+    let run = |data, warm| own(summary.runs("emptyrun", data, warm, t), "us_per_run");
     row("sched_init, one task: no second thread", Some(t), "µs", run(None, None));
     row("sched_init, two threads meet, warm (the default)", Some(t), "µs", run(Some("pair"), None));
     let cold = run(Some("pair"), Some("0"));
     row("sched_init, two threads meet, cold (SCHED_WARM=0)", Some(t), "µs", cold);
-    row("pthread_create and pthread_join", None, "µs", each(summary.bare("emptyrun")));
+    row("pthread_create and pthread_join", None, "µs", own(summary.bare("emptyrun"), "us_per_run"));
 
     let wake = summary.overhead("wakeup", t);
     row("from a spawn to its start on a sleeping worker", Some(t), "µs", own(wake, "wake_us"));

@@ -64,11 +64,11 @@ fn empty_runs(plan: &Plan, summary: &Summary) -> Option<String> {
     let threads = plan.overhead_threads;
     let us = |data, warm| {
         let run = summary.runs("emptyrun", data, warm, threads)?;
-        Some(run.ns_per_task().median * 1e-3)
+        Some(run.own("us_per_run")?.median)
     };
     let alone = us(None, None)?;
     let (warm, cold) = (us(Some("pair"), None)?, us(Some("pair"), Some("0"))?);
-    let pthread = summary.bare("emptyrun")?.ns_per_task().median * 1e-3;
+    let pthread = summary.bare("emptyrun")?.own("us_per_run")?.median;
     Some(format!(
         "a sched_init of one empty task takes {} µs; with two threads that meet {} warm, {} cold; \
          pthread_create and join take {}: warm is {}",
