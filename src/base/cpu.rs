@@ -66,9 +66,9 @@ impl Mask {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
     }
 
-    /// Makes it the calling thread's.
+    /// Makes it the calling thread's, if it is not.
     pub fn apply(&self) {
-        if self.bytes > 0 {
+        if self.bytes > 0 && *self != Mask::of_caller() {
             // SAFETY: a mask of the length given. Fails if none of the processors is left.
             unsafe {
                 libc::syscall(libc::SYS_sched_setaffinity, 0, self.bytes, self.words.as_ptr())

@@ -16,9 +16,10 @@
 //!
 //! # Protocol
 //!
-//! A thread rests on its hand's futex word while it is `REST`. Whoever calls it writes the job,
-//! then `CALLED` (Release), and wakes it. The thread works and swaps `REST` in (Release); if the
-//! run's thread waits for that, it has left `AWAITED` there, and is woken. A resting thread
+//! A thread rests while its hand's word is `REST`, first awake, in case the next run follows at
+//! once, then, having made it `ASLEEP`, in a futex. Whoever calls it writes the job, swaps `CALLED`
+//! in (Release), and wakes it if it was asleep. The thread works and swaps `REST` in (Release); if
+//! the run's thread waits for that, it has left `AWAITED` there, and is woken. A sleeping thread
 //! whose time is up takes the lock: if its hand is still in the list of the warm, it takes it
 //! out and ends; if not, a run has reserved it, and it goes on resting.
 //!
@@ -46,9 +47,13 @@ const REST: u32 = 0;
 const CALLED: u32 = 1;
 const AWAITED: u32 = 2;
 const DISMISSED: u32 = 3;
+const ASLEEP: u32 = 4;
 
-/// Looks of a thread at its word before it sleeps: some microseconds, about what it costs to
-/// wake it.
+/// How long a thread rests awake, if there are processors for it and those of lower index: about
+/// what it takes to wake one that sleeps.
+const AWAKE: Duration = Duration::from_micros(50);
+
+/// Looks of the run's thread at a hand's word before it sleeps: some microseconds.
 const PATIENCE: u32 = 100;
 
 /// What the threads of a run take over from its caller.
@@ -150,20 +155,21 @@ impl Hand {
         // The caller goes on working: a thread that starts on the same processor may wait there
         // for milliseconds. It starts elsewhere, and takes over the mask of the terms as its first
         // act. (Without futex: pthread_create would need it for that.)
-        let elsewhere = terms.mask.elsewhere().filter(|_| futex::probe());
+        let elsewhere = || terms.mask.elsewhere().filter(|_| futex::probe());
+        let was = self.word.swap(CALLED, Ordering::AcqRel);
         if self.alive.get() {
-            if let Some(mask) = &elsewhere {
-                // SAFETY: alive.
-                unsafe { thread::move_to(self.id.get().assume_init(), mask) };
+            if was == ASLEEP {
+                if let Some(mask) = &elsewhere() {
+                    // SAFETY: alive.
+                    unsafe { thread::move_to(self.id.get().assume_init(), mask) };
+                }
+                self.word.wake(1);
             }
-            self.word.store(CALLED, Ordering::Release);
-            self.word.wake(1);
             return true;
         }
-        self.word.store(CALLED, Ordering::Release);
         let _blocked = SignalsBlocked::block();
         // SAFETY: a hand is never freed.
-        match unsafe { thread::create(main, ptr::from_ref(self).cast_mut().cast(), elsewhere) } {
+        match unsafe { thread::create(main, ptr::from_ref(self).cast_mut().cast(), elsewhere()) } {
             Ok(id) => {
                 self.id.set(MaybeUninit::new(id));
                 self.alive.set(true);
@@ -176,15 +182,20 @@ impl Hand {
         }
     }
 
+    /// Has the thread a job to do, or does it?
+    fn works(&self) -> bool {
+        matches!(self.word.load(Ordering::Acquire), CALLED | AWAITED)
+    }
+
     /// Waits until the job that was called is done.
     fn wait(&self) {
         for _ in 0..PATIENCE {
-            if self.word.load(Ordering::Acquire) == REST {
+            if !self.works() {
                 return;
             }
             spin_loop();
         }
-        while self.word.load(Ordering::Acquire) != REST {
+        while self.works() {
             self.word.swap_if(CALLED, AWAITED);
             self.word.wait(AWAITED, futex::LONGEST);
         }
@@ -192,23 +203,23 @@ impl Hand {
 
     /// A thread's rest after a job. True if it was called again; false if it must end, and then
     /// it has no hand any more.
-    fn rest(&self, keep: Duration) -> bool {
-        for _ in 0..PATIENCE {
-            if self.word.load(Ordering::Relaxed) != REST {
-                break;
-            }
-            spin_loop();
+    fn rest(&self, keep: Duration, awake: Duration) -> bool {
+        let began = Instant::now();
+        while self.word.load(Ordering::Relaxed) == REST && began.elapsed() < awake.min(keep) {
+            (0..8).for_each(|_| spin_loop());
+            thread::give_way();
         }
+        self.word.swap_if(REST, ASLEEP);
         let mut time = keep;
         loop {
             match self.word.load(Ordering::Acquire) {
-                REST => {}
+                ASLEEP => {}
                 DISMISSED => return false,
                 _ => return true,
             }
             let began = Instant::now();
-            self.word.wait(REST, time);
-            if began.elapsed() < time || self.word.load(Ordering::Relaxed) != REST {
+            self.word.wait(ASLEEP, time);
+            if began.elapsed() < time || self.word.load(Ordering::Relaxed) != ASLEEP {
                 continue;
             }
             let ends = LISTS.with(|lists| {
@@ -242,7 +253,8 @@ extern "C" fn main(hand: *mut c_void) -> *mut c_void {
         // SAFETY: called, so there is a job; its terms live until it is done.
         let (job, index, terms) = unsafe { hand.job.get().assume_init() };
         // SAFETY: as above.
-        let (keep, float) = unsafe { ((*terms).keep, (*terms).float) };
+        let (keep, processors, float) =
+            unsafe { ((*terms).keep, (*terms).mask.count(), (*terms).float) };
         // SAFETY: as above. It was made or moved with another mask, if there is another processor.
         unsafe { &(*terms).mask }.apply();
         thread::settle(index);
@@ -253,7 +265,8 @@ extern "C" fn main(hand: *mut c_void) -> *mut c_void {
         if hand.word.swap(REST, Ordering::AcqRel) == AWAITED {
             hand.word.wake(1);
         }
-        if !keep.is_some_and(|keep| hand.rest(keep)) {
+        let awake = if index < processors { AWAKE } else { Duration::ZERO };
+        if !keep.is_some_and(|keep| hand.rest(keep, awake)) {
             return ptr::null_mut();
         }
     }
