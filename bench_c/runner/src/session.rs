@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use crate::machine::{Calibration, calibrate};
-use crate::plan::{Kind, Setup, program_named};
+use crate::plan::{Group, Kind, Setup, program_named};
 use crate::run::{Bench, Run};
 
 /// After so many failures the rest would only repeat them.
@@ -107,7 +107,10 @@ impl Session {
         let mut found = Vec::new();
         for run in &self.runs {
             let other = first.entry(run.setup.program).or_insert(run);
-            if other.line.checksum != run.line.checksum || other.line.tasks != run.line.tasks {
+            // An overhead's tasks depend on its setting.
+            let same_tasks =
+                run.setup.group == Group::Overheads || other.line.tasks == run.line.tasks;
+            if other.line.checksum != run.line.checksum || !same_tasks {
                 found.push(format!(
                     "{}: checksum {} and {} tasks, but {}: checksum {} and {} tasks",
                     run.setup,
