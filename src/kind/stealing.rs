@@ -78,14 +78,7 @@ impl<D: Deque> Stealing<D> {
         // SAFETY: passed on.
         let mut own = unsafe { self.own(place) };
         own.put_slowly(task)?;
-        // Those who asked: thieves want tasks, sleepers want to be woken for them. While
-        // somebody sleeps, each push comes here.
-        if own.publish() && !self.sleepers.any() {
-            own.rearm();
-            if self.sleepers.any() {
-                self.deques[place.index()].ask(); // it was announced meanwhile
-            }
-        }
+        own.answer(|| self.sleepers.any());
         self.published(place);
         Ok(())
     }

@@ -159,6 +159,17 @@ impl<'a, D: Deque> Owner<'a, D> {
         if self.put(task) { Ok(()) } else { self.put_slowly(task) }
     }
 
+    /// Does what it was asked for: thieves want tasks, sleepers want to be woken for them. While
+    /// there is `anybody` asleep, each push is to ask anew.
+    pub fn answer(&mut self, anybody: impl Fn() -> bool) {
+        if self.publish() && !anybody() {
+            self.rearm();
+            if anybody() {
+                self.0.ask(); // it was announced meanwhile
+            }
+        }
+    }
+
     pub fn publish(&mut self) -> bool {
         // SAFETY: this is the one owner.
         unsafe { self.0.publish() }
