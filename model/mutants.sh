@@ -15,8 +15,10 @@ export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$root/target/loom-mutants
 #   read a thief's `top` without the lock, and nothing would order the thief's leaving before the
 #   owner's entering. But both change `idle` by read-modify-writes, which loom takes in the order in
 #   which it runs them.
-# - The Release of the stores to `bot` other than put's and pop's: they are made under the lock, or
-#   leave nothing below `bot` that a raid could take.
+# - The Release of the split deque's stores to `bot` other than put's. Pop's: a raid that reads such a
+#   store executes its fence, and the owner has executed that of the push of each task below. (Where
+#   the owner's fence is none, the Release stands in.) The others: made under the lock, or nothing
+#   is below `bot`.
 # - The lower bound of the raid's clamp: `bot` is below `split` then, so its owner is on its way to
 #   the lock, where it takes what is left or starts over.
 
@@ -31,14 +33,13 @@ pop-last-unswapped~src/queue/chaselev.rs~s/let won = self\s*\.top\s*\.compare_ex
 grow-relaxed~src/queue/chaselev.rs~s/buffer\.store\(new, Ordering::Release\)/buffer.store(new, Ordering::Relaxed)/~chaselev
 grow-short~src/queue/chaselev.rs~s/for position in top\.\.bottom/for position in top + 1..bottom/~chaselev
 split-put-relaxed~src/queue/split.rs~s/(wrapping_add\(1\), Ordering::)Release(\);\n\s*barrier::light)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
-split-pop-relaxed~src/queue/split.rs~s/(wrapping_sub\(1\), Ordering::)Release(\); \/\/ as in put)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
 split-put-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with who asks.*//~sleep:a_sleeper_beside_an_armed_owner
 split-pop-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with the raid.*//~split:owner_and_raider_at_the_last_task
 split-put-beyond~src/queue/split.rs~s/bot < self\.watched\.lim/bot <= self.watched.lim/~split:pushes_after_growth_beside_a_raid
 raid-unfenced~src/queue/split.rs~s/barrier::heavy_for::<FENCED>\(\)/true/~split:owner_and_raider_at_the_last_task
 raid-unwritten~src/queue/split.rs~s/self\.watched\.split\.store\(wanted, Ordering::Relaxed\);//~split:owner_and_raider_at_the_last_task
 raid-undrawn~src/queue/split.rs~s/\.clamp\(split, wanted\)/.max(wanted).min(wanted)/~split:owner_and_raider_at_the_last_task
-raid-blind~src/queue/split.rs~s/(bot\.load\(Ordering::)Acquire(\)\.clamp)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
+raid-blind~src/queue/split.rs~s/(bot\.load\(Ordering::)Acquire(\)\.clamp)/$1Relaxed$2/~split:a_slot_is_reused_beside_a_raid
 raid-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return false \};(\n\s*let split = self\.split\(\);\n\s*let private)/$1/~split:two_raiders
 steal-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return Steal::Retry \};//~split:two_thieves_and_the_owner
 publish-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return false \};(\n\s*let split = self\.split\(\); \/\/ a raid)/$1/~split:tasks_are_published_beside_a_raid
@@ -54,13 +55,13 @@ room-unsplit~src/queue/split.rs~s/self\.watched\.split\.store\(to\.wrapping_offs
 room-untopped~src/queue/split.rs~s/self\.thieves\.top\.store\(to, Ordering::Relaxed\);//~split:growth_beside_a_thief
 room-short~src/queue/split.rs~s/for i in 0\.\.queued/for i in 1..queued/~split:tasks_move_down_beside_a_raid
 room-unasked~src/queue/split.rs~s/(seldom\.armed = armed;\n\s*)self\.ask\(\);/$1/~split:pushes_after_growth_beside_a_raid
-refusal-public~src/queue/split.rs~s/if self\.split\(\) > bot \{/if false {/~split:the_limit_beside_a_raid
+refusal-public~src/queue/split.rs~s/if self\.split\(\) > bot \{/if false {/~split:a_public_task_is_refused
 refusal-kept~src/queue/split.rs~s/self\.own\.bot\.store\(bot, Ordering::Release\);(\n\s*if self\.split\(\) > bot)/$1/~split:the_limit_beside_a_raid
 lock-relaxed~src/base/trylock.rs~s/compare_exchange\(false, true, Ordering::Acquire/compare_exchange(false, true, Ordering::Relaxed/~split:two_thieves_and_the_owner
 unlock-relaxed~src/base/trylock.rs~s/store\(false, Ordering::Release\)/store(false, Ordering::Relaxed)/~split:two_thieves_and_the_owner
-rearm-unfenced~src/queue/split.rs~s/fence\(Ordering::SeqCst\); \/\/ with the sleeper.*//~sleep:a_sleeper_and_an_asker
-rearm-unchecked~src/kind/stealing.rs~s/self\.deques\[place\.index\(\)\]\.ask\(\);.*//~sleep:a_sleeper_and_an_asker
-rearm-late~src/kind/stealing.rs~s/own\.rearm\(\);\n\s*if self\.sleepers\.any\(\) \{/let any = self.sleepers.any(); own.rearm(); if any {/~sleep:a_sleeper_and_an_asker
+rearm-unfenced~src/queue/split.rs~s/fence\(Ordering::SeqCst\); \/\/ with the sleeper.*//~sleep:the_question_overwritten
+rearm-unchecked~src/queue/mod.rs~s/self\.0\.ask\(\); \/\/ it was.*//~sleep:the_question_overwritten
+rearm-late~src/queue/mod.rs~s/self\.rearm\(\);\n\s*if anybody\(\) \{/let any = anybody(); self.rearm(); if any {/~sleep:the_question_overwritten
 announce-unfenced~src/kind/stealing.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
 park-unasked~src/kind/stealing.rs~s/self\.deques\.iter\(\)\.for_each\(\|deque\| deque\.ask\(\)\);//~sleep:a_sleeper_beside_an_armed_owner
 asked-unheard~src/kind/stealing.rs~s/self\.published\(place\);(\n\s*Ok\(\(\)\)\n    \}\n\n    \/\/\/ A task)/$1/~sleep:a_sleeper_beside_its_first_task

@@ -98,7 +98,7 @@ fn a_sleeper_comes_back_for_more() {
 
 #[test]
 fn two_sleepers_two_tasks() {
-    explore("eventcount, two sleepers", 3, 1000, || {
+    explore("eventcount, two sleepers", 2, 1000, || {
         let shared = Shared::new(2);
         let workers = [Shared::worker(&shared, 0, 1), Shared::worker(&shared, 1, 1)];
         shared.publish();

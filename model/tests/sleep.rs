@@ -3,15 +3,20 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
+use sched::base::barrier;
 use sched::kind::stealing::Stealing;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Steal};
+use sched::task::Task;
 use sched_model::{Cell, Worker, count, explore, scheduler};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 type Deck = Split<false>;
 
-/// Worker 0 spawns, worker 1 sleeps.
+/// Worker 0 spawns. The one who sleeps does so on its seat, lest there be another deque to look at.
 struct Scene {
     places: Vec<Worker<Deck>>,
     scheduler: Box<Stealing<Deck>>,
@@ -46,9 +51,12 @@ impl Scene {
 
     /// Takes worker 0's oldest task, public or not. Asks nobody.
     fn rob(&self) -> bool {
-        let deque = self.scheduler.deque(0);
-        deque.raid();
-        matches!(deque.steal(), Steal::Taken(_))
+        self.scheduler.deque(0).raid();
+        self.steal()
+    }
+
+    fn steal(&self) -> bool {
+        matches!(self.scheduler.deque(0).steal(), Steal::Taken(_))
     }
 
     fn thread(this: &Arc<Self>, f: impl Fn(&Scene) + Send + 'static) -> thread::JoinHandle<()> {
@@ -83,8 +91,8 @@ impl Scene {
 #[test]
 fn a_sleeper_beside_its_first_task() {
     explore("sleep, first task", 4, 1, || {
-        let scene = Scene::new(2, 1);
-        let sleeper = Scene::sleeper(&scene, 1);
+        let scene = Scene::new(1, 1);
+        let sleeper = Scene::sleeper(&scene, 0);
         scene.spawn(0);
         sleeper.join().unwrap();
     });
@@ -94,8 +102,8 @@ fn a_sleeper_beside_its_first_task() {
 #[test]
 fn a_sleeper_beside_an_owner_that_arms() {
     explore("sleep, the owner arms and empties its deque", 3, 1, || {
-        let scene = Scene::new(2, 3);
-        let sleeper = Scene::sleeper(&scene, 1);
+        let scene = Scene::new(1, 3);
+        let sleeper = Scene::sleeper(&scene, 0);
         scene.spawn(0);
         scene.spawn(1);
         let popped = scene.pop() && scene.pop();
@@ -109,11 +117,11 @@ fn a_sleeper_beside_an_owner_that_arms() {
 #[test]
 fn a_sleeper_beside_an_armed_owner() {
     explore("sleep, the owner is armed", 4, 1, || {
-        let scene = Scene::new(2, 3);
+        let scene = Scene::new(1, 3);
         scene.spawn(0);
         scene.spawn(1);
         assert!(scene.pop() && scene.pop());
-        let sleeper = Scene::sleeper(&scene, 1);
+        let sleeper = Scene::sleeper(&scene, 0);
         scene.spawn(2);
         sleeper.join().unwrap();
     });
@@ -123,17 +131,17 @@ fn a_sleeper_beside_an_armed_owner() {
 #[test]
 fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
     explore("sleep, the owner arms and a thief empties its deque", 2, 1, || {
-        let scene = Scene::new(2, 3);
+        let scene = Scene::new(1, 3);
         scene.spawn(0);
+        scene.scheduler.deque(0).raid(); // so the next answer needs no publishing
+        assert!(scene.scheduler.sleepers().start_search(0)); // the thief
         let thief = Scene::thread(&scene, |scene| {
-            let sleepers = scene.scheduler.sleepers();
-            if sleepers.start_search(1) {
-                scene.rob();
-                scene.rob();
-                scene.scheduler.wake_for_more(&scene.places[1]);
-            }
+            scene.scheduler.deque(0).raid();
+            scene.steal();
+            scene.steal();
+            scene.scheduler.wake_for_more(&scene.places[0]);
         });
-        let sleeper = Scene::dozer(&scene, 1);
+        let sleeper = Scene::dozer(&scene, 0);
         scene.spawn(1);
         scene.spawn(2); // stays: the thief takes two at most
         sleeper.join().unwrap();
@@ -145,12 +153,12 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
 #[test]
 fn a_sleeper_and_an_asker() {
     explore("sleep, somebody else asks", 3, 1, || {
-        let scene = Scene::new(2, 4);
+        let scene = Scene::new(1, 4);
         scene.spawn(0);
         scene.spawn(1);
         scene.pop();
         scene.scheduler.deque(0).ask();
-        let sleeper = Scene::dozer(&scene, 1);
+        let sleeper = Scene::dozer(&scene, 0);
         let asker = Scene::thread(&scene, |scene| scene.scheduler.deque(0).ask());
         scene.spawn(2); // answers, and arms
         scene.pop();
@@ -159,6 +167,45 @@ fn a_sleeper_and_an_asker() {
         sleeper.join().unwrap();
         asker.join().unwrap();
     });
+}
+
+/// The heart of it: an owner that answers and pushes, a sleeper that announces itself, asks and
+/// looks, and somebody else who asks. If the push was silent, the sleeper has seen it.
+#[test]
+fn the_question_overwritten() {
+    static SILENT: AtomicUsize = AtomicUsize::new(0);
+    explore("sleep, the question overwritten", 5, 1, || {
+        let deque = Arc::new(Deck::new(usize::MAX).expect("there is memory"));
+        let announced = Arc::new(AtomicBool::new(false));
+        let pushed = Arc::new(AtomicBool::new(false));
+        let task = Task { f: count, closure: std::ptr::null_mut() };
+        // SAFETY: the only owner.
+        let mut owner = unsafe { Owner::new(&*deque) };
+        owner.push(task).expect("there is room");
+        assert!(deque.raid()); // so the answer needs no publishing
+        let sleeper = {
+            let (deque, announced) = (Arc::clone(&deque), Arc::clone(&announced));
+            let pushed = Arc::clone(&pushed);
+            thread::spawn(move || {
+                announced.store(true, Relaxed);
+                fence(SeqCst);
+                deque.ask();
+                barrier::heavy();
+                pushed.load(Relaxed)
+            })
+        };
+        let asker = {
+            let deque = Arc::clone(&deque);
+            thread::spawn(move || deque.ask())
+        };
+        owner.answer(|| announced.load(Relaxed));
+        pushed.store(true, Relaxed);
+        let silent = owner.put(task);
+        SILENT.fetch_add(usize::from(silent), Relaxed);
+        asker.join().unwrap();
+        assert!(sleeper.join().unwrap() || !silent);
+    });
+    assert!(SILENT.load(Relaxed) > 0, "no execution with a silent push");
 }
 
 #[test]

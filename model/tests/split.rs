@@ -268,9 +268,25 @@ fn a_raid_while_the_owner_pushes() {
     });
 }
 
+/// The raid may find `bot` as it was, but the task another.
 #[test]
 fn a_slot_is_reused_beside_a_raid() {
-    explore("split, slot reuse beside a raid", 4, 1, || {
+    explore("split, slot reuse beside a raid", 5, 1, || {
+        let shared = Shared::new(2);
+        let mut owner = shared.owner();
+        let raider = Shared::raider(&shared, 1);
+        shared.push(&mut owner, 0);
+        pop(&mut owner);
+        shared.push(&mut owner, 1);
+        pop(&mut owner);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn a_public_slot_is_reused_beside_a_raid() {
+    explore("split, slot reuse beside two raids", 3, 1, || {
         let shared = Shared::new(3);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -467,6 +483,28 @@ fn the_limit_beside_a_raid() {
     });
     FULL.expect("a refusal");
     ROOM.expect("a raid that makes room");
+}
+
+/// Two raids before the first theft, as two raiders make them: the refused task was public.
+#[test]
+fn a_public_task_is_refused() {
+    explore("split, the limit beside two raids", 4, 1, || {
+        let shared = Shared::limited(2, 1);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        let raider = Shared::thread(&shared, |shared| {
+            shared.deque.raid();
+            shared.deque.raid();
+            shared.steal();
+            shared.steal();
+        });
+        if shared.try_push(&mut owner, 1).is_err() {
+            shared.cells[1].add();
+        }
+        pop(&mut owner);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
 }
 
 #[test]

@@ -69,15 +69,9 @@ impl<D: Deque> Stealing<D> {
         // SAFETY: passed on.
         let mut own = unsafe { self.own(place) };
         own.put_slowly(task)?;
-        // Those who asked: thieves want tasks; sleepers want to be woken for them, unless somebody
-        // searches, who will take care of them.
-        let wakes = self.sleepers.rely_on_spawns();
-        if own.publish(wakes) && !wakes {
-            own.rearm();
-            if self.sleepers.rely_on_spawns() {
-                self.deques[place.index()].ask(); // it has begun meanwhile
-            }
-        }
+        // Thieves want tasks; sleepers want to be woken for them, unless somebody searches, who will
+        // take care of them.
+        own.answer(|| self.sleepers.rely_on_spawns());
         self.published(place);
         Ok(())
     }

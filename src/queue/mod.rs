@@ -160,6 +160,18 @@ impl<'a, D: Deque> Owner<'a, D> {
         if self.put(task) { Ok(()) } else { self.put_slowly(task) }
     }
 
+    /// Does what it was asked for: thieves want tasks, sleepers want to be woken for them. As long as
+    /// there is `anybody` to be woken, each push is to ask anew.
+    pub fn answer(&mut self, anybody: impl Fn() -> bool) {
+        let wakes = anybody();
+        if self.publish(wakes) && !wakes {
+            self.rearm();
+            if anybody() {
+                self.0.ask(); // it was announced meanwhile
+            }
+        }
+    }
+
     pub fn publish(&mut self, even_one: bool) -> bool {
         // SAFETY: this is the one owner.
         unsafe { self.0.publish(even_one) }
