@@ -114,7 +114,8 @@ mod real {
         // SAFETY: by the caller's promise.
         unsafe {
             unmap(mapping, before);
-            unmap(at.wrapping_add(size), HUGE - before);
+            // munmap wants whole pages; the end of the mapping was rounded up in the same way.
+            unmap(at.wrapping_add(size.next_multiple_of(page())), HUGE - before);
             libc::madvise(at.cast(), size, libc::MADV_HUGEPAGE); // it may be refused
         }
         at
@@ -145,12 +146,18 @@ mod real {
         if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
     }
 
+    fn page() -> usize {
+        // SAFETY: no pointers.
+        usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+    }
+
     /// # Safety
     /// Pages of ours, or none.
     unsafe fn unmap(at: *mut u8, size: usize) {
         if size > 0 {
             // SAFETY: by the caller's promise.
-            unsafe { libc::munmap(at.cast(), size) };
+            let result = unsafe { libc::munmap(at.cast(), size) };
+            debug_assert_eq!(result, 0);
         }
     }
 

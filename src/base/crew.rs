@@ -33,9 +33,9 @@
 use super::cpu::Mask;
 use super::futex::{self, Futex};
 use super::mem::{self, NoMemory};
-use super::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Mutex, Ordering, Pad, spin_loop};
-use super::thread::{self, FloatControl, SignalsBlocked};
-use super::{Errno, io};
+use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Mutex, Ordering, Pad, spin_loop};
+use super::thread::{self, FloatControl, SignalsBlocked, Uncancelled};
+use super::{Errno, io, process};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -67,7 +67,8 @@ pub struct Terms {
 impl Terms {
     /// Those of the calling thread, whose affinity is `mask`.
     pub fn of_caller(mask: Mask, keep: Duration) -> Self {
-        let keep = Some(keep).filter(|keep| !keep.is_zero() && futex::works());
+        let kept = !keep.is_zero() && futex::works() && !EXITING.load(Ordering::Relaxed);
+        let keep = kept.then_some(keep);
         Terms { mask, float: FloatControl::get(), keep }
     }
 }
@@ -210,7 +211,8 @@ impl Hand {
             thread::give_way();
         }
         self.word.swap_if(REST, ASLEEP);
-        let mut time = keep;
+        // Never longer than LONGEST: futex may be refused by the time that it is called.
+        let mut time = keep.min(futex::LONGEST);
         loop {
             match self.word.load(Ordering::Acquire) {
                 ASLEEP => {}
@@ -231,7 +233,7 @@ impl Hand {
                         lists.add_blank(self);
                         return true;
                     }
-                    (true, false) => time = left,
+                    (true, false) => time = left.min(futex::LONGEST),
                     // Reserved: who has it may keep it for long.
                     (false, _) => time = (time * 2).min(futex::LONGEST),
                 }
@@ -351,7 +353,6 @@ impl Crew {
         terms: Terms,
         mut jobs: impl ExactSizeIterator<Item = Job>,
     ) -> Result<Crew, NoMemory> {
-        watch_process();
         let mut crew = Crew { members: Box::default(), terms };
         let warm = crew.terms.keep.is_some();
         let mut members = Vec::new();
@@ -441,28 +442,11 @@ impl Drop for Crew {
     }
 }
 
-/// The process that the lists belong to; negative while they are made anew for it; 0: none yet.
-static PROCESS: AtomicI32 = AtomicI32::new(0);
-
-/// A child made by fork has none of the threads: its first use of the lists makes all hands blank.
-/// That may come before the library's own fork handlers are called: from the program's.
-fn watch_process() {
-    // SAFETY: no arguments.
-    let me = unsafe { libc::getpid() };
-    loop {
-        let process = PROCESS.load(Ordering::Acquire);
-        if process == me {
-            return;
-        }
-        if process == -me {
-            thread::give_way();
-        } else if PROCESS
-            .compare_exchange(process, -me, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
-        {
-            break;
-        }
-    }
+/// The process is a child made by fork, and has none of the threads: all hands are blank.
+///
+/// # Safety
+/// No other thread of this process uses a crew before this returns.
+pub unsafe fn renew() {
     let mut lists = Lists { warm: ptr::null(), blank: ptr::null() };
     // SAFETY: hands are never freed.
     let mut next = unsafe { get(ALL.load(Ordering::Acquire)) };
@@ -474,20 +458,29 @@ fn watch_process() {
         // SAFETY: as above.
         next = unsafe { get(hand.other.get()) };
     }
-    // SAFETY: no other thread of this process gets past the loop above before the store below;
-    // whoever held the lock is in the parent.
+    // SAFETY: by the caller's promise; whoever held the lock is in the parent.
     unsafe { LISTS.reset(lists) };
-    static REGISTERED: AtomicBool = AtomicBool::new(false); // a child inherits the handler
+}
+
+/// The process's exit has begun: threads are no longer kept.
+static EXITING: AtomicBool = AtomicBool::new(false);
+
+/// To be called before the first use of a crew in a process; a child of fork inherits it.
+pub fn watch_exit() {
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
         // SAFETY: a function of the right type, which stays mapped (the library is never unloaded).
         unsafe { libc::atexit(at_exit) };
     }
-    PROCESS.store(me, Ordering::Release);
 }
 
 /// Ends the threads that rest, so that leak checkers find nothing of theirs.
 extern "C" fn at_exit() {
-    watch_process(); // a child of fork has none
+    EXITING.store(true, Ordering::Relaxed);
+    if !process::is_known() {
+        return; // a child of fork has none
+    }
+    let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
     while let Some(hand) = LISTS.with(Lists::take_warm) {
         hand.word.store(DISMISSED, Ordering::Release);
         hand.word.wake(1);

@@ -20,6 +20,8 @@ pub mod frontier;
 pub mod lock;
 #[cfg(not(loom))]
 pub mod mutex;
+#[cfg(not(loom))]
+pub mod process;
 
 /// An `errno` value: what a failing call of the C interface reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -287,9 +287,9 @@ pub unsafe fn create(
     unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
     match error {
         0 => Ok(id),
-        // The processors may have been taken from us meanwhile.
+        // The mask was refused: its processors are gone, or a sandbox forbids it.
         // SAFETY: passed on.
-        libc::EINVAL if mask.is_some() => unsafe { create(main, arg, None) },
+        error if mask.is_some() && error != libc::EAGAIN => unsafe { create(main, arg, None) },
         error => Err(Errno(error)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::parcel::Depot;
 use super::table::Request;
-use super::worker::{Lease, Worker};
+use super::worker::{self, Lease, Worker};
 use super::{Kind, Place, Plan};
 use crate::base::config::Overflow;
 use crate::base::cpu::Mask;
@@ -41,6 +41,7 @@ unsafe fn member<K: Kind>(seat: *const c_void) {
 pub fn start<K: Kind>(request: &Request) -> Result<(), Errno> {
     let &Request { uncancelled, config, row, threads, qlen, first } = request;
     const NO_MEMORY: Errno = Errno(libc::ENOMEM);
+    worker::watch_process();
     let report = Report::open(config)?;
     let began = Instant::now();
     futex::probe();

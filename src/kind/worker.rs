@@ -14,7 +14,8 @@
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
 //! | `quick` | with `owner` | by anyone |
-//! | `deque`, `row`, `kind`, `index`, `crew` | before the run starts | by the owner; others under `gate` |
+//! | `row`, `kind`, `index`, `crew` | before the run starts | by the owner; others under `gate` |
+//! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
 //! | `stock`, `rng`, `outer` | by the owner | by the owner |
@@ -32,10 +33,10 @@
 use super::parcel::{Depot, Stock};
 use super::table::{Row, TABLE};
 use super::{Kind, Place, Quick};
-use crate::base::crew::Crew;
+use crate::base::crew::{self, Crew};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
-use crate::base::{io, thread};
+use crate::base::{io, process, thread};
 use crate::probe::{Counters, report};
 use crate::queue::Owner;
 use crate::queue::injector::Refused;
@@ -51,7 +52,7 @@ pub struct Worker {
     /// `owner`, if `deque` is not null; else 0. So one comparison tells that the caller is the
     /// owner and that the deque is there.
     quick: AtomicUsize,
-    deque: Cell<*const Quick>,
+    deque: AtomicPtr<Quick>,
     owner: AtomicUsize,
     row: Cell<&'static Row>,
     kind: Cell<*const ()>,
@@ -108,7 +109,7 @@ impl Worker {
         }
         let task = Task { f: f?, closure };
         // SAFETY: `quick` says that the caller is the owner, and that the run has such deques.
-        Some(unsafe { Owner::new(&*self.deque.get()).put(task) })
+        Some(unsafe { Owner::new(&*self.deque.load(Ordering::Relaxed)).put(task) })
     }
 
     /// Adds a task to this worker's run, from any thread; returns as `sched_spawn` does.
@@ -211,7 +212,8 @@ impl Worker {
     ) {
         self.stock.open(depot);
         self.crew.set(crew);
-        self.deque.set(kind.quick(index).map_or(ptr::null(), ptr::from_ref));
+        let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
+        self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.row.set(row);
         self.kind.set(ptr::from_ref(kind).cast());
         self.index.set(index);
@@ -226,7 +228,7 @@ impl Worker {
     pub fn occupy(&self) {
         self.outer.set(CURRENT.replace(self));
         self.owner.store(thread::pointer(), Ordering::Relaxed);
-        if !self.deque.get().is_null() {
+        if !self.deque.load(Ordering::Relaxed).is_null() {
             self.quick.store(thread::pointer(), Ordering::Relaxed);
         }
     }
@@ -240,7 +242,7 @@ impl Worker {
 
     /// The run has ended: from now on this record gives EINVAL.
     fn retire(&self) {
-        self.deque.set(ptr::null());
+        self.deque.store(ptr::null_mut(), Ordering::Relaxed);
         self.gate.with(|()| self.run.store(0, Ordering::Relaxed));
     }
 }
@@ -365,7 +367,6 @@ pub struct Lease(&'static Worker);
 
 impl Lease {
     pub fn new() -> Result<Lease, NoMemory> {
-        watch_forks();
         if let Some(worker) = REGISTRY.resting.with(Resting::take) {
             return Ok(Lease(worker));
         }
@@ -374,7 +375,7 @@ impl Lease {
         let worker = unsafe {
             place.write(Worker {
                 quick: AtomicUsize::new(0),
-                deque: Cell::new(ptr::null()),
+                deque: AtomicPtr::new(ptr::null_mut()),
                 owner: AtomicUsize::new(0),
                 row: Cell::new(&TABLE[0]),
                 kind: Cell::new(ptr::null()),
@@ -422,32 +423,42 @@ impl Drop for Lease {
 /// a program's own fork handlers may start runs, or hold locks that a starting run waits for.
 /// So the child trusts only what is consistent at each moment (the list of all records) and
 /// makes the rest anew.
-fn watch_forks() {
+pub fn watch_process() {
+    process::watch(renew);
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.load(Ordering::Relaxed) {
         // SAFETY: a function of the right type, which stays mapped (the library is never
         // unloaded). Registered twice by two threads at once, it does no harm.
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
+        crew::watch_exit();
         DONE.store(true, Ordering::Relaxed);
     }
 }
 
 unsafe extern "C" fn after_fork_in_child() {
     CURRENT.set(ptr::null());
+    process::watch(renew); // does nothing if a run of a handler of the program's was first
+}
+
+/// To be called in a new process before anything else of the library's: see `process::watch`.
+fn renew() {
+    // SAFETY: as said, no other thread of this process uses them yet.
+    unsafe { crew::renew() };
     report::after_fork_in_child();
     let mut resting = Resting::none();
     let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire);
     while !next.is_null() {
         // SAFETY: records are never freed.
         let worker = unsafe { &*next };
-        if !worker.deque.get().is_null() {
+        let deque = worker.deque.load(Ordering::Relaxed);
+        if !deque.is_null() {
             // SAFETY: the deque lives until `retire`.
-            unsafe { &*worker.deque.get() }.abandon();
+            unsafe { &*deque }.abandon();
         }
         worker.quick.store(0, Ordering::Relaxed);
         worker.owner.store(0, Ordering::Relaxed);
         worker.run.store(0, Ordering::Relaxed);
-        // SAFETY: this process has one thread.
+        // SAFETY: as above.
         unsafe { worker.gate.reset(()) };
         resting.put(worker);
         next = worker.next.get();
