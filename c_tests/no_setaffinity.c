@@ -1,0 +1,41 @@
+/* sched_setaffinity refused by a sandbox: threads are made all the same.
+ * ctest: matrix kind=lifo,steal deque=mutex,split idle=park threads=4 */
+#include "child.h"
+#include "seccomp.h"
+#include "stats_line.h"
+
+static void leaf(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    pause_us(1000);
+}
+
+static void root(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (int i = 0; i < 50; i++)
+        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
+}
+
+static void body(void *arg)
+{
+    static const long calls[] = {SYS_sched_setaffinity};
+    (void)arg;
+    deny(calls, 1, EPERM);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(sched_init(4, 4, root, NULL), 0);
+}
+
+int main(void)
+{
+    gather_stats();
+    in_child(body, NULL);
+    const char *line = gathered_stats();
+    CHECK_CHILD_EXITED(0);
+    for (int run = 0; run < 3; run++) {
+        CHECK_EQ(stat_number(line, "threads_missing"), 0);
+        line = strchr(line, '\n') + 1;
+    }
+    return 0;
+}
