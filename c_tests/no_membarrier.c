@@ -1,4 +1,5 @@
-/* membarrier denied by seccomp, or unknown to the kernel: the same results.
+/* membarrier denied by seccomp, or unknown to the kernel: the same results. A child of fork that
+ * returns from its task runs none of the parent's others.
  * ctest: matrix kind=lifo,steal threads=1,4 deque=mutex,split,chaselev */
 #include "child.h"
 #include "seccomp.h"
@@ -24,6 +25,33 @@ static void body(void *error)
     }
 }
 
+static void here_only(void *closure, struct scheduler *s)
+{
+    (void)closure, (void)s;
+    CHECK_EQ(getpid(), *(pid_t *)closure);
+}
+
+static void fork_and_return(void *closure, struct scheduler *s)
+{
+    int status;
+    for (int i = 0; i < 10; i++)
+        CHECK_EQ(sched_spawn(here_only, closure, s), 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        return;
+    CHECK(pid > 0);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+static void forking(void *error)
+{
+    long call = SYS_membarrier;
+    pid_t me = getpid();
+    deny(&call, 1, (unsigned)(long)error);
+    CHECK_EQ(sched_init(1, 16, fork_and_return, &me), 0);
+}
+
 int main(void)
 {
     static const int errors[] = {EPERM, ENOSYS};
@@ -31,6 +59,8 @@ int main(void)
         in_child(body, (void *)(long)errors[i]);
         if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 77)
             skip(child.said);
+        CHECK_CHILD_EXITED(0);
+        in_child(forking, (void *)(long)errors[i]);
         CHECK_CHILD_EXITED(0);
     }
     return 0;

@@ -24,7 +24,7 @@ export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$root/target/loom-mutants
 
 # name ~ file ~ perl substitution that must change the file ~ TEST or TEST:MODEL that must fail
 mutants='
-push-relaxed~src/queue/chaselev.rs~s/(bottom \+ 1, Ordering::)Release(\);\n        Ok)/$1Relaxed$2/~chaselev
+push-relaxed~src/queue/chaselev.rs~s/(bottom \+ 1, Ordering::)Release(\);\n        true)/$1Relaxed$2/~chaselev
 pop-relaxed~src/queue/chaselev.rs~s/(bottom\.store\(bottom, Ordering::)Release/$1Relaxed/~chaselev
 pop-unfenced~src/queue/chaselev.rs~s/fence\(Ordering::SeqCst\); \/\/ with the fence in steal.*//~chaselev
 steal-unfenced~src/queue/chaselev.rs~s/fence\(Ordering::SeqCst\); \/\/ with the fence in pop.*//~chaselev

@@ -90,7 +90,7 @@ impl Scene {
 
 #[test]
 fn a_sleeper_beside_its_first_task() {
-    explore("sleep, first task", 4, 1, || {
+    explore("sleep, first task", 4, 200, || {
         let scene = Scene::new(1, 1);
         let sleeper = Scene::sleeper(&scene, 0);
         scene.spawn(0);
@@ -101,7 +101,7 @@ fn a_sleeper_beside_its_first_task() {
 /// The second spawn makes the owner's puts silent again.
 #[test]
 fn a_sleeper_beside_an_owner_that_arms() {
-    explore("sleep, the owner arms and empties its deque", 3, 1, || {
+    explore("sleep, the owner arms and empties its deque", 3, 300_000, || {
         let scene = Scene::new(1, 3);
         let sleeper = Scene::sleeper(&scene, 0);
         scene.spawn(0);
@@ -116,7 +116,7 @@ fn a_sleeper_beside_an_owner_that_arms() {
 
 #[test]
 fn a_sleeper_beside_an_armed_owner() {
-    explore("sleep, the owner is armed", 4, 1, || {
+    explore("sleep, the owner is armed", 4, 200, || {
         let scene = Scene::new(1, 3);
         scene.spawn(0);
         scene.spawn(1);
@@ -130,7 +130,7 @@ fn a_sleeper_beside_an_armed_owner() {
 /// A thief takes the tasks that the sleeper would have seen, and does not come back.
 #[test]
 fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
-    explore("sleep, the owner arms and a thief empties its deque", 2, 1, || {
+    explore("sleep, the owner arms and a thief empties its deque", 2, 80_000, || {
         let scene = Scene::new(1, 3);
         scene.spawn(0);
         scene.scheduler.deque(0).raid(); // so the next answer needs no publishing
@@ -152,7 +152,7 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
 /// Somebody who will not come back asks the owner while the sleeper looks.
 #[test]
 fn a_sleeper_and_an_asker() {
-    explore("sleep, somebody else asks", 3, 1, || {
+    explore("sleep, somebody else asks", 3, 20_000, || {
         let scene = Scene::new(1, 4);
         scene.spawn(0);
         scene.spawn(1);
@@ -174,7 +174,7 @@ fn a_sleeper_and_an_asker() {
 #[test]
 fn the_question_overwritten() {
     static SILENT: AtomicUsize = AtomicUsize::new(0);
-    explore("sleep, the question overwritten", 5, 1, || {
+    explore("sleep, the question overwritten", 5, 60_000, || {
         let deque = Arc::new(Deck::new(usize::MAX).expect("there is memory"));
         let announced = Arc::new(AtomicBool::new(false));
         let pushed = Arc::new(AtomicBool::new(false));
@@ -210,7 +210,7 @@ fn the_question_overwritten() {
 
 #[test]
 fn two_sleepers() {
-    explore("sleep, two sleepers", 1, 1, || {
+    explore("sleep, two sleepers", 1, 10_000, || {
         let scene = Scene::new(3, 2);
         let sleepers = [Scene::sleeper(&scene, 1), Scene::sleeper(&scene, 2)];
         scene.spawn(0);

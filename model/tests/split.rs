@@ -132,7 +132,7 @@ impl Reached {
 
 #[test]
 fn owner_and_thief_at_the_last_task() {
-    explore("split, last public task", 5, 1, || {
+    explore("split, last public task", 5, 20, || {
         let shared = Shared::new(1);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -146,7 +146,7 @@ fn owner_and_thief_at_the_last_task() {
 
 #[test]
 fn half_is_taken_back_beside_a_thief() {
-    explore("split, taking back beside a thief", 5, 1, || {
+    explore("split, taking back beside a thief", 5, 60, || {
         let shared = Shared::new(4);
         let mut owner = shared.owner();
         (0..4).for_each(|i| shared.push(&mut owner, i));
@@ -163,7 +163,7 @@ fn half_is_taken_back_beside_a_thief() {
 
 #[test]
 fn two_thieves_and_the_owner() {
-    explore("split, two thieves", 4, 1, || {
+    explore("split, two thieves", 4, 5000, || {
         let shared = Shared::new(2);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -181,7 +181,7 @@ fn two_thieves_and_the_owner() {
 
 #[test]
 fn tasks_are_published_beside_a_thief() {
-    explore("split, publishing beside a thief", 4, 1, || {
+    explore("split, publishing beside a thief", 4, 20_000, || {
         let shared = Shared::new(3);
         let mut owner = shared.owner();
         let thief = Shared::thread(&shared, |shared| {
@@ -202,7 +202,7 @@ fn tasks_are_published_beside_a_thief() {
 
 #[test]
 fn an_emptied_deque_starts_over_beside_a_thief() {
-    explore("split, starting over beside a thief", 4, 1, || {
+    explore("split, starting over beside a thief", 4, 40_000, || {
         let shared = Shared::new(3);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -223,7 +223,7 @@ fn an_emptied_deque_starts_over_beside_a_thief() {
 #[test]
 fn owner_and_raider_at_the_last_task() {
     static DRAWN_BACK: Reached = Reached::not_yet();
-    explore("split, last private task", 5, 1, || {
+    explore("split, last private task", 5, 2000, || {
         let shared = Shared::new(1);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -241,7 +241,7 @@ fn owner_and_raider_at_the_last_task() {
 
 #[test]
 fn a_raid_while_the_owner_pops() {
-    explore("split, pops beside a raid", 4, 1, || {
+    explore("split, pops beside a raid", 4, 30_000, || {
         let shared = Shared::new(2);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -256,7 +256,7 @@ fn a_raid_while_the_owner_pops() {
 
 #[test]
 fn a_raid_while_the_owner_pushes() {
-    explore("split, pushes beside a raid", 4, 1, || {
+    explore("split, pushes beside a raid", 4, 10_000, || {
         let shared = Shared::new(2);
         let mut owner = shared.owner();
         let raider = Shared::raider(&shared, 2);
@@ -271,7 +271,7 @@ fn a_raid_while_the_owner_pushes() {
 /// The raid may find `bot` as it was, but the task another.
 #[test]
 fn a_slot_is_reused_beside_a_raid() {
-    explore("split, slot reuse beside a raid", 5, 1, || {
+    explore("split, slot reuse beside a raid", 5, 10_000, || {
         let shared = Shared::new(2);
         let mut owner = shared.owner();
         let raider = Shared::raider(&shared, 1);
@@ -286,7 +286,7 @@ fn a_slot_is_reused_beside_a_raid() {
 
 #[test]
 fn a_public_slot_is_reused_beside_a_raid() {
-    explore("split, slot reuse beside two raids", 3, 1, || {
+    explore("split, slot reuse beside two raids", 3, 5000, || {
         let shared = Shared::new(3);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -302,7 +302,7 @@ fn a_public_slot_is_reused_beside_a_raid() {
 
 #[test]
 fn a_raid_of_many_while_the_owner_pops() {
-    explore("split, a raid of many", 3, 1, || {
+    explore("split, a raid of many", 3, 20_000, || {
         let shared = Shared::new(4);
         let mut owner = shared.owner();
         (0..4).for_each(|i| shared.push(&mut owner, i));
@@ -317,7 +317,7 @@ fn a_raid_of_many_while_the_owner_pops() {
 
 #[test]
 fn a_thief_and_a_raider() {
-    explore("split, a thief and a raider", 3, 1, || {
+    explore("split, a thief and a raider", 3, 2000, || {
         let shared = Shared::new(2);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -334,7 +334,7 @@ fn a_thief_and_a_raider() {
 
 #[test]
 fn two_raiders() {
-    explore("split, two raiders", 2, 1, || {
+    explore("split, two raiders", 2, 100_000, || {
         let shared = Shared::new(2);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -351,7 +351,7 @@ fn two_raiders() {
 
 #[test]
 fn tasks_are_published_beside_a_raid() {
-    explore("split, publishing beside a raid", 4, 1, || {
+    explore("split, publishing beside a raid", 4, 40_000, || {
         let shared = Shared::new(3);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -369,7 +369,7 @@ fn tasks_are_published_beside_a_raid() {
 
 #[test]
 fn growth_beside_a_thief() {
-    explore("split, growth beside a thief", 4, 1, || {
+    explore("split, growth beside a thief", 4, 800, || {
         let shared = Shared::new(3);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -392,7 +392,7 @@ fn growth_beside_a_thief() {
 
 #[test]
 fn growth_beside_a_raid() {
-    explore("split, growth beside a raid", 4, 1, || {
+    explore("split, growth beside a raid", 4, 20_000, || {
         let shared = Shared::new(3);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -408,7 +408,7 @@ fn growth_beside_a_raid() {
 /// The end of the room moves with the block, whoever is in the way: no push is outside of it.
 #[test]
 fn pushes_after_growth_beside_a_raid() {
-    explore("split, pushes after growth beside a raid", 2, 1, || {
+    explore("split, pushes after growth beside a raid", 2, 20_000, || {
         let shared = Shared::new(6);
         let mut owner = shared.owner();
         shared.spawn(&mut owner, 0);
@@ -423,7 +423,7 @@ fn pushes_after_growth_beside_a_raid() {
 
 #[test]
 fn tasks_move_down_beside_a_raid() {
-    explore("split, moving down beside a raid", 3, 1, || {
+    explore("split, moving down beside a raid", 3, 100_000, || {
         let shared = Shared::new(5);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -442,7 +442,7 @@ fn tasks_move_down_beside_a_raid() {
 
 #[test]
 fn tasks_move_down_beside_a_thief() {
-    explore("split, moving down beside a thief", 3, 1, || {
+    explore("split, moving down beside a thief", 3, 30, || {
         let shared = Shared::new(6);
         let mut owner = shared.owner();
         // Grown once, to room for 4 tasks, of which the last is queued, and public.
@@ -466,7 +466,7 @@ fn tasks_move_down_beside_a_thief() {
 fn the_limit_beside_a_raid() {
     static FULL: Reached = Reached::not_yet();
     static ROOM: Reached = Reached::not_yet();
-    explore("split, the limit beside a raid", 5, 1, || {
+    explore("split, the limit beside a raid", 5, 60_000, || {
         let shared = Shared::limited(2, 1);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -488,7 +488,7 @@ fn the_limit_beside_a_raid() {
 /// Two raids before the first theft, as two raiders make them: the refused task was public.
 #[test]
 fn a_public_task_is_refused() {
-    explore("split, the limit beside two raids", 4, 1, || {
+    explore("split, the limit beside two raids", 4, 20_000, || {
         let shared = Shared::limited(2, 1);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
@@ -511,7 +511,7 @@ fn a_public_task_is_refused() {
 fn refused_growth_beside_a_raid() {
     static FULL: Reached = Reached::not_yet();
     static MOVED: Reached = Reached::not_yet();
-    explore("split, refused growth beside a raid", 4, 1, || {
+    explore("split, refused growth beside a raid", 4, 3000, || {
         let shared = Shared::new(5);
         let mut owner = shared.owner();
         (0..4).for_each(|i| shared.push(&mut owner, i)); // the model's block grows once

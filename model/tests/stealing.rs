@@ -200,18 +200,18 @@ macro_rules! models {
 
 models! {
     chaselev: ChaseLev {
-        a_blocked_parent(2, 1);
-        one_child_two_workers(2, 1);
-        a_chain_on_two_workers(1, 1);
-        one_child_three_workers(1, 1);
-        a_foreign_task(2, 1);
+        a_blocked_parent(2, 10_000);
+        one_child_two_workers(2, 40_000);
+        a_chain_on_two_workers(1, 30_000);
+        one_child_three_workers(1, 30_000);
+        a_foreign_task(2, 90_000);
     }
     split: Split<false> {
-        a_blocked_parent(2, 1);
-        one_child_two_workers(2, 1);
-        two_children_two_workers(2, 1);
-        a_chain_on_two_workers(2, 1);
-        one_child_three_workers(1, 1);
-        a_foreign_task(2, 1);
+        a_blocked_parent(2, 10_000);
+        one_child_two_workers(2, 10_000);
+        two_children_two_workers(2, 600_000);
+        a_chain_on_two_workers(2, 40_000);
+        one_child_three_workers(1, 10_000);
+        a_foreign_task(2, 20_000);
     }
 }

@@ -364,7 +364,8 @@ impl<D: Deque> Kind for Stealing<D> {
                 // SAFETY: passed on. The owner's end is taken anew for each pop: a task that runs
                 // in it uses it, too.
                 while unsafe { deque.pop_into(|task| place.call(task)) } {
-                    if !D::QUIET {
+                    // A forked child's copy of a quick deque is abandoned: nothing is popped.
+                    if deque.quick().is_none() {
                         place.stay();
                     }
                     countdown -= 1;

@@ -67,13 +67,13 @@ pub trait Deque: Send + Sync + Sized {
 
     /// True if an owner's `put` returns true only while nobody has asked it for attention. Of
     /// other deques the owner looks for sleepers after each put.
-    /// After a fork in a task, its owner's copy in the child pops nothing from it.
     const QUIET: bool = false;
 
     /// Asks for the owner's attention at its next put.
     fn ask(&self) {}
 
-    /// Itself, if it is of this type: `sched_spawn` has its `put` built in.
+    /// Itself, if it is of this type: `sched_spawn` has its `put` built in, and after a fork in a
+    /// task the child's copy is abandoned.
     fn quick(&self) -> Option<&split::Split<false>> {
         None
     }

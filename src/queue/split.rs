@@ -502,7 +502,8 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     }
 
     fn looks_empty(&self) -> bool {
-        self.top() >= self.split() && self.bot() <= self.split()
+        let split = self.split(); // once: a raid may move it meanwhile
+        self.top() >= split && self.bot() <= split
     }
 
     fn ask(&self) {
