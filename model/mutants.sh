@@ -44,7 +44,7 @@ raid-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thi
 steal-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return Steal::Retry \};//~split:two_thieves_and_the_owner
 publish-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return false \};(\n\s*let split = self\.split\(\); \/\/ a raid)/$1/~split:tasks_are_published_beside_a_raid
 publish-outdated~src/queue/split.rs~s/let split = self\.split\(\); \/\/ a raid.*//~split:tasks_are_published_beside_a_raid
-publish-too-much~src/queue/split.rs~s/let half = slots\(split, bot\) \/ 2;/let half = slots(split, bot) + 1;/~split:tasks_are_published_beside_a_raid
+publish-too-much~src/queue/split.rs~s/let half = \(slots\(split, bot\) \+ isize::from\(even_one\)\) \/ 2;/let half = slots(split, bot) + 1;/~split:tasks_are_published_beside_a_raid
 take-back-short~src/queue/split.rs~s/let half = slots\(top, split\) \/ 2;/let half = slots(top, split) \/ 2 + 1;/~split:owner_and_thief_at_the_last_task
 take-back-unwritten~src/queue/split.rs~s/self\.watched\.split\.store\(top\.wrapping_offset\(half\), Ordering::Relaxed\);/let _ = half;/~split:owner_and_thief_at_the_last_task
 take-back-unlocked~src/queue/split.rs~s/let held = Held::wait\(&self\.thieves\);/let held = ();/~split:owner_and_thief_at_the_last_task
@@ -69,12 +69,14 @@ search-unraided~src/kind/stealing.rs~s/ \|\| raid && !victim\.looks_empty\(\) &&
 spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
 park-unfenced~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
 park-unfenced-chaselev~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~stealing:chaselev::a_blocked_parent
-park-unchecked~src/kind/stealing.rs~s/ended\(\) \|\| self\.work_visible\(\)/ended()/~stealing:split::a_blocked_parent
-park-deaf-to-end~src/kind/stealing.rs~s/self\.quiescence\.ended\(\) \|\| self\.work_visible/self.work_visible/~stealing:split::one_child_two_workers
+park-unchecked~src/kind/stealing.rs~s/if self\.work_visible\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::a_blocked_parent
+park-deaf-to-end~src/kind/stealing.rs~s/if self\.quiescence\.ended\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::one_child_two_workers
 end-unannounced~src/kind/stealing.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing:split::one_child_two_workers
-searcher-silent~src/idle/eventcount.rs~s/more\(\) && self\.wake_one\(\)/more() && false/~eventcount
+searcher-silent~src/idle/eventcount.rs~s/(interleaving 2\n\s*)self\.any\(\)\n/$1false\n/~eventcount
+searcher-silent-run~src/kind/stealing.rs~s/if self\.work_visible\(\) \{(\n\s*let woke)/if false {$1/~sleep:two_sleepers
+announce-unordered~src/idle/eventcount.rs~s/self\.searching\.fetch_sub\(u32::from\(searching\), Ordering::SeqCst\)\s*== u32::from\(searching\)/if searching { self.searching.fetch_sub(1, Ordering::SeqCst) == 1 } else { self.searching.load(Ordering::SeqCst) == 0 }/~eventcount
 searcher-unfenced~src/idle/eventcount.rs~s/fence\(Ordering::SeqCst\); \/\/ with the fence in wake_unless_searched.*//~eventcount
-seat-cleared-late~src/idle/eventcount.rs~s/self\.woken\(worker\);\n\s*Some\(worker\)(.*?)self\.seats\[worker as usize\]\.wake\(1\);/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n            Some(worker)$1self.seats[worker as usize].store(AWAKE, Ordering::Release); self.seats[worker as usize].wake(1);/s~eventcount
+seat-cleared-late~src/idle/eventcount.rs~s/Some\(\(worker as usize, self\.woken\(worker\)\)\)(.*?)Some\(\(worker, WAITING\)\) => \{/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n                Some((worker as usize, WAITING))$1Some((worker, WAITING)) => {\n                    self.seats[worker].store(AWAKE, Ordering::Release);/s~eventcount
 take-before-leaving~src/kind/stealing.rs~s/self\.search\(place, raid, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\);/self.search(place, raid, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }/~stealing:split::one_child_two_workers
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing:split::a_foreign_task
 door-left-open~src/queue/injector.rs~s/inside\.closed = true/inside.closed = false/~stealing:split::a_foreign_task
