@@ -107,6 +107,15 @@ bench-peers: bench-programs
 	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO)
 	$(CARGO) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
 
+# The least that the interface can cost, beside what the library costs: tree, 1 thread, in turn.
+bench-floor: $(BENCH)/tree
+	@mkdir -p $(BENCH)/floor
+	$(CC) -std=c11 $(CFLAGS) $(CWARN) -shared -fPIC -Wl,-soname,libsched.so.1 \
+	      -o $(BENCH)/floor/libsched.so.1 bench_c/floor/floor.c
+	@for i in 1 2 3 4 5 6 7; do \
+	     $(BENCH)/tree -t 1; \
+	     SCHED_KIND=floor LD_LIBRARY_PATH=$(BENCH)/floor $(BENCH)/tree -t 1; done
+
 # --- testing ----------------------------------------------------------------
 
 CTEST = $(CARGO) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)

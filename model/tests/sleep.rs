@@ -210,7 +210,7 @@ fn the_question_overwritten() {
 
 #[test]
 fn two_sleepers() {
-    explore("sleep, two sleepers", 1, 10_000, || {
+    explore("sleep, two sleepers", 2, 100_000, || {
         let scene = Scene::new(3, 2);
         let sleepers = [Scene::sleeper(&scene, 1), Scene::sleeper(&scene, 2)];
         scene.spawn(0);
