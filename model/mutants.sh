@@ -88,7 +88,7 @@ while IFS='~' read -r name file change tests; do
     [ $# -eq 0 ] || printf '%s\n' "$@" | grep -qx "$name" || continue
     rm -rf "$copy"
     mkdir -p "$copy"
-    cp -r Cargo.toml Cargo.lock build.rs cbindgen.toml include src model "$copy"
+    cp -r Cargo.toml Cargo.lock build.rs cbindgen.toml cbindgen_tasks.toml include src model "$copy"
     # The copy is a workspace of the library and its model alone.
     sed -i 's/^members = .*/members = ["model"]/' "$copy/Cargo.toml"
     perl -0pi -e "$change" "$copy/$file"
