@@ -19,6 +19,8 @@ export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$root/target/loom-mutants
 #   store executes its fence, and the owner has executed that of the push of each task below. (Where
 #   the owner's fence is none, the Release stands in.) The others: made under the lock, or nothing
 #   is below `bot`.
+# - The heavy fence of `park` over deques that are not quiet: the fence before asking stands in, as
+#   long as the owner's fence is a real one, which it is under the model.
 # - The lower bound of the raid's clamp: `bot` is below `split` then, so its owner is on its way to
 #   the lock, where it takes what is left or starts over.
 
@@ -68,7 +70,6 @@ asked-unheard~src/kind/stealing.rs~s/self\.published\(place\);(\n\s*Ok\(\(\)\)\n
 search-unraided~src/kind/stealing.rs~s/ \|\| raid && !victim\.looks_empty\(\) && victim\.raid\(\)//~stealing:split::a_blocked_parent
 spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
 park-unfenced~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
-park-unfenced-chaselev~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~stealing:chaselev::a_blocked_parent
 park-unchecked~src/kind/stealing.rs~s/if self\.work_visible\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::a_blocked_parent
 park-deaf-to-end~src/kind/stealing.rs~s/if self\.quiescence\.ended\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::one_child_two_workers
 end-unannounced~src/kind/stealing.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing:split::one_child_two_workers
@@ -90,7 +91,7 @@ while IFS='~' read -r name file change tests; do
     mkdir -p "$copy"
     cp -r Cargo.toml Cargo.lock build.rs cbindgen.toml cbindgen_tasks.toml include src model "$copy"
     # The copy is a workspace of the library and its model alone.
-    sed -i 's/^members = .*/members = ["model"]/' "$copy/Cargo.toml"
+    sed -i 's/^members = .*/members = ["model"]/; s/^crate-type = .*/crate-type = ["rlib"]/' "$copy/Cargo.toml"
     perl -0pi -e "$change" "$copy/$file"
     if cmp -s "$file" "$copy/$file"; then
         echo "$name: the substitution no longer changes $file"
