@@ -23,6 +23,8 @@ export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$root/target/loom-mutants
 #   long as the owner's fence is a real one, which it is under the model.
 # - The lower bound of the raid's clamp: `bot` is below `split` then, so its owner is on its way to
 #   the lock, where it takes what is left or starts over.
+# - The fence of EventCount::stop_search: who gets true fences again before looking (`listen`), and who
+#   gets false has seen in `searching`, by its read-modify-write, each sleeper that relies on it.
 
 # name ~ file ~ perl substitution that must change the file ~ TEST or TEST:MODEL that must fail
 mutants='
@@ -76,7 +78,6 @@ end-unannounced~src/kind/stealing.rs~s/&& self\.parks\(\) \{\n\s*place\.counters
 searcher-silent~src/idle/eventcount.rs~s/(interleaving 2\n\s*)self\.any\(\)\n/$1false\n/~eventcount
 searcher-silent-run~src/kind/stealing.rs~s/if self\.work_visible\(\) \{(\n\s*let woke)/if false {$1/~sleep:two_sleepers
 announce-unordered~src/idle/eventcount.rs~s/self\.searching\.fetch_sub\(u32::from\(searching\), Ordering::SeqCst\)\s*== u32::from\(searching\)/if searching { self.searching.fetch_sub(1, Ordering::SeqCst) == 1 } else { self.searching.load(Ordering::SeqCst) == 0 }/~eventcount
-searcher-unfenced~src/idle/eventcount.rs~s/fence\(Ordering::SeqCst\); \/\/ with the fence in wake_unless_searched.*//~eventcount
 seat-cleared-late~src/idle/eventcount.rs~s/Some\(\(worker as usize, self\.woken\(worker\)\)\)(.*?)Some\(\(worker, WAITING\)\) => \{/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n                Some((worker as usize, WAITING))$1Some((worker, WAITING)) => {\n                    self.seats[worker].store(AWAKE, Ordering::Release);/s~eventcount
 take-before-leaving~src/kind/stealing.rs~s/self\.search\(place, raid, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\);/self.search(place, raid, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }/~stealing:split::one_child_two_workers
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing:split::a_foreign_task
