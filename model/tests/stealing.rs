@@ -209,7 +209,7 @@ models! {
     split: Split<false> {
         a_blocked_parent(2, 10_000);
         one_child_two_workers(2, 10_000);
-        two_children_two_workers(2, 400_000);
+        two_children_two_workers(2, 100_000);
         a_chain_on_two_workers(2, 40_000);
         one_child_three_workers(1, 10_000);
         a_foreign_task(2, 20_000);
