@@ -8,8 +8,26 @@
 #include <stddef.h>
 #include "sched.h"
 
+/* A group without tasks. */
+#define SCHED_GROUP_INIT { 0, 0, 0 }
+
 /* The most bytes that sched_spawn_copy copies. */
 #define SCHED_COPY_MAX 256
+
+/* A forked task: to be declared where it is forked, and left alone until it is joined. */
+typedef struct sched_task {
+  size_t state;
+  void *closure;
+  size_t check[2];
+} sched_task;
+
+/* Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It is not to be
+ * copied, nor to be gone, before sched_group_wait has returned and its last task has ended. */
+typedef struct sched_group {
+  size_t state;
+  size_t waiter;
+  size_t cancelled;
+} sched_group;
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,6 +50,80 @@ extern "C" {
  *     if (sched_spawn_copy(work, &upper, sizeof upper, s) != 0)
  *         work(&upper, s); */
 int sched_spawn_copy(taskfunc f, const void *arg, size_t size, struct scheduler *s);
+
+/* Forks the task f(closure, s), which any worker of the run of s may run from now on, and
+ * returns at once. t is to live until sched_join(t, s) has returned, which the task that forks
+ * must call before it returns. Nothing is allocated; if the queue cannot grow, the task is run
+ * at once.
+ *
+ * There are no errors: with f NULL, s NULL, or s of a run that has ended, the process ends with
+ * a message. Thread-safe, for different t. Cost: from a task of s that of sched_spawn.
+ *
+ * Example:
+ *
+ *     static void fib(void *p, struct scheduler *s) {
+ *         long *n = p;
+ *         if (*n < 2)
+ *             return;
+ *         long a = *n - 1, b = *n - 2;
+ *         sched_task t;
+ *         sched_fork(&t, fib, &a, s);
+ *         fib(&b, s);
+ *         sched_join(&t, s);
+ *         *n = a + b;
+ *     } */
+void sched_fork(struct sched_task *t, taskfunc f, void *closure, struct scheduler *s);
+
+/* Waits until the task forked on t has ended: what it wrote is then seen. If nobody has begun it,
+ * it is called now. Else the caller's worker runs other tasks meanwhile, or sleeps. Tasks may be
+ * joined in any order; quickest is the opposite of forking.
+ *
+ * s is as in sched_fork, or the caller's own of the same run. There are no errors; with s NULL
+ * the process ends with a message. Debug builds of the library find a t that was not forked, was
+ * joined before, or in another run, and a task that returns without joining what it forked.
+ * Cost: that of running a task from the own queue; if another worker has the task and has not
+ * ended it, the time until then. */
+void sched_join(struct sched_task *t,
+                struct scheduler *s);
+
+/* Adds the task f(closure, s) to the group and to the run of s, and returns at once.
+ *
+ * Returns 0, or -1 with errno: EINVAL (g, f or s is NULL, or the run of s has ended), EAGAIN (no
+ * memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse: nothing has
+ * changed).
+ * Thread-safe, but for a group whose last task ends meanwhile and which somebody waits for: the
+ * group's own tasks, and the one that will wait, may add tasks at any time.
+ * Cost: that of sched_spawn_copy, and two atomic operations on the group.
+ *
+ * Example:
+ *
+ *     sched_group g = SCHED_GROUP_INIT;
+ *     for (int i = 0; i < n; i++)
+ *         if (sched_group_spawn(&g, work, &part[i], s) != 0)
+ *             work(&part[i], s);
+ *     sched_group_wait(&g, s); */
+int sched_group_spawn(struct sched_group *g,
+                      taskfunc f,
+                      void *closure,
+                      struct scheduler *s);
+
+/* Waits until no task of the group is left: what they wrote is then seen, and the group may be
+ * used anew. From a task of s, its worker runs other tasks meanwhile, or sleeps; s may be any
+ * worker's of the run. A task of the group must not wait for it.
+ *
+ * Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
+ * EINVAL (g or s is NULL).
+ * Thread-safe. Cost: nothing to wait for: some nanoseconds. */
+int sched_group_wait(struct sched_group *g, struct scheduler *s);
+
+/* Cancels the group: its tasks that have not begun will not, those that run may ask by
+ * sched_group_cancelled. It ends when somebody has waited for the group. Groups within a task of
+ * the group are groups of their own, and are not cancelled. Thread-safe, also from outside of the
+ * run. Cost: a store. */
+void sched_group_cancel(struct sched_group *g);
+
+/* 1 if the group was cancelled since the last wait, else 0. Thread-safe. Cost: a load. */
+int sched_group_cancelled(const struct sched_group *g);
 
 #ifdef __cplusplus
 }

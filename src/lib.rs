@@ -22,6 +22,7 @@
 //! | L2a | [`queue`] | the queues: one file each, no policy |
 //! | L2b | [`idle`] | idle policies, event count, quiescence |
 //! | L4 | [`kind`] | the schedulers, the worker record, the run, the table of kinds |
+//! | L5 | `ext` | fork and join, groups, loops: plain code over the floor below |
 //! | L6 | `ffi` | the exported functions |
 //!
 //! # Vocabulary
@@ -39,5 +40,7 @@ pub mod probe;
 pub mod queue;
 pub mod task;
 
+#[cfg(not(loom))]
+pub mod ext;
 #[cfg(not(loom))]
 pub mod ffi;

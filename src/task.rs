@@ -19,6 +19,12 @@ pub struct Task {
     pub closure: *mut c_void,
 }
 
+impl PartialEq for Task {
+    fn eq(&self, other: &Task) -> bool {
+        Pair::of(*self).is(*other)
+    }
+}
+
 // SAFETY: a task is two numbers to the library; that the closure may be used on another
 // thread is the meaning of sched_spawn.
 unsafe impl Send for Task {}
@@ -74,6 +80,11 @@ impl Pair {
     #[inline]
     pub fn of(task: Task) -> Self {
         Pair { f: task.f as *mut (), closure: task.closure }
+    }
+
+    #[inline(always)]
+    pub fn is(&self, task: Task) -> bool {
+        self.closure == task.closure && std::ptr::eq(self.f, task.f as *mut ())
     }
 
     /// # Safety

@@ -60,6 +60,10 @@ words! {
     Global { One = "one" }
 }
 words! {
+    /// `SCHED_JOIN`: what a task does that waits for another.
+    Join { Help = "help" }
+}
+words! {
     /// `SCHED_STATS`: whether and how the statistics are printed.
     Stats { Off = "0", Table = "1", Json = "json" }
 }
@@ -210,7 +214,14 @@ static VARS: [Var; 19] = [
         set: |_, v| Global::parse(v.to_bytes()).map(|_| ()),
         meaning: "how much a worker takes from the queue of foreign threads",
     },
-    later("SCHED_JOIN", "what a join on a stolen task does"),
+    Var {
+        name: "SCHED_JOIN",
+        words: Join::WORDS,
+        form: "",
+        later: &["suspend"],
+        set: |_, v| Join::parse(v.to_bytes()).map(|_| ()),
+        meaning: "a task that waits for another: its worker runs other tasks meanwhile",
+    },
     later("SCHED_PIN", "worker affinity"),
     later("SCHED_STACK", "size of a task stack"),
     Var {

@@ -42,6 +42,15 @@ pub fn works() -> bool {
     !DEAF.load(Ordering::Relaxed)
 }
 
+/// The 32 bits of a word that change most: its lower half.
+#[cfg(all(not(loom), target_endian = "little"))]
+impl From<&super::sync::AtomicUsize> for &Futex {
+    fn from(word: &super::sync::AtomicUsize) -> Self {
+        // SAFETY: 32 bits of it, aligned, and atomics both.
+        unsafe { &*std::ptr::from_ref(word).cast() }
+    }
+}
+
 #[cfg(not(loom))]
 impl Futex {
     pub const fn new(value: u32) -> Self {
@@ -97,14 +106,16 @@ impl Futex {
 
     /// Wakes up to `n` sleepers. False if the kernel refused.
     pub fn wake(&self, n: i32) -> bool {
+        Futex::wake_at(self, n)
+    }
+
+    /// As `wake`; the word may be gone.
+    #[allow(clippy::not_unsafe_ptr_arg_deref, reason = "the kernel does not read it")]
+    pub fn wake_at(word: *const Futex, n: i32) -> bool {
         // SAFETY: the kernel only uses the word's address.
         let woken = unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                self.0.as_ptr(),
-                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-                n,
-            ) >= 0
+            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, n)
+                >= 0
         };
         if !woken {
             DEAF.store(true, Ordering::Relaxed);

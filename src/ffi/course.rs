@@ -54,15 +54,6 @@ pub unsafe extern "C" fn sched_spawn(
     if s.is_null() {
         return invalid(f, closure, s);
     }
-    // SAFETY: not null, so given by this library.
-    let worker = unsafe { Worker::of(s) };
-    // All ways out are returns, or calls of the same signature in tail position: jumps, and no
-    // prologue here.
-    match worker.quick_put(f, closure) {
-        Some(true) => 0,
-        // SAFETY: begun just now.
-        Some(false) => unsafe { table::spawn_slowly(f, closure, worker) },
-        // SAFETY: by the caller's promise.
-        None => unsafe { Worker::spawn_any(f, closure, worker) },
-    }
+    // SAFETY: not null, so given by this library; the rest by the caller's promise.
+    unsafe { Worker::of(s).spawn(f, closure) }
 }

@@ -1,10 +1,10 @@
 //! What lies beyond the course's interface. `include/sched_tasks.h` is made from this file: the
 //! comments of its functions are the header's, in C's terms.
 
-use super::course::sched_spawn;
 use super::taskfunc;
-use crate::base::mem::NoMemory;
 use crate::base::thread;
+use crate::ext::fork::{self, Forked};
+use crate::ext::group::Group;
 use crate::kind::parcel;
 use crate::kind::worker::Worker;
 use crate::task::{Scheduler, Task};
@@ -45,20 +45,219 @@ pub unsafe extern "C" fn sched_spawn_copy(
     if s.is_null() || size > SCHED_COPY_MAX || (arg.is_null() && size > 0) {
         return thread::failed(libc::EINVAL);
     }
+    // SAFETY: not null, so given by this library; `arg` has so many bytes.
+    unsafe { parcel::spawn(f, arg, size, Worker::of(s)) }
+}
+
+/// A forked task: to be declared where it is forked, and left alone until it is joined.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_task {
+    // The library's.
+    state: usize,
+    closure: *mut c_void,
+    check: [usize; 2],
+}
+
+const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
+
+/// Forks the task f(closure, s), which any worker of the run of s may run from now on, and
+/// returns at once. t is to live until sched_join(t, s) has returned, which the task that forks
+/// must call before it returns. Nothing is allocated; if the queue cannot grow, the task is run
+/// at once.
+///
+/// There are no errors: with f NULL, s NULL, or s of a run that has ended, the process ends with
+/// a message. Thread-safe, for different t. Cost: from a task of s that of sched_spawn.
+///
+/// Example:
+///
+///     static void fib(void *p, struct scheduler *s) {
+///         long *n = p;
+///         if (*n < 2)
+///             return;
+///         long a = *n - 1, b = *n - 2;
+///         sched_task t;
+///         sched_fork(&t, fib, &a, s);
+///         fib(&b, s);
+///         sched_join(&t, s);
+///         *n = a + b;
+///     }
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_fork(
+    t: *mut sched_task,
+    f: taskfunc,
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) {
+    // SAFETY: a descriptor of the caller's, whose fields are atomics for any bytes.
+    let forked = unsafe { &*t.cast::<Forked>() };
+    if s.is_null() {
+        return invalid_fork(forked, f, closure, s);
+    }
     // SAFETY: not null, so given by this library.
     let worker = unsafe { Worker::of(s) };
-    let mine = worker.mine();
-    // SAFETY: `arg` has so many bytes; `mine` is the calling thread's.
-    let Task { f, closure } = match unsafe { parcel::pack(mine, f, arg, size) } {
-        Ok(task) => task,
-        Err(NoMemory) => return thread::failed(libc::EAGAIN),
+    #[cfg(debug_assertions)]
+    forked.note_fork(worker);
+    // As in Worker::spawn, all ways out are jumps.
+    let queue = |f| {
+        forked.set(f, closure);
+        forked.queued()
     };
-    let to = std::ptr::from_ref(mine.unwrap_or(worker)).cast_mut().cast();
-    // SAFETY: a task of ours.
-    let outcome = unsafe { sched_spawn(Some(f), closure, to) };
-    if outcome != 0 {
-        // SAFETY: not sent; `mine` as above.
-        unsafe { parcel::discard(closure, mine) };
+    match worker.quick_put(f, queue) {
+        Some(true) => (),
+        // SAFETY: begun just now.
+        Some(false) => unsafe { fork::fork_slowly(forked, f, closure, worker) },
+        // SAFETY: by the caller's promise.
+        None => unsafe { fork::fork_any(forked, f, closure, worker) },
     }
-    outcome
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn invalid_fork(_: &Forked, _: taskfunc, _: *mut c_void, _: *mut Scheduler) {
+    fork::misuse("sched_fork", "s is NULL")
+}
+
+/// Waits until the task forked on t has ended: what it wrote is then seen. If nobody has begun it,
+/// it is called now. Else the caller's worker runs other tasks meanwhile, or sleeps. Tasks may be
+/// joined in any order; quickest is the opposite of forking.
+///
+/// s is as in sched_fork, or the caller's own of the same run. There are no errors; with s NULL
+/// the process ends with a message. Debug builds of the library find a t that was not forked, was
+/// joined before, or in another run, and a task that returns without joining what it forked.
+/// Cost: that of running a task from the own queue; if another worker has the task and has not
+/// ended it, the time until then.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_join(t: *mut sched_task, s: *mut Scheduler) {
+    // SAFETY: a descriptor that was forked.
+    let forked = unsafe { &*t.cast::<Forked>() };
+    if s.is_null() {
+        return invalid_join(forked, s);
+    }
+    // SAFETY: not null, so given by this library.
+    let worker = unsafe { Worker::of(s) };
+    #[cfg(debug_assertions)]
+    forked.note_join(worker);
+    match worker.quick_pop(forked.queued()) {
+        // SAFETY: popped, so not begun, and the caller's.
+        Some(true) => unsafe {
+            let Task { f, closure } = forked.task();
+            f(closure, s);
+        },
+        // SAFETY: begun just now.
+        Some(false) => unsafe { fork::join_slowly(forked, worker) },
+        // SAFETY: forked, by the caller's promise.
+        None => unsafe { fork::join_any(forked, worker) },
+    }
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn invalid_join(_: &Forked, _: *mut Scheduler) {
+    fork::misuse("sched_join", "s is NULL")
+}
+
+/// Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It is not to be
+/// copied, nor to be gone, before sched_group_wait has returned and its last task has ended.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_group {
+    // The library's.
+    state: usize,
+    waiter: usize,
+    cancelled: usize,
+}
+
+const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
+
+/// Adds the task f(closure, s) to the group and to the run of s, and returns at once.
+///
+/// Returns 0, or -1 with errno: EINVAL (g, f or s is NULL, or the run of s has ended), EAGAIN (no
+/// memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse: nothing has
+/// changed).
+/// Thread-safe, but for a group whose last task ends meanwhile and which somebody waits for: the
+/// group's own tasks, and the one that will wait, may add tasks at any time.
+/// Cost: that of sched_spawn_copy, and two atomic operations on the group.
+///
+/// Example:
+///
+///     sched_group g = SCHED_GROUP_INIT;
+///     for (int i = 0; i < n; i++)
+///         if (sched_group_spawn(&g, work, &part[i], s) != 0)
+///             work(&part[i], s);
+///     sched_group_wait(&g, s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_spawn(
+    g: *mut sched_group,
+    f: taskfunc,
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: NULL or a group of the caller's.
+    let (Some(f), Some(group), false) = (f, unsafe { group(g) }, s.is_null()) else {
+        return thread::failed(libc::EINVAL);
+    };
+    // SAFETY: not null, so given by this library; the rest by the caller's promise.
+    unsafe { group.spawn(f, closure, Worker::of(s)) }
+}
+
+/// Waits until no task of the group is left: what they wrote is then seen, and the group may be
+/// used anew. From a task of s, its worker runs other tasks meanwhile, or sleeps; s may be any
+/// worker's of the run. A task of the group must not wait for it.
+///
+/// Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
+/// EINVAL (g or s is NULL).
+/// Thread-safe. Cost: nothing to wait for: some nanoseconds.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler) -> c_int {
+    // SAFETY: NULL or a group of the caller's.
+    let (Some(group), false) = (unsafe { group(g) }, s.is_null()) else {
+        return thread::failed(libc::EINVAL);
+    };
+    // SAFETY: not null, so given by this library.
+    if group.wait(unsafe { Worker::of(s) }) { thread::failed(libc::ECANCELED) } else { 0 }
+}
+
+/// Cancels the group: its tasks that have not begun will not, those that run may ask by
+/// sched_group_cancelled. It ends when somebody has waited for the group. Groups within a task of
+/// the group are groups of their own, and are not cancelled. Thread-safe, also from outside of the
+/// run. Cost: a store.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
+    // SAFETY: NULL or a group of the caller's.
+    if let Some(group) = unsafe { group(g) } {
+        group.cancel();
+    }
+}
+
+/// 1 if the group was cancelled since the last wait, else 0. Thread-safe. Cost: a load.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_cancelled(g: *const sched_group) -> c_int {
+    // SAFETY: NULL or a group of the caller's.
+    unsafe { group(g) }.is_some_and(Group::is_cancelled).into()
+}
+
+/// # Safety
+/// NULL, or a group, which is 0 at first and whose fields are atomics.
+unsafe fn group<'a>(g: *const sched_group) -> Option<&'a Group> {
+    // SAFETY: by the caller's promise.
+    unsafe { g.cast::<Group>().as_ref() }
 }

@@ -60,6 +60,14 @@
 //!    and there is no thread for it. The waker then picks the next, until one wakes or none is
 //!    left.
 //!
+//! # Waiting for one thing in particular
+//!
+//! A worker that waits in the middle of a task (`Kind::help`) sleeps here, too, to be woken for work;
+//! and it is roused when what it waits for is over. It enlists for that, announces its sleep, and
+//! only then looks whether it is over; who ends it looks afterwards whether somebody has enlisted,
+//! and rouses. Both announcing and rousing take the list's lock: if the rousing comes first, and
+//! finds nobody asleep, the sleeper sees the end.
+//!
 //! # Waking is bounded
 //!
 //! A woken worker counts as searching at once, so a flood of spawns wakes one, and that one
@@ -217,6 +225,27 @@ impl EventCount {
         }
     }
 
+    /// Wakes `worker`, if it sleeps; it counts as searching from now on.
+    #[cold]
+    pub fn rouse(&self, worker: usize) {
+        let woken = self.list.with(|list| self.unlist(list, worker));
+        if woken {
+            self.woken_at.store(self.nanos(), Ordering::Relaxed);
+            self.seats[worker].wake(1);
+        }
+    }
+
+    /// Takes `worker` from the list, if it is there. The caller holds the lock.
+    fn unlist(&self, list: &mut Vec<u32>, worker: usize) -> bool {
+        let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;
+        if waits {
+            let place = list.iter().rposition(|&w| w as usize == worker);
+            list.remove(place.expect("a waiting worker is listed"));
+            self.woken(worker as u32);
+        }
+        waits
+    }
+
     /// Wakes everybody that has a thread, and tells how many: the run has ended, and whoever
     /// announces a sleep from now on sees that in its last look.
     #[cold]
@@ -309,13 +338,8 @@ impl EventCount {
 
     /// The last look found work, or the end: no sleep. The caller searches from now on.
     pub fn cancel(&self, worker: usize) {
-        self.list.with(|list| {
-            if self.seats[worker].load(Ordering::Relaxed) == WAITING {
-                let place = list.iter().rposition(|&w| w as usize == worker);
-                list.remove(place.expect("a waiting worker is listed"));
-                self.woken(worker as u32);
-            } // else woken meanwhile, and counted as searching by the waker
-        });
+        // If not listed, it was woken meanwhile, and counted as searching by the waker.
+        self.list.with(|list| self.unlist(list, worker));
     }
 
     /// Sleeps until woken, or for `limit`. The caller searches from now on.

@@ -78,11 +78,37 @@ pub trait Kind: Sync + Sized {
     /// Adds a task from any thread; `place` is a worker's of this run, not the caller's.
     fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused>;
 
+    /// Runs tasks until `awaited` is over, and sleeps where there are none: the caller is in the middle
+    /// of a task. (`SCHED_JOIN=help`.)
+    ///
+    /// # Safety
+    /// The caller occupies `place`, a worker's of this run.
+    unsafe fn help(&self, place: &impl Place, awaited: &dyn Awaited);
+
+    /// Wakes `worker`, if it sleeps in `help`: what it has enlisted for is over. From any thread.
+    fn rouse(&self, worker: usize);
+
     /// The life of a worker: returns when the run has ended.
     ///
     /// # Safety
     /// The caller occupies `place`, a worker's of this run.
     unsafe fn work(&self, place: &impl Place);
+}
+
+/// What a task waits for.
+pub trait Awaited {
+    /// True if it has happened; what was done before it is then seen.
+    fn over(&self) -> bool;
+
+    /// Has the caller's worker roused when it is over. False if that cannot be had at this moment, and
+    /// the caller must look again.
+    fn enlist(&self) -> bool;
+
+    /// The task whose end it is, if no worker has begun it, as far as one can see.
+    fn task(&self) -> Option<Task>;
+
+    /// The worker that runs the task: what that has spawned is wanted soonest.
+    fn thief(&self) -> Option<usize>;
 }
 
 /// Where a worker runs, as a kind sees it: the worker record in the library, something

@@ -22,10 +22,11 @@ use super::worker::Worker;
 use crate::base::block::Block;
 use crate::base::mem::NoMemory;
 use crate::base::sync::Mutex;
+use crate::base::thread;
 use crate::task::{Scheduler, Task, TaskFn};
 use std::alloc::Layout;
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -260,7 +261,7 @@ const HEAP_LAYOUT: Layout = match Layout::from_size_align(16 + MOST, 16) {
 /// # Safety
 /// `arg` may be read, and the caller owns `worker`.
 #[inline]
-pub unsafe fn pack(
+unsafe fn pack(
     worker: Option<&Worker>,
     f: TaskFn,
     arg: *const c_void,
@@ -338,6 +339,27 @@ unsafe fn word(at: *const u8) -> u64 {
     }
 }
 
+/// Spawns `f` with a copy of the `bytes` bytes at `arg`, at most `MOST`; returns as `sched_spawn`.
+///
+/// # Safety
+/// `arg` may be read, and `f` accepts a pointer to a copy.
+#[inline]
+pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker) -> c_int {
+    let mine = worker.mine();
+    // SAFETY: passed on; `mine` is the calling thread's.
+    let Task { f, closure } = match unsafe { pack(mine, f, arg, bytes) } {
+        Ok(task) => task,
+        Err(NoMemory) => return thread::failed(libc::EAGAIN),
+    };
+    // SAFETY: a task of ours.
+    let outcome = unsafe { mine.unwrap_or(worker).spawn(Some(f), closure) };
+    if outcome != 0 {
+        // SAFETY: not sent; `mine` as above.
+        unsafe { discard(closure, mine) };
+    }
+    outcome
+}
+
 /// The parcel behind a closure, and its size.
 #[inline]
 fn unwrap(closure: *mut c_void) -> (*mut Head, usize) {
@@ -351,7 +373,7 @@ fn unwrap(closure: *mut c_void) -> (*mut Head, usize) {
 /// It is the caller's, who owns `worker`, if it is there; it is not used afterwards. Without one
 /// the parcel is from the heap.
 #[inline]
-pub unsafe fn discard(closure: *mut c_void, worker: Option<&Worker>) {
+unsafe fn discard(closure: *mut c_void, worker: Option<&Worker>) {
     let (parcel, size) = unwrap(closure);
     match worker {
         // SAFETY: passed on.

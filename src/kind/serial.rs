@@ -1,15 +1,20 @@
 //! Kind `serial`: one thread and no concurrency, the oracle of the tests. The youngest task
 //! runs first; with `SCHED_SEED` any ready task may, and the same seed gives the same order.
 
-use super::{Kind, Place, Plan};
+use super::{Awaited, Kind, Place, Plan};
 use crate::base::mem::NoMemory;
+use crate::base::thread;
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::task::Task;
 use std::cell::UnsafeCell;
+use std::time::Duration;
 
 /// Tasks of the run's own between two looks at the injector.
 const INJECTOR_EVERY: u32 = 61;
+
+/// How long to sleep between two looks at what another run or thread is to do.
+const UNAWAITED: Duration = Duration::from_micros(50);
 
 pub struct Serial {
     /// Touched by worker 0's thread only.
@@ -49,6 +54,22 @@ impl Kind for Serial {
         self.injector.push(task)
     }
 
+    #[cold]
+    unsafe fn help(&self, place: &impl Place, awaited: &dyn Awaited) {
+        while !awaited.over() {
+            let task = self
+                .take_back(awaited)
+                .or_else(|| self.next(place))
+                .or_else(|| self.injector.take());
+            match task {
+                Some(task) => place.run(task),
+                None => thread::sleep(UNAWAITED), // it is in other hands than this run's
+            }
+        }
+    }
+
+    fn rouse(&self, _worker: usize) {}
+
     unsafe fn work(&self, place: &impl Place) {
         loop {
             // A task from outside has its turn now and then, however long the others go on.
@@ -66,6 +87,15 @@ impl Kind for Serial {
 }
 
 impl Serial {
+    /// The awaited task itself, if it waits here.
+    fn take_back(&self, awaited: &dyn Awaited) -> Option<Task> {
+        let task = awaited.task()?;
+        // SAFETY: as in spawn.
+        let ready = unsafe { &mut *self.ready.get() };
+        let at = ready.iter().rposition(|queued| *queued == task)?;
+        Some(ready.remove(at))
+    }
+
     fn is_empty(&self) -> bool {
         // SAFETY: as in spawn.
         unsafe { (*self.ready.get()).is_empty() }

@@ -9,26 +9,45 @@
 //! one from `asleep` to `tickets` and notifies after unlocking, so that each sleeper is
 //! woken once for one task and spurious returns of the primitive are harmless.
 //!
+//! `joiners`: workers that sleep in the middle of a task until another is over, or until there is a
+//! task to run. Each has a seat to sleep on, since it must be woken itself: a ticket may be
+//! taken by any. It looks whether the other is over, enlists and becomes a joiner under the lock, which
+//! who ends the other takes to rouse it: so that comes later, or is seen.
+//!
 //! # The end
 //!
 //! A worker that finds the queue empty stops being active; if it was the last, no task is
 //! queued and none runs that could spawn one: the run has ended. The lock makes the three
 //! facts one.
 
-use super::{Kind, Place, Plan};
+use super::{Awaited, Kind, Place, Plan};
 use crate::base::config::Idle;
+use crate::base::futex::{self, Futex};
 use crate::base::lock::Monitor;
-use crate::base::mem::NoMemory;
+use crate::base::mem::{self, NoMemory};
+use crate::base::sync::{Ordering, Pad};
 use crate::idle::Naps;
 use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::task::Task;
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How long to sleep where nobody will rouse the sleeper.
+const UNAWAITED: Duration = Duration::from_micros(50);
+
+/// Removes `task`, which was added lately, if it is there.
+pub fn take_back(queue: &mut VecDeque<Task>, task: Task) -> Option<Task> {
+    let at = queue.iter().rposition(|queued| *queued == task)?;
+    queue.remove(at)
+}
 
 pub struct Shared<L: Monitor, const FIFO: bool> {
     monitor: L,
     state: UnsafeCell<State>,
+    /// Where each worker sleeps in the middle of a task.
+    seats: Box<[Pad<Futex>]>,
     limit: usize,
     idle: Idle,
 }
@@ -38,7 +57,20 @@ struct State {
     active: usize,
     asleep: usize,
     tickets: usize,
+    joiners: Vec<usize>,
     ended: bool,
+}
+
+// Values of a seat.
+const AWAKE: u32 = 0;
+const WAITING: u32 = 1;
+
+/// Who is to be woken for a task.
+enum Wake {
+    Nobody,
+    /// One of those in `wait`.
+    Idle,
+    Joiner(usize),
 }
 
 // SAFETY: the state is used under the monitor's lock.
@@ -65,20 +97,12 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
                 Err(Refused::Full)
             } else {
                 state.queue.push_back(task);
-                let wake = state.asleep > 0;
-                if wake {
-                    state.asleep -= 1;
-                    state.tickets += 1;
-                }
-                Ok((state.queue.len(), wake))
+                Ok((state.queue.len(), self.choose(state)))
             }
         };
         // SAFETY: locked above.
         unsafe { self.monitor.unlock() };
-        if let Ok((_, true)) = pushed {
-            self.monitor.notify_one();
-        }
-        pushed
+        pushed.map(|(len, wake)| (len, self.wake(wake)))
     }
 
     /// The next task, or None at the end of the run.
@@ -122,6 +146,85 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         None
     }
 
+    /// The next task for a worker that waits in the middle of one; None when that is over.
+    fn next_until(
+        &self,
+        awaited: &dyn Awaited,
+        place: &impl Place,
+        naps: &mut Naps,
+    ) -> Option<Task> {
+        self.monitor.lock();
+        loop {
+            // SAFETY: locked, here and after each wait below.
+            let state = unsafe { self.state() };
+            if awaited.over() {
+                // It may have been woken for a task.
+                let wake = if state.queue.is_empty() { Wake::Nobody } else { self.choose(state) };
+                // SAFETY: locked.
+                unsafe { self.monitor.unlock() };
+                self.wake(wake);
+                return None;
+            }
+            let task = awaited
+                .task()
+                .and_then(|task| take_back(&mut state.queue, task))
+                .or_else(|| state.queue.pop_back());
+            if task.is_some() {
+                // SAFETY: locked.
+                unsafe { self.monitor.unlock() };
+                naps.success();
+                return task;
+            }
+            if self.idle != Idle::Park {
+                self.wait(place, naps);
+            } else {
+                self.wait_until(awaited, place);
+            }
+        }
+    }
+
+    /// Sleeps until `awaited` is over, or there is a task; with the lock held before and after.
+    fn wait_until(&self, awaited: &dyn Awaited, place: &impl Place) {
+        let me = place.index();
+        let limit = if awaited.enlist() { futex::LONGEST } else { UNAWAITED };
+        // SAFETY: the caller has locked.
+        unsafe { self.state() }.joiners.push(me); // within the capacity reserved by `new`
+        self.seats[me].store(WAITING, Ordering::Relaxed);
+        // SAFETY: the caller has locked.
+        unsafe { self.monitor.unlock() };
+        place.counters().parks.add(1);
+        self.seats[me].wait(WAITING, limit);
+        self.monitor.lock();
+        // SAFETY: locked just now.
+        unsafe { self.state() }.joiners.retain(|&joiner| joiner != me); // if not woken
+    }
+
+    /// Decides whom to wake for a task. The caller holds the lock, and calls `wake` without it.
+    fn choose(&self, state: &mut State) -> Wake {
+        if state.asleep > 0 {
+            state.asleep -= 1;
+            state.tickets += 1;
+            return Wake::Idle;
+        }
+        match state.joiners.pop() {
+            None => Wake::Nobody,
+            Some(joiner) => {
+                self.seats[joiner].store(AWAKE, Ordering::Relaxed);
+                Wake::Joiner(joiner)
+            }
+        }
+    }
+
+    /// Does what `choose` has decided; tells whether it woke somebody.
+    fn wake(&self, wake: Wake) -> bool {
+        match wake {
+            Wake::Nobody => return false,
+            Wake::Idle => self.monitor.notify_one(),
+            Wake::Joiner(joiner) => _ = self.seats[joiner].wake(1),
+        }
+        true
+    }
+
     /// Waits for a change, with the lock held before and after.
     fn wait(&self, place: &impl Place, naps: &mut Naps) {
         if self.idle == Idle::Park {
@@ -146,13 +249,17 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
 
 impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
+        let mut joiners = Vec::new();
+        joiners.try_reserve_exact(plan.workers).map_err(|_| NoMemory)?;
         Ok(Shared {
+            seats: mem::slice(plan.workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
             monitor: L::new(),
             state: UnsafeCell::new(State {
                 queue: VecDeque::new(),
                 active: 1,
                 asleep: 0,
                 tickets: 0,
+                joiners,
                 ended: false,
             }),
             limit: plan.limit,
@@ -175,6 +282,24 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
 
     fn inject(&self, _place: &impl Place, task: Task) -> Result<(), Refused> {
         self.push(task).map(|_| ())
+    }
+
+    /// The awaited task itself, else the youngest, in both kinds: the older a task, the more of
+    /// others it may have to wait for, on top of the task that waits.
+    #[cold]
+    unsafe fn help(&self, place: &impl Place, awaited: &dyn Awaited) {
+        let mut naps = Naps::new(self.idle);
+        while let Some(task) = self.next_until(awaited, place, &mut naps) {
+            place.run(task);
+        }
+    }
+
+    fn rouse(&self, worker: usize) {
+        self.monitor.lock();
+        self.seats[worker].store(AWAKE, Ordering::Relaxed);
+        // SAFETY: locked just now.
+        unsafe { self.monitor.unlock() };
+        self.seats[worker].wake(1);
     }
 
     unsafe fn work(&self, place: &impl Place) {

@@ -7,7 +7,7 @@
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
 
-use super::{Kind, Place, Plan, Quick};
+use super::{Awaited, Kind, Place, Plan, Quick};
 use crate::base::config::Idle;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Ordering, Pad, fence, spin_loop};
@@ -39,6 +39,17 @@ const HOLD_BACK: Duration = Duration::from_micros(100);
 
 /// How long to sleep at most when the heavy fence could not be had.
 const UNSURE: Duration = Duration::from_millis(1);
+
+/// How long to sleep at most where nobody will rouse the sleeper.
+const UNAWAITED: Duration = Duration::from_micros(50);
+
+/// What a worker without tasks waits for, beside tasks.
+enum Until<'a> {
+    /// The end of the run: it is idle.
+    Ended,
+    /// In the middle of a task: it is active, and the run goes on for it.
+    Over(&'a dyn Awaited),
+}
 
 pub struct Stealing<D: Deque> {
     deques: Box<[Pad<D>]>,
@@ -98,8 +109,9 @@ impl<D: Deque> Stealing<D> {
         !self.injector.looks_empty() || self.deques.iter().any(|deque| !deque.looks_empty())
     }
 
-    /// One search. `before` and `failed` are called around each attempt to take a task from a
-    /// queue that looks as if it had one; `raid`: also of those that their owner keeps to itself.
+    /// One search, from a random victim on. `before` and `failed` are called around each attempt to
+    /// take a task from a queue that looks as if it had one; `raid`: also of those that their owner
+    /// keeps to itself.
     fn search(
         &self,
         place: &impl Place,
@@ -117,29 +129,67 @@ impl<D: Deque> Stealing<D> {
         }
         let n = self.deques.len();
         let start = place.random_below(n);
-        for k in (start..n).chain(0..start) {
-            let victim = &self.deques[k];
-            if k == place.index()
-                || !(victim.offers() || raid && !victim.looks_empty() && victim.raid())
-            {
-                continue;
+        for victim in (start..n).chain(0..start).filter(|&k| k != place.index()) {
+            let task = self.steal_from(victim, place, raid, &before, &failed);
+            if task.is_some() {
+                return task;
             }
-            before();
-            for _ in 0..MOST_TRIES {
-                match victim.steal() {
-                    Steal::Taken(task) => {
-                        place.counters().steals.add(1);
-                        place.counters().stolen_tasks.add(1);
-                        return Some(task);
-                    }
-                    Steal::Empty => break,
-                    Steal::Retry => spin_loop(),
-                }
-            }
-            failed();
         }
         place.counters().failed_steals.add(1);
         None
+    }
+
+    /// Takes a task from worker `victim`: see `search`.
+    fn steal_from(
+        &self,
+        victim: usize,
+        place: &impl Place,
+        raid: bool,
+        before: &impl Fn(),
+        failed: &impl Fn(),
+    ) -> Option<Task> {
+        let victim = &self.deques[victim];
+        if !(victim.offers() || raid && !victim.looks_empty() && victim.raid()) {
+            return None;
+        }
+        before();
+        for _ in 0..MOST_TRIES {
+            match victim.steal() {
+                Steal::Taken(task) => {
+                    place.counters().steals.add(1);
+                    place.counters().stolen_tasks.add(1);
+                    return Some(task);
+                }
+                Steal::Empty => break,
+                Steal::Retry => spin_loop(),
+            }
+        }
+        failed();
+        None
+    }
+
+    /// One search of a worker that waits for `until`.
+    fn search_until(&self, until: &Until, place: &impl Place, raid: bool) -> Option<Task> {
+        match until {
+            Until::Ended => {
+                self.search(place, raid, || self.quiescence.leave(), || self.enter(place))
+            }
+            Until::Over(awaited) => {
+                // Leapfrogging (D. Wagner and B. Calder, "Leapfrogging: a portable technique for
+                // implementing efficient futures", 1993).
+                let thief = awaited.thief().filter(|&k| k != place.index());
+                thief
+                    .and_then(|k| self.steal_from(k, place, raid, &|| (), &|| ()))
+                    .or_else(|| self.search(place, raid, || (), || ()))
+            }
+        }
+    }
+
+    fn is_over(&self, until: &Until) -> bool {
+        match until {
+            Until::Ended => self.quiescence.ended(),
+            Until::Over(awaited) => awaited.over(),
+        }
     }
 
     /// The next task from elsewhere; None at the end of the run. The own deque is empty.
@@ -154,13 +204,13 @@ impl<D: Deque> Stealing<D> {
             }
             self.enter(place);
         }
-        let task = self.wait_for_work(place, naps)?;
+        let task = self.wait_for_work(&Until::Ended, place, naps)?;
         self.found(place);
         naps.success();
         Some(task)
     }
 
-    /// An idle worker has found a task: it searches no more.
+    /// A searching worker has found a task, or what it waited for is over: it searches no more.
     fn found(&self, place: &impl Place) {
         if self.parks() && self.sleepers.stop_search() {
             self.listen();
@@ -187,23 +237,26 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Searches and waits, as an idle worker, until there is a task or the run ends.
-    fn wait_for_work(&self, place: &impl Place, naps: &mut Naps) -> Option<Task> {
+    /// Searches and waits until there is a task, which is returned, or `until` has come.
+    fn wait_for_work(&self, until: &Until, place: &impl Place, naps: &mut Naps) -> Option<Task> {
+        let idle = matches!(until, Until::Ended);
         let mut searching = !self.parks() || self.sleepers.start_search(place.index());
-        if searching && self.surplus() {
+        if searching && self.surplus() && idle {
             self.hold_back(place, HOLD_BACK);
         }
         naps.patience.begin(self.sleepers.wake_cost());
         let (mut rest, mut next_raid) = (FIRST_RAID, FIRST_RAID); // in searches
         let mut woken = false; // and nothing found since
         loop {
-            if self.quiescence.ended() {
+            if self.is_over(until) {
+                if searching && !idle {
+                    self.found(place);
+                }
                 return None;
             }
             if searching {
                 let raid = next_raid == 0 || !self.spins() || self.surplus();
-                let task =
-                    self.search(place, raid, || self.quiescence.leave(), || self.enter(place));
+                let task = self.search_until(until, place, raid);
                 if task.is_some() {
                     return task;
                 }
@@ -220,12 +273,12 @@ impl<D: Deque> Stealing<D> {
                 if searching && !self.surplus() { naps.patience.next_step() } else { Next::Park };
             match next {
                 Next::Search => _ = naps.wait(),
-                Next::Doze(time) => self.hold_back(place, time),
-                Next::Park => {
+                Next::Doze(time) if idle => self.hold_back(place, time),
+                Next::Doze(_) | Next::Park => {
                     let in_vain = woken;
-                    woken = self.park(place, searching);
+                    woken = self.park(until, place, searching);
                     searching = true;
-                    if self.surplus() {
+                    if self.surplus() && !self.is_over(until) {
                         self.hold_back(place, HOLD_BACK);
                     }
                     naps.patience.woken(in_vain && woken);
@@ -247,15 +300,18 @@ impl<D: Deque> Stealing<D> {
         place.counters().naps.add(1);
     }
 
-    /// Sleeps, unless there is work or the run has ended; the worker searches afterwards. True
-    /// if it was woken, or saw work that kept it from sleeping.
-    fn park(&self, place: &impl Place, searching: bool) -> bool {
+    /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if it
+    /// was woken, or saw what kept it from sleeping.
+    fn park(&self, until: &Until, place: &impl Place, searching: bool) -> bool {
         let me = place.index();
-        let mut limit = futex::LONGEST;
+        let mut limit = match until {
+            Until::Over(awaited) if !awaited.enlist() => UNAWAITED,
+            _ => futex::LONGEST,
+        };
         // While others search it is theirs to look again.
         if self.sleepers.announce(me, searching) {
             if !self.listen() {
-                limit = UNSURE;
+                limit = limit.min(UNSURE);
             }
             if self.work_visible() {
                 self.sleepers.cancel(me);
@@ -264,7 +320,7 @@ impl<D: Deque> Stealing<D> {
                 return true;
             }
         }
-        if self.quiescence.ended() {
+        if self.is_over(until) {
             self.sleepers.cancel(me);
             return true;
         }
@@ -294,7 +350,7 @@ impl<D: Deque> Stealing<D> {
     }
 
     pub fn sleep(&self, place: &impl Place, searching: bool) -> bool {
-        self.park(place, searching)
+        self.park(&Until::Ended, place, searching)
     }
 
     pub fn wake_for_more(&self, place: &impl Place) {
@@ -351,6 +407,32 @@ impl<D: Deque> Kind for Stealing<D> {
             self.sleepers.published(|worker| place.start(worker));
         }
         Ok(())
+    }
+
+    #[cold]
+    unsafe fn help(&self, place: &impl Place, awaited: &dyn Awaited) {
+        let mut naps = Naps::new(self.idle);
+        let until = Until::Over(awaited);
+        while !awaited.over() {
+            // The own tasks first: the awaited one may be among them, and those younger than it
+            // were put there by the task that waits.
+            // SAFETY: passed on.
+            let own = unsafe { self.own(place) }.pop();
+            let found = own.or_else(|| self.search_until(&until, place, false)).or_else(|| {
+                let task = self.wait_for_work(&until, place, &mut naps)?;
+                self.found(place);
+                Some(task)
+            });
+            let Some(task) = found else { return };
+            naps.success();
+            place.run(task);
+        }
+    }
+
+    fn rouse(&self, worker: usize) {
+        if self.parks() {
+            self.sleepers.rouse(worker);
+        }
     }
 
     unsafe fn work(&self, place: &impl Place) {

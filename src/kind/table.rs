@@ -2,7 +2,7 @@
 //! once; tests and benchmarks walk the same names.
 
 use super::worker::Worker;
-use super::{Kind, Quick, run, serial, shared, stealing};
+use super::{Awaited, Kind, Place, Quick, run, serial, shared, stealing};
 use crate::base::Errno;
 use crate::base::config::{self, Config, Deque};
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
@@ -36,10 +36,22 @@ pub struct Row {
     pub spawn: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
     /// The kind's `inject`, while the worker's run goes on.
     pub inject: unsafe fn(&Worker, Task) -> Result<(), Refused>,
+    /// The kind's `help`, from the owner of the worker.
+    pub help: unsafe fn(&Worker, &dyn Awaited),
+    /// The kind's `rouse`, while the worker's run goes on.
+    pub rouse: unsafe fn(&Worker),
 }
 
 const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
-    Row { kind, deque, start: run::start::<K>, spawn: spawn::<K>, inject: inject::<K> }
+    Row {
+        kind,
+        deque,
+        start: run::start::<K>,
+        spawn: spawn::<K>,
+        inject: inject::<K>,
+        help: help::<K>,
+        rouse: rouse::<K>,
+    }
 }
 
 /// # Safety
@@ -77,6 +89,20 @@ fn outcome(pushed: Result<(), Full>) -> c_int {
 unsafe fn inject<K: Kind>(worker: &Worker, task: Task) -> Result<(), Refused> {
     // SAFETY: passed on.
     unsafe { worker.kind::<K>() }.inject(worker, task)
+}
+
+/// # Safety
+/// The caller owns `worker`, whose run is one of `K`.
+unsafe fn help<K: Kind>(worker: &Worker, awaited: &dyn Awaited) {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>().help(worker, awaited) };
+}
+
+/// # Safety
+/// The run of `worker` is one of `K` and does not end during the call.
+unsafe fn rouse<K: Kind>(worker: &Worker) {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>() }.rouse(worker.index());
 }
 
 type Lifo<L> = shared::Shared<L, false>;

@@ -14,11 +14,11 @@
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
 //! | `quick` | with `owner` | by anyone |
-//! | `row`, `kind`, `index`, `crew` | before the run starts | by the owner; others under `gate` |
+//! | `row`, `kind`, `index`, `crew` | before the run starts | by the run's workers; others under `gate` |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
-//! | `stock`, `rng`, `outer` | by the owner | by the owner |
+//! | `stock`, `forked`, `rng`, `outer` | by the owner | by the owner |
 //!
 //! A task may give its `s` to another task or thread, so each entry asks: is the caller the
 //! thread at this place? `owner` holds that thread's pointer, a number no two living threads
@@ -31,8 +31,8 @@
 //! keeps an `s` for longer may meet a later run's.
 
 use super::parcel::{Depot, Stock};
-use super::table::{Row, TABLE};
-use super::{Kind, Place, Quick};
+use super::table::{self, Row, TABLE};
+use super::{Awaited, Kind, Place, Quick};
 use crate::base::crew::{self, Crew};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
@@ -66,6 +66,9 @@ pub struct Worker {
     counters: Pad<Counters>,
 
     stock: Stock,
+    /// Tasks forked here and not joined.
+    #[cfg(debug_assertions)]
+    pub forked: Cell<isize>,
     rng: UnsafeCell<SmallRng>,
     /// The worker that the owner's thread was when it started this run, if any.
     outer: Cell<*const Worker>,
@@ -97,22 +100,97 @@ impl Worker {
         self.owner.load(Ordering::Relaxed) == thread::pointer()
     }
 
-    /// Adds a task, if `f` is not NULL and the caller the owner of a quick deque. Some(false): it
-    /// is half done, `table::spawn_slowly` does the rest.
+    /// Adds the task that `task` makes of `f`, if that is not NULL and the caller the owner of a
+    /// quick deque. Some(false): it is half done, `table::spawn_slowly` does the rest.
     #[inline(always)]
-    pub fn quick_put(&self, f: Option<TaskFn>, closure: *mut c_void) -> Option<bool> {
+    pub fn quick_put(&self, f: Option<TaskFn>, task: impl FnOnce(TaskFn) -> Task) -> Option<bool> {
         let unlike = thread::unlike_pointer(self.quick.load(Ordering::Relaxed));
         // Both conditions in one comparison: 0 < f where the pointers are equal; else the right
         // side is beyond all addresses.
         if f.map_or(0, |f| f as usize) <= unlike.wrapping_neg() {
             return None;
         }
-        let task = Task { f: f?, closure };
+        let task = task(f?);
         // SAFETY: `quick` says that the caller is the owner, and that the run has such deques.
         Some(unsafe { Owner::new(&*self.deque.load(Ordering::Relaxed)).put(task) })
     }
 
+    /// Takes `task`, if the caller is the owner of a quick deque and it is the youngest there.
+    /// Some(false): it is half done, `quick_claimed` does the rest.
+    #[inline(always)]
+    pub fn quick_pop(&self, task: Task) -> Option<bool> {
+        if self.quick.load(Ordering::Relaxed) != thread::pointer() {
+            return None;
+        }
+        // SAFETY: `quick` says that the caller is the owner, and that the run has such deques.
+        let taken = unsafe { (*self.deque.load(Ordering::Relaxed)).pop_this(task) };
+        if taken {
+            self.counters.tasks.add(1);
+        }
+        Some(taken)
+    }
+
+    /// Runs the task that `quick_pop` has come upon instead, if there was one.
+    ///
+    /// # Safety
+    /// It returned Some(false) just now.
+    pub unsafe fn quick_claimed(&self) {
+        // SAFETY: as in quick_pop.
+        if let Some(task) = unsafe { (*self.deque.load(Ordering::Relaxed)).claimed() } {
+            self.run(task);
+        }
+    }
+
+    /// Works on other tasks until `awaited` is over: see `Kind::help`.
+    ///
+    /// # Safety
+    /// The caller occupies this place.
+    pub unsafe fn help(&self, awaited: &dyn Awaited) {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        unsafe { (self.row.get().help)(self, awaited) };
+    }
+
+    /// Wakes the worker if it sleeps in `help`. `from`: a worker that the caller occupies.
+    pub fn rouse(&self, from: &Worker) {
+        let run = from.run.load(Ordering::Relaxed);
+        if self.run.load(Ordering::Relaxed) == run {
+            // SAFETY: the caller's task holds the run open.
+            unsafe { (self.row.get().rouse)(self) };
+        } else {
+            // What it waited for may have been seen meanwhile, and the run have ended.
+            self.gate.with(|()| {
+                if self.run.load(Ordering::Acquire) != 0 {
+                    // SAFETY: the run cannot end while the gate is held.
+                    unsafe { (self.row.get().rouse)(self) };
+                }
+            });
+        }
+    }
+
+    /// The worker's index in the run of `other`; None if it is not of that.
+    pub fn index_beside(&self, other: &Worker) -> Option<usize> {
+        let run = other.run.load(Ordering::Relaxed);
+        (self.run.load(Ordering::Acquire) == run).then(|| self.index.get())
+    }
+
     /// Adds a task to this worker's run, from any thread; returns as `sched_spawn` does.
+    ///
+    /// # Safety
+    /// `f` accepts `closure`, as for sched_spawn.
+    #[inline(always)]
+    pub unsafe fn spawn(&self, f: Option<TaskFn>, closure: *mut c_void) -> c_int {
+        // All ways out are returns, or calls of one signature in tail position: jumps, and no
+        // prologue here.
+        match self.quick_put(f, |f| Task { f, closure }) {
+            Some(true) => 0,
+            // SAFETY: begun just now.
+            Some(false) => unsafe { table::spawn_slowly(f, closure, self) },
+            // SAFETY: by the caller's promise.
+            None => unsafe { Worker::spawn_any(f, closure, self) },
+        }
+    }
+
+    /// `spawn`, but for the quick case.
     ///
     /// # Safety
     /// `f` accepts `closure`, as for sched_spawn.
@@ -190,6 +268,17 @@ impl Worker {
             mine = worker.outer.get();
         }
         None
+    }
+
+    /// What a task gets.
+    #[inline(always)]
+    pub fn handle(&self) -> *mut Scheduler {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// What tells this run from others.
+    pub fn run_id(&self) -> usize {
+        self.run.load(Ordering::Relaxed)
     }
 
     /// The owner's empty parcels.
@@ -273,9 +362,14 @@ impl Place for Worker {
 
     #[inline]
     fn call(&self, task: Task) {
-        let s = ptr::from_ref(self).cast_mut().cast::<Scheduler>();
+        #[cfg(debug_assertions)]
+        let before = self.forked.get();
         // SAFETY: the program promises that `f` accepts its closure and returns.
-        unsafe { (task.f)(task.closure, s) };
+        unsafe { (task.f)(task.closure, self.handle()) };
+        #[cfg(debug_assertions)]
+        if self.forked.get() != before {
+            io::die(format_args!("a task returned with tasks that it forked and did not join"));
+        }
     }
 
     #[inline]
@@ -385,6 +479,8 @@ impl Lease {
                 gate: Mutex::new(()),
                 counters: Pad::default(),
                 stock: Stock::default(),
+                #[cfg(debug_assertions)]
+                forked: Cell::new(0),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 outer: Cell::new(ptr::null()),
                 next: Cell::new(ptr::null()),

@@ -122,6 +122,14 @@ impl Place {
         // SAFETY: by the caller's promise.
         self.0.with(|place| unsafe { Pair::read(place.cast()) })
     }
+
+    /// # Safety
+    /// As for `read`.
+    #[inline(always)]
+    unsafe fn holds(&self, task: Task) -> bool {
+        // SAFETY: by the caller's promise.
+        self.0.with(|place| unsafe { (*place).assume_init_ref() }.is(task))
+    }
 }
 
 /// What `split` is in a forked child.
@@ -364,6 +372,40 @@ impl<const FENCED: bool> Split<FENCED> {
     }
 }
 
+/// The owner's pop in two halves, for a join that has a task of its own in mind.
+impl<const FENCED: bool> Split<FENCED> {
+    /// Claims the youngest task. True if that is `task`, which is then taken; if false,
+    /// `claimed` must follow.
+    ///
+    /// # Safety
+    /// Only the owner.
+    #[inline(always)]
+    pub unsafe fn pop_this(&self, task: Task) -> bool {
+        let last = self.claim();
+        // SAFETY: at or above `split` the slot is the owner's: a whole task.
+        last >= self.split() && unsafe { (*last).holds(task) }
+    }
+
+    /// The task that `pop_this` has claimed, if there was one.
+    ///
+    /// # Safety
+    /// Only the owner, after `pop_this` returned false.
+    #[cold]
+    pub unsafe fn claimed(&self) -> Option<Task> {
+        let last = self.bot();
+        if last < self.split() { self.pop_public() } else { Some(self.take(last)) }
+    }
+
+    /// Counts the youngest task out: where it is, unless that is below `split`.
+    #[inline(always)]
+    fn claim(&self) -> *mut Place {
+        self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in put
+        let last = self.bot();
+        barrier::light_for::<FENCED>(); // with the raid: see the essay, 1
+        last
+    }
+}
+
 impl<const FENCED: bool> Deque for Split<FENCED> {
     const QUIET: bool = true;
 
@@ -437,9 +479,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
 
     #[inline(always)]
     unsafe fn pop_into(&self, then: impl FnOnce(Task)) -> bool {
-        self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in put
-        let last = self.bot();
-        barrier::light_for::<FENCED>(); // with the raid: see the essay, 1
+        let last = self.claim();
         let task = if last < self.split() {
             match self.pop_public() {
                 Some(task) => task,

@@ -1,0 +1,273 @@
+//! Fork and join: a task on a descriptor of the caller's, and the wait for its end.
+//!
+//! # The descriptor
+//!
+//! ```text
+//! state    a function: not begun
+//!          BEGUN
+//!          BEGUN | who waits: a worker's address, or OUTSIDE
+//!          OVER
+//! closure  its argument; from BEGUN on the worker that runs it
+//! check    debug builds only
+//! ```
+//! Functions and records lie below 2^63, so the highest bit tells the states apart.
+//!
+//! # Protocol
+//!
+//! The queues hold the task {`run_forked`, descriptor} and know nothing of forks. *join* pops the
+//! youngest task of the own deque. If that is the child, as it is unless somebody stole it, it is
+//! called like a function, and the descriptor is not written again. If not, the popped task is run,
+//! and so on with others (`Kind::help`) until the child is over. Children joined in another order
+//! than the opposite of forking thus run in the order of the deque.
+//!
+//! Who runs a child out of a queue writes BEGUN, calls it, and swaps OVER in (Release): that is its
+//! last access. It wakes whom the old value names. Who waits swaps its name in, in place of BEGUN;
+//! if that fails, the child is over.
+//!
+//! # Cost
+//!
+//! Fork writes the descriptor's two words and the deque's; join compares the latter and jumps.
+
+use super::{Latch, Waiter};
+use crate::base::sync::{AtomicPtr, AtomicUsize, Ordering};
+use crate::base::{io, thread};
+use crate::kind::worker::Worker;
+use crate::kind::{Awaited, table};
+use crate::task::{Scheduler, Task, TaskFn};
+use std::ffi::c_void;
+
+/// The C side's `sched_task`.
+#[repr(C)]
+pub struct Forked {
+    state: AtomicUsize,
+    closure: AtomicPtr<c_void>,
+    check: [AtomicUsize; 2],
+}
+
+const BEGUN: usize = 1 << 63;
+const OVER: usize = BEGUN | 1;
+const OUTSIDE: usize = BEGUN | 2;
+
+impl Forked {
+    #[inline(always)]
+    pub fn set(&self, f: TaskFn, closure: *mut c_void) {
+        self.state.store(f as usize, Ordering::Relaxed);
+        self.closure.store(closure, Ordering::Relaxed);
+    }
+
+    /// What lies in the queue.
+    #[inline(always)]
+    pub fn queued(&self) -> Task {
+        Task { f: run_forked, closure: std::ptr::from_ref(self).cast_mut().cast() }
+    }
+
+    /// What was forked.
+    ///
+    /// # Safety
+    /// It has not begun, and only the caller may begin it.
+    #[inline(always)]
+    pub unsafe fn task(&self) -> Task {
+        let f = self.state.load(Ordering::Relaxed);
+        // SAFETY: not begun, so it is what `set` has stored.
+        let f = unsafe { std::mem::transmute::<usize, TaskFn>(f) };
+        Task { f, closure: self.closure.load(Ordering::Relaxed) }
+    }
+
+    /// # Safety
+    /// It has ended; the descriptor may be gone afterwards. The caller's worker is `from`.
+    unsafe fn end(&self, from: &Worker) {
+        let word = &raw const self.state;
+        // Release: whoever sees it sees what the child wrote. Acquire: the waiter is listed.
+        match self.state.swap(OVER, Ordering::AcqRel) {
+            BEGUN => {}
+            OUTSIDE => Waiter::OUTSIDE.wake(word, from),
+            waiter => Waiter(std::ptr::with_exposed_provenance(waiter & !BEGUN)).wake(word, from),
+        }
+    }
+}
+
+impl Latch for Forked {
+    fn word(&self) -> &AtomicUsize {
+        &self.state
+    }
+
+    fn is_over(&self) -> bool {
+        self.state.load(Ordering::Acquire) == OVER // with `end`
+    }
+
+    fn leave_word(&self, waiter: Waiter) -> Option<usize> {
+        let name = match waiter {
+            Waiter::OUTSIDE => OUTSIDE,
+            Waiter(worker) => BEGUN | worker.expose_provenance(),
+        };
+        match self.state.compare_exchange(BEGUN, name, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Some(name),
+            Err(now) => (now == name).then_some(name),
+        }
+    }
+}
+
+/// A join, by a worker.
+struct Join<'a> {
+    task: &'a Forked,
+    mine: &'a Worker,
+}
+
+impl Awaited for Join<'_> {
+    fn over(&self) -> bool {
+        self.task.is_over()
+    }
+
+    fn enlist(&self) -> bool {
+        self.task.leave_word(Waiter(self.mine)).is_some()
+    }
+
+    fn task(&self) -> Option<Task> {
+        (self.task.state.load(Ordering::Relaxed) & BEGUN == 0).then(|| self.task.queued())
+    }
+
+    fn thief(&self) -> Option<usize> {
+        let state = self.task.state.load(Ordering::Acquire); // with BEGUN's store: the thief is known
+        if state & BEGUN == 0 || state == OVER {
+            return None;
+        }
+        let thief = self.task.closure.load(Ordering::Relaxed);
+        // SAFETY: a worker's record, which is never freed.
+        unsafe { Worker::of(thief.cast()) }.index_beside(self.mine)
+    }
+}
+
+/// A forked task out of a queue.
+///
+/// # Safety
+/// `descriptor` is a [`Forked`], taken once.
+unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the descriptor lives until it is over.
+    let forked = unsafe { &*descriptor.cast::<Forked>() };
+    // SAFETY: out of a queue, so not begun, and the caller's alone.
+    let Task { f, closure } = unsafe { forked.task() };
+    forked.closure.store(s.cast(), Ordering::Relaxed);
+    forked.state.store(BEGUN, Ordering::Release); // with `thief`
+    // SAFETY: the program promises that `f` accepts its closure and returns.
+    unsafe { f(closure, s) };
+    // SAFETY: ended; the task runs on the worker `s`.
+    unsafe { forked.end(Worker::of(s)) };
+}
+
+/// The rest of a fork whose quick put was half done.
+///
+/// # Safety
+/// As said, just now, with the same arguments.
+#[cold]
+#[inline(never)]
+pub unsafe extern "C" fn fork_slowly(
+    forked: &Forked,
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) {
+    let queued = forked.queued();
+    // SAFETY: passed on.
+    if unsafe { table::spawn_slowly(Some(queued.f), queued.closure, worker) } != 0 {
+        // SAFETY: passed on; there is no room for it in the deque.
+        unsafe { run_now(forked, f, closure, worker) };
+    }
+}
+
+/// A fork in any other case than the quick one.
+///
+/// # Safety
+/// `f` accepts `closure`; the descriptor lives until it is joined.
+#[cold]
+#[inline(never)]
+pub unsafe extern "C" fn fork_any(
+    forked: &Forked,
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) {
+    let Some(task) = f else { misuse("sched_fork", "f is NULL") };
+    forked.set(task, closure);
+    let queued = forked.queued();
+    // SAFETY: the descriptor's task.
+    if unsafe { Worker::spawn_any(Some(queued.f), queued.closure, worker) } != 0 {
+        if thread::errno() == libc::EINVAL {
+            misuse("sched_fork", "the run of s has ended");
+        }
+        // SAFETY: passed on; no queue has room for it.
+        unsafe { run_now(forked, f, closure, worker) };
+    }
+}
+
+/// # Safety
+/// `f` accepts `closure` and is not NULL; nobody else has the task.
+unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) {
+    let s = worker.mine().unwrap_or(worker).handle();
+    // SAFETY: by the caller's promise.
+    unsafe { f.unwrap_unchecked()(closure, s) };
+    forked.state.store(OVER, Ordering::Release);
+}
+
+/// The rest of a join whose quick pop was half done.
+///
+/// # Safety
+/// As said, just now.
+#[cold]
+#[inline(never)]
+pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
+    // SAFETY: passed on.
+    unsafe { worker.quick_claimed() };
+    // SAFETY: a quick pop was the owner's.
+    unsafe { worker.help(&Join { task: forked, mine: worker }) };
+}
+
+/// A join in any other case.
+///
+/// # Safety
+/// The descriptor was forked, and not joined yet.
+#[cold]
+#[inline(never)]
+pub unsafe extern "C" fn join_any(forked: &Forked, worker: &Worker) {
+    let mine = worker.mine();
+    let join = Join { task: forked, mine: mine.unwrap_or(worker) };
+    super::wait(forked, mine, &join);
+}
+
+/// Ends the process: what was asked has no meaning, and there is no way to say so.
+#[cold]
+pub fn misuse(function: &str, what: &str) -> ! {
+    io::die(format_args!("{function}: {what}"))
+}
+
+/// What debug builds know of a descriptor.
+#[cfg(debug_assertions)]
+mod check {
+    use super::{Forked, Ordering, Worker, misuse};
+
+    const FORKED: usize = 0x5ced_f04c;
+    const JOINED: usize = 0x5ced_1014;
+
+    impl Forked {
+        pub fn note_fork(&self, worker: &Worker) {
+            self.check[0].store(FORKED, Ordering::Relaxed);
+            self.check[1].store(worker.run_id(), Ordering::Relaxed);
+            if let Some(mine) = worker.mine() {
+                mine.forked.set(mine.forked.get() + 1);
+            }
+        }
+
+        pub fn note_join(&self, worker: &Worker) {
+            match self.check[0].swap(JOINED, Ordering::Relaxed) {
+                FORKED => {}
+                JOINED => misuse("sched_join", "the task was joined already"),
+                _ => misuse("sched_join", "the descriptor was not forked"),
+            }
+            if self.check[1].load(Ordering::Relaxed) != worker.run_id() {
+                misuse("sched_join", "the task was forked in another run");
+            }
+            if let Some(mine) = worker.mine() {
+                mine.forked.set(mine.forked.get() - 1);
+            }
+        }
+    }
+}
