@@ -52,12 +52,14 @@ mod real {
     /// itself.
     pub fn prepare() {
         static TRIED: AtomicU32 = AtomicU32::new(0);
-        if TRIED.load(Ordering::Relaxed) == 0 {
+        // Acquire: pairs with the Release below, so that no run starts with a mode that is about to
+        // change: its `heavy` would trust in real fences that its frequent side makes no more.
+        if TRIED.load(Ordering::Acquire) == 0 {
             if membarrier(REGISTER_PRIVATE_EXPEDITED) {
                 let (from, to) = (FENCED, ASYMMETRIC);
                 let _ = MODE.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
             }
-            TRIED.store(1, Ordering::Relaxed);
+            TRIED.store(1, Ordering::Release);
         }
     }
 
