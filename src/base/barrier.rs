@@ -37,6 +37,8 @@ mod real {
     /// the middle of a free one, so `heavy` vouches for nothing any more.
     const BROKEN: u32 = 2;
 
+    /// Settled before the threads of a run start (`prepare`). BROKEN comes later: a thread that has
+    /// not seen it yet is one in the middle of a free fence.
     static MODE: AtomicU32 = AtomicU32::new(FENCED);
 
     const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
@@ -64,6 +66,7 @@ mod real {
     }
 
     /// True if `light` is free.
+    #[inline(always)]
     pub fn is_free() -> bool {
         MODE.load(Ordering::Relaxed) == ASYMMETRIC
     }
@@ -71,10 +74,10 @@ mod real {
     /// The frequent side's half.
     #[inline(always)]
     pub fn light() {
-        if MODE.load(Ordering::Relaxed) == ASYMMETRIC {
-            std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        if is_free() {
+            super::light_for::<false>();
         } else {
-            fence(Ordering::SeqCst);
+            super::light_for::<true>();
         }
     }
 
@@ -104,14 +107,14 @@ mod real {
 /// It pairs with [`heavy`], and with [`heavy_for`] of the same mode.
 #[inline(always)]
 pub fn light_for<const FENCED: bool>() {
-    #[cfg(not(loom))]
-    if !FENCED {
-        std::sync::atomic::compiler_fence(Ordering::SeqCst);
-        return;
-    }
     #[cfg(loom)]
-    turn();
-    fence(Ordering::SeqCst);
+    light();
+    #[cfg(not(loom))]
+    if FENCED {
+        fence(Ordering::SeqCst);
+    } else {
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
 }
 
 /// [`heavy`] for a frequent side whose mode is known: with real fences there, it cannot fail.
