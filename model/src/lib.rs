@@ -163,27 +163,39 @@ pub unsafe extern "C" fn count(closure: *mut c_void, _s: *mut Scheduler) {
     unsafe { Cell::of(closure) }.add();
 }
 
-/// A scheduler for `workers` workers.
-pub fn scheduler<D: Modelled>(workers: usize) -> Stealing<D> {
-    let plan = Plan {
-        idle: Idle::Park,
-        shuffled: false,
-        workers,
-        limit: usize::MAX,
-        processors: usize::MAX,
-    };
-    Stealing::new(&plan).expect("there is memory")
+/// Workers over one scheduler, and cells to count which tasks were run.
+pub struct Scene<D: Modelled> {
+    pub places: Vec<Worker<D>>,
+    pub scheduler: Box<Stealing<D>>,
+    pub cells: Vec<Cell>,
 }
 
-/// Puts the first task in worker 0's deque, before any worker starts.
-pub fn first<D: Modelled>(
-    scheduler: &Stealing<D>,
-    worker: &Worker<D>,
-    f: TaskFn,
-    closure: *mut c_void,
-) {
-    // SAFETY: nobody occupies the place yet.
-    unsafe { scheduler.spawn(worker, Task { f, closure }) }.expect("there is memory");
+// SAFETY: each place is used by one thread; the rest is made to be shared.
+unsafe impl<D: Modelled> Send for Scene<D> {}
+// SAFETY: as above.
+unsafe impl<D: Modelled> Sync for Scene<D> {}
+
+impl<D: Modelled> Scene<D> {
+    pub fn new(workers: usize, cells: usize) -> Arc<Self> {
+        let plan = Plan {
+            idle: Idle::Park,
+            shuffled: false,
+            workers,
+            limit: usize::MAX,
+            processors: usize::MAX,
+        };
+        let scheduler = Box::new(Stealing::new(&plan).expect("there is memory"));
+        Arc::new(Scene {
+            places: (0..workers).map(|i| Worker::new(i, &scheduler)).collect(),
+            scheduler,
+            cells: (0..cells).map(|_| Cell::new()).collect(),
+        })
+    }
+
+    pub fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> thread::JoinHandle<()> {
+        let scene = Arc::clone(this);
+        thread::spawn(move || f(&scene))
+    }
 }
 
 /// A deque among threads, and cells to count who takes which task.
