@@ -3,32 +3,7 @@
  * ctest: static
  * ctest: matrix deque=mutex,split,chaselev idle=park threads=1 */
 #include "child.h"
-#include "proc.h"
-#include <stdatomic.h>
-
-static int wanted;
-static atomic_int counted;
-
-static void leaf(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    (void)s;
-    while (!counted)
-        pause_us(200);
-}
-
-/* A thread starts when there is a task for it: here are more than enough. */
-static void root(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    counted = 0;
-    for (int i = 0; i < 3 * wanted; i++)
-        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
-    CHECK(threads_become(wanted));
-    pause_us(3000);
-    CHECK_EQ(thread_count(), wanted);
-    counted = 1;
-}
+#include "crowd.h"
 
 static void body(void *arg)
 {
@@ -47,17 +22,15 @@ static void body(void *arg)
         CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
         CHECK_EQ(sched_default_threads(), 1);
     }
-    wanted = 1;
-    CHECK_EQ(sched_init(0, 4, root, NULL), 0);
-    CHECK_EQ(sched_init(-1, 4, root, NULL), 0);
+    check_crowd(0, 1);
+    check_crowd(-1, 1);
     setenv("SCHED_THREADS", "auto", 1);
-    CHECK_EQ(sched_init(6, 4, root, NULL), 0);
+    check_crowd(6, 1);
     unsetenv("SCHED_THREADS");
 
     CHECK_EQ(sched_setaffinity(0, sizeof all, &all), 0);
     CHECK_EQ(sched_default_threads(), before);
-    wanted = kind_is("serial") ? 1 : before;
-    CHECK_EQ(sched_init(0, 4, root, NULL), 0);
+    check_crowd(0, kind_is("serial") ? 1 : before);
 }
 
 int main(void)

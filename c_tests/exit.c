@@ -3,9 +3,8 @@
  * ctest: static
  * ctest: matrix kind=lifo,fifo,steal deque=mutex idle=park,spin threads=4 */
 #include "child.h"
+#include "leave.h"
 #include "where.h"
-
-static int way;
 
 static void handler(void)
 {
@@ -15,16 +14,6 @@ static void handler(void)
 static void quick_handler(void)
 {
     check_say("<quick>");
-}
-
-static void leave(struct scheduler *s)
-{
-    (void)s;
-    if (way == 0)
-        exit(40);
-    if (way == 1)
-        _exit(41);
-    quick_exit(42);
 }
 
 static void body(void *deed)
@@ -47,7 +36,7 @@ int main(void)
 {
     for (int round = 0; round < 3; round++)
         for (int caller = 0; caller < 2; caller++)
-            for (way = 0; way < 3; way++) {
+            for (way = 0; way < WAYS_OUT; way++) {
                 struct deed deed = {leave, caller, NULL};
                 in_child(body, &deed);
                 CHECK_CHILD_EXITED(40 + way);

@@ -2,8 +2,7 @@
  * 0 or -1 in the program mean the default.
  * ctest: matrix deque=mutex,split,chaselev idle=park threads=1 */
 #include "child.h"
-#include "proc.h"
-#include <stdatomic.h>
+#include "crowd.h"
 
 struct asks {
     const char *variable; /* NULL: unset */
@@ -11,39 +10,14 @@ struct asks {
     int wanted; /* 0: the default count */
 };
 
-static int wanted;
-static atomic_int counted;
-
-static void leaf(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    (void)s;
-    while (!counted)
-        pause_us(200);
-}
-
-/* A thread starts when there is a task for it: here are more than enough. */
-static void root(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    for (int i = 0; i < 3 * wanted; i++)
-        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
-    CHECK(threads_become(wanted));
-    pause_us(5000);
-    CHECK_EQ(thread_count(), wanted); /* and no more */
-    counted = 1;
-}
-
 static void try(void *arg)
 {
     const struct asks *asks = arg;
     unsetenv("SCHED_THREADS");
     if (asks->variable)
         setenv("SCHED_THREADS", asks->variable, 1);
-    wanted = asks->wanted ? asks->wanted : sched_default_threads();
-    if (kind_is("serial"))
-        wanted = 1;
-    CHECK_EQ(sched_init(asks->nthreads, 4, root, NULL), 0);
+    int wanted = asks->wanted ? asks->wanted : sched_default_threads();
+    check_crowd(asks->nthreads, kind_is("serial") ? 1 : wanted);
     CHECK(threads_become(1));
 }
 

@@ -3,10 +3,9 @@
  * ctest: static
  * ctest: matrix kind=lifo,fifo,steal idle=park deque=mutex,split threads=4 */
 #include "child.h"
+#include "leave.h"
 #include "where.h"
 #include "warm.h"
-
-static int way;
 
 static void run(void)
 {
@@ -18,16 +17,6 @@ static void handler(void)
 {
     run();
     check_say("<handler>");
-}
-
-static void leave(struct scheduler *s)
-{
-    (void)s;
-    if (way == 0)
-        exit(40);
-    if (way == 1)
-        _exit(41);
-    quick_exit(42);
 }
 
 static void *leave_in_thread(void *arg)
@@ -68,7 +57,7 @@ int main(int argc, char **argv)
         return 43;
     }
     for (size_t i = 0; i < sizeof froms / sizeof *froms; i++)
-        for (way = 0; way < 3; way++) {
+        for (way = 0; way < WAYS_OUT; way++) {
             in_child(body, (void *)(uintptr_t)froms[i]);
             CHECK_CHILD_EXITED(40 + way);
             if (way == 0 && (i == 1 || i == 2))

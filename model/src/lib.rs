@@ -3,13 +3,15 @@
 //! model lets a read return. The models are in `tests/`; `make loom` runs them.
 #![cfg(loom)]
 
+use loom::sync::Arc;
+use loom::thread;
 use sched::base::config::Idle;
 use sched::kind::stealing::Stealing;
 use sched::kind::{Kind, Place, Plan};
 use sched::probe::Counters;
-use sched::queue::Deque;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
+use sched::queue::{Deque, Owner, Steal};
 use sched::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -161,25 +163,112 @@ pub unsafe extern "C" fn count(closure: *mut c_void, _s: *mut Scheduler) {
     unsafe { Cell::of(closure) }.add();
 }
 
-/// A scheduler for `workers` workers.
-pub fn scheduler<D: Modelled>(workers: usize) -> Stealing<D> {
-    let plan = Plan {
-        idle: Idle::Park,
-        shuffled: false,
-        workers,
-        limit: usize::MAX,
-        processors: usize::MAX,
-    };
-    Stealing::new(&plan).expect("there is memory")
+/// Workers over one scheduler, and cells to count which tasks were run.
+pub struct Scene<D: Modelled> {
+    pub places: Vec<Worker<D>>,
+    pub scheduler: Box<Stealing<D>>,
+    pub cells: Vec<Cell>,
 }
 
-/// Puts the first task in worker 0's deque, before any worker starts.
-pub fn first<D: Modelled>(
-    scheduler: &Stealing<D>,
-    worker: &Worker<D>,
-    f: TaskFn,
-    closure: *mut c_void,
-) {
-    // SAFETY: nobody occupies the place yet.
-    unsafe { scheduler.spawn(worker, Task { f, closure }) }.expect("there is memory");
+// SAFETY: each place is used by one thread; the rest is made to be shared.
+unsafe impl<D: Modelled> Send for Scene<D> {}
+// SAFETY: as above.
+unsafe impl<D: Modelled> Sync for Scene<D> {}
+
+impl<D: Modelled> Scene<D> {
+    pub fn new(workers: usize, cells: usize) -> Arc<Self> {
+        let plan = Plan {
+            idle: Idle::Park,
+            shuffled: false,
+            workers,
+            limit: usize::MAX,
+            processors: usize::MAX,
+        };
+        let scheduler = Box::new(Stealing::new(&plan).expect("there is memory"));
+        Arc::new(Scene {
+            places: (0..workers).map(|i| Worker::new(i, &scheduler)).collect(),
+            scheduler,
+            cells: (0..cells).map(|_| Cell::new()).collect(),
+        })
+    }
+
+    pub fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> thread::JoinHandle<()> {
+        let scene = Arc::clone(this);
+        thread::spawn(move || f(&scene))
+    }
+}
+
+/// A deque among threads, and cells to count who takes which task.
+pub struct Shared<D: Deque> {
+    pub deque: D,
+    pub cells: Vec<Cell>,
+}
+
+impl<D: Deque + 'static> Shared<D> {
+    pub fn new(cells: usize) -> Arc<Self> {
+        Shared::limited(cells, usize::MAX)
+    }
+
+    pub fn limited(cells: usize, limit: usize) -> Arc<Self> {
+        let deque = D::new(limit).expect("there is memory");
+        Arc::new(Shared { deque, cells: (0..cells).map(|_| Cell::new()).collect() })
+    }
+
+    pub fn owner(&self) -> Owner<'_, D> {
+        // SAFETY: only the model's main thread calls this, once.
+        unsafe { Owner::new(&self.deque) }
+    }
+
+    /// The task of cell `i`, counted once already: its taker counts it again.
+    pub fn task(&self, i: usize) -> Task {
+        self.cells[i].add();
+        Task { f: count, closure: self.cells[i].closure() }
+    }
+
+    pub fn push(&self, owner: &mut Owner<D>, i: usize) {
+        owner.push(self.task(i)).expect("there is memory");
+    }
+
+    /// Takes the oldest task that is there for the taking.
+    pub fn steal(&self) -> bool {
+        match self.deque.steal() {
+            Steal::Taken(task) => {
+                take(task);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> thread::JoinHandle<()> {
+        let shared = Arc::clone(this);
+        thread::spawn(move || f(&shared))
+    }
+
+    pub fn thief(this: &Arc<Self>, attempts: usize) -> thread::JoinHandle<()> {
+        Shared::thread(this, move |shared| {
+            for _ in 0..attempts {
+                shared.steal();
+            }
+        })
+    }
+
+    /// After all threads have ended: what is left is taken, then each was taken once.
+    pub fn check(&self, mut owner: Owner<D>) {
+        while pop(&mut owner) {}
+        for (i, cell) in self.cells.iter().enumerate() {
+            assert_eq!(cell.get(), 2, "task {i} was taken {} times", cell.get() - 1);
+        }
+    }
+}
+
+/// Takes the youngest task.
+pub fn pop<D: Deque>(owner: &mut Owner<D>) -> bool {
+    owner.pop().map(take).is_some()
+}
+
+/// Runs a task of a [`Shared`].
+pub fn take(task: Task) {
+    // SAFETY: the task is `count` with a cell that lives.
+    unsafe { (task.f)(task.closure, std::ptr::null_mut()) }
 }

@@ -1,69 +1,10 @@
 //! The Chase-Lev deque: each task is taken once, by one thread, after what its pusher wrote.
 #![cfg(loom)]
 
-use loom::sync::Arc;
-use loom::thread;
 use sched::queue::chaselev::ChaseLev;
-use sched::queue::{Deque, Owner, Steal};
-use sched::task::Task;
-use sched_model::{Cell, count, explore};
-use std::ffi::c_void;
+use sched_model::{explore, pop};
 
-struct Shared {
-    deque: ChaseLev,
-    cells: Vec<Cell>,
-}
-
-impl Shared {
-    fn new(cells: usize) -> Arc<Shared> {
-        let deque = ChaseLev::new(usize::MAX).expect("there is memory");
-        Arc::new(Shared { deque, cells: (0..cells).map(|_| Cell::new()).collect() })
-    }
-
-    fn owner(&self) -> Owner<'_, ChaseLev> {
-        // SAFETY: only the model's main thread calls this, once.
-        unsafe { Owner::new(&self.deque) }
-    }
-
-    /// Pushes cell `i`, counted once already: its taker counts it again.
-    fn push(&self, owner: &mut Owner<ChaseLev>, i: usize) {
-        self.cells[i].add();
-        let closure: *mut c_void = self.cells[i].closure();
-        owner.push(Task { f: count, closure }).expect("there is memory");
-    }
-
-    fn thief(this: &Arc<Self>, attempts: usize) -> thread::JoinHandle<()> {
-        let shared = Arc::clone(this);
-        thread::spawn(move || {
-            for _ in 0..attempts {
-                if let Steal::Taken(task) = shared.deque.steal() {
-                    take(task);
-                }
-            }
-        })
-    }
-
-    /// After all threads have ended: what is left is taken, then each was taken once.
-    fn check(&self, mut owner: Owner<ChaseLev>) {
-        while pop(&mut owner) {}
-        for (i, cell) in self.cells.iter().enumerate() {
-            assert_eq!(cell.get(), 2, "task {i} was taken {} times", cell.get() - 1);
-        }
-    }
-}
-
-fn pop(owner: &mut Owner<ChaseLev>) -> bool {
-    let popped = owner.pop();
-    if let Some(task) = popped {
-        take(task);
-    }
-    popped.is_some()
-}
-
-fn take(task: Task) {
-    // SAFETY: the task is `count` with a cell that lives.
-    unsafe { (task.f)(task.closure, std::ptr::null_mut()) }
-}
+type Shared = sched_model::Shared<ChaseLev>;
 
 #[test]
 fn owner_and_thief_meet_at_the_last_task() {

@@ -4,96 +4,70 @@
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, fence};
-use loom::thread;
+use loom::thread::{self, JoinHandle};
 use sched::base::barrier;
-use sched::kind::stealing::Stealing;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Steal};
 use sched::task::Task;
-use sched_model::{Cell, Worker, count, explore, scheduler};
+use sched_model::{count, explore};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 type Deck = Split<false>;
 
 /// Worker 0 spawns. The one who sleeps does so on its seat, lest there be another deque to look at.
-struct Scene {
-    places: Vec<Worker<Deck>>,
-    scheduler: Box<Stealing<Deck>>,
-    cells: Vec<Cell>,
+type Scene = sched_model::Scene<Deck>;
+
+/// Only the model's main thread calls this and `pop`.
+fn spawn(scene: &Scene, i: usize) {
+    scene.places[0].spawn(count, scene.cells[i].closure());
 }
 
-// SAFETY: each place is used by one thread; the rest is made to be shared.
-unsafe impl Send for Scene {}
-// SAFETY: as above.
-unsafe impl Sync for Scene {}
+fn pop(scene: &Scene) -> bool {
+    // SAFETY: the main thread occupies place 0.
+    let mut owner = unsafe { Owner::new(scene.scheduler.deque(0)) };
+    owner.pop().is_some()
+}
 
-impl Scene {
-    fn new(workers: usize, cells: usize) -> Arc<Scene> {
-        let scheduler = Box::new(scheduler(workers));
-        Arc::new(Scene {
-            places: (0..workers).map(|i| Worker::new(i, &scheduler)).collect(),
-            scheduler,
-            cells: (0..cells).map(|_| Cell::new()).collect(),
-        })
-    }
+/// Takes worker 0's oldest task, public or not. Asks nobody.
+fn rob(scene: &Scene) -> bool {
+    scene.scheduler.deque(0).raid();
+    steal(scene)
+}
 
-    /// Only the model's main thread calls this and `pop`.
-    fn spawn(&self, i: usize) {
-        self.places[0].spawn(count, self.cells[i].closure());
-    }
+fn steal(scene: &Scene) -> bool {
+    matches!(scene.scheduler.deque(0).steal(), Steal::Taken(_))
+}
 
-    fn pop(&self) -> bool {
-        // SAFETY: the main thread occupies place 0.
-        let mut owner = unsafe { Owner::new(self.scheduler.deque(0)) };
-        owner.pop().is_some()
-    }
+/// Worker `me` sleeps once, and takes nothing.
+fn dozer(scene: &Arc<Scene>, me: usize) -> JoinHandle<()> {
+    Scene::thread(scene, move |scene| {
+        scene.scheduler.sleep(&scene.places[me], false);
+    })
+}
 
-    /// Takes worker 0's oldest task, public or not. Asks nobody.
-    fn rob(&self) -> bool {
-        self.scheduler.deque(0).raid();
-        self.steal()
-    }
-
-    fn steal(&self) -> bool {
-        matches!(self.scheduler.deque(0).steal(), Steal::Taken(_))
-    }
-
-    fn thread(this: &Arc<Self>, f: impl Fn(&Scene) + Send + 'static) -> thread::JoinHandle<()> {
-        let scene = Arc::clone(this);
-        thread::spawn(move || f(&scene))
-    }
-
-    /// Worker `me` sleeps once, and takes nothing.
-    fn dozer(this: &Arc<Self>, me: usize) -> thread::JoinHandle<()> {
-        Scene::thread(this, move |scene| {
-            scene.scheduler.sleep(&scene.places[me], false);
-        })
-    }
-
-    /// Worker `me` sleeps until it gets a task.
-    fn sleeper(this: &Arc<Self>, me: usize) -> thread::JoinHandle<()> {
-        Scene::thread(this, move |scene| {
-            let mut searching = false;
-            loop {
-                scene.scheduler.sleep(&scene.places[me], searching);
-                searching = true;
-                if scene.rob() {
-                    scene.scheduler.wake_for_more(&scene.places[me]);
-                    break;
-                }
-                thread::yield_now();
+/// Worker `me` sleeps until it gets a task.
+fn sleeper(scene: &Arc<Scene>, me: usize) -> JoinHandle<()> {
+    Scene::thread(scene, move |scene| {
+        let mut searching = false;
+        loop {
+            scene.scheduler.sleep(&scene.places[me], searching);
+            searching = true;
+            if rob(scene) {
+                scene.scheduler.wake_for_more(&scene.places[me]);
+                break;
             }
-        })
-    }
+            thread::yield_now();
+        }
+    })
 }
 
 #[test]
 fn a_sleeper_beside_its_first_task() {
     explore("sleep, first task", 4, 200, || {
         let scene = Scene::new(1, 1);
-        let sleeper = Scene::sleeper(&scene, 0);
-        scene.spawn(0);
+        let sleeper = sleeper(&scene, 0);
+        spawn(&scene, 0);
         sleeper.join().unwrap();
     });
 }
@@ -103,12 +77,12 @@ fn a_sleeper_beside_its_first_task() {
 fn a_sleeper_beside_an_owner_that_arms() {
     explore("sleep, the owner arms and empties its deque", 3, 300_000, || {
         let scene = Scene::new(1, 3);
-        let sleeper = Scene::sleeper(&scene, 0);
-        scene.spawn(0);
-        scene.spawn(1);
-        let popped = scene.pop() && scene.pop();
+        let sleeper = sleeper(&scene, 0);
+        spawn(&scene, 0);
+        spawn(&scene, 1);
+        let popped = pop(&scene) && pop(&scene);
         if popped {
-            scene.spawn(2);
+            spawn(&scene, 2);
         }
         sleeper.join().unwrap();
     });
@@ -118,11 +92,11 @@ fn a_sleeper_beside_an_owner_that_arms() {
 fn a_sleeper_beside_an_armed_owner() {
     explore("sleep, the owner is armed", 4, 200, || {
         let scene = Scene::new(1, 3);
-        scene.spawn(0);
-        scene.spawn(1);
-        assert!(scene.pop() && scene.pop());
-        let sleeper = Scene::sleeper(&scene, 0);
-        scene.spawn(2);
+        spawn(&scene, 0);
+        spawn(&scene, 1);
+        assert!(pop(&scene) && pop(&scene));
+        let sleeper = sleeper(&scene, 0);
+        spawn(&scene, 2);
         sleeper.join().unwrap();
     });
 }
@@ -132,18 +106,18 @@ fn a_sleeper_beside_an_armed_owner() {
 fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
     explore("sleep, the owner arms and a thief empties its deque", 2, 80_000, || {
         let scene = Scene::new(1, 3);
-        scene.spawn(0);
+        spawn(&scene, 0);
         scene.scheduler.deque(0).raid(); // so the next answer needs no publishing
         assert!(scene.scheduler.sleepers().start_search(0)); // the thief
         let thief = Scene::thread(&scene, |scene| {
             scene.scheduler.deque(0).raid();
-            scene.steal();
-            scene.steal();
+            steal(scene);
+            steal(scene);
             scene.scheduler.wake_for_more(&scene.places[0]);
         });
-        let sleeper = Scene::dozer(&scene, 0);
-        scene.spawn(1);
-        scene.spawn(2); // stays: the thief takes two at most
+        let sleeper = dozer(&scene, 0);
+        spawn(&scene, 1);
+        spawn(&scene, 2); // stays: the thief takes two at most
         sleeper.join().unwrap();
         thief.join().unwrap();
     });
@@ -154,16 +128,16 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
 fn a_sleeper_and_an_asker() {
     explore("sleep, somebody else asks", 3, 20_000, || {
         let scene = Scene::new(1, 4);
-        scene.spawn(0);
-        scene.spawn(1);
-        scene.pop();
+        spawn(&scene, 0);
+        spawn(&scene, 1);
+        pop(&scene);
         scene.scheduler.deque(0).ask();
-        let sleeper = Scene::dozer(&scene, 0);
+        let sleeper = dozer(&scene, 0);
         let asker = Scene::thread(&scene, |scene| scene.scheduler.deque(0).ask());
-        scene.spawn(2); // answers, and arms
-        scene.pop();
-        scene.pop();
-        scene.spawn(3); // stays
+        spawn(&scene, 2); // answers, and arms
+        pop(&scene);
+        pop(&scene);
+        spawn(&scene, 3); // stays
         sleeper.join().unwrap();
         asker.join().unwrap();
     });
@@ -212,9 +186,9 @@ fn the_question_overwritten() {
 fn two_sleepers() {
     explore("sleep, two sleepers", 2, 100_000, || {
         let scene = Scene::new(3, 2);
-        let sleepers = [Scene::sleeper(&scene, 1), Scene::sleeper(&scene, 2)];
-        scene.spawn(0);
-        scene.spawn(1);
+        let sleepers = [sleeper(&scene, 1), sleeper(&scene, 2)];
+        spawn(&scene, 0);
+        spawn(&scene, 1);
         for sleeper in sleepers {
             sleeper.join().unwrap();
         }

@@ -4,111 +4,59 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::thread;
+use loom::thread::JoinHandle;
 use sched::queue::split::Split;
-use sched::queue::{Deque, Full, Owner, Steal};
-use sched::task::Task;
-use sched_model::{Cell, count, explore};
+use sched::queue::{Deque, Full, Owner};
+use sched_model::{explore, pop, take};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 type Deck = Split<false>;
+type Shared = sched_model::Shared<Deck>;
 
-struct Shared {
-    deque: Deck,
-    cells: Vec<Cell>,
+/// A push that answers who asks, as a spawn does while nobody sleeps. A refused task is run.
+fn spawn(shared: &Shared, owner: &mut Owner<Deck>, i: usize) {
+    let task = shared.task(i);
+    if !owner.put(task) {
+        match owner.put_slowly(task) {
+            Err(Full) => take(task),
+            Ok(()) if owner.publish(false) => owner.rearm(),
+            Ok(()) => (),
+        }
+    }
 }
 
-impl Shared {
-    fn new(cells: usize) -> Arc<Shared> {
-        Shared::limited(cells, usize::MAX)
+/// True if the push was refused; then the task is run.
+fn refuses(shared: &Shared, owner: &mut Owner<Deck>, i: usize) -> bool {
+    let task = shared.task(i);
+    let refused = owner.push(task).is_err();
+    if refused {
+        take(task);
     }
+    refused
+}
 
-    fn limited(cells: usize, limit: usize) -> Arc<Shared> {
-        let deque = Deck::new(limit).expect("there is memory");
-        Arc::new(Shared { deque, cells: (0..cells).map(|_| Cell::new()).collect() })
-    }
+/// Takes the oldest task, public or not.
+fn rob(shared: &Shared) -> bool {
+    (shared.deque.offers() || shared.deque.raid()) && shared.steal()
+}
 
-    fn owner(&self) -> Owner<'_, Deck> {
-        // SAFETY: only the model's main thread calls this, once.
-        unsafe { Owner::new(&self.deque) }
-    }
-
-    /// Pushes cell `i`, counted once already: its taker counts it again.
-    fn push(&self, owner: &mut Owner<Deck>, i: usize) {
-        self.try_push(owner, i).expect("there is memory");
-    }
-
-    fn try_push(&self, owner: &mut Owner<Deck>, i: usize) -> Result<(), Full> {
-        self.cells[i].add();
-        owner.push(Task { f: count, closure: self.cells[i].closure() })
-    }
-
-    /// A push that answers who asks, as a spawn does while nobody sleeps. A refused task is run.
-    fn spawn(&self, owner: &mut Owner<Deck>, i: usize) {
-        self.cells[i].add();
-        let task = Task { f: count, closure: self.cells[i].closure() };
-        if !owner.put(task) {
-            match owner.put_slowly(task) {
-                Err(Full) => take(task),
-                Ok(()) if owner.publish(false) => owner.rearm(),
-                Ok(()) => (),
-            }
+fn raider(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
+    Shared::thread(shared, move |shared| {
+        for _ in 0..attempts {
+            rob(shared);
         }
-    }
+    })
+}
 
-    /// Takes what is public.
-    fn steal(&self) -> bool {
-        match self.deque.steal() {
-            Steal::Taken(task) => {
-                take(task);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// Takes the oldest task, public or not.
-    fn rob(&self) -> bool {
-        (self.deque.offers() || self.deque.raid()) && self.steal()
-    }
-
-    fn thread(this: &Arc<Self>, f: impl Fn(&Shared) + Send + 'static) -> thread::JoinHandle<()> {
-        let shared = Arc::clone(this);
-        thread::spawn(move || f(&shared))
-    }
-
-    fn thief(this: &Arc<Self>, attempts: usize) -> thread::JoinHandle<()> {
-        Shared::thread(this, move |shared| {
-            for _ in 0..attempts {
+/// Takes what is public, or asks for it.
+fn asker(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
+    Shared::thread(shared, move |shared| {
+        for _ in 0..attempts {
+            if shared.deque.offers() {
                 shared.steal();
             }
-        })
-    }
-
-    fn raider(this: &Arc<Self>, attempts: usize) -> thread::JoinHandle<()> {
-        Shared::thread(this, move |shared| {
-            for _ in 0..attempts {
-                shared.rob();
-            }
-        })
-    }
-
-    /// After all threads have ended: what is left is taken, then each was taken once.
-    fn check(&self, mut owner: Owner<Deck>) {
-        while pop(&mut owner) {}
-        for (i, cell) in self.cells.iter().enumerate() {
-            assert_eq!(cell.get(), 2, "task {i} was taken {} times", cell.get() - 1);
         }
-    }
-}
-
-fn pop(owner: &mut Owner<Deck>) -> bool {
-    owner.pop().map(take).is_some()
-}
-
-fn take(task: Task) {
-    // SAFETY: the task is `count` with a cell that lives.
-    unsafe { (task.f)(task.closure, std::ptr::null_mut()) }
+    })
 }
 
 /// What some execution of a model must reach, lest the model show nothing.
@@ -184,16 +132,10 @@ fn tasks_are_published_beside_a_thief() {
     explore("split, publishing beside a thief", 4, 20_000, || {
         let shared = Shared::new(3);
         let mut owner = shared.owner();
-        let thief = Shared::thread(&shared, |shared| {
-            for _ in 0..2 {
-                if shared.deque.offers() {
-                    shared.steal();
-                }
-            }
-        });
-        shared.spawn(&mut owner, 0);
-        shared.spawn(&mut owner, 1);
-        shared.spawn(&mut owner, 2);
+        let thief = asker(&shared, 2);
+        spawn(&shared, &mut owner, 0);
+        spawn(&shared, &mut owner, 1);
+        spawn(&shared, &mut owner, 2);
         pop(&mut owner);
         thief.join().unwrap();
         shared.check(owner);
@@ -208,7 +150,7 @@ fn an_emptied_deque_starts_over_beside_a_thief() {
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
         assert!(shared.deque.raid());
-        let thief = Shared::raider(&shared, 2);
+        let thief = raider(&shared, 2);
         pop(&mut owner);
         pop(&mut owner);
         shared.push(&mut owner, 2);
@@ -229,7 +171,7 @@ fn owner_and_raider_at_the_last_task() {
         shared.push(&mut owner, 0);
         let raider = Shared::thread(&shared, |shared| {
             if !shared.deque.looks_empty() {
-                DRAWN_BACK.note(!shared.rob());
+                DRAWN_BACK.note(!rob(shared));
             }
         });
         pop(&mut owner);
@@ -246,7 +188,7 @@ fn a_raid_while_the_owner_pops() {
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
-        let raider = Shared::raider(&shared, 2);
+        let raider = raider(&shared, 2);
         pop(&mut owner);
         pop(&mut owner);
         raider.join().unwrap();
@@ -259,7 +201,7 @@ fn a_raid_while_the_owner_pushes() {
     explore("split, pushes beside a raid", 4, 10_000, || {
         let shared = Shared::new(2);
         let mut owner = shared.owner();
-        let raider = Shared::raider(&shared, 2);
+        let raider = raider(&shared, 2);
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
         pop(&mut owner);
@@ -274,7 +216,7 @@ fn a_slot_is_reused_beside_a_raid() {
     explore("split, slot reuse beside a raid", 5, 10_000, || {
         let shared = Shared::new(2);
         let mut owner = shared.owner();
-        let raider = Shared::raider(&shared, 1);
+        let raider = raider(&shared, 1);
         shared.push(&mut owner, 0);
         pop(&mut owner);
         shared.push(&mut owner, 1);
@@ -291,7 +233,7 @@ fn a_public_slot_is_reused_beside_a_raid() {
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
-        let raider = Shared::raider(&shared, 2);
+        let raider = raider(&shared, 2);
         pop(&mut owner);
         shared.push(&mut owner, 2);
         pop(&mut owner);
@@ -306,7 +248,7 @@ fn a_raid_of_many_while_the_owner_pops() {
         let shared = Shared::new(4);
         let mut owner = shared.owner();
         (0..4).for_each(|i| shared.push(&mut owner, i));
-        let raider = Shared::raider(&shared, 2);
+        let raider = raider(&shared, 2);
         (0..4).for_each(|_| {
             pop(&mut owner);
         });
@@ -324,7 +266,7 @@ fn a_thief_and_a_raider() {
         shared.push(&mut owner, 1);
         assert!(owner.publish(false));
         let thief = Shared::thief(&shared, 1);
-        let raider = Shared::raider(&shared, 1);
+        let raider = raider(&shared, 1);
         pop(&mut owner);
         thief.join().unwrap();
         raider.join().unwrap();
@@ -339,7 +281,7 @@ fn two_raiders() {
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
-        let raiders = [Shared::raider(&shared, 1), Shared::raider(&shared, 1)];
+        let raiders = [raider(&shared, 1), raider(&shared, 1)];
         pop(&mut owner);
         pop(&mut owner);
         for raider in raiders {
@@ -355,7 +297,7 @@ fn tasks_are_published_beside_a_raid() {
         let shared = Shared::new(3);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
-        let raider = Shared::raider(&shared, 2);
+        let raider = raider(&shared, 2);
         shared.push(&mut owner, 1);
         owner.publish(false);
         pop(&mut owner);
@@ -375,13 +317,7 @@ fn growth_beside_a_thief() {
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
         assert!(owner.publish(false));
-        let thief = Shared::thread(&shared, |shared| {
-            for _ in 0..2 {
-                if shared.deque.offers() {
-                    shared.steal();
-                }
-            }
-        });
+        let thief = asker(&shared, 2);
         shared.push(&mut owner, 2);
         pop(&mut owner);
         pop(&mut owner);
@@ -397,7 +333,7 @@ fn growth_beside_a_raid() {
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
-        let raider = Shared::raider(&shared, 2);
+        let raider = raider(&shared, 2);
         shared.push(&mut owner, 2);
         pop(&mut owner);
         raider.join().unwrap();
@@ -411,11 +347,11 @@ fn pushes_after_growth_beside_a_raid() {
     explore("split, pushes after growth beside a raid", 2, 20_000, || {
         let shared = Shared::new(6);
         let mut owner = shared.owner();
-        shared.spawn(&mut owner, 0);
-        shared.spawn(&mut owner, 1);
+        spawn(&shared, &mut owner, 0);
+        spawn(&shared, &mut owner, 1);
         assert!(shared.steal()); // so the next slow push has nothing public
-        let raider = Shared::raider(&shared, 1);
-        (2..6).for_each(|i| shared.spawn(&mut owner, i));
+        let raider = raider(&shared, 1);
+        (2..6).for_each(|i| spawn(&shared, &mut owner, i));
         raider.join().unwrap();
         shared.check(owner);
     });
@@ -428,8 +364,8 @@ fn tasks_move_down_beside_a_raid() {
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
         shared.push(&mut owner, 1);
-        assert!(shared.rob() && shared.rob());
-        let raider = Shared::raider(&shared, 2);
+        assert!(rob(&shared) && rob(&shared));
+        let raider = raider(&shared, 2);
         shared.push(&mut owner, 2); // in the spare slot: moved down
         shared.push(&mut owner, 3);
         pop(&mut owner);
@@ -447,7 +383,7 @@ fn tasks_move_down_beside_a_thief() {
         let mut owner = shared.owner();
         // Grown once, to room for 4 tasks, of which the last is queued, and public.
         (0..4).for_each(|i| shared.push(&mut owner, i));
-        assert!((0..3).all(|_| shared.rob()));
+        assert!((0..3).all(|_| rob(&shared)));
         assert!(shared.deque.raid());
         let thief = Shared::thief(&shared, 2);
         shared.push(&mut owner, 4); // in the spare slot: moved down
@@ -470,13 +406,10 @@ fn the_limit_beside_a_raid() {
         let shared = Shared::limited(2, 1);
         let mut owner = shared.owner();
         shared.push(&mut owner, 0);
-        let raider = Shared::raider(&shared, 2);
-        let refused = shared.try_push(&mut owner, 1).is_err();
+        let raider = raider(&shared, 2);
+        let refused = refuses(&shared, &mut owner, 1);
         FULL.note(refused);
         ROOM.note(!refused);
-        if refused {
-            shared.cells[1].add();
-        }
         pop(&mut owner);
         raider.join().unwrap();
         shared.check(owner);
@@ -498,9 +431,7 @@ fn a_public_task_is_refused() {
             shared.steal();
             shared.steal();
         });
-        if shared.try_push(&mut owner, 1).is_err() {
-            shared.cells[1].add();
-        }
+        refuses(&shared, &mut owner, 1);
         pop(&mut owner);
         raider.join().unwrap();
         shared.check(owner);
@@ -515,13 +446,10 @@ fn refused_growth_beside_a_raid() {
         let shared = Shared::new(5);
         let mut owner = shared.owner();
         (0..4).for_each(|i| shared.push(&mut owner, i)); // the model's block grows once
-        let raider = Shared::raider(&shared, 2);
-        let refused = shared.try_push(&mut owner, 4).is_err();
+        let raider = raider(&shared, 2);
+        let refused = refuses(&shared, &mut owner, 4);
         FULL.note(refused);
         MOVED.note(!refused);
-        if refused {
-            shared.cells[4].add();
-        }
         pop(&mut owner);
         raider.join().unwrap();
         shared.check(owner);

@@ -3,64 +3,43 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::thread;
+use loom::thread::{self, JoinHandle};
 use sched::kind::Kind;
-use sched::kind::stealing::Stealing;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::injector::Refused;
 use sched::queue::split::Split;
-use sched::task::{Scheduler, Task};
-use sched_model::{Cell, Modelled, Worker, count, explore, first, scheduler};
+use sched::task::{Scheduler, Task, TaskFn};
+use sched_model::{Cell, Modelled, Scene, Worker, count, explore};
 use std::ffi::c_void;
 
-struct Run<D: Modelled> {
-    workers: Vec<Worker<D>>,
-    scheduler: Box<Stealing<D>>,
-    cells: Vec<Cell>,
+fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
+    // SAFETY: each index is worked by one thread.
+    unsafe { scene.scheduler.work(&scene.places[index]) };
 }
 
-// SAFETY: each worker is used by one thread; the rest is made to be shared.
-unsafe impl<D: Modelled> Send for Run<D> {}
-// SAFETY: as above.
-unsafe impl<D: Modelled> Sync for Run<D> {}
+fn others<D: Modelled>(scene: &Arc<Scene<D>>) -> Vec<JoinHandle<()>> {
+    (1..scene.places.len()).map(|i| Scene::thread(scene, move |scene| work(scene, i))).collect()
+}
 
-impl<D: Modelled> Run<D> {
-    fn new(workers: usize, cells: usize) -> Arc<Self> {
-        let scheduler = Box::new(scheduler(workers));
-        Arc::new(Run {
-            workers: (0..workers).map(|i| Worker::new(i, &scheduler)).collect(),
-            scheduler,
-            cells: (0..cells).map(|_| Cell::new()).collect(),
-        })
+/// Puts the first task in worker 0's deque, before any worker starts.
+fn first<D: Modelled>(scene: &Scene<D>, f: TaskFn, closure: *mut c_void) {
+    // SAFETY: nobody occupies the place yet.
+    unsafe { scene.scheduler.spawn(&scene.places[0], Task { f, closure }) }
+        .expect("there is memory");
+}
+
+/// Runs `f`, given all the cells, on all workers, and checks that each cell was counted
+/// once when worker 0's loop has ended, as the return of sched_init promises.
+fn complete<D: Modelled>(scene: &Arc<Scene<D>>, f: TaskFn) {
+    let closure = std::ptr::from_ref(&scene.cells).cast_mut().cast();
+    first(scene, f, closure);
+    let others = others(scene);
+    work(scene, 0);
+    for (i, cell) in scene.cells.iter().enumerate() {
+        assert_eq!(cell.get(), 1, "task {i}");
     }
-
-    fn work(&self, index: usize) {
-        // SAFETY: each index is worked by one thread.
-        unsafe { self.scheduler.work(&self.workers[index]) };
-    }
-
-    fn others(this: &Arc<Self>) -> Vec<thread::JoinHandle<()>> {
-        (1..this.workers.len())
-            .map(|i| {
-                let run = Arc::clone(this);
-                thread::spawn(move || run.work(i))
-            })
-            .collect()
-    }
-
-    /// Runs `f`, given all the cells, on all workers, and checks that each cell was counted
-    /// once when worker 0's loop has ended, as the return of sched_init promises.
-    fn complete(this: &Arc<Self>, f: unsafe extern "C" fn(*mut c_void, *mut Scheduler)) {
-        let closure = std::ptr::from_ref(&this.cells).cast_mut().cast();
-        first(&this.scheduler, &this.workers[0], f, closure);
-        let others = Run::others(this);
-        this.work(0);
-        for (i, cell) in this.cells.iter().enumerate() {
-            assert_eq!(cell.get(), 1, "task {i}");
-        }
-        for other in others {
-            other.join().unwrap();
-        }
+    for other in others {
+        other.join().unwrap();
     }
 }
 
@@ -113,15 +92,15 @@ struct Latch {
 fn a_blocked_parent<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, a parent that blocks for its child", D::NAME);
     explore(&name, preemptions, at_least, || {
-        let run = Run::<D>::new(2, 0);
+        let scene = Scene::<D>::new(2, 0);
         let latch = Arc::new(Latch {
             opened: loom::sync::Mutex::new(false),
             bell: loom::sync::Condvar::new(),
         });
         let closure = std::ptr::from_ref(&*latch).cast_mut().cast();
-        first(&run.scheduler, &run.workers[0], spawn_and_block::<D>, closure);
-        let others = Run::others(&run);
-        run.work(0);
+        first(&scene, spawn_and_block::<D>, closure);
+        let others = others(&scene);
+        work(&scene, 0);
         for other in others {
             other.join().unwrap();
         }
@@ -132,51 +111,51 @@ fn a_blocked_parent<D: Modelled>(preemptions: usize, at_least: usize) {
 fn one_child_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, one child on two workers", D::NAME);
     explore(&name, preemptions, at_least, || {
-        Run::complete(&Run::<D>::new(2, 1), spawn_all::<D>);
+        complete(&Scene::<D>::new(2, 1), spawn_all::<D>);
     });
 }
 
 fn two_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, two children on two workers", D::NAME);
     explore(&name, preemptions, at_least, || {
-        Run::complete(&Run::<D>::new(2, 2), spawn_all::<D>);
+        complete(&Scene::<D>::new(2, 2), spawn_all::<D>);
     });
 }
 
 fn a_chain_on_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, a chain on two workers", D::NAME);
     explore(&name, preemptions, at_least, || {
-        Run::complete(&Run::<D>::new(2, 2), chain::<D>);
+        complete(&Scene::<D>::new(2, 2), chain::<D>);
     });
 }
 
 fn one_child_three_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, one child on three workers", D::NAME);
     explore(&name, preemptions, at_least, || {
-        Run::complete(&Run::<D>::new(3, 1), spawn_all::<D>);
+        complete(&Scene::<D>::new(3, 1), spawn_all::<D>);
     });
 }
 
 fn a_foreign_task<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, a foreign spawn against the end", D::NAME);
     explore(&name, preemptions, at_least, || {
-        let run = Run::<D>::new(2, 1);
+        let scene = Scene::<D>::new(2, 1);
         let cell = Arc::new(Cell::new());
-        first(&run.scheduler, &run.workers[0], count, run.cells[0].closure());
+        first(&scene, count, scene.cells[0].closure());
         let foreigner = {
-            let (run, cell) = (Arc::clone(&run), Arc::clone(&cell));
+            let (scene, cell) = (Arc::clone(&scene), Arc::clone(&cell));
             thread::spawn(move || {
                 let task = Task { f: count, closure: cell.closure() };
-                match run.scheduler.inject(&run.workers[0], task) {
+                match scene.scheduler.inject(&scene.places[0], task) {
                     Ok(()) => 1,
                     Err(Refused::Closed) => 0,
                     Err(Refused::Full) => panic!("there is memory"),
                 }
             })
         };
-        let others = Run::others(&run);
-        run.work(0);
-        assert_eq!(run.cells[0].get(), 1);
+        let others = others(&scene);
+        work(&scene, 0);
+        assert_eq!(scene.cells[0].get(), 1);
         let ran = cell.get(); // accepted or not, that is settled when the run has ended
         for other in others {
             other.join().unwrap();

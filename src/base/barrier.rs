@@ -37,6 +37,8 @@ mod real {
     /// the middle of a free one, so `heavy` vouches for nothing any more.
     const BROKEN: u32 = 2;
 
+    /// Settled before the threads of a run start (`prepare`). BROKEN comes later: a thread that has
+    /// not seen it yet is one in the middle of a free fence.
     static MODE: AtomicU32 = AtomicU32::new(FENCED);
 
     const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
@@ -52,16 +54,19 @@ mod real {
     /// itself.
     pub fn prepare() {
         static TRIED: AtomicU32 = AtomicU32::new(0);
-        if TRIED.load(Ordering::Relaxed) == 0 {
+        // Acquire: pairs with the Release below, so that no run starts with a mode that is about to
+        // change: its `heavy` would trust in real fences that its frequent side makes no more.
+        if TRIED.load(Ordering::Acquire) == 0 {
             if membarrier(REGISTER_PRIVATE_EXPEDITED) {
                 let (from, to) = (FENCED, ASYMMETRIC);
                 let _ = MODE.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
             }
-            TRIED.store(1, Ordering::Relaxed);
+            TRIED.store(1, Ordering::Release);
         }
     }
 
     /// True if `light` is free.
+    #[inline(always)]
     pub fn is_free() -> bool {
         MODE.load(Ordering::Relaxed) == ASYMMETRIC
     }
@@ -69,10 +74,10 @@ mod real {
     /// The frequent side's half.
     #[inline(always)]
     pub fn light() {
-        if MODE.load(Ordering::Relaxed) == ASYMMETRIC {
-            std::sync::atomic::compiler_fence(Ordering::SeqCst);
+        if is_free() {
+            super::light_for::<false>();
         } else {
-            fence(Ordering::SeqCst);
+            super::light_for::<true>();
         }
     }
 
@@ -102,14 +107,14 @@ mod real {
 /// It pairs with [`heavy`], and with [`heavy_for`] of the same mode.
 #[inline(always)]
 pub fn light_for<const FENCED: bool>() {
-    #[cfg(not(loom))]
-    if !FENCED {
-        std::sync::atomic::compiler_fence(Ordering::SeqCst);
-        return;
-    }
     #[cfg(loom)]
-    turn();
-    fence(Ordering::SeqCst);
+    light();
+    #[cfg(not(loom))]
+    if FENCED {
+        fence(Ordering::SeqCst);
+    } else {
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
 }
 
 /// [`heavy`] for a frequent side whose mode is known: with real fences there, it cannot fail.

@@ -65,8 +65,7 @@ mod real {
             self.len
         }
 
-        /// Makes it `len` values long. It may move; on failure nothing has
-        /// changed.
+        /// Makes it `len` values long. It may move; on failure nothing has changed.
         pub fn grow(&mut self, len: usize) -> Result<(), NoMemory> {
             assert!(len >= self.len);
             let (old, new) = (Self::layout(self.len)?, Self::layout(len)?);

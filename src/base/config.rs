@@ -285,7 +285,7 @@ unsafe extern "C" {
 }
 
 /// Calls `visit` with each `SCHED_*` variable of the environment that is not empty, in one
-/// walk: eighteen calls of getenv would be eighteen walks.
+/// walk: a call of getenv for each would be as many walks.
 fn environment(mut visit: impl FnMut(&'static str, &'static CStr)) {
     // SAFETY: environ is the process's, a list that ends with null. As with getenv, the
     // program must not change it meanwhile, and what it held stays while it is unchanged.

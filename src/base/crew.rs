@@ -87,6 +87,7 @@ struct Hand {
     job: Cell<MaybeUninit<(Job, usize, *const Terms)>>,
     /// Has it a thread? Belongs to who has the hand: the lists or a run.
     alive: Cell<bool>,
+    /// As `alive`; there while that is true.
     id: Cell<MaybeUninit<libc::pthread_t>>,
     /// Under the lists' lock: is it warm, and until when.
     listed: Cell<bool>,
@@ -177,7 +178,7 @@ impl Hand {
                 true
             }
             Err(_) => {
-                self.word.store(REST, Ordering::Relaxed);
+                self.word.store(REST, Ordering::Relaxed); // no thread reads it
                 false
             }
         }
@@ -185,6 +186,7 @@ impl Hand {
 
     /// Has the thread a job to do, or does it?
     fn works(&self) -> bool {
+        // Acquire: pairs with the swap of REST in `main`.
         matches!(self.word.load(Ordering::Acquire), CALLED | AWAITED)
     }
 
@@ -214,6 +216,7 @@ impl Hand {
         // Never longer than LONGEST: futex may be refused by the time that it is called.
         let mut time = keep.min(futex::LONGEST);
         loop {
+            // Acquire: pairs with the swap of CALLED.
             match self.word.load(Ordering::Acquire) {
                 ASLEEP => {}
                 DISMISSED => return false,
@@ -330,7 +333,8 @@ pub struct Crew {
 struct Member {
     hand: &'static Hand,
     job: Job,
-    /// `IDLE`, or what came of the one call.
+    /// `IDLE`, or what came of the one call. Relaxed: the caller is a job whose end `finish` has
+    /// waited for, or a foreign thread that has left before (`run`: the gates are closed first).
     call: AtomicU32,
 }
 

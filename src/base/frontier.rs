@@ -111,7 +111,8 @@ extern "C" fn ended_inside(_inside: *mut c_void) {
 /// thread is only caught by the unwinder. Two threads may make one at once, and a fork may come
 /// in between: no one waits for another here.
 fn key() -> Option<libc::pthread_key_t> {
-    /// The key plus one; 0: none yet.
+    /// The key plus one; 0: none yet. The swap that sets it, after the key was made, pairs with the
+    /// load.
     static KEY: AtomicU32 = AtomicU32::new(0);
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         return Some(key);

@@ -23,7 +23,8 @@ const BLIND: Duration = Duration::from_micros(100);
 #[cfg(not(loom))]
 pub const LONGEST: Duration = Duration::from_secs(1);
 
-/// True where waking is refused, so that nobody may wait without a limit.
+/// True where waking is refused, so that nobody may wait without a limit. Relaxed everywhere: who
+/// learns it late sleeps `LONGEST` once.
 #[cfg(not(loom))]
 static DEAF: AtomicBool = AtomicBool::new(false);
 
@@ -77,7 +78,8 @@ impl Futex {
         self.0.swap(value, order)
     }
 
-    /// Replaces `old` by `new`, if it is still there.
+    /// Replaces `old` by `new`, if it is still there. Relaxed: a read-modify-write, so who acquires
+    /// `new` acquires what was released with `old`, too.
     pub fn swap_if(&self, old: u32, new: u32) {
         let _ = self.0.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
     }

@@ -129,7 +129,8 @@ unsafe impl Monitor for Spin {
 
     unsafe fn wait(&self) {
         // A notify after the unlock changes the epoch read before it, and the futex does
-        // not sleep: no wake-up is lost.
+        // not sleep: no wake-up is lost. (What was changed is seen under the lock: the epoch
+        // publishes nothing.)
         let epoch = self.epoch.load(Ordering::Relaxed);
         // SAFETY: the caller holds the lock.
         unsafe { self.unlock() };

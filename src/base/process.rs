@@ -27,6 +27,7 @@ pub fn watch(renew: fn()) {
         if process == me {
             return;
         }
+        // The swap picks one thread of this process; what the parent's wrote came with the memory.
         if process == -me {
             thread::give_way();
         } else if PROCESS

@@ -67,6 +67,13 @@
 //! only then looks whether it is over; who ends it looks afterwards whether somebody has enlisted,
 //! and rouses. Both announcing and rousing take the list's lock: if the rousing comes first, and
 //! finds nobody asleep, the sleeper sees the end.
+//! # Orderings
+//!
+//! The two counts change by read-modify-writes, rare ones, so they are SeqCst, though less would do:
+//! the fences order them against the tasks, and a searcher that leaves must see, through `searching`,
+//! the announcements of those who left before (release and acquire). They are read Relaxed: behind a
+//! fence, under the lock, or as a hint. A seat is written under the lock; `woken` releases it to the
+//! `commit` of its worker. A new thread sees its own by having been started.
 //!
 //! # Waking is bounded
 //!
@@ -100,7 +107,8 @@ pub struct EventCount {
     searching: Pad<AtomicU32>,
     list: Mutex<Vec<u32>>,
     seats: Box<[Pad<Futex>]>,
-    /// Nanoseconds from `new` to the last wake-up of one worker, and what it took.
+    /// Nanoseconds from `new` to the last wake-up of one worker, and what it took: figures, which
+    /// order nothing.
     woken_at: AtomicUsize,
     cost: AtomicUsize,
     began: Instant,
@@ -250,7 +258,7 @@ impl EventCount {
     /// announces a sleep from now on sees that in its last look.
     #[cold]
     pub fn wake_all(&self) -> usize {
-        self.over.store(1, Ordering::SeqCst);
+        self.over.store(1, Ordering::SeqCst); // Dekker, with `doze`
         if self.dozing.load(Ordering::SeqCst) != 0 {
             self.over.wake(i32::MAX);
         }
@@ -275,6 +283,7 @@ impl EventCount {
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
         let seat = &self.seats[worker as usize];
         let was = seat.load(Ordering::Relaxed);
+        // Release: pairs with the loads in commit.
         seat.store(if was == ABSENT { STARTED } else { AWAKE }, Ordering::Release);
         was
     }
@@ -316,7 +325,7 @@ impl EventCount {
     #[cold]
     pub fn doze(&self, limit: Duration) {
         self.dozing.fetch_add(1, Ordering::SeqCst);
-        self.over.wait(0, limit);
+        self.over.wait(0, limit); // the kernel reads `over`, behind a full fence
         self.dozing.fetch_sub(1, Ordering::Relaxed);
     }
 

@@ -61,7 +61,8 @@ impl Quiescence {
     /// the others.
     pub fn enter(&self, injector: &Injector) -> bool {
         fence(Ordering::SeqCst); // makes the reading of the emptied deque an acquire
-        // AcqRel: what this worker's tasks wrote is passed on to who sees the count full.
+        // AcqRel: what this worker's tasks wrote is passed on to who sees the count full, by the
+        // load below or by an `enter` of its own.
         if self.idle.fetch_add(1, Ordering::AcqRel) + 1 < self.workers {
             return false;
         }
@@ -74,11 +75,12 @@ impl Quiescence {
 
     /// The calling worker, idle, is about to take a task.
     pub fn leave(&self) {
+        // Ordered by the releasing operation that takes the task: see the proof. Relaxed would do.
         self.idle.fetch_sub(1, Ordering::AcqRel);
     }
 
     #[inline]
     pub fn ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+        self.ended.load(Ordering::Acquire) // pairs with the store in `enter`
     }
 }

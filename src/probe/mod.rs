@@ -6,8 +6,8 @@ pub mod report;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A counter that only its worker writes, no part of any protocol (so not loom's atomic): an increment is a load and a store, no locked
-/// instruction, and others may read it at any time.
+/// A counter that only its worker writes, no part of any protocol (so not loom's atomic): an
+/// increment is a load and a store, no locked instruction, and others may read it at any time.
 #[derive(Default)]
 pub struct Counter(AtomicUsize);
 

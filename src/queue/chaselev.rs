@@ -232,6 +232,7 @@ impl Deque for ChaseLev {
     }
 
     fn steal(&self) -> Steal {
+        // Acquire: pairs with the swaps, so that `bottom` is not older than what their thieves saw.
         let top = self.top.load(Ordering::Acquire);
         fence(Ordering::SeqCst); // with the fence in pop: see the essay
         // Acquire: pairs with the Release store of push, so that the slot is written.

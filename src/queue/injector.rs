@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 
 pub struct Injector {
     inside: Mutex<Inside>,
-    /// The queue's length, readable without the lock.
+    /// The queue's length, readable without the lock. Its stores release to `looks_empty`; but who
+    /// then takes a task has it by the lock.
     len: AtomicUsize,
     limit: usize,
 }

@@ -6,6 +6,7 @@
 // leave them out. There is no cal= in the line, for the compiler folds the loop.
 
 import java.io.IOException;
+import java.io.Serializable;
 import java.lang.management.ManagementFactory;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -31,8 +32,12 @@ public final class Peer {
         /** Makes the data anew before each run. */
         abstract void reset();
 
-        /** What is timed. */
-        abstract void run(ForkJoinPool pool);
+        /** What is timed: by default one task, and all that come from it. */
+        void run(ForkJoinPool pool) {
+            pool.invoke(first());
+        }
+
+        abstract Task first();
 
         abstract Answer check(double wall, double processor);
     }
@@ -56,6 +61,31 @@ public final class Peer {
         final void spawn(Task child) {
             addToPendingCount(1);
             child.fork();
+        }
+    }
+
+    /** Makes task i of many. */
+    private interface Maker extends Serializable {
+        Task make(Task parent, int i);
+    }
+
+    /** Forks n tasks. */
+    private static final class Each extends Task {
+        private static final long serialVersionUID = 1;
+        private final int n;
+        private final Maker maker;
+
+        Each(int n, Maker maker) {
+            super(null);
+            this.n = n;
+            this.maker = maker;
+        }
+
+        @Override
+        void work() {
+            for (int i = 0; i < n; i++) {
+                spawn(maker.make(this, i));
+            }
         }
     }
 
@@ -101,23 +131,6 @@ public final class Peer {
             }
         }
 
-        private static final class First extends Task {
-            private static final long serialVersionUID = 1;
-            private final int n;
-
-            First(int n) {
-                super(null);
-                this.n = n;
-            }
-
-            @Override
-            void work() {
-                for (int i = 0; i < n; i++) {
-                    spawn(new Drop(this, i));
-                }
-            }
-        }
-
         @Override
         void reset() {
             height = (n + STRIPES - 1) / STRIPES;
@@ -125,8 +138,8 @@ public final class Peer {
         }
 
         @Override
-        void run(ForkJoinPool pool) {
-            pool.invoke(new First(n));
+        Task first() {
+            return new Each(n, Drop::new);
         }
 
         @Override
@@ -173,8 +186,8 @@ public final class Peer {
         }
 
         @Override
-        void run(ForkJoinPool pool) {
-            pool.invoke(new Node(null, 1));
+        Task first() {
+            return new Node(null, 1);
         }
 
         @Override
@@ -274,8 +287,8 @@ public final class Peer {
         }
 
         @Override
-        void run(ForkJoinPool pool) {
-            pool.invoke(new Range(null, 0, n - 1));
+        Task first() {
+            return new Range(null, 0, n - 1);
         }
 
         @Override
@@ -360,8 +373,8 @@ public final class Peer {
         }
 
         @Override
-        void run(ForkJoinPool pool) {
-            pool.invoke(new Place(null, 0, 0, 0, 0));
+        Task first() {
+            return new Place(null, 0, 0, 0, 0);
         }
 
         @Override
@@ -397,36 +410,17 @@ public final class Peer {
 
         private static final class Row extends Task {
             private static final long serialVersionUID = 1;
-            private final int n;
             private final int row;
 
-            Row(Task parent, int n, int row) {
+            Row(Task parent, int row) {
                 super(parent);
-                this.n = n;
                 this.row = row;
             }
 
             @Override
             void work() {
                 seen[row]++;
-                row(n, row);
-            }
-        }
-
-        private static final class First extends Task {
-            private static final long serialVersionUID = 1;
-            private final int n;
-
-            First(int n) {
-                super(null);
-                this.n = n;
-            }
-
-            @Override
-            void work() {
-                for (int row = 0; row < n; row++) {
-                    spawn(new Row(this, n, row));
-                }
+                row(seen.length, row);
             }
         }
 
@@ -437,8 +431,8 @@ public final class Peer {
         }
 
         @Override
-        void run(ForkJoinPool pool) {
-            pool.invoke(new First(n));
+        Task first() {
+            return new Each(n, Row::new);
         }
 
         /** The checksum is compared with the other systems'; here, once each and mirrored. */
@@ -514,8 +508,8 @@ public final class Peer {
         }
 
         @Override
-        void run(ForkJoinPool pool) {
-            pool.invoke(new First(latency));
+        Task first() {
+            return new First(latency);
         }
 
         @Override
@@ -557,8 +551,8 @@ public final class Peer {
         }
 
         @Override
-        void run(ForkJoinPool pool) {
-            pool.invoke(new Nap(n));
+        Task first() {
+            return new Nap(n);
         }
 
         @Override
@@ -592,8 +586,13 @@ public final class Peer {
         @Override
         void run(ForkJoinPool pool) {
             for (int i = 0; i < n; i++) {
-                pool.invoke(new Empty());
+                pool.invoke(first());
             }
+        }
+
+        @Override
+        Task first() {
+            return new Empty();
         }
 
         @Override

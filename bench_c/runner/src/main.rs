@@ -160,7 +160,6 @@ fn bench(options: &Options) -> Result<bool> {
         if plan.size("tree") == 0 { None } else { count_instructions(&options.programs) };
 
     let figures = figures::draw_all(&options.results, &plan, &summary, &machine)?;
-    let json = options.results.join("results.json");
     let results = Results {
         machine: &machine,
         calibration: &session.calibration,
@@ -173,22 +172,33 @@ fn bench(options: &Options) -> Result<bool> {
         failures: &session.failures,
         runs: &session.runs,
     };
-    std::fs::write(&json, serde_json::to_string(&results)?)
-        .with_context(|| format!("cannot write {}", json.display()))?;
-    println!("\nwritten: {}", json.display());
+    write_json(&options.results.join("results.json"), &results)?;
     for figure in figures {
         println!("written: {}", figure.display());
     }
 
-    let right = session.failures.is_empty();
-    if right {
-        println!("all checksums agree, all task counts are those of the library");
+    let praise = "all checksums agree, all task counts are those of the library";
+    Ok(conclude(&session.failures, praise, start))
+}
+
+/// The last lines; true when nothing failed.
+fn conclude(failures: &[String], praise: &str, start: Instant) -> bool {
+    if failures.is_empty() {
+        println!("{praise}");
     } else {
-        println!("{} failed:", session.failures.len());
-        session.failures.iter().for_each(|f| println!("  {f}"));
+        println!("{} failed:", failures.len());
+        failures.iter().for_each(|f| println!("  {f}"));
     }
     println!("total: {:.0} s", start.elapsed().as_secs_f64());
-    Ok(right)
+    failures.is_empty()
+}
+
+/// `path`, with `results` in it.
+fn write_json(path: &Path, results: &impl Serialize) -> Result<()> {
+    std::fs::write(path, serde_json::to_string(results)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    println!("\nwritten: {}", path.display());
+    Ok(())
 }
 
 /// Not every machine has valgrind, nor one that knows all its instructions; none must.

@@ -79,7 +79,6 @@ pub fn compare(options: &Options) -> Result<bool> {
     machine::print_calibration(&session.calibration, &session.cals(), machine.cores, load);
     tables::print_all(&workloads, &found, &session);
 
-    let json = options.results.join("peers.json");
     let results = Results {
         machine: &machine,
         systems: &found,
@@ -94,17 +93,6 @@ pub fn compare(options: &Options) -> Result<bool> {
         too_long: session.too_long.iter().map(ToString::to_string).collect(),
         runs: &session.runs,
     };
-    std::fs::write(&json, serde_json::to_string(&results)?)
-        .with_context(|| format!("cannot write {}", json.display()))?;
-    println!("\nwritten: {}", json.display());
-
-    let right = session.failures.is_empty();
-    if right {
-        println!("all answers are right and the same");
-    } else {
-        println!("{} failed:", session.failures.len());
-        session.failures.iter().for_each(|f| println!("  {f}"));
-    }
-    println!("total: {:.0} s", start.elapsed().as_secs_f64());
-    Ok(right)
+    crate::write_json(&options.results.join("peers.json"), &results)?;
+    Ok(crate::conclude(&session.failures, "all answers are right and the same", start))
 }

@@ -7,14 +7,14 @@
 //! env=NAME=VALUE args=A,B timeout=SECONDS
 //! static                  also linked with libsched.a
 //! nolink                  not linked with the library at all (CTEST_LIBDIR says where it is)
-//! plugin          not linked either; built once more with -DPLUGIN, as a shared object that
-//!                 contains libsched.a (CTEST_PLUGIN is its path)
-//! libs=A,B        linked with these, too: -lA -lB
+//! plugin                  not linked either; built once more with -DPLUGIN, as a shared object that
+//!                         contains libsched.a (CTEST_PLUGIN is its path)
+//! libs=A,B                linked with these, too: -lA -lB
 //! header=FOLDER           -iquote that folder of c_tests in place of the installed header
 //! ```
-//! `static`, `nolink`, `plugin`, `libs=` and `header=` are of the program, the others of their line. A line
-//! with none of the others makes no difference to a program that has further lines. A
-//! program without a marker runs once.
+//! `static`, `nolink`, `plugin`, `libs=` and `header=` are of the program, the others of their line. A
+//! line with none of the others makes no difference to a program that has further lines. A program
+//! without a marker runs once.
 
 use anyhow::{Context, Result, bail};
 

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 
@@ -11,7 +10,7 @@ use crate::compile::{Program, shown};
 use crate::exec;
 use crate::marker::{self, Markers, Run};
 use crate::matrix::THREADS;
-use crate::report::{Job, Outcome, Report};
+use crate::report::{Job, Outcome, Report, in_parallel};
 use crate::{Session, stats};
 
 /// Builds every program that the filter leaves (in parallel: a failure to build is a
@@ -49,36 +48,14 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
         }
     }
     // Only failures of the compilations are tests to count: what was built gets run.
-    for (job, outcome) in in_parallel(session.jobs, &compilations) {
-        match outcome {
-            Outcome::Passed => {}
-            Outcome::Skipped(_) | Outcome::Failed(_) => {
-                broken.push(job.group.clone());
-                report.add(job, &outcome);
-            }
-        }
-    }
-    runs.retain(|job| !broken.contains(&job.group));
-    Ok(runs)
-}
-
-fn in_parallel(workers: usize, jobs: &[Job]) -> Vec<(&Job, Outcome)> {
-    let next = Mutex::new(jobs.iter());
-    let done = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for worker in 0..workers {
-            let (next, done) = (&next, &done);
-            scope.spawn(move || {
-                loop {
-                    let Some(job) = next.lock().expect("no holder panics").next() else { return };
-                    let outcome = (job.work)(worker)
-                        .unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")));
-                    done.lock().expect("no holder panics").push((job, outcome));
-                }
-            });
+    in_parallel(session.jobs, &compilations, |job, outcome, _| {
+        if !matches!(outcome, Outcome::Passed) {
+            broken.push(job.group.clone());
+            report.add(job, &outcome);
         }
     });
-    done.into_inner().expect("no holder panics")
+    runs.retain(|job| !broken.contains(&job.group));
+    Ok(runs)
 }
 
 fn compilation(

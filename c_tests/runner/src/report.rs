@@ -1,6 +1,6 @@
 //! Jobs in parallel, their outcomes counted and printed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, mpsc};
 use std::time::Instant;
@@ -81,38 +81,19 @@ impl Report {
                 None => groups.push(Group::new(&job.group)),
             }
         }
-        let queue: Mutex<VecDeque<&Job>> = Mutex::new(jobs.iter().collect());
-        let (send, receive) = mpsc::channel();
-        std::thread::scope(|scope| {
-            for worker in 0..self.workers {
-                let (queue, send) = (&queue, send.clone());
-                scope.spawn(move || {
-                    loop {
-                        let Some(job) = queue.lock().expect("a worker panicked").pop_front() else {
-                            return;
-                        };
-                        let start = Instant::now();
-                        let outcome = (job.work)(worker)
-                            .unwrap_or_else(|error| Outcome::Failed(format!("{error:#}\n")));
-                        if send.send((job, outcome, start.elapsed().as_secs_f64())).is_err() {
-                            return;
-                        }
-                    }
-                });
+        let mut done = 0;
+        in_parallel(self.workers, &jobs, |job, outcome, seconds| {
+            done += 1;
+            self.count(job, &outcome, seconds);
+            if let Some(group) = groups.iter_mut().find(|group| group.name == job.group) {
+                group.add(&outcome, seconds);
+                if group.left == 0 && !self.verbose {
+                    self.line(&group.summary());
+                }
             }
-            drop(send);
-            for (done, (job, outcome, seconds)) in receive.into_iter().enumerate() {
-                self.count(job, &outcome, seconds);
-                if let Some(group) = groups.iter_mut().find(|group| group.name == job.group) {
-                    group.add(&outcome, seconds);
-                    if group.left == 0 && !self.verbose {
-                        self.line(&group.summary());
-                    }
-                }
-                if self.terminal {
-                    print!("\r{}/{} {:60.60}\r", done + 1, jobs.len(), job.name());
-                    let _ = std::io::stdout().flush();
-                }
+            if self.terminal {
+                print!("\r{done}/{} {:60.60}\r", jobs.len(), job.name());
+                let _ = std::io::stdout().flush();
             }
         });
     }
@@ -166,6 +147,34 @@ impl Report {
         }
         self.failed == 0
     }
+}
+
+/// Runs the jobs and hands over each outcome, with the seconds that it took, as it comes.
+pub fn in_parallel<'a>(
+    workers: usize,
+    jobs: &'a [Job],
+    mut each: impl FnMut(&'a Job, Outcome, f64),
+) {
+    let queue = Mutex::new(jobs.iter());
+    let (send, receive) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for worker in 0..workers {
+            let (queue, send) = (&queue, send.clone());
+            scope.spawn(move || {
+                loop {
+                    let Some(job) = queue.lock().expect("no holder panics").next() else { return };
+                    let start = Instant::now();
+                    let outcome = (job.work)(worker)
+                        .unwrap_or_else(|error| Outcome::Failed(format!("{error:#}\n")));
+                    if send.send((job, outcome, start.elapsed().as_secs_f64())).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(send);
+        receive.into_iter().for_each(|(job, outcome, seconds)| each(job, outcome, seconds));
+    });
 }
 
 struct Group {

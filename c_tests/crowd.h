@@ -1,0 +1,38 @@
+/* crowd.h: a run that shows how many threads it has. */
+#ifndef CROWD_H
+#define CROWD_H
+
+#include "proc.h"
+#include <stdatomic.h>
+
+static int crowd_wanted;
+static atomic_int crowd_counted;
+
+static inline void crowd_member(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    while (!crowd_counted)
+        pause_us(200);
+}
+
+/* A thread starts when there is a task for it: here are more than enough. */
+static inline void crowd_root(void *closure, struct scheduler *s)
+{
+    for (int i = 0; i < 3 * crowd_wanted; i++)
+        CHECK_EQ(sched_spawn(crowd_member, closure, s), 0);
+    CHECK(threads_become(crowd_wanted));
+    pause_us(5000);
+    CHECK_EQ(thread_count(), crowd_wanted); /* and no more */
+    crowd_counted = 1;
+}
+
+/* Asked for `asked` threads, a run has `wanted`. */
+static inline void check_crowd(int asked, int wanted)
+{
+    crowd_wanted = wanted;
+    crowd_counted = 0;
+    CHECK_EQ(sched_init(asked, 4, crowd_root, NULL), 0);
+}
+
+#endif
