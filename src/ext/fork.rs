@@ -141,7 +141,7 @@ impl Awaited for Join<'_> {
 ///
 /// # Safety
 /// `descriptor` is a [`Forked`], taken once.
-unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
+pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor lives until it is over.
     let forked = unsafe { &*descriptor.cast::<Forked>() };
     // SAFETY: out of a queue, so not begun, and the caller's alone.

@@ -45,6 +45,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
+use std::mem::offset_of;
 use std::ptr;
 
 #[repr(C, align(128))]
@@ -79,6 +80,13 @@ pub struct Worker {
 
 // SAFETY: see the table above for each field's discipline.
 unsafe impl Sync for Worker {}
+
+/// Where sched_inline.h finds `quick`, `deque` and the counter of tasks.
+pub const LAYOUT: [usize; 3] = [
+    offset_of!(Worker, quick),
+    offset_of!(Worker, deque),
+    offset_of!(Worker, counters) + offset_of!(Counters, tasks),
+];
 
 thread_local! {
     /// The innermost worker that this thread is; the others by `outer`.
@@ -317,7 +325,8 @@ impl Worker {
     pub fn occupy(&self) {
         self.outer.set(CURRENT.replace(self));
         self.owner.store(thread::pointer(), Ordering::Relaxed);
-        if !self.deque.load(Ordering::Relaxed).is_null() {
+        // Debug builds count and mark what is forked and joined, which sched_inline.h does not.
+        if cfg!(not(debug_assertions)) && !self.deque.load(Ordering::Relaxed).is_null() {
             self.quick.store(thread::pointer(), Ordering::Relaxed);
         }
     }

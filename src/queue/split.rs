@@ -86,6 +86,8 @@ use crate::probe::Counter;
 use crate::task::{Pair, Task};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
+#[cfg(not(loom))]
+use std::mem::offset_of;
 use std::ptr;
 
 /// Slots of a new deque, the spare one included: few under the model, so that it reaches growth.
@@ -143,6 +145,14 @@ pub struct Split<const FENCED: bool> {
     thieves: Pad<Thieves>,
     seldom: Pad<UnsafeCell<Seldom>>,
 }
+
+/// Where sched_inline.h finds `bot`, `split` and `lim`.
+#[cfg(not(loom))]
+pub const LAYOUT: [usize; 3] = [
+    offset_of!(Split<false>, own) + offset_of!(Own, bot),
+    offset_of!(Split<false>, watched) + offset_of!(Watched, split),
+    offset_of!(Split<false>, watched) + offset_of!(Watched, lim),
+];
 
 /// Written by the owner.
 #[repr(C)]
