@@ -336,9 +336,10 @@ impl<const FENCED: bool> Split<FENCED> {
     /// The room has changed, or the tasks have moved. `lim` is `armed` or null at all times: the old
     /// one may be beyond the new room.
     fn set_armed(&self, seldom: &mut Seldom, top: *mut Place) {
-        let slots = (seldom.block.count() - 1) as isize;
-        let end = seldom.block.start().wrapping_offset(slots);
-        let limit = top.wrapping_add(seldom.limit.min(isize::MAX as usize / 32));
+        let end = seldom.block.start().wrapping_add(seldom.block.count() - 1);
+        // No block has as many, and the address does not wrap around.
+        let most = isize::MAX as usize / (2 * size_of::<Place>());
+        let limit = top.wrapping_add(seldom.limit.min(most));
         let armed = end.min(limit);
         if armed != seldom.armed {
             seldom.armed = armed;
