@@ -18,7 +18,8 @@
 typedef struct sched_task {
   size_t state;
   void *closure;
-  size_t check[2];
+  size_t f;
+  size_t check;
 } sched_task;
 
 /* Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It is not to be

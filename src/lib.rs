@@ -34,6 +34,8 @@
 //! *Victim*: the worker a thief steals from. *Park*: to sleep until woken.
 
 pub mod base;
+#[cfg(not(loom))]
+pub mod fiber;
 pub mod idle;
 pub mod kind;
 pub mod probe;

@@ -61,7 +61,7 @@ words! {
 }
 words! {
     /// `SCHED_JOIN`: what a task does that waits for another.
-    Join { Help = "help" }
+    Join { Suspend = "suspend", Help = "help" }
 }
 words! {
     /// `SCHED_STATS`: whether and how the statistics are printed.
@@ -88,6 +88,8 @@ pub struct Config {
     pub overflow: Overflow,
     pub threads: Option<Threads>,
     pub seed: Option<u64>,
+    pub join: Join,
+    pub stack: Option<usize>,
     pub warm: Duration,
     pub stats: Stats,
     pub stats_file: Option<&'static CStr>,
@@ -103,6 +105,8 @@ impl Config {
             overflow: Overflow::Grow,
             threads: None,
             seed: None,
+            join: Join::Suspend,
+            stack: None,
             warm: Duration::from_millis(100),
             stats: Stats::Off,
             stats_file: None,
@@ -147,6 +151,24 @@ fn time(text: &CStr) -> Option<Duration> {
         _ => return None,
     };
     n.checked_mul(nanos).map(Duration::from_nanos)
+}
+
+/// Accepted sizes of stacks.
+const STACK_SIZES: std::ops::RangeInclusive<usize> = 32 << 10..=1 << 40;
+
+/// A number of bytes, in units of 1024, 1024^2 or 1024^3 with a letter.
+fn size(text: &CStr) -> Option<usize> {
+    let text = text.to_str().ok()?;
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let n: usize = text[..digits].parse().ok()?;
+    let unit = match &text[digits..] {
+        "" => 1,
+        "K" | "k" => 1 << 10,
+        "M" | "m" => 1 << 20,
+        "G" | "g" => 1 << 30,
+        _ => return None,
+    };
+    n.checked_mul(unit)
 }
 
 static VARS: [Var; 19] = [
@@ -218,12 +240,19 @@ static VARS: [Var; 19] = [
         name: "SCHED_JOIN",
         words: Join::WORDS,
         form: "",
-        later: &["suspend"],
-        set: |_, v| Join::parse(v.to_bytes()).map(|_| ()),
-        meaning: "a task that waits for another: its worker runs other tasks meanwhile",
+        later: &[],
+        set: |c, v| Join::parse(v.to_bytes()).map(|j| c.join = j),
+        meaning: "a task that waits for another: is set aside, or others run on top of it",
     },
     later("SCHED_PIN", "worker affinity"),
-    later("SCHED_STACK", "size of a task stack"),
+    Var {
+        name: "SCHED_STACK",
+        words: &[],
+        form: "a size (64K, 8M, 1G)",
+        later: &[],
+        set: |c, v| size(v).filter(|size| STACK_SIZES.contains(size)).map(|n| c.stack = Some(n)),
+        meaning: "size of a task's stack; unset: that of a new thread",
+    },
     Var {
         name: "SCHED_WARM",
         words: &["100ms", "0"],

@@ -132,6 +132,15 @@ fn key() -> Option<libc::pthread_key_t> {
     }
 }
 
+/// Calls `f(arg)` on another stack of a thread that is inside the frontier.
+///
+/// # Safety
+/// `f` must accept `arg`.
+pub unsafe fn again(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
+    // SAFETY: passed on.
+    unsafe { sched_frontier(f, arg) };
+}
+
 /// Calls `f(arg)`, inside the frontier.
 ///
 /// # Safety

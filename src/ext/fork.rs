@@ -3,11 +3,12 @@
 //! # The descriptor
 //!
 //! ```text
-//! state    a function: not begun
+//! state    a function: not begun, and nobody waits
 //!          BEGUN
-//!          BEGUN | who waits: a worker's address, or OUTSIDE
+//!          BEGUN | who waits (`Waiter::pack`), whether it has begun or not
 //!          OVER
-//! closure  its argument; from BEGUN on the worker that runs it
+//! closure  its argument; once BEGUN the worker that runs it
+//! f        the function, if somebody waited before it had begun
 //! check    debug builds only
 //! ```
 //! Functions and records lie below 2^63, so the highest bit tells the states apart.
@@ -15,14 +16,12 @@
 //! # Protocol
 //!
 //! The queues hold the task {`run_forked`, descriptor} and know nothing of forks. *join* pops the
-//! youngest task of the own deque. If that is the child, as it is unless somebody stole it, it is
-//! called like a function, and the descriptor is not written again. If not, the popped task is run,
-//! and so on with others (`Kind::help`) until the child is over. Children joined in another order
-//! than the opposite of forking thus run in the order of the deque.
+//! youngest task of the own deque, if that is the child, as it is unless somebody stole it; then it is
+//! called like a function, and the descriptor is not written again. If not, the caller waits (`ext`).
 //!
 //! Who runs a child out of a queue writes BEGUN, calls it, and swaps OVER in (Release): that is its
-//! last access. It wakes whom the old value names. Who waits swaps its name in, in place of BEGUN;
-//! if that fails, the child is over.
+//! last access. It wakes whom the old value names. Who waits leaves its name there by a
+//! compare-and-swap; if that fails for good, the child is over.
 //!
 //! # Cost
 //!
@@ -32,7 +31,7 @@ use super::{Latch, Waiter};
 use crate::base::sync::{AtomicPtr, AtomicUsize, Ordering};
 use crate::base::{io, thread};
 use crate::kind::worker::Worker;
-use crate::kind::{Awaited, Place, table};
+use crate::kind::{Place, table};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 
@@ -41,12 +40,13 @@ use std::ffi::c_void;
 pub struct Forked {
     state: AtomicUsize,
     closure: AtomicPtr<c_void>,
-    check: [AtomicUsize; 2],
+    f: AtomicUsize,
+    /// Debug builds: whether it is forked, and in which run.
+    check: AtomicUsize,
 }
 
 const BEGUN: usize = 1 << 63;
 const OVER: usize = BEGUN | 1;
-const OUTSIDE: usize = BEGUN | 2;
 
 impl Forked {
     #[inline(always)]
@@ -73,15 +73,42 @@ impl Forked {
         Task { f, closure: self.closure.load(Ordering::Relaxed) }
     }
 
+    /// Takes the task from a queue: what is to be called.
+    ///
+    /// # Safety
+    /// It was taken out of a queue, once; the caller's worker is `s`.
+    unsafe fn begin(&self, s: *mut Scheduler) -> Task {
+        let mut state = self.state.load(Ordering::Acquire); // with `leave_word`: f and waiter
+        let closure = self.closure.load(Ordering::Relaxed);
+        loop {
+            if state & BEGUN != 0 {
+                // Somebody waits already, and has moved the function.
+                // SAFETY: it was `state`, which `set` has stored.
+                let f =
+                    unsafe { std::mem::transmute::<usize, TaskFn>(self.f.load(Ordering::Relaxed)) };
+                return Task { f, closure };
+            }
+            // Before the state says that it is there. Only a waiter who finds BEGUN looks at it.
+            self.closure.store(s.cast(), Ordering::Relaxed);
+            match self.state.compare_exchange(state, BEGUN, Ordering::AcqRel, Ordering::Acquire) {
+                // SAFETY: not begun until now, so it is what `set` has stored.
+                Ok(f) => {
+                    return Task { f: unsafe { std::mem::transmute::<usize, TaskFn>(f) }, closure };
+                }
+                Err(now) => state = now,
+            }
+        }
+    }
+
     /// # Safety
     /// It has ended; the descriptor may be gone afterwards. The caller's worker is `from`.
     unsafe fn end(&self, from: &Worker) {
         let word = &raw const self.state;
-        // Release: whoever sees it sees what the child wrote. Acquire: the waiter is listed.
+        // Release: whoever sees it sees what the child wrote. Acquire: what the waiter has left.
         match self.state.swap(OVER, Ordering::AcqRel) {
             BEGUN => {}
-            OUTSIDE => Waiter::OUTSIDE.wake(word, from),
-            waiter => Waiter(std::ptr::with_exposed_provenance(waiter & !BEGUN)).wake(word, from),
+            // SAFETY: left by `leave_word`.
+            waiter => unsafe { Waiter::unpack(waiter & !BEGUN) }.wake(word, from),
         }
     }
 }
@@ -96,44 +123,32 @@ impl Latch for Forked {
     }
 
     fn leave_word(&self, waiter: Waiter) -> Option<usize> {
-        let name = match waiter {
-            Waiter::OUTSIDE => OUTSIDE,
-            Waiter(worker) => BEGUN | worker.expose_provenance(),
-        };
-        match self.state.compare_exchange(BEGUN, name, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => Some(name),
-            Err(now) => (now == name).then_some(name),
+        let left = BEGUN | waiter.pack();
+        let mut state = self.state.load(Ordering::Relaxed);
+        loop {
+            if state == left {
+                return Some(left);
+            }
+            if state & BEGUN == 0 {
+                self.f.store(state, Ordering::Relaxed); // for `begin`
+            } else if state != BEGUN {
+                return None; // over
+            }
+            match self.state.compare_exchange(state, left, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(left),
+                Err(now) => state = now,
+            }
         }
     }
-}
 
-/// A join, by a worker.
-struct Join<'a> {
-    task: &'a Forked,
-    mine: &'a Worker,
-}
-
-impl Awaited for Join<'_> {
-    fn over(&self) -> bool {
-        self.task.is_over()
-    }
-
-    fn enlist(&self) -> bool {
-        self.task.leave_word(Waiter(self.mine)).is_some()
-    }
-
-    fn task(&self) -> Option<Task> {
-        (self.task.state.load(Ordering::Relaxed) & BEGUN == 0).then(|| self.task.queued())
-    }
-
-    fn thief(&self) -> Option<usize> {
-        let state = self.task.state.load(Ordering::Acquire); // with BEGUN's store: the thief is known
-        if state & BEGUN == 0 || state == OVER {
+    fn thief(&self) -> Option<&Worker> {
+        // Acquire, with `begin`: the thief is known.
+        if self.state.load(Ordering::Acquire) != BEGUN {
             return None;
         }
-        let thief = self.task.closure.load(Ordering::Relaxed);
+        let thief = self.closure.load(Ordering::Relaxed);
         // SAFETY: a worker's record, which is never freed.
-        unsafe { Worker::of(thief.cast()) }.index_beside(self.mine)
+        Some(unsafe { Worker::of(thief.cast()) })
     }
 }
 
@@ -144,14 +159,12 @@ impl Awaited for Join<'_> {
 pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor lives until it is over.
     let forked = unsafe { &*descriptor.cast::<Forked>() };
-    // SAFETY: out of a queue, so not begun, and the caller's alone.
-    let Task { f, closure } = unsafe { forked.task() };
-    forked.closure.store(s.cast(), Ordering::Relaxed);
-    forked.state.store(BEGUN, Ordering::Release); // with `thief`
+    // SAFETY: out of a queue.
+    let Task { f, closure } = unsafe { forked.begin(s) };
     // SAFETY: the program promises that `f` accepts its closure and returns.
     unsafe { f(closure, s) };
-    // SAFETY: ended; the task runs on the worker `s`.
-    unsafe { forked.end(Worker::of(s)) };
+    // SAFETY: ended; the worker may be another than `s` by now.
+    unsafe { forked.end(Worker::now(s)) };
 }
 
 /// The rest of a fork whose quick put was half done.
@@ -211,7 +224,7 @@ unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, work
     forked.state.store(OVER, Ordering::Release);
 }
 
-/// The rest of a join whose quick pop was half done.
+/// The rest of a join whose quick take was half done.
 ///
 /// # Safety
 /// As said, just now.
@@ -219,9 +232,8 @@ unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, work
 #[inline(never)]
 pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
     // SAFETY: passed on.
-    unsafe { worker.quick_claimed() };
-    // SAFETY: a quick pop was the owner's.
-    unsafe { worker.help(&Join { task: forked, mine: worker }) };
+    unsafe { worker.quick_unclaim() };
+    super::wait(forked, Some(worker));
 }
 
 /// A join in any other case.
@@ -232,8 +244,14 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
 #[inline(never)]
 pub unsafe extern "C" fn join_any(forked: &Forked, worker: &Worker) {
     let mine = worker.mine();
-    let join = Join { task: forked, mine: mine.unwrap_or(worker) };
-    super::wait(forked, mine, &join);
+    // SAFETY: the calling thread's.
+    if mine.is_some_and(|mine| unsafe { mine.take_back(forked.queued()) }) {
+        // SAFETY: taken back, so not begun, and the caller's.
+        let Task { f, closure } = unsafe { forked.task() };
+        // SAFETY: by the caller's promise.
+        return unsafe { f(closure, mine.unwrap_or(worker).handle()) };
+    }
+    super::wait(forked, mine);
 }
 
 /// Ends the process: what was asked has no meaning, and there is no way to say so.
@@ -247,29 +265,28 @@ pub fn misuse(function: &str, what: &str) -> ! {
 mod check {
     use super::{Forked, Ordering, Worker, misuse};
 
-    const FORKED: usize = 0x5ced_f04c;
-    const JOINED: usize = 0x5ced_1014;
+    /// Mixed with the run.
+    const FORKED: usize = 0x5ced_f04c_0000_0001;
+    const JOINED: usize = 2;
 
     impl Forked {
         pub fn note_fork(&self, worker: &Worker) {
-            self.check[0].store(FORKED, Ordering::Relaxed);
-            self.check[1].store(worker.run_id(), Ordering::Relaxed);
+            self.check.store(FORKED ^ worker.run_id(), Ordering::Relaxed);
             if let Some(mine) = worker.mine() {
-                mine.forked.set(mine.forked.get() + 1);
+                mine.strand().note_forks(1);
             }
         }
 
         pub fn note_join(&self, worker: &Worker) {
-            match self.check[0].swap(JOINED, Ordering::Relaxed) {
-                FORKED => {}
-                JOINED => misuse("sched_join", "the task was joined already"),
-                _ => misuse("sched_join", "the descriptor was not forked"),
-            }
-            if self.check[1].load(Ordering::Relaxed) != worker.run_id() {
-                misuse("sched_join", "the task was forked in another run");
+            match self.check.swap(JOINED, Ordering::Relaxed) ^ FORKED {
+                run if run == worker.run_id() => {}
+                check if check == JOINED ^ FORKED => {
+                    misuse("sched_join", "the task was joined already")
+                }
+                _ => misuse("sched_join", "the task was not forked, or in another run"),
             }
             if let Some(mine) = worker.mine() {
-                mine.forked.set(mine.forked.get() - 1);
+                mine.strand().note_forks(-1);
             }
         }
     }

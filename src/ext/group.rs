@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! state      2 x (tasks that have not ended), + 1 while somebody waits
-//! waiter     0; who waits: a worker's address, or OUTSIDE
+//! waiter     0, or who waits (`Waiter::pack`)
 //! cancelled  0 or 1
 //! ```
 //!
@@ -13,21 +13,19 @@
 //! Each task of a group is a parcel (`kind::parcel`): the group, the function, its closure. A spawn
 //! adds 2 to the state before it queues the task, the task's end subtracts 2, by read-modify-writes
 //! that release and acquire. If nobody waits, that is the end's last access to the group.
-//! If somebody does and it was the last task, it reads who, and then swaps 1 for 0: only then is
-//! the wait over. (If there are more tasks by then, the last of those will.) So `waiter` is read while
-//! the group is still there. Who waits has put its name into `waiter`, if nobody else's was there,
-//! before it has set the bit, and clears it when the wait is over.
+//! If somebody does and it was the last task, it takes the name out, and then swaps 1 for 0: only
+//! then is the wait over. (If there are more tasks by then, the last of those will.) So `waiter` is read
+//! while the group is still there. Who waits puts its name into `waiter`, if nobody else's is there,
+//! before it sets the bit.
 //!
 //! Cost: that of sched_spawn_copy, and two read-modify-writes.
 
 use super::{Latch, Waiter};
 use crate::base::sync::{AtomicUsize, Ordering};
-use crate::kind::Awaited;
 use crate::kind::parcel;
 use crate::kind::worker::Worker;
-use crate::task::{Scheduler, Task, TaskFn};
+use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
-use std::ptr;
 
 /// The C side's `sched_group`. All bytes zero is one without tasks.
 #[repr(C)]
@@ -39,16 +37,6 @@ pub struct Group {
 
 const WAITED: usize = 1;
 const TASK: usize = 2;
-
-const OUTSIDE: usize = 1;
-
-/// What `waiter` is for it.
-fn name_of(waiter: Waiter) -> usize {
-    match waiter {
-        Waiter::OUTSIDE => OUTSIDE,
-        Waiter(worker) => worker.expose_provenance(),
-    }
-}
 
 /// A task of a group.
 #[repr(C)]
@@ -86,10 +74,7 @@ impl Group {
 
     /// Waits until no task of the group is left. True if it was cancelled, which is forgotten.
     pub fn wait(&self, worker: &Worker) -> bool {
-        let mine = worker.mine();
-        super::wait(self, mine, &Wait { group: self, mine: mine.unwrap_or(worker) });
-        let name = name_of(mine.map_or(Waiter::OUTSIDE, |mine| Waiter(mine)));
-        let _ = self.waiter.compare_exchange(name, 0, Ordering::Relaxed, Ordering::Relaxed);
+        super::wait(self, worker.mine());
         self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0
     }
 
@@ -104,12 +89,12 @@ impl Group {
             return;
         }
         let word = &raw const self.state;
-        let waiter = match self.waiter.load(Ordering::Relaxed) {
-            OUTSIDE => Waiter::OUTSIDE,
-            worker => Waiter(ptr::with_exposed_provenance(worker)),
-        };
-        if self.state.compare_exchange(WAITED, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            waiter.wake(word, from);
+        let waiter = self.waiter.swap(0, Ordering::Relaxed);
+        // If a task was added meanwhile, the waiter is woken for nothing, and leaves word again.
+        let _ = self.state.compare_exchange(WAITED, 0, Ordering::AcqRel, Ordering::Relaxed);
+        if waiter != 0 {
+            // SAFETY: left by `leave_word`, and now taken out.
+            unsafe { Waiter::unpack(waiter) }.wake(word, from);
         }
     }
 }
@@ -124,7 +109,7 @@ impl Latch for Group {
     }
 
     fn leave_word(&self, waiter: Waiter) -> Option<usize> {
-        let name = name_of(waiter);
+        let name = waiter.pack();
         match self.waiter.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed) {
             Err(other) if other != name => return None,
             _ => {}
@@ -138,30 +123,7 @@ impl Latch for Group {
                 Err(now) => state = now,
             }
         }
-        None
-    }
-}
-
-/// A wait, by a worker.
-struct Wait<'a> {
-    group: &'a Group,
-    mine: &'a Worker,
-}
-
-impl Awaited for Wait<'_> {
-    fn over(&self) -> bool {
-        self.group.is_over()
-    }
-
-    fn enlist(&self) -> bool {
-        self.group.leave_word(Waiter(self.mine)).is_some()
-    }
-
-    fn task(&self) -> Option<Task> {
-        None
-    }
-
-    fn thief(&self) -> Option<usize> {
+        self.waiter.store(0, Ordering::Relaxed);
         None
     }
 }
@@ -172,14 +134,13 @@ impl Awaited for Wait<'_> {
 /// `member` is a [`Member`] whose group counts it.
 unsafe extern "C" fn run_member(member: *mut c_void, s: *mut Scheduler) {
     // SAFETY: by the caller's promise; the group lives as long as it counts the task.
-    let (Member { group, f, closure }, worker) =
-        unsafe { (member.cast::<Member>().read(), Worker::of(s)) };
+    let Member { group, f, closure } = unsafe { member.cast::<Member>().read() };
     // SAFETY: as above.
     let group = unsafe { &*group };
     if !group.is_cancelled() {
         // SAFETY: the program promises that `f` accepts its closure and returns.
         unsafe { f(closure, s) };
     }
-    // SAFETY: counted in by `spawn`.
-    unsafe { group.leave(worker) };
+    // SAFETY: counted in by `spawn`; the worker may be another than `s` by now.
+    unsafe { group.leave(Worker::now(s)) };
 }

@@ -7,9 +7,11 @@
 //!
 //! # Waiting
 //!
-//! A thread that is a worker of the run helps (`Kind::help`): it runs other tasks on top of its
-//! own, and sleeps if there are none. Any other thread sleeps. Either leaves word in what it waits
-//! for, so that it is woken; at most one at a time can, and any more look again now and then.
+//! A task that waits is set aside with its stack (`kind::strand`), and its worker goes on; with
+//! `SCHED_JOIN=help`, or where there is no stack to go on with, the worker runs other tasks on top of
+//! it, and sleeps if there are none (`Kind::help`). A thread that is no worker of the run sleeps. Each
+//! leaves word in what it waits for, to be continued or woken; at most one at a time can, and
+//! any more look again now and then.
 //!
 //! What is waited for lies in the program's memory and may be gone as soon as it is seen to be
 //! over. So who ends it does that by one atomic operation, the last on that memory, and learns
@@ -24,7 +26,10 @@ use crate::base::futex::Futex;
 use crate::base::sync::AtomicUsize;
 use crate::base::thread;
 use crate::kind::Awaited;
+use crate::kind::strand::{self, Strand};
 use crate::kind::worker::Worker;
+use crate::task::Task;
+use std::ffi::c_void;
 use std::ptr;
 use std::time::Duration;
 
@@ -33,19 +38,50 @@ const UNAWAITED: Duration = Duration::from_micros(50);
 /// How long one sleeps that could, in case that futex is refused by then.
 const AT_MOST: Duration = Duration::from_millis(100);
 
-/// Who is to be woken: a worker, or (null) a thread that is none.
+/// Who waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Waiter(pub *const Worker);
+pub enum Waiter {
+    /// A task that was set aside.
+    Aside(*mut c_void),
+    /// A worker that helps.
+    Helper(*const Worker),
+    /// A thread that is no worker of the run.
+    Outside,
+}
+
+/// In the low bits of a packed waiter, which its address leaves free.
+const OUTSIDE: usize = 2;
+const ASIDE: usize = 4;
+const LOW_BITS: usize = 15;
 
 impl Waiter {
-    pub const OUTSIDE: Waiter = Waiter(ptr::null());
+    /// In one word: not 0 nor 1, and without the highest bit.
+    fn pack(self) -> usize {
+        match self {
+            Waiter::Aside(continuation) => continuation.expose_provenance() | ASIDE,
+            Waiter::Helper(worker) => worker.expose_provenance(),
+            Waiter::Outside => OUTSIDE,
+        }
+    }
+
+    /// # Safety
+    /// The word was packed.
+    unsafe fn unpack(word: usize) -> Waiter {
+        match word & LOW_BITS {
+            OUTSIDE => Waiter::Outside,
+            ASIDE => Waiter::Aside(ptr::with_exposed_provenance_mut(word & !LOW_BITS)),
+            _ => Waiter::Helper(ptr::with_exposed_provenance(word)),
+        }
+    }
 
     /// `word`: what it may sleep on, perhaps not there any more; `from`: the caller's worker.
     fn wake(self, word: *const AtomicUsize, from: &Worker) {
-        // SAFETY: records are never freed.
-        match unsafe { self.0.as_ref() } {
-            Some(worker) => worker.rouse(from),
-            None => _ = Futex::wake_at(word.cast(), i32::MAX),
+        match self {
+            // SAFETY: it waits until now, and was published.
+            Waiter::Aside(continuation) => unsafe { strand::go_on(continuation, from) },
+            // SAFETY: records are never freed.
+            Waiter::Helper(worker) => unsafe { &*worker }.rouse(from),
+            Waiter::Outside => _ = Futex::wake_at(word.cast(), i32::MAX),
         }
     }
 }
@@ -56,14 +92,39 @@ pub trait Latch {
     fn is_over(&self) -> bool;
 
     /// Leaves word in the state. Some(its new value): from now on the waiter is woken when it is
-    /// over, and the word changes by then.
+    /// over, and the word changes by then. None: it is over, or another waits already.
     fn leave_word(&self, waiter: Waiter) -> Option<usize>;
+
+    /// The worker that runs the task whose end it is, if it is known.
+    fn thief(&self) -> Option<&Worker> {
+        None
+    }
+}
+
+/// A latch, for a worker that helps.
+struct Help<'a, L> {
+    latch: &'a L,
+    strand: &'a Strand,
+}
+
+impl<L: Latch> Awaited for Help<'_, L> {
+    fn over(&self) -> bool {
+        self.latch.is_over()
+    }
+
+    fn enlist(&self) -> bool {
+        self.latch.leave_word(Waiter::Helper(self.strand.worker())).is_some()
+    }
+
+    fn thief(&self) -> Option<usize> {
+        self.latch.thief()?.index_beside(self.strand.worker())
+    }
 }
 
 /// Waits, without helping, as a thread that is no worker of the run.
 fn wait_outside(latch: &impl Latch) {
     while !latch.is_over() {
-        match latch.leave_word(Waiter::OUTSIDE) {
+        match latch.leave_word(Waiter::Outside) {
             Some(value) => <&Futex>::from(latch.word()).wait(value as u32, AT_MOST),
             None if latch.is_over() => {}
             None => thread::sleep(UNAWAITED),
@@ -71,11 +132,20 @@ fn wait_outside(latch: &impl Latch) {
     }
 }
 
-/// Waits for `awaited`, which is `latch` seen by the calling thread's worker, if it has one.
-fn wait(latch: &impl Latch, mine: Option<&Worker>, awaited: &dyn Awaited) {
-    match mine {
-        // SAFETY: the calling thread's.
-        Some(mine) => unsafe { mine.help(awaited) },
-        None => wait_outside(latch),
+/// Waits until the latch is over, as the calling thread's worker, if it has one.
+fn wait(latch: &impl Latch, mine: Option<&Worker>) {
+    let Some(mine) = mine else { return wait_outside(latch) };
+    let strand = mine.strand(); // it stays the task's, whichever worker comes with it
+    while !latch.is_over() {
+        if strand.sets_aside() {
+            let publish = |task: Task| latch.leave_word(Waiter::Aside(task.closure)).is_some();
+            // SAFETY: the caller is on the strand, in a task; having left word, `leave_word` returns.
+            let left = unsafe { strand::suspend(strand, publish) };
+            if left.is_ok() && latch.is_over() {
+                return;
+            }
+        } // else there is no stack, or another waits already
+        // SAFETY: the caller is on the strand, in a task.
+        unsafe { strand.help(&Help { latch, strand }) };
     }
 }

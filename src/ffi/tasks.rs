@@ -56,7 +56,8 @@ pub struct sched_task {
     // The library's.
     state: usize,
     closure: *mut c_void,
-    check: [usize; 2],
+    f: usize,
+    check: usize,
 }
 
 const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
@@ -144,7 +145,7 @@ pub unsafe extern "C" fn sched_join(t: *mut sched_task, s: *mut Scheduler) {
     let worker = unsafe { Worker::of(s) };
     #[cfg(debug_assertions)]
     forked.note_join(worker);
-    match worker.quick_pop(forked.queued()) {
+    match worker.quick_take(forked.queued()) {
         // SAFETY: popped, so not begun, and the caller's.
         Some(true) => unsafe {
             let Task { f, closure } = forked.task();

@@ -20,6 +20,8 @@ pub mod serial;
 #[cfg(not(loom))]
 pub mod shared;
 #[cfg(not(loom))]
+pub mod strand;
+#[cfg(not(loom))]
 pub mod table;
 #[cfg(not(loom))]
 pub mod worker;
@@ -78,12 +80,22 @@ pub trait Kind: Sync + Sized {
     /// Adds a task from any thread; `place` is a worker's of this run, not the caller's.
     fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused>;
 
+    /// Adds a task that has run already and goes on, behind all others, from any thread while the
+    /// run goes on. No limit refuses it.
+    fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
+
+    /// Takes this task, if the worker at `place` has added it and it is at hand.
+    ///
+    /// # Safety
+    /// The caller occupies `place`, a worker's of this run.
+    unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool;
+
     /// Runs tasks until `awaited` is over, and sleeps where there are none: the caller is in the middle
     /// of a task. (`SCHED_JOIN=help`.)
     ///
     /// # Safety
-    /// The caller occupies `place`, a worker's of this run.
-    unsafe fn help(&self, place: &impl Place, awaited: &dyn Awaited);
+    /// The caller runs on `seat`, of this run.
+    unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited);
 
     /// Wakes `worker`, if it sleeps in `help`: what it has enlisted for is over. From any thread.
     fn rouse(&self, worker: usize);
@@ -91,8 +103,8 @@ pub trait Kind: Sync + Sized {
     /// The life of a worker: returns when the run has ended.
     ///
     /// # Safety
-    /// The caller occupies `place`, a worker's of this run.
-    unsafe fn work(&self, place: &impl Place);
+    /// The caller runs on `seat`, of this run.
+    unsafe fn work(&self, seat: &impl Seat);
 }
 
 /// What a task waits for.
@@ -104,12 +116,35 @@ pub trait Awaited {
     /// the caller must look again.
     fn enlist(&self) -> bool;
 
-    /// The task whose end it is, if no worker has begun it, as far as one can see.
-    fn task(&self) -> Option<Task>;
-
     /// The worker that runs the task: what that has spawned is wanted soonest.
     fn thief(&self) -> Option<usize>;
 }
+
+/// A stack on which a worker's loop runs: it may be another worker's after each task, since a task
+/// that waits is set aside with the whole stack, and whoever resumes it goes on with that.
+pub trait Seat {
+    type Place: Place;
+
+    /// The worker that runs here now.
+    fn place(&self) -> &Self::Place;
+
+    /// True if the worker that begins here is idle: it has no task, and none in its queue.
+    fn begins_idle(&self) -> bool;
+
+    /// Counts a task that has returned here; true now and then (see `TICK`).
+    fn tick(&self) -> bool;
+
+    /// Brings the worker's counter up to date.
+    fn flush(&self);
+
+    /// Runs a task; counts it as well.
+    fn run(&self, task: Task);
+}
+
+/// A worker looks at the injector once in so many tasks of its own, lest those starve the
+/// others. A prime, so that it does not keep step with the program; the number is Go's and
+/// Tokio's.
+pub const TICK: u32 = 61;
 
 /// Where a worker runs, as a kind sees it: the worker record in the library, something
 /// smaller in the models.
@@ -127,11 +162,4 @@ pub trait Place {
     /// To be called after a task has returned, before the next: ends the process if that was in a
     /// child which the task made by fork.
     fn stay(&self);
-
-    #[inline]
-    fn run(&self, task: Task) {
-        self.counters().tasks.add(1);
-        self.call(task);
-        self.stay();
-    }
 }

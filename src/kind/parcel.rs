@@ -395,6 +395,6 @@ unsafe extern "C" fn open(closure: *mut c_void, s: *mut Scheduler) {
     let (parcel, _) = unwrap(closure);
     // SAFETY: a full parcel; its function accepts a pointer to a copy of its argument.
     unsafe { ((*parcel).f)(parcel.add(1).cast(), s) };
-    // SAFETY: the task runs on the worker `s`, whose owner the calling thread is.
-    unsafe { discard(closure, Some(Worker::of(s))) };
+    // SAFETY: as above; the calling thread's worker, which may be another than `s` by now.
+    unsafe { discard(closure, Some(Worker::now(s))) };
 }

@@ -3,38 +3,32 @@
 use super::parcel::Depot;
 use super::table::Request;
 use super::worker::{self, Lease, Worker};
-use super::{Kind, Place, Plan};
-use crate::base::config::Overflow;
+use super::{Kind, Place, Plan, strand};
+use crate::base::config::{Join, Overflow};
 use crate::base::cpu::Mask;
 use crate::base::crew::{Crew, Job, Terms};
 use crate::base::mem::{self, NoMemory};
 use crate::base::{Errno, frontier, futex};
+use crate::fiber::stack;
 use crate::probe::report::{Report, Summary};
 use std::ffi::c_void;
 use std::ptr;
 use std::time::Instant;
 
-/// What a thread needs to be a worker; it lives in the frame of `start` until the threads are
-/// joined.
-struct Seat<'a, K> {
-    kind: &'a K,
-    worker: &'static Worker,
-}
-
 /// A thread's work, inside the frontier.
-unsafe extern "C" fn work<K: Kind>(seat: *mut c_void) {
-    // SAFETY: `start` and `member` pass their seat.
-    let seat = unsafe { &*seat.cast::<Seat<K>>() };
-    seat.worker.occupy();
+unsafe extern "C" fn work(worker: *mut c_void) {
+    // SAFETY: `start` and `member` pass their worker, whose record is never freed.
+    let worker = unsafe { &*worker.cast::<Worker>() };
+    worker.occupy();
     // SAFETY: occupied just now.
-    unsafe { seat.kind.work(seat.worker) };
-    seat.worker.vacate();
+    unsafe { strand::host(worker) };
+    worker.vacate();
 }
 
 /// The job of a thread of the crew.
-unsafe fn member<K: Kind>(seat: *const c_void) {
-    // SAFETY: `work::<K>` takes a seat of K, which `start` passes.
-    unsafe { frontier::inside(work::<K>, seat.cast_mut()) };
+unsafe fn member(worker: *const c_void) {
+    // SAFETY: `start` passes a worker.
+    unsafe { frontier::inside(work, worker.cast_mut()) };
 }
 
 /// Runs the first task and all that comes from it, on the caller's thread and others.
@@ -60,31 +54,35 @@ pub fn start<K: Kind>(request: &Request) -> Result<(), Errno> {
     unsafe { kind.settle() };
     let depot = Depot::default();
     let leases = mem::slice(threads, |_| Lease::new()).map_err(|NoMemory| NO_MEMORY)?;
-    let seats = mem::slice(threads, |i| Ok(Seat { kind: &kind, worker: leases[i].worker() }))
-        .map_err(|NoMemory| NO_MEMORY)?;
-    let seat = |i: usize| ptr::from_ref(&seats[i]).cast::<c_void>();
-    let jobs = (1..threads).map(|i| Job { main: member::<K>, arg: seat(i) });
+    let worker = |i: usize| ptr::from_ref(leases[i].worker()).cast::<c_void>();
+    let jobs = (1..threads).map(|i| Job { main: member, arg: worker(i) });
     let crew =
         Crew::new(Terms::of_caller(mask, config.warm), jobs).map_err(|NoMemory| NO_MEMORY)?;
 
     let seed = config.seed.unwrap_or_else(some_seed);
-    for (i, seat) in seats.iter().enumerate() {
-        seat.worker.assign(i, row, &kind, &crew, &depot, seed);
+    let terms = strand::Terms {
+        stack: config.stack.unwrap_or_else(stack::default_size),
+        sets_aside: config.join == Join::Suspend,
+    };
+    for (i, lease) in leases.iter().enumerate() {
+        lease.worker().assign(i, row, &kind, &crew, &depot, terms, seed);
     }
     // SAFETY: the run has not started.
-    unsafe { kind.spawn(seats[0].worker, first) }.map_err(|_| NO_MEMORY)?;
+    unsafe { kind.spawn(leases[0].worker(), first) }.map_err(|_| NO_MEMORY)?;
     if !kind.starts_asleep() {
         // Those that can be had do the work; the statistics say how many cannot.
-        // SAFETY: each once; seats and kind live until the crew has finished.
+        // SAFETY: each once; leases and kind live until the crew has finished.
         (1..threads).for_each(|i| _ = unsafe { crew.call(i) });
     }
 
     // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
-    // SAFETY: `work::<K>` takes a seat of K.
-    uncancelled.except(|| unsafe { frontier::inside(work::<K>, seat(0).cast_mut()) });
+    // SAFETY: `work` takes a worker.
+    uncancelled.except(|| unsafe { frontier::inside(work, worker(0).cast_mut()) });
     // From now on no foreign thread can wake a worker, so none is called any more.
     leases.iter().for_each(Lease::retire);
     crew.finish();
+    // SAFETY: all threads are back on stacks of their own.
+    leases.iter().for_each(|lease| unsafe { lease.worker().rack.close() });
 
     let present = |i: &usize| !crew.is_missing(*i);
     report.print(&Summary {

@@ -1,24 +1,23 @@
 //! Kind `serial`: one thread and no concurrency, the oracle of the tests. The youngest task
 //! runs first; with `SCHED_SEED` any ready task may, and the same seed gives the same order.
 
-use super::{Awaited, Kind, Place, Plan};
+use super::shared::take_back;
+use super::{Awaited, Kind, Place, Plan, Seat, TICK};
 use crate::base::mem::NoMemory;
 use crate::base::thread;
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::task::Task;
 use std::cell::UnsafeCell;
+use std::collections::VecDeque;
 use std::time::Duration;
-
-/// Tasks of the run's own between two looks at the injector.
-const INJECTOR_EVERY: u32 = 61;
 
 /// How long to sleep between two looks at what another run or thread is to do.
 const UNAWAITED: Duration = Duration::from_micros(50);
 
 pub struct Serial {
     /// Touched by worker 0's thread only.
-    ready: UnsafeCell<Vec<Task>>,
+    ready: UnsafeCell<VecDeque<Task>>,
     injector: Injector,
     limit: usize,
     shuffled: bool,
@@ -30,7 +29,7 @@ unsafe impl Sync for Serial {}
 impl Kind for Serial {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Serial {
-            ready: UnsafeCell::new(Vec::new()),
+            ready: UnsafeCell::new(VecDeque::new()),
             injector: Injector::new(plan.limit),
             limit: plan.limit,
             shuffled: plan.shuffled,
@@ -45,8 +44,21 @@ impl Kind for Serial {
         if ready.len() >= self.limit || ready.try_reserve(1).is_err() {
             return Err(Full);
         }
-        ready.push(task);
+        ready.push_back(task);
         place.counters().queue_peak.peak(ready.len());
+        Ok(())
+    }
+
+    unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
+        // SAFETY: as in spawn.
+        take_back(unsafe { &mut *self.ready.get() }, task)
+    }
+
+    fn requeue(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        // SAFETY: as in spawn.
+        let ready = unsafe { &mut *self.ready.get() };
+        ready.try_reserve(1).map_err(|_| NoMemory)?;
+        ready.push_front(task);
         Ok(())
     }
 
@@ -55,14 +67,11 @@ impl Kind for Serial {
     }
 
     #[cold]
-    unsafe fn help(&self, place: &impl Place, awaited: &dyn Awaited) {
+    unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
         while !awaited.over() {
-            let task = self
-                .take_back(awaited)
-                .or_else(|| self.next(place))
-                .or_else(|| self.injector.take());
+            let task = self.next(seat.place()).or_else(|| self.injector.take());
             match task {
-                Some(task) => place.run(task),
+                Some(task) => seat.run(task),
                 None => thread::sleep(UNAWAITED), // it is in other hands than this run's
             }
         }
@@ -70,15 +79,15 @@ impl Kind for Serial {
 
     fn rouse(&self, _worker: usize) {}
 
-    unsafe fn work(&self, place: &impl Place) {
+    unsafe fn work(&self, seat: &impl Seat) {
         loop {
             // A task from outside has its turn now and then, however long the others go on.
-            for _ in 0..INJECTOR_EVERY {
-                let Some(task) = self.next(place) else { break };
-                place.run(task);
+            for _ in 0..TICK {
+                let Some(task) = self.next(seat.place()) else { break };
+                seat.run(task);
             }
             if let Some(task) = self.injector.take() {
-                place.run(task);
+                seat.run(task);
             } else if self.is_empty() && self.injector.close_if(|| true) {
                 return;
             }
@@ -87,15 +96,6 @@ impl Kind for Serial {
 }
 
 impl Serial {
-    /// The awaited task itself, if it waits here.
-    fn take_back(&self, awaited: &dyn Awaited) -> Option<Task> {
-        let task = awaited.task()?;
-        // SAFETY: as in spawn.
-        let ready = unsafe { &mut *self.ready.get() };
-        let at = ready.iter().rposition(|queued| *queued == task)?;
-        Some(ready.remove(at))
-    }
-
     fn is_empty(&self) -> bool {
         // SAFETY: as in spawn.
         unsafe { (*self.ready.get()).is_empty() }
@@ -106,9 +106,9 @@ impl Serial {
         let ready = unsafe { &mut *self.ready.get() };
         if self.shuffled && !ready.is_empty() {
             let any = place.random_below(ready.len());
-            Some(ready.swap_remove(any))
+            ready.swap_remove_back(any)
         } else {
-            ready.pop()
+            ready.pop_back()
         }
     }
 }

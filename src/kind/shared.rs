@@ -20,7 +20,7 @@
 //! queued and none runs that could spawn one: the run has ended. The lock makes the three
 //! facts one.
 
-use super::{Awaited, Kind, Place, Plan};
+use super::{Awaited, Kind, Place, Plan, Seat};
 use crate::base::config::Idle;
 use crate::base::futex::{self, Futex};
 use crate::base::lock::Monitor;
@@ -38,9 +38,9 @@ use std::time::Duration;
 const UNAWAITED: Duration = Duration::from_micros(50);
 
 /// Removes `task`, which was added lately, if it is there.
-pub fn take_back(queue: &mut VecDeque<Task>, task: Task) -> Option<Task> {
-    let at = queue.iter().rposition(|queued| *queued == task)?;
-    queue.remove(at)
+pub fn take_back(queue: &mut VecDeque<Task>, task: Task) -> bool {
+    let at = queue.iter().rposition(|queued| *queued == task);
+    at.is_some_and(|at| queue.remove(at).is_some())
 }
 
 pub struct Shared<L: Monitor, const FIFO: bool> {
@@ -165,10 +165,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
                 self.wake(wake);
                 return None;
             }
-            let task = awaited
-                .task()
-                .and_then(|task| take_back(&mut state.queue, task))
-                .or_else(|| state.queue.pop_back());
+            let task = state.queue.pop_back();
             if task.is_some() {
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
@@ -280,17 +277,43 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         Ok(())
     }
 
+    unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
+        self.monitor.lock();
+        // SAFETY: locked just now.
+        let taken = take_back(&mut unsafe { self.state() }.queue, task);
+        // SAFETY: locked above.
+        unsafe { self.monitor.unlock() };
+        taken
+    }
+
+    fn requeue(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        self.monitor.lock();
+        let queued = {
+            // SAFETY: locked just now, until after this block.
+            let state = unsafe { self.state() };
+            match state.queue.try_reserve(1) {
+                Err(_) => Err(NoMemory),
+                Ok(()) if FIFO => Ok(state.queue.push_back(task)),
+                Ok(()) => Ok(state.queue.push_front(task)),
+            }
+            .map(|()| self.choose(state))
+        };
+        // SAFETY: locked above.
+        unsafe { self.monitor.unlock() };
+        queued.map(|wake| _ = self.wake(wake))
+    }
+
     fn inject(&self, _place: &impl Place, task: Task) -> Result<(), Refused> {
         self.push(task).map(|_| ())
     }
 
-    /// The awaited task itself, else the youngest, in both kinds: the older a task, the more of
-    /// others it may have to wait for, on top of the task that waits.
+    /// The youngest task, in both kinds: the older one is, the more of others it may have to wait
+    /// for, on top of the task that waits.
     #[cold]
-    unsafe fn help(&self, place: &impl Place, awaited: &dyn Awaited) {
+    unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
-        while let Some(task) = self.next_until(awaited, place, &mut naps) {
-            place.run(task);
+        while let Some(task) = self.next_until(awaited, seat.place(), &mut naps) {
+            seat.run(task);
         }
     }
 
@@ -302,11 +325,11 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         self.seats[worker].wake(1);
     }
 
-    unsafe fn work(&self, place: &impl Place) {
-        let mut active = place.index() == 0;
+    unsafe fn work(&self, seat: &impl Seat) {
+        let mut active = !seat.begins_idle();
         let mut naps = Naps::new(self.idle);
-        while let Some(task) = self.next(place, &mut active, &mut naps) {
-            place.run(task);
+        while let Some(task) = self.next(seat.place(), &mut active, &mut naps) {
+            seat.run(task);
         }
     }
 }

@@ -7,7 +7,7 @@
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
 
-use super::{Awaited, Kind, Place, Plan, Quick};
+use super::{Awaited, Kind, Place, Plan, Quick, Seat};
 use crate::base::config::Idle;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Ordering, Pad, fence, spin_loop};
@@ -18,6 +18,7 @@ use crate::idle::{Naps, Next};
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, Full, Owner, Steal};
 use crate::task::Task;
+use std::ptr;
 use std::time::Duration;
 
 /// Attempts at a deque where others get in the way, before the next victim: one of them may have
@@ -28,11 +29,6 @@ const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
 /// of these; after a raid that found nothing it waits twice as long, up to `RAREST_RAID`.
 const FIRST_RAID: u32 = if cfg!(loom) { 0 } else { 2 };
 const RAREST_RAID: u32 = 48;
-
-/// A worker looks at the injector once in so many tasks of its own, lest those starve the
-/// others. A prime, so that it does not keep step with the program; the number is Go's and
-/// Tokio's.
-const INJECTOR_EVERY: u32 = 61;
 
 /// See `Stealing::hold_back`. Some twenty times what it costs to wake a worker.
 const HOLD_BACK: Duration = Duration::from_micros(100);
@@ -222,11 +218,11 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Runs one task from outside the run, if there is one.
-    fn run_injected(&self, place: &impl Place) {
+    fn run_injected(&self, seat: &impl Seat) {
         if !self.injector.looks_empty()
             && let Some(task) = self.injector.take()
         {
-            place.run(task);
+            seat.run(task);
         }
     }
 
@@ -409,11 +405,29 @@ impl<D: Deque> Kind for Stealing<D> {
         Ok(())
     }
 
+    unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool {
+        // SAFETY: passed on.
+        let taken = unsafe { self.own(place) }.take_back(task);
+        if !taken && !D::QUIET {
+            self.published(place); // another was out for a moment: somebody may have missed it
+        }
+        taken
+    }
+
+    fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        self.injector.put_back(task)?;
+        if self.parks() {
+            self.sleepers.published(|worker| place.start(worker));
+        }
+        Ok(())
+    }
+
     #[cold]
-    unsafe fn help(&self, place: &impl Place, awaited: &dyn Awaited) {
+    unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
         let until = Until::Over(awaited);
         while !awaited.over() {
+            let place = seat.place();
             // The own tasks first: the awaited one may be among them, and those younger than it
             // were put there by the task that waits.
             // SAFETY: passed on.
@@ -425,7 +439,7 @@ impl<D: Deque> Kind for Stealing<D> {
             });
             let Some(task) = found else { return };
             naps.success();
-            place.run(task);
+            seat.run(task);
         }
     }
 
@@ -435,35 +449,37 @@ impl<D: Deque> Kind for Stealing<D> {
         }
     }
 
-    unsafe fn work(&self, place: &impl Place) {
+    unsafe fn work(&self, seat: &impl Seat) {
         let mut naps = Naps::new(self.idle);
-        let deque = &*self.deques[place.index()];
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
-        let mut idle = place.index() != 0;
-        let mut countdown = INJECTOR_EVERY;
+        let mut idle = seat.begins_idle();
         loop {
+            let place = seat.place();
             if !idle {
+                let deque = &*self.deques[place.index()];
                 // SAFETY: passed on. The owner's end is taken anew for each pop: a task that runs
                 // in it uses it, too.
                 while unsafe { deque.pop_into(|task| place.call(task)) } {
                     // A forked child's copy of a quick deque is abandoned: nothing is popped.
                     if deque.quick().is_none() {
-                        place.stay();
+                        seat.place().stay();
                     }
-                    countdown -= 1;
-                    if countdown == 0 {
-                        place.counters().tasks.add(INJECTOR_EVERY as usize);
-                        countdown = INJECTOR_EVERY;
-                        self.run_injected(place);
+                    if seat.tick() {
+                        self.run_injected(seat);
+                    }
+                    if !ptr::eq(seat.place(), place) {
+                        break;
                     }
                 }
+                if !ptr::eq(seat.place(), place) {
+                    continue;
+                }
                 place.stay();
-                place.counters().tasks.add((INJECTOR_EVERY - countdown) as usize);
-                countdown = INJECTOR_EVERY;
+                seat.flush();
                 place.counters().queue_peak.peak(deque.peak());
             }
             match self.find(place, &mut naps, idle) {
-                Some(task) => place.run(task),
+                Some(task) => seat.run(task),
                 None => return,
             }
             idle = false;

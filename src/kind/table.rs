@@ -1,11 +1,13 @@
 //! The table of kinds: a row for each kind with its deque or lock. `sched_init` picks the row
 //! once; tests and benchmarks walk the same names.
 
+use super::strand::Strand;
 use super::worker::Worker;
-use super::{Awaited, Kind, Place, Quick, run, serial, shared, stealing};
+use super::{Awaited, Kind, Place, Quick, Seat, run, serial, shared, stealing};
 use crate::base::Errno;
 use crate::base::config::{self, Config, Deque};
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
+use crate::base::mem::NoMemory;
 use crate::base::thread::{self, Uncancelled};
 use crate::base::{barrier, cpu, futex};
 use crate::queue::Full;
@@ -36,8 +38,13 @@ pub struct Row {
     pub spawn: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
     /// The kind's `inject`, while the worker's run goes on.
     pub inject: unsafe fn(&Worker, Task) -> Result<(), Refused>,
-    /// The kind's `help`, from the owner of the worker.
-    pub help: unsafe fn(&Worker, &dyn Awaited),
+    /// The kind's `take_back`, from the owner of the worker.
+    pub take_back: unsafe fn(&Worker, Task) -> bool,
+    /// The kind's `requeue`, from the owner of the worker.
+    pub requeue: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
+    /// The kind's `work` and `help`, from a strand of a worker's.
+    pub work: unsafe fn(&Strand),
+    pub help: unsafe fn(&Strand, &dyn Awaited),
     /// The kind's `rouse`, while the worker's run goes on.
     pub rouse: unsafe fn(&Worker),
 }
@@ -49,6 +56,9 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         start: run::start::<K>,
         spawn: spawn::<K>,
         inject: inject::<K>,
+        take_back: take_back::<K>,
+        requeue: requeue::<K>,
+        work: work::<K>,
         help: help::<K>,
         rouse: rouse::<K>,
     }
@@ -93,9 +103,30 @@ unsafe fn inject<K: Kind>(worker: &Worker, task: Task) -> Result<(), Refused> {
 
 /// # Safety
 /// The caller owns `worker`, whose run is one of `K`.
-unsafe fn help<K: Kind>(worker: &Worker, awaited: &dyn Awaited) {
+unsafe fn take_back<K: Kind>(worker: &Worker, task: Task) -> bool {
     // SAFETY: passed on.
-    unsafe { worker.kind::<K>().help(worker, awaited) };
+    unsafe { worker.kind::<K>().take_back(worker, task) }
+}
+
+/// # Safety
+/// The run of `worker` is one of `K` and does not end during the call.
+unsafe fn requeue<K: Kind>(worker: &Worker, task: Task) -> Result<(), NoMemory> {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>() }.requeue(worker, task)
+}
+
+/// # Safety
+/// The caller is on the strand, whose run is one of `K`.
+unsafe fn work<K: Kind>(strand: &Strand) {
+    // SAFETY: passed on.
+    unsafe { strand.place().kind::<K>().work(strand) };
+}
+
+/// # Safety
+/// As for `work`.
+unsafe fn help<K: Kind>(strand: &Strand, awaited: &dyn Awaited) {
+    // SAFETY: passed on.
+    unsafe { strand.place().kind::<K>().help(strand, awaited) };
 }
 
 /// # Safety

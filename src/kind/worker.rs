@@ -18,7 +18,7 @@
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
-//! | `stock`, `forked`, `rng`, `outer` | by the owner | by the owner |
+//! | `stock`, `rack`, `base`, `strand`, `rng`, `outer` | by the owner | by the owner |
 //!
 //! `quick`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
 //! them, and that reads what it wrote.
@@ -34,12 +34,15 @@
 //! keeps an `s` for longer may meet a later run's.
 
 use super::parcel::{Depot, Stock};
+use super::strand::{self, Strand};
 use super::table::{self, Row, TABLE};
-use super::{Awaited, Kind, Place, Quick};
+use super::{Kind, Place, Quick};
 use crate::base::crew::{self, Crew};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
-use crate::base::{io, process, thread};
+use crate::base::{Errno, io, process, thread};
+use crate::fiber::stack::Rack;
+use crate::fiber::switch::Context;
 use crate::probe::{Counters, report};
 use crate::queue::Owner;
 use crate::queue::injector::Refused;
@@ -50,6 +53,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::ptr;
+use std::time::Duration;
 
 #[repr(C, align(128))]
 pub struct Worker {
@@ -70,12 +74,17 @@ pub struct Worker {
     counters: Pad<Counters>,
 
     stock: Stock,
-    /// Tasks forked here and not joined.
-    #[cfg(debug_assertions)]
-    pub forked: Cell<isize>,
+    /// Free stacks.
+    pub rack: Rack,
+    /// Where its thread's own stack goes on when the run has ended.
+    pub base: Cell<Context>,
+    /// `SCHED_JOIN=suspend`.
+    pub sets_aside: Cell<bool>,
+    /// The stack that its thread is on.
+    pub strand: Cell<*const Strand>,
     rng: UnsafeCell<SmallRng>,
     /// The worker that the owner's thread was when it started this run, if any.
-    outer: Cell<*const Worker>,
+    pub outer: Cell<*const Worker>,
     /// Links of the registry.
     next: Cell<*const Worker>,
     next_free: Cell<*const Worker>,
@@ -105,6 +114,24 @@ impl Worker {
         unsafe { &*s.cast::<Worker>() }
     }
 
+    /// The calling thread's worker in the run of `s`, after a task which was given that: it may have
+    /// waited, and go on with another.
+    ///
+    /// # Safety
+    /// As for `of`; the caller is a worker of the run.
+    #[inline]
+    pub unsafe fn now<'a>(s: *mut Scheduler) -> &'a Worker {
+        // SAFETY: passed on.
+        let given = unsafe { Worker::of(s) };
+        given.mine().unwrap_or(given)
+    }
+
+    /// The strand that this worker is on. The caller occupies the place.
+    pub fn strand(&self) -> &Strand {
+        // SAFETY: it lives as long as its stack is in use; the caller is on it, or about to leave it.
+        unsafe { &*self.strand.get() }
+    }
+
     /// True if the calling thread occupies this place.
     #[inline(always)]
     pub fn is_mine(&self) -> bool {
@@ -127,38 +154,49 @@ impl Worker {
     }
 
     /// Takes `task`, if the caller is the owner of a quick deque and it is the youngest there.
-    /// Some(false): it is half done, `quick_claimed` does the rest.
+    /// Some(false): it is half done, `quick_unclaim` does the rest.
     #[inline(always)]
-    pub fn quick_pop(&self, task: Task) -> Option<bool> {
+    pub fn quick_take(&self, task: Task) -> Option<bool> {
         if self.quick.load(Ordering::Relaxed) != thread::pointer() {
             return None;
         }
         // SAFETY: `quick` says that the caller is the owner, and that the run has such deques.
-        let taken = unsafe { (*self.deque.load(Ordering::Relaxed)).pop_this(task) };
+        let taken = unsafe { (*self.deque.load(Ordering::Relaxed)).claim_this(task) };
         if taken {
             self.counters.tasks.add(1);
         }
         Some(taken)
     }
 
-    /// Runs the task that `quick_pop` has come upon instead, if there was one.
-    ///
     /// # Safety
-    /// It returned Some(false) just now.
-    pub unsafe fn quick_claimed(&self) {
-        // SAFETY: as in quick_pop.
-        if let Some(task) = unsafe { (*self.deque.load(Ordering::Relaxed)).claimed() } {
-            self.run(task);
-        }
+    /// `quick_take` returned Some(false) just now.
+    pub unsafe fn quick_unclaim(&self) {
+        // SAFETY: as in quick_take.
+        unsafe { (*self.deque.load(Ordering::Relaxed)).unclaim() };
     }
 
-    /// Works on other tasks until `awaited` is over: see `Kind::help`.
+    /// Takes `task` back, if it is at hand, to be called now.
     ///
     /// # Safety
     /// The caller occupies this place.
-    pub unsafe fn help(&self, awaited: &dyn Awaited) {
+    pub unsafe fn take_back(&self, task: Task) -> bool {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe { (self.row.get().help)(self, awaited) };
+        let taken = unsafe { (self.row.get().take_back)(self, task) };
+        self.counters.tasks.add(usize::from(taken));
+        taken
+    }
+
+    /// The row of this worker's run.
+    pub fn row(&self) -> &'static Row {
+        self.row.get()
+    }
+
+    /// Queues a task that has run already, behind all others. The run goes on meanwhile.
+    pub fn requeue(&self, task: Task) {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        while unsafe { (self.row.get().requeue)(self, task) }.is_err() {
+            thread::sleep(Duration::from_millis(1)); // there is no memory: some may be freed
+        }
     }
 
     /// Wakes the worker if it sleeps in `help`. `from`: a worker that the caller occupies.
@@ -171,6 +209,23 @@ impl Worker {
             // What it waited for may have been seen meanwhile, and the run have ended.
             // SAFETY: the run goes on meanwhile.
             self.while_it_runs(|row| unsafe { (row.rouse)(self) });
+        }
+    }
+
+    /// Queues a task of this run that was set aside: soon to go on, if `from`, the caller's worker, is
+    /// of this run; else behind the others.
+    pub fn continue_with(&self, task: Task, from: &Worker) {
+        let run = from.run.load(Ordering::Relaxed);
+        if self.run.load(Ordering::Relaxed) != run {
+            // SAFETY: the run goes on meanwhile, for the task that waits.
+            self.while_it_runs(|_| self.requeue(task));
+            return;
+        }
+        let errno = thread::errno();
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        if unsafe { (from.row.get().spawn)(task.f, task.closure, from) } != 0 {
+            thread::set_errno(Errno(errno));
+            from.requeue(task);
         }
     }
 
@@ -306,9 +361,12 @@ impl Worker {
         kind: &K,
         crew: &Crew,
         depot: &Depot,
+        terms: strand::Terms,
         seed: u64,
     ) {
         self.stock.open(depot);
+        self.rack.open(terms.stack);
+        self.sets_aside.set(terms.sets_aside);
         self.crew.set(crew);
         let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
@@ -373,11 +431,12 @@ impl Place for Worker {
     #[inline]
     fn call(&self, task: Task) {
         #[cfg(debug_assertions)]
-        let before = self.forked.get();
+        let (strand, before) = (self.strand.get(), self.strand().note_forks(0));
         // SAFETY: the program promises that `f` accepts its closure and returns.
         unsafe { (task.f)(task.closure, self.handle()) };
         #[cfg(debug_assertions)]
-        if self.forked.get() != before {
+        // SAFETY: the strand that this is on, which stays the same.
+        if unsafe { &*strand }.note_forks(0) != before {
             io::die(format_args!("a task returned with tasks that it forked and did not join"));
         }
     }
@@ -489,8 +548,10 @@ impl Lease {
                 gate: Mutex::new(()),
                 counters: Pad::default(),
                 stock: Stock::default(),
-                #[cfg(debug_assertions)]
-                forked: Cell::new(0),
+                rack: Rack::default(),
+                base: Cell::new(ptr::null_mut()),
+                sets_aside: Cell::new(false),
+                strand: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 outer: Cell::new(ptr::null()),
                 next: Cell::new(ptr::null()),

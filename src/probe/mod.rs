@@ -14,7 +14,12 @@ pub struct Counter(AtomicUsize);
 impl Counter {
     #[inline(always)]
     pub fn add(&self, n: usize) {
-        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    }
+
+    /// Takes one back, which is or will be counted for nothing: the sum is right.
+    pub fn uncount(&self) {
+        self.add(usize::MAX);
     }
 
     /// Keeps the greatest value seen.

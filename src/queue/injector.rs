@@ -5,6 +5,7 @@
 //! before the end, and then the run goes on for it, or refused.
 
 use super::Full;
+use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
 use crate::task::Task;
 use std::collections::VecDeque;
@@ -52,6 +53,16 @@ impl Injector {
             if inside.queue.len() >= self.limit || inside.queue.try_reserve(1).is_err() {
                 return Err(Refused::Full);
             }
+            inside.queue.push_back(task);
+            self.len.store(inside.queue.len(), Ordering::Release);
+            Ok(())
+        })
+    }
+
+    /// As `push`, for a task that the run has accepted before: no limit refuses it.
+    pub fn put_back(&self, task: Task) -> Result<(), NoMemory> {
+        self.inside.with(|inside| {
+            inside.queue.try_reserve(1).map_err(|_| NoMemory)?;
             inside.queue.push_back(task);
             self.len.store(inside.queue.len(), Ordering::Release);
             Ok(())

@@ -78,6 +78,10 @@ impl<L: Monitor> Deque for Locked<L> {
         })
     }
 
+    unsafe fn take_back(&self, task: Task) -> bool {
+        self.with(|ring| ring.pop_back_if(|youngest| *youngest == task).is_some())
+    }
+
     fn peak(&self) -> usize {
         self.peak.get()
     }

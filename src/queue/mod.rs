@@ -128,6 +128,25 @@ pub trait Deque: Send + Sync + Sized {
         unsafe { self.pop() }.map(then).is_some()
     }
 
+    /// Takes the youngest task, if it is this one.
+    ///
+    /// # Safety
+    /// Only through the one [`Owner`].
+    unsafe fn take_back(&self, task: Task) -> bool {
+        // SAFETY: passed on.
+        unsafe {
+            match self.pop() {
+                Some(youngest) if youngest == task => true,
+                Some(other) => {
+                    // There is room: it was there just now.
+                    let _ = self.put(other) || self.put_slowly(other).is_ok();
+                    false
+                }
+                None => false,
+            }
+        }
+    }
+
     /// The most tasks that a pop has found.
     fn peak(&self) -> usize;
 }
@@ -186,6 +205,11 @@ impl<'a, D: Deque> Owner<'a, D> {
     pub fn pop(&mut self) -> Option<Task> {
         // SAFETY: this is the one owner.
         unsafe { self.0.pop() }
+    }
+
+    pub fn take_back(&mut self, task: Task) -> bool {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.take_back(task) }
     }
 
     #[inline(always)]

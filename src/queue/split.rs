@@ -385,26 +385,25 @@ impl<const FENCED: bool> Split<FENCED> {
 
 /// The owner's pop in two halves, for a join that has a task of its own in mind.
 impl<const FENCED: bool> Split<FENCED> {
-    /// Claims the youngest task. True if that is `task`, which is then taken; if false,
-    /// `claimed` must follow.
+    /// Claims the youngest task. True if that is `task`, which is then taken; if false, `unclaim`
+    /// must follow.
     ///
     /// # Safety
     /// Only the owner.
     #[inline(always)]
-    pub unsafe fn pop_this(&self, task: Task) -> bool {
+    pub unsafe fn claim_this(&self, task: Task) -> bool {
         let last = self.claim();
         // SAFETY: at or above `split` the slot is the owner's: a whole task.
         last >= self.split() && unsafe { (*last).holds(task) }
     }
 
-    /// The task that `pop_this` has claimed, if there was one.
+    /// Takes the claim back: a claimed slot is as it was, whoever has looked meanwhile. A sleeper may
+    /// have missed the task, which is the next that the owner pops.
     ///
     /// # Safety
-    /// Only the owner, after `pop_this` returned false.
-    #[cold]
-    pub unsafe fn claimed(&self) -> Option<Task> {
-        let last = self.bot();
-        if last < self.split() { self.pop_public() } else { Some(self.take(last)) }
+    /// Only the owner, after `claim_this` returned false.
+    pub unsafe fn unclaim(&self) {
+        self.own.bot.store(self.bot().wrapping_add(1), Ordering::Release);
     }
 
     /// Counts the youngest task out: where it is, unless that is below `split`.
@@ -501,6 +500,17 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         };
         then(task);
         true
+    }
+
+    unsafe fn take_back(&self, task: Task) -> bool {
+        // SAFETY: passed on.
+        unsafe {
+            let taken = self.claim_this(task);
+            if !taken {
+                self.unclaim();
+            }
+            taken
+        }
     }
 
     unsafe fn pop(&self) -> Option<Task> {

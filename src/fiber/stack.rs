@@ -1,0 +1,262 @@
+//! Stacks for tasks.
+//!
+//! # Layout
+//!
+//! ```text
+//! low                                                                     high
+//!  | guard | ......................... room, grows down <-- | colour | Foot |
+//! ```
+//! A stack is address space, committed as it is touched. The lowest page is a guard: it is made by
+//! MADV_GUARD_INSTALL (Linux 6.13), which leaves neighbouring stacks one mapping of the kernel's, of
+//! which a process may have some 65,000; elsewhere by mprotect, which costs two of them. *Foot*
+//! is what the library knows of the stack. *Colour*: between 0 and 2 KiB, other for each stack, so that
+//! the hot ends of many do not compete for the same places in a cache.
+//!
+//! A new one takes some microseconds and page faults; so they are kept: by each worker, last used, first
+//! taken, and when it has too many, in the process's store, whose pages are given back.
+
+use crate::base::mem::NoMemory;
+use crate::base::sync::{AtomicUsize, Mutex, Ordering};
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+
+/// At the high end of each stack.
+#[repr(C, align(64))]
+pub struct Foot {
+    low: *mut u8,
+    /// Bytes from `low` to the end of the foot.
+    size: usize,
+    top: *mut u8,
+    next: Cell<Option<Stack>>,
+}
+
+/// A stack; whoever has it may run on it, or give it back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Stack(NonNull<Foot>);
+
+// SAFETY: it is memory, and passed from one owner to the next.
+unsafe impl Send for Stack {}
+
+const COLOURS: usize = 32;
+
+/// Linux 6.13.
+const MADV_GUARD_INSTALL: i32 = 102;
+
+/// The least size: what signal handlers and the library itself need, with room for small tasks.
+pub const LEAST: usize = 32 << 10;
+
+fn page() -> usize {
+    // SAFETY: no pointers.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// That of a new pthread.
+pub fn default_size() -> usize {
+    // SAFETY: an attribute object of our own; the default needs no memory, and is destroyed.
+    unsafe {
+        let mut attr = std::mem::zeroed();
+        let mut size = 0;
+        if libc::pthread_attr_init(&raw mut attr) != 0 {
+            return 8 << 20;
+        }
+        libc::pthread_attr_getstacksize(&raw const attr, &raw mut size);
+        libc::pthread_attr_destroy(&raw mut attr);
+        size.max(LEAST)
+    }
+}
+
+impl Stack {
+    /// At least `size` bytes, and a guard below.
+    #[cold]
+    pub fn new(size: usize) -> Result<Stack, NoMemory> {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let page = page();
+        let bytes = size.checked_add(page + 4096).ok_or(NoMemory)?.next_multiple_of(page);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        // SAFETY: a new mapping at no fixed address.
+        let low = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if low == libc::MAP_FAILED {
+            return Err(NoMemory);
+        }
+        // SAFETY: the first page of our own mapping.
+        let guarded = unsafe {
+            libc::madvise(low, page, MADV_GUARD_INSTALL) == 0
+                || libc::mprotect(low, page, libc::PROT_NONE) == 0
+        };
+        if !guarded {
+            // SAFETY: our own mapping, not used yet.
+            unsafe { libc::munmap(low, bytes) };
+            return Err(NoMemory);
+        }
+        let low = low.cast::<u8>();
+        let foot = low.wrapping_add(bytes - size_of::<Foot>()).cast::<Foot>();
+        let colour = MADE.fetch_add(1, Ordering::Relaxed) % COLOURS * 64;
+        let top = foot.cast::<u8>().wrapping_sub(colour);
+        // SAFETY: the end of our own mapping, aligned: pages are.
+        unsafe {
+            foot.write(Foot { low, size: bytes, top, next: Cell::new(None) });
+            Ok(Stack(NonNull::new_unchecked(foot)))
+        }
+    }
+
+    fn foot(&self) -> &Foot {
+        // SAFETY: it is there as long as the stack.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Where it begins to grow down: aligned to 64.
+    pub fn top(self) -> *mut u8 {
+        self.foot().top
+    }
+
+    /// True if a fault at this address is an overflow of this stack.
+    pub fn guards(self, address: usize) -> bool {
+        let low = self.foot().low as usize;
+        (low..low + page()).contains(&address)
+    }
+
+    /// Room for tasks, in bytes.
+    pub fn room(self) -> usize {
+        self.foot().top as usize - self.foot().low as usize - page()
+    }
+
+    /// # Safety
+    /// Nobody is on it.
+    unsafe fn free(self) {
+        let Foot { low, size, .. } = *self.foot();
+        // SAFETY: made by `new`, and by the caller's promise not used any more.
+        unsafe { libc::munmap(low.cast(), size) };
+    }
+
+    /// Gives its pages back, but for the highest ones.
+    fn cool(self) {
+        let (low, page) = (self.foot().low, page());
+        let bytes = (self.foot().size - page).saturating_sub(2 * page.max(4096));
+        // SAFETY: the part of the stack above the guard, on which nobody is.
+        unsafe { libc::madvise(low.add(page).cast(), bytes, libc::MADV_DONTNEED) };
+    }
+}
+
+/// Free stacks, linked by `next`.
+#[derive(Default)]
+struct Pile {
+    first: Option<Stack>,
+    count: usize,
+}
+
+impl Pile {
+    fn pop(&mut self) -> Option<Stack> {
+        let stack = self.first?;
+        self.first = stack.foot().next.take();
+        self.count -= 1;
+        Some(stack)
+    }
+
+    fn push(&mut self, stack: Stack) {
+        stack.foot().next.set(self.first.replace(stack));
+        self.count += 1;
+    }
+}
+
+/// The process's free stacks, all of one size.
+struct Store {
+    pile: Pile,
+    size: usize,
+}
+
+static STORE: Mutex<Store> = Mutex::new(Store { pile: Pile { first: None, count: 0 }, size: 0 });
+
+/// In the store, before further ones are given back to the system.
+const STORED: usize = 256;
+/// At a worker's.
+const KEPT: usize = 16;
+
+/// A worker's free stacks. Its owner's alone.
+pub struct Rack {
+    pile: Cell<Pile>,
+    size: Cell<usize>,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Rack { pile: Cell::default(), size: Cell::new(0) }
+    }
+}
+
+impl Rack {
+    /// For a run with stacks of this size. The rack is empty.
+    pub fn open(&self, size: usize) {
+        self.size.set(size);
+    }
+
+    /// A stack that nobody uses.
+    pub fn take(&self) -> Result<Stack, NoMemory> {
+        let mut pile = self.pile.take();
+        let stack = pile.pop();
+        self.pile.set(pile);
+        match stack {
+            Some(stack) => Ok(stack),
+            None => self.fetch(),
+        }
+    }
+
+    #[cold]
+    fn fetch(&self) -> Result<Stack, NoMemory> {
+        let size = self.size.get();
+        let stored = STORE.with(|store| if store.size == size { store.pile.pop() } else { None });
+        stored.map_or_else(|| Stack::new(size), Ok)
+    }
+
+    /// # Safety
+    /// It is from this run's racks, and nobody is on it.
+    pub unsafe fn put(&self, stack: Stack) {
+        let mut pile = self.pile.take();
+        pile.push(stack);
+        let surplus = if pile.count > KEPT { pile.pop() } else { None };
+        self.pile.set(pile);
+        if let Some(stack) = surplus {
+            // SAFETY: passed on.
+            unsafe { self.store(stack) };
+        }
+    }
+
+    /// # Safety
+    /// As for `put`.
+    #[cold]
+    unsafe fn store(&self, stack: Stack) {
+        stack.cool();
+        let size = self.size.get();
+        let mut outdated = Pile::default();
+        let kept = STORE.with(|store| {
+            if store.size != size {
+                outdated = std::mem::take(&mut store.pile);
+                store.size = size;
+            }
+            let room = store.pile.count < STORED;
+            if room {
+                store.pile.push(stack);
+            }
+            room
+        });
+        if !kept {
+            outdated.push(stack);
+        }
+        while let Some(stack) = outdated.pop() {
+            // SAFETY: in the store, or given to it, and so nobody's.
+            unsafe { stack.free() };
+        }
+    }
+
+    /// The run has ended.
+    ///
+    /// # Safety
+    /// Nobody is on a stack of the rack.
+    pub unsafe fn close(&self) {
+        let mut pile = self.pile.take();
+        while let Some(stack) = pile.pop() {
+            // SAFETY: passed on.
+            unsafe { self.store(stack) };
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The switch from one stack to another, in assembly: x86-64 and aarch64.
+//!
+//! A suspended context is its stack pointer; the rest lies on its stack, from there upwards:
+//!
+//! ```text
+//!      x86-64                              aarch64
+//!  0   mxcsr, x87 control word         0   x29 (frame), x30 (return address)
+//!  8   padding                        16   x19 to x28
+//! 16   r15 r14 r13 r12 rbx rbp        96   d8 to d15
+//! 64   return address                160   fpcr, padding
+//! 72   the caller's frame            176   the caller's frame
+//! ```
+//! What the calling convention lets a function change is not saved: to the caller a switch is a
+//! call. The floating-point controls belong to the task, as they would to its thread; they are
+//! compared before they are loaded, which takes longer. The signal mask is the thread's.
+//!
+//! Shadow stacks (CET): this code does not claim to support them, so the C library leaves them off
+//! in a process that loads it.
+
+use std::ffi::c_void;
+
+/// A suspended context: its stack pointer.
+pub type Context = *mut u8;
+
+/// What runs first on a new stack.
+pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! save {
+    () => {
+        "push rbp\n push rbx\n push r12\n push r13\n push r14\n push r15\n sub rsp, 16\n \
+         stmxcsr [rsp]\n fnstcw [rsp + 4]\n mov [rdi], rsp"
+    };
+}
+/// Continues the context at rsi, with rdx as its result; eax and cx are the controls in force.
+#[cfg(target_arch = "x86_64")]
+macro_rules! restore {
+    () => {
+        "mov rsp, rsi\n cmp eax, [rsp]\n je 2f\n ldmxcsr [rsp]\n 2: cmp cx, [rsp + 4]\n je 3f\n \
+         fldcw [rsp + 4]\n 3: mov rax, rdx\n add rsp, 16\n pop r15\n pop r14\n pop r13\n pop r12\n \
+         pop rbx\n pop rbp\n ret"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! save {
+    () => {
+        "stp x29, x30, [sp, -176]!\n stp x19, x20, [sp, 16]\n stp x21, x22, [sp, 32]\n \
+         stp x23, x24, [sp, 48]\n stp x25, x26, [sp, 64]\n stp x27, x28, [sp, 80]\n \
+         stp d8, d9, [sp, 96]\n stp d10, d11, [sp, 112]\n stp d12, d13, [sp, 128]\n \
+         stp d14, d15, [sp, 144]\n mrs x9, fpcr\n str x9, [sp, 160]\n mov x10, sp\n str x10, [x0]"
+    };
+}
+/// Continues the context at x1, with x2 as its result; x9 are the controls in force.
+#[cfg(target_arch = "aarch64")]
+macro_rules! restore {
+    () => {
+        "mov sp, x1\n ldr x10, [sp, 160]\n cmp x9, x10\n b.eq 2f\n msr fpcr, x10\n 2: mov x0, x2\n \
+         ldp x19, x20, [sp, 16]\n ldp x21, x22, [sp, 32]\n ldp x23, x24, [sp, 48]\n \
+         ldp x25, x26, [sp, 64]\n ldp x27, x28, [sp, 80]\n ldp d8, d9, [sp, 96]\n \
+         ldp d10, d11, [sp, 112]\n ldp d12, d13, [sp, 128]\n ldp d14, d15, [sp, 144]\n \
+         ldp x29, x30, [sp], 176\n ret"
+    };
+}
+
+/// Suspends the caller: stores its context in `from`, and calls `entry(arg)` on the stack that ends
+/// at `top`; null: on the caller's own. Returns what is passed by who continues the context.
+///
+/// # Safety
+/// `top`, aligned to 16, is the end of a stack that nobody else uses, or null; `from` may be written; the
+/// context is continued at most once.
+#[unsafe(naked)]
+pub unsafe extern "C" fn begin(
+    from: *mut Context,
+    top: *mut u8,
+    entry: Entry,
+    arg: *mut c_void,
+) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        save!(),
+        "test rsi, rsi",
+        "cmovne rsp, rsi",
+        ".cfi_undefined rip", // unwinders stop here
+        "xor ebp, ebp",
+        "mov rdi, rcx",
+        "call rdx",
+        "ud2",
+        ".cfi_endproc",
+    );
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        save!(),
+        "cmp x1, 0",
+        "csel x10, x10, x1, eq",
+        "mov sp, x10",
+        ".cfi_undefined x30", // unwinders stop here
+        "mov x29, 0",
+        "mov x30, 0",
+        "mov x0, x3",
+        "blr x2",
+        "brk 1",
+        ".cfi_endproc",
+    );
+}
+
+/// Suspends the caller: stores its context in `from`, and continues `to`, which gets `arg`. Returns
+/// what is passed by who continues the caller.
+///
+/// # Safety
+/// `to` was stored by `begin` or `switch`, and nobody else continues it; `from` as there.
+#[unsafe(naked)]
+pub unsafe extern "C" fn switch(from: *mut Context, to: Context, arg: *mut c_void) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!(save!(), "mov eax, [rsp]", "movzx ecx, word ptr [rsp + 4]", restore!());
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!(save!(), restore!());
+}
+
+/// Continues `to`, which gets `arg`; the caller's own context is lost.
+///
+/// # Safety
+/// As for `switch`. Nothing on the caller's stack is needed any more.
+#[unsafe(naked)]
+pub unsafe extern "C" fn leave(_unused: usize, to: Context, arg: *mut c_void) -> ! {
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!(
+        "stmxcsr [rsp - 8]",
+        "fnstcw [rsp - 4]",
+        "mov eax, [rsp - 8]",
+        "movzx ecx, word ptr [rsp - 4]",
+        restore!(),
+    );
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!("mrs x9, fpcr", restore!());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Pair {
+        here: Context,
+        there: Context,
+        sum: usize,
+    }
+
+    unsafe extern "C" fn add_and_return(arg: *mut c_void) -> ! {
+        let pair = arg.cast::<Pair>();
+        let mut n = 1;
+        loop {
+            unsafe {
+                (*pair).sum += n;
+                let got = switch(
+                    &raw mut (*pair).there,
+                    (*pair).here,
+                    std::ptr::without_provenance_mut(n),
+                );
+                n = got.addr();
+            }
+        }
+    }
+
+    #[test]
+    fn to_and_fro() {
+        let mut stack = vec![0u128; 4096];
+        let top = stack.as_mut_ptr_range().end.cast::<u8>();
+        let mut pair = Pair { here: std::ptr::null_mut(), there: std::ptr::null_mut(), sum: 0 };
+        let arg = &raw mut pair;
+        unsafe {
+            let got = begin(&raw mut (*arg).here, top, add_and_return, arg.cast());
+            assert_eq!(got.addr(), 1);
+            let before = std::time::Instant::now();
+            const N: usize = 1_000_000;
+            for n in 2..N {
+                let got =
+                    switch(&raw mut (*arg).here, (*arg).there, std::ptr::without_provenance_mut(n));
+                assert_eq!(got.addr(), n);
+            }
+            println!("{} ns", before.elapsed().as_nanos() as f64 / N as f64 / 2.0);
+            assert_eq!((*arg).sum, (N - 1) * N / 2);
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Strands: the stacks that workers' loops run on, and tasks that wait by leaving theirs.
+//!
+//! # The shape of it
+//!
+//! ```text
+//! thread's own stack      strand (a stack of the rack's)
+//!   sched_init              loop  -- Strand, the record
+//!   host   <--- base        a task
+//!                           what it calls ... suspend: context
+//! ```
+//! A task runs on the stack of the loop that took it from a queue, and pays nothing for it. When it
+//! must wait, the whole strand is set aside: its worker goes on with a new loop, on another stack, and
+//! what is left of the old one is a *continuation*: a task, {`resume`, continuation}, which can be
+//! queued like any. Whoever takes it out of a queue leaves the strand that it is on, which has
+//! nothing but a loop, and goes on on the other. There the record tells the loop, once the task has
+//! returned to it, whose it is now. (After the leapfrogging of stacks in Cilk and "Fibril", C. Yang
+//! and J. Mellor-Crummey, 2016: the stack waits, not the worker.)
+//!
+//! # The classic race
+//!
+//! A continuation must not be resumed before it is complete. So it is published from the new
+//! stack: `suspend` saves the context, switches, and calls `publish` there, which makes the
+//! continuation known to who will resume it. If there is nothing to wait for any more, publish
+//! says so, and the worker switches back. After it has said yes nothing of the old strand is touched.
+//!
+//! In the same way a stack is only given back when its worker has arrived on another: `leave`
+//! passes it, and who arrives puts it into the rack of the worker that he is now.
+//!
+//! # The end
+//!
+//! A loop that ends, on whichever strand, continues its thread's own stack at `base`, where `host` has
+//! left it. No thread ever runs on another's own stack, so none has to wait for another then. Where no stack
+//! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it.
+
+use super::worker::Worker;
+use super::{Awaited, Place, Seat, TICK};
+use crate::base::frontier;
+use crate::base::mem::NoMemory;
+use crate::base::thread;
+use crate::fiber::stack::Stack;
+use crate::fiber::switch::{self, Context};
+use crate::task::{Scheduler, Task};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr;
+use std::time::Duration;
+
+/// A stack with a worker's loop on it; it lives in the loop's first frame.
+pub struct Strand {
+    worker: Cell<*const Worker>,
+    /// None: the thread's own.
+    stack: Option<Stack>,
+    begins_idle: bool,
+    /// A task here has started a run, which lies on top: so this cannot be left.
+    covered: Cell<bool>,
+    /// Debug builds: tasks forked here and not joined.
+    forks: Cell<isize>,
+    /// How many tasks help here, each in the middle of the one before.
+    nested: Cell<u32>,
+    /// Until the next tick.
+    countdown: Cell<u32>,
+}
+
+impl Seat for Strand {
+    type Place = Worker;
+
+    #[inline(always)]
+    fn place(&self) -> &Worker {
+        // SAFETY: records are never freed.
+        unsafe { &*self.worker.get() }
+    }
+
+    fn begins_idle(&self) -> bool {
+        self.begins_idle
+    }
+
+    #[inline(always)]
+    fn tick(&self) -> bool {
+        self.countdown.set(self.countdown.get() - 1);
+        if self.countdown.get() > 0 {
+            return false;
+        }
+        self.flush();
+        true
+    }
+
+    fn flush(&self) {
+        self.place().counters().tasks.add((TICK - self.countdown.replace(TICK)) as usize);
+    }
+
+    #[inline]
+    fn run(&self, task: Task) {
+        self.place().call(task);
+        let place = self.place(); // another, perhaps
+        place.counters().tasks.add(1);
+        place.stay();
+    }
+}
+
+/// A task that waits; it lies on its strand. The low bits of its address are left to who packs it.
+#[repr(align(16))]
+struct Continuation {
+    context: Context,
+    strand: *const Strand,
+}
+
+/// What a new strand begins with; it lies on the stack that is left for it.
+struct Launch<'a> {
+    worker: &'a Worker,
+    stack: Option<Stack>,
+    /// What is left, and who is to know of it; not for the first strand of a thread.
+    left: Option<(*const Continuation, &'a mut dyn FnMut(Task) -> bool)>,
+}
+
+/// What is passed to a context that is continued; it lies on the stack that is left for that.
+enum Arrival {
+    /// That stack, if it is a rack's, is free.
+    Free(Option<Stack>),
+    /// It holds a task, to be made known.
+    Left(Task),
+}
+
+/// What the strands of a run have in common.
+#[derive(Clone, Copy)]
+pub struct Terms {
+    /// Bytes of a stack.
+    pub stack: usize,
+    /// `SCHED_JOIN=suspend`.
+    pub sets_aside: bool,
+}
+
+/// How long a worker sleeps that has come upon a continuation and cannot go on with it.
+const COVERED: Duration = Duration::from_micros(50);
+
+/// Runs the calling thread's worker until the run has ended.
+///
+/// # Safety
+/// The caller occupies `worker`, whose run has not ended, inside the frontier.
+pub unsafe fn host(worker: &Worker) {
+    // SAFETY: records are never freed.
+    let outer = unsafe { worker.outer.get().as_ref() }.map(Worker::strand);
+    let cover = |covered| outer.map(|outer| outer.covered.replace(covered));
+    let before = cover(true);
+    let stack = worker.rack.take().ok();
+    let launch = Launch { worker, stack, left: None };
+    let top = stack.map_or(ptr::null_mut(), Stack::top);
+    // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
+    unsafe {
+        let launch = (&raw const launch).cast_mut().cast();
+        let arrival = switch::begin(worker.base.as_ptr(), top, run_loop, launch);
+        arrive(worker, arrival);
+    }
+    cover(before.unwrap_or(false));
+}
+
+/// Sets the calling task aside; its worker goes on. `publish` is called with the task that continues
+/// it; if it returns false, the caller is continued at once. Returns when it was continued, by
+/// another thread perhaps. If there is no stack to go on with, nothing has happened.
+///
+/// # Safety
+/// The caller is on the strand, in a task. Once `publish` has made the task known it touches
+/// nothing of the caller's stack any more, and returns true.
+#[inline(never)] // so that nothing thread-local is remembered across it
+pub unsafe fn suspend(
+    strand: &Strand,
+    mut publish: impl FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
+    if strand.stack.is_none() || strand.covered.get() {
+        return Err(NoMemory);
+    }
+    let worker = strand.worker();
+    let stack = worker.rack.take()?;
+    let mut continuation = Continuation { context: ptr::null_mut(), strand };
+    let this = &raw mut continuation;
+    let launch = Launch { worker, stack: Some(stack), left: Some((this, &mut publish)) };
+    // SAFETY: a stack of our own; the context is in its place before anybody is told of it, and
+    // whoever is continues it once.
+    unsafe {
+        let launch = (&raw const launch).cast_mut().cast();
+        let arrival = switch::begin(&raw mut (*this).context, stack.top(), run_loop, launch);
+        arrive(strand.worker(), arrival);
+    }
+    Ok(())
+}
+
+/// The first frame of a strand.
+///
+/// # Safety
+/// `launch` is a [`Launch`], on a stack that its publisher keeps until then.
+unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
+    // SAFETY: by the caller's promise; read whole before it is published.
+    let Launch { worker, stack, left } = unsafe { launch.cast::<Launch>().read() };
+    let strand = Strand {
+        worker: Cell::new(worker),
+        stack,
+        begins_idle: left.is_none() && worker.index() != 0,
+        covered: Cell::new(false),
+        forks: Cell::new(0),
+        nested: Cell::new(0),
+        countdown: Cell::new(TICK),
+    };
+    if let Some((continuation, publish)) = left {
+        // SAFETY: not published yet.
+        let context = unsafe { (*continuation).context };
+        if !publish(task_of(continuation)) {
+            // SAFETY: nobody else knows of it.
+            unsafe { switch::leave(0, context, arrival(&Arrival::Free(stack))) }
+        }
+    }
+    worker.strand.set(&strand);
+    // SAFETY: the strand is in place; the frontier is where the thread came from.
+    unsafe {
+        frontier::again(work, (&raw const strand).cast_mut().cast());
+        strand.flush();
+        switch::leave(0, strand.place().base.get(), arrival(&Arrival::Free(stack)))
+    }
+}
+
+unsafe extern "C" fn work(strand: *mut c_void) {
+    // SAFETY: `run_loop` passes its strand, which it is on.
+    let strand = unsafe { &*strand.cast::<Strand>() };
+    // SAFETY: the row of the run.
+    unsafe { (strand.place().row().work)(strand) };
+}
+
+fn task_of(continuation: *const Continuation) -> Task {
+    Task { f: resume, closure: continuation.cast_mut().cast() }
+}
+
+/// Queues a task that was set aside, to go on. `from`: the caller's worker.
+///
+/// # Safety
+/// The continuation was published, and only the caller continues it.
+pub unsafe fn go_on(continuation: *mut c_void, from: &Worker) {
+    let task = task_of(continuation.cast());
+    // SAFETY: it lies on its strand, which nobody runs now.
+    let worker = unsafe { (*(*continuation.cast::<Continuation>()).strand).worker() };
+    worker.continue_with(task, from);
+}
+
+fn arrival(arrival: &Arrival) -> *mut c_void {
+    ptr::from_ref(arrival).cast_mut().cast()
+}
+
+/// A continuation out of a queue: goes on with it. It returns only if the strand that it is left for it
+/// is in the middle of a task.
+///
+/// # Safety
+/// `continuation` was published, and is taken once.
+unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
+    let continuation = closure.cast::<Continuation>();
+    // SAFETY: the caller's.
+    let worker = unsafe { Worker::of(s) };
+    let old = worker.strand();
+    if old.covered.get() {
+        // It cannot be left: another will go on with it, or this worker later.
+        worker.requeue(task_of(continuation));
+        thread::sleep(COVERED);
+        return worker.counters().tasks.uncount(); // whoever has called this counts a task
+    }
+    old.flush();
+    // SAFETY: published, so complete; it lies on its strand, which is this worker's now.
+    let Continuation { context, strand } = unsafe { continuation.read() };
+    // SAFETY: as above.
+    unsafe { &*strand }.worker.set(worker);
+    worker.strand.set(strand);
+    if old.nested.get() == 0 {
+        // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
+        unsafe { switch::leave(0, context, arrival(&Arrival::Free(old.stack))) }
+    }
+    set_aside(old, context);
+}
+
+/// Leaves a strand that is in the middle of a task, which helps: that becomes a continuation in turn.
+#[inline(never)]
+fn set_aside(old: &Strand, to: Context) {
+    let mut continuation = Continuation { context: ptr::null_mut(), strand: old };
+    let this = &raw mut continuation;
+    let left = Arrival::Left(task_of(this));
+    // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
+    unsafe {
+        let arrived = switch::switch(&raw mut (*this).context, to, arrival(&left));
+        arrive(old.worker(), arrived);
+    }
+    old.worker().counters().tasks.uncount(); // as in resume
+}
+
+/// What who is continued does first.
+///
+/// # Safety
+/// The caller occupies `worker`; `arrival` was passed to it.
+unsafe fn arrive(worker: &Worker, arrival: *mut c_void) {
+    // SAFETY: it is there until it was read.
+    match unsafe { arrival.cast::<Arrival>().read() } {
+        // SAFETY: who was on it has left.
+        Arrival::Free(Some(stack)) => unsafe { worker.rack.put(stack) },
+        Arrival::Free(None) => {}
+        Arrival::Left(task) => worker.requeue(task),
+    }
+}
+
+impl Strand {
+    /// The worker that runs here now.
+    pub fn worker(&self) -> &Worker {
+        self.place()
+    }
+
+    /// True if a task that waits for another is to be set aside, and can be.
+    pub fn sets_aside(&self) -> bool {
+        self.worker().sets_aside.get()
+    }
+
+    /// Counts tasks forked here and not joined; tells how many there are.
+    pub fn note_forks(&self, more: isize) -> isize {
+        self.forks.set(self.forks.get() + more);
+        self.forks.get()
+    }
+
+    /// Runs tasks in the middle of a task until `awaited` is over: see `Kind::help`.
+    ///
+    /// # Safety
+    /// The caller is on it, in a task.
+    pub unsafe fn help(&self, awaited: &dyn Awaited) {
+        self.nested.set(self.nested.get() + 1);
+        // SAFETY: the row of the run; passed on.
+        unsafe { (self.place().row().help)(self, awaited) };
+        self.nested.set(self.nested.get() - 1);
+    }
+}
