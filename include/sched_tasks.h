@@ -112,7 +112,8 @@ int sched_group_spawn(struct sched_group *g,
  * worker's of the run. A task of the group must not wait for it.
  *
  * Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
- * EINVAL (g or s is NULL).
+ * EINVAL (g or s is NULL, or the run of s has ended and tasks are left: they are a parent
+ * process's).
  * Thread-safe. Cost: nothing to wait for: some nanoseconds. */
 int sched_group_wait(struct sched_group *g, struct scheduler *s);
 

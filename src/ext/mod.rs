@@ -71,11 +71,15 @@ fn wait_outside(latch: &impl Latch) {
     }
 }
 
-/// Waits for `awaited`, which is `latch` seen by the calling thread's worker, if it has one.
-fn wait(latch: &impl Latch, mine: Option<&Worker>, awaited: &dyn Awaited) {
+/// Waits for `awaited`, which is `latch` seen by the calling thread's worker, if it has one; `worker`
+/// is any of the run. False if it cannot end: the run was a parent process's.
+fn wait(latch: &impl Latch, mine: Option<&Worker>, awaited: &dyn Awaited, worker: &Worker) -> bool {
     match mine {
         // SAFETY: the calling thread's.
         Some(mine) => unsafe { mine.help(awaited) },
+        // With the run, all its tasks have ended.
+        None if worker.has_ended() => return latch.is_over(),
         None => wait_outside(latch),
     }
+    true
 }
