@@ -207,6 +207,34 @@ int sched_reduce(size_t lo,
                  void *result,
                  struct scheduler *s);
 
+/* Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what cmp
+ * says of two elements is their order. Elements that are equal to it keep theirs: the sort is stable.
+ * It needs memory for n elements more, and O(n log n) time whatever they are; n - 1 comparisons, if they are
+ * in order, or strictly in the opposite one.
+ *
+ * cmp is called by several threads at once, with pointers to elements or to copies of them that are
+ * aligned like the elements. It must return; longjmp out of it is undefined. If it contradicts itself,
+ * the order is any.
+ *
+ * Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp or s is NULL, size is 0, base is NULL
+ * and n is not 0, or the run of s has ended), ENOMEM. From a thread that is no worker of the run the
+ * workers do it all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn.
+ * Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
+ *
+ * Example:
+ *
+ *     static int by_value(const void *a, const void *b) {
+ *         int x = *(const int *)a, y = *(const int *)b;
+ *         return (x > y) - (x < y);
+ *     }
+ *     ...
+ *     sched_sort(a, n, sizeof *a, by_value, s); */
+int sched_sort(void *base,
+               size_t n,
+               size_t size,
+               int (*cmp)(const void *a, const void *b),
+               struct scheduler *s);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@ use crate::base::thread;
 use crate::ext::fork::{self, Forked};
 use crate::ext::group::Group;
 use crate::ext::range::{self, Loop, Range, Reduction};
+use crate::ext::sort;
 use crate::kind::parcel;
 use crate::kind::worker::Worker;
 use crate::task::Scheduler;
@@ -359,6 +360,50 @@ pub unsafe extern "C" fn sched_reduce(
     let reduction = Reduction { size, identity, body, combine, ctx };
     // SAFETY: by the caller's promise.
     unsafe { reduction.run(Range::new(lo, hi, grain), result, worker) }
+}
+
+/// Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what cmp
+/// says of two elements is their order. Elements that are equal to it keep theirs: the sort is stable.
+/// It needs memory for n elements more, and O(n log n) time whatever they are; n - 1 comparisons, if they are
+/// in order, or strictly in the opposite one.
+///
+/// cmp is called by several threads at once, with pointers to elements or to copies of them that are
+/// aligned like the elements. It must return; longjmp out of it is undefined. If it contradicts itself,
+/// the order is any.
+///
+/// Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp or s is NULL, size is 0, base is NULL
+/// and n is not 0, or the run of s has ended), ENOMEM. From a thread that is no worker of the run the
+/// workers do it all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn.
+/// Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
+///
+/// Example:
+///
+///     static int by_value(const void *a, const void *b) {
+///         int x = *(const int *)a, y = *(const int *)b;
+///         return (x > y) - (x < y);
+///     }
+///     ...
+///     sched_sort(a, n, sizeof *a, by_value, s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_sort(
+    base: *mut c_void,
+    n: usize,
+    size: usize,
+    cmp: Option<unsafe extern "C" fn(a: *const c_void, b: *const c_void) -> c_int>,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: NULL, or given by this library.
+    let (Some(cmp), Some(worker)) = (cmp, unsafe { running(s) }) else {
+        return thread::failed(libc::EINVAL);
+    };
+    if size == 0 || (base.is_null() && n > 0) {
+        return thread::failed(libc::EINVAL);
+    }
+    // SAFETY: by the caller's promise.
+    unsafe { sort::sort(base, n, size, cmp, worker) }
 }
 
 /// The worker behind `s`; None if that is NULL, or its run has ended.
