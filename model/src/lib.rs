@@ -179,6 +179,7 @@ impl<D: Modelled> Scene<D> {
     pub fn new(workers: usize, cells: usize) -> Arc<Self> {
         let plan = Plan {
             idle: Idle::Park,
+            held: false,
             shuffled: false,
             workers,
             limit: usize::MAX,

@@ -324,8 +324,10 @@ impl Lists {
     }
 }
 
-/// The threads of one run: one for each worker but the caller's, who is worker 0.
+/// The threads of one run: one for each worker, but for worker 0 where that is the caller.
 pub struct Crew {
+    /// The worker of the first member.
+    first: usize,
     members: Box<[Member]>,
     terms: Terms,
 }
@@ -352,12 +354,13 @@ const MISSING: u32 = 2;
 unsafe impl Sync for Crew {}
 
 impl Crew {
-    /// Reserves a hand for each of `jobs`.
+    /// Reserves a hand for each of `jobs`, which are those of the workers from `first`.
     pub fn new(
         terms: Terms,
+        first: usize,
         mut jobs: impl ExactSizeIterator<Item = Job>,
     ) -> Result<Crew, NoMemory> {
-        let mut crew = Crew { members: Box::default(), terms };
+        let mut crew = Crew { first, members: Box::default(), terms };
         let warm = crew.terms.keep.is_some();
         let mut members = Vec::new();
         members.try_reserve_exact(jobs.len()).map_err(|_| NoMemory)?;
@@ -379,16 +382,21 @@ impl Crew {
         result.map(|()| crew)
     }
 
-    /// Brings worker `index` (from 1) a thread, which does its job. False if none can be made.
+    /// Brings worker `index` a thread, which does its job. False if none can be made.
     ///
     /// # Safety
     /// Once for each worker, before `finish`; job and crew stay as they are until then.
     pub unsafe fn call(&self, index: usize) -> bool {
-        let member = &self.members[index - 1];
+        let member = &self.members[index - self.first];
         // SAFETY: passed on.
         let works = unsafe { member.hand.call(member.job, index, &self.terms) };
         member.call.store(if works { WORKS } else { MISSING }, Ordering::Relaxed);
         works
+    }
+
+    /// Waits until worker `index`, which was called, has done its job.
+    pub fn wait(&self, index: usize) {
+        self.members[index - self.first].hand.wait();
     }
 
     /// Waits until all jobs are done that were called. Nobody calls any more but those jobs.
@@ -411,7 +419,8 @@ impl Crew {
 
     /// True if worker `index` was called and could not have a thread.
     pub fn is_missing(&self, index: usize) -> bool {
-        index > 0 && self.members[index - 1].call.load(Ordering::Relaxed) == MISSING
+        let member = index.checked_sub(self.first).map(|at| &self.members[at]);
+        member.is_some_and(|member| member.call.load(Ordering::Relaxed) == MISSING)
     }
 }
 

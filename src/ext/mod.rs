@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`fork`] | a task whose end one waits for; its descriptor is the caller's |
 //! | [`group`] | any number of tasks, waited for together |
+//! | [`pool`] | a run that stays open |
 //!
 //! # Waiting
 //!
@@ -19,6 +20,7 @@
 
 pub mod fork;
 pub mod group;
+pub mod pool;
 
 use crate::base::futex::Futex;
 use crate::base::sync::AtomicUsize;

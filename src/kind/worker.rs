@@ -14,7 +14,7 @@
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
 //! | `quick` | with `owner` | by anyone |
-//! | `row`, `kind`, `index`, `crew` | before the run starts | by the run's workers; others under `gate` |
+//! | `row`, `kind`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
@@ -30,10 +30,11 @@
 //! that rested longest is taken first, and `RESTING` are kept at rest. A program that
 //! keeps an `s` for longer may meet a later run's.
 
-use super::parcel::{Depot, Stock};
+use super::parcel::Stock;
+use super::run::Team;
 use super::table::{self, Row, TABLE};
 use super::{Awaited, Kind, Place, Quick};
-use crate::base::crew::{self, Crew};
+use crate::base::crew;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{io, process, thread};
@@ -57,7 +58,7 @@ pub struct Worker {
     row: Cell<&'static Row>,
     kind: Cell<*const ()>,
     index: Cell<usize>,
-    crew: Cell<*const Crew>,
+    team: Cell<*const Team>,
     /// Identifies the run: the address of its kind; 0 when it has ended.
     run: AtomicUsize,
     /// Held by a foreign thread while it uses the run, and by the run's end.
@@ -249,6 +250,21 @@ impl Worker {
         }
     }
 
+    /// Calls `look` with the team of this worker's run, from any thread; None if that has ended.
+    pub fn with_team<R>(&self, look: impl FnOnce(&Team) -> R) -> Option<R> {
+        if let Some(mine) = self.mine() {
+            // SAFETY: the caller's task holds the run open.
+            return Some(look(unsafe { &*mine.team.get() }));
+        }
+        let _uncancelled = thread::Uncancelled::begin(); // with the gate held
+        self.gate.with(|()| {
+            // Acquire: as in spawn_from_elsewhere.
+            let goes_on = self.run.load(Ordering::Acquire) != 0;
+            // SAFETY: the run cannot end while the gate is held.
+            goes_on.then(|| look(unsafe { &*self.team.get() }))
+        })
+    }
+
     /// The calling thread's own place in this worker's run, if it has one.
     #[inline]
     pub fn mine(&self) -> Option<&Worker> {
@@ -295,12 +311,11 @@ impl Worker {
         index: usize,
         row: &'static Row,
         kind: &K,
-        crew: &Crew,
-        depot: &Depot,
+        team: &Team,
         seed: u64,
     ) {
-        self.stock.open(depot);
-        self.crew.set(crew);
+        self.stock.open(team.depot());
+        self.team.set(team);
         let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.row.set(row);
@@ -349,9 +364,9 @@ impl Place for Worker {
 
     #[cold]
     fn start(&self, worker: usize) -> bool {
-        // SAFETY: the crew lives until the run has ended and the gates are closed; the kind starts
+        // SAFETY: the team lives until the run has ended and the gates are closed; the kind starts
         // each worker at most once.
-        unsafe { (*self.crew.get()).call(worker) }
+        unsafe { (*self.team.get()).call(worker) }
     }
 
     fn random_below(&self, n: usize) -> usize {
@@ -474,7 +489,7 @@ impl Lease {
                 row: Cell::new(&TABLE[0]),
                 kind: Cell::new(ptr::null()),
                 index: Cell::new(0),
-                crew: Cell::new(ptr::null()),
+                team: Cell::new(ptr::null()),
                 run: AtomicUsize::new(0),
                 gate: Mutex::new(()),
                 counters: Pad::default(),
