@@ -177,9 +177,18 @@ unsafe impl<D: Modelled> Sync for Scene<D> {}
 
 impl<D: Modelled> Scene<D> {
     pub fn new(workers: usize, cells: usize) -> Arc<Self> {
+        Scene::with(workers, cells, false)
+    }
+
+    /// Of a run that is held open.
+    pub fn held(workers: usize, cells: usize) -> Arc<Self> {
+        Scene::with(workers, cells, true)
+    }
+
+    fn with(workers: usize, cells: usize, held: bool) -> Arc<Self> {
         let plan = Plan {
             idle: Idle::Park,
-            held: false,
+            held,
             shuffled: false,
             workers,
             limit: usize::MAX,
