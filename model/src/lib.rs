@@ -83,6 +83,12 @@ impl<D: Modelled> Worker<D> {
         // SAFETY: the scheduler outlives its workers; the caller runs at this place.
         unsafe { (*self.scheduler).spawn(self, Task { f, closure }) }.expect("there is memory");
     }
+
+    /// As a thread that is no worker would, while a task runs at this place.
+    pub fn inject(&self, f: TaskFn, closure: *mut c_void) {
+        // SAFETY: the scheduler outlives its workers.
+        unsafe { (*self.scheduler).inject(self, Task { f, closure }) }.expect("the run goes on");
+    }
 }
 
 impl<D: Modelled> Place for Worker<D> {

@@ -65,11 +65,16 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Those of the calling thread, whose affinity is `mask`.
-    pub fn of_caller(mask: Mask, keep: Duration) -> Self {
+    /// Those of the calling thread.
+    pub fn of_caller(keep: Duration) -> Self {
         let kept = !keep.is_zero() && futex::works() && !EXITING.load(Ordering::Relaxed);
         let keep = kept.then_some(keep);
-        Terms { mask, float: FloatControl::get(), keep }
+        Terms { mask: Mask::of_caller(), float: FloatControl::get(), keep }
+    }
+
+    /// How many of the threads can run at once.
+    pub fn processors(&self) -> usize {
+        self.mask.count()
     }
 }
 
@@ -329,7 +334,8 @@ pub struct Crew {
     /// The worker of the first member.
     first: usize,
     members: Box<[Member]>,
-    terms: Terms,
+    /// Not in here: they take a kilobyte, and a crew is moved.
+    terms: *const Terms,
 }
 
 struct Member {
@@ -355,13 +361,16 @@ unsafe impl Sync for Crew {}
 
 impl Crew {
     /// Reserves a hand for each of `jobs`, which are those of the workers from `first`.
-    pub fn new(
-        terms: Terms,
+    ///
+    /// # Safety
+    /// The terms live for as long as the crew.
+    pub unsafe fn new(
+        terms: &Terms,
         first: usize,
         mut jobs: impl ExactSizeIterator<Item = Job>,
     ) -> Result<Crew, NoMemory> {
         let mut crew = Crew { first, members: Box::default(), terms };
-        let warm = crew.terms.keep.is_some();
+        let warm = terms.keep.is_some();
         let mut members = Vec::new();
         members.try_reserve_exact(jobs.len()).map_err(|_| NoMemory)?;
         LISTS.with(|lists| {
@@ -388,8 +397,8 @@ impl Crew {
     /// Once for each worker, before `finish`; job and crew stay as they are until then.
     pub unsafe fn call(&self, index: usize) -> bool {
         let member = &self.members[index - self.first];
-        // SAFETY: passed on.
-        let works = unsafe { member.hand.call(member.job, index, &self.terms) };
+        // SAFETY: passed on; the terms live.
+        let works = unsafe { member.hand.call(member.job, index, &*self.terms) };
         member.call.store(if works { WORKS } else { MISSING }, Ordering::Relaxed);
         works
     }
@@ -428,7 +437,9 @@ impl Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         self.finish();
-        if self.terms.keep.is_none() {
+        // SAFETY: the terms live.
+        let keep = unsafe { (*self.terms).keep };
+        if keep.is_none() {
             for Member { hand, .. } in &self.members {
                 if hand.alive.replace(false) {
                     // SAFETY: alive, so there is an id, of a thread that ends by itself.
@@ -442,7 +453,7 @@ impl Drop for Crew {
                 }
             }
         }
-        let until = self.terms.keep.map(|keep| Instant::now() + keep);
+        let until = keep.map(|keep| Instant::now() + keep);
         LISTS.with(|lists| {
             // Backwards, so that the next run's worker 1 has the thread of this one's.
             for Member { hand, .. } in self.members.iter().rev() {

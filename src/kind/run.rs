@@ -9,7 +9,6 @@ use super::table::{Request, Row};
 use super::worker::{self, Lease, Worker};
 use super::{Kind, Place, Plan};
 use crate::base::config::{Config, Overflow};
-use crate::base::cpu::Mask;
 use crate::base::crew::{Crew, Job, Terms};
 use crate::base::mem::{self, NoMemory};
 use crate::base::thread::Uncancelled;
@@ -24,6 +23,10 @@ use std::time::Instant;
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 
+fn no_memory(_: NoMemory) -> Errno {
+    NO_MEMORY
+}
+
 thread_local! {
     /// Of the last run that ended on this thread.
     static LAST: Cell<Option<Totals>> = const { Cell::new(None) };
@@ -36,7 +39,7 @@ pub fn last_totals() -> Option<Totals> {
 
 /// What a run has, whatever its kind.
 pub struct Team {
-    // Dropped in this order: no worker is there any more when the parcels and the kind go.
+    // Dropped in this order: no worker is there any more when the parcels go.
     crew: Crew,
     leases: Box<[Lease]>,
     depot: Depot,
@@ -45,11 +48,6 @@ pub struct Team {
     config: Config,
     row: &'static Row,
     qlen: usize,
-}
-
-struct Run<K> {
-    team: Team, // before `kind`: see there
-    kind: K,
 }
 
 /// A worker's loop, inside the frontier.
@@ -64,11 +62,52 @@ unsafe extern "C" fn work<K: Kind>(worker: *mut c_void) {
 
 /// The job of a thread of the crew.
 unsafe fn member<K: Kind>(worker: *const c_void) {
-    // SAFETY: `work::<K>` takes a worker of a run of K, which `Run::new` passes.
+    // SAFETY: `work::<K>` takes a worker of a run of K, which `Team::new` passes.
     unsafe { frontier::inside(work::<K>, worker.cast_mut()) };
 }
 
 impl Team {
+    /// Of a run of K, whose workers below `first` need no thread of the crew.
+    ///
+    /// # Safety
+    /// The terms live for as long as the team.
+    unsafe fn new<K: Kind>(request: &Request, terms: &Terms, first: usize) -> Result<Team, Errno> {
+        let &Request { config, row, threads, qlen } = request;
+        let report = Report::open(&config)?;
+        let began = Instant::now();
+        let leases = mem::slice(threads, |_| Lease::new()).map_err(no_memory)?;
+        let job =
+            |lease: &Lease| Job { main: member::<K>, arg: ptr::from_ref(lease.worker()).cast() };
+        // SAFETY: by the caller's promise.
+        let crew = unsafe { Crew::new(terms, first, leases[first..].iter().map(job)) };
+        let crew = crew.map_err(no_memory)?;
+        Ok(Team { crew, leases, depot: Depot::default(), report, began, config, row, qlen })
+    }
+
+    /// Makes the records the workers of a run. A thread that is none may then use it.
+    ///
+    /// # Safety
+    /// Called once; team and kind, which is of the team's K, stay where they are until the run has
+    /// ended.
+    unsafe fn settle<K: Kind>(&self, kind: &K) {
+        // SAFETY: by the caller's promise.
+        unsafe { kind.settle() };
+        let seed = self.config.seed.unwrap_or_else(some_seed);
+        for (i, lease) in self.leases.iter().enumerate() {
+            lease.worker().assign(i, self.row, kind, self, seed);
+        }
+    }
+
+    /// Brings threads to the workers from 1. Those that can be had do the work; the statistics say
+    /// how many cannot.
+    ///
+    /// # Safety
+    /// Called once, when the run has settled.
+    unsafe fn call_others(&self) {
+        // SAFETY: each once; the run lives until the crew has finished.
+        (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
+    }
+
     pub fn workers(&self) -> usize {
         self.leases.len()
     }
@@ -124,57 +163,22 @@ impl Team {
     }
 }
 
-impl<K: Kind> Run<K> {
-    /// A run whose workers below `first` need no thread of the crew.
-    fn new(request: &Request, first: usize, held: bool) -> Result<Run<K>, Errno> {
-        let &Request { config, row, threads, qlen } = request;
-        worker::watch_process();
-        let report = Report::open(&config)?;
-        let began = Instant::now();
-        futex::probe();
-        let mask = Mask::of_caller();
-        let plan = Plan {
-            idle: config.idle,
-            held,
-            shuffled: config.seed.is_some(),
-            workers: threads,
-            limit: if config.overflow == Overflow::Refuse { qlen } else { usize::MAX },
-            processors: mask.count(),
-        };
-        let kind = K::new(&plan).map_err(|NoMemory| NO_MEMORY)?;
-        let leases = mem::slice(threads, |_| Lease::new()).map_err(|NoMemory| NO_MEMORY)?;
-        let job =
-            |lease: &Lease| Job { main: member::<K>, arg: ptr::from_ref(lease.worker()).cast() };
-        let crew =
-            Crew::new(Terms::of_caller(mask, config.warm), first, leases[first..].iter().map(job))
-                .map_err(|NoMemory| NO_MEMORY)?;
-        let depot = Depot::default();
-        Ok(Run { team: Team { crew, leases, depot, report, began, config, row, qlen }, kind })
-    }
+/// To be called first: the caller's process and thread, as a run needs them.
+fn terms(request: &Request) -> Terms {
+    worker::watch_process();
+    futex::probe();
+    Terms::of_caller(request.config.warm)
+}
 
-    /// Makes the records its workers. A thread that is none may then use the run.
-    ///
-    /// # Safety
-    /// Called once; the run stays where it is until it has ended.
-    unsafe fn settle(&self) {
-        // SAFETY: by the caller's promise.
-        unsafe { self.kind.settle() };
-        let seed = self.team.config.seed.unwrap_or_else(some_seed);
-        for (i, lease) in self.team.leases.iter().enumerate() {
-            lease.worker().assign(i, self.team.row, &self.kind, &self.team, seed);
-        }
-    }
-
-    /// Brings threads to the workers from 1, unless they sleep until there is a task for them.
-    ///
-    /// # Safety
-    /// Called once, when the run has settled.
-    unsafe fn call_others(&self) {
-        if !self.kind.starts_asleep() {
-            // Those that can be had do the work; the statistics say how many cannot.
-            // SAFETY: each once; the run lives until the crew has finished.
-            (1..self.team.workers()).for_each(|i| _ = unsafe { self.team.call(i) });
-        }
+fn plan(request: &Request, terms: &Terms, held: bool) -> Plan {
+    let config = &request.config;
+    Plan {
+        idle: config.idle,
+        held,
+        shuffled: config.seed.is_some(),
+        workers: request.threads,
+        limit: if config.overflow == Overflow::Refuse { request.qlen } else { usize::MAX },
+        processors: terms.processors(),
     }
 }
 
@@ -184,19 +188,25 @@ pub fn start<K: Kind>(
     uncancelled: &Uncancelled,
     first: Task,
 ) -> Result<(), Errno> {
-    let run = Run::<K>::new(request, 1, false)?;
-    let worker = run.team.worker(0);
-    // SAFETY: once; `run` stays where it is until the end of this function.
-    unsafe { run.settle() };
+    let terms = terms(request);
+    let kind; // outlives the team, as do the terms
+    // SAFETY: see above.
+    let team = unsafe { Team::new::<K>(request, &terms, 1) }?;
+    kind = K::new(&plan(request, &terms, false)).map_err(no_memory)?;
+    // SAFETY: once; both stay where they are until the end of this function.
+    unsafe { team.settle(&kind) };
+    let worker = team.worker(0);
     // SAFETY: the run has not started.
-    unsafe { run.kind.spawn(worker, first) }.map_err(|_| NO_MEMORY)?;
-    // SAFETY: once, settled.
-    unsafe { run.call_others() };
+    unsafe { kind.spawn(worker, first) }.map_err(|_| NO_MEMORY)?;
+    if !kind.starts_asleep() {
+        // SAFETY: once, settled.
+        unsafe { team.call_others() };
+    }
     // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
     let worker = ptr::from_ref(worker).cast_mut().cast();
     // SAFETY: `work::<K>` takes a worker of this run.
     uncancelled.except(|| unsafe { frontier::inside(work::<K>, worker) });
-    run.team.finish();
+    team.finish();
     Ok(())
 }
 
@@ -212,7 +222,14 @@ pub trait Open {
     fn close(&self);
 }
 
-impl<K: Kind> Open for Run<K> {
+struct Held<K> {
+    team: Team, // dropped first
+    kind: K,
+    #[allow(dead_code, reason = "the team refers to them")]
+    terms: Box<Terms>,
+}
+
+impl<K: Kind> Open for Held<K> {
     fn team(&self) -> &Team {
         &self.team
     }
@@ -230,15 +247,22 @@ impl<K: Kind> Open for Run<K> {
 
 /// Starts a run that stays open, on threads of its own.
 pub fn open<K: Kind>(request: &Request) -> Result<Box<dyn Open>, Errno> {
-    let run = mem::boxed(Run::<K>::new(request, 0, true)?).map_err(|NoMemory| NO_MEMORY)?;
-    // SAFETY: once; in its box it stays where it is.
-    unsafe { run.settle() };
-    // SAFETY: once, settled; it has not started before.
+    let terms = mem::boxed(terms(request)).map_err(no_memory)?;
+    // SAFETY: the terms are dropped after the team, here or in `Held`.
+    let team = unsafe { Team::new::<K>(request, &terms, 0) }?;
+    let kind = K::new(&plan(request, &terms, true)).map_err(no_memory)?;
+    let run = mem::boxed(Held { team, kind, terms }).map_err(no_memory)?;
+    // SAFETY: once; in their box both stay where they are.
+    unsafe { run.team.settle(&run.kind) };
+    let asleep = run.kind.starts_asleep();
+    // SAFETY: once, settled; from now on the run has started.
     if !unsafe { run.team.call(0) } {
         return Err(Errno(libc::EAGAIN));
     }
-    // SAFETY: once, settled.
-    unsafe { run.call_others() };
+    if !asleep {
+        // SAFETY: once, settled.
+        unsafe { run.team.call_others() };
+    }
     Ok(run)
 }
 
