@@ -38,6 +38,35 @@ static void full(void *arg)
     CHECK(threads_become(1));
 }
 
+static atomic_int destroyed;
+
+static void destroy(void *value)
+{
+    (void)value;
+    atomic_fetch_add(&destroyed, 1);
+}
+
+static void set_key(void *key, struct scheduler *s)
+{
+    (void)s;
+    CHECK_EQ(pthread_setspecific(*(pthread_key_t *)key, key), 0);
+}
+
+/* SCHED_WARM=0: its threads have ended when sched_pool_destroy returns. */
+static void unkept(void *arg)
+{
+    pthread_key_t key;
+    setenv("SCHED_WARM", "0", 1);
+    CHECK_EQ(pthread_key_create(&key, destroy), 0);
+    for (int run = 1; run <= 20; run++) {
+        struct sched_pool *pool = pool_of(1);
+        CHECK_EQ(sched_pool_run(pool, set_key, &key), 0);
+        CHECK_EQ(sched_pool_destroy(pool), 0);
+        CHECK(destroyed >= run); /* SCHED_THREADS may want more workers, but one ran it */
+    }
+    (void)arg;
+}
+
 static void none(void *arg)
 {
 #ifdef SYS_clone3
@@ -55,6 +84,8 @@ static void none(void *arg)
 int main(void)
 {
     in_child(full, NULL);
+    CHECK_CHILD_EXITED(0);
+    in_child(unkept, NULL);
     CHECK_CHILD_EXITED(0);
     in_child(none, NULL);
     CHECK_CHILD_PASSED();
