@@ -7,6 +7,7 @@
 //! | [`range`] | loops and reductions over a range of numbers |
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`scratch`] | memory for the time of a call |
+//! | [`pool`] | a run that stays open |
 //!
 //! # Waiting
 //!
@@ -22,6 +23,7 @@
 
 pub mod fork;
 pub mod group;
+pub mod pool;
 pub mod range;
 pub mod scratch;
 pub mod sort;
