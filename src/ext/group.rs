@@ -22,6 +22,7 @@
 
 use super::{Latch, Waiter};
 use crate::base::sync::{AtomicUsize, Ordering};
+use crate::base::thread;
 use crate::kind::parcel;
 use crate::kind::worker::Worker;
 use crate::task::{Scheduler, TaskFn};
@@ -72,10 +73,16 @@ impl Group {
         self.cancelled.load(Ordering::Acquire) != 0 // with `cancel`
     }
 
-    /// Waits until no task of the group is left. True if it was cancelled, which is forgotten.
-    pub fn wait(&self, worker: &Worker) -> bool {
-        super::wait(self, worker.mine());
-        self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0
+    /// Waits until no task of the group is left; returns as `sched_group_wait` does. If it was cancelled,
+    /// that is forgotten.
+    pub fn wait(&self, worker: &Worker) -> c_int {
+        if !super::wait(self, worker) {
+            return thread::failed(libc::EINVAL);
+        }
+        if self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0 {
+            return thread::failed(libc::ECANCELED);
+        }
+        0
     }
 
     /// A task of the group has ended; the group may be gone afterwards.

@@ -4,6 +4,10 @@
 //! | --- | --- |
 //! | [`fork`] | a task whose end one waits for; its descriptor is the caller's |
 //! | [`group`] | any number of tasks, waited for together |
+//! | [`range`] | loops and reductions over a range of numbers |
+//! | [`sort`] | a parallel qsort(3) |
+//! | [`scratch`] | memory for the time of a call |
+//! | [`pool`] | a run that stays open |
 //!
 //! # Waiting
 //!
@@ -21,6 +25,10 @@
 
 pub mod fork;
 pub mod group;
+pub mod pool;
+pub mod range;
+pub mod scratch;
+pub mod sort;
 
 use crate::base::futex::Futex;
 use crate::base::sync::AtomicUsize;
@@ -132,20 +140,35 @@ fn wait_outside(latch: &impl Latch) {
     }
 }
 
-/// Waits until the latch is over, as the calling thread's worker, if it has one.
-fn wait(latch: &impl Latch, mine: Option<&Worker>) {
-    let Some(mine) = mine else { return wait_outside(latch) };
+/// Waits until the latch is over, as the calling thread's worker, if it has one; `worker` is any of
+/// the run. False if that cannot be: the run was a parent process's.
+fn wait(latch: &impl Latch, worker: &Worker) -> bool {
+    let Some(mine) = worker.mine() else {
+        // With the run, all its tasks have ended.
+        if worker.has_ended() {
+            return latch.is_over();
+        }
+        wait_outside(latch);
+        return true;
+    };
     let strand = mine.strand(); // it stays the task's, whichever worker comes with it
     while !latch.is_over() {
-        if strand.sets_aside() {
-            let publish = |task: Task| latch.leave_word(Waiter::Aside(task.closure)).is_some();
-            // SAFETY: the caller is on the strand, in a task; having left word, `leave_word` returns.
-            let left = unsafe { strand::suspend(strand, publish) };
-            if left.is_ok() && latch.is_over() {
-                return;
-            }
-        } // else there is no stack, or another waits already
+        if strand.sets_aside() && set_aside(latch, strand) {
+            break;
+        }
         // SAFETY: the caller is on the strand, in a task.
         unsafe { strand.help(&Help { latch, strand }) };
     }
+    true
+}
+
+/// Waits by leaving the strand. False if it is not over: there is no stack to go on with, or another
+/// waits already.
+fn set_aside(latch: &impl Latch, strand: &Strand) -> bool {
+    strand.worker().hold(); // who ends it may be outside of the run
+    let publish = |task: Task| latch.leave_word(Waiter::Aside(task.closure)).is_some();
+    // SAFETY: the caller is on the strand, in a task; having left word, `leave_word` returns.
+    let left = unsafe { strand::suspend(strand, publish) };
+    strand.worker().let_go();
+    left.is_ok() && latch.is_over()
 }

@@ -28,10 +28,22 @@
 //! and has pushed nothing since: contradiction. New tasks come from running tasks, of which
 //! there are none, or through the injector, which is locked. So nothing is left, for good.
 //!
+//! A task that was set aside to wait is neither queued nor running: it is counted in `waiting` from
+//! before its worker goes on until it runs again, so that the run does not end without it.
+//!
 //! That everyone sees a thief's leaving in time: the thief leaves, then takes by a releasing
 //! operation on the deque (a compare-and-swap, or a lock). An owner that finds the task gone
 //! has read that operation; the fence at the start of `enter` makes the reading acquire, so
 //! the thief's decrement comes before the owner's increment in the order of `idle`.
+//!
+//! # A run that is held open
+//!
+//! What the proof says of the end it says of any such moment: the run is at *rest*. While the run is
+//! held open (a pool's: `base::door`), the worker of rule 3 does not close the door, but wakes those
+//! who wait for a rest. One who comes to wait asks the question of rule 3 itself, under the same lock;
+//! if the answer is no, a worker is active or a task is in the injector, which a worker will take:
+//! so the count becomes full later, and who makes it full finds the wish for a rest. The same goes
+//! for who lets the run go.
 //!
 //! # The bad interleaving it excludes
 //!
@@ -44,6 +56,8 @@ use crate::queue::injector::Injector;
 pub struct Quiescence {
     idle: Pad<AtomicU32>,
     ended: Pad<AtomicBool>,
+    /// Tasks that wait for what may come from outside of the run.
+    waiting: AtomicU32,
     workers: u32,
 }
 
@@ -53,6 +67,7 @@ impl Quiescence {
         Quiescence {
             idle: Pad(AtomicU32::new(workers - 1)),
             ended: Pad(AtomicBool::new(false)),
+            waiting: AtomicU32::new(0),
             workers,
         }
     }
@@ -66,7 +81,36 @@ impl Quiescence {
         if self.idle.fetch_add(1, Ordering::AcqRel) + 1 < self.workers {
             return false;
         }
-        let end = injector.close_if(|| self.idle.load(Ordering::Acquire) == self.workers);
+        self.ends(injector.close_if(|| self.is_full()))
+    }
+
+    /// The run is held open no more. True if this ended it: the caller then wakes the workers.
+    pub fn release(&self, injector: &Injector) -> bool {
+        self.ends(injector.release(|| self.is_full()))
+    }
+
+    /// Waits until the run is at rest.
+    pub fn wait_for_rest(&self, injector: &Injector) {
+        injector.wait_for_rest(|| self.is_full());
+    }
+
+    /// A task of the calling worker's is about to wait, and nobody counts it.
+    pub fn hold(&self) {
+        self.waiting.fetch_add(1, Ordering::Relaxed); // before the worker's `enter`
+    }
+
+    /// It goes on, on the calling worker.
+    pub fn let_go(&self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed); // after its taking: see `leave`
+    }
+
+    /// All workers are idle, no task waits, and what they did is seen.
+    fn is_full(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) == 0
+            && self.idle.load(Ordering::Acquire) == self.workers
+    }
+
+    fn ends(&self, end: bool) -> bool {
         if end {
             self.ended.store(true, Ordering::Release); // pairs with `ended`
         }
@@ -81,6 +125,6 @@ impl Quiescence {
 
     #[inline]
     pub fn ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire) // pairs with the store in `enter`
+        self.ended.load(Ordering::Acquire) // pairs with the store in `ends`
     }
 }

@@ -40,6 +40,8 @@ pub type Quick = Split<false>;
 /// What a kind needs to know of a run.
 pub struct Plan {
     pub idle: Idle,
+    /// The run stays open until `Kind::release`.
+    pub held: bool,
     /// The order of the tasks is to be random.
     pub shuffled: bool,
     pub workers: usize,
@@ -50,7 +52,7 @@ pub struct Plan {
 }
 
 /// A scheduling policy: the verbs a run needs of it.
-pub trait Kind: Sync + Sized {
+pub trait Kind: Sync + Sized + 'static {
     fn new(plan: &Plan) -> Result<Self, NoMemory>;
 
     /// Called once, when the value has its final address and before its first use.
@@ -84,6 +86,11 @@ pub trait Kind: Sync + Sized {
     /// run goes on. No limit refuses it.
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
+    /// A task of the calling worker's is about to wait for what may come from outside of the run, which
+    /// goes on for it until `let_go`, on the worker that runs it then.
+    fn hold(&self);
+    fn let_go(&self);
+
     /// Takes this task, if the worker at `place` has added it and it is at hand.
     ///
     /// # Safety
@@ -99,6 +106,13 @@ pub trait Kind: Sync + Sized {
 
     /// Wakes `worker`, if it sleeps in `help`: what it has enlisted for is over. From any thread.
     fn rouse(&self, worker: usize);
+
+    /// Waits until no task is left, at one moment since the call; what the tasks wrote is then seen.
+    /// Not for a task of this run.
+    fn wait_for_rest(&self);
+
+    /// The run, held open until now, ends when no task is left.
+    fn release(&self);
 
     /// The life of a worker: returns when the run has ended.
     ///

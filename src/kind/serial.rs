@@ -1,10 +1,18 @@
 //! Kind `serial`: one thread and no concurrency, the oracle of the tests. The youngest task
 //! runs first; with `SCHED_SEED` any ready task may, and the same seed gives the same order.
+//!
+//! A run that is held open has its worker sleep while it is at rest. It sets `bell` to ASLEEP and then
+//! looks, under the injector's lock, whether a task is there or the door closed. Who adds a task or
+//! closes the door does that under the lock, and rings afterwards: so either the worker sees it, or
+//! the lock orders ASLEEP before the ringing, which then wakes it.
 
 use super::shared::take_back;
 use super::{Awaited, Kind, Place, Plan, Seat, TICK};
+use crate::base::futex::{self, Futex};
 use crate::base::mem::NoMemory;
+use crate::base::sync::Ordering;
 use crate::base::thread;
+use crate::idle::quiescence::Quiescence;
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::task::Task;
@@ -15,10 +23,16 @@ use std::time::Duration;
 /// How long to sleep between two looks at what another run or thread is to do.
 const UNAWAITED: Duration = Duration::from_micros(50);
 
+// Values of the bell.
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+
 pub struct Serial {
     /// Touched by worker 0's thread only.
     ready: UnsafeCell<VecDeque<Task>>,
     injector: Injector,
+    quiescence: Quiescence,
+    bell: Futex,
     limit: usize,
     shuffled: bool,
 }
@@ -30,7 +44,9 @@ impl Kind for Serial {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Serial {
             ready: UnsafeCell::new(VecDeque::new()),
-            injector: Injector::new(plan.limit),
+            injector: Injector::new(plan.limit, plan.held),
+            quiescence: Quiescence::new(1),
+            bell: Futex::new(AWAKE),
             limit: plan.limit,
             shuffled: plan.shuffled,
         })
@@ -49,6 +65,14 @@ impl Kind for Serial {
         Ok(())
     }
 
+    fn hold(&self) {
+        self.quiescence.hold();
+    }
+
+    fn let_go(&self) {
+        self.quiescence.let_go();
+    }
+
     unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
         // SAFETY: as in spawn.
         take_back(unsafe { &mut *self.ready.get() }, task)
@@ -63,13 +87,24 @@ impl Kind for Serial {
     }
 
     fn inject(&self, _place: &impl Place, task: Task) -> Result<(), Refused> {
-        self.injector.push(task)
+        self.injector.push(task)?;
+        self.ring();
+        Ok(())
     }
 
     #[cold]
     unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
+        let mut countdown = TICK;
         while !awaited.over() {
-            let task = self.next(seat.place()).or_else(|| self.injector.take());
+            countdown -= 1;
+            let injected = if countdown == 0 {
+                countdown = TICK;
+                self.injector.take()
+            } else {
+                None
+            };
+            let task =
+                injected.or_else(|| self.next(seat.place())).or_else(|| self.injector.take());
             match task {
                 Some(task) => seat.run(task),
                 None => thread::sleep(UNAWAITED), // it is in other hands than this run's
@@ -78,6 +113,16 @@ impl Kind for Serial {
     }
 
     fn rouse(&self, _worker: usize) {}
+
+    fn wait_for_rest(&self) {
+        self.quiescence.wait_for_rest(&self.injector);
+    }
+
+    fn release(&self) {
+        if self.quiescence.release(&self.injector) {
+            self.ring();
+        }
+    }
 
     unsafe fn work(&self, seat: &impl Seat) {
         loop {
@@ -88,14 +133,38 @@ impl Kind for Serial {
             }
             if let Some(task) = self.injector.take() {
                 seat.run(task);
-            } else if self.is_empty() && self.injector.close_if(|| true) {
-                return;
+            } else if self.is_empty() {
+                if self.quiescence.enter(&self.injector) {
+                    return;
+                }
+                self.sleep(seat.place());
+                if self.quiescence.ended() {
+                    return;
+                }
+                self.quiescence.leave();
             }
         }
     }
 }
 
 impl Serial {
+    /// Sleeps while the run is at rest, or less.
+    fn sleep(&self, place: &impl Place) {
+        self.bell.store(ASLEEP, Ordering::Relaxed);
+        if self.injector.is_quiet() {
+            place.counters().parks.add(1);
+            self.bell.wait(ASLEEP, futex::LONGEST);
+        }
+        self.bell.store(AWAKE, Ordering::Relaxed);
+    }
+
+    /// There is a task, or the run has ended: wakes the worker, if it sleeps.
+    fn ring(&self) {
+        if self.bell.swap(AWAKE, Ordering::Relaxed) == ASLEEP {
+            self.bell.wake(1);
+        }
+    }
+
     fn is_empty(&self) -> bool {
         // SAFETY: as in spawn.
         unsafe { (*self.ready.get()).is_empty() }

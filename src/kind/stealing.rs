@@ -7,7 +7,7 @@
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
 
-use super::{Awaited, Kind, Place, Plan, Quick, Seat};
+use super::{Awaited, Kind, Place, Plan, Quick, Seat, TICK};
 use crate::base::config::Idle;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Ordering, Pad, fence, spin_loop};
@@ -217,13 +217,9 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Runs one task from outside the run, if there is one.
-    fn run_injected(&self, seat: &impl Seat) {
-        if !self.injector.looks_empty()
-            && let Some(task) = self.injector.take()
-        {
-            seat.run(task);
-        }
+    /// A task from outside the run, if there is one.
+    fn injected(&self) -> Option<Task> {
+        if self.injector.looks_empty() { None } else { self.injector.take() }
     }
 
     /// Becomes idle; ends the run if that was the last.
@@ -358,7 +354,7 @@ impl<D: Deque> Kind for Stealing<D> {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Stealing {
             deques: mem::slice(plan.workers, |_| Ok(Pad(D::new(plan.limit)?)))?,
-            injector: Injector::new(plan.limit),
+            injector: Injector::new(plan.limit, plan.held),
             quiescence: Quiescence::new(plan.workers),
             sleepers: EventCount::new(plan.workers)?,
             idle: plan.idle,
@@ -405,6 +401,14 @@ impl<D: Deque> Kind for Stealing<D> {
         Ok(())
     }
 
+    fn hold(&self) {
+        self.quiescence.hold();
+    }
+
+    fn let_go(&self) {
+        self.quiescence.let_go();
+    }
+
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool {
         // SAFETY: passed on.
         let taken = unsafe { self.own(place) }.take_back(task);
@@ -426,13 +430,21 @@ impl<D: Deque> Kind for Stealing<D> {
     unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
         let until = Until::Over(awaited);
+        let mut countdown = TICK;
         while !awaited.over() {
             let place = seat.place();
+            countdown -= 1;
+            let injected = if countdown == 0 {
+                countdown = TICK;
+                self.injected()
+            } else {
+                None
+            };
             // The own tasks first: the awaited one may be among them, and those younger than it
             // were put there by the task that waits.
             // SAFETY: passed on.
-            let own = unsafe { self.own(place) }.pop();
-            let found = own.or_else(|| self.search_until(&until, place, false)).or_else(|| {
+            let task = injected.or_else(|| unsafe { self.own(place) }.pop());
+            let found = task.or_else(|| self.search_until(&until, place, false)).or_else(|| {
                 let task = self.wait_for_work(&until, place, &mut naps)?;
                 self.found(place);
                 Some(task)
@@ -446,6 +458,16 @@ impl<D: Deque> Kind for Stealing<D> {
     fn rouse(&self, worker: usize) {
         if self.parks() {
             self.sleepers.rouse(worker);
+        }
+    }
+
+    fn wait_for_rest(&self) {
+        self.quiescence.wait_for_rest(&self.injector);
+    }
+
+    fn release(&self) {
+        if self.quiescence.release(&self.injector) && self.parks() {
+            self.sleepers.wake_all();
         }
     }
 
@@ -464,8 +486,10 @@ impl<D: Deque> Kind for Stealing<D> {
                     if deque.quick().is_none() {
                         seat.place().stay();
                     }
-                    if seat.tick() {
-                        self.run_injected(seat);
+                    if seat.tick()
+                        && let Some(task) = self.injected()
+                    {
+                        seat.run(task);
                     }
                     if !ptr::eq(seat.place(), place) {
                         break;

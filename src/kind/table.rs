@@ -1,6 +1,7 @@
 //! The table of kinds: a row for each kind with its deque or lock. `sched_init` picks the row
 //! once; tests and benchmarks walk the same names.
 
+use super::run::Open;
 use super::strand::Strand;
 use super::worker::Worker;
 use super::{Awaited, Kind, Place, Quick, Seat, run, serial, shared, stealing};
@@ -19,25 +20,27 @@ use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 
 /// What a run is asked to be, its settings resolved.
-pub struct Request<'a> {
-    pub uncancelled: &'a Uncancelled,
-    pub config: &'a Config,
+pub struct Request {
+    pub config: Config,
     pub row: &'static Row,
     pub threads: usize,
     pub qlen: usize,
-    pub first: Task,
 }
 
 /// One line of the table: a kind with its deque or lock.
 pub struct Row {
     pub kind: config::Kind,
     pub deque: Option<Deque>,
-    start: fn(&Request) -> Result<(), Errno>,
+    start: fn(&Request, &Uncancelled, Task) -> Result<(), Errno>,
+    open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
     /// The kind's `spawn`, from the owner of the worker, with the signature and the outcome of
     /// `sched_spawn`.
     pub spawn: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
     /// The kind's `inject`, while the worker's run goes on.
     pub inject: unsafe fn(&Worker, Task) -> Result<(), Refused>,
+    /// The kind's `hold` and `let_go`, from the owner of the worker.
+    pub hold: unsafe fn(&Worker),
+    pub let_go: unsafe fn(&Worker),
     /// The kind's `take_back`, from the owner of the worker.
     pub take_back: unsafe fn(&Worker, Task) -> bool,
     /// The kind's `requeue`, from the owner of the worker.
@@ -54,8 +57,11 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         kind,
         deque,
         start: run::start::<K>,
+        open: run::open::<K>,
         spawn: spawn::<K>,
         inject: inject::<K>,
+        hold: hold::<K>,
+        let_go: let_go::<K>,
         take_back: take_back::<K>,
         requeue: requeue::<K>,
         work: work::<K>,
@@ -99,6 +105,20 @@ fn outcome(pushed: Result<(), Full>) -> c_int {
 unsafe fn inject<K: Kind>(worker: &Worker, task: Task) -> Result<(), Refused> {
     // SAFETY: passed on.
     unsafe { worker.kind::<K>() }.inject(worker, task)
+}
+
+/// # Safety
+/// The caller owns `worker`, whose run is one of `K`.
+unsafe fn hold<K: Kind>(worker: &Worker) {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>() }.hold();
+}
+
+/// # Safety
+/// As for `hold`.
+unsafe fn let_go<K: Kind>(worker: &Worker) {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>() }.let_go();
 }
 
 /// # Safety
@@ -179,11 +199,10 @@ fn find(config: &Config) -> Option<&'static Row> {
 /// The number of queued tasks to be ready for when the program does not say.
 const DEFAULT_QLEN: usize = 1024;
 
-/// A whole run: `sched_init` behind its checks. The first task, and all that come from it,
-/// have ended when this returns Ok.
-pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
+/// What a program asks for, numbers as for `sched_init`, and the environment changes.
+fn request(asked: &Config, nthreads: i32, qlen: i32) -> Result<Request, Errno> {
     const INVALID: Errno = Errno(libc::EINVAL);
-    let config = Config::from_environment().map_err(|config::Refused| INVALID)?;
+    let config = Config::from_environment(asked).map_err(|config::Refused| INVALID)?;
     barrier::prepare();
     let row = find(&config).ok_or_else(|| {
         let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
@@ -202,5 +221,18 @@ pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> 
     };
     let threads = if config.kind == config::Kind::Serial { 1 } else { threads };
     let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
-    (row.start)(&Request { uncancelled, config: &config, row, threads, qlen, first })
+    Ok(Request { config, row, threads, qlen })
+}
+
+/// A whole run: `sched_init` behind its checks. The first task, and all that come from it,
+/// have ended when this returns Ok.
+pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
+    let request = request(&Config::defaults(), nthreads, qlen)?;
+    (request.row.start)(&request, uncancelled, first)
+}
+
+/// A run that stays open: `sched_pool_create` behind its checks.
+pub fn open(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<dyn Open>, Errno> {
+    let request = request(asked, nthreads, qlen)?;
+    (request.row.open)(&request)
 }

@@ -14,7 +14,7 @@
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
 //! | `quick` | with `owner` | by anyone |
-//! | `row`, `kind`, `index`, `crew` | before the run starts | by the run's workers; others under `gate` |
+//! | `row`, `kind`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
@@ -33,11 +33,12 @@
 //! that rested longest is taken first, and `RESTING` are kept at rest. A program that
 //! keeps an `s` for longer may meet a later run's.
 
-use super::parcel::{Depot, Stock};
-use super::strand::{self, Strand};
+use super::parcel::Stock;
+use super::run::Team;
+use super::strand::Strand;
 use super::table::{self, Row, TABLE};
 use super::{Kind, Place, Quick};
-use crate::base::crew::{self, Crew};
+use crate::base::crew;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{Errno, io, process, thread};
@@ -65,7 +66,7 @@ pub struct Worker {
     row: Cell<&'static Row>,
     kind: Cell<*const ()>,
     index: Cell<usize>,
-    crew: Cell<*const Crew>,
+    team: Cell<*const Team>,
     /// Identifies the run: the address of its kind; 0 when it has ended.
     run: AtomicUsize,
     /// Held by a foreign thread while it uses the run, and by the run's end.
@@ -191,6 +192,18 @@ impl Worker {
         self.row.get()
     }
 
+    /// See `Kind::hold`. The caller occupies this place.
+    pub fn hold(&self) {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        unsafe { (self.row.get().hold)(self) };
+    }
+
+    /// See `Kind::hold`. The caller occupies this place.
+    pub fn let_go(&self) {
+        // SAFETY: as in hold.
+        unsafe { (self.row.get().let_go)(self) };
+    }
+
     /// Queues a task that has run already, behind all others. The run goes on meanwhile.
     pub fn requeue(&self, task: Task) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
@@ -202,7 +215,7 @@ impl Worker {
     /// Wakes the worker if it sleeps in `help`. `from`: a worker that the caller occupies.
     pub fn rouse(&self, from: &Worker) {
         let run = from.run.load(Ordering::Relaxed);
-        if self.run.load(Ordering::Relaxed) == run {
+        if run != 0 && self.run.load(Ordering::Relaxed) == run {
             // SAFETY: the caller's task holds the run open.
             unsafe { (self.row.get().rouse)(self) };
         } else {
@@ -303,6 +316,16 @@ impl Worker {
         }
     }
 
+    /// Calls `look` with the team of this worker's run, from any thread; None if that has ended.
+    pub fn with_team<R>(&self, look: impl FnOnce(&Team) -> R) -> Option<R> {
+        match self.mine() {
+            // SAFETY: the caller's task holds the run open.
+            Some(mine) => Some(look(unsafe { &*mine.team.get() })),
+            // SAFETY: the run goes on meanwhile.
+            None => self.while_it_runs(|_| look(unsafe { &*self.team.get() })),
+        }
+    }
+
     /// Does `work` if the run has not ended, which it then cannot before that is done.
     fn while_it_runs<R>(&self, work: impl FnOnce(&Row) -> R) -> Option<R> {
         let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
@@ -340,6 +363,11 @@ impl Worker {
         ptr::from_ref(self).cast_mut().cast()
     }
 
+    /// True if no run goes on that this worker is of, the caller's or another.
+    pub fn has_ended(&self) -> bool {
+        self.run.load(Ordering::Acquire) == 0 // with `retire`
+    }
+
     /// What tells this run from others.
     pub fn run_id(&self) -> usize {
         self.run.load(Ordering::Relaxed)
@@ -359,15 +387,14 @@ impl Worker {
         index: usize,
         row: &'static Row,
         kind: &K,
-        crew: &Crew,
-        depot: &Depot,
-        terms: strand::Terms,
+        team: &Team,
         seed: u64,
     ) {
-        self.stock.open(depot);
+        self.stock.open(team.depot());
+        let terms = team.strands();
         self.rack.open(terms.stack);
         self.sets_aside.set(terms.sets_aside);
-        self.crew.set(crew);
+        self.team.set(team);
         let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.row.set(row);
@@ -400,7 +427,7 @@ impl Worker {
     /// The run has ended: from now on this record gives EINVAL.
     fn retire(&self) {
         self.deque.store(ptr::null_mut(), Ordering::Relaxed);
-        self.gate.with(|()| self.run.store(0, Ordering::Relaxed));
+        self.gate.with(|()| self.run.store(0, Ordering::Release)); // with `has_ended`
     }
 }
 
@@ -417,9 +444,9 @@ impl Place for Worker {
 
     #[cold]
     fn start(&self, worker: usize) -> bool {
-        // SAFETY: the crew lives until the run has ended and the gates are closed; the kind starts
+        // SAFETY: the team lives until the run has ended and the gates are closed; the kind starts
         // each worker at most once.
-        unsafe { (*self.crew.get()).call(worker) }
+        unsafe { (*self.team.get()).call(worker) }
     }
 
     fn random_below(&self, n: usize) -> usize {
@@ -543,7 +570,7 @@ impl Lease {
                 row: Cell::new(&TABLE[0]),
                 kind: Cell::new(ptr::null()),
                 index: Cell::new(0),
-                crew: Cell::new(ptr::null()),
+                team: Cell::new(ptr::null()),
                 run: AtomicUsize::new(0),
                 gate: Mutex::new(()),
                 counters: Pad::default(),
