@@ -163,6 +163,18 @@ void sched_fork(struct sched_task *t, taskfunc f, void *closure, struct schedule
 void sched_join(struct sched_task *t,
                 struct scheduler *s);
 
+/* Lets other tasks run: the calling task goes on when its turn has come, behind those that are queued
+ * by then for all workers. It may go on in another thread: what belongs to the thread (errno,
+ * thread-local variables, a locked pthread mutex) is then another's, and a compiler may have
+ * remembered where it was.
+ *
+ * s is any worker's of the run; from a thread that is none this is sched_yield(2). There are no
+ * errors: with s NULL, or no memory for a stack to go on with, nothing happens.
+ * Thread-safe. Cost: two switches of stacks, and the queue of all workers.
+ *
+ * Example: while (!done(job)) sched_task_yield(s); */
+void sched_task_yield(struct scheduler *s);
+
 /* Adds the task f(closure, s) to the group and to the run of s, and returns at once.
  *
  * Returns 0, or -1 with errno: EINVAL (g, f or s is NULL, or the run of s has ended), EAGAIN (no

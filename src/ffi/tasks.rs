@@ -7,8 +7,8 @@ use crate::ext::fork::{self, Forked};
 use crate::ext::group::Group;
 use crate::ext::range::{self, Loop, Range, Reduction};
 use crate::ext::sort;
-use crate::kind::parcel;
 use crate::kind::worker::Worker;
+use crate::kind::{parcel, strand};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -137,6 +137,27 @@ pub unsafe extern "C" fn sched_join(t: *mut sched_task, s: *mut Scheduler) {
 #[inline(never)]
 extern "C" fn invalid_join(_: &Forked, _: *mut Scheduler) {
     fork::misuse("sched_join", "s is NULL")
+}
+
+/// Lets other tasks run: the calling task goes on when its turn has come, behind those that are queued
+/// by then for all workers. It may go on in another thread: what belongs to the thread (errno,
+/// thread-local variables, a locked pthread mutex) is then another's, and a compiler may have
+/// remembered where it was.
+///
+/// s is any worker's of the run; from a thread that is none this is sched_yield(2). There are no
+/// errors: with s NULL, or no memory for a stack to go on with, nothing happens.
+/// Thread-safe. Cost: two switches of stacks, and the queue of all workers.
+///
+/// Example: while (!done(job)) sched_task_yield(s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_task_yield(s: *mut Scheduler) {
+    if !s.is_null() {
+        // SAFETY: not null, so given by this library.
+        strand::yield_now(unsafe { Worker::of(s) });
+    }
 }
 
 /// Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It is not to be

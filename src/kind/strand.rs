@@ -183,6 +183,17 @@ pub unsafe fn suspend(
     Ok(())
 }
 
+/// Queues the calling task behind all others; see `sched_task_yield`.
+pub fn yield_now(worker: &Worker) {
+    let Some(mine) = worker.mine() else { return thread::give_way() };
+    let publish = |task| {
+        mine.requeue(task);
+        true
+    };
+    // SAFETY: the caller is on it, in a task. If there is no stack, it goes on at once.
+    let _ = unsafe { suspend(mine.strand(), publish) };
+}
+
 /// The first frame of a strand.
 ///
 /// # Safety
