@@ -37,6 +37,7 @@ use super::{Awaited, Place, Seat, TICK};
 use crate::base::frontier;
 use crate::base::mem::NoMemory;
 use crate::base::thread;
+use crate::fiber::overflow;
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::{self, Context};
 use crate::task::{Scheduler, Task};
@@ -142,13 +143,20 @@ pub unsafe fn host(worker: &Worker) {
     let cover = |covered| outer.map(|outer| outer.covered.replace(covered));
     let before = cover(true);
     let stack = worker.rack.take().ok();
-    let launch = Launch { worker, stack, left: None };
-    let top = stack.map_or(ptr::null_mut(), Stack::top);
-    // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
-    unsafe {
-        let launch = (&raw const launch).cast_mut().cast();
-        let arrival = switch::begin(worker.base.as_ptr(), top, run_loop, launch);
-        arrive(worker, arrival);
+    let go = || {
+        let launch = Launch { worker, stack, left: None };
+        let top = stack.map_or(ptr::null_mut(), Stack::top);
+        // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
+        unsafe {
+            let launch = (&raw const launch).cast_mut().cast();
+            let arrival = switch::begin(worker.base.as_ptr(), top, run_loop, launch);
+            arrive(worker, arrival);
+        }
+    };
+    if outer.is_none() {
+        overflow::with_alternate_stack(go)
+    } else {
+        go()
     }
     cover(before.unwrap_or(false));
 }
@@ -311,6 +319,11 @@ unsafe fn arrive(worker: &Worker, arrival: *mut c_void) {
 }
 
 impl Strand {
+    /// Its stack; None: the thread's own.
+    pub fn stack(&self) -> Option<Stack> {
+        self.stack
+    }
+
     /// The worker that runs here now.
     pub fn worker(&self) -> &Worker {
         self.place()

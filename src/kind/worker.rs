@@ -42,6 +42,7 @@ use crate::base::crew;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{Errno, io, process, thread};
+use crate::fiber::overflow;
 use crate::fiber::stack::Rack;
 use crate::fiber::switch::Context;
 use crate::probe::{Counters, report};
@@ -625,6 +626,10 @@ pub fn watch_process() {
         // unloaded). Registered twice by two threads at once, it does no harm.
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
         crew::watch_exit();
+        overflow::watch(|| {
+            // SAFETY: records are never freed; the thread's own.
+            unsafe { CURRENT.get().as_ref() }?.strand().stack()
+        });
         DONE.store(true, Ordering::Relaxed);
     }
 }

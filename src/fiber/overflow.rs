@@ -1,0 +1,120 @@
+//! A message where a task's stack overflows.
+//!
+//! The access below the stack hits its guard: SIGSEGV, on the stack that has no room left. So the
+//! handler needs another, the thread's alternate signal stack: for the time of a run that is a piece of
+//! the thread's own stack, which is not used meanwhile. A program that handles SIGSEGV itself, or
+//! has an alternate stack, keeps both, and gets the signal. The handler says what it knows and lets
+//! the signal have its default effect. All it calls is async-signal-safe, but for dladdr, which takes
+//! no lock while no library is being loaded, and comes last.
+
+use super::stack::Stack;
+use crate::base::io::Out;
+use crate::base::sync::{AtomicBool, Ordering};
+use crate::base::thread;
+use std::ffi::{CStr, c_int, c_void};
+use std::fmt::Write;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// Bytes of an alternate stack: the kernel's frame with the largest registers, and the handler's.
+const ALTERNATE: usize = 16 << 10;
+
+/// Tells the stack that the calling thread is on, of a run's; called in the handler.
+pub type Find = fn() -> Option<Stack>;
+
+static FIND: std::sync::OnceLock<Find> = std::sync::OnceLock::new();
+
+/// Installs the handler, if the program has none.
+pub fn watch(find: Find) {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if DONE.load(Ordering::Relaxed) {
+        return;
+    }
+    let _ = FIND.set(find);
+    // SAFETY: valid places, a function of the right type. Twice, by two threads at once, does no
+    // harm.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut now) == 0
+            && now.sa_sigaction == libc::SIG_DFL
+        {
+            let mut ours: libc::sigaction = std::mem::zeroed();
+            ours.sa_sigaction = handle as *const () as usize;
+            ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigaction(libc::SIGSEGV, &raw const ours, ptr::null_mut());
+        }
+    }
+    DONE.store(true, Ordering::Relaxed);
+}
+
+unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: what the kernel passes.
+    let address = unsafe { (*info).si_addr() } as usize;
+    let stack = FIND.get().and_then(|find| find());
+    if let Some(stack) = stack.filter(|stack| stack.guards(address)) {
+        let mut out = Out::stderr();
+        let _ = write!(
+            out,
+            "libsched: a task has overflowed its stack of {} KiB; SCHED_STACK sets the size",
+            stack.room() >> 10
+        );
+        out.flush();
+        // SAFETY: what the kernel passes.
+        let at = unsafe { program_counter(context) };
+        // SAFETY: zero is a valid value; a valid place.
+        unsafe {
+            let mut symbol: libc::Dl_info = std::mem::zeroed();
+            if libc::dladdr(at, &raw mut symbol) != 0 && !symbol.dli_sname.is_null() {
+                let name = CStr::from_ptr(symbol.dli_sname).to_str().unwrap_or("?");
+                let _ = write!(out, " (in {name})");
+            }
+        }
+        let _ = writeln!(out);
+    }
+    // Back to the faulting instruction, with nobody to handle it.
+    // SAFETY: zero is a valid value: the default action.
+    unsafe {
+        let default: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut());
+    }
+}
+
+/// # Safety
+/// A signal handler's third argument.
+unsafe fn program_counter(context: *mut c_void) -> *const c_void {
+    let context = context.cast::<libc::ucontext_t>();
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: by the caller's promise.
+    let at = unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] } as usize;
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: by the caller's promise.
+    let at = unsafe { (*context).uc_mcontext.pc } as usize;
+    ptr::without_provenance(at)
+}
+
+/// Calls `f` with an alternate signal stack, unless the thread has one.
+pub fn with_alternate_stack(f: impl FnOnce()) {
+    let mut room = MaybeUninit::<[u8; ALTERNATE]>::uninit();
+    // SAFETY: valid places; the room is there until it is taken out of use again, below.
+    unsafe {
+        let mut before: libc::stack_t = std::mem::zeroed();
+        if libc::sigaltstack(ptr::null(), &raw mut before) != 0
+            || before.ss_flags & libc::SS_DISABLE == 0
+        {
+            return f();
+        }
+        let mut ours = before;
+        ours.ss_sp = room.as_mut_ptr().cast();
+        ours.ss_size = ALTERNATE;
+        ours.ss_flags = 0;
+        libc::sigaltstack(&raw const ours, ptr::null_mut());
+        let errno = thread::errno();
+        f();
+        // The program may have set another meanwhile.
+        let mut now: libc::stack_t = std::mem::zeroed();
+        if libc::sigaltstack(ptr::null(), &raw mut now) == 0 && now.ss_sp == ours.ss_sp {
+            libc::sigaltstack(&raw const before, ptr::null_mut());
+        }
+        thread::set_errno(crate::base::Errno(errno));
+    }
+}
