@@ -113,8 +113,8 @@ impl Forked {
         }
     }
 
-    /// `join`, but what nobody has begun is left to the caller: true. (If it was not the youngest of a
-    /// quick deque, it is called as any other task: false.)
+    /// `join`, but what nobody has begun is left to the caller: true. (If it was not the
+    /// youngest of a quick deque, it is called as any other task: false.)
     ///
     /// # Safety
     /// As for `join`.
@@ -352,8 +352,8 @@ unsafe extern "C" fn join_any(forked: &Forked, worker: &Worker) {
     }
 }
 
-/// Calls `here`, and `there`, which another worker may take meanwhile; returns when both have ended.
-/// Each gets the worker that it runs on.
+/// Calls `here`, and `there`, which another worker may take meanwhile; returns when both have
+/// ended. Each gets the worker that it runs on.
 ///
 /// # Safety
 /// The caller owns `worker`; `there` may be called on another thread.
@@ -374,8 +374,8 @@ pub unsafe fn both<T: FnOnce(&Worker) + Copy>(
     }
 }
 
-/// Calls `work` on a worker of the run: the caller's own, or any, for a thread that has none, and then
-/// waits. Returns as `sched_spawn` does.
+/// Calls `work` on a worker of the run: the caller's own, or any, for a thread that has none,
+/// and then waits. Returns as `sched_spawn` does.
 ///
 /// # Safety
 /// `work` may be called on another thread.
