@@ -74,9 +74,17 @@ impl Kind for Serial {
 
     #[cold]
     unsafe fn help(&self, place: &impl Place, awaited: &dyn Awaited) {
+        let mut countdown = INJECTOR_EVERY;
         while !awaited.over() {
-            let task = self
-                .take_back(awaited)
+            countdown -= 1;
+            let injected = if countdown == 0 {
+                countdown = INJECTOR_EVERY;
+                self.injector.take()
+            } else {
+                None
+            };
+            let task = injected
+                .or_else(|| self.take_back(awaited))
                 .or_else(|| self.next(place))
                 .or_else(|| self.injector.take());
             match task {

@@ -142,13 +142,17 @@ impl Worker {
         Some(taken)
     }
 
-    /// Runs the task that `quick_pop` has come upon instead, if there was one.
+    /// Runs the task that `quick_pop` has come upon instead, if there was one; or puts it back.
     ///
     /// # Safety
     /// It returned Some(false) just now.
-    pub unsafe fn quick_claimed(&self) {
+    pub unsafe fn quick_claimed(&self, put_back: bool) {
         // SAFETY: as in quick_pop.
-        if let Some(task) = unsafe { (*self.deque.load(Ordering::Relaxed)).claimed() } {
+        let Some(task) = (unsafe { (*self.deque.load(Ordering::Relaxed)).claimed() }) else {
+            return;
+        };
+        // SAFETY: the caller's, out of the queue. It cannot be refused, since it was there before.
+        if !(put_back && unsafe { self.spawn(Some(task.f), task.closure) } == 0) {
             self.run(task);
         }
     }
@@ -165,7 +169,7 @@ impl Worker {
     /// Wakes the worker if it sleeps in `help`. `from`: a worker that the caller occupies.
     pub fn rouse(&self, from: &Worker) {
         let run = from.run.load(Ordering::Relaxed);
-        if self.run.load(Ordering::Relaxed) == run {
+        if run != 0 && self.run.load(Ordering::Relaxed) == run {
             // SAFETY: the caller's task holds the run open.
             unsafe { (self.row.get().rouse)(self) };
         } else {
@@ -296,6 +300,11 @@ impl Worker {
         ptr::from_ref(self).cast_mut().cast()
     }
 
+    /// True if no run goes on that this worker is of, the caller's or another.
+    pub fn has_ended(&self) -> bool {
+        self.run.load(Ordering::Acquire) == 0 // with `retire`
+    }
+
     /// What tells this run from others.
     pub fn run_id(&self) -> usize {
         self.run.load(Ordering::Relaxed)
@@ -352,7 +361,7 @@ impl Worker {
     /// The run has ended: from now on this record gives EINVAL.
     fn retire(&self) {
         self.deque.store(ptr::null_mut(), Ordering::Relaxed);
-        self.gate.with(|()| self.run.store(0, Ordering::Relaxed));
+        self.gate.with(|()| self.run.store(0, Ordering::Release)); // with `has_ended`
     }
 }
 
