@@ -7,6 +7,8 @@ use crate::table::short;
 pub fn lines(plan: &Plan, summary: &Summary) -> Vec<String> {
     let mut lines: Vec<_> = spawn_price(summary).into_iter().collect();
     lines.extend(fences(summary));
+    lines.extend(fork_price(summary));
+    lines.extend(two_workers(plan, summary));
     lines.extend(sleepers(plan, summary));
     lines.extend(critical_path(summary));
     lines.extend(empty_runs(plan, summary));
@@ -40,6 +42,32 @@ fn fences(summary: &Summary) -> Option<String> {
         short(chaselev),
         times(chaselev / split, "cheaper", "dearer")
     ))
+}
+
+/// The calibration is the machine's: in another phase, or on another machine, a fork takes
+/// about as many iterations of its loop.
+fn fork_price(summary: &Summary) -> Option<String> {
+    let (serial, fork) =
+        (summary.joins("fib", Kind::None, 1)?, summary.joins("fib", Kind::Steal, 1)?);
+    let ns = fork.ns_per_task().median;
+    Some(format!(
+        "fib, 1 thread: a fork and its join cost {} ns, with the calls of fib that belong to them, \
+         which cost {} ns serially; an iteration of y = y*3 + 1 takes {} ns: {} times that",
+        short(ns),
+        short(serial.ns_per_task().median),
+        short(fork.cal),
+        short(ns / fork.cal)
+    ))
+}
+
+fn two_workers(plan: &Plan, summary: &Summary) -> Option<String> {
+    let threads = plan.overhead_threads;
+    let gain = |name: &&str| {
+        let seconds = |threads| Some(summary.joins(name, Kind::Steal, threads)?.seconds.median);
+        Some(format!("{name} {}", short(seconds(1)? / seconds(threads)?)))
+    };
+    let gains: Vec<_> = ["fib", "nqueens", "uts", "matmul"].iter().filter_map(gain).collect();
+    (!gains.is_empty()).then(|| format!("{threads} workers over one: {}", gains.join(", ")))
 }
 
 /// Quicksort's first partition runs alone: what speed-up is left, and how much we get.

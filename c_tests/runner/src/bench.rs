@@ -28,6 +28,11 @@ const SIZES: &[(&str, &str)] = &[
     ("latetask", "5"),
     ("idleburn", "20"),
     ("closures", "3000"),
+    ("uts", "4"),
+    ("uts_deep", "20"),
+    ("matmul", "64"),
+    ("strassen", "64"),
+    ("knapsack", "1"),
 ];
 /// Those that measure what one worker does to another refuse to run with one.
 const WITH_OTHERS: &[&str] = &["wakeup"];
