@@ -1,8 +1,7 @@
 //! The workloads whose tasks wait for tasks: those of bench_c, on a join of two closures.
 //!
 //! Where bench_c forks a task for each of many children, a join here divides them: the first
-//! child and the rest, or two halves. That is what these systems have; there are as many
-//! joins as children but one.
+//! child and the rest, as many joins as children, or two halves, one join less.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -126,11 +125,8 @@ fn place_each<S: Joins>(board: Board, full: u32, open: u32) -> u64 {
         return 0;
     }
     let first = board.with(open & open.wrapping_neg());
-    let rest = open & (open - 1);
-    if rest == 0 {
-        return place::<S>(first, full);
-    }
-    let (a, b) = S::join(|| place::<S>(first, full), || place_each::<S>(board, full, rest));
+    let (a, b) =
+        S::join(|| place::<S>(first, full), || place_each::<S>(board, full, open & (open - 1)));
     a + b
 }
 

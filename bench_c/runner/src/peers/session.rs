@@ -211,7 +211,7 @@ fn entries<'a>(workload: &Workload, systems: &'a [System]) -> Vec<Entry<'a>> {
         threads,
     };
     let mut entries: Vec<Entry> = Vec::new();
-    for system in systems {
+    for system in systems.iter().filter(|s| workload.has(&s.name)) {
         for &threads in &workload.threads {
             let case = case(&system.name, threads);
             entries.push(Entry { case, kind: system.kind, system: Some(system) });

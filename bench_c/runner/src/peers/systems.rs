@@ -106,7 +106,10 @@ impl Peer {
             Call::Program(words) => {
                 std::iter::once(file).chain(words.iter().map(Into::into)).collect()
             }
-            Call::Java => vec!["java".into(), "-cp".into(), file, "Peer".into()],
+            // A megabyte of stack a thread is too little for the deeper of the trees.
+            Call::Java => {
+                vec!["java".into(), "-Xss16m".into(), "-cp".into(), file, "Peer".into()]
+            }
         };
         let output = Command::new(&call[0])
             .args(&call[1..])

@@ -49,9 +49,15 @@ pub struct Workload {
     pub baseline: Option<Baseline>,
     /// Is the memory it takes worth a column?
     pub memory: bool,
+    /// Systems that do not have it, and why.
+    pub without: &'static [(&'static str, &'static str)],
 }
 
 impl Workload {
+    pub fn has(&self, system: &str) -> bool {
+        self.without.iter().all(|(name, _)| *name != system)
+    }
+
     pub fn make_quick(&mut self) {
         self.n = self.quick.unwrap_or(self.n);
         self.rounds = self.rounds.min(2);
@@ -59,6 +65,7 @@ impl Workload {
     }
 }
 
+const NO_JOIN: &[(&str, &str)] = &[("glib", "a task of a GThreadPool cannot wait for others")];
 const SERIAL: Option<Baseline> = Some(Baseline { name: "serial", words: &["-s"] });
 
 /// The whole takes some four minutes on two cores with all systems there.
@@ -75,7 +82,9 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         warm_up: 1,
         baseline: SERIAL,
         memory: false,
+        without: &[],
     };
+    let joins = Workload { without: NO_JOIN, counted: 2, rounds: 2, ..base.clone() };
     let together = Workload { threads: vec![cores], counted: 1, warm_up: 0, ..base.clone() };
     let mut all = vec![
         Workload {
@@ -124,20 +133,85 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             ..base.clone()
         },
         Workload {
-            program: "nqueens",
-            n: 13,
-            quick: Some(12),
-            what: "a task a placement, down to the fourth row",
-            figure: Figure::Whole,
-            ..base.clone()
-        },
-        Workload {
             program: "mandelbrot",
             n: 640,
             quick: Some(320),
             what: "a task a row, coarse and uneven",
             figure: Figure::Whole,
             ..base.clone()
+        },
+        Workload {
+            program: "fib",
+            n: 27,
+            quick: Some(23),
+            what: "a fork and a join a call, no cut-off",
+            rounds: 3,
+            ..joins.clone()
+        },
+        Workload {
+            program: "nqueens",
+            n: 12,
+            quick: Some(10),
+            what: "a fork a placement, no cut-off",
+            counted: 1,
+            ..joins.clone()
+        },
+        Workload {
+            program: "uts",
+            n: 10,
+            what: "a fork a node; T1 as published, each node a SHA-1",
+            counted: 1,
+            warm_up: 0,
+            rounds: 1,
+            ..joins.clone()
+        },
+        Workload {
+            program: "uts",
+            n: 8,
+            quick: Some(7),
+            what: "T1 two levels less deep",
+            ..joins.clone()
+        },
+        Workload {
+            program: "uts_deep",
+            n: 2000,
+            what: "T3 as published, binomial and deep",
+            counted: 1,
+            warm_up: 0,
+            rounds: 1,
+            ..joins.clone()
+        },
+        Workload {
+            program: "matmul",
+            n: 512,
+            quick: Some(256),
+            what: "a product of matrices, divided down to 32",
+            figure: Figure::Whole,
+            ..joins.clone()
+        },
+        Workload {
+            program: "strassen",
+            n: 512,
+            quick: Some(256),
+            what: "the same by Strassen",
+            figure: Figure::Whole,
+            ..joins.clone()
+        },
+        Workload {
+            program: "mergesort",
+            n: 1 << 20,
+            quick: Some(1 << 18),
+            what: "both halves, and both halves of each merge",
+            figure: Figure::Whole,
+            ..joins.clone()
+        },
+        Workload {
+            program: "knapsack",
+            n: 32,
+            quick: Some(8),
+            what: "searches by a thousand attempts; who finds cancels the others",
+            figure: Figure::Whole,
+            ..joins.clone()
         },
         Workload {
             program: "emptyrun",
