@@ -19,7 +19,7 @@ STAGE   := $(TARGET)/stage
 BENCH   := $(TARGET)/bench
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
-SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_]*\);/\1/p' sched.map)
+SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' sched.map)
 HEADERS := $(wildcard include/*.h)
 MAN3    := $(wildcard man/*.3)
 MAN7    := $(wildcard man/*.7)
@@ -92,7 +92,7 @@ stage: lib
 
 # --- measuring --------------------------------------------------------------
 
-$(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(OUT)/libsched.so include/sched.h | stage
+$(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(OUT)/libsched.so $(HEADERS) | stage
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
 	      -L$(STAGE)/lib -lsched -lm -Wl,-rpath,$(STAGE)/lib

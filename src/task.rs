@@ -19,6 +19,10 @@ pub struct Task {
     pub closure: *mut c_void,
 }
 
+/// Where sched_inline.h finds the two words, and the next task.
+pub const LAYOUT: [usize; 3] =
+    [std::mem::offset_of!(Task, f), std::mem::offset_of!(Task, closure), size_of::<Task>()];
+
 impl PartialEq for Task {
     fn eq(&self, other: &Task) -> bool {
         Pair::of(*self).is(*other)

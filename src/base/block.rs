@@ -128,7 +128,7 @@ mod real {
         if new >= HUGE_FROM
             && let Ok(reserved) = map(new + HUGE, libc::PROT_NONE)
         {
-            // SAFETY: just made; the pages are moved into it, or it is given back.
+            // SAFETY: just made, and nobody else's; the pages are moved into it.
             unsafe {
                 let to = aligned(reserved, new);
                 let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
@@ -137,7 +137,8 @@ mod real {
                     libc::madvise(at, new, libc::MADV_HUGEPAGE); // it may be refused
                     return Ok(to);
                 }
-                unmap(to, new);
+                // Not unmapped: the kernel may have done so before it failed, and another thread may
+                // have been given the place since.
             }
         }
         // SAFETY: by the caller's promise.

@@ -32,7 +32,7 @@ use super::{Latch, Waiter};
 use crate::base::sync::{AtomicPtr, AtomicUsize, Ordering};
 use crate::base::{io, thread};
 use crate::kind::worker::Worker;
-use crate::kind::{Awaited, table};
+use crate::kind::{Awaited, Place, table};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 
@@ -141,7 +141,7 @@ impl Awaited for Join<'_> {
 ///
 /// # Safety
 /// `descriptor` is a [`Forked`], taken once.
-unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
+pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor lives until it is over.
     let forked = unsafe { &*descriptor.cast::<Forked>() };
     // SAFETY: out of a queue, so not begun, and the caller's alone.
@@ -202,9 +202,12 @@ pub unsafe extern "C" fn fork_any(
 /// # Safety
 /// `f` accepts `closure` and is not NULL; nobody else has the task.
 unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) {
-    let s = worker.mine().unwrap_or(worker).handle();
+    let mine = worker.mine();
+    if let Some(mine) = mine {
+        mine.counters().tasks.add(1);
+    }
     // SAFETY: by the caller's promise.
-    unsafe { f.unwrap_unchecked()(closure, s) };
+    unsafe { f.unwrap_unchecked()(closure, mine.unwrap_or(worker).handle()) };
     forked.state.store(OVER, Ordering::Release);
 }
 

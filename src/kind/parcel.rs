@@ -37,10 +37,10 @@ pub const MOST: usize = 256;
 const SIZES: [usize; 8] = [16, 32, 48, 64, 96, 128, 192, 272];
 /// The "size" of one from the heap.
 const HEAP: usize = SIZES.len();
-const SIZE_BITS: usize = 15;
+const SIZE_MASK: usize = 15;
 const BEFORE: usize = size_of::<usize>(); // what stands before the argument
 
-const _: () = assert!(SIZES[SIZES.len() - 1] - BEFORE >= MOST && HEAP <= SIZE_BITS);
+const _: () = assert!(SIZES[SIZES.len() - 1] - BEFORE >= MOST && HEAP <= SIZE_MASK);
 
 /// The smallest size for so many bytes, at each multiple of 16.
 const SIZE_OF: [u8; MOST / 16 + 2] = {
@@ -78,7 +78,7 @@ union Head {
     next: *mut Head,
 }
 
-/// A list of empty parcels of one size.
+/// A list of empty parcels of one size, which are the list's alone.
 #[derive(Clone, Copy)]
 struct List {
     first: *mut Head,
@@ -243,7 +243,9 @@ impl Stock {
         let depot = unsafe { &*self.depot.get() };
         depot.0.with(|inside| {
             for _ in 0..BATCH {
-                list.pop().into_iter().for_each(|parcel| inside.spare[size].push(parcel));
+                if let Some(parcel) = list.pop() {
+                    inside.spare[size].push(parcel);
+                }
             }
         });
     }
@@ -363,7 +365,7 @@ pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker
 /// The parcel behind a closure, and its size.
 #[inline]
 fn unwrap(closure: *mut c_void) -> (*mut Head, usize) {
-    let size = closure as usize & SIZE_BITS;
+    let size = closure as usize & SIZE_MASK;
     (closure.wrapping_byte_sub(size + BEFORE).cast(), size)
 }
 

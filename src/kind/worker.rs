@@ -20,6 +20,9 @@
 //! | `counters` | by the owner | by anyone |
 //! | `stock`, `forked`, `rng`, `outer` | by the owner | by the owner |
 //!
+//! `quick`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
+//! them, and that reads what it wrote.
+//!
 //! A task may give its `s` to another task or thread, so each entry asks: is the caller the
 //! thread at this place? `owner` holds that thread's pointer, a number no two living threads
 //! share; the comparison costs less than a nanosecond where a thread-local variable of a
@@ -45,6 +48,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
+use std::mem::offset_of;
 use std::ptr;
 
 #[repr(C, align(128))]
@@ -79,6 +83,13 @@ pub struct Worker {
 
 // SAFETY: see the table above for each field's discipline.
 unsafe impl Sync for Worker {}
+
+/// Where sched_inline.h finds `quick`, `deque` and the counter of tasks.
+pub const LAYOUT: [usize; 3] = [
+    offset_of!(Worker, quick),
+    offset_of!(Worker, deque),
+    offset_of!(Worker, counters) + offset_of!(Counters, tasks),
+];
 
 thread_local! {
     /// The innermost worker that this thread is; the others by `outer`.
@@ -158,12 +169,8 @@ impl Worker {
             unsafe { (self.row.get().rouse)(self) };
         } else {
             // What it waited for may have been seen meanwhile, and the run have ended.
-            self.gate.with(|()| {
-                if self.run.load(Ordering::Acquire) != 0 {
-                    // SAFETY: the run cannot end while the gate is held.
-                    unsafe { (self.row.get().rouse)(self) };
-                }
-            });
+            // SAFETY: the run goes on meanwhile.
+            self.while_it_runs(|row| unsafe { (row.rouse)(self) });
         }
     }
 
@@ -228,25 +235,27 @@ impl Worker {
     /// `f` accepts `closure`, as for sched_spawn.
     #[cold]
     #[inline(never)]
-    pub unsafe fn spawn_from_elsewhere(&self, f: TaskFn, closure: *mut c_void) -> c_int {
-        if let Some(mine) = self.mine() {
+    unsafe fn spawn_from_elsewhere(&self, f: TaskFn, closure: *mut c_void) -> c_int {
+        if let Some(mine) = self.mine_elsewhere() {
             // SAFETY: passed on.
             return unsafe { Worker::spawn_any(Some(f), closure, mine) };
         }
-        let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
-        let outcome = self.gate.with(|()| {
-            // Acquire: pairs with the Release in assign, so that row and kind are this run's.
-            if self.run.load(Ordering::Acquire) == 0 {
-                return Err(Refused::Closed);
-            }
-            // SAFETY: the run cannot end while the gate is held.
-            unsafe { (self.row.get().inject)(self, Task { f, closure }) }
-        });
-        match outcome {
-            Ok(()) => 0,
-            Err(Refused::Full) => thread::failed(libc::EAGAIN),
-            Err(Refused::Closed) => thread::failed(libc::EINVAL),
+        // SAFETY: the run goes on meanwhile.
+        match self.while_it_runs(|row| unsafe { (row.inject)(self, Task { f, closure }) }) {
+            Some(Ok(())) => 0,
+            Some(Err(Refused::Full)) => thread::failed(libc::EAGAIN),
+            Some(Err(Refused::Closed)) | None => thread::failed(libc::EINVAL),
         }
+    }
+
+    /// Does `work` if the run has not ended, which it then cannot before that is done.
+    fn while_it_runs<R>(&self, work: impl FnOnce(&Row) -> R) -> Option<R> {
+        let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
+        self.gate.with(|()| {
+            // Acquire: pairs with the Release in assign, so that row and kind are this run's.
+            let runs = self.run.load(Ordering::Acquire) != 0;
+            runs.then(|| work(self.row.get()))
+        })
     }
 
     /// The calling thread's own place in this worker's run, if it has one.
@@ -258,7 +267,7 @@ impl Worker {
     #[cold]
     #[inline(never)]
     fn mine_elsewhere(&self) -> Option<&Worker> {
-        let run = self.run.load(Ordering::Acquire);
+        let run = self.run.load(Ordering::Relaxed); // compared, no more
         let mut mine = CURRENT.get();
         // SAFETY: records are never freed, and the list is this thread's own.
         while let Some(worker) = unsafe { mine.as_ref() } {
@@ -309,7 +318,7 @@ impl Worker {
         self.counters.clear();
         // SAFETY: no thread occupies the place yet.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
-        // Release: pairs with spawn_from_elsewhere.
+        // Release: pairs with while_it_runs and index_beside.
         self.run.store(ptr::from_ref(kind).addr(), Ordering::Release);
     }
 
@@ -317,7 +326,8 @@ impl Worker {
     pub fn occupy(&self) {
         self.outer.set(CURRENT.replace(self));
         self.owner.store(thread::pointer(), Ordering::Relaxed);
-        if !self.deque.load(Ordering::Relaxed).is_null() {
+        // Debug builds count and mark what is forked and joined, which sched_inline.h does not.
+        if cfg!(not(debug_assertions)) && !self.deque.load(Ordering::Relaxed).is_null() {
             self.quick.store(thread::pointer(), Ordering::Relaxed);
         }
     }

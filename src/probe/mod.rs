@@ -39,6 +39,7 @@ macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident: $merge:ident),+ $(,)?) => {
         /// One worker's counters.
         #[derive(Default)]
+        #[repr(C)]
         pub struct Counters { $($(#[$doc])* pub $name: Counter),+ }
 
         /// Their values.

@@ -86,6 +86,8 @@ use crate::probe::Counter;
 use crate::task::{Pair, Task};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
+#[cfg(not(loom))]
+use std::mem::offset_of;
 use std::ptr;
 
 /// Slots of a new deque, the spare one included: few under the model, so that it reaches growth.
@@ -143,6 +145,14 @@ pub struct Split<const FENCED: bool> {
     thieves: Pad<Thieves>,
     seldom: Pad<UnsafeCell<Seldom>>,
 }
+
+/// Where sched_inline.h finds `bot`, `split` and `lim`.
+#[cfg(not(loom))]
+pub const LAYOUT: [usize; 3] = [
+    offset_of!(Split<false>, own) + offset_of!(Own, bot),
+    offset_of!(Split<false>, watched) + offset_of!(Watched, split),
+    offset_of!(Split<false>, watched) + offset_of!(Watched, lim),
+];
 
 /// Written by the owner.
 #[repr(C)]
@@ -326,9 +336,10 @@ impl<const FENCED: bool> Split<FENCED> {
     /// The room has changed, or the tasks have moved. `lim` is `armed` or null at all times: the old
     /// one may be beyond the new room.
     fn set_armed(&self, seldom: &mut Seldom, top: *mut Place) {
-        let slots = (seldom.block.count() - 1) as isize;
-        let end = seldom.block.start().wrapping_offset(slots);
-        let limit = top.wrapping_add(seldom.limit.min(isize::MAX as usize / 32));
+        let end = seldom.block.start().wrapping_add(seldom.block.count() - 1);
+        // No block has as many, and the address does not wrap around.
+        let most = isize::MAX as usize / (2 * size_of::<Place>());
+        let limit = top.wrapping_add(seldom.limit.min(most));
         let armed = end.min(limit);
         if armed != seldom.armed {
             seldom.armed = armed;

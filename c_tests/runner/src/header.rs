@@ -11,13 +11,15 @@ use crate::Session;
 use crate::compile::{WARNINGS, shown};
 use crate::report::{Job, Outcome};
 
-/// Where the header stands relative to <pthread.h>; ours, always twice. TASKS: sched_tasks.h.
+/// Where the header stands relative to <pthread.h>; ours, always twice. TASKS: sched_tasks.h;
+/// INLINE: sched_inline.h.
 const ORDERS: &[(&str, &[&str])] = &[
     ("alone", &["OURS", "OURS"]),
     ("before-pthread", &["OURS", "<pthread.h>", "OURS"]),
     ("after-pthread", &["<pthread.h>", "OURS", "OURS"]),
     ("after-posix", &["<sched.h>", "OURS", "OURS"]),
     ("tasks", &["TASKS", "<pthread.h>", "OURS", "TASKS"]),
+    ("inline", &["TASKS", "INLINE", "<pthread.h>", "OURS", "INLINE"]),
 ];
 
 /// How a program may come by it.
@@ -59,7 +61,7 @@ const MAIN: &str = "static int got;\n\nstatic void leaf(void *closure, struct sc
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let work = session.work.join("header");
     fs::create_dir_all(&work)?;
-    for header in ["sched.h", "sched_tasks.h"] {
+    for header in ["sched.h", "sched_tasks.h", "sched_inline.h"] {
         fs::copy(session.prefix.join("include/libsched").join(header), work.join(header))?;
     }
 
@@ -140,9 +142,9 @@ struct Snippet {
 
 impl Snippet {
     fn text(&self) -> String {
-        let (ours, tasks) = match self.way {
-            Way::Installed | Way::Here | Way::Include => ("<sched.h>", "<sched_tasks.h>"),
-            Way::Quote | Way::Beside | Way::BesideHere => ("\"sched.h\"", "\"sched_tasks.h\""),
+        let named = |name| match self.way {
+            Way::Installed | Way::Here | Way::Include => format!("<{name}>"),
+            Way::Quote | Way::Beside | Way::BesideHere => format!("\"{name}\""),
         };
         let mut text = String::new();
         if self.gnu {
@@ -150,9 +152,10 @@ impl Snippet {
         }
         for header in self.order {
             let name = match *header {
-                "OURS" => ours,
-                "TASKS" => tasks,
-                other => other,
+                "OURS" => named("sched.h"),
+                "TASKS" => named("sched_tasks.h"),
+                "INLINE" => named("sched_inline.h"),
+                other => other.to_string(),
             };
             text += &format!("#include {name}\n");
         }

@@ -1,0 +1,78 @@
+/* sched_inline.h: spawn, fork and join compiled into the program do what the library's do, mixed
+ * with those, too; more tasks than the deque has room for at first, and joined in both orders.
+ * ctest: static
+ * ctest: matrix threads=1,2,4,16 stats=6597 */
+#include "check.h"
+#include <sched_inline.h>
+
+enum { SPAWNED = 3000, FORKED = 1000, FIB = 16 };
+
+static long spawned;
+
+static void one(void *closure, struct scheduler *s)
+{
+    CHECK(closure == &spawned && s != NULL);
+    __atomic_fetch_add(&spawned, 1, __ATOMIC_RELAXED);
+}
+
+static void fib(void *closure, struct scheduler *s)
+{
+    long *n = closure;
+    if (*n < 2)
+        return;
+    long a = *n - 1, b = *n - 2;
+    sched_task t;
+    if (*n % 3)
+        sched_fork(&t, fib, &a, s);
+    else
+        (sched_fork)(&t, fib, &a, s);
+    fib(&b, s);
+    if (*n % 2)
+        sched_join(&t, s);
+    else
+        (sched_join)(&t, s);
+    *n = a + b;
+}
+
+static void twice(void *closure, struct scheduler *s)
+{
+    (void)s;
+    *(long *)closure *= 2;
+}
+
+static void forks(void *closure, struct scheduler *s)
+{
+    int backwards = closure != NULL;
+    static sched_task tasks[2][FORKED];
+    static long numbers[2][FORKED];
+    for (int i = 0; i < FORKED; i++) {
+        numbers[backwards][i] = i;
+        sched_fork(&tasks[backwards][i], twice, &numbers[backwards][i], s);
+    }
+    for (int i = 0; i < FORKED; i++) {
+        int at = backwards ? FORKED - 1 - i : i;
+        sched_join(&tasks[backwards][at], s);
+        CHECK_EQ(numbers[backwards][at], 2 * at);
+    }
+}
+
+static void first(void *closure, struct scheduler *s)
+{
+    long n = FIB;
+    (void)closure;
+    for (int i = 0; i < SPAWNED; i++)
+        CHECK_EQ(sched_spawn(one, &spawned, s), 0);
+    fib(&n, s);
+    CHECK_EQ(n, 987);
+    forks(NULL, s);
+    forks(&n, s);
+    CHECK_ERRNO(sched_spawn(NULL, NULL, s), EINVAL);
+    CHECK_ERRNO(sched_spawn(one, NULL, NULL), EINVAL);
+}
+
+int main(void)
+{
+    CHECK_EQ(sched_init(0, 0, first, NULL), 0);
+    CHECK_EQ(spawned, SPAWNED);
+    return 0;
+}

@@ -1,0 +1,129 @@
+/* sched_inline.h: sched_tasks.h with sched_spawn, sched_fork and sched_join compiled into the
+ * program: include it instead. The calls mean the same and may be mixed with the library's. What
+ * is not the usual case is left to the library.
+ *
+ * A program that includes this knows where the library keeps a worker's queue. It therefore needs
+ * the symbol sched_layout_1, and does not start with a library that keeps it elsewhere. On
+ * processors other than x86-64 and aarch64 this is sched_tasks.h.
+ *
+ * (name)(...) and &name are the library's functions. */
+
+#ifndef LIBSCHED_SCHED_INLINE_H
+#define LIBSCHED_SCHED_INLINE_H
+
+#include "sched_tasks.h"
+
+#if defined __GNUC__ && defined __LP64__ && (defined __x86_64__ || defined __aarch64__)
+
+/* Layout 1: bytes from the start of a worker, which is what s points to, ... */
+#define SCHED_LAYOUT_QUICK 0
+#define SCHED_LAYOUT_DEQUE 8
+#define SCHED_LAYOUT_TASKS 128
+/* ... of its deque, ... */
+#define SCHED_LAYOUT_BOT 0
+#define SCHED_LAYOUT_SPLIT 128
+#define SCHED_LAYOUT_LIM 136
+/* ... and of a place in the deque. */
+#define SCHED_LAYOUT_F 0
+#define SCHED_LAYOUT_CLOSURE 8
+#define SCHED_LAYOUT_PLACE 16
+
+#define SCHED_WORD_(base, offset) (*(size_t *)((char *)(base) + (offset)))
+#define SCHED_GET_(base, offset) __atomic_load_n(&SCHED_WORD_(base, offset), __ATOMIC_RELAXED)
+#define SCHED_SET_(base, offset, value)                                                            \
+    __atomic_store_n(&SCHED_WORD_(base, offset), (size_t)(value), __ATOMIC_RELAXED)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For this header only: what is queued for a forked task, and the rest of what it begins. */
+void sched_layout_1(void *t, struct scheduler *s);
+int sched_inline_spawn_rest(taskfunc f, void *closure, struct scheduler *s);
+void sched_inline_fork_rest(struct sched_task *t, taskfunc f, void *closure, struct scheduler *s);
+void sched_inline_join_rest(struct sched_task *t, struct scheduler *s);
+
+/* So that each program that includes this needs the symbol. */
+__attribute__((used)) static void (*const sched_layout_needed_)(void *,
+                                                                struct scheduler *) = sched_layout_1;
+
+/* True if the calling thread owns the worker, and that has a deque as is known here. (Each time
+ * anew: the task may go on in another thread.) */
+static inline int sched_is_own_(struct scheduler *s)
+{
+    size_t self;
+#ifdef __x86_64__
+    __asm__ volatile("mov %%fs:0, %0" : "=r"(self));
+#else
+    __asm__ volatile("mrs %0, tpidr_el0" : "=r"(self));
+#endif
+    return __builtin_expect(s && SCHED_GET_(s, SCHED_LAYOUT_QUICK) == self, 1);
+}
+
+/* Adds a task at the bottom; 0: somebody is to be answered. */
+static inline int sched_put_(struct scheduler *s, size_t f, void *closure)
+{
+    size_t deque = SCHED_GET_(s, SCHED_LAYOUT_DEQUE);
+    size_t bot = SCHED_GET_(deque, SCHED_LAYOUT_BOT);
+    SCHED_SET_(bot, SCHED_LAYOUT_F, f);
+    SCHED_SET_(bot, SCHED_LAYOUT_CLOSURE, closure);
+    __atomic_store_n(&SCHED_WORD_(deque, SCHED_LAYOUT_BOT), bot + SCHED_LAYOUT_PLACE,
+                     __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return __builtin_expect(bot < SCHED_GET_(deque, SCHED_LAYOUT_LIM), 1);
+}
+
+static inline int sched_spawn_inline(taskfunc f, void *closure, struct scheduler *s)
+{
+    if (!sched_is_own_(s) || !f)
+        return sched_spawn(f, closure, s);
+    return sched_put_(s, (size_t)f, closure) ? 0 : sched_inline_spawn_rest(f, closure, s);
+}
+
+static inline void sched_fork_inline(struct sched_task *t, taskfunc f, void *closure,
+                                     struct scheduler *s)
+{
+    if (!sched_is_own_(s) || !f) {
+        sched_fork(t, f, closure, s);
+        return;
+    }
+    __atomic_store_n(&t->state, (size_t)f, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->closure, closure, __ATOMIC_RELAXED);
+    if (!sched_put_(s, (size_t)sched_layout_1, t))
+        sched_inline_fork_rest(t, f, closure, s);
+}
+
+static inline void sched_join_inline(struct sched_task *t, struct scheduler *s)
+{
+    size_t deque, last;
+    if (!sched_is_own_(s)) {
+        sched_join(t, s);
+        return;
+    }
+    deque = SCHED_GET_(s, SCHED_LAYOUT_DEQUE);
+    last = SCHED_GET_(deque, SCHED_LAYOUT_BOT) - SCHED_LAYOUT_PLACE;
+    __atomic_store_n(&SCHED_WORD_(deque, SCHED_LAYOUT_BOT), last, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(last < SCHED_GET_(deque, SCHED_LAYOUT_SPLIT)
+                             || SCHED_GET_(last, SCHED_LAYOUT_CLOSURE) != (size_t)t
+                             || SCHED_GET_(last, SCHED_LAYOUT_F) != (size_t)sched_layout_1,
+                         0)) {
+        sched_inline_join_rest(t, s);
+        return;
+    }
+    SCHED_SET_(s, SCHED_LAYOUT_TASKS, SCHED_GET_(s, SCHED_LAYOUT_TASKS) + 1);
+    ((taskfunc)__atomic_load_n(&t->state, __ATOMIC_RELAXED))(
+        __atomic_load_n(&t->closure, __ATOMIC_RELAXED), s);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#define sched_spawn(f, closure, s) sched_spawn_inline(f, closure, s)
+#define sched_fork(t, f, closure, s) sched_fork_inline(t, f, closure, s)
+#define sched_join(t, s) sched_join_inline(t, s)
+
+#endif
+
+#endif

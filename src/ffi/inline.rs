@@ -1,0 +1,79 @@
+//! What `include/sched_inline.h` needs of the library: the rest of what it begins. The header is its
+//! documentation; its numbers are compared with the records' below.
+
+use super::taskfunc;
+use crate::ext::fork::{self, Forked};
+use crate::kind::table;
+use crate::kind::worker::Worker;
+use crate::task::Scheduler;
+use std::ffi::{c_int, c_void};
+
+/// What is queued for a forked task. The name stands for the layout of all that the header touches:
+/// whoever changes that changes the number, here and there.
+///
+/// # Safety
+/// As for the function behind it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_layout_1(t: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: passed on.
+    unsafe { fork::run_forked(t, s) }
+}
+
+/// # Safety
+/// A spawn with these arguments was begun just now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_inline_spawn_rest(
+    f: taskfunc,
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe { table::spawn_slowly(f, closure, Worker::of(s)) }
+}
+
+/// # Safety
+/// A fork with these arguments was begun just now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_inline_fork_rest(
+    t: *mut Forked,
+    f: taskfunc,
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) {
+    // SAFETY: passed on.
+    unsafe { fork::fork_slowly(&*t, f, closure, Worker::of(s)) }
+}
+
+/// # Safety
+/// A join with these arguments was begun just now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_inline_join_rest(t: *mut Forked, s: *mut Scheduler) {
+    // SAFETY: passed on.
+    unsafe { fork::join_slowly(&*t, Worker::of(s)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kind::worker;
+    use crate::queue::split;
+    use crate::task;
+
+    const HEADER: &str = include_str!("../../include/sched_inline.h");
+
+    /// The numbers that the header gives to these names.
+    fn header(names: [&str; 3]) -> [usize; 3] {
+        names.map(|name| {
+            let define = format!("#define SCHED_LAYOUT_{name} ");
+            let line = HEADER.lines().find_map(|line| line.strip_prefix(&define));
+            line.unwrap_or_else(|| panic!("no {define}")).parse().unwrap()
+        })
+    }
+
+    #[test]
+    fn layout() {
+        assert_eq!(header(["QUICK", "DEQUE", "TASKS"]), worker::LAYOUT);
+        assert_eq!(header(["BOT", "SPLIT", "LIM"]), split::LAYOUT);
+        assert_eq!(header(["F", "CLOSURE", "PLACE"]), task::LAYOUT);
+        assert_eq!(HEADER.matches("#define SCHED_LAYOUT_").count(), 9);
+    }
+}
