@@ -36,6 +36,7 @@ pub const PROGRAMS: &[Program] = &[
 
 /// The programs of [`Group::Joins`]; in its table are those of [`PROGRAMS`] that join, too.
 pub const JOINS: &[Program] = &[
+    program("fib_inline", 27, 24, "fib with the fast paths compiled into the program"),
     program("uts", 9, 7, "a fork a node, T1 of the Unbalanced Tree Search"),
     program("uts_deep", 140, 20, "the same on T3, which is deep"),
     program("matmul", 384, 128, "a product of matrices, divided"),

@@ -50,8 +50,11 @@ fn fork_price(summary: &Summary) -> Option<String> {
     let (serial, fork) =
         (summary.joins("fib", Kind::None, 1)?, summary.joins("fib", Kind::Steal, 1)?);
     let ns = fork.ns_per_task().median;
+    let inlined = summary.joins("fib_inline", Kind::Steal, 1).map(|m| m.ns_per_task().median);
+    let inlined =
+        inlined.map_or(String::new(), |ns| format!(" ({} with sched_inline.h)", short(ns)));
     Some(format!(
-        "fib, 1 thread: a fork and its join cost {} ns, with the calls of fib that belong to them, \
+        "fib, 1 thread: a fork and its join cost {} ns{inlined}, with the calls of fib that belong to them, \
          which cost {} ns serially; an iteration of y = y*3 + 1 takes {} ns: {} times that",
         short(ns),
         short(serial.ns_per_task().median),

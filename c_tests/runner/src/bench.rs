@@ -28,6 +28,7 @@ const SIZES: &[(&str, &str)] = &[
     ("latetask", "5"),
     ("idleburn", "20"),
     ("closures", "3000"),
+    ("fib_inline", "14"),
     ("uts", "4"),
     ("uts_deep", "20"),
     ("matmul", "64"),

@@ -51,7 +51,7 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
         let figure = |run| figure(workload.figure, run);
         quartiles(session.counted(workload, system, threads).filter_map(figure))
     };
-    let names = systems.iter().map(|s| s.name.as_str()).filter(|name| workload.has(name));
+    let names = systems.iter().filter(|s| s.has(workload)).map(|s| s.name.as_str());
     let baseline = workload.baseline.map(|b| b.name);
     for name in names.chain(baseline) {
         let is_baseline = Some(name) == baseline;
