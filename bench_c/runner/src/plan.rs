@@ -27,7 +27,7 @@ pub const PROGRAMS: &[Program] = &[
     program("flood", 1 << 17, 1 << 15, "one task spawns all the others"),
     program("nqueens", 12, 10, "a fork a placement, an irregular tree"),
     elements("mergesort", 1 << 20, 1 << 18, "joins above joins, merges are divided, too"),
-    program("fib", 27, 24, "a fork a call, no cut-off"),
+    program("fib", 29, 24, "a fork a call, no cut-off"),
     Program {
         many_runs: true,
         ..program("shortruns", 300, 100, "runs of 64 tasks of a microsecond")
@@ -36,7 +36,7 @@ pub const PROGRAMS: &[Program] = &[
 
 /// The programs of [`Group::Joins`]; in its table are those of [`PROGRAMS`] that join, too.
 pub const JOINS: &[Program] = &[
-    program("fib_inline", 27, 24, "fib with the fast paths compiled into the program"),
+    program("fib_inline", 29, 24, "fib with the fast paths compiled into the program"),
     program("uts", 9, 7, "a fork a node, T1 of the Unbalanced Tree Search"),
     program("uts_deep", 140, 20, "the same on T3, which is deep"),
     program("matmul", 384, 128, "a product of matrices, divided"),

@@ -142,10 +142,9 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         },
         Workload {
             program: "fib",
-            n: 27,
+            n: 30,
             quick: Some(23),
             what: "a fork and a join a call, no cut-off",
-            rounds: 3,
             ..joins.clone()
         },
         Workload {
