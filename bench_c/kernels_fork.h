@@ -152,29 +152,8 @@ static inline struct knapsack knapsack_new(uint64_t number)
 
 typedef int knapsack_unwanted(void *context);
 
-/* Fills `room` with items from `item` on; true when it is full, with *taken the packing. */
-static inline int knapsack_fill(const struct knapsack *k, int item, uint64_t room, uint64_t *taken,
-                                knapsack_unwanted *unwanted, void *context)
-{
-    if (room == 0)
-        return 1;
-    if (room > k->rest[item])
-        return 0;
-    if (KNAPSACK_ITEMS - item == KNAPSACK_POLL && unwanted(context))
-        return 0;
-    if (knapsack_fill(k, item + 1, room, taken, unwanted, context))
-        return 1;
-    uint64_t weight = k->weight[item];
-    if (weight > room)
-        return 0;
-    *taken |= UINT64_C(1) << item;
-    if (knapsack_fill(k, item + 1, room - weight, taken, unwanted, context))
-        return 1;
-    *taken &= ~(UINT64_C(1) << item);
-    return 0;
-}
-
-/* One attempt; 0, or the packing. */
+/* One attempt; 0, or the packing. Each item after the prefix is first left, then taken. (A loop:
+ * what compilers make of a recursion differs by a factor of two.) */
 static inline uint64_t knapsack_attempt(const struct knapsack *k, long attempt,
                                         knapsack_unwanted *unwanted, void *context)
 {
@@ -185,7 +164,31 @@ static inline uint64_t knapsack_attempt(const struct knapsack *k, long attempt,
             return 0;
         room -= weight;
     }
-    return knapsack_fill(k, KNAPSACK_PREFIX, room, &taken, unwanted, context) ? taken : 0;
+    int item = KNAPSACK_PREFIX;
+    while (room != 0) {
+        if (KNAPSACK_ITEMS - item == KNAPSACK_POLL && unwanted(context))
+            return 0;
+        if (room <= k->rest[item]) {
+            item++;
+            continue;
+        }
+        /* What is left is too little: back to the last item that was left and can be taken. */
+        for (;;) {
+            if (item == KNAPSACK_PREFIX)
+                return 0;
+            uint64_t bit = UINT64_C(1) << --item, weight = k->weight[item];
+            if (taken & bit) {
+                taken &= ~bit;
+                room += weight;
+            } else if (weight <= room) {
+                taken |= bit;
+                room -= weight;
+                break;
+            }
+        }
+        item++;
+    }
+    return taken;
 }
 
 static inline int knapsack_wanted(void *context)

@@ -281,28 +281,7 @@ func (k *knapsack) over() bool {
 	return atomic.LoadUint64(&k.found) != 0
 }
 
-func (k *knapsack) fill(item int, room uint64, taken *uint64) bool {
-	if room == 0 {
-		return true
-	}
-	if room > k.rest[item] || (items-item == pollLeft && k.over()) {
-		return false
-	}
-	if k.fill(item+1, room, taken) {
-		return true
-	}
-	weight := k.weight[item]
-	if weight > room {
-		return false
-	}
-	*taken |= 1 << item
-	if k.fill(item+1, room-weight, taken) {
-		return true
-	}
-	*taken &^= 1 << item
-	return false
-}
-
+// Each item after the prefix is first left, then taken.
 func (k *knapsack) attempt(taken uint64) {
 	room := k.room
 	for i := 0; i < prefix; i++ {
@@ -313,9 +292,33 @@ func (k *knapsack) attempt(taken uint64) {
 			room -= k.weight[i]
 		}
 	}
-	if !k.over() && k.fill(prefix, room, &taken) {
-		atomic.StoreUint64(&k.found, taken)
+	item := prefix
+	for room != 0 {
+		if items-item == pollLeft && k.over() {
+			return
+		}
+		if room <= k.rest[item] {
+			item++
+			continue
+		}
+		for {
+			if item == prefix {
+				return
+			}
+			item--
+			bit, weight := uint64(1)<<item, k.weight[item]
+			if taken&bit != 0 {
+				taken &^= bit
+				room += weight
+			} else if weight <= room {
+				taken |= bit
+				room -= weight
+				break
+			}
+		}
+		item++
 	}
+	atomic.StoreUint64(&k.found, taken)
 }
 
 func (k *knapsack) search() {

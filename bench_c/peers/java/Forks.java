@@ -679,30 +679,43 @@ final class Forks {
                 }
             }
 
-            /** The packing, or 0. */
-            private long fill(int item, long room, long taken) {
-                if (room == 0) {
-                    return taken;
-                }
-                if (room > rest[item] || (ITEMS - item == POLL && found != 0)) {
-                    return 0;
-                }
-                long packing = fill(item + 1, room, taken);
-                if (packing != 0 || weight[item] > room) {
-                    return packing;
-                }
-                return fill(item + 1, room - weight[item], taken | 1L << item);
-            }
-
+            /** Each item after the prefix is first left, then taken. */
             private void attempt(int attempt) {
-                long left = room;
+                long taken = attempt;
+                long space = room;
                 for (int i = 0; i < PREFIX; i++) {
-                    left -= (attempt >> i & 1) == 1 ? weight[i] : 0;
+                    space -= (taken >> i & 1) == 1 ? weight[i] : 0;
                 }
-                long packing = left < 0 || found != 0 ? 0 : fill(PREFIX, left, attempt);
-                if (packing != 0) {
-                    found = packing;
+                if (space < 0) {
+                    return;
                 }
+                int item = PREFIX;
+                while (space != 0) {
+                    if (ITEMS - item == POLL && found != 0) {
+                        return;
+                    }
+                    if (space <= rest[item]) {
+                        item++;
+                        continue;
+                    }
+                    for (;;) {
+                        if (item == PREFIX) {
+                            return;
+                        }
+                        item--;
+                        long bit = 1L << item;
+                        if ((taken & bit) != 0) {
+                            taken &= ~bit;
+                            space += weight[item];
+                        } else if (weight[item] <= space) {
+                            taken |= bit;
+                            space -= weight[item];
+                            break;
+                        }
+                    }
+                    item++;
+                }
+                found = taken;
             }
         }
 

@@ -254,36 +254,37 @@ impl Knapsack {
         k
     }
 
-    /// True when the room is full, with `taken` the packing.
-    fn fill(&self, item: usize, room: u64, taken: &mut u64, over: &AtomicBool) -> bool {
-        if room == 0 {
-            return true;
-        }
-        if room > self.rest[item] || (ITEMS - item == POLL && over.load(Relaxed)) {
-            return false;
-        }
-        if self.fill(item + 1, room, taken, over) {
-            return true;
-        }
-        let weight = self.weight[item];
-        if weight > room {
-            return false;
-        }
-        *taken |= 1 << item;
-        if self.fill(item + 1, room - weight, taken, over) {
-            return true;
-        }
-        *taken &= !(1 << item);
-        false
-    }
-
+    /// Each item after the prefix is first left, then taken.
     fn attempt(&self, attempt: u64, over: &AtomicBool) -> Option<u64> {
         let (mut room, mut taken) = (self.room, attempt);
         for i in 0..PREFIX {
             room = room.checked_sub(if taken >> i & 1 == 1 { self.weight[i] } else { 0 })?;
         }
-        if !self.fill(PREFIX, room, &mut taken, over) {
-            return None;
+        let mut item = PREFIX;
+        while room != 0 {
+            if ITEMS - item == POLL && over.load(Relaxed) {
+                return None;
+            }
+            if room <= self.rest[item] {
+                item += 1;
+                continue;
+            }
+            loop {
+                if item == PREFIX {
+                    return None;
+                }
+                item -= 1;
+                let (bit, weight) = (1 << item, self.weight[item]);
+                if taken & bit != 0 {
+                    taken &= !bit;
+                    room += weight;
+                } else if weight <= room {
+                    taken |= bit;
+                    room -= weight;
+                    break;
+                }
+            }
+            item += 1;
         }
         over.store(true, Relaxed);
         Some(taken)
