@@ -119,7 +119,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             n: (1 << 22) - 2,
             what: "four times as many",
             counted: 1,
-            rounds: 2,
+            rounds: 1,
             ..base.clone()
         },
         Workload {
@@ -206,8 +206,8 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         },
         Workload {
             program: "knapsack",
-            n: 32,
-            quick: Some(8),
+            n: 16,
+            quick: Some(4),
             what: "searches by a thousand attempts; who finds cancels the others",
             figure: Figure::Whole,
             ..joins.clone()
