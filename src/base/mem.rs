@@ -20,6 +20,24 @@ pub fn slice<T>(
     Ok(values.into_boxed_slice())
 }
 
+/// Brings the line at an address nearer, if there is one: it will be read soon.
+#[inline(always)]
+pub fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which any address may be given to.
+    unsafe {
+        std::arch::asm!("prefetcht0 [{}]", in(reg) at, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at,
+                        options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = at;
+}
+
 /// Uninitialised memory for one `T`, aligned for it.
 pub fn room<T>() -> Result<std::ptr::NonNull<T>, NoMemory> {
     let layout = Layout::new::<T>();
