@@ -42,6 +42,9 @@ pub const JOINS: &[Program] = &[
     program("matmul", 384, 128, "a product of matrices, divided"),
     program("strassen", 384, 128, "the same by Strassen, with memory to allocate"),
     elements("knapsack", 16, 4, "searches; who finds cancels the others"),
+    elements("loop", 50_000_000, 5_000_000, "iterations of a nanosecond or two"),
+    elements("reduce", 50_000_000, 5_000_000, "a sum of such terms"),
+    elements("sort", 1 << 20, 1 << 17, "the library's sort; serial is libc's qsort"),
 ];
 pub const ALSO_JOIN: &[&str] = &["fib", "nqueens", "mergesort"];
 

@@ -9,6 +9,7 @@ pub fn lines(plan: &Plan, summary: &Summary) -> Vec<String> {
     lines.extend(fences(summary));
     lines.extend(fork_price(summary));
     lines.extend(two_workers(plan, summary));
+    lines.extend(loops(plan, summary));
     lines.extend(sleepers(plan, summary));
     lines.extend(critical_path(summary));
     lines.extend(empty_runs(plan, summary));
@@ -71,6 +72,24 @@ fn two_workers(plan: &Plan, summary: &Summary) -> Option<String> {
     };
     let gains: Vec<_> = ["fib", "nqueens", "uts", "matmul"].iter().filter_map(gain).collect();
     (!gains.is_empty()).then(|| format!("{threads} workers over one: {}", gains.join(", ")))
+}
+
+/// The library's own loops against the serial ones.
+fn loops(plan: &Plan, summary: &Summary) -> Option<String> {
+    let threads = plan.overhead_threads;
+    let over_serial = |name| {
+        let seconds = |kind, threads| Some(summary.joins(name, kind, threads)?.seconds.median);
+        let serial = seconds(Kind::None, 1)?;
+        let (one, all) = (seconds(Kind::Steal, 1)?, seconds(Kind::Steal, threads)?);
+        Some(format!("{} and {}", short(one / serial), short(all / serial)))
+    };
+    Some(format!(
+        "1 thread and {threads}, times as long as serial: sched_for {}, sched_reduce {}, sched_sort \
+         {} (serial: qsort)",
+        over_serial("loop")?,
+        over_serial("reduce")?,
+        over_serial("sort")?
+    ))
 }
 
 /// Quicksort's first partition runs alone: what speed-up is left, and how much we get.

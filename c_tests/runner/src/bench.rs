@@ -34,6 +34,9 @@ const SIZES: &[(&str, &str)] = &[
     ("matmul", "64"),
     ("strassen", "64"),
     ("knapsack", "1"),
+    ("loop", "1000000"),
+    ("reduce", "1000000"),
+    ("sort", "20000"),
 ];
 /// Those that measure what one worker does to another refuse to run with one.
 const WITH_OTHERS: &[&str] = &["wakeup"];

@@ -66,6 +66,19 @@ impl Workload {
 }
 
 const NO_JOIN: &[(&str, &str)] = &[("glib", "a task of a GThreadPool cannot wait for others")];
+const NO_LOOP: &[(&str, &str)] = &[
+    ("crossbeam", "has no loop; its sister rayon has"),
+    ("glib", "has no loop"),
+    ("go", "has no parallel loop"),
+];
+const NO_SORT: &[(&str, &str)] = &[
+    ("libgomp", "OpenMP has no sort"),
+    ("libomp", "OpenMP has no sort"),
+    ("crossbeam", "has no sort; its sister rayon has"),
+    ("glib", "has no sort"),
+    ("go", "has no parallel sort"),
+];
+
 const SERIAL: Option<Baseline> = Some(Baseline { name: "serial", words: &["-s"] });
 
 /// The whole takes some four minutes on two cores with all systems there.
@@ -210,6 +223,32 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             quick: Some(4),
             what: "searches by a thousand attempts; who finds cancels the others",
             figure: Figure::Whole,
+            ..joins.clone()
+        },
+        Workload {
+            program: "loop",
+            n: 100_000_000,
+            quick: Some(10_000_000),
+            what: "a loop of tiny iterations, divided by the system",
+            without: NO_LOOP,
+            ..joins.clone()
+        },
+        Workload {
+            program: "reduce",
+            n: 100_000_000,
+            quick: Some(10_000_000),
+            what: "a sum of tiny terms, divided by the system",
+            without: NO_LOOP,
+            ..joins.clone()
+        },
+        Workload {
+            program: "sort",
+            n: 1 << 22,
+            quick: Some(1 << 18),
+            what: "the system's sort; serial is libc's qsort; only qsort and libsched call a \
+                   function to compare",
+            figure: Figure::Whole,
+            without: NO_SORT,
             ..joins.clone()
         },
         Workload {
