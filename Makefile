@@ -29,7 +29,7 @@ SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml sched.map cbindgen
 CWARN   := -Wall -Wextra -Wpedantic -Werror
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all lib headers bench bench-peers bench-programs test check check-deep loom mutants stress install uninstall \
+.PHONY: all lib headers bench bench-peers bench-programs test debug check check-deep loom mutants stress install uninstall \
         stage clean
 
 all: lib
@@ -60,7 +60,7 @@ $(OUT)/libsched.pc: sched.pc.in Makefile
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' sched.pc.in > $@
 
-# Writes include/sched_tasks.h anew from src/ffi/tasks.rs; the build fails while they differ.
+# Writes include/sched_tasks.h anew from src/ffi; the build fails while they differ.
 headers:
 	LIBSCHED_WRITE_HEADERS=1 $(CARGO) build --release --package libsched
 
@@ -120,9 +120,14 @@ bench-floor: $(BENCH)/tree
 
 CTEST = $(CARGO) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
 
-test: check stage bench-programs
+test: check stage debug bench-programs
 	$(CARGO) test --quiet --workspace
 	$(CTEST) --abi "$$(ls -t $(OUT)/build/libsched-*/out/sched_abi.h | head -n 1)" $(TEST_ARGS)
+
+# The library with its checks of what a program does: for the tests, and to look for a mistake.
+debug:
+	$(CARGO) build --quiet --package libsched
+	ln -sf libsched.so $(TARGET)/debug/libsched.so.1
 
 # Format and lints, where cargo has them.
 check:

@@ -1,6 +1,6 @@
 /* sched_tasks.h: what libsched offers beyond the course's sched.h.
  *
- * Made from src/ffi/tasks.rs by `make headers`; not to be edited. */
+ * Made from src/ffi by `make headers`; not to be edited. */
 
 #ifndef LIBSCHED_SCHED_TASKS_H
 #define LIBSCHED_SCHED_TASKS_H
@@ -11,26 +11,99 @@
 /* A group without tasks. */
 #define SCHED_GROUP_INIT { 0, 0, 0 }
 
+typedef struct sched_task sched_task;
+typedef struct sched_group sched_group;
+
 /* The most bytes that sched_spawn_copy copies. */
 #define SCHED_COPY_MAX 256
 
+/* Values for sched_options: what the words of SCHED_KIND mean. */
+#define SCHED_KIND_STEAL 1
+#define SCHED_KIND_LIFO 2
+#define SCHED_KIND_FIFO 3
+#define SCHED_KIND_SERIAL 5
+
+/* Of SCHED_DEQUE. */
+#define SCHED_DEQUE_SPLIT 1
+#define SCHED_DEQUE_CHASELEV 2
+#define SCHED_DEQUE_MUTEX 4
+#define SCHED_DEQUE_SPIN 5
+#define SCHED_DEQUE_SEM 6
+
+/* Of SCHED_IDLE. */
+#define SCHED_IDLE_PARK 1
+#define SCHED_IDLE_NAP 2
+#define SCHED_IDLE_BACKOFF 3
+#define SCHED_IDLE_SPIN 4
+
+/* Of SCHED_OVERFLOW. */
+#define SCHED_OVERFLOW_GROW 1
+#define SCHED_OVERFLOW_REFUSE 4
+
+/* A scheduler that lives until it is destroyed. */
+struct sched_pool;
+
 /* A forked task: to be declared where it is forked, and left alone until it is joined. */
-typedef struct sched_task {
+struct sched_task {
   size_t state;
   void *closure;
   size_t check[2];
-} sched_task;
+};
 
 /* Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It is not to be
  * copied, nor to be gone, before sched_group_wait has returned and its last task has ended. */
-typedef struct sched_group {
+struct sched_group {
   size_t state;
   size_t waiter;
   size_t cancelled;
-} sched_group;
+};
 
 /* The body of a loop: to be done for each number from lo to hi - 1. */
 typedef void (*sched_range)(size_t lo, size_t hi, void *ctx, struct scheduler *s);
+
+/* What a pool is to be. All members but size may be 0, for the default. */
+struct sched_options {
+  /* sizeof (struct sched_options): later versions may have more members. */
+  size_t size;
+  /* SCHED_KIND_STEAL and so on. */
+  int kind;
+  /* As for sched_init. */
+  int nthreads;
+  /* As for sched_init. */
+  int qlen;
+  /* SCHED_DEQUE_SPLIT and so on. */
+  int deque;
+  /* SCHED_IDLE_PARK and so on. */
+  int idle;
+  /* SCHED_OVERFLOW_GROW and so on. */
+  int overflow;
+};
+
+/* What all workers of a run did together. */
+struct sched_stats {
+  /* Tasks run. */
+  size_t tasks;
+  /* Searches that took a task from another worker's queue. */
+  size_t steals;
+  /* Tasks that came by them. */
+  size_t stolen_tasks;
+  /* Searches that found nothing anywhere. */
+  size_t failed_steals;
+  /* Sleeps that only a wake-up ends. */
+  size_t parks;
+  /* Sleeps that time ends. */
+  size_t naps;
+  /* Sleepers woken by workers. */
+  size_t wakes;
+  /* Most tasks that a worker found in its queue (shared queue: in the queue). */
+  size_t queue_peak;
+  /* Workers that have a thread, or would get one if there were tasks for it. */
+  size_t threads;
+  /* Workers for whom no thread could be made. */
+  size_t threads_missing;
+  /* Since the run began. */
+  double seconds;
+};
 
 #ifdef __cplusplus
 extern "C" {
@@ -115,7 +188,8 @@ int sched_group_spawn(struct sched_group *g,
  * worker's of the run. A task of the group must not wait for it.
  *
  * Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
- * EINVAL (g or s is NULL).
+ * EINVAL (g or s is NULL, or the run of s has ended and tasks are left: they are a parent
+ * process's).
  * Thread-safe. Cost: nothing to wait for: some nanoseconds. */
 int sched_group_wait(struct sched_group *g, struct scheduler *s);
 
@@ -234,6 +308,126 @@ int sched_sort(void *base,
                size_t size,
                int (*cmp)(const void *a, const void *b),
                struct scheduler *s);
+
+/* Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has nthreads
+ * threads of its own, some of which may be made later, when there are tasks for them. Without
+ * tasks they sleep as SCHED_IDLE says. With options NULL all is as in sched_init(0, 0, ...). The
+ * environment variables win over the options, as they do over the arguments of sched_init.
+ *
+ * Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
+ * have; a deque that is not of the kind; an environment variable is refused; size is less than that
+ * of the struct in the first version that has it, or greater than in this version and what is
+ * beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
+ * has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
+ * (SCHED_WARM), else that of making a thread.
+ *
+ * Example:
+ *
+ *     struct sched_options options = { .size = sizeof options, .nthreads = 4 };
+ *     struct sched_pool *pool = sched_pool_create(&options);
+ *     if (pool == NULL)
+ *         err(1, "sched_pool_create");
+ *     for (int i = 0; i < n; i++)
+ *         sched_pool_submit(pool, work, &part[i]);
+ *     sched_pool_wait(pool);
+ *     sched_pool_destroy(pool); */
+struct sched_pool *sched_pool_create(const struct sched_options *options);
+
+/* Adds the task f(closure, s) to the pool and waits until no task is left in it, as sched_init
+ * does: also for tasks that other threads have added meanwhile, and for those that they add
+ * before there is a moment without. Threads may call it at the same time.
+ *
+ * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
+ * process whose pool it is), EDEADLK (called by a task of the pool, which would wait for
+ * itself), EAGAIN (no memory, or the pool holds qlen tasks from outside already under
+ * SCHED_OVERFLOW=refuse). After an error the task has not run and will not.
+ * Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done. */
+int sched_pool_run(struct sched_pool *pool,
+                   taskfunc f,
+                   void *closure);
+
+/* Adds the task f(closure, s) to the pool and returns at once; it may spawn further ones by its s.
+ * A task of the pool may call it, too: then it is like sched_spawn.
+ *
+ * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
+ * process whose pool it is), EAGAIN (no memory, or the pool holds qlen tasks from outside
+ * already under SCHED_OVERFLOW=refuse: nothing has changed).
+ * Thread-safe. Cost: from outside two locks, and perhaps the waking of a worker. */
+int sched_pool_submit(struct sched_pool *pool,
+                      taskfunc f,
+                      void *closure);
+
+/* Waits until no task is left in the pool at one moment after the call: none runs and none is
+ * queued. What they wrote is then seen. If threads go on adding tasks that moment may not come.
+ *
+ * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the process
+ * whose pool it is), EDEADLK (called by a task of the pool).
+ * Thread-safe. Cost: if no task is left, a lock. */
+int sched_pool_wait(struct sched_pool *pool);
+
+/* Waits until no task is left in the pool, ends its threads, or keeps them for the next run
+ * (SCHED_WARM), and frees it. Its own tasks may add tasks meanwhile; other threads must not use
+ * the pool any more.
+ *
+ * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the process
+ * whose pool it is: there its memory stays), EDEADLK (called by a task of the pool). After an
+ * error nothing has changed. Cost: that of waiting for the threads. */
+int sched_pool_destroy(struct sched_pool *pool);
+
+/* Tells what the workers of the run of s did so far, all together; size is sizeof (struct
+ * sched_stats), which may have more members in a later version: only so much is written.
+ *
+ * While tasks run, the counts are a little late: each worker adds the tasks that it took from its
+ * own queue 61 at a time, or when it finds that empty, and the workers are not read at one moment.
+ * When no task is left (in a pool, after sched_pool_wait) they are exact, but for workers that
+ * search or go to sleep.
+ *
+ * Returns 0, or -1 with errno: EINVAL (s or out is NULL, size is less than that of the struct in
+ * the first version that has it, or the run of s has ended). After an error nothing was written.
+ * Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker, whose
+ * own work it hardly disturbs. */
+int sched_stats(struct scheduler *s,
+                struct sched_stats *out,
+                size_t size);
+
+/* Tells what the last run did that ended on the calling thread: by sched_init, or a pool's by
+ * sched_pool_destroy. The counts are exact. size is as for sched_stats.
+ *
+ * Returns 0, or -1 with errno: EINVAL (out is NULL, or size is less than that of the struct in the
+ * first version that has it), ENOENT (no run has ended on this thread). After an error
+ * nothing was written. Thread-safe. Cost: some nanoseconds.
+ *
+ * Example:
+ *
+ *     struct sched_stats stats;
+ *     sched_init(0, 0, root, NULL);
+ *     if (sched_last_stats(&stats, sizeof stats) == 0)
+ *         printf("%zu tasks in %g s\n", stats.tasks, stats.seconds); */
+int sched_last_stats(struct sched_stats *out,
+                     size_t size);
+
+/* The number, from 0, of the worker that the calling thread is in the run of s, which may be any
+ * worker's of that run. No two threads have the same at the same time; it does not change while
+ * a task runs. Less than sched_worker_count(s).
+ *
+ * Returns it, or -1 with errno: EINVAL (s is NULL, the run of s has ended, or the calling thread is
+ * no worker of it). Thread-safe. Cost: a nanosecond or two.
+ *
+ * Example:
+ *
+ *     count[sched_worker_index(s)]++;   (an array with sched_worker_count(s) elements) */
+int sched_worker_index(struct scheduler *s);
+
+/* The number of workers of the run of s, those included for whom no thread could be made. It
+ * does not change while the run goes on.
+ *
+ * Returns it, or -1 with errno: EINVAL (s is NULL, or the run of s has ended). Thread-safe, also
+ * for threads that are no workers. Cost: from a task of the run a nanosecond or two. */
+int sched_worker_count(struct scheduler *s);
+
+/* The version of the library that runs, such as "1.0.0": numbers and points. Never NULL, and not
+ * to be freed. */
+const char *sched_version(void);
 
 #ifdef __cplusplus
 }

@@ -38,6 +38,22 @@ pub fn prefetch(at: *const u8) {
     let _ = at;
 }
 
+/// True if a program may have been compiled with a struct of so many bytes, of which the first version
+/// had `first`: later ones have more, though not more than this.
+pub fn is_size_of_struct(size: usize, first: usize) -> bool {
+    (first..=4096).contains(&size)
+}
+
+/// A value in a box.
+pub fn boxed<T>(value: T) -> Result<Box<T>, NoMemory> {
+    let place = room::<T>()?;
+    // SAFETY: room for it, of the allocator that a box frees it with.
+    unsafe {
+        place.write(value);
+        Ok(Box::from_raw(place.as_ptr()))
+    }
+}
+
 /// Uninitialised memory for one `T`, aligned for it.
 pub fn room<T>() -> Result<std::ptr::NonNull<T>, NoMemory> {
     let layout = Layout::new::<T>();

@@ -333,7 +333,7 @@ unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, work
 #[inline(never)]
 pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
     // SAFETY: passed on.
-    unsafe { worker.quick_claimed() };
+    unsafe { worker.quick_claimed(forked.is_over()) };
     // SAFETY: a quick pop was the owner's.
     unsafe { worker.help(&Join { task: forked, mine: worker }) };
 }
@@ -347,7 +347,9 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
 unsafe extern "C" fn join_any(forked: &Forked, worker: &Worker) {
     let mine = worker.mine();
     let join = Join { task: forked, mine: mine.unwrap_or(worker) };
-    super::wait(forked, mine, &join);
+    if !super::wait(forked, mine, &join, worker) {
+        misuse("sched_join", "the run of s has ended");
+    }
 }
 
 /// Calls `here`, and `there`, which another worker may take meanwhile; returns when both have ended.
@@ -429,10 +431,11 @@ mod check {
                 JOINED => misuse("sched_join", "the task was joined already"),
                 _ => misuse("sched_join", "the descriptor was not forked"),
             }
-            if self.check[1].load(Ordering::Relaxed) != worker.run_id() {
-                misuse("sched_join", "the task was forked in another run");
-            }
+            // A thread that is no worker may come when the run has ended.
             if let Some(mine) = worker.mine() {
+                if self.check[1].load(Ordering::Relaxed) != worker.run_id() {
+                    misuse("sched_join", "the task was forked in another run");
+                }
                 mine.forked.set(mine.forked.get() - 1);
             }
         }

@@ -22,6 +22,7 @@
 
 use super::{Latch, Waiter};
 use crate::base::sync::{AtomicUsize, Ordering};
+use crate::base::thread;
 use crate::kind::Awaited;
 use crate::kind::parcel;
 use crate::kind::worker::Worker;
@@ -84,13 +85,20 @@ impl Group {
         self.cancelled.load(Ordering::Acquire) != 0 // with `cancel`
     }
 
-    /// Waits until no task of the group is left. True if it was cancelled, which is forgotten.
-    pub fn wait(&self, worker: &Worker) -> bool {
+    /// Waits until no task of the group is left; returns as `sched_group_wait` does. If it was cancelled,
+    /// that is forgotten.
+    pub fn wait(&self, worker: &Worker) -> c_int {
         let mine = worker.mine();
-        super::wait(self, mine, &Wait { group: self, mine: mine.unwrap_or(worker) });
+        let awaited = Wait { group: self, mine: mine.unwrap_or(worker) };
+        if !super::wait(self, mine, &awaited, worker) {
+            return thread::failed(libc::EINVAL);
+        }
         let name = name_of(mine.map_or(Waiter::OUTSIDE, |mine| Waiter(mine)));
         let _ = self.waiter.compare_exchange(name, 0, Ordering::Relaxed, Ordering::Relaxed);
-        self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0
+        if self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0 {
+            return thread::failed(libc::ECANCELED);
+        }
+        0
     }
 
     /// A task of the group has ended; the group may be gone afterwards.

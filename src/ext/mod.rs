@@ -7,6 +7,7 @@
 //! | [`range`] | loops and reductions over a range of numbers |
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`scratch`] | memory for the time of a call |
+//! | [`pool`] | a run that stays open |
 //!
 //! # Waiting
 //!
@@ -22,6 +23,7 @@
 
 pub mod fork;
 pub mod group;
+pub mod pool;
 pub mod range;
 pub mod scratch;
 pub mod sort;
@@ -77,11 +79,15 @@ fn wait_outside(latch: &impl Latch) {
     }
 }
 
-/// Waits for `awaited`, which is `latch` seen by the calling thread's worker, if it has one.
-fn wait(latch: &impl Latch, mine: Option<&Worker>, awaited: &dyn Awaited) {
+/// Waits for `awaited`, which is `latch` seen by the calling thread's worker, if it has one; `worker`
+/// is any of the run. False if it cannot end: the run was a parent process's.
+fn wait(latch: &impl Latch, mine: Option<&Worker>, awaited: &dyn Awaited, worker: &Worker) -> bool {
     match mine {
         // SAFETY: the calling thread's.
         Some(mine) => unsafe { mine.help(awaited) },
+        // With the run, all its tasks have ended.
+        None if worker.has_ended() => return latch.is_over(),
         None => wait_outside(latch),
     }
+    true
 }

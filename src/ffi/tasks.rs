@@ -190,7 +190,8 @@ pub unsafe extern "C" fn sched_group_spawn(
 /// worker's of the run. A task of the group must not wait for it.
 ///
 /// Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
-/// EINVAL (g or s is NULL).
+/// EINVAL (g or s is NULL, or the run of s has ended and tasks are left: they are a parent
+/// process's).
 /// Thread-safe. Cost: nothing to wait for: some nanoseconds.
 ///
 /// # Safety
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler
         return thread::failed(libc::EINVAL);
     };
     // SAFETY: not null, so given by this library.
-    if group.wait(unsafe { Worker::of(s) }) { thread::failed(libc::ECANCELED) } else { 0 }
+    group.wait(unsafe { Worker::of(s) })
 }
 
 /// Cancels the group: its tasks that have not begun will not, those that run may ask by

@@ -221,13 +221,9 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Runs one task from outside the run, if there is one.
-    fn run_injected(&self, place: &impl Place) {
-        if !self.injector.looks_empty()
-            && let Some(task) = self.injector.take()
-        {
-            place.run(task);
-        }
+    /// A task from outside the run, if there is one.
+    fn injected(&self) -> Option<Task> {
+        if self.injector.looks_empty() { None } else { self.injector.take() }
     }
 
     /// Becomes idle; ends the run if that was the last.
@@ -362,7 +358,7 @@ impl<D: Deque> Kind for Stealing<D> {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Stealing {
             deques: mem::slice(plan.workers, |_| Ok(Pad(D::new(plan.limit)?)))?,
-            injector: Injector::new(plan.limit),
+            injector: Injector::new(plan.limit, plan.held),
             quiescence: Quiescence::new(plan.workers),
             sleepers: EventCount::new(plan.workers)?,
             idle: plan.idle,
@@ -413,12 +409,20 @@ impl<D: Deque> Kind for Stealing<D> {
     unsafe fn help(&self, place: &impl Place, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
         let until = Until::Over(awaited);
+        let mut countdown = INJECTOR_EVERY;
         while !awaited.over() {
+            countdown -= 1;
+            let injected = if countdown == 0 {
+                countdown = INJECTOR_EVERY;
+                self.injected()
+            } else {
+                None
+            };
             // The own tasks first: the awaited one may be among them, and those younger than it
             // were put there by the task that waits.
             // SAFETY: passed on.
-            let own = unsafe { self.own(place) }.pop();
-            let found = own.or_else(|| self.search_until(&until, place, false)).or_else(|| {
+            let task = injected.or_else(|| unsafe { self.own(place) }.pop());
+            let found = task.or_else(|| self.search_until(&until, place, false)).or_else(|| {
                 let task = self.wait_for_work(&until, place, &mut naps)?;
                 self.found(place);
                 Some(task)
@@ -432,6 +436,16 @@ impl<D: Deque> Kind for Stealing<D> {
     fn rouse(&self, worker: usize) {
         if self.parks() {
             self.sleepers.rouse(worker);
+        }
+    }
+
+    fn wait_for_rest(&self) {
+        self.quiescence.wait_for_rest(&self.injector);
+    }
+
+    fn release(&self) {
+        if self.quiescence.release(&self.injector) && self.parks() {
+            self.sleepers.wake_all();
         }
     }
 
@@ -454,7 +468,9 @@ impl<D: Deque> Kind for Stealing<D> {
                     if countdown == 0 {
                         place.counters().tasks.add(INJECTOR_EVERY as usize);
                         countdown = INJECTOR_EVERY;
-                        self.run_injected(place);
+                        if let Some(task) = self.injected() {
+                            place.run(task);
+                        }
                     }
                 }
                 place.stay();

@@ -14,7 +14,7 @@
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
 //! | `quick` | with `owner` | by anyone |
-//! | `row`, `kind`, `index`, `crew` | before the run starts | by the run's workers; others under `gate` |
+//! | `row`, `kind`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
@@ -33,10 +33,11 @@
 //! that rested longest is taken first, and `RESTING` are kept at rest. A program that
 //! keeps an `s` for longer may meet a later run's.
 
-use super::parcel::{Depot, Stock};
+use super::parcel::Stock;
+use super::run::Team;
 use super::table::{self, Row, TABLE};
 use super::{Awaited, Kind, Place, Quick};
-use crate::base::crew::{self, Crew};
+use crate::base::crew;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{io, process, thread};
@@ -61,7 +62,7 @@ pub struct Worker {
     row: Cell<&'static Row>,
     kind: Cell<*const ()>,
     index: Cell<usize>,
-    crew: Cell<*const Crew>,
+    team: Cell<*const Team>,
     /// Identifies the run: the address of its kind; 0 when it has ended.
     run: AtomicUsize,
     /// Held by a foreign thread while it uses the run, and by the run's end.
@@ -141,13 +142,17 @@ impl Worker {
         Some(taken)
     }
 
-    /// Runs the task that `quick_pop` has come upon instead, if there was one.
+    /// Runs the task that `quick_pop` has come upon instead, if there was one; or puts it back.
     ///
     /// # Safety
     /// It returned Some(false) just now.
-    pub unsafe fn quick_claimed(&self) {
+    pub unsafe fn quick_claimed(&self, put_back: bool) {
         // SAFETY: as in quick_pop.
-        if let Some(task) = unsafe { (*self.deque.load(Ordering::Relaxed)).claimed() } {
+        let Some(task) = (unsafe { (*self.deque.load(Ordering::Relaxed)).claimed() }) else {
+            return;
+        };
+        // SAFETY: the caller's, out of the queue. It cannot be refused, since it was there before.
+        if !(put_back && unsafe { self.spawn(Some(task.f), task.closure) } == 0) {
             self.run(task);
         }
     }
@@ -164,7 +169,7 @@ impl Worker {
     /// Wakes the worker if it sleeps in `help`. `from`: a worker that the caller occupies.
     pub fn rouse(&self, from: &Worker) {
         let run = from.run.load(Ordering::Relaxed);
-        if self.run.load(Ordering::Relaxed) == run {
+        if run != 0 && self.run.load(Ordering::Relaxed) == run {
             // SAFETY: the caller's task holds the run open.
             unsafe { (self.row.get().rouse)(self) };
         } else {
@@ -248,6 +253,16 @@ impl Worker {
         }
     }
 
+    /// Calls `look` with the team of this worker's run, from any thread; None if that has ended.
+    pub fn with_team<R>(&self, look: impl FnOnce(&Team) -> R) -> Option<R> {
+        match self.mine() {
+            // SAFETY: the caller's task holds the run open.
+            Some(mine) => Some(look(unsafe { &*mine.team.get() })),
+            // SAFETY: the run goes on meanwhile.
+            None => self.while_it_runs(|_| look(unsafe { &*self.team.get() })),
+        }
+    }
+
     /// Does `work` if the run has not ended, which it then cannot before that is done.
     fn while_it_runs<R>(&self, work: impl FnOnce(&Row) -> R) -> Option<R> {
         let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
@@ -285,6 +300,11 @@ impl Worker {
         ptr::from_ref(self).cast_mut().cast()
     }
 
+    /// True if no run goes on that this worker is of, the caller's or another.
+    pub fn has_ended(&self) -> bool {
+        self.run.load(Ordering::Acquire) == 0 // with `retire`
+    }
+
     /// What tells this run from others.
     pub fn run_id(&self) -> usize {
         self.run.load(Ordering::Relaxed)
@@ -304,12 +324,11 @@ impl Worker {
         index: usize,
         row: &'static Row,
         kind: &K,
-        crew: &Crew,
-        depot: &Depot,
+        team: &Team,
         seed: u64,
     ) {
-        self.stock.open(depot);
-        self.crew.set(crew);
+        self.stock.open(team.depot());
+        self.team.set(team);
         let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.row.set(row);
@@ -342,7 +361,7 @@ impl Worker {
     /// The run has ended: from now on this record gives EINVAL.
     fn retire(&self) {
         self.deque.store(ptr::null_mut(), Ordering::Relaxed);
-        self.gate.with(|()| self.run.store(0, Ordering::Relaxed));
+        self.gate.with(|()| self.run.store(0, Ordering::Release)); // with `has_ended`
     }
 }
 
@@ -359,9 +378,9 @@ impl Place for Worker {
 
     #[cold]
     fn start(&self, worker: usize) -> bool {
-        // SAFETY: the crew lives until the run has ended and the gates are closed; the kind starts
+        // SAFETY: the team lives until the run has ended and the gates are closed; the kind starts
         // each worker at most once.
-        unsafe { (*self.crew.get()).call(worker) }
+        unsafe { (*self.team.get()).call(worker) }
     }
 
     fn random_below(&self, n: usize) -> usize {
@@ -484,7 +503,7 @@ impl Lease {
                 row: Cell::new(&TABLE[0]),
                 kind: Cell::new(ptr::null()),
                 index: Cell::new(0),
-                crew: Cell::new(ptr::null()),
+                team: Cell::new(ptr::null()),
                 run: AtomicUsize::new(0),
                 gate: Mutex::new(()),
                 counters: Pad::default(),

@@ -15,6 +15,8 @@ pub struct Toolchain {
     pub pc: PkgConfig,
     pub libdir: PathBuf,
     pub archive: PathBuf,
+    /// The folder of the library's debug build, if it was built.
+    pub debug: Option<PathBuf>,
 }
 
 /// The fields of the .pc file, variables filled in.
@@ -32,11 +34,13 @@ impl Toolchain {
     pub fn find(prefix: &Path) -> Result<Toolchain> {
         let cc = compiler(false).context("no C compiler (set CC)")?;
         let libdir = prefix.join("lib");
+        let debug = prefix.with_file_name("debug");
         Ok(Toolchain {
             cc,
             cxx: compiler(true).ok(),
             pc: PkgConfig::read(&libdir.join("pkgconfig/libsched.pc"))?,
             archive: libdir.join("libsched.a"),
+            debug: debug.join("libsched.so.1").exists().then_some(debug),
             libdir,
         })
     }
@@ -105,12 +109,20 @@ fn expand(text: &str, variables: &HashMap<String, String>) -> String {
     text
 }
 
+/// What a program is linked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    Shared,
+    Static,
+    /// The shared library's debug build.
+    Debug,
+}
+
 /// How to build one program.
 pub struct Program<'a> {
     pub source: &'a Path,
     pub output: &'a Path,
-    /// Against libsched.a instead of libsched.so.
-    pub statically: bool,
+    pub library: Library,
     pub unlinked: bool,
     pub libraries: &'a [String],
     /// A folder with a sched.h to take, by -iquote, instead of the installed one.
@@ -133,10 +145,11 @@ impl Program<'_> {
         command
     }
 
-    /// The command; None when it is C++ and there is no such compiler.
-    pub fn command(&self, tools: &Toolchain) -> Option<Command> {
+    /// The command; what is missing here, if something is.
+    pub fn command(&self, tools: &Toolchain) -> Result<Command, &'static str> {
         let cpp = self.source.extension().is_some_and(|e| e == "cpp");
-        let mut command = Command::new(if cpp { tools.cxx.as_ref()? } else { &tools.cc });
+        let compiler = if cpp { tools.cxx.as_ref() } else { Some(&tools.cc) };
+        let mut command = Command::new(compiler.ok_or("no C++ compiler")?);
         command.arg(if cpp { "-std=c++17" } else { "-std=c11" });
         command.args(["-O2", "-g", "-pthread"]).args(WARNINGS);
         match self.header {
@@ -146,14 +159,18 @@ impl Program<'_> {
         command.arg(format!("-DCTEST_LIBDIR=\"{}\"", tools.libdir.display()));
         command.arg(format!("-DCTEST_PLUGIN=\"{}\"", self.plugin().display()));
         command.arg("-o").arg(self.output).arg(self.source);
-        if self.statically {
-            command.arg(&tools.archive).args(&tools.pc.libs_private);
-        } else if !self.unlinked {
-            command.args(&tools.pc.libs);
-            command.arg(format!("-Wl,-rpath,{}", tools.libdir.display()));
+        let mut link = |folder: &Path| {
+            command.arg(format!("-L{}", folder.display())).args(&tools.pc.libs);
+            command.arg(format!("-Wl,-rpath,{}", folder.display()));
+        };
+        match self.library {
+            _ if self.unlinked => {}
+            Library::Static => _ = command.arg(&tools.archive).args(&tools.pc.libs_private),
+            Library::Shared => link(&tools.libdir),
+            Library::Debug => link(tools.debug.as_ref().ok_or("no debug build of the library")?),
         }
         command.args(self.libraries.iter().map(|name| format!("-l{name}")));
-        Some(command)
+        Ok(command)
     }
 }
 

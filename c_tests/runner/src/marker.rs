@@ -6,13 +6,14 @@
 //! stats=N                 the run writes one line of statistics, with N tasks
 //! env=NAME=VALUE args=A,B timeout=SECONDS
 //! static                  also linked with libsched.a
+//! debug                   also linked with the library's debug build; debug=only: with that alone
 //! nolink                  not linked with the library at all (CTEST_LIBDIR says where it is)
 //! plugin                  not linked either; built once more with -DPLUGIN, as a shared object that
 //!                         contains libsched.a (CTEST_PLUGIN is its path)
 //! libs=A,B                linked with these, too: -lA -lB
 //! header=FOLDER           -iquote that folder of c_tests in place of the installed header
 //! ```
-//! `static`, `nolink`, `plugin`, `libs=` and `header=` are of the program, the others of their line. A
+//! `static`, `debug`, `nolink`, `plugin`, `libs=` and `header=` are of the program, the others of their line. A
 //! line with none of the others makes no difference to a program that has further lines. A program
 //! without a marker runs once.
 
@@ -29,10 +30,20 @@ pub struct Run {
     pub tasks: Option<u64>,
 }
 
+/// Whether a program runs with the library's debug build.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Debug {
+    #[default]
+    No,
+    Also,
+    Only,
+}
+
 #[derive(Debug, Default)]
 pub struct Markers {
     pub runs: Vec<Run>,
     pub statically: bool,
+    pub debug: Debug,
     pub unlinked: bool,
     pub plugin: bool,
     pub libraries: Vec<String>,
@@ -59,10 +70,13 @@ fn parse_line(words: &str, markers: &mut Markers) -> Result<()> {
     let list = |value: &str| value.split(',').map(str::to_string).collect::<Vec<_>>();
     for word in words.split_whitespace() {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
-        let of_program = matches!(name, "static" | "nolink" | "plugin" | "libs" | "header");
+        let of_program =
+            matches!(name, "static" | "debug" | "nolink" | "plugin" | "libs" | "header");
         says_run |= !of_program;
         match name {
             "static" => markers.statically = true,
+            "debug" if value.is_empty() => markers.debug = Debug::Also,
+            "debug" if value == "only" => markers.debug = Debug::Only,
             "nolink" => markers.unlinked = true,
             "plugin" => (markers.plugin, markers.unlinked) = (true, true),
             "libs" => markers.libraries = list(value),

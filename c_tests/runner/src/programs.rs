@@ -6,9 +6,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::compile::{Program, shown};
+use crate::compile::{Library, Program, shown};
 use crate::exec;
-use crate::marker::{self, Markers, Run};
+use crate::marker::{self, Debug, Markers, Run};
 use crate::matrix::THREADS;
 use crate::report::{Job, Outcome, Report, in_parallel};
 use crate::{Session, stats};
@@ -31,20 +31,21 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
         let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let markers = marker::parse(&fs::read_to_string(source)?)
             .with_context(|| source.display().to_string())?;
-        for statically in [false, true] {
-            if statically && !markers.statically {
-                continue;
-            }
-            let group = if statically { format!("{name}[static]") } else { name.clone() };
+        for library in libraries(&markers) {
+            let group = match library {
+                Library::Shared => name.clone(),
+                Library::Static => format!("{name}[static]"),
+                Library::Debug => format!("{name}[debug]"),
+            };
             let output = session.work.join(&group);
-            let jobs = runs_of(session, &markers, &group, &output, statically)?;
+            let jobs = runs_of(session, &markers, &group, &output, library)?;
             let wanted: Vec<Job> =
                 jobs.into_iter().filter(|job| report.wants(&job.name())).collect();
             if wanted.is_empty() {
                 continue;
             }
             runs.extend(wanted);
-            compilations.push(compilation(session, source, &markers, group, output));
+            compilations.push(compilation(session, source, &markers, library, group, output));
         }
     }
     // Only failures of the compilations are tests to count: what was built gets run.
@@ -62,6 +63,7 @@ fn compilation(
     session: &Session,
     source: &Path,
     markers: &Markers,
+    library: Library,
     group: String,
     output: PathBuf,
 ) -> Job {
@@ -69,7 +71,7 @@ fn compilation(
     let program = Program {
         source,
         output: &output,
-        statically: group.ends_with("[static]"),
+        library,
         unlinked: markers.unlinked,
         libraries: &markers.libraries,
         header: header.as_deref(),
@@ -84,8 +86,9 @@ fn compilation(
         [Some(command), plugin].into_iter().flatten().map(words).collect::<Vec<_>>()
     });
     Job::new(group, "(build)", move |_| {
-        let Some(commands) = &commands else {
-            return Ok(Outcome::Skipped("no C++ compiler".to_string()));
+        let commands = match &commands {
+            Ok(commands) => commands,
+            Err(missing) => return Ok(Outcome::Skipped(missing.to_string())),
         };
         for (program, arguments, line) in commands {
             let out = Command::new(program).args(arguments).output()?;
@@ -98,18 +101,28 @@ fn compilation(
     })
 }
 
-/// The runs that the markers ask for. A static program runs once, with no variable set:
-/// what differs is the linking.
+fn libraries(markers: &Markers) -> Vec<Library> {
+    let all = [
+        (Library::Shared, markers.debug != Debug::Only),
+        (Library::Static, markers.statically),
+        (Library::Debug, markers.debug != Debug::No),
+    ];
+    all.into_iter().filter_map(|(library, wanted)| wanted.then_some(library)).collect()
+}
+
+/// The runs that the markers ask for. What is also linked with another library runs once with that,
+/// with no variable set: what differs is the linking.
 fn runs_of(
     session: &Session,
     markers: &Markers,
     group: &str,
     program: &Path,
-    statically: bool,
+    library: Library,
 ) -> Result<Vec<Job>> {
     let once = [Run::default()];
     let mut jobs = Vec::new();
-    for run in if statically { &once[..] } else { &markers.runs } {
+    let all = library == Library::Shared || markers.debug == Debug::Only;
+    for run in if all { &markers.runs } else { &once[..] } {
         let mut add = |mut environment: Vec<(String, String)>| {
             environment.extend(run.environment.iter().cloned());
             let mut words: Vec<String> =

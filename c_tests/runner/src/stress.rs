@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::Session;
-use crate::compile::{Program, shown};
+use crate::compile::{Library, Program, shown};
 use crate::exec;
 use crate::matrix::{Part, Setting};
 use crate::programs::clear_settings;
@@ -24,12 +24,12 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
     let build = Program {
         source: &source,
         output: &program,
-        statically: false,
+        library: Library::Shared,
         unlinked: false,
         libraries: &[],
         header: None,
     };
-    if let Some(mut command) = build.command(&session.tools)
+    if let Ok(mut command) = build.command(&session.tools)
         && !command.status()?.success()
     {
         bail!("{}", shown(&command));

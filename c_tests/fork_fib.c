@@ -1,0 +1,28 @@
+/* fork; call; join: fib without a cut-off. Each forked task is counted once, whoever ran it.
+ * ctest: static debug
+ * ctest: matrix stats=2584 */
+#include "check.h"
+#include <sched_tasks.h>
+
+enum { N = 17, FIB_N = 1597 }; /* fib(N) forks fib(N + 1) - 1 tasks */
+
+static void fib(void *closure, struct scheduler *s)
+{
+    long *n = closure;
+    if (*n < 2)
+        return;
+    long a = *n - 1, b = *n - 2;
+    sched_task t;
+    sched_fork(&t, fib, &a, s);
+    fib(&b, s);
+    sched_join(&t, s);
+    *n = a + b;
+}
+
+int main(void)
+{
+    long n = N;
+    CHECK_EQ(sched_init(4, 10, fib, &n), 0);
+    CHECK_EQ(n, FIB_N);
+    return 0;
+}
