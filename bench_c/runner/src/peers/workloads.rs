@@ -111,8 +111,8 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         },
         Workload {
             program: "flood",
-            n: 10_000_000,
-            what: "ten times as many",
+            n: 5_000_000,
+            what: "five times as many",
             counted: 1,
             warm_up: 0,
             rounds: 1,
