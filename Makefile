@@ -27,9 +27,10 @@ SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml sched.map cbindgen
            cbindgen_tasks.toml $(HEADERS)
 
 CWARN   := -Wall -Wextra -Wpedantic -Werror
+EXAMPLES := $(patsubst examples/%.c,$(TARGET)/examples-c/%,$(wildcard examples/*.c))
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all lib headers bench bench-peers bench-programs test debug check check-deep loom mutants stress install uninstall \
+.PHONY: all lib headers bench bench-peers bench-programs test examples debug check check-deep loom mutants stress install uninstall \
         stage clean
 
 all: lib
@@ -120,9 +121,18 @@ bench-floor: $(BENCH)/tree
 
 CTEST = $(CARGO) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
 
-test: check stage debug bench-programs
+test: check stage debug examples bench-programs
 	$(CARGO) test --quiet --workspace
 	$(CTEST) --abi "$$(ls -t $(OUT)/build/libsched-*/out/sched_abi.h | head -n 1)" $(TEST_ARGS)
+
+# Built as a user would, and run.
+examples: $(EXAMPLES)
+	@for example in $(EXAMPLES); do echo "$${example##*/}:"; $$example || exit 1; done
+
+$(TARGET)/examples-c/%: examples/%.c $(OUT)/libsched.so $(HEADERS) | stage
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
+	      -L$(STAGE)/lib -lsched -Wl,-rpath,$(STAGE)/lib
 
 # The library with its checks of what a program does: for the tests, and to look for a mistake.
 debug:

@@ -1,6 +1,6 @@
 /* sched_for: each number of the range is in exactly one part, in the order of numbers within a
- * part; with a grain the parts are those of so many numbers from lo on; what they wrote is seen when
- * it returns. Empty ranges, and ranges at the end of the type, too.
+ * part; with a grain the parts are those of so many numbers from lo on; what they wrote is seen
+ * when it returns. Empty ranges, and ranges at the end of the type, too.
  * ctest: static
  * ctest: matrix threads=1,4
  * ctest: matrix idle=park threads=2,16 */

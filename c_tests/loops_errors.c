@@ -1,5 +1,6 @@
-/* sched_for, sched_reduce and sched_sort refuse with EINVAL, and call and change nothing: NULL where
- * something must be, a size of 0, the s of a run that has ended, that of the parent in a forked child.
+/* sched_for, sched_reduce and sched_sort refuse with EINVAL, and call and change nothing: NULL
+ * where something must be, a size of 0, the s of a run that has ended, that of the parent in a
+ * forked child.
  * ctest: static
  * ctest: matrix idle=park threads=1,4 */
 #include "child.h"

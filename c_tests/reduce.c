@@ -1,6 +1,6 @@
-/* sched_reduce: the parts are those of the grain from lo on; values are combined in their order, so
- * that the operation need not commute; the brackets are the same under each kind, with any number of
- * workers, and each time. Values of any size; the result is written at the end.
+/* sched_reduce: the parts are those of the grain from lo on; values are combined in their order,
+ * so that the operation need not commute; the brackets are the same under each kind, with any
+ * number of workers, and each time. Values of any size; the result is written at the end.
  * ctest: static
  * ctest: matrix threads=1,4
  * ctest: matrix idle=park threads=2,16 */

@@ -47,9 +47,11 @@ static void sort_indices(const char *a, uint32_t *index, uint32_t *spare, size_t
         for (size_t lo = 0; lo < n; lo += 2 * width) {
             size_t i = lo, middle = lo + width < n ? lo + width : n;
             size_t j = middle, end = lo + 2 * width < n ? lo + 2 * width : n;
-            for (size_t k = lo; k < end; k++)
-                spare[k] = j == end || (i < middle && key(a + index[i] * size) <= key(a + index[j] * size))
-                         ? index[i++] : index[j++];
+            for (size_t k = lo; k < end; k++) {
+                int left = i < middle
+                        && (j == end || key(a + index[i] * size) <= key(a + index[j] * size));
+                spare[k] = left ? index[i++] : index[j++];
+            }
         }
         memcpy(index, spare, n * sizeof *index);
     }

@@ -215,21 +215,21 @@ void sched_group_cancel(struct sched_group *g);
 /* 1 if the group was cancelled since the last wait, else 0. Thread-safe. Cost: a load. */
 int sched_group_cancelled(const struct sched_group *g);
 
-/* Calls body(l, h, ctx, s) for parts l to h - 1 of the numbers lo to hi - 1, each of which is in
- * exactly one part, and returns when all calls have; what they wrote is then seen. Parts are done
- * by any worker of the run, in any order, several at a time; a call gets the s of its worker. The
- * body may fork, spawn and loop in turn. Like a task, it must return; longjmp out of it is undefined.
- * With lo >= hi there is nothing to do.
+/* Calls body(l, h, ctx, s) for parts l to h - 1 of the numbers lo to hi - 1, each of which is
+ * in exactly one part, and returns when all calls have; what they wrote is then seen. Parts are
+ * done by any worker of the run, in any order, several at a time; a call gets the s of its
+ * worker. The body may fork, spawn and loop in turn. Like a task, it must return; longjmp out
+ * of it is undefined. With lo >= hi there is nothing to do.
  *
- * grain  0: parts are as large as the number of workers that have nothing to do allows, from 1 on.
+ * grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
  *        More: parts have exactly so many numbers, but for the last one.
  *
- * Returns 0, or -1 with errno: EINVAL (body or s is NULL, or the run of s has ended). From a thread
- * that is no worker of the run the workers do it all, and the thread sleeps meanwhile; then also EAGAIN
- * as sched_spawn. Nothing was called then.
- * Thread-safe. Cost: nothing is allocated. With one worker, or others that are busy, about 2 log2(n)
- * forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that another worker
- * takes costs a steal.
+ * Returns 0, or -1 with errno: EINVAL (body or s is NULL, or the run of s has ended). From a
+ * thread that is no worker of the run the workers do it all, and the thread sleeps meanwhile;
+ * then also EAGAIN as sched_spawn. Nothing was called then.
+ * Thread-safe. Cost: nothing is allocated. With one worker, or others that are busy, about 2
+ * log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that
+ * another worker takes costs a steal.
  *
  * Example:
  *
@@ -248,27 +248,29 @@ int sched_for(size_t lo,
               struct scheduler *s);
 
 /* Reduces the numbers lo to hi - 1 to one value of size bytes. They are cut into parts of grain
- * numbers, but for the last one. For each part l to h - 1 body(l, h, acc, ctx, s) is called, where acc
- * points to a copy of the identity; it is to add its numbers to that. combine(into, from, ctx)
- * is to add the value at from, of a part or several, to that at into, of those just before.
- * At the end the value of all is copied to result; that of none, with lo >= hi, is the identity.
+ * numbers, but for the last one. For each part l to h - 1 body(l, h, acc, ctx, s) is called,
+ * where acc points to a copy of the identity; it is to add its numbers to that. combine(into,
+ * from, ctx) is to add the value at from, of a part or several, to that at into, of those just
+ * before. At the end the value of all is copied to result; that of none, with lo >= hi, is the
+ * identity.
  *
  * combine is to be associative, and need not be commutative. Which parts there are, and which
- * values are combined, depends on lo, hi, grain and size alone, not on the number of workers or on their
- * speed: the result is the same each time, even where combine is associative only nearly, as
- * the addition of floating-point numbers is.
+ * values are combined, depends on lo, hi, grain and size alone, not on the number of workers or
+ * on their speed: the result is the same each time, even where combine is associative only
+ * nearly, as the addition of floating-point numbers is.
  *
  * grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
  *
- * The values are aligned for any type. Calls are made by any worker of the run, several at a time; a
- * call of body gets the s of its worker. Both functions must return; longjmp out of them is undefined.
+ * The values are aligned for any type. Calls are made by any worker of the run, several at a
+ * time; a call of body gets the s of its worker. Both functions must return; longjmp out of
+ * them is undefined.
  *
- * Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity, result or s is
- * NULL, size is 0, or the run of s has ended), ENOMEM (only with a size of more than 128; some parts
- * may have been done). From a thread that is no worker of the run the workers do it all, and the
- * thread sleeps meanwhile; then also EAGAIN as sched_spawn.
- * Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function; an
- * allocation, if size is more than 128.
+ * Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity, result or s
+ * is NULL, size is 0, or the run of s has ended), ENOMEM (only with a size of more than 128;
+ * some parts may have been done). From a thread that is no worker of the run the workers do it
+ * all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn.
+ * Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function;
+ * an allocation, if size is more than 128.
  *
  * Example:
  *
@@ -294,18 +296,19 @@ int sched_reduce(size_t lo,
                  void *result,
                  struct scheduler *s);
 
-/* Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what cmp
- * says of two elements is their order. Elements that are equal to it keep theirs: the sort is stable.
- * It needs memory for n elements more, and O(n log n) time whatever they are; n - 1 comparisons, if they are
- * in order, or strictly in the opposite one.
+/* Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what
+ * cmp says of two elements is their order. Elements that are equal to it keep theirs: the sort
+ * is stable. It needs memory for n elements more, and O(n log n) time whatever they are; n - 1
+ * comparisons, if they are in order, or strictly in the opposite one.
  *
- * cmp is called by several threads at once, with pointers to elements or to copies of them that are
- * aligned like the elements. It must return; longjmp out of it is undefined. If it contradicts itself,
- * the order is any.
+ * cmp is called by several threads at once, with pointers to elements or to copies of them that
+ * are aligned like the elements. It must return; longjmp out of it is undefined. If it
+ * contradicts itself, the order is any.
  *
- * Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp or s is NULL, size is 0, base is NULL
- * and n is not 0, or the run of s has ended), ENOMEM. From a thread that is no worker of the run the
- * workers do it all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn.
+ * Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp or s is NULL, size is 0, base
+ * is NULL and n is not 0, or the run of s has ended), ENOMEM. From a thread that is no worker
+ * of the run the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as
+ * sched_spawn.
  * Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
  *
  * Example:

@@ -390,8 +390,8 @@ unsafe fn join_any(forked: &Forked, worker: &Worker) -> bool {
     false
 }
 
-/// Calls `here`, and `there`, which another worker may take meanwhile; returns when both have ended.
-/// Each gets the worker that it runs on.
+/// Calls `here`, and `there`, which another worker may take meanwhile; returns when both have
+/// ended. Each gets the worker that it runs on.
 ///
 /// # Safety
 /// The caller owns `worker`; `there` may be called on another thread.
@@ -413,8 +413,8 @@ pub unsafe fn both<T: FnOnce(&Worker) + Copy>(
     }
 }
 
-/// Calls `work` on a worker of the run: the caller's own, or any, for a thread that has none, and then
-/// waits. Returns as `sched_spawn` does.
+/// Calls `work` on a worker of the run: the caller's own, or any, for a thread that has none,
+/// and then waits. Returns as `sched_spawn` does.
 ///
 /// # Safety
 /// `work` may be called on another thread.

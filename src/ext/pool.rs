@@ -18,6 +18,7 @@ use crate::kind::table;
 use crate::kind::worker::Worker;
 use crate::task::TaskFn;
 use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
 
 /// The C side's `struct sched_pool`.
 pub struct Pool {
@@ -31,10 +32,12 @@ impl Pool {
     /// A pool with its threads; the numbers are as for `sched_init`.
     pub fn create(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<Pool>, Errno> {
         let _uncancelled = Uncancelled::begin();
+        // First: a run that is open must be closed before it can be dropped.
+        let room = mem::boxed(MaybeUninit::uninit());
+        let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
         let run = table::open(asked, nthreads, qlen)?;
         let worker = run.team().worker(0);
-        mem::boxed(Pool { run, worker, id: worker.run_id() })
-            .map_err(|NoMemory| Errno(libc::ENOMEM))
+        Ok(Box::write(room, Pool { run, worker, id: worker.run_id() }))
     }
 
     /// Adds a task, from any thread; returns as `sched_spawn` does.

@@ -8,42 +8,43 @@
 //! # The loop
 //!
 //! Lazy splitting (A. Tzannes, G. Caragea, R. Barua and U. Vishkin, "Lazy binary-splitting: a
-//! run-time adaptive work-stealing scheduler", 2010): what is not on offer is split only when nothing is
-//! on offer. They look whether the deque is empty; here it is the *theft* of what was offered last
-//! that says that somebody is hungry, a word of the own frame.
+//! run-time adaptive work-stealing scheduler", 2010): what is not on offer is split only when
+//! nothing is on offer. They look whether the deque is empty; here it is the *theft* of what was
+//! offered last that says that somebody is hungry, a word of the own frame.
 //!
 //! ```text
 //! from       to
 //!  |..chunks..|....offer 2....|...........offer 1............|..................offer 0 ...
 //! ```
-//! At first the range is halved down to one unit, and each upper half offered, so that many hungry workers
-//! have their part at once, however few and long the units are. The rest is done in chunks, and then
-//! the youngest offer is taken back, if nobody has it, and so on. Where nothing is on offer between two
-//! chunks, and more than one unit is left, there are two cases. The youngest offer was stolen: those
-//! who steal are hungry, and all halves of what is left are offered as at first. The oldest was taken
-//! back: nobody is hungry, and one half will do.
+//! At first the range is halved down to one unit, and each upper half offered, so that many
+//! hungry workers have their part at once, however few and long the units are. The rest is done
+//! in chunks, and then the youngest offer is taken back, if nobody has it, and so on. Where
+//! nothing is on offer between two chunks, and more than one unit is left, there are two cases.
+//! The youngest offer was stolen: those who steal are hungry, and all halves of what is left are
+//! offered as at first. The oldest was taken back: nobody is hungry, and one half will do.
 //!
 //! So one worker alone forks 2 log2 n times, and the stack of offers holds one for each
 //! halving: the one at place i has at most n / 2^(i + 1) units. Beyond `MOST_OFFERS` nothing is
 //! offered.
 //!
 //! A chunk is the larger, the more is left: at most twice the one before, since at first nobody
-//! knows how long a unit takes, and at most an eighth of what is left, the youngest offer included, so that
-//! who waits for the rest waits for a small part of the whole. (C. Polychronopoulos and D. Kuck,
-//! "Guided self-scheduling", 1987.) With a grain it is always one unit.
+//! knows how long a unit takes, and at most an eighth of what is left, the youngest offer
+//! included, so that who waits for the rest waits for a small part of the whole. (C.
+//! Polychronopoulos and D. Kuck, "Guided self-scheduling", 1987.) With a grain it is always one
+//! unit.
 //!
-//! An offer whose owner joins it, and finds it out of a queue on its own thread, is not run there, on top
-//! of the join, but given back: the stack is as deep under all kinds.
+//! An offer whose owner joins it, and finds it out of a queue on its own thread, is not run
+//! there, on top of the join, but given back: the stack is as deep under all kinds.
 //!
-//! Rejected: one offer at a time from the start. n long units then take a worker each in the order of
-//! halving, and 16 of them on 16 workers three times as long as one.
+//! Rejected: one offer at a time from the start. Of n long units on n workers only log2 n are then
+//! begun at once; the next are offered when the first of them is over.
 //!
 //! # The reduction
 //!
 //! A tree of halves down to one unit, forked eagerly. Its shape, and thus the order and the
 //! brackets of all combinations, follows from the number of units alone, and this from the
-//! arguments alone. A left half accumulates in place of the whole; a right half has an accumulator of its own, in
-//! the frame that combines the two.
+//! arguments alone. A left half accumulates in place of the whole; a right half has an
+//! accumulator of its own, in the frame that combines the two.
 
 use super::fork::{self, Forked};
 use super::scratch::Scratch;
@@ -274,7 +275,8 @@ impl Reduction {
     /// Writes the reduction of the range to `result`; returns as `sched_reduce`.
     ///
     /// # Safety
-    /// Both functions accept `ctx` and places of `size` bytes, on any thread; `identity` and `result` are such.
+    /// Both functions accept `ctx` and places of `size` bytes, on any thread; `identity` and
+    /// `result` are such.
     pub unsafe fn run(&self, range: Option<Range>, result: *mut c_void, worker: &Worker) -> c_int {
         let Some(range) = range else {
             // SAFETY: by the caller's promise.

@@ -2,14 +2,14 @@
 //!
 //! # Why a merge sort
 //!
-//! The comparison is a call through a pointer, some nanoseconds; a branch on its outcome is guessed
-//! wrongly half of the time, and costs as much again or more. Merging needs the fewest comparisons, and
-//! can do without the branches: the outcome chooses an address, and steps pointers. Halves
-//! are independent of each other, merging splits as well (below), the time is O(n log n) for any input, and equal
-//! elements keep their order. The price is the room.
+//! The comparison is a call through a pointer, some nanoseconds; a branch on its outcome is
+//! guessed wrongly half of the time, and costs as much again or more. Merging needs the fewest
+//! comparisons, and can do without the branches: the outcome chooses an address, and steps
+//! pointers. Halves are independent of each other, merging splits as well (below), the time is
+//! O(n log n) for any input, and equal elements keep their order. The price is the room.
 //!
-//! Rejected: to sort in place by partitions, as introsort does. The first pass over the whole array is
-//! serial, or needs room, too; and it is not stable.
+//! Rejected: to sort in place by partitions, as introsort does. The first pass over the whole
+//! array is serial, or needs room, too; and it is not stable.
 //!
 //! # How
 //!
@@ -22,20 +22,23 @@
 //! ```
 //! Elements go back and forth between the array and the room, one copy a level.
 //!
-//! *From both ends*: one step writes the first of what is left, and the last; the two do not wait for
-//! each other's loads and comparisons. So many steps as the shorter run has elements need no test for a
-//! run's end: a front takes at most one element from it at each. (O. Peters' quadsort, 2021, and
-//! L. Bergdoll's and O. Peters' driftsort, 2024, in Rust's library; the network for four is theirs, too.)
+//! *From both ends*: one step writes the first of what is left, and the last; the two do not
+//! wait for each other's loads and comparisons. So many steps as the shorter run has elements
+//! need no test for a run's end: a front takes at most one element from it at each. (O. Peters'
+//! quadsort, 2021, and L. Bergdoll's and O. Peters' driftsort, 2024, in Rust's library; the
+//! network for four is theirs, too.)
 //!
-//! *Split by rank*: of the first k elements of the outcome i are from the left run and k - i from the
-//! right one; a binary search finds i. Two merges of k and n - k elements follow, equally long.
-//! (C. Siebert and J. Träff, "Perfectly load-balanced, optimal, stable, parallel merge", 2013.)
+//! *Split by rank*: of the first k elements of the outcome i are from the left run and k - i
+//! from the right one; a binary search finds i. Two merges of k and n - k elements follow,
+//! equally long. (C. Siebert and J. Träff, "Perfectly load-balanced, optimal, stable, parallel
+//! merge", 2013.)
 //!
 //! # A comparison that contradicts itself
 //!
-//! No place outside of the two arrays is touched, and the outcome has the same elements: it is always
-//! some permutation. The one step that could duplicate an element is from both ends, where the
-//! fronts might pass each other; that is noticed, and the merge done again from one end, which cannot.
+//! No place outside of the two arrays is touched, and the outcome has the same elements: it is
+//! always some permutation. The one step that could duplicate an element is from both ends,
+//! where the fronts might pass each other; that is noticed, and the merge done again from one
+//! end, which cannot.
 
 use super::fork;
 use super::scratch::Scratch;
@@ -225,8 +228,8 @@ unsafe fn run_far(
     };
     let by_pointer = Sorter { elements: Pointers, cmp: sorter.cmp };
     let at_once = FORK_COPY.div_ceil(size);
-    // SAFETY: the array is only read until all elements are in the room; each worker has places of its
-    // own.
+    // SAFETY: the array is only read until all elements are in the room; each worker has places
+    // of its own.
     unsafe {
         by_pointer.sort(pointers.cast(), spare.cast(), n, false, worker);
         in_parts(0, n, at_once, worker, &|from, to| {
@@ -281,8 +284,9 @@ struct Sorter<E> {
     cmp: Compare,
 }
 
-// The promise that all unsafe functions here ask for, and pass on: the elements named lie in the array or
-// in the room, nobody else uses these places meanwhile, and what is copied goes to another place.
+// The promise that all unsafe functions here ask for, and pass on: the elements named lie in the
+// array or in the room, nobody else uses these places meanwhile, and what is copied goes to
+// another place.
 impl<E: Elements> Sorter<E> {
     #[inline(always)]
     fn at(self, start: *mut u8, i: usize) -> *mut u8 {
@@ -488,7 +492,8 @@ impl<E: Elements> Sorter<E> {
         }
     }
 
-    /// How many of the first `k` elements of the merge are from the left, and how many from the right.
+    /// How many of the first `k` elements of the merge are from the left, and how many from the
+    /// right.
     ///
     /// # Safety
     /// As promised above.
@@ -524,8 +529,9 @@ impl<E: Elements> Sorter<E> {
         unsafe { self.merge_from_one_end(left, right, to) };
     }
 
-    /// Writes the first `steps` elements of the merge, and the last. Returns what is left of both; None if
-    /// the comparison has contradicted itself. `steps`: at most the length of the shorter run.
+    /// Writes the first `steps` elements of the merge, and the last. Returns what is left of
+    /// both; None if the comparison has contradicted itself. `steps`: at most the length of the
+    /// shorter run.
     ///
     /// # Safety
     /// As promised above.
