@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::thread;
 use sched::base::config::Idle;
 use sched::kind::stealing::Stealing;
-use sched::kind::{Kind, Place, Plan};
+use sched::kind::{Kind, Place, Plan, Seat};
 use sched::probe::Counters;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
@@ -115,6 +115,29 @@ impl<D: Modelled> Place for Worker<D> {
     /// The models' workers have their threads.
     fn start(&self, _worker: usize) -> bool {
         false
+    }
+}
+
+/// In the models a stack stays with its worker.
+impl<D: Modelled> Seat for Worker<D> {
+    type Place = Worker<D>;
+
+    fn place(&self) -> &Worker<D> {
+        self
+    }
+
+    fn begins_idle(&self) -> bool {
+        self.index != 0
+    }
+
+    fn tick(&self) -> bool {
+        false
+    }
+
+    fn flush(&self) {}
+
+    fn run(&self, task: Task) {
+        self.call(task);
     }
 }
 
