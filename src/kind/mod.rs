@@ -97,6 +97,12 @@ pub trait Kind: Sync + Sized + 'static {
     /// The caller occupies `place`, a worker's of this run.
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool;
 
+    /// What the worker at `place` is to run next, when its task gives way.
+    ///
+    /// # Safety
+    /// The caller occupies `place`, a worker's of this run.
+    unsafe fn next_in_line(&self, place: &impl Place) -> InLine;
+
     /// Runs tasks until `awaited` is over, and sleeps where there are none: the caller is in the middle
     /// of a task. (`SCHED_JOIN=help`.)
     ///
@@ -119,6 +125,14 @@ pub trait Kind: Sync + Sized + 'static {
     /// # Safety
     /// The caller runs on `seat`, of this run.
     unsafe fn work(&self, seat: &impl Seat);
+}
+
+/// See `Kind::next_in_line`.
+pub enum InLine {
+    Task(Task),
+    /// There are tasks, but the loop has to choose.
+    Loop,
+    Nothing,
 }
 
 /// What a task waits for.

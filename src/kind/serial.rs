@@ -7,7 +7,7 @@
 //! the lock orders ASLEEP before the ringing, which then wakes it.
 
 use super::shared::take_back;
-use super::{Awaited, Kind, Place, Plan, Seat, TICK};
+use super::{Awaited, InLine, Kind, Place, Plan, Seat, TICK};
 use crate::base::futex::{self, Futex};
 use crate::base::mem::NoMemory;
 use crate::base::sync::Ordering;
@@ -90,6 +90,11 @@ impl Kind for Serial {
         self.injector.push(task)?;
         self.ring();
         Ok(())
+    }
+
+    unsafe fn next_in_line(&self, place: &impl Place) -> InLine {
+        let task = self.next(place).or_else(|| self.injector.take());
+        task.map_or(InLine::Nothing, InLine::Task)
     }
 
     #[cold]

@@ -20,7 +20,7 @@
 //! queued and none runs that could spawn one: the run has ended. The lock makes the three
 //! facts one. If the run is held open, it is at rest instead: see `base::door`.
 
-use super::{Awaited, Kind, Place, Plan, Seat};
+use super::{Awaited, InLine, Kind, Place, Plan, Seat};
 use crate::base::config::Idle;
 use crate::base::door::{Door, Rests};
 use crate::base::futex::{self, Futex};
@@ -62,6 +62,12 @@ struct State {
     joiners: Vec<usize>,
     /// Closed: the run has ended.
     door: Door,
+}
+
+impl State {
+    fn take<const FIFO: bool>(&mut self) -> Option<Task> {
+        if FIFO { self.queue.pop_front() } else { self.queue.pop_back() }
+    }
 }
 
 // Values of a seat.
@@ -114,7 +120,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         loop {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
-            let task = if FIFO { state.queue.pop_front() } else { state.queue.pop_back() };
+            let task = state.take::<FIFO>();
             if task.is_some() || state.door.is_closed() {
                 if task.is_some() && !std::mem::replace(active, true) {
                     state.active += 1;
@@ -310,12 +316,14 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         let queued = {
             // SAFETY: locked just now, until after this block.
             let state = unsafe { self.state() };
-            match state.queue.try_reserve(1) {
-                Err(_) => Err(NoMemory),
-                Ok(()) if FIFO => Ok(state.queue.push_back(task)),
-                Ok(()) => Ok(state.queue.push_front(task)),
-            }
-            .map(|()| self.choose(state))
+            state.queue.try_reserve(1).map_err(|_| NoMemory).map(|()| {
+                if FIFO {
+                    state.queue.push_back(task);
+                } else {
+                    state.queue.push_front(task);
+                }
+                self.choose(state)
+            })
         };
         // SAFETY: locked above.
         unsafe { self.monitor.unlock() };
@@ -324,6 +332,15 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
 
     fn inject(&self, _place: &impl Place, task: Task) -> Result<(), Refused> {
         self.push(task).map(|_| ())
+    }
+
+    unsafe fn next_in_line(&self, _place: &impl Place) -> InLine {
+        self.monitor.lock();
+        // SAFETY: locked just now.
+        let task = unsafe { self.state() }.take::<FIFO>();
+        // SAFETY: locked above.
+        unsafe { self.monitor.unlock() };
+        task.map_or(InLine::Nothing, InLine::Task)
     }
 
     /// The youngest task, in both kinds: the older one is, the more of others it may have to wait

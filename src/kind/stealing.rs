@@ -7,7 +7,7 @@
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
 
-use super::{Awaited, Kind, Place, Plan, Quick, Seat, TICK};
+use super::{Awaited, InLine, Kind, Place, Plan, Quick, Seat, TICK};
 use crate::base::config::Idle;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Ordering, Pad, fence, spin_loop};
@@ -424,6 +424,14 @@ impl<D: Deque> Kind for Stealing<D> {
             self.sleepers.published(|worker| place.start(worker));
         }
         Ok(())
+    }
+
+    unsafe fn next_in_line(&self, place: &impl Place) -> InLine {
+        if !self.deques[place.index()].looks_empty() {
+            return InLine::Loop;
+        }
+        let task = self.injected().or_else(|| self.search(place, false, || (), || ()));
+        task.map_or(InLine::Nothing, InLine::Task)
     }
 
     #[cold]

@@ -33,7 +33,7 @@
 //! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it.
 
 use super::worker::Worker;
-use super::{Awaited, Place, Seat, TICK};
+use super::{Awaited, InLine, Place, Seat, TICK};
 use crate::base::frontier;
 use crate::base::mem::NoMemory;
 use crate::base::thread;
@@ -52,6 +52,8 @@ pub struct Strand {
     /// None: the thread's own.
     stack: Option<Stack>,
     begins_idle: bool,
+    /// To be run before those in the queues.
+    first: Cell<Option<Task>>,
     /// A task here has started a run, which lies on top: so this cannot be left.
     covered: Cell<bool>,
     /// Debug builds: tasks forked here and not joined.
@@ -109,6 +111,7 @@ struct Continuation {
 struct Launch<'a> {
     worker: &'a Worker,
     stack: Option<Stack>,
+    first: Option<Task>,
     /// What is left, and who is to know of it; not for the first strand of a thread.
     left: Option<(*const Continuation, &'a mut dyn FnMut(Task) -> bool)>,
 }
@@ -144,7 +147,7 @@ pub unsafe fn host(worker: &Worker) {
     let before = cover(true);
     let stack = worker.rack.take().ok();
     let go = || {
-        let launch = Launch { worker, stack, left: None };
+        let launch = Launch { worker, stack, first: None, left: None };
         let top = stack.map_or(ptr::null_mut(), Stack::top);
         // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
         unsafe {
@@ -168,19 +171,29 @@ pub unsafe fn host(worker: &Worker) {
 /// # Safety
 /// The caller is on the strand, in a task. Once `publish` has made the task known it touches
 /// nothing of the caller's stack any more, and returns true.
+pub unsafe fn suspend(strand: &Strand, publish: impl FnMut(Task) -> bool) -> Result<(), NoMemory> {
+    // SAFETY: passed on.
+    unsafe { suspend_for(strand, None, publish) }
+}
+
+/// `suspend`, with the task that the worker is to run first.
+///
+/// # Safety
+/// As for `suspend`.
 #[inline(never)] // so that nothing thread-local is remembered across it
-pub unsafe fn suspend(
+unsafe fn suspend_for(
     strand: &Strand,
+    first: Option<Task>,
     mut publish: impl FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
-    if strand.stack.is_none() || strand.covered.get() {
+    if !strand.can_be_left() {
         return Err(NoMemory);
     }
     let worker = strand.worker();
     let stack = worker.rack.take()?;
     let mut continuation = Continuation { context: ptr::null_mut(), strand };
     let this = &raw mut continuation;
-    let launch = Launch { worker, stack: Some(stack), left: Some((this, &mut publish)) };
+    let launch = Launch { worker, stack: Some(stack), first, left: Some((this, &mut publish)) };
     // SAFETY: a stack of our own; the context is in its place before anybody is told of it, and
     // whoever is continues it once.
     unsafe {
@@ -194,12 +207,31 @@ pub unsafe fn suspend(
 /// Queues the calling task behind all others; see `sched_task_yield`.
 pub fn yield_now(worker: &Worker) {
     let Some(mine) = worker.mine() else { return thread::give_way() };
+    let strand = mine.strand();
+    if !strand.can_be_left() {
+        return;
+    }
+    // SAFETY: the calling thread's, of the run that the row belongs to.
+    let next = match unsafe { (mine.row().next_in_line)(mine) } {
+        InLine::Nothing => return,
+        InLine::Loop => None,
+        InLine::Task(task) if task == task_of(task.closure.cast()) => {
+            // SAFETY: out of a queue, so published.
+            let context = unsafe { take_over(mine, task.closure.cast()) };
+            return set_aside(strand, context);
+        }
+        InLine::Task(task) => Some(task),
+    };
     let publish = |task| {
         mine.requeue(task);
         true
     };
-    // SAFETY: the caller is on it, in a task. If there is no stack, it goes on at once.
-    let _ = unsafe { suspend(mine.strand(), publish) };
+    // SAFETY: the caller is on it, in a task.
+    let left = unsafe { suspend_for(strand, next, publish) };
+    if left.is_err() {
+        // There is no stack: it goes on at once.
+        next.into_iter().for_each(|task| mine.requeue(task));
+    }
 }
 
 /// The first frame of a strand.
@@ -208,11 +240,12 @@ pub fn yield_now(worker: &Worker) {
 /// `launch` is a [`Launch`], on a stack that its publisher keeps until then.
 unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
     // SAFETY: by the caller's promise; read whole before it is published.
-    let Launch { worker, stack, left } = unsafe { launch.cast::<Launch>().read() };
+    let Launch { worker, stack, first, left } = unsafe { launch.cast::<Launch>().read() };
     let strand = Strand {
         worker: Cell::new(worker),
         stack,
         begins_idle: left.is_none() && worker.index() != 0,
+        first: Cell::new(first),
         covered: Cell::new(false),
         forks: Cell::new(0),
         nested: Cell::new(0),
@@ -238,6 +271,9 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
 unsafe extern "C" fn work(strand: *mut c_void) {
     // SAFETY: `run_loop` passes its strand, which it is on.
     let strand = unsafe { &*strand.cast::<Strand>() };
+    if let Some(task) = strand.first.take() {
+        strand.run(task);
+    }
     // SAFETY: the row of the run.
     unsafe { (strand.place().row().work)(strand) };
 }
@@ -277,20 +313,31 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
         thread::sleep(COVERED);
         return worker.counters().tasks.uncount(); // whoever has called this counts a task
     }
-    old.flush();
-    // SAFETY: published, so complete; it lies on its strand, which is this worker's now.
-    let Continuation { context, strand } = unsafe { continuation.read() };
-    // SAFETY: as above.
-    unsafe { &*strand }.worker.set(worker);
-    worker.strand.set(strand);
+    // SAFETY: by the caller's promise.
+    let context = unsafe { take_over(worker, continuation) };
     if old.nested.get() == 0 {
         // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
         unsafe { switch::leave(0, context, arrival(&Arrival::Free(old.stack))) }
     }
     set_aside(old, context);
+    old.worker().counters().tasks.uncount(); // as above
 }
 
-/// Leaves a strand that is in the middle of a task, which helps: that becomes a continuation in turn.
+/// The worker's thread is to go on with a continuation: where.
+///
+/// # Safety
+/// It was published, and only the caller continues it.
+unsafe fn take_over(worker: &Worker, continuation: *const Continuation) -> Context {
+    worker.strand().flush();
+    // SAFETY: published, so complete; it lies on its strand, which is this worker's now.
+    let Continuation { context, strand } = unsafe { continuation.read() };
+    // SAFETY: as above.
+    unsafe { &*strand }.worker.set(worker);
+    worker.strand.set(strand);
+    context
+}
+
+/// Leaves a strand that is in the middle of a task, for `to`; it is queued behind the others.
 #[inline(never)]
 fn set_aside(old: &Strand, to: Context) {
     let mut continuation = Continuation { context: ptr::null_mut(), strand: old };
@@ -301,7 +348,6 @@ fn set_aside(old: &Strand, to: Context) {
         let arrived = switch::switch(&raw mut (*this).context, to, arrival(&left));
         arrive(old.worker(), arrived);
     }
-    old.worker().counters().tasks.uncount(); // as in resume
 }
 
 /// What who is continued does first.
@@ -319,6 +365,11 @@ unsafe fn arrive(worker: &Worker, arrival: *mut c_void) {
 }
 
 impl Strand {
+    /// True if its task can be set aside.
+    pub fn can_be_left(&self) -> bool {
+        self.stack.is_some() && !self.covered.get()
+    }
+
     /// Its stack; None: the thread's own.
     pub fn stack(&self) -> Option<Stack> {
         self.stack

@@ -4,7 +4,7 @@
 use super::run::Open;
 use super::strand::Strand;
 use super::worker::Worker;
-use super::{Awaited, Kind, Place, Quick, Seat, run, serial, shared, stealing};
+use super::{Awaited, InLine, Kind, Place, Quick, Seat, run, serial, shared, stealing};
 use crate::base::Errno;
 use crate::base::config::{self, Config, Deque};
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
@@ -45,6 +45,8 @@ pub struct Row {
     pub take_back: unsafe fn(&Worker, Task) -> bool,
     /// The kind's `requeue`, from the owner of the worker.
     pub requeue: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
+    /// The kind's `next_in_line`, from the owner of the worker.
+    pub next_in_line: unsafe fn(&Worker) -> InLine,
     /// The kind's `work` and `help`, from a strand of a worker's.
     pub work: unsafe fn(&Strand),
     pub help: unsafe fn(&Strand, &dyn Awaited),
@@ -64,6 +66,7 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         let_go: let_go::<K>,
         take_back: take_back::<K>,
         requeue: requeue::<K>,
+        next_in_line: next_in_line::<K>,
         work: work::<K>,
         help: help::<K>,
         rouse: rouse::<K>,
@@ -133,6 +136,13 @@ unsafe fn take_back<K: Kind>(worker: &Worker, task: Task) -> bool {
 unsafe fn requeue<K: Kind>(worker: &Worker, task: Task) -> Result<(), NoMemory> {
     // SAFETY: passed on.
     unsafe { worker.kind::<K>() }.requeue(worker, task)
+}
+
+/// # Safety
+/// The caller owns `worker`, whose run is one of `K`.
+unsafe fn next_in_line<K: Kind>(worker: &Worker) -> InLine {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>().next_in_line(worker) }
 }
 
 /// # Safety

@@ -79,7 +79,13 @@ impl<L: Monitor> Deque for Locked<L> {
     }
 
     unsafe fn take_back(&self, task: Task) -> bool {
-        self.with(|ring| ring.pop_back_if(|youngest| *youngest == task).is_some())
+        self.with(|ring| {
+            let taken = ring.back() == Some(&task);
+            if taken {
+                ring.pop_back();
+            }
+            taken
+        })
     }
 
     fn peak(&self) -> usize {
