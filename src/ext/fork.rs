@@ -166,9 +166,8 @@ impl Forked {
     /// It has not begun, and only the caller may begin it.
     #[inline(always)]
     unsafe fn task(&self) -> Task {
-        let f = self.state.load(Ordering::Relaxed);
         // SAFETY: not begun, so it is what `set` has stored.
-        let f = unsafe { std::mem::transmute::<usize, TaskFn>(f) };
+        let f = unsafe { function(self.state.load(Ordering::Relaxed)) };
         Task { f, closure: self.closure.load(Ordering::Relaxed) }
     }
 
@@ -182,21 +181,18 @@ impl Forked {
         loop {
             if state & BEGUN != 0 {
                 // Somebody waits already, and has moved the function.
-                // SAFETY: it was `state`, which `set` has stored.
-                let f =
-                    unsafe { std::mem::transmute::<usize, TaskFn>(self.f.load(Ordering::Relaxed)) };
-                return Task { f, closure };
+                state = self.f.load(Ordering::Relaxed);
+                break;
             }
             // Before the state says that it is there. Only a waiter who finds BEGUN looks at it.
             self.closure.store(s.cast(), Ordering::Relaxed);
             match self.state.compare_exchange(state, BEGUN, Ordering::AcqRel, Ordering::Acquire) {
-                // SAFETY: not begun until now, so it is what `set` has stored.
-                Ok(f) => {
-                    return Task { f: unsafe { std::mem::transmute::<usize, TaskFn>(f) }, closure };
-                }
+                Ok(_) => break,
                 Err(now) => state = now,
             }
         }
+        // SAFETY: what `set` has stored.
+        Task { f: unsafe { function(state) }, closure }
     }
 
     /// # Safety
@@ -210,6 +206,14 @@ impl Forked {
             waiter => unsafe { Waiter::unpack(waiter & !BEGUN) }.wake(word, from),
         }
     }
+}
+
+/// # Safety
+/// The word is a function's address.
+#[inline(always)]
+unsafe fn function(word: usize) -> TaskFn {
+    // SAFETY: by the caller's promise.
+    unsafe { std::mem::transmute::<usize, TaskFn>(word) }
 }
 
 impl Latch for Forked {
