@@ -97,23 +97,24 @@ pub fn with_alternate_stack(f: impl FnOnce()) {
     let mut room = MaybeUninit::<[u8; ALTERNATE]>::uninit();
     // SAFETY: valid places; the room is there until it is taken out of use again, below.
     unsafe {
-        let mut before: libc::stack_t = std::mem::zeroed();
-        if libc::sigaltstack(ptr::null(), &raw mut before) != 0
-            || before.ss_flags & libc::SS_DISABLE == 0
-        {
-            return f();
-        }
-        let mut ours = before;
+        let mut ours: libc::stack_t = std::mem::zeroed();
         ours.ss_sp = room.as_mut_ptr().cast();
         ours.ss_size = ALTERNATE;
-        ours.ss_flags = 0;
-        libc::sigaltstack(&raw const ours, ptr::null_mut());
-        let errno = thread::errno();
+        let mut before: libc::stack_t = std::mem::zeroed();
+        let set = libc::sigaltstack(&raw const ours, &raw mut before) == 0;
+        if !set || before.ss_flags & libc::SS_DISABLE == 0 {
+            if set {
+                libc::sigaltstack(&raw const before, ptr::null_mut());
+            }
+            return f();
+        }
         f();
         // The program may have set another meanwhile.
+        let errno = thread::errno();
         let mut now: libc::stack_t = std::mem::zeroed();
-        if libc::sigaltstack(ptr::null(), &raw mut now) == 0 && now.ss_sp == ours.ss_sp {
-            libc::sigaltstack(&raw const before, ptr::null_mut());
+        libc::sigaltstack(&raw const before, &raw mut now);
+        if now.ss_sp != ours.ss_sp {
+            libc::sigaltstack(&raw const now, ptr::null_mut());
         }
         thread::set_errno(crate::base::Errno(errno));
     }

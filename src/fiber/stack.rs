@@ -13,7 +13,8 @@
 //! the hot ends of many do not compete for the same places in a cache.
 //!
 //! A new one takes some microseconds and page faults; so they are kept: by each worker, last used, first
-//! taken, and when it has too many, in the process's store, whose pages are given back.
+//! taken, and when it has too many or the run ends, in the process's store, where all but a few give
+//! their pages back.
 
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
@@ -167,8 +168,10 @@ struct Store {
 
 static STORE: Mutex<Store> = Mutex::new(Store { pile: Pile { first: None, count: 0 }, size: 0 });
 
-/// In the store, before further ones are given back to the system.
+/// In the store, before further ones are given back to the system; so many of them with their
+/// pages.
 const STORED: usize = 256;
+const WARM: usize = 64;
 /// At a worker's.
 const KEPT: usize = 16;
 
@@ -225,23 +228,22 @@ impl Rack {
     /// As for `put`.
     #[cold]
     unsafe fn store(&self, stack: Stack) {
-        stack.cool();
         let size = self.size.get();
         let mut outdated = Pile::default();
-        let kept = STORE.with(|store| {
+        STORE.with(|store| {
             if store.size != size {
                 outdated = std::mem::take(&mut store.pile);
                 store.size = size;
             }
-            let room = store.pile.count < STORED;
-            if room {
-                store.pile.push(stack);
+            if store.pile.count >= WARM {
+                stack.cool(); // seldom: so many are in use at once only where many tasks wait
             }
-            room
+            if store.pile.count < STORED {
+                store.pile.push(stack);
+            } else {
+                outdated.push(stack);
+            }
         });
-        if !kept {
-            outdated.push(stack);
-        }
         while let Some(stack) = outdated.pop() {
             // SAFETY: in the store, or given to it, and so nobody's.
             unsafe { stack.free() };

@@ -44,6 +44,7 @@ pub struct Team {
     crew: Crew,
     leases: Box<[Lease]>,
     depot: Depot,
+    strands: strand::Terms,
     report: Report,
     began: Instant,
     config: Config,
@@ -81,7 +82,12 @@ impl Team {
         // SAFETY: by the caller's promise.
         let crew = unsafe { Crew::new(terms, first, leases[first..].iter().map(job)) };
         let crew = crew.map_err(no_memory)?;
-        Ok(Team { crew, leases, depot: Depot::default(), report, began, config, row, qlen })
+        let strands = strand::Terms {
+            stack: config.stack.unwrap_or_else(stack::default_size),
+            sets_aside: config.join == Join::Suspend,
+        };
+        let depot = Depot::default();
+        Ok(Team { crew, leases, depot, strands, report, began, config, row, qlen })
     }
 
     /// Makes the records the workers of a run. A thread that is none may then use it.
@@ -123,10 +129,7 @@ impl Team {
 
     /// What its strands have in common.
     pub fn strands(&self) -> strand::Terms {
-        strand::Terms {
-            stack: self.config.stack.unwrap_or_else(stack::default_size),
-            sets_aside: self.config.join == Join::Suspend,
-        }
+        self.strands
     }
 
     pub fn depot(&self) -> &Depot {
