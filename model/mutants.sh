@@ -73,13 +73,21 @@ search-unraided~src/kind/stealing.rs~s/ \|\| raid && !victim\.looks_empty\(\) &&
 spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
 park-unfenced~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
 park-unchecked~src/kind/stealing.rs~s/if self\.work_visible\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::a_blocked_parent
-park-deaf-to-end~src/kind/stealing.rs~s/if self\.quiescence\.ended\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::one_child_two_workers
+park-deaf-to-end~src/kind/stealing.rs~s/if self\.is_over\(until\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::one_child_two_workers
+park-deaf-to-child~src/kind/stealing.rs~s/if self\.is_over\(until\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~join:split::against_the_end
+child-unawaited~src/kind/stealing.rs~s/if !awaited\.enlist\(\) => UNAWAITED/if { awaited.enlist(); false } => UNAWAITED/~join:split::against_the_end
+child-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::against_the_end
+group-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::group_against_its_ends
+rouse-unlisted~src/idle/eventcount.rs~s/let woken = self\.list\.with\(\|list\| self\.unlist\(list, worker\)\);/let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;\n        let woken = waits && self.list.with(|list| self.unlist(list, worker));/~join:split::against_the_end
+join-silent~src/kind/stealing.rs~s/if searching && !idle \{(\n\s*self\.found)/if false {$1/~join:split::against_a_task_and_the_end
+join-blind~src/queue/split.rs~s/last >= self\.split\(\) && unsafe/unsafe/~split:a_join_beside_a_raid
+join-claims-all~src/queue/split.rs~s/if last < self\.split\(\) \{ self\.pop_public\(\) \} else \{ Some\(self\.take\(last\)\) \}/Some(self.take(last))/~split:a_join_beside_a_thief
 end-unannounced~src/kind/stealing.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing:split::one_child_two_workers
 searcher-silent~src/idle/eventcount.rs~s/(interleaving 2\n\s*)self\.any\(\)\n/$1false\n/~eventcount
 searcher-silent-run~src/kind/stealing.rs~s/if self\.work_visible\(\) \{(\n\s*let woke)/if false {$1/~sleep:two_sleepers
 announce-unordered~src/idle/eventcount.rs~s/self\.searching\.fetch_sub\(u32::from\(searching\), Ordering::SeqCst\)\s*== u32::from\(searching\)/if searching { self.searching.fetch_sub(1, Ordering::SeqCst) == 1 } else { self.searching.load(Ordering::SeqCst) == 0 }/~eventcount
 seat-cleared-late~src/idle/eventcount.rs~s/Some\(\(worker as usize, self\.woken\(worker\)\)\)(.*?)Some\(\(worker, WAITING\)\) => \{/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n                Some((worker as usize, WAITING))$1Some((worker, WAITING)) => {\n                    self.seats[worker].store(AWAKE, Ordering::Release);/s~eventcount
-take-before-leaving~src/kind/stealing.rs~s/self\.search\(place, raid, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\);/self.search(place, raid, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }/~stealing:split::one_child_two_workers
+take-before-leaving~src/kind/stealing.rs~s/self\.search\(place, raid, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\)/let task = self.search(place, raid, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }\n                task/~stealing:split::one_child_two_workers
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing:split::a_foreign_task
 door-left-open~src/queue/injector.rs~s/inside\.closed = true/inside.closed = false/~stealing:split::a_foreign_task
 close-over-a-task~src/queue/injector.rs~s/inside\.closed \|\| !inside\.queue\.is_empty\(\)/inside.closed/~stealing:split::a_foreign_task'
