@@ -61,7 +61,7 @@ $(OUT)/libsched.pc: sched.pc.in Makefile
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' sched.pc.in > $@
 
-# Writes include/sched_tasks.h anew from src/ffi/tasks.rs; the build fails while they differ.
+# Writes include/sched_tasks.h anew from src/ffi; the build fails while they differ.
 headers:
 	LIBSCHED_WRITE_HEADERS=1 $(CARGO) build --release --package libsched
 

@@ -16,21 +16,21 @@ fn main() {
 
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
-    let prototypes = generate(&root, "cbindgen.toml", "src/ffi/course.rs");
-    let tasks = generate(&root, "cbindgen_tasks.toml", "src/ffi/tasks.rs");
+    let prototypes = generate(&root, "cbindgen.toml", &["course"]);
+    let tasks = generate(&root, "cbindgen_tasks.toml", &["tasks", "pool", "stats"]);
     fs::write(out.join("sched_abi.h"), format!("{prototypes}\n{tasks}")).expect("OUT_DIR is ours");
     compare(&root.join("include/sched.h"), &prototypes);
     keep(&root.join("include/sched_tasks.h"), &in_c_terms(&tasks));
 }
 
-/// The C declarations of what one file of src/ffi exports.
-fn generate(root: &Path, config: &str, source: &str) -> String {
+/// The C declarations of what files of src/ffi export.
+fn generate(root: &Path, config: &str, sources: &[&str]) -> String {
     let config = cbindgen::Config::from_file(root.join(config)).expect("a file of ours");
-    let bindings = cbindgen::Builder::new()
-        .with_config(config)
-        .with_src(root.join(source))
-        .generate()
-        .expect("cbindgen reads src/ffi");
+    let mut builder = cbindgen::Builder::new().with_config(config);
+    for source in sources {
+        builder = builder.with_src(root.join(format!("src/ffi/{source}.rs")));
+    }
+    let bindings = builder.generate().expect("cbindgen reads src/ffi");
     let mut text = Vec::new();
     bindings.write(&mut text);
     String::from_utf8(text).expect("cbindgen writes UTF-8")
@@ -40,8 +40,12 @@ fn generate(root: &Path, config: &str, source: &str) -> String {
 /// section, on safety.
 fn in_c_terms(header: &str) -> String {
     let mut text = String::new();
-    let mut skip = false;
+    let (mut skip, mut last_defines) = (false, false);
     for line in header.lines() {
+        if line.starts_with("#define") && text.ends_with("\n\n") && last_defines {
+            text.pop(); // values of one list
+        }
+        last_defines = line.starts_with("#define") || (last_defines && line.is_empty());
         skip = (skip || line == " * # Safety") && line != " */";
         if !skip {
             text.push_str(line.split("  //").next().unwrap_or(line).trim_end());
@@ -52,6 +56,8 @@ fn in_c_terms(header: &str) -> String {
         ("/**\n * ", "/* "),
         ("\n *\n */", " */"),
         ("\n */", " */"),
+        ("/**\n   * ", "/* "),
+        ("\n   */", " */"),
         (" // __cplusplus", ""),
         ("  /* LIBSCHED_SCHED_TASKS_H */", ""),
     ] {
@@ -79,5 +85,5 @@ fn keep(header: &Path, text: &str) {
         fs::write(header, text).expect("the header can be written");
     }
     let kept = fs::read_to_string(header).unwrap_or_default();
-    assert!(kept == text, "{} differs from src/ffi/tasks.rs: make headers", header.display());
+    assert!(kept == text, "{} differs from src/ffi: make headers", header.display());
 }

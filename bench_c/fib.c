@@ -1,24 +1,67 @@
-/* fib.c: Fibonacci by continuation tasks: the smallest useful task, with a join.
+/* fib.c: Fibonacci without a cut-off: a fork and a join a call, and next to nothing else.
  *
- * Each call is a task with a frame from malloc; of two siblings the one that ends last
- * adds the values and passes the sum up. There is no cut-off below which it would become
- * serial, so this measures spawn, malloc and one atomic decrement. The serial version is
- * two plain calls, of which the compiler leaves next to nothing: no speed-up is to be had. */
+ * -d counters is the same without a join, as sched_spawn alone allows it: each call is a task
+ * with a frame from malloc, and of two siblings the one that ends last passes the sum up.
+ * The serial version is two plain calls: no speed-up over that is to be had. What a task
+ * costs is ns_per_task: of a fork, its join, and the call of fib and a half that go with it.
+ *
+ * fib_inline.c is this program with sched_inline.h. */
 
 #include "bench.h"
+#include "kernels_fork.h"
+
+#ifndef FIB_NAME
+#define FIB_NAME "fib"
+#include <sched_tasks.h>
+#endif
 
 #include <stdatomic.h>
 
+struct call {
+    long n, value;
+};
+
+/* --- fork and join ------------------------------------------------------------- */
+
+static void fib_task(void *closure, struct scheduler *s);
+
+static long fib(long n, struct scheduler *s)
+{
+    if (n < 2)
+        return n;
+    sched_task other;
+    struct call call = {n - 2, 0};
+    sched_fork(&other, fib_task, &call, s);
+    long value = fib(n - 1, s);
+    sched_join(&other, s);
+    return value + call.value;
+}
+
+static void fib_task(void *closure, struct scheduler *s)
+{
+    struct call *call = closure;
+    call->value = fib(call->n, s);
+}
+
+static void serial_run(void *closure)
+{
+    struct call *call = closure;
+    call->value = fib_serial(call->n);
+}
+
+/* --- counters ------------------------------------------------------------------ */
+
 struct frame {
     struct frame *parent;
-    int n, side;        /* side: which of the parent's values is ours */
+    long n;
+    int side;           /* which of the parent's values is ours */
     atomic_int pending; /* values still missing */
     long value[2];
 };
 
-static long result;
+static long counted;
 
-static struct frame *new_frame(struct frame *parent, int n, int side)
+static struct frame *new_frame(struct frame *parent, long n, int side)
 {
     struct frame *f = bench_alloc(1, sizeof *f);
     f->parent = parent;
@@ -28,22 +71,21 @@ static struct frame *new_frame(struct frame *parent, int n, int side)
     return f;
 }
 
-static void task(void *closure, struct scheduler *s)
+static void frame_task(void *closure, struct scheduler *s)
 {
     struct frame *f = closure;
-    int n = f->n;
-    if (n >= 2) {
-        bench_spawn(task, new_frame(f, n - 1, 0), s);
-        bench_spawn(task, new_frame(f, n - 2, 1), s); /* f may be gone from here on */
+    long value = f->n;
+    if (value >= 2) {
+        bench_spawn(frame_task, new_frame(f, value - 1, 0), s);
+        bench_spawn(frame_task, new_frame(f, value - 2, 1), s); /* f may be gone from here on */
         return;
     }
-    long value = n;
     for (;;) {
         struct frame *parent = f->parent;
         int side = f->side;
         free(f);
         if (parent == NULL) {
-            result = value;
+            counted = value;
             return;
         }
         parent->value[side] = value;
@@ -55,39 +97,38 @@ static void task(void *closure, struct scheduler *s)
     }
 }
 
-static long serial(int n)
+static void counters_task(void *closure, struct scheduler *s)
 {
-    return n < 2 ? n : serial(n - 1) + serial(n - 2);
+    struct call *call = closure;
+    frame_task(new_frame(NULL, call->n, 0), s);
 }
 
-static void serial_run(void *closure)
-{
-    struct frame *f = closure;
-    result = serial(f->n);
-    free(f);
-}
+/* ------------------------------------------------------------------------------- */
 
 static const struct bench_about about = {
-    "fib", "the Fibonacci number wanted", 29, 0, 45, NULL,
+    FIB_NAME, "the Fibonacci number wanted", 30, 0, 45, "fork (default) or counters",
 };
 
 int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
-    long fib = 0, next = 1; /* fib(n), fib(n + 1) */
-    for (long i = 0; i < b.n; i++) {
-        long sum = fib + next;
-        fib = next;
-        next = sum;
+    int counters = b.data != NULL && strcmp(b.data, "counters") == 0;
+    if (b.data != NULL && !counters && strcmp(b.data, "fork") != 0) {
+        fprintf(stderr, FIB_NAME ": -d %s: it is %s\n", b.data, about.data);
+        return 2;
     }
+    long tasks, right = fib_answer(b.n, &tasks);
+    if (counters)
+        tasks = 2 * tasks - 1; /* the leaves are tasks, too */
 
     for (int r = 0; r < b.repetitions; r++) {
-        result = -1;
+        struct call call = {b.n, -1};
+        counted = -1;
 
-        bench_run(&b, task, serial_run, new_frame(NULL, (int)b.n, 0));
+        bench_run(&b, counters ? counters_task : fib_task, serial_run, &call);
 
-        /* fib(n + 1) leaves, and one task less that adds. */
-        bench_line(&b, 2 * next - 1, (uint64_t)result, result == fib);
+        long found = counters && !b.serial ? counted : call.value;
+        bench_line(&b, tasks, (uint64_t)found, found == right);
     }
     return bench_end(&b);
 }

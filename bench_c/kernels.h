@@ -110,7 +110,7 @@ static inline int quicksort_right(const int *a, const unsigned char *leaf, long 
 
 /* --- queens ------------------------------------------------------------------- */
 
-enum { QUEENS_CUTOFF = 4, QUEENS_MOST = 18 };
+enum { QUEENS_MOST = 18 };
 
 static const long queens_solutions[QUEENS_MOST + 1] = {
     1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512,
@@ -119,7 +119,6 @@ static const long queens_solutions[QUEENS_MOST + 1] = {
 
 struct board {
     unsigned columns, left, right; /* taken: columns, and diagonals at this row */
-    int row;
 };
 
 /* `full` has a bit a column. */
@@ -133,7 +132,6 @@ static inline struct board board_with(struct board b, unsigned queen)
     b.columns |= queen;
     b.left = (b.left | queen) << 1;
     b.right = (b.right | queen) >> 1;
-    b.row++;
     return b;
 }
 
@@ -150,13 +148,12 @@ static inline long queens_count(unsigned full, unsigned columns, unsigned left, 
     return sum;
 }
 
-/* The number of placements of up to QUEENS_CUTOFF queens: a task for each. */
+/* The number of placements of any number of queens: a task for each. */
 static inline long queens_tasks(unsigned full, struct board b)
 {
     long sum = 1;
-    if (b.row < QUEENS_CUTOFF)
-        for (unsigned open = board_open(b, full); open != 0; open &= open - 1)
-            sum += queens_tasks(full, board_with(b, open & -open));
+    for (unsigned open = board_open(b, full); open != 0; open &= open - 1)
+        sum += queens_tasks(full, board_with(b, open & -open));
     return sum;
 }
 

@@ -198,7 +198,8 @@ static inline void bench_field(struct bench *b, const char *name, double value)
     snprintf(b->extra + used, sizeof b->extra - used, " %s=%.6g", name, value);
 }
 
-/* tasks is what the answer needs, counted exactly; with -s, what a scheduler would run. */
+/* tasks is what the answer needs, counted exactly; with -s, what a scheduler would run. Where
+ * the schedule decides how many tasks there are, it is the elements or iterations they do. */
 static inline void bench_print(struct bench *b, const char *kind, int threads, long tasks,
                                uint64_t checksum, int right)
 {

@@ -1,97 +1,56 @@
-/* mergesort.c: sorting with join counters: tasks that wait for others without blocking.
+/* mergesort.c: sorting in halves, and merging in halves, too: joins above joins.
  *
- * A task splits and spawns both halves; of two siblings the one that ends last merges, and
- * goes on upwards. This is how a program joins with sched_spawn alone. */
+ * Both halves of a merge are tasks: its longer run is cut in the middle, the other one where
+ * that element would stand in it. Without that, the last merge would run alone. How many
+ * tasks this makes depends on the data; tasks= are the elements. */
 
 #include "bench.h"
+#include "kernels_fork.h"
 
-#include <stdatomic.h>
+#include <sched_tasks.h>
 
-enum { CUTOFF = 1024, SMALL = 16 };
+static void merge_task(void *closure, struct scheduler *s)
+{
+    struct runs runs = *(struct runs *)closure, greater;
+    if (runs.nx + runs.ny <= MERGE_LEAF) {
+        merge(runs.x, runs.nx, runs.y, runs.ny, runs.out);
+        return;
+    }
+    sched_task task;
+    runs_cut(&runs, &greater);
+    sched_fork(&task, merge_task, &greater, s);
+    merge_task(&runs, s);
+    sched_join(&task, s);
+}
 
-struct node {
-    struct node *parent;
-    long lo, hi;        /* hi not included */
-    atomic_int pending; /* halves not yet sorted */
+struct part {
+    int *a, *spare;
+    long n;
+    int away; /* the sorted part is to be in spare */
 };
 
-static int *a, *spare;
-
-static long middle(long lo, long hi)
+static void sort_task(void *closure, struct scheduler *s)
 {
-    return lo + (hi - lo) / 2;
-}
-
-/* Merges a[lo..mid) and a[mid..hi); the left half steps aside into spare. */
-static void merge(long lo, long mid, long hi)
-{
-    memcpy(spare + lo, a + lo, (size_t)(mid - lo) * sizeof *a);
-    long i = lo, j = mid, k = lo;
-    while (i < mid && j < hi)
-        a[k++] = a[j] < spare[i] ? a[j++] : spare[i++];
-    memcpy(a + k, spare + i, (size_t)(mid - i) * sizeof *a);
-}
-
-static void sort(long lo, long hi)
-{
-    if (hi - lo > SMALL) {
-        long mid = middle(lo, hi);
-        sort(lo, mid);
-        sort(mid, hi);
-        merge(lo, mid, hi);
+    struct part p = *(struct part *)closure;
+    if (p.n <= MERGE_SORT_LEAF) {
+        merge_sort(p.a, p.spare, p.n, p.away);
         return;
     }
-    for (long i = lo + 1; i < hi; i++) {
-        int x = a[i];
-        long j = i;
-        for (; j > lo && a[j - 1] > x; j--)
-            a[j] = a[j - 1];
-        a[j] = x;
-    }
-}
-
-static struct node *new_node(struct node *parent, long lo, long hi)
-{
-    struct node *node = bench_alloc(1, sizeof *node);
-    node->parent = parent;
-    node->lo = lo;
-    node->hi = hi;
-    atomic_init(&node->pending, 2);
-    return node;
-}
-
-static void task(void *closure, struct scheduler *s)
-{
-    struct node *node = closure;
-    if (node->hi - node->lo > CUTOFF) {
-        long lo = node->lo, mid = middle(lo, node->hi), hi = node->hi;
-        bench_spawn(task, new_node(node, lo, mid), s);
-        bench_spawn(task, new_node(node, mid, hi), s); /* node may be gone from here on */
-        return;
-    }
-    sort(node->lo, node->hi);
-    for (;;) {
-        struct node *parent = node->parent;
-        free(node);
-        /* Release: my half is sorted. Acquire, by the last: so is the other. */
-        if (parent == NULL ||
-            atomic_fetch_sub_explicit(&parent->pending, 1, memory_order_acq_rel) != 1)
-            return;
-        merge(parent->lo, middle(parent->lo, parent->hi), parent->hi);
-        node = parent;
-    }
+    long half = p.n / 2;
+    struct part left = {p.a, p.spare, half, !p.away};
+    struct part right = {p.a + half, p.spare + half, p.n - half, !p.away};
+    sched_task task;
+    sched_fork(&task, sort_task, &right, s);
+    sort_task(&left, s);
+    sched_join(&task, s);
+    struct runs runs = runs_of(p.away ? p.a : p.spare, half, p.n, p.away ? p.spare : p.a);
+    merge_task(&runs, s);
 }
 
 static void serial_run(void *closure)
 {
-    struct node *node = closure;
-    sort(node->lo, node->hi);
-    free(node);
-}
-
-static long count_tasks(long n)
-{
-    return n <= CUTOFF ? 1 : 1 + count_tasks(n / 2) + count_tasks(n - n / 2);
+    struct part *p = closure;
+    merge_sort(p->a, p->spare, p->n, p->away);
 }
 
 static const struct bench_about about = {
@@ -102,20 +61,19 @@ int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
     long n = b.n;
-    a = bench_alloc((size_t)n, sizeof *a);
-    spare = bench_alloc((size_t)n, sizeof *spare);
-    memset(spare, 0, (size_t)n * sizeof *spare); /* its pages are there before the clock runs */
+    struct part all = {bench_alloc((size_t)n, sizeof(int)), bench_alloc((size_t)n, sizeof(int)), n, 0};
+    memset(all.spare, 0, (size_t)n * sizeof(int)); /* its pages are there before the clock runs */
 
     for (int r = 0; r < b.repetitions; r++) {
-        bench_lcg(a, n);
-        uint64_t before = bench_multiset(a, n);
+        bench_lcg(all.a, n);
+        uint64_t before = bench_multiset(all.a, n);
 
-        bench_run(&b, task, serial_run, new_node(NULL, 0, n));
+        bench_run(&b, sort_task, serial_run, &all);
 
-        int right = bench_sorted(a, n) && bench_multiset(a, n) == before;
-        bench_line(&b, count_tasks(n), before, right);
+        int right = bench_sorted(all.a, n) && bench_multiset(all.a, n) == before;
+        bench_line(&b, n, before, right);
     }
-    free(a);
-    free(spare);
+    free(all.a);
+    free(all.spare);
     return bench_end(&b);
 }

@@ -1,40 +1,52 @@
-/* nqueens.c: queens on a board: an irregular search tree, tasks down to a cut-off depth.
+/* nqueens.c: queens on a board, a task for each placement: an irregular tree of tiny tasks.
  *
- * Below row QUEENS_CUTOFF a task counts the solutions serially and adds them once. Tasks are
- * a few microseconds each and differ widely. */
+ * There is no cut-off: a task looks at one board, forks a task for each queen that the next
+ * row can take, and adds what they found. That is some nanoseconds of work of its own. */
 
 #include "bench.h"
-#include "kernels.h"
+#include "kernels_fork.h"
 
-#include <stdatomic.h>
+#include <sched_tasks.h>
+
+struct placement {
+    sched_task task;
+    struct board board;
+    long solutions;
+};
 
 static unsigned full; /* a bit a column */
-static atomic_long total;
 
 static void place(void *closure, struct scheduler *s)
 {
-    struct board b = *(struct board *)closure;
-    free(closure);
-    if (b.row == QUEENS_CUTOFF) {
-        long sum = queens_count(full, b.columns, b.left, b.right);
-        atomic_fetch_add_explicit(&total, sum, memory_order_relaxed);
+    struct placement *p = closure;
+    if (p->board.columns == full) {
+        p->solutions = 1;
         return;
     }
-    for (unsigned open = board_open(b, full); open != 0; open &= open - 1) {
-        struct board *next = bench_alloc(1, sizeof *next);
-        *next = board_with(b, open & -open);
-        bench_spawn(place, next, s);
+    struct placement next[QUEENS_MOST];
+    int count = 0;
+    for (unsigned open = board_open(p->board, full); open != 0; open &= open - 1) {
+        struct placement *child = &next[count++];
+        child->board = board_with(p->board, open & -open);
+        sched_fork(&child->task, place, child, s);
     }
+    long sum = 0;
+    while (count > 0) {
+        struct placement *child = &next[--count];
+        sched_join(&child->task, s);
+        sum += child->solutions;
+    }
+    p->solutions = sum;
 }
 
 static void serial_run(void *closure)
 {
-    free(closure);
-    atomic_store(&total, queens_count(full, 0, 0, 0));
+    struct placement *p = closure;
+    p->solutions = queens_count(full, 0, 0, 0);
 }
 
 static const struct bench_about about = {
-    "nqueens", "queens", 13, QUEENS_CUTOFF, QUEENS_MOST, NULL,
+    "nqueens", "queens", 12, 1, QUEENS_MOST, NULL,
 };
 
 int main(int argc, char **argv)
@@ -43,15 +55,13 @@ int main(int argc, char **argv)
     full = (1u << b.n) - 1;
 
     for (int r = 0; r < b.repetitions; r++) {
-        struct board *empty = bench_alloc(1, sizeof *empty);
-        memset(empty, 0, sizeof *empty);
-        atomic_store(&total, 0);
+        struct placement first;
+        memset(&first, 0, sizeof first);
 
-        bench_run(&b, place, serial_run, empty);
+        bench_run(&b, place, serial_run, &first);
 
-        long found = atomic_load(&total);
-        bench_line(&b, queens_tasks(full, (struct board){0}), (uint64_t)found,
-                   found == queens_solutions[b.n]);
+        bench_line(&b, queens_tasks(full, first.board), (uint64_t)first.solutions,
+                   first.solutions == queens_solutions[b.n]);
     }
     return bench_end(&b);
 }

@@ -1,6 +1,6 @@
 /* sched_tasks.h: what libsched offers beyond the course's sched.h.
  *
- * Made from src/ffi/tasks.rs by `make headers`; not to be edited. */
+ * Made from src/ffi by `make headers`; not to be edited. */
 
 #ifndef LIBSCHED_SCHED_TASKS_H
 #define LIBSCHED_SCHED_TASKS_H
@@ -11,23 +11,99 @@
 /* A group without tasks. */
 #define SCHED_GROUP_INIT { 0, 0, 0 }
 
+typedef struct sched_task sched_task;
+typedef struct sched_group sched_group;
+
 /* The most bytes that sched_spawn_copy copies. */
 #define SCHED_COPY_MAX 256
 
+/* Values for sched_options: what the words of SCHED_KIND mean. */
+#define SCHED_KIND_STEAL 1
+#define SCHED_KIND_LIFO 2
+#define SCHED_KIND_FIFO 3
+#define SCHED_KIND_SERIAL 5
+
+/* Of SCHED_DEQUE. */
+#define SCHED_DEQUE_SPLIT 1
+#define SCHED_DEQUE_CHASELEV 2
+#define SCHED_DEQUE_MUTEX 4
+#define SCHED_DEQUE_SPIN 5
+#define SCHED_DEQUE_SEM 6
+
+/* Of SCHED_IDLE. */
+#define SCHED_IDLE_PARK 1
+#define SCHED_IDLE_NAP 2
+#define SCHED_IDLE_BACKOFF 3
+#define SCHED_IDLE_SPIN 4
+
+/* Of SCHED_OVERFLOW. */
+#define SCHED_OVERFLOW_GROW 1
+#define SCHED_OVERFLOW_REFUSE 4
+
+/* A scheduler that lives until it is destroyed. */
+struct sched_pool;
+
 /* A forked task: to be declared where it is forked, and left alone until it is joined. */
-typedef struct sched_task {
+struct sched_task {
   size_t state;
   void *closure;
   size_t check[2];
-} sched_task;
+};
 
 /* Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It is not to be
  * copied, nor to be gone, before sched_group_wait has returned and its last task has ended. */
-typedef struct sched_group {
+struct sched_group {
   size_t state;
   size_t waiter;
   size_t cancelled;
-} sched_group;
+};
+
+/* The body of a loop: to be done for each number from lo to hi - 1. */
+typedef void (*sched_range)(size_t lo, size_t hi, void *ctx, struct scheduler *s);
+
+/* What a pool is to be. All members but size may be 0, for the default. */
+struct sched_options {
+  /* sizeof (struct sched_options): later versions may have more members. */
+  size_t size;
+  /* SCHED_KIND_STEAL and so on. */
+  int kind;
+  /* As for sched_init. */
+  int nthreads;
+  /* As for sched_init. */
+  int qlen;
+  /* SCHED_DEQUE_SPLIT and so on. */
+  int deque;
+  /* SCHED_IDLE_PARK and so on. */
+  int idle;
+  /* SCHED_OVERFLOW_GROW and so on. */
+  int overflow;
+};
+
+/* What all workers of a run did together. */
+struct sched_stats {
+  /* Tasks run. */
+  size_t tasks;
+  /* Searches that took a task from another worker's queue. */
+  size_t steals;
+  /* Tasks that came by them. */
+  size_t stolen_tasks;
+  /* Searches that found nothing anywhere. */
+  size_t failed_steals;
+  /* Sleeps that only a wake-up ends. */
+  size_t parks;
+  /* Sleeps that time ends. */
+  size_t naps;
+  /* Sleepers woken by workers. */
+  size_t wakes;
+  /* Most tasks that a worker found in its queue (shared queue: in the queue). */
+  size_t queue_peak;
+  /* Workers that have a thread, or would get one if there were tasks for it. */
+  size_t threads;
+  /* Workers for whom no thread could be made. */
+  size_t threads_missing;
+  /* Since the run began. */
+  double seconds;
+};
 
 #ifdef __cplusplus
 extern "C" {
@@ -125,6 +201,236 @@ void sched_group_cancel(struct sched_group *g);
 
 /* 1 if the group was cancelled since the last wait, else 0. Thread-safe. Cost: a load. */
 int sched_group_cancelled(const struct sched_group *g);
+
+/* Calls body(l, h, ctx, s) for parts l to h - 1 of the numbers lo to hi - 1, each of which is
+ * in exactly one part, and returns when all calls have; what they wrote is then seen. Parts are
+ * done by any worker of the run, in any order, several at a time; a call gets the s of its
+ * worker. The body may fork, spawn and loop in turn. Like a task, it must return; longjmp out
+ * of it is undefined. With lo >= hi there is nothing to do.
+ *
+ * grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
+ *        More: parts have exactly so many numbers, but for the last one.
+ *
+ * Returns 0, or -1 with errno: EINVAL (body or s is NULL, or the run of s has ended). From a
+ * thread that is no worker of the run the workers do it all, and the thread sleeps meanwhile;
+ * then also EAGAIN as sched_spawn. Nothing was called then.
+ * Thread-safe. Cost: nothing is allocated. With one worker, or others that are busy, about 2
+ * log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that
+ * another worker takes costs a steal.
+ *
+ * Example:
+ *
+ *     static void scale(size_t lo, size_t hi, void *ctx, struct scheduler *s) {
+ *         double *a = ctx;
+ *         for (size_t i = lo; i < hi; i++)
+ *             a[i] *= 2;
+ *     }
+ *     ...
+ *     sched_for(0, n, 0, scale, a, s); */
+int sched_for(size_t lo,
+              size_t hi,
+              size_t grain,
+              sched_range body,
+              void *ctx,
+              struct scheduler *s);
+
+/* Reduces the numbers lo to hi - 1 to one value of size bytes. They are cut into parts of grain
+ * numbers, but for the last one. For each part l to h - 1 body(l, h, acc, ctx, s) is called,
+ * where acc points to a copy of the identity; it is to add its numbers to that. combine(into,
+ * from, ctx) is to add the value at from, of a part or several, to that at into, of those just
+ * before. At the end the value of all is copied to result; that of none, with lo >= hi, is the
+ * identity.
+ *
+ * combine is to be associative, and need not be commutative. Which parts there are, and which
+ * values are combined, depends on lo, hi, grain and size alone, not on the number of workers or
+ * on their speed: the result is the same each time, even where combine is associative only
+ * nearly, as the addition of floating-point numbers is.
+ *
+ * grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
+ *
+ * The values are aligned for any type. Calls are made by any worker of the run, several at a
+ * time; a call of body gets the s of its worker. Both functions must return; longjmp out of
+ * them is undefined.
+ *
+ * Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity, result or s
+ * is NULL, size is 0, or the run of s has ended), ENOMEM (only with a size of more than 128;
+ * some parts may have been done). From a thread that is no worker of the run the workers do it
+ * all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn.
+ * Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function;
+ * an allocation, if size is more than 128.
+ *
+ * Example:
+ *
+ *     static void add(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s) {
+ *         const double *a = ctx;
+ *         for (size_t i = lo; i < hi; i++)
+ *             *(double *)acc += a[i];
+ *     }
+ *     static void plus(void *into, const void *from, void *ctx) {
+ *         *(double *)into += *(const double *)from;
+ *     }
+ *     ...
+ *     double zero = 0, sum;
+ *     sched_reduce(0, n, 0, sizeof sum, &zero, add, plus, a, &sum, s); */
+int sched_reduce(size_t lo,
+                 size_t hi,
+                 size_t grain,
+                 size_t size,
+                 const void *identity,
+                 void (*body)(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s),
+                 void (*combine)(void *into, const void *from, void *ctx),
+                 void *ctx,
+                 void *result,
+                 struct scheduler *s);
+
+/* Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what
+ * cmp says of two elements is their order. Elements that are equal to it keep theirs: the sort
+ * is stable. It needs memory for n elements more, and O(n log n) time whatever they are; n - 1
+ * comparisons, if they are in order, or strictly in the opposite one.
+ *
+ * cmp is called by several threads at once, with pointers to elements or to copies of them that
+ * are aligned like the elements. It must return; longjmp out of it is undefined. If it
+ * contradicts itself, the order is any.
+ *
+ * Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp or s is NULL, size is 0, base
+ * is NULL and n is not 0, or the run of s has ended), ENOMEM. From a thread that is no worker
+ * of the run the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as
+ * sched_spawn.
+ * Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
+ *
+ * Example:
+ *
+ *     static int by_value(const void *a, const void *b) {
+ *         int x = *(const int *)a, y = *(const int *)b;
+ *         return (x > y) - (x < y);
+ *     }
+ *     ...
+ *     sched_sort(a, n, sizeof *a, by_value, s); */
+int sched_sort(void *base,
+               size_t n,
+               size_t size,
+               int (*cmp)(const void *a, const void *b),
+               struct scheduler *s);
+
+/* Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has nthreads
+ * threads of its own, some of which may be made later, when there are tasks for them. Without
+ * tasks they sleep as SCHED_IDLE says. With options NULL all is as in sched_init(0, 0, ...). The
+ * environment variables win over the options, as they do over the arguments of sched_init.
+ *
+ * Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
+ * have; a deque that is not of the kind; an environment variable is refused; size is less than that
+ * of the struct in the first version that has it, or greater than in this version and what is
+ * beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
+ * has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
+ * (SCHED_WARM), else that of making a thread.
+ *
+ * Example:
+ *
+ *     struct sched_options options = { .size = sizeof options, .nthreads = 4 };
+ *     struct sched_pool *pool = sched_pool_create(&options);
+ *     if (pool == NULL)
+ *         err(1, "sched_pool_create");
+ *     for (int i = 0; i < n; i++)
+ *         sched_pool_submit(pool, work, &part[i]);
+ *     sched_pool_wait(pool);
+ *     sched_pool_destroy(pool); */
+struct sched_pool *sched_pool_create(const struct sched_options *options);
+
+/* Adds the task f(closure, s) to the pool and waits until no task is left in it, as sched_init
+ * does: also for tasks that other threads have added meanwhile, and for those that they add
+ * before there is a moment without. Threads may call it at the same time.
+ *
+ * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
+ * process whose pool it is), EDEADLK (called by a task of the pool, which would wait for
+ * itself), EAGAIN (no memory, or the pool holds qlen tasks from outside already under
+ * SCHED_OVERFLOW=refuse). After an error the task has not run and will not.
+ * Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done. */
+int sched_pool_run(struct sched_pool *pool,
+                   taskfunc f,
+                   void *closure);
+
+/* Adds the task f(closure, s) to the pool and returns at once; it may spawn further ones by its s.
+ * A task of the pool may call it, too: then it is like sched_spawn.
+ *
+ * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
+ * process whose pool it is), EAGAIN (no memory, or the pool holds qlen tasks from outside
+ * already under SCHED_OVERFLOW=refuse: nothing has changed).
+ * Thread-safe. Cost: from outside two locks, and perhaps the waking of a worker. */
+int sched_pool_submit(struct sched_pool *pool,
+                      taskfunc f,
+                      void *closure);
+
+/* Waits until no task is left in the pool at one moment after the call: none runs and none is
+ * queued. What they wrote is then seen. If threads go on adding tasks that moment may not come.
+ *
+ * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the process
+ * whose pool it is), EDEADLK (called by a task of the pool).
+ * Thread-safe. Cost: if no task is left, a lock. */
+int sched_pool_wait(struct sched_pool *pool);
+
+/* Waits until no task is left in the pool, ends its threads, or keeps them for the next run
+ * (SCHED_WARM), and frees it. Its own tasks may add tasks meanwhile; other threads must not use
+ * the pool any more.
+ *
+ * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the process
+ * whose pool it is: there its memory stays), EDEADLK (called by a task of the pool). After an
+ * error nothing has changed. Cost: that of waiting for the threads. */
+int sched_pool_destroy(struct sched_pool *pool);
+
+/* Tells what the workers of the run of s did so far, all together; size is sizeof (struct
+ * sched_stats), which may have more members in a later version: only so much is written.
+ *
+ * While tasks run, the counts are a little late: each worker adds the tasks that it took from its
+ * own queue 61 at a time, or when it finds that empty, and the workers are not read at one moment.
+ * When no task is left (in a pool, after sched_pool_wait) they are exact, but for workers that
+ * search or go to sleep.
+ *
+ * Returns 0, or -1 with errno: EINVAL (s or out is NULL, size is less than that of the struct in
+ * the first version that has it, or the run of s has ended). After an error nothing was written.
+ * Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker, whose
+ * own work it hardly disturbs. */
+int sched_stats(struct scheduler *s,
+                struct sched_stats *out,
+                size_t size);
+
+/* Tells what the last run did that ended on the calling thread: by sched_init, or a pool's by
+ * sched_pool_destroy. The counts are exact. size is as for sched_stats.
+ *
+ * Returns 0, or -1 with errno: EINVAL (out is NULL, or size is less than that of the struct in the
+ * first version that has it), ENOENT (no run has ended on this thread). After an error
+ * nothing was written. Thread-safe. Cost: some nanoseconds.
+ *
+ * Example:
+ *
+ *     struct sched_stats stats;
+ *     sched_init(0, 0, root, NULL);
+ *     if (sched_last_stats(&stats, sizeof stats) == 0)
+ *         printf("%zu tasks in %g s\n", stats.tasks, stats.seconds); */
+int sched_last_stats(struct sched_stats *out,
+                     size_t size);
+
+/* The number, from 0, of the worker that the calling thread is in the run of s, which may be any
+ * worker's of that run. No two threads have the same at the same time; it does not change while
+ * a task runs. Less than sched_worker_count(s).
+ *
+ * Returns it, or -1 with errno: EINVAL (s is NULL, the run of s has ended, or the calling thread is
+ * no worker of it). Thread-safe. Cost: a nanosecond or two.
+ *
+ * Example:
+ *
+ *     count[sched_worker_index(s)]++;   (an array with sched_worker_count(s) elements) */
+int sched_worker_index(struct scheduler *s);
+
+/* The number of workers of the run of s, those included for whom no thread could be made. It
+ * does not change while the run goes on.
+ *
+ * Returns it, or -1 with errno: EINVAL (s is NULL, or the run of s has ended). Thread-safe, also
+ * for threads that are no workers. Cost: from a task of the run a nanosecond or two. */
+int sched_worker_count(struct scheduler *s);
+
+/* The version of the library that runs, such as "1.0.0": numbers and points. Never NULL, and not
+ * to be freed. */
+const char *sched_version(void);
 
 #ifdef __cplusplus
 }

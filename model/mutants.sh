@@ -25,6 +25,8 @@ export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$root/target/loom-mutants
 #   the lock, where it takes what is left or starts over.
 # - The fence of EventCount::stop_search: who gets true fences again before looking (`listen`), and who
 #   gets false has seen in `searching`, by its read-modify-write, each sleeper that relies on it.
+# - The Release of Rests::announce: the fence at the start of Quiescence::enter stands in; the shared
+#   queues need it.
 
 # name ~ file ~ perl substitution that must change the file ~ TEST or TEST:MODEL that must fail
 mutants='
@@ -89,8 +91,19 @@ announce-unordered~src/idle/eventcount.rs~s/self\.searching\.fetch_sub\(u32::fro
 seat-cleared-late~src/idle/eventcount.rs~s/Some\(\(worker as usize, self\.woken\(worker\)\)\)(.*?)Some\(\(worker, WAITING\)\) => \{/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n                Some((worker as usize, WAITING))$1Some((worker, WAITING)) => {\n                    self.seats[worker].store(AWAKE, Ordering::Release);/s~eventcount
 take-before-leaving~src/kind/stealing.rs~s/self\.search\(place, raid, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\)/let task = self.search(place, raid, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }\n                task/~stealing:split::one_child_two_workers
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing:split::a_foreign_task
-door-left-open~src/queue/injector.rs~s/inside\.closed = true/inside.closed = false/~stealing:split::a_foreign_task
-close-over-a-task~src/queue/injector.rs~s/inside\.closed \|\| !inside\.queue\.is_empty\(\)/inside.closed/~stealing:split::a_foreign_task'
+door-left-open~src/base/door.rs~s/self\.closed = true/self.closed = false/~stealing:split::a_foreign_task
+close-over-a-task~src/queue/injector.rs~s/&& inside\.queue\.is_empty\(\)\n//~stealing:split::a_foreign_task
+door-not-held~src/base/door.rs~s/if self\.held \{/if false {/~pool:split::awaited
+rest-unannounced~src/base/door.rs~s/rests\.announce\(\);//~pool:split::awaited
+rest-announced-late~src/base/door.rs~s/self\.0\.add\(1, Ordering::Release\);.*\n\s*self\.0\.wake\(i32::MAX\);/self.0.wake(i32::MAX);\n        self.0.add(1, Ordering::Release);/~pool:split::awaited
+rest-unexpected~src/queue/injector.rs~s/inside\.door\.expect_rest\(\);//~pool:split::awaited
+rest-unconfirmed~src/idle/quiescence.rs~s/injector\.wait_for_rest\(\|\| self\.is_full\(\)\)/injector.wait_for_rest(|| true)/~pool:split::awaited
+rest-over-a-task~src/queue/injector.rs~s/let rests = inside\.queue\.is_empty\(\) && still\(\)/let rests = still()/~pool:split::awaited
+rest-unseen~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\)/self.idle.load(Ordering::Relaxed)/~pool:split::awaited
+rest-looked-at-first~src/base/door.rs~s/let seen = self\.0\.load\(Ordering::Relaxed\);\n(\s*)while self\.0\.load\(Ordering::Acquire\) == seen && !now\(\) \{/while !now() {\n$1    let seen = self.0.load(Ordering::Acquire);/~pool:split::awaited
+release-blind~src/queue/injector.rs~s/inside\.door\.release\(\);\n\s*self\.close\(inside, still\)/inside.door.release();\n            let _ = still;\n            false/~pool:split::destroyed
+release-over-a-task~src/idle/quiescence.rs~s/injector\.release\(\|\| self\.is_full\(\)\)/injector.release(|| true)/~pool:split::destroyed
+release-silent~src/kind/stealing.rs~s/(self\.quiescence\.release\(&self\.injector\)) && self\.parks\(\)/$1 && false/~pool:split::destroyed'
 
 survivors=0
 while IFS='~' read -r name file change tests; do

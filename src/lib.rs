@@ -22,13 +22,14 @@
 //! | L2a | [`queue`] | the queues: one file each, no policy |
 //! | L2b | [`idle`] | idle policies, event count, quiescence |
 //! | L4 | [`kind`] | the schedulers, the worker record, the run, the table of kinds |
-//! | L5 | `ext` | fork and join, groups, loops: plain code over the floor below |
+//! | L5 | `ext` | fork and join, groups, pools, loops: plain code over the floor below |
 //! | L6 | `ffi` | the exported functions |
 //!
 //! # Vocabulary
 //!
 //! *Worker*: one of the nthreads places to run; at any moment one thread occupies it. The
-//! `struct scheduler *` a task gets is its worker. *Run*: from `sched_init` to quiescence.
+//! `struct scheduler *` a task gets is its worker. *Run*: from `sched_init` to quiescence, or what a
+//! *pool* holds open until it is destroyed. *Rest*: a moment without tasks in such a run.
 //! *Kind*: a whole scheduling policy. *Quiescence*: no task runs and none is queued.
 //! *Injector*: the queue for tasks from threads that are no workers of the run.
 //! *Victim*: the worker a thief steals from. *Park*: to sleep until woken.

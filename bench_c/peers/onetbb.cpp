@@ -1,15 +1,28 @@
 // onetbb.cpp: oneTBB, a task_group in an arena.
 
 #define PEER "onetbb"
+#define PEER_FORKS
+#define PEER_SORTS
 
-#include "peer.h"
+#include "../measure.h"
 
+#include <functional>
 #include <memory>
 
+#include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/parallel_reduce.h>
+#include <tbb/parallel_sort.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 #include <tbb/version.h>
+
+struct children {
+    tbb::task_group group;
+};
+
+#include "peer.h"
 
 static std::unique_ptr<tbb::global_control> control;
 static tbb::task_arena arena;
@@ -35,6 +48,61 @@ static void peer_run(task_fn f, struct arg a)
 static void peer_spawn(task_fn f, struct arg a)
 {
     group->run([=] { f(a); });
+}
+
+static void peer_fork(struct children *c, fork_fn f, void *closure)
+{
+    c->group.run([=] { f(closure); });
+}
+
+static void peer_join(struct children *c)
+{
+    c->group.wait();
+}
+
+static int peer_unwanted(void *)
+{
+    return tbb::is_current_task_group_canceling();
+}
+
+static void peer_search()
+{
+    tbb::task_group attempts;
+    bool over = false;
+    for (long k = 0; k < KNAPSACK_ATTEMPTS && !__atomic_load_n(&over, __ATOMIC_RELAXED); k++) {
+        attempts.run([k, &attempts, &over] {
+            if (search_attempt(k)) {
+                __atomic_store_n(&over, true, __ATOMIC_RELAXED);
+                attempts.cancel();
+            }
+        });
+    }
+    attempts.wait();
+}
+
+using tbb_range = tbb::blocked_range<size_t>;
+
+static void peer_loop(size_t n, uint64_t *found)
+{
+    arena.execute([=] {
+        tbb::parallel_for(tbb_range(0, n),
+                          [=](const tbb_range &r) { loop_range(r.begin(), r.end(), found); });
+    });
+}
+
+static uint64_t peer_reduce(size_t n)
+{
+    auto add = [](const tbb_range &r, uint64_t sum) {
+        return sum + reduce_range(r.begin(), r.end());
+    };
+    return arena.execute([=] {
+        return tbb::parallel_reduce(tbb_range(0, n), uint64_t(0), add, std::plus<uint64_t>());
+    });
+}
+
+static void peer_sort(int *a, size_t n)
+{
+    arena.execute([=] { tbb::parallel_sort(a, a + n); });
 }
 
 static void peer_stop()

@@ -10,15 +10,34 @@
 #define VERSION __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__
 #endif
 
+/* A task waits for all its children: nothing to remember. */
+struct children {
+    char nothing;
+};
+
+#define PEER_FORKS
+
 #include "peer.h"
 
 #include <omp.h>
 
 static int team;
 
+/* cancel counts only in a process that was started with this setting. */
+static void want_cancellation(void)
+{
+    if (omp_get_cancellation())
+        return;
+    setenv("OMP_CANCELLATION", "true", 1);
+    execv("/proc/self/exe", peer_words);
+    bench_die("execv");
+}
+
 /* The runtime keeps the threads of a team for the next one. */
 static void peer_start(int threads)
 {
+    if (strcmp(peer_words[1], "knapsack") == 0)
+        want_cancellation();
     team = threads;
     omp_set_dynamic(0);
     int there = 0;
@@ -41,6 +60,59 @@ static void peer_spawn(task_fn f, struct arg a)
 {
 #pragma omp task firstprivate(f, a)
     f(a);
+}
+
+static void peer_fork(struct children *c, fork_fn f, void *closure)
+{
+    (void)c;
+#pragma omp task firstprivate(f, closure)
+    f(closure);
+}
+
+static void peer_join(struct children *c)
+{
+    (void)c;
+#pragma omp taskwait
+}
+
+/* A cancellation point must be in the text of the task; in a function it calls, a flag. */
+static int search_over;
+
+static int peer_unwanted(void *context)
+{
+    (void)context;
+    return __atomic_load_n(&search_over, __ATOMIC_RELAXED);
+}
+
+static void peer_search(void)
+{
+    __atomic_store_n(&search_over, 0, __ATOMIC_RELAXED);
+#pragma omp taskgroup
+    for (long k = 0; k < KNAPSACK_ATTEMPTS && !peer_unwanted(NULL); k++) {
+#pragma omp task firstprivate(k)
+        {
+            if (search_attempt(k)) {
+                __atomic_store_n(&search_over, 1, __ATOMIC_RELAXED);
+#pragma omp cancel taskgroup
+            }
+        }
+    }
+}
+
+static void peer_loop(size_t n, uint64_t *found)
+{
+#pragma omp parallel for num_threads(team)
+    for (size_t i = 0; i < n; i++)
+        loop_iteration(i, found);
+}
+
+static uint64_t peer_reduce(size_t n)
+{
+    uint64_t sum = 0;
+#pragma omp parallel for num_threads(team) reduction(+ : sum)
+    for (size_t i = 0; i < n; i++)
+        sum += bench_mix(i);
+    return sum;
 }
 
 static void peer_stop(void)

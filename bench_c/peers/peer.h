@@ -7,6 +7,8 @@
  *   PEER WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]     a line a run, as in bench_c
  *   PEER --version
  *
+ * A peer whose tasks can wait for others defines PEER_FORKS first, and what fork.h asks for.
+ *
  * A task takes two words by value, for this is what the systems have: OpenMP's firstprivate
  * and a C++ closure both copy them. Where a system takes a pointer, the peer allocates. */
 
@@ -39,6 +41,17 @@ static inline struct arg arg2(long x, long y)
 {
     struct arg a = {(uint64_t)x, (uint64_t)y};
     return a;
+}
+
+static inline struct arg arg_of(void *p)
+{
+    struct arg a = {(uint64_t)(uintptr_t)p, 0};
+    return a;
+}
+
+static inline void *arg_pointer(struct arg a)
+{
+    return (void *)(uintptr_t)a.x;
 }
 
 static inline void peer_timed(struct bench *b, task_fn f, struct arg a)
@@ -145,40 +158,6 @@ static void quicksort_main(struct bench *b)
     }
     free(numbers);
     free(leaf);
-}
-
-/* --- nqueens ------------------------------------------------------------------ */
-
-static unsigned queens_full;
-static long queens_total;
-
-static void queens_place(struct arg a)
-{
-    struct board b;
-    memcpy(&b, &a, sizeof b);
-    if (b.row == QUEENS_CUTOFF) {
-        long sum = queens_count(queens_full, b.columns, b.left, b.right);
-        __atomic_fetch_add(&queens_total, sum, __ATOMIC_RELAXED);
-        return;
-    }
-    for (unsigned open = board_open(b, queens_full); open != 0; open &= open - 1) {
-        struct board next = board_with(b, open & -open);
-        memcpy(&a, &next, sizeof a);
-        peer_spawn(queens_place, a);
-    }
-}
-
-static void nqueens_main(struct bench *b)
-{
-    struct board empty;
-    memset(&empty, 0, sizeof empty);
-    queens_full = (1u << b->n) - 1;
-    for (int r = 0; r < b->repetitions; r++) {
-        queens_total = 0;
-        peer_timed(b, queens_place, arg1(0)); /* the empty board is all zeroes */
-        peer_line(b, queens_tasks(queens_full, empty), (uint64_t)queens_total,
-                  queens_total == queens_solutions[b->n]);
-    }
 }
 
 /* --- mandelbrot --------------------------------------------------------------- */
@@ -289,6 +268,12 @@ static void emptyrun_main(struct bench *b)
 
 /* ------------------------------------------------------------------------------- */
 
+#ifdef PEER_FORKS
+#include "fork.h"
+#endif
+
+static char **peer_words; /* main's argv */
+
 static const struct workload {
     struct bench_about about;
     void (*main)(struct bench *b);
@@ -296,11 +281,13 @@ static const struct workload {
     {{"flood", "spawns", 1L << 20, 1, 1L << 30, NULL}, flood_main},
     {{"tree", "spawns", 1L << 20, 0, 1L << 30, NULL}, tree_main},
     {{"quicksort", "elements", 1L << 20, 1, 1L << 30, NULL}, quicksort_main},
-    {{"nqueens", "queens", 13, QUEENS_CUTOFF, QUEENS_MOST, NULL}, nqueens_main},
     {{"mandelbrot", "rows and columns", 640, 1, 32768, NULL}, mandelbrot_main},
     {{"wakeup", "wake-ups", 100, 1, 1000000, NULL}, wakeup_main},
     {{"idleburn", "milliseconds of sleep", 1000, 1, 1000000, NULL}, idleburn_main},
     {{"emptyrun", "runs", 1000, 1, 100000000, NULL}, emptyrun_main},
+#ifdef PEER_FORKS
+    FORK_WORKLOADS,
+#endif
 };
 
 int main(int argc, char **argv)
@@ -321,6 +308,7 @@ int main(int argc, char **argv)
         }
         if (b.threads < 1)
             b.threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+        peer_words = argv;
         peer_start(b.threads);
         w->main(&b);
         peer_stop();

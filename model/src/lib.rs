@@ -94,6 +94,12 @@ impl<D: Modelled> Worker<D> {
         // SAFETY: as above.
         unsafe { (*self.scheduler).rouse(worker) };
     }
+
+    /// As a thread that is no worker would, while a task runs at this place.
+    pub fn inject(&self, f: TaskFn, closure: *mut c_void) {
+        // SAFETY: the scheduler outlives its workers.
+        unsafe { (*self.scheduler).inject(self, Task { f, closure }) }.expect("the run goes on");
+    }
 }
 
 impl<D: Modelled> Place for Worker<D> {
@@ -188,8 +194,18 @@ unsafe impl<D: Modelled> Sync for Scene<D> {}
 
 impl<D: Modelled> Scene<D> {
     pub fn new(workers: usize, cells: usize) -> Arc<Self> {
+        Scene::with(workers, cells, false)
+    }
+
+    /// Of a run that is held open.
+    pub fn held(workers: usize, cells: usize) -> Arc<Self> {
+        Scene::with(workers, cells, true)
+    }
+
+    fn with(workers: usize, cells: usize, held: bool) -> Arc<Self> {
         let plan = Plan {
             idle: Idle::Park,
+            held,
             shuffled: false,
             workers,
             limit: usize::MAX,

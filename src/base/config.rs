@@ -1,4 +1,4 @@
-//! The environment variables: one table, read at each `sched_init`.
+//! The environment variables: one table, read at each start of a run.
 //!
 //! A value outside a variable's list is refused with a line that names the variable, the
 //! value and the list; so is a value of the documented interface that this version does not
@@ -307,9 +307,9 @@ fn environment(mut visit: impl FnMut(&'static str, &'static CStr)) {
 }
 
 impl Config {
-    /// What the environment asks for.
-    pub fn from_environment() -> Result<Config, Refused> {
-        let mut config = Config::defaults();
+    /// What the environment asks for; where it does not, what the program has `asked` for.
+    pub fn from_environment(asked: &Config) -> Result<Config, Refused> {
+        let mut config = Config { deque: None, ..*asked };
         let mut refused = None;
         environment(|name, value| {
             let Some(var) = VARS.iter().find(|v| v.name == name) else { return };
@@ -317,6 +317,10 @@ impl Config {
                 refused = Some((var, value));
             }
         });
+        // A deque that was asked for with one kind need not suit another.
+        if config.kind == asked.kind {
+            config.deque = config.deque.or(asked.deque);
+        }
         let Some((var, value)) = refused else { return Ok(config) };
         if config.help == Switch::On {
             config.help();

@@ -65,11 +65,16 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Those of the calling thread, whose affinity is `mask`.
-    pub fn of_caller(mask: Mask, keep: Duration) -> Self {
+    /// Those of the calling thread.
+    pub fn of_caller(keep: Duration) -> Self {
         let kept = !keep.is_zero() && futex::works() && !EXITING.load(Ordering::Relaxed);
         let keep = kept.then_some(keep);
-        Terms { mask, float: FloatControl::get(), keep }
+        Terms { mask: Mask::of_caller(), float: FloatControl::get(), keep }
+    }
+
+    /// How many of the threads can run at once.
+    pub fn processors(&self) -> usize {
+        self.mask.count()
     }
 }
 
@@ -324,10 +329,13 @@ impl Lists {
     }
 }
 
-/// The threads of one run: one for each worker but the caller's, who is worker 0.
+/// The threads of one run: one for each worker, but for worker 0 where that is the caller.
 pub struct Crew {
+    /// The worker of the first member.
+    first: usize,
     members: Box<[Member]>,
-    terms: Terms,
+    /// Not in here: they take a kilobyte, and a crew is moved.
+    terms: *const Terms,
 }
 
 struct Member {
@@ -352,13 +360,17 @@ const MISSING: u32 = 2;
 unsafe impl Sync for Crew {}
 
 impl Crew {
-    /// Reserves a hand for each of `jobs`.
-    pub fn new(
-        terms: Terms,
+    /// Reserves a hand for each of `jobs`, which are those of the workers from `first`.
+    ///
+    /// # Safety
+    /// The terms live for as long as the crew.
+    pub unsafe fn new(
+        terms: &Terms,
+        first: usize,
         mut jobs: impl ExactSizeIterator<Item = Job>,
     ) -> Result<Crew, NoMemory> {
-        let mut crew = Crew { members: Box::default(), terms };
-        let warm = crew.terms.keep.is_some();
+        let mut crew = Crew { first, members: Box::default(), terms };
+        let warm = terms.keep.is_some();
         let mut members = Vec::new();
         members.try_reserve_exact(jobs.len()).map_err(|_| NoMemory)?;
         LISTS.with(|lists| {
@@ -379,16 +391,21 @@ impl Crew {
         result.map(|()| crew)
     }
 
-    /// Brings worker `index` (from 1) a thread, which does its job. False if none can be made.
+    /// Brings worker `index` a thread, which does its job. False if none can be made.
     ///
     /// # Safety
     /// Once for each worker, before `finish`; job and crew stay as they are until then.
     pub unsafe fn call(&self, index: usize) -> bool {
-        let member = &self.members[index - 1];
-        // SAFETY: passed on.
-        let works = unsafe { member.hand.call(member.job, index, &self.terms) };
+        let member = &self.members[index - self.first];
+        // SAFETY: passed on; the terms live.
+        let works = unsafe { member.hand.call(member.job, index, &*self.terms) };
         member.call.store(if works { WORKS } else { MISSING }, Ordering::Relaxed);
         works
+    }
+
+    /// Waits until worker `index`, which was called, has done its job.
+    pub fn wait(&self, index: usize) {
+        self.members[index - self.first].hand.wait();
     }
 
     /// Waits until all jobs are done that were called. Nobody calls any more but those jobs.
@@ -411,7 +428,8 @@ impl Crew {
 
     /// True if worker `index` was called and could not have a thread.
     pub fn is_missing(&self, index: usize) -> bool {
-        index > 0 && self.members[index - 1].call.load(Ordering::Relaxed) == MISSING
+        let member = index.checked_sub(self.first).map(|at| &self.members[at]);
+        member.is_some_and(|member| member.call.load(Ordering::Relaxed) == MISSING)
     }
 }
 
@@ -419,7 +437,9 @@ impl Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         self.finish();
-        if self.terms.keep.is_none() {
+        // SAFETY: the terms live.
+        let keep = unsafe { (*self.terms).keep };
+        if keep.is_none() {
             for Member { hand, .. } in &self.members {
                 if hand.alive.replace(false) {
                     // SAFETY: alive, so there is an id, of a thread that ends by itself.
@@ -433,7 +453,7 @@ impl Drop for Crew {
                 }
             }
         }
-        let until = self.terms.keep.map(|keep| Instant::now() + keep);
+        let until = keep.map(|keep| Instant::now() + keep);
         LISTS.with(|lists| {
             // Backwards, so that the next run's worker 1 has the thread of this one's.
             for Member { hand, .. } in self.members.iter().rev() {

@@ -18,7 +18,7 @@ use std::mem::MaybeUninit;
 /// # Safety
 /// Between `lock` and `unlock` the holder must be alone, and everything that the holder
 /// wrote must be visible to the next one.
-pub unsafe trait Monitor: Send + Sync {
+pub unsafe trait Monitor: Send + Sync + 'static {
     fn new() -> Self;
 
     /// Called once, when the value has its final address and before its first use.

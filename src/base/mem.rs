@@ -20,6 +20,40 @@ pub fn slice<T>(
     Ok(values.into_boxed_slice())
 }
 
+/// Brings the line at an address nearer, if there is one: it will be read soon.
+#[inline(always)]
+pub fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which any address may be given to.
+    unsafe {
+        std::arch::asm!("prefetcht0 [{}]", in(reg) at, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at,
+                        options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = at;
+}
+
+/// True if a program may have been compiled with a struct of so many bytes, of which the first version
+/// had `first`: later ones have more, though not more than this.
+pub fn is_size_of_struct(size: usize, first: usize) -> bool {
+    (first..=4096).contains(&size)
+}
+
+/// A value in a box.
+pub fn boxed<T>(value: T) -> Result<Box<T>, NoMemory> {
+    let place = room::<T>()?;
+    // SAFETY: room for it, of the allocator that a box frees it with.
+    unsafe {
+        place.write(value);
+        Ok(Box::from_raw(place.as_ptr()))
+    }
+}
+
 /// Uninitialised memory for one `T`, aligned for it.
 pub fn room<T>() -> Result<std::ptr::NonNull<T>, NoMemory> {
     let layout = Layout::new::<T>();

@@ -5,6 +5,7 @@ pub mod block;
 pub mod cgroup;
 pub mod config;
 pub mod cpu;
+pub mod door;
 pub mod futex;
 pub mod io;
 pub mod mem;

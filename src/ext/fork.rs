@@ -34,7 +34,7 @@ use crate::base::{io, thread};
 use crate::kind::worker::Worker;
 use crate::kind::{Awaited, Place, table};
 use crate::task::{Scheduler, Task, TaskFn};
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 /// The C side's `sched_task`.
 #[repr(C)]
@@ -49,15 +49,106 @@ const OVER: usize = BEGUN | 1;
 const OUTSIDE: usize = BEGUN | 2;
 
 impl Forked {
+    /// One that has not been forked.
     #[inline(always)]
-    pub fn set(&self, f: TaskFn, closure: *mut c_void) {
+    pub fn unset() -> Self {
+        Forked {
+            state: AtomicUsize::new(OVER),
+            closure: AtomicPtr::default(),
+            check: Default::default(),
+        }
+    }
+
+    /// Forks `f(closure)`: `sched_fork`.
+    ///
+    /// # Safety
+    /// `f` accepts `closure`; the descriptor lives until it is joined.
+    #[inline(always)]
+    pub unsafe fn fork(&self, f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) {
+        #[cfg(debug_assertions)]
+        self.note_fork(worker);
+        // As in Worker::spawn, all ways out are jumps.
+        match worker.quick_put(f, |f| self.set(f, closure)) {
+            Some(true) => (),
+            // SAFETY: begun just now.
+            Some(false) => unsafe { fork_slowly(self, f, closure, worker) },
+            // SAFETY: by the caller's promise.
+            None => unsafe { fork_any(self, f, closure, worker) },
+        }
+    }
+
+    /// `fork`, of what the caller can do itself as well: false if no queue has room for it, and it
+    /// was not forked.
+    ///
+    /// # Safety
+    /// As for `fork`; and the caller owns `worker`.
+    #[inline]
+    pub unsafe fn offer(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> bool {
+        let offered = match worker.quick_put(Some(f), |f| self.set(f, closure)) {
+            Some(true) => true,
+            // SAFETY: begun just now.
+            Some(false) => unsafe { queue_slowly(self, worker) },
+            // SAFETY: by the caller's promise.
+            None => unsafe { queue_any(self, f, closure, worker) },
+        };
+        #[cfg(debug_assertions)]
+        if offered {
+            self.note_fork(worker);
+        }
+        offered
+    }
+
+    /// Waits until the task has ended; calls it, if nobody has begun it: `sched_join`.
+    ///
+    /// # Safety
+    /// It was forked, and not joined yet.
+    #[inline(always)]
+    pub unsafe fn join(&self, worker: &Worker) {
+        // SAFETY: passed on; taken, so not begun, and the caller's.
+        unsafe {
+            if self.take_back(worker) {
+                let Task { f, closure } = self.task();
+                f(closure, worker.handle());
+            }
+        }
+    }
+
+    /// `join`, but what nobody has begun is left to the caller: true. (If it was not the
+    /// youngest of a quick deque, it is called as any other task: false.)
+    ///
+    /// # Safety
+    /// As for `join`.
+    #[inline(always)]
+    pub unsafe fn take_back(&self, worker: &Worker) -> bool {
+        #[cfg(debug_assertions)]
+        self.note_join(worker);
+        match worker.quick_pop(self.queued()) {
+            Some(true) => return true,
+            // SAFETY: begun just now.
+            Some(false) => unsafe { join_slowly(self, worker) },
+            // SAFETY: by the caller's promise.
+            None => unsafe { join_any(self, worker) },
+        }
+        false
+    }
+
+    /// True if somebody has begun it, or it is over.
+    #[inline]
+    pub fn begun(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & BEGUN != 0
+    }
+
+    /// What lies in the queue from now on.
+    #[inline(always)]
+    fn set(&self, f: TaskFn, closure: *mut c_void) -> Task {
         self.state.store(f as usize, Ordering::Relaxed);
         self.closure.store(closure, Ordering::Relaxed);
+        self.queued()
     }
 
     /// What lies in the queue.
     #[inline(always)]
-    pub fn queued(&self) -> Task {
+    fn queued(&self) -> Task {
         Task { f: run_forked, closure: std::ptr::from_ref(self).cast_mut().cast() }
     }
 
@@ -66,7 +157,7 @@ impl Forked {
     /// # Safety
     /// It has not begun, and only the caller may begin it.
     #[inline(always)]
-    pub unsafe fn task(&self) -> Task {
+    unsafe fn task(&self) -> Task {
         let f = self.state.load(Ordering::Relaxed);
         // SAFETY: not begun, so it is what `set` has stored.
         let f = unsafe { std::mem::transmute::<usize, TaskFn>(f) };
@@ -123,7 +214,7 @@ impl Awaited for Join<'_> {
     }
 
     fn task(&self) -> Option<Task> {
-        (self.task.state.load(Ordering::Relaxed) & BEGUN == 0).then(|| self.task.queued())
+        (!self.task.begun()).then(|| self.task.queued())
     }
 
     fn thief(&self) -> Option<usize> {
@@ -154,6 +245,30 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
     unsafe { forked.end(Worker::of(s)) };
 }
 
+/// The rest of a put that was half done: false if the queue has no room for it.
+///
+/// # Safety
+/// As said, just now.
+#[cold]
+#[inline(never)]
+unsafe fn queue_slowly(forked: &Forked, worker: &Worker) -> bool {
+    let queued = forked.queued();
+    // SAFETY: passed on.
+    unsafe { table::spawn_slowly(Some(queued.f), queued.closure, worker) == 0 }
+}
+
+/// A put in any other case than the quick one: false, with errno, if it was refused.
+///
+/// # Safety
+/// `f` accepts `closure`; the descriptor lives until it is joined.
+#[cold]
+#[inline(never)]
+unsafe fn queue_any(forked: &Forked, f: TaskFn, closure: *mut c_void, worker: &Worker) -> bool {
+    let queued = forked.set(f, closure);
+    // SAFETY: the descriptor's task.
+    unsafe { Worker::spawn_any(Some(queued.f), queued.closure, worker) == 0 }
+}
+
 /// The rest of a fork whose quick put was half done.
 ///
 /// # Safety
@@ -166,11 +281,11 @@ pub unsafe extern "C" fn fork_slowly(
     closure: *mut c_void,
     worker: &Worker,
 ) {
-    let queued = forked.queued();
-    // SAFETY: passed on.
-    if unsafe { table::spawn_slowly(Some(queued.f), queued.closure, worker) } != 0 {
-        // SAFETY: passed on; there is no room for it in the deque.
-        unsafe { run_now(forked, f, closure, worker) };
+    // SAFETY: passed on; if there is no room for it, nobody else has it.
+    unsafe {
+        if !queue_slowly(forked, worker) {
+            run_now(forked, f, closure, worker);
+        }
     }
 }
 
@@ -180,23 +295,22 @@ pub unsafe extern "C" fn fork_slowly(
 /// `f` accepts `closure`; the descriptor lives until it is joined.
 #[cold]
 #[inline(never)]
-pub unsafe extern "C" fn fork_any(
+unsafe extern "C" fn fork_any(
     forked: &Forked,
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
 ) {
     let Some(task) = f else { misuse("sched_fork", "f is NULL") };
-    forked.set(task, closure);
-    let queued = forked.queued();
-    // SAFETY: the descriptor's task.
-    if unsafe { Worker::spawn_any(Some(queued.f), queued.closure, worker) } != 0 {
-        if thread::errno() == libc::EINVAL {
-            misuse("sched_fork", "the run of s has ended");
-        }
-        // SAFETY: passed on; no queue has room for it.
-        unsafe { run_now(forked, f, closure, worker) };
+    // SAFETY: passed on.
+    if unsafe { queue_any(forked, task, closure, worker) } {
+        return;
     }
+    if thread::errno() == libc::EINVAL {
+        misuse("sched_fork", "the run of s has ended");
+    }
+    // SAFETY: passed on; no queue has room for it.
+    unsafe { run_now(forked, f, closure, worker) };
 }
 
 /// # Safety
@@ -230,12 +344,62 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
 /// The descriptor was forked, and not joined yet.
 #[cold]
 #[inline(never)]
-pub unsafe extern "C" fn join_any(forked: &Forked, worker: &Worker) {
+unsafe extern "C" fn join_any(forked: &Forked, worker: &Worker) {
     let mine = worker.mine();
     let join = Join { task: forked, mine: mine.unwrap_or(worker) };
     if !super::wait(forked, mine, &join, worker) {
         misuse("sched_join", "the run of s has ended");
     }
+}
+
+/// Calls `here`, and `there`, which another worker may take meanwhile; returns when both have
+/// ended. Each gets the worker that it runs on.
+///
+/// # Safety
+/// The caller owns `worker`; `there` may be called on another thread.
+#[inline]
+pub unsafe fn both<T: FnOnce(&Worker) + Copy>(
+    worker: &Worker,
+    here: impl FnOnce(&Worker),
+    there: T,
+) {
+    let forked = Forked::unset();
+    // SAFETY: `there` and the descriptor live until the task was joined, below.
+    unsafe {
+        let offered = forked.offer(call::<T>, (&raw const there).cast_mut().cast(), worker);
+        here(worker);
+        if !offered || forked.take_back(worker) {
+            there(worker);
+        }
+    }
+}
+
+/// Calls `work` on a worker of the run: the caller's own, or any, for a thread that has none,
+/// and then waits. Returns as `sched_spawn` does.
+///
+/// # Safety
+/// `work` may be called on another thread.
+pub unsafe fn within<T: FnOnce(&Worker) + Copy>(worker: &Worker, work: T) -> c_int {
+    if let Some(mine) = worker.mine() {
+        work(mine);
+        return 0;
+    }
+    let forked = Forked::unset();
+    // SAFETY: `work` and the descriptor live until the task is over, which is waited for.
+    if !unsafe { queue_any(&forked, call::<T>, (&raw const work).cast_mut().cast(), worker) } {
+        return -1;
+    }
+    super::wait_outside(&forked);
+    0
+}
+
+/// The task of a function of ours.
+///
+/// # Safety
+/// `work` points to a `T`, which may be called here.
+unsafe extern "C" fn call<T: FnOnce(&Worker) + Copy>(work: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: by the caller's promise; `s` is the worker that runs the task.
+    unsafe { (*work.cast::<T>())(Worker::of(s)) };
 }
 
 /// Ends the process: what was asked has no meaning, and there is no way to say so.

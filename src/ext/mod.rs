@@ -4,6 +4,10 @@
 //! | --- | --- |
 //! | [`fork`] | a task whose end one waits for; its descriptor is the caller's |
 //! | [`group`] | any number of tasks, waited for together |
+//! | [`range`] | loops and reductions over a range of numbers |
+//! | [`sort`] | a parallel qsort(3) |
+//! | [`scratch`] | memory for the time of a call |
+//! | [`pool`] | a run that stays open |
 //!
 //! # Waiting
 //!
@@ -19,6 +23,10 @@
 
 pub mod fork;
 pub mod group;
+pub mod pool;
+pub mod range;
+pub mod scratch;
+pub mod sort;
 
 use crate::base::futex::Futex;
 use crate::base::sync::AtomicUsize;

@@ -5,9 +5,11 @@ use super::taskfunc;
 use crate::base::thread;
 use crate::ext::fork::{self, Forked};
 use crate::ext::group::Group;
+use crate::ext::range::{self, Loop, Range, Reduction};
+use crate::ext::sort;
 use crate::kind::parcel;
 use crate::kind::worker::Worker;
-use crate::task::{Scheduler, Task};
+use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
 /// The most bytes that sched_spawn_copy copies.
@@ -97,22 +99,8 @@ pub unsafe extern "C" fn sched_fork(
     if s.is_null() {
         return invalid_fork(forked, f, closure, s);
     }
-    // SAFETY: not null, so given by this library.
-    let worker = unsafe { Worker::of(s) };
-    #[cfg(debug_assertions)]
-    forked.note_fork(worker);
-    // As in Worker::spawn, all ways out are jumps.
-    let queue = |f| {
-        forked.set(f, closure);
-        forked.queued()
-    };
-    match worker.quick_put(f, queue) {
-        Some(true) => (),
-        // SAFETY: begun just now.
-        Some(false) => unsafe { fork::fork_slowly(forked, f, closure, worker) },
-        // SAFETY: by the caller's promise.
-        None => unsafe { fork::fork_any(forked, f, closure, worker) },
-    }
+    // SAFETY: not null, so given by this library; the rest by the caller's promise.
+    unsafe { forked.fork(f, closure, Worker::of(s)) }
 }
 
 #[cold]
@@ -140,21 +128,8 @@ pub unsafe extern "C" fn sched_join(t: *mut sched_task, s: *mut Scheduler) {
     if s.is_null() {
         return invalid_join(forked, s);
     }
-    // SAFETY: not null, so given by this library.
-    let worker = unsafe { Worker::of(s) };
-    #[cfg(debug_assertions)]
-    forked.note_join(worker);
-    match worker.quick_pop(forked.queued()) {
-        // SAFETY: popped, so not begun, and the caller's.
-        Some(true) => unsafe {
-            let Task { f, closure } = forked.task();
-            f(closure, s);
-        },
-        // SAFETY: begun just now.
-        Some(false) => unsafe { fork::join_slowly(forked, worker) },
-        // SAFETY: forked, by the caller's promise.
-        None => unsafe { fork::join_any(forked, worker) },
-    }
+    // SAFETY: not null, so given by this library; the rest by the caller's promise.
+    unsafe { forked.join(Worker::of(s)) }
 }
 
 #[cold]
@@ -261,4 +236,188 @@ pub unsafe extern "C" fn sched_group_cancelled(g: *const sched_group) -> c_int {
 unsafe fn group<'a>(g: *const sched_group) -> Option<&'a Group> {
     // SAFETY: by the caller's promise.
     unsafe { g.cast::<Group>().as_ref() }
+}
+
+/// The body of a loop: to be done for each number from lo to hi - 1.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type sched_range =
+    Option<unsafe extern "C" fn(lo: usize, hi: usize, ctx: *mut c_void, s: *mut Scheduler)>;
+
+/// Calls body(l, h, ctx, s) for parts l to h - 1 of the numbers lo to hi - 1, each of which is
+/// in exactly one part, and returns when all calls have; what they wrote is then seen. Parts are
+/// done by any worker of the run, in any order, several at a time; a call gets the s of its
+/// worker. The body may fork, spawn and loop in turn. Like a task, it must return; longjmp out
+/// of it is undefined. With lo >= hi there is nothing to do.
+///
+/// grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
+///        More: parts have exactly so many numbers, but for the last one.
+///
+/// Returns 0, or -1 with errno: EINVAL (body or s is NULL, or the run of s has ended). From a
+/// thread that is no worker of the run the workers do it all, and the thread sleeps meanwhile;
+/// then also EAGAIN as sched_spawn. Nothing was called then.
+/// Thread-safe. Cost: nothing is allocated. With one worker, or others that are busy, about 2
+/// log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that
+/// another worker takes costs a steal.
+///
+/// Example:
+///
+///     static void scale(size_t lo, size_t hi, void *ctx, struct scheduler *s) {
+///         double *a = ctx;
+///         for (size_t i = lo; i < hi; i++)
+///             a[i] *= 2;
+///     }
+///     ...
+///     sched_for(0, n, 0, scale, a, s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_for(
+    lo: usize,
+    hi: usize,
+    grain: usize,
+    body: sched_range,
+    ctx: *mut c_void,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: NULL, or given by this library.
+    let (Some(body), Some(worker)) = (body, unsafe { running(s) }) else {
+        return thread::failed(libc::EINVAL);
+    };
+    let Some(range) = Range::new(lo, hi, grain.max(1)) else { return 0 };
+    let most = if grain == 0 { usize::MAX } else { 1 };
+    // SAFETY: by the caller's promise.
+    unsafe { Loop { range, most, body, ctx }.run(worker) }
+}
+
+/// Reduces the numbers lo to hi - 1 to one value of size bytes. They are cut into parts of grain
+/// numbers, but for the last one. For each part l to h - 1 body(l, h, acc, ctx, s) is called,
+/// where acc points to a copy of the identity; it is to add its numbers to that. combine(into,
+/// from, ctx) is to add the value at from, of a part or several, to that at into, of those just
+/// before. At the end the value of all is copied to result; that of none, with lo >= hi, is the
+/// identity.
+///
+/// combine is to be associative, and need not be commutative. Which parts there are, and which
+/// values are combined, depends on lo, hi, grain and size alone, not on the number of workers or
+/// on their speed: the result is the same each time, even where combine is associative only
+/// nearly, as the addition of floating-point numbers is.
+///
+/// grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
+///
+/// The values are aligned for any type. Calls are made by any worker of the run, several at a
+/// time; a call of body gets the s of its worker. Both functions must return; longjmp out of
+/// them is undefined.
+///
+/// Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity, result or s
+/// is NULL, size is 0, or the run of s has ended), ENOMEM (only with a size of more than 128;
+/// some parts may have been done). From a thread that is no worker of the run the workers do it
+/// all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn.
+/// Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function;
+/// an allocation, if size is more than 128.
+///
+/// Example:
+///
+///     static void add(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s) {
+///         const double *a = ctx;
+///         for (size_t i = lo; i < hi; i++)
+///             *(double *)acc += a[i];
+///     }
+///     static void plus(void *into, const void *from, void *ctx) {
+///         *(double *)into += *(const double *)from;
+///     }
+///     ...
+///     double zero = 0, sum;
+///     sched_reduce(0, n, 0, sizeof sum, &zero, add, plus, a, &sum, s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_reduce(
+    lo: usize,
+    hi: usize,
+    grain: usize,
+    size: usize,
+    identity: *const c_void,
+    body: Option<
+        unsafe extern "C" fn(
+            lo: usize,
+            hi: usize,
+            acc: *mut c_void,
+            ctx: *mut c_void,
+            s: *mut Scheduler,
+        ),
+    >,
+    combine: Option<unsafe extern "C" fn(into: *mut c_void, from: *const c_void, ctx: *mut c_void)>,
+    ctx: *mut c_void,
+    result: *mut c_void,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: NULL, or given by this library.
+    let (Some(body), Some(combine), Some(worker)) = (body, combine, unsafe { running(s) }) else {
+        return thread::failed(libc::EINVAL);
+    };
+    if size == 0 || identity.is_null() || result.is_null() {
+        return thread::failed(libc::EINVAL);
+    }
+    let grain = if grain > 0 { grain } else { range::default_grain(hi.saturating_sub(lo), size) };
+    let reduction = Reduction { size, identity, body, combine, ctx };
+    // SAFETY: by the caller's promise.
+    unsafe { reduction.run(Range::new(lo, hi, grain), result, worker) }
+}
+
+/// Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what
+/// cmp says of two elements is their order. Elements that are equal to it keep theirs: the sort
+/// is stable. It needs memory for n elements more, and O(n log n) time whatever they are; n - 1
+/// comparisons, if they are in order, or strictly in the opposite one.
+///
+/// cmp is called by several threads at once, with pointers to elements or to copies of them that
+/// are aligned like the elements. It must return; longjmp out of it is undefined. If it
+/// contradicts itself, the order is any.
+///
+/// Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp or s is NULL, size is 0, base
+/// is NULL and n is not 0, or the run of s has ended), ENOMEM. From a thread that is no worker
+/// of the run the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as
+/// sched_spawn.
+/// Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
+///
+/// Example:
+///
+///     static int by_value(const void *a, const void *b) {
+///         int x = *(const int *)a, y = *(const int *)b;
+///         return (x > y) - (x < y);
+///     }
+///     ...
+///     sched_sort(a, n, sizeof *a, by_value, s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_sort(
+    base: *mut c_void,
+    n: usize,
+    size: usize,
+    cmp: Option<unsafe extern "C" fn(a: *const c_void, b: *const c_void) -> c_int>,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: NULL, or given by this library.
+    let (Some(cmp), Some(worker)) = (cmp, unsafe { running(s) }) else {
+        return thread::failed(libc::EINVAL);
+    };
+    if size == 0 || (base.is_null() && n > 0) {
+        return thread::failed(libc::EINVAL);
+    }
+    // SAFETY: by the caller's promise.
+    unsafe { sort::sort(base, n, size, cmp, worker) }
+}
+
+/// The worker behind `s`; None if that is NULL, or its run has ended.
+///
+/// # Safety
+/// `s` is NULL or was given to a task by this library.
+unsafe fn running<'a>(s: *mut Scheduler) -> Option<&'a Worker> {
+    if s.is_null() {
+        return None;
+    }
+    // SAFETY: by the caller's promise.
+    Some(unsafe { Worker::of(s) }).filter(|worker| worker.run_id() != 0)
 }

@@ -33,6 +33,15 @@
 //! has read that operation; the fence at the start of `enter` makes the reading acquire, so
 //! the thief's decrement comes before the owner's increment in the order of `idle`.
 //!
+//! # A run that is held open
+//!
+//! What the proof says of the end it says of any such moment: the run is at *rest*. While the run is
+//! held open (a pool's: `base::door`), the worker of rule 3 does not close the door, but wakes those
+//! who wait for a rest. One who comes to wait asks the question of rule 3 itself, under the same lock;
+//! if the answer is no, a worker is active or a task is in the injector, which a worker will take:
+//! so the count becomes full later, and who makes it full finds the wish for a rest. The same goes
+//! for who lets the run go.
+//!
 //! # The bad interleaving it excludes
 //!
 //! A thief that takes first and leaves afterwards: owner w finds its deque empty and enters,
@@ -66,7 +75,25 @@ impl Quiescence {
         if self.idle.fetch_add(1, Ordering::AcqRel) + 1 < self.workers {
             return false;
         }
-        let end = injector.close_if(|| self.idle.load(Ordering::Acquire) == self.workers);
+        self.ends(injector.close_if(|| self.is_full()))
+    }
+
+    /// The run is held open no more. True if this ended it: the caller then wakes the workers.
+    pub fn release(&self, injector: &Injector) -> bool {
+        self.ends(injector.release(|| self.is_full()))
+    }
+
+    /// Waits until the run is at rest.
+    pub fn wait_for_rest(&self, injector: &Injector) {
+        injector.wait_for_rest(|| self.is_full());
+    }
+
+    /// All workers are idle, and what they did is seen.
+    fn is_full(&self) -> bool {
+        self.idle.load(Ordering::Acquire) == self.workers
+    }
+
+    fn ends(&self, end: bool) -> bool {
         if end {
             self.ended.store(true, Ordering::Release); // pairs with `ended`
         }
@@ -81,6 +108,6 @@ impl Quiescence {
 
     #[inline]
     pub fn ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire) // pairs with the store in `enter`
+        self.ended.load(Ordering::Acquire) // pairs with the store in `ends`
     }
 }

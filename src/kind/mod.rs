@@ -38,6 +38,8 @@ pub type Quick = Split<false>;
 /// What a kind needs to know of a run.
 pub struct Plan {
     pub idle: Idle,
+    /// The run stays open until `Kind::release`.
+    pub held: bool,
     /// The order of the tasks is to be random.
     pub shuffled: bool,
     pub workers: usize,
@@ -48,7 +50,7 @@ pub struct Plan {
 }
 
 /// A scheduling policy: the verbs a run needs of it.
-pub trait Kind: Sync + Sized {
+pub trait Kind: Sync + Sized + 'static {
     fn new(plan: &Plan) -> Result<Self, NoMemory>;
 
     /// Called once, when the value has its final address and before its first use.
@@ -87,6 +89,13 @@ pub trait Kind: Sync + Sized {
 
     /// Wakes `worker`, if it sleeps in `help`: what it has enlisted for is over. From any thread.
     fn rouse(&self, worker: usize);
+
+    /// Waits until no task is left, at one moment since the call; what the tasks wrote is then seen.
+    /// Not for a task of this run.
+    fn wait_for_rest(&self);
+
+    /// The run, held open until now, ends when no task is left.
+    fn release(&self);
 
     /// The life of a worker: returns when the run has ended.
     ///

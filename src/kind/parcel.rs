@@ -290,14 +290,14 @@ unsafe fn pack(
     }
 }
 
-/// Copies up to `MOST` bytes; 8 to 32 of them without a call, in words: an argument has often just been
+/// Copies a few bytes; 8 to 32 of them without a call, in words: an argument has often just been
 /// written in words, and a processor that reads two of them at once must wait until they have
 /// left its store buffer.
 ///
 /// # Safety
 /// As for a copy of two places that do not overlap.
 #[inline(always)]
-unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
+pub unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: by the caller's promise; the words are within the bytes, and may overlap.
     unsafe {
         match bytes {

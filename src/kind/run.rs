@@ -1,102 +1,269 @@
-//! A run: from `sched_init` to quiescence, the same for every kind.
+//! A run, the same for every kind: from `sched_init` to quiescence, or held open by a pool.
+//!
+//! In a run of `sched_init` the caller's thread is worker 0, and the return of that worker's loop is
+//! the end. In a pool's all workers are threads of the crew; it ends when the pool has let it go
+//! and no task is left. All else is the same.
 
 use super::parcel::Depot;
-use super::table::Request;
+use super::table::{Request, Row};
 use super::worker::{self, Lease, Worker};
 use super::{Kind, Place, Plan};
-use crate::base::config::Overflow;
-use crate::base::cpu::Mask;
+use crate::base::config::{Config, Overflow};
 use crate::base::crew::{Crew, Job, Terms};
 use crate::base::mem::{self, NoMemory};
+use crate::base::thread::Uncancelled;
 use crate::base::{Errno, frontier, futex};
+use crate::probe::Totals;
 use crate::probe::report::{Report, Summary};
+use crate::task::Task;
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 use std::time::Instant;
 
-/// What a thread needs to be a worker; it lives in the frame of `start` until the threads are
-/// joined.
-struct Seat<'a, K> {
-    kind: &'a K,
-    worker: &'static Worker,
+const NO_MEMORY: Errno = Errno(libc::ENOMEM);
+
+fn no_memory(_: NoMemory) -> Errno {
+    NO_MEMORY
 }
 
-/// A thread's work, inside the frontier.
-unsafe extern "C" fn work<K: Kind>(seat: *mut c_void) {
-    // SAFETY: `start` and `member` pass their seat.
-    let seat = unsafe { &*seat.cast::<Seat<K>>() };
-    seat.worker.occupy();
-    // SAFETY: occupied just now.
-    unsafe { seat.kind.work(seat.worker) };
-    seat.worker.vacate();
+thread_local! {
+    /// Of the last run that ended on this thread.
+    static LAST: Cell<Option<Totals>> = const { Cell::new(None) };
+}
+
+/// What the last run that ended on the calling thread did.
+pub fn last_totals() -> Option<Totals> {
+    LAST.get()
+}
+
+/// What a run has, whatever its kind.
+pub struct Team {
+    // Dropped in this order: no worker is there any more when the parcels go.
+    crew: Crew,
+    leases: Box<[Lease]>,
+    depot: Depot,
+    report: Report,
+    began: Instant,
+    config: Config,
+    row: &'static Row,
+    qlen: usize,
+}
+
+/// A worker's loop, inside the frontier.
+unsafe extern "C" fn work<K: Kind>(worker: *mut c_void) {
+    // SAFETY: a record of a run of K; records are never freed.
+    let worker = unsafe { &*worker.cast_const().cast::<Worker>() };
+    worker.occupy();
+    // SAFETY: occupied just now; the run lives until this worker has left.
+    unsafe { worker.kind::<K>().work(worker) };
+    worker.vacate();
 }
 
 /// The job of a thread of the crew.
-unsafe fn member<K: Kind>(seat: *const c_void) {
-    // SAFETY: `work::<K>` takes a seat of K, which `start` passes.
-    unsafe { frontier::inside(work::<K>, seat.cast_mut()) };
+unsafe fn member<K: Kind>(worker: *const c_void) {
+    // SAFETY: `work::<K>` takes a worker of a run of K, which `Team::new` passes.
+    unsafe { frontier::inside(work::<K>, worker.cast_mut()) };
+}
+
+impl Team {
+    /// Of a run of K, whose workers below `first` need no thread of the crew.
+    ///
+    /// # Safety
+    /// The terms live for as long as the team.
+    unsafe fn new<K: Kind>(request: &Request, terms: &Terms, first: usize) -> Result<Team, Errno> {
+        let &Request { config, row, threads, qlen } = request;
+        let report = Report::open(&config)?;
+        let began = Instant::now();
+        let leases = mem::slice(threads, |_| Lease::new()).map_err(no_memory)?;
+        let job =
+            |lease: &Lease| Job { main: member::<K>, arg: ptr::from_ref(lease.worker()).cast() };
+        // SAFETY: by the caller's promise.
+        let crew = unsafe { Crew::new(terms, first, leases[first..].iter().map(job)) };
+        let crew = crew.map_err(no_memory)?;
+        Ok(Team { crew, leases, depot: Depot::default(), report, began, config, row, qlen })
+    }
+
+    /// Makes the records the workers of a run. A thread that is none may then use it.
+    ///
+    /// # Safety
+    /// Called once; team and kind, which is of the team's K, stay where they are until the run has
+    /// ended.
+    unsafe fn settle<K: Kind>(&self, kind: &K) {
+        // SAFETY: by the caller's promise.
+        unsafe { kind.settle() };
+        let seed = self.config.seed.unwrap_or_else(some_seed);
+        for (i, lease) in self.leases.iter().enumerate() {
+            lease.worker().assign(i, self.row, kind, self, seed);
+        }
+    }
+
+    /// Brings threads to the workers from 1. Those that can be had do the work; the statistics say
+    /// how many cannot.
+    ///
+    /// # Safety
+    /// Called once, when the run has settled.
+    unsafe fn call_others(&self) {
+        // SAFETY: each once; the run lives until the crew has finished.
+        (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
+    }
+
+    pub fn workers(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// Brings worker `index` a thread; see `Crew::call`.
+    ///
+    /// # Safety
+    /// As for that.
+    pub unsafe fn call(&self, index: usize) -> bool {
+        // SAFETY: passed on.
+        unsafe { self.crew.call(index) }
+    }
+
+    pub fn depot(&self) -> &Depot {
+        &self.depot
+    }
+
+    pub fn worker(&self, index: usize) -> &'static Worker {
+        self.leases[index].worker()
+    }
+
+    fn present(&self) -> impl Iterator<Item = &'static Worker> + Clone {
+        let there = |i: &usize| !self.crew.is_missing(*i);
+        (0..self.workers()).filter(there).map(|i| self.worker(i))
+    }
+
+    /// What all workers did so far.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals { time: self.began.elapsed(), ..Totals::default() };
+        for worker in self.present() {
+            totals.values.merge(worker.counters().values());
+            totals.threads += 1;
+        }
+        totals.threads_missing = self.workers() - totals.threads;
+        totals
+    }
+
+    /// The run has ended. From now on no foreign thread can wake a worker, so none is called any
+    /// more; those that work are waited for.
+    fn finish(&self) {
+        self.leases.iter().for_each(Lease::retire);
+        self.crew.finish();
+        let totals = self.totals();
+        LAST.set(Some(totals));
+        self.report.print(&Summary {
+            kind: self.config.kind.word(),
+            deque: self.row.deque.map_or("none", |d| d.word()),
+            idle: self.config.idle.word(),
+            qlen: self.qlen,
+            totals,
+            workers: &self.present().map(|worker| worker.counters().values()),
+        });
+    }
+}
+
+/// To be called first: the caller's process and thread, as a run needs them.
+fn terms(request: &Request) -> Terms {
+    worker::watch_process();
+    futex::probe();
+    Terms::of_caller(request.config.warm)
+}
+
+fn plan(request: &Request, terms: &Terms, held: bool) -> Plan {
+    let config = &request.config;
+    Plan {
+        idle: config.idle,
+        held,
+        shuffled: config.seed.is_some(),
+        workers: request.threads,
+        limit: if config.overflow == Overflow::Refuse { request.qlen } else { usize::MAX },
+        processors: terms.processors(),
+    }
 }
 
 /// Runs the first task and all that comes from it, on the caller's thread and others.
-pub fn start<K: Kind>(request: &Request) -> Result<(), Errno> {
-    let &Request { uncancelled, config, row, threads, qlen, first } = request;
-    const NO_MEMORY: Errno = Errno(libc::ENOMEM);
-    worker::watch_process();
-    let report = Report::open(config)?;
-    let began = Instant::now();
-    futex::probe();
-
-    let mask = Mask::of_caller();
-    let limit = if config.overflow == Overflow::Refuse { qlen } else { usize::MAX };
-    let plan = Plan {
-        idle: config.idle,
-        shuffled: config.seed.is_some(),
-        workers: threads,
-        limit,
-        processors: mask.count(),
-    };
-    let kind = K::new(&plan).map_err(|NoMemory| NO_MEMORY)?;
-    // SAFETY: `kind` stays where it is until the end of this function.
-    unsafe { kind.settle() };
-    let depot = Depot::default();
-    let leases = mem::slice(threads, |_| Lease::new()).map_err(|NoMemory| NO_MEMORY)?;
-    let seats = mem::slice(threads, |i| Ok(Seat { kind: &kind, worker: leases[i].worker() }))
-        .map_err(|NoMemory| NO_MEMORY)?;
-    let seat = |i: usize| ptr::from_ref(&seats[i]).cast::<c_void>();
-    let jobs = (1..threads).map(|i| Job { main: member::<K>, arg: seat(i) });
-    let crew =
-        Crew::new(Terms::of_caller(mask, config.warm), jobs).map_err(|NoMemory| NO_MEMORY)?;
-
-    let seed = config.seed.unwrap_or_else(some_seed);
-    for (i, seat) in seats.iter().enumerate() {
-        seat.worker.assign(i, row, &kind, &crew, &depot, seed);
-    }
+pub fn start<K: Kind>(
+    request: &Request,
+    uncancelled: &Uncancelled,
+    first: Task,
+) -> Result<(), Errno> {
+    let terms = terms(request);
+    let kind; // outlives the team, as do the terms
+    // SAFETY: see above.
+    let team = unsafe { Team::new::<K>(request, &terms, 1) }?;
+    kind = K::new(&plan(request, &terms, false)).map_err(no_memory)?;
+    // SAFETY: once; both stay where they are until the end of this function.
+    unsafe { team.settle(&kind) };
+    let worker = team.worker(0);
     // SAFETY: the run has not started.
-    unsafe { kind.spawn(seats[0].worker, first) }.map_err(|_| NO_MEMORY)?;
+    unsafe { kind.spawn(worker, first) }.map_err(|_| NO_MEMORY)?;
     if !kind.starts_asleep() {
-        // Those that can be had do the work; the statistics say how many cannot.
-        // SAFETY: each once; seats and kind live until the crew has finished.
-        (1..threads).for_each(|i| _ = unsafe { crew.call(i) });
+        // SAFETY: once, settled.
+        unsafe { team.call_others() };
+    }
+    // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
+    let worker = ptr::from_ref(worker).cast_mut().cast();
+    // SAFETY: `work::<K>` takes a worker of this run.
+    uncancelled.except(|| unsafe { frontier::inside(work::<K>, worker) });
+    team.finish();
+    Ok(())
+}
+
+/// A run that stays open until it is closed.
+pub trait Open {
+    fn team(&self) -> &Team;
+
+    /// Waits until no task is left, at one moment since the call. Not for a task of the run.
+    fn wait_for_rest(&self);
+
+    /// Waits until no task is left, and ends the run. Called once, before it is dropped, and not by
+    /// a task of the run.
+    fn close(&self);
+}
+
+struct Held<K> {
+    team: Team, // dropped first
+    kind: K,
+    #[allow(dead_code, reason = "the team refers to them")]
+    terms: Box<Terms>,
+}
+
+impl<K: Kind> Open for Held<K> {
+    fn team(&self) -> &Team {
+        &self.team
     }
 
-    // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
-    // SAFETY: `work::<K>` takes a seat of K.
-    uncancelled.except(|| unsafe { frontier::inside(work::<K>, seat(0).cast_mut()) });
-    // From now on no foreign thread can wake a worker, so none is called any more.
-    leases.iter().for_each(Lease::retire);
-    crew.finish();
+    fn wait_for_rest(&self) {
+        self.kind.wait_for_rest();
+    }
 
-    let present = |i: &usize| !crew.is_missing(*i);
-    report.print(&Summary {
-        kind: config.kind.word(),
-        deque: row.deque.map_or("none", |d| d.word()),
-        idle: config.idle.word(),
-        qlen,
-        time: began.elapsed(),
-        threads_missing: threads - (0..threads).filter(present).count(),
-        workers: &(0..threads).filter(present).map(|i| leases[i].worker().counters().values()),
-    });
-    Ok(())
+    fn close(&self) {
+        self.kind.release();
+        self.team.crew.wait(0); // its loop ends with the run
+        self.team.finish();
+    }
+}
+
+/// Starts a run that stays open, on threads of its own.
+pub fn open<K: Kind>(request: &Request) -> Result<Box<dyn Open>, Errno> {
+    let terms = mem::boxed(terms(request)).map_err(no_memory)?;
+    // SAFETY: the terms are dropped after the team, here or in `Held`.
+    let team = unsafe { Team::new::<K>(request, &terms, 0) }?;
+    let kind = K::new(&plan(request, &terms, true)).map_err(no_memory)?;
+    let run = mem::boxed(Held { team, kind, terms }).map_err(no_memory)?;
+    // SAFETY: once; in their box both stay where they are.
+    unsafe { run.team.settle(&run.kind) };
+    let asleep = run.kind.starts_asleep();
+    // SAFETY: once, settled; from now on the run has started.
+    if !unsafe { run.team.call(0) } {
+        return Err(Errno(libc::EAGAIN));
+    }
+    if !asleep {
+        // SAFETY: once, settled.
+        unsafe { run.team.call_others() };
+    }
+    Ok(run)
 }
 
 /// A seed that differs between runs: the clock's nanoseconds, and this frame's address, which

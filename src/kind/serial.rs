@@ -1,9 +1,17 @@
 //! Kind `serial`: one thread and no concurrency, the oracle of the tests. The youngest task
 //! runs first; with `SCHED_SEED` any ready task may, and the same seed gives the same order.
+//!
+//! A run that is held open has its worker sleep while it is at rest. It sets `bell` to ASLEEP and then
+//! looks, under the injector's lock, whether a task is there or the door closed. Who adds a task or
+//! closes the door does that under the lock, and rings afterwards: so either the worker sees it, or
+//! the lock orders ASLEEP before the ringing, which then wakes it.
 
 use super::{Awaited, Kind, Place, Plan};
+use crate::base::futex::{self, Futex};
 use crate::base::mem::NoMemory;
+use crate::base::sync::Ordering;
 use crate::base::thread;
+use crate::idle::quiescence::Quiescence;
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::task::Task;
@@ -16,10 +24,16 @@ const INJECTOR_EVERY: u32 = 61;
 /// How long to sleep between two looks at what another run or thread is to do.
 const UNAWAITED: Duration = Duration::from_micros(50);
 
+// Values of the bell.
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+
 pub struct Serial {
     /// Touched by worker 0's thread only.
     ready: UnsafeCell<Vec<Task>>,
     injector: Injector,
+    quiescence: Quiescence,
+    bell: Futex,
     limit: usize,
     shuffled: bool,
 }
@@ -31,7 +45,9 @@ impl Kind for Serial {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Serial {
             ready: UnsafeCell::new(Vec::new()),
-            injector: Injector::new(plan.limit),
+            injector: Injector::new(plan.limit, plan.held),
+            quiescence: Quiescence::new(1),
+            bell: Futex::new(AWAKE),
             limit: plan.limit,
             shuffled: plan.shuffled,
         })
@@ -51,7 +67,9 @@ impl Kind for Serial {
     }
 
     fn inject(&self, _place: &impl Place, task: Task) -> Result<(), Refused> {
-        self.injector.push(task)
+        self.injector.push(task)?;
+        self.ring();
+        Ok(())
     }
 
     #[cold]
@@ -78,6 +96,16 @@ impl Kind for Serial {
 
     fn rouse(&self, _worker: usize) {}
 
+    fn wait_for_rest(&self) {
+        self.quiescence.wait_for_rest(&self.injector);
+    }
+
+    fn release(&self) {
+        if self.quiescence.release(&self.injector) {
+            self.ring();
+        }
+    }
+
     unsafe fn work(&self, place: &impl Place) {
         loop {
             // A task from outside has its turn now and then, however long the others go on.
@@ -87,14 +115,38 @@ impl Kind for Serial {
             }
             if let Some(task) = self.injector.take() {
                 place.run(task);
-            } else if self.is_empty() && self.injector.close_if(|| true) {
-                return;
+            } else if self.is_empty() {
+                if self.quiescence.enter(&self.injector) {
+                    return;
+                }
+                self.sleep(place);
+                if self.quiescence.ended() {
+                    return;
+                }
+                self.quiescence.leave();
             }
         }
     }
 }
 
 impl Serial {
+    /// Sleeps while the run is at rest, or less.
+    fn sleep(&self, place: &impl Place) {
+        self.bell.store(ASLEEP, Ordering::Relaxed);
+        if self.injector.is_quiet() {
+            place.counters().parks.add(1);
+            self.bell.wait(ASLEEP, futex::LONGEST);
+        }
+        self.bell.store(AWAKE, Ordering::Relaxed);
+    }
+
+    /// There is a task, or the run has ended: wakes the worker, if it sleeps.
+    fn ring(&self) {
+        if self.bell.swap(AWAKE, Ordering::Relaxed) == ASLEEP {
+            self.bell.wake(1);
+        }
+    }
+
     /// The awaited task itself, if it waits here.
     fn take_back(&self, awaited: &dyn Awaited) -> Option<Task> {
         let task = awaited.task()?;

@@ -18,10 +18,11 @@
 //!
 //! A worker that finds the queue empty stops being active; if it was the last, no task is
 //! queued and none runs that could spawn one: the run has ended. The lock makes the three
-//! facts one.
+//! facts one. If the run is held open, it is at rest instead: see `base::door`.
 
 use super::{Awaited, Kind, Place, Plan};
 use crate::base::config::Idle;
+use crate::base::door::{Door, Rests};
 use crate::base::futex::{self, Futex};
 use crate::base::lock::Monitor;
 use crate::base::mem::{self, NoMemory};
@@ -48,6 +49,7 @@ pub struct Shared<L: Monitor, const FIFO: bool> {
     state: UnsafeCell<State>,
     /// Where each worker sleeps in the middle of a task.
     seats: Box<[Pad<Futex>]>,
+    rests: Rests,
     limit: usize,
     idle: Idle,
 }
@@ -58,7 +60,8 @@ struct State {
     asleep: usize,
     tickets: usize,
     joiners: Vec<usize>,
-    ended: bool,
+    /// Closed: the run has ended.
+    door: Door,
 }
 
 // Values of a seat.
@@ -91,7 +94,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         let pushed = {
             // SAFETY: locked just now, until after this block.
             let state = unsafe { self.state() };
-            if state.ended {
+            if state.door.is_closed() {
                 Err(Refused::Closed)
             } else if state.queue.len() >= self.limit || state.queue.try_reserve(1).is_err() {
                 Err(Refused::Full)
@@ -112,7 +115,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
             let task = if FIFO { state.queue.pop_front() } else { state.queue.pop_back() };
-            if task.is_some() || state.ended {
+            if task.is_some() || state.door.is_closed() {
                 if task.is_some() && !std::mem::replace(active, true) {
                     state.active += 1;
                 }
@@ -123,27 +126,26 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
             }
             if std::mem::replace(active, false) {
                 state.active -= 1;
-                if state.active == 0 {
-                    return self.end(place);
+                if state.active == 0 && state.door.rest(&self.rests) {
+                    place.counters().wakes.add(self.wake_all());
+                    return None;
                 }
             }
             self.wait(place, naps);
         }
     }
 
-    /// Ends the run: wakes everybody, and unlocks.
-    fn end(&self, place: &impl Place) -> Option<Task> {
+    /// The run has ended: wakes everybody, tells how many, and unlocks.
+    fn wake_all(&self) -> usize {
         // SAFETY: the caller has locked.
         let state = unsafe { self.state() };
-        state.ended = true;
         let sleepers = std::mem::take(&mut state.asleep);
         state.tickets += sleepers;
         let waiting = state.tickets; // at most: those with a ticket may not have left yet
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
         self.monitor.notify_all(waiting);
-        place.counters().wakes.add(sleepers);
-        None
+        sleepers
     }
 
     /// The next task for a worker that waits in the middle of one; None when that is over.
@@ -260,8 +262,9 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
                 asleep: 0,
                 tickets: 0,
                 joiners,
-                ended: false,
+                door: Door::new(plan.held),
             }),
+            rests: Rests::new(),
             limit: plan.limit,
             idle: plan.idle,
         })
@@ -300,6 +303,34 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         // SAFETY: locked just now.
         unsafe { self.monitor.unlock() };
         self.seats[worker].wake(1);
+    }
+
+    fn wait_for_rest(&self) {
+        self.rests.wait(|| {
+            self.monitor.lock();
+            // SAFETY: locked just now, until after the last use.
+            let state = unsafe { self.state() };
+            let rests = state.active == 0 && state.queue.is_empty();
+            if !rests {
+                state.door.expect_rest();
+            }
+            // SAFETY: locked above.
+            unsafe { self.monitor.unlock() };
+            rests
+        });
+    }
+
+    fn release(&self) {
+        self.monitor.lock();
+        // SAFETY: locked just now.
+        let state = unsafe { self.state() };
+        state.door.release();
+        if state.active == 0 && state.queue.is_empty() && state.door.rest(&self.rests) {
+            self.wake_all();
+        } else {
+            // SAFETY: locked above.
+            unsafe { self.monitor.unlock() };
+        }
     }
 
     unsafe fn work(&self, place: &impl Place) {

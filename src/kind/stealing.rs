@@ -358,7 +358,7 @@ impl<D: Deque> Kind for Stealing<D> {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Stealing {
             deques: mem::slice(plan.workers, |_| Ok(Pad(D::new(plan.limit)?)))?,
-            injector: Injector::new(plan.limit),
+            injector: Injector::new(plan.limit, plan.held),
             quiescence: Quiescence::new(plan.workers),
             sleepers: EventCount::new(plan.workers)?,
             idle: plan.idle,
@@ -436,6 +436,16 @@ impl<D: Deque> Kind for Stealing<D> {
     fn rouse(&self, worker: usize) {
         if self.parks() {
             self.sleepers.rouse(worker);
+        }
+    }
+
+    fn wait_for_rest(&self) {
+        self.quiescence.wait_for_rest(&self.injector);
+    }
+
+    fn release(&self) {
+        if self.quiescence.release(&self.injector) && self.parks() {
+            self.sleepers.wake_all();
         }
     }
 

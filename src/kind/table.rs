@@ -1,6 +1,7 @@
 //! The table of kinds: a row for each kind with its deque or lock. `sched_init` picks the row
 //! once; tests and benchmarks walk the same names.
 
+use super::run::Open;
 use super::worker::Worker;
 use super::{Awaited, Kind, Place, Quick, run, serial, shared, stealing};
 use crate::base::Errno;
@@ -17,20 +18,19 @@ use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 
 /// What a run is asked to be, its settings resolved.
-pub struct Request<'a> {
-    pub uncancelled: &'a Uncancelled,
-    pub config: &'a Config,
+pub struct Request {
+    pub config: Config,
     pub row: &'static Row,
     pub threads: usize,
     pub qlen: usize,
-    pub first: Task,
 }
 
 /// One line of the table: a kind with its deque or lock.
 pub struct Row {
     pub kind: config::Kind,
     pub deque: Option<Deque>,
-    start: fn(&Request) -> Result<(), Errno>,
+    start: fn(&Request, &Uncancelled, Task) -> Result<(), Errno>,
+    open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
     /// The kind's `spawn`, from the owner of the worker, with the signature and the outcome of
     /// `sched_spawn`.
     pub spawn: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
@@ -47,6 +47,7 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         kind,
         deque,
         start: run::start::<K>,
+        open: run::open::<K>,
         spawn: spawn::<K>,
         inject: inject::<K>,
         help: help::<K>,
@@ -148,11 +149,10 @@ fn find(config: &Config) -> Option<&'static Row> {
 /// The number of queued tasks to be ready for when the program does not say.
 const DEFAULT_QLEN: usize = 1024;
 
-/// A whole run: `sched_init` behind its checks. The first task, and all that come from it,
-/// have ended when this returns Ok.
-pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
+/// What a program asks for, numbers as for `sched_init`, and the environment changes.
+fn request(asked: &Config, nthreads: i32, qlen: i32) -> Result<Request, Errno> {
     const INVALID: Errno = Errno(libc::EINVAL);
-    let config = Config::from_environment().map_err(|config::Refused| INVALID)?;
+    let config = Config::from_environment(asked).map_err(|config::Refused| INVALID)?;
     barrier::prepare();
     let row = find(&config).ok_or_else(|| {
         let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
@@ -171,5 +171,18 @@ pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> 
     };
     let threads = if config.kind == config::Kind::Serial { 1 } else { threads };
     let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
-    (row.start)(&Request { uncancelled, config: &config, row, threads, qlen, first })
+    Ok(Request { config, row, threads, qlen })
+}
+
+/// A whole run: `sched_init` behind its checks. The first task, and all that come from it,
+/// have ended when this returns Ok.
+pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
+    let request = request(&Config::defaults(), nthreads, qlen)?;
+    (request.row.start)(&request, uncancelled, first)
+}
+
+/// A run that stays open: `sched_pool_create` behind its checks.
+pub fn open(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<dyn Open>, Errno> {
+    let request = request(asked, nthreads, qlen)?;
+    (request.row.open)(&request)
 }

@@ -14,7 +14,7 @@
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
 //! | `quick` | with `owner` | by anyone |
-//! | `row`, `kind`, `index`, `crew` | before the run starts | by the run's workers; others under `gate` |
+//! | `row`, `kind`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
@@ -33,10 +33,11 @@
 //! that rested longest is taken first, and `RESTING` are kept at rest. A program that
 //! keeps an `s` for longer may meet a later run's.
 
-use super::parcel::{Depot, Stock};
+use super::parcel::Stock;
+use super::run::Team;
 use super::table::{self, Row, TABLE};
 use super::{Awaited, Kind, Place, Quick};
-use crate::base::crew::{self, Crew};
+use crate::base::crew;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{io, process, thread};
@@ -61,7 +62,7 @@ pub struct Worker {
     row: Cell<&'static Row>,
     kind: Cell<*const ()>,
     index: Cell<usize>,
-    crew: Cell<*const Crew>,
+    team: Cell<*const Team>,
     /// Identifies the run: the address of its kind; 0 when it has ended.
     run: AtomicUsize,
     /// Held by a foreign thread while it uses the run, and by the run's end.
@@ -252,6 +253,16 @@ impl Worker {
         }
     }
 
+    /// Calls `look` with the team of this worker's run, from any thread; None if that has ended.
+    pub fn with_team<R>(&self, look: impl FnOnce(&Team) -> R) -> Option<R> {
+        match self.mine() {
+            // SAFETY: the caller's task holds the run open.
+            Some(mine) => Some(look(unsafe { &*mine.team.get() })),
+            // SAFETY: the run goes on meanwhile.
+            None => self.while_it_runs(|_| look(unsafe { &*self.team.get() })),
+        }
+    }
+
     /// Does `work` if the run has not ended, which it then cannot before that is done.
     fn while_it_runs<R>(&self, work: impl FnOnce(&Row) -> R) -> Option<R> {
         let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
@@ -313,12 +324,11 @@ impl Worker {
         index: usize,
         row: &'static Row,
         kind: &K,
-        crew: &Crew,
-        depot: &Depot,
+        team: &Team,
         seed: u64,
     ) {
-        self.stock.open(depot);
-        self.crew.set(crew);
+        self.stock.open(team.depot());
+        self.team.set(team);
         let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.row.set(row);
@@ -368,9 +378,9 @@ impl Place for Worker {
 
     #[cold]
     fn start(&self, worker: usize) -> bool {
-        // SAFETY: the crew lives until the run has ended and the gates are closed; the kind starts
+        // SAFETY: the team lives until the run has ended and the gates are closed; the kind starts
         // each worker at most once.
-        unsafe { (*self.crew.get()).call(worker) }
+        unsafe { (*self.team.get()).call(worker) }
     }
 
     fn random_below(&self, n: usize) -> usize {
@@ -493,7 +503,7 @@ impl Lease {
                 row: Cell::new(&TABLE[0]),
                 kind: Cell::new(ptr::null()),
                 index: Cell::new(0),
-                crew: Cell::new(ptr::null()),
+                team: Cell::new(ptr::null()),
                 run: AtomicUsize::new(0),
                 gate: Mutex::new(()),
                 counters: Pad::default(),

@@ -1,10 +1,11 @@
 //! L1: what a run tells about itself. Each worker counts on its own cache line with plain
-//! stores; the sums are made when the run has ended, so counting disturbs nobody.
+//! stores; the sums are made by who asks, so counting disturbs nobody.
 
 #[cfg(not(loom))]
 pub mod report;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A counter that only its worker writes, no part of any protocol (so not loom's atomic): an
 /// increment is a load and a store, no locked instruction, and others may read it at any time.
@@ -68,6 +69,16 @@ macro_rules! counters {
     };
     (@sum $a:expr, $b:expr) => { $a += $b };
     (@max $a:expr, $b:expr) => { $a = $a.max($b) };
+}
+
+/// What all workers of a run did together.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Totals {
+    pub values: Values,
+    /// Workers that could have a thread, and those that could not.
+    pub threads: usize,
+    pub threads_missing: usize,
+    pub time: Duration,
 }
 
 counters! {

@@ -1,13 +1,12 @@
 //! `SCHED_STATS`: the statistics of a run, as a table or as a line of JSON.
 
-use super::Values;
+use super::{Totals, Values};
 use crate::base::Errno;
 use crate::base::config::{Config, Stats};
 use crate::base::io::Out;
 use crate::base::sync::Mutex;
 use crate::base::thread;
 use std::fmt::{self, Write};
-use std::time::Duration;
 
 /// Where the statistics of a run go; opened before it, so that a path that cannot be
 /// written is an error of `sched_init`.
@@ -23,8 +22,7 @@ pub struct Summary<'a, W: Iterator<Item = Values> + Clone> {
     pub deque: &'static str,
     pub idle: &'static str,
     pub qlen: usize,
-    pub time: Duration,
-    pub threads_missing: usize,
+    pub totals: Totals,
     pub workers: &'a W,
 }
 
@@ -89,23 +87,13 @@ impl Drop for Report {
     }
 }
 
-fn total<W: Iterator<Item = Values> + Clone>(summary: &Summary<W>) -> (usize, Values) {
-    let mut sum = Values::default();
-    let mut threads = 0;
-    for values in summary.workers.clone() {
-        sum.merge(values);
-        threads += 1;
-    }
-    (threads, sum)
-}
-
 fn json<W: Iterator<Item = Values> + Clone>(out: &mut Out, s: &Summary<W>) -> fmt::Result {
-    let (threads, sum) = total(s);
+    let Totals { values: sum, threads, threads_missing, time } = s.totals;
     write!(out, "{{\"kind\":\"{}\",\"deque\":\"{}\",\"idle\":\"{}\"", s.kind, s.deque, s.idle)?;
     write!(out, ",\"threads\":{threads},\"qlen\":{}", s.qlen)?;
-    write!(out, ",\"seconds\":{}.{:09}", s.time.as_secs(), s.time.subsec_nanos())?;
+    write!(out, ",\"seconds\":{}.{:09}", time.as_secs(), time.subsec_nanos())?;
     members(out, sum, true)?;
-    write!(out, ",\"threads_missing\":{},\"workers\":[", s.threads_missing)?;
+    write!(out, ",\"threads_missing\":{threads_missing},\"workers\":[")?;
     for (i, values) in s.workers.clone().enumerate() {
         out.write_str(if i > 0 { ",{" } else { "{" })?;
         members(out, values, false)?;
@@ -124,17 +112,16 @@ fn members(out: &mut Out, values: Values, mut comma: bool) -> fmt::Result {
 }
 
 fn table<W: Iterator<Item = Values> + Clone>(out: &mut Out, s: &Summary<W>) -> fmt::Result {
-    let (threads, sum) = total(s);
+    let Totals { values: sum, threads, threads_missing, time } = s.totals;
     writeln!(
         out,
-        "libsched: kind={} deque={} idle={} threads={threads} threads_missing={} qlen={} seconds={}.{:06}",
+        "libsched: kind={} deque={} idle={} threads={threads} threads_missing={threads_missing} qlen={} seconds={}.{:06}",
         s.kind,
         s.deque,
         s.idle,
-        s.threads_missing,
         s.qlen,
-        s.time.as_secs(),
-        s.time.subsec_micros()
+        time.as_secs(),
+        time.subsec_micros()
     )?;
     let mut result = write!(out, "{:>6}", "worker");
     sum.each(|name, _| result = result.and_then(|()| write!(out, " {name:>13}")));

@@ -5,6 +5,7 @@
 //! before the end, and then the run goes on for it, or refused.
 
 use super::Full;
+use crate::base::door::{Door, Rests};
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
 use crate::task::Task;
 use std::collections::VecDeque;
@@ -14,12 +15,13 @@ pub struct Injector {
     /// The queue's length, readable without the lock. Its stores release to `looks_empty`; but who
     /// then takes a task has it by the lock.
     len: AtomicUsize,
+    rests: Rests,
     limit: usize,
 }
 
 struct Inside {
     queue: VecDeque<Task>,
-    closed: bool,
+    door: Door,
 }
 
 /// Why a task was not accepted.
@@ -36,17 +38,18 @@ impl From<Full> for Refused {
 }
 
 impl Injector {
-    pub fn new(limit: usize) -> Self {
+    pub fn new(limit: usize, held: bool) -> Self {
         Injector {
-            inside: Mutex::new(Inside { queue: VecDeque::new(), closed: false }),
+            inside: Mutex::new(Inside { queue: VecDeque::new(), door: Door::new(held) }),
             len: AtomicUsize::new(0),
+            rests: Rests::new(),
             limit,
         }
     }
 
     pub fn push(&self, task: Task) -> Result<(), Refused> {
         self.inside.with(|inside| {
-            if inside.closed {
+            if inside.door.is_closed() {
                 return Err(Refused::Closed);
             }
             if inside.queue.len() >= self.limit || inside.queue.try_reserve(1).is_err() {
@@ -70,15 +73,42 @@ impl Injector {
         self.len.load(Ordering::Acquire) == 0
     }
 
-    /// Closes the door for good if the queue is empty and `still` holds, both seen under
-    /// the lock. True if this call closed it.
+    /// True if the queue is empty and the door open, seen under the lock.
+    pub fn is_quiet(&self) -> bool {
+        self.inside.with(|inside| inside.queue.is_empty() && !inside.door.is_closed())
+    }
+
+    /// Closes the door for good, unless it is held, if the queue is empty and `still` holds, both
+    /// seen under the lock. True if this call closed it.
     pub fn close_if(&self, still: impl FnOnce() -> bool) -> bool {
+        self.inside.with(|inside| self.close(inside, still))
+    }
+
+    /// Lets a held door go, and then as `close_if`.
+    pub fn release(&self, still: impl FnOnce() -> bool) -> bool {
         self.inside.with(|inside| {
-            if inside.closed || !inside.queue.is_empty() || !still() {
-                return false;
-            }
-            inside.closed = true;
-            true
+            inside.door.release();
+            self.close(inside, still)
         })
+    }
+
+    fn close(&self, inside: &mut Inside, still: impl FnOnce() -> bool) -> bool {
+        !inside.door.is_closed()
+            && inside.queue.is_empty()
+            && still()
+            && inside.door.rest(&self.rests)
+    }
+
+    /// Waits for a moment when the queue is empty and `still` holds.
+    pub fn wait_for_rest(&self, still: impl Fn() -> bool) {
+        self.rests.wait(|| {
+            self.inside.with(|inside| {
+                let rests = inside.queue.is_empty() && still();
+                if !rests {
+                    inside.door.expect_rest();
+                }
+                rests
+            })
+        });
     }
 }

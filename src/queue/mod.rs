@@ -33,7 +33,7 @@ pub enum Steal {
 
 /// A double-ended queue: one owner pushes and pops at the bottom, any thread steals at the
 /// top. The methods here are the thieves'; the owner's go through [`Owner`].
-pub trait Deque: Send + Sync + Sized {
+pub trait Deque: Send + Sync + Sized + 'static {
     /// An empty deque that refuses to hold more than `limit` tasks.
     fn new(limit: usize) -> Result<Self, NoMemory>;
 

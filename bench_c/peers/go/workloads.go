@@ -13,11 +13,18 @@ var workloads = map[string]workload{
 	"flood":      {1 << 20, prepareFlood, runFlood, checkFlood},
 	"tree":       {1 << 20, prepareTree, runTree, checkTree},
 	"quicksort":  {1 << 20, prepareSort, runSort, checkSort},
-	"nqueens":    {13, prepareQueens, runQueens, checkQueens},
 	"mandelbrot": {640, prepareMandelbrot, runMandelbrot, checkMandelbrot},
 	"wakeup":     {100, prepareWakeup, runWakeup, checkWakeup},
 	"idleburn":   {1000, prepareIdle, runIdle, checkIdle},
 	"emptyrun":   {1000, prepareEmpty, runEmpty, checkEmpty},
+	"fib":        {27, prepareFib, runFib, checkFib},
+	"nqueens":    {12, prepareQueens, runQueens, checkQueens},
+	"uts":        {10, prepareUTS, runUTS, checkUTS},
+	"uts_deep":   {2000, prepareDeepUTS, runUTS, checkUTS},
+	"matmul":     {512, prepareDense, runMatmul, checkMatmul},
+	"strassen":   {512, prepareDense, runStrassen, checkStrassen},
+	"mergesort":  {1 << 20, prepareMergesort, runMergesort, checkMergesort},
+	"knapsack":   {32, prepareKnapsack, runKnapsack, checkKnapsack},
 }
 
 // The tasks of the run: each adds those it starts before it is done itself.
@@ -201,78 +208,6 @@ func checkSort(n int, _ usage) answer {
 	}
 	count := 2*leaves - 1
 	return answer{count, before + uint64(count), right, ""}
-}
-
-// --- nqueens --------------------------------------------------------------------
-
-const queensCutoff = 4
-
-var (
-	solutions = []int64{1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184,
-		14772512, 95815104, 666090624}
-	full  uint32
-	total int64
-)
-
-type board struct {
-	columns, left, right uint32 // taken: columns, and diagonals at this row
-	row                  int32
-}
-
-func (b board) with(queen uint32) board {
-	return board{b.columns | queen, (b.left | queen) << 1, (b.right | queen) >> 1, b.row + 1}
-}
-
-func prepareQueens(n int) func() {
-	if n < queensCutoff || n >= len(solutions) {
-		die("so many queens are not checked")
-	}
-	full = 1<<n - 1
-	return func() { total = 0 }
-}
-
-func count(columns, left, right uint32) int64 {
-	if columns == full {
-		return 1
-	}
-	sum := int64(0)
-	for open := full &^ (columns | left | right); open != 0; open &= open - 1 {
-		queen := open & -open
-		sum += count(columns|queen, (left|queen)<<1, (right|queen)>>1)
-	}
-	return sum
-}
-
-func place(b board) {
-	if b.row == queensCutoff {
-		atomic.AddInt64(&total, count(b.columns, b.left, b.right))
-	} else {
-		for open := full &^ (b.columns | b.left | b.right); open != 0; open &= open - 1 {
-			tasks.Add(1)
-			go place(b.with(open & -open))
-		}
-	}
-	tasks.Done()
-}
-
-func runQueens(int) {
-	tasks.Add(1)
-	go place(board{})
-	tasks.Wait()
-}
-
-func placements(b board) int {
-	sum := 1
-	if b.row < queensCutoff {
-		for open := full &^ (b.columns | b.left | b.right); open != 0; open &= open - 1 {
-			sum += placements(b.with(open & -open))
-		}
-	}
-	return sum
-}
-
-func checkQueens(n int, _ usage) answer {
-	return answer{placements(board{}), uint64(total), total == solutions[n], ""}
 }
 
 // --- mandelbrot -----------------------------------------------------------------

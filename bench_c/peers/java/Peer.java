@@ -2,7 +2,7 @@
 // [-r RUNS], a line a run, or java Peer --version.
 //
 // A task is a CountedCompleter, the class made for tasks that fork others and do not wait
-// for them. The first runs of a process are partly interpreted: give -r more than one and
+// for them; those that wait are in Forks. The first runs of a process are partly interpreted: give -r more than one and
 // leave them out. There is no cal= in the line, for the compiler folds the loop.
 
 import java.io.IOException;
@@ -16,30 +16,35 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.concurrent.CountedCompleter;
 import java.util.concurrent.ForkJoinPool;
-import java.util.concurrent.atomic.AtomicLong;
 
 public final class Peer {
     /** What a workload says at the end of a run. */
-    private record Answer(long tasks, long checksum, boolean right, String extra) {
+    record Answer(long tasks, long checksum, boolean right, String extra) {
         Answer(long tasks, long checksum, boolean right) {
             this(tasks, checksum, right, "");
         }
     }
 
-    private abstract static class Workload {
+    abstract static class Workload {
         int n;
 
         /** Makes the data anew before each run. */
         abstract void reset();
 
-        /** What is timed: by default one task, and all that come from it. */
+        /** What is timed. */
+        abstract void run(ForkJoinPool pool);
+
+        abstract Answer check(double wall, double processor);
+    }
+
+    /** One task, and all that come from it. */
+    private abstract static class Spawning extends Workload {
+        abstract Task first();
+
+        @Override
         void run(ForkJoinPool pool) {
             pool.invoke(first());
         }
-
-        abstract Task first();
-
-        abstract Answer check(double wall, double processor);
     }
 
     /** A task that forks others; it ends when it and they have ended. */
@@ -90,10 +95,29 @@ public final class Peer {
     }
 
     /** A well mixed function of x (splitmix64's last step). */
-    private static long mix(long x) {
+    static long mix(long x) {
         x = (x ^ (x >>> 30)) * 0xbf58476d1ce4e5b9L;
         x = (x ^ (x >>> 27)) * 0x94d049bb133111ebL;
         return x ^ (x >>> 31);
+    }
+
+    /** The course's data. */
+    static int[] lcg(int n) {
+        int[] numbers = new int[n];
+        long s = 0;
+        for (int i = 0; i < n; i++) {
+            s = s * 6364136223846793005L + 1442695040888963407L;
+            numbers[i] = (int) ((s >>> 33) & 0x7FFFFFFF);
+        }
+        return numbers;
+    }
+
+    static long multiset(int[] numbers) {
+        long sum = 0;
+        for (int x : numbers) {
+            sum += mix((x & 0xFFFFFFFFL) + 1);
+        }
+        return sum;
     }
 
     private static boolean once(byte[] seen, int from) {
@@ -107,7 +131,7 @@ public final class Peer {
 
     // --- flood ----------------------------------------------------------------------
 
-    private static final class Flood extends Workload {
+    private static final class Flood extends Spawning {
         private static final int STRIPES = 64;
         private static byte[] seen;
         private static int height;
@@ -156,7 +180,7 @@ public final class Peer {
 
     // --- tree -----------------------------------------------------------------------
 
-    private static final class Tree extends Workload {
+    private static final class Tree extends Spawning {
         private static byte[] seen;
 
         private static final class Node extends Task {
@@ -202,7 +226,7 @@ public final class Peer {
 
     // --- quicksort ------------------------------------------------------------------
 
-    private static final class Quicksort extends Workload {
+    private static final class Quicksort extends Spawning {
         private static final int CUTOFF = 128;
         private static int[] numbers;
         private static byte[] leaf;
@@ -266,24 +290,11 @@ public final class Peer {
             }
         }
 
-        private static long multiset() {
-            long sum = 0;
-            for (int x : numbers) {
-                sum += mix((x & 0xFFFFFFFFL) + 1);
-            }
-            return sum;
-        }
-
         @Override
         void reset() {
-            numbers = new int[n];
+            numbers = lcg(n);
             leaf = new byte[n];
-            long s = 0;
-            for (int i = 0; i < n; i++) {
-                s = s * 6364136223846793005L + 1442695040888963407L;
-                numbers[i] = (int) ((s >>> 33) & 0x7FFFFFFF);
-            }
-            before = multiset();
+            before = multiset(numbers);
         }
 
         @Override
@@ -294,7 +305,7 @@ public final class Peer {
         @Override
         Answer check(double wall, double processor) {
             long leaves = 0;
-            boolean right = multiset() == before;
+            boolean right = multiset(numbers) == before;
             for (int i = 0; i < n; i++) {
                 leaves += leaf[i];
                 right = right && leaf[i] <= 1 && (i == 0 || numbers[i - 1] <= numbers[i]);
@@ -304,89 +315,9 @@ public final class Peer {
         }
     }
 
-    // --- nqueens --------------------------------------------------------------------
-
-    private static final class Queens extends Workload {
-        private static final int CUTOFF = 4;
-        private static final long[] SOLUTIONS = {
-            1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512,
-            95815104, 666090624,
-        };
-        private static int full;
-        private static final AtomicLong TOTAL = new AtomicLong();
-
-        private static long count(int columns, int left, int right) {
-            if (columns == full) {
-                return 1;
-            }
-            long sum = 0;
-            for (int open = full & ~(columns | left | right); open != 0; open &= open - 1) {
-                int queen = open & -open;
-                sum += count(columns | queen, (left | queen) << 1, (right | queen) >>> 1);
-            }
-            return sum;
-        }
-
-        private static final class Place extends Task {
-            private static final long serialVersionUID = 1;
-            private final int columns;
-            private final int left;
-            private final int right;
-            private final int row;
-
-            Place(Task parent, int columns, int left, int right, int row) {
-                super(parent);
-                this.columns = columns;
-                this.left = left;
-                this.right = right;
-                this.row = row;
-            }
-
-            @Override
-            void work() {
-                if (row == CUTOFF) {
-                    TOTAL.addAndGet(count(columns, left, right));
-                    return;
-                }
-                for (int open = full & ~(columns | left | right); open != 0; open &= open - 1) {
-                    int q = open & -open;
-                    spawn(new Place(this, columns | q, (left | q) << 1, (right | q) >>> 1, row + 1));
-                }
-            }
-        }
-
-        private static long placements(int columns, int left, int right, int row) {
-            long sum = 1;
-            if (row < CUTOFF) {
-                for (int open = full & ~(columns | left | right); open != 0; open &= open - 1) {
-                    int q = open & -open;
-                    sum += placements(columns | q, (left | q) << 1, (right | q) >>> 1, row + 1);
-                }
-            }
-            return sum;
-        }
-
-        @Override
-        void reset() {
-            full = (1 << n) - 1;
-            TOTAL.set(0);
-        }
-
-        @Override
-        Task first() {
-            return new Place(null, 0, 0, 0, 0);
-        }
-
-        @Override
-        Answer check(double wall, double processor) {
-            long total = TOTAL.get();
-            return new Answer(placements(0, 0, 0, 0), total, total == SOLUTIONS[n]);
-        }
-    }
-
     // --- mandelbrot -----------------------------------------------------------------
 
-    private static final class Mandelbrot extends Workload {
+    private static final class Mandelbrot extends Spawning {
         private static final int LIMIT = 400;
         private static short[] image;
         private static byte[] seen;
@@ -450,7 +381,7 @@ public final class Peer {
 
     // --- wakeup, idleburn, emptyrun ---------------------------------------------------
 
-    private static final class Wakeup extends Workload {
+    private static final class Wakeup extends Spawning {
         private static volatile long answered;
         private static long started; // published by answered
         private double[] latency;
@@ -521,7 +452,7 @@ public final class Peer {
         }
     }
 
-    private static final class Idleburn extends Workload {
+    private static final class Idleburn extends Spawning {
         private static long slept;
 
         private static final class Nap extends Task {
@@ -562,7 +493,7 @@ public final class Peer {
         }
     }
 
-    private static final class Emptyrun extends Workload {
+    private static final class Emptyrun extends Spawning {
         private static long runs;
 
         private static final class Empty extends Task {
@@ -608,12 +539,11 @@ public final class Peer {
             case "flood" -> new Flood();
             case "tree" -> new Tree();
             case "quicksort" -> new Quicksort();
-            case "nqueens" -> new Queens();
             case "mandelbrot" -> new Mandelbrot();
             case "wakeup" -> new Wakeup();
             case "idleburn" -> new Idleburn();
             case "emptyrun" -> new Emptyrun();
-            default -> throw new IllegalArgumentException("no workload " + name);
+            default -> Forks.workload(name);
         };
     }
 
@@ -678,6 +608,8 @@ public final class Peer {
         if (threads < 1) {
             threads = Runtime.getRuntime().availableProcessors();
         }
+        // What is left of it is the grain of parallelSort, which runs in the pool of its caller.
+        System.setProperty("java.util.concurrent.ForkJoinPool.common.parallelism", "" + threads);
         ForkJoinPool pool = new ForkJoinPool(threads);
         boolean failed = false;
         for (int r = 0; r < repetitions; r++) {

@@ -7,7 +7,9 @@ use plotters::style::RGBColor;
 
 use crate::chart::{Figure, Key, Panel, Series, Shape};
 use crate::machine::Machine;
-use crate::plan::{Group, IDLE_PROGRAMS, IDLES, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan};
+use crate::plan::{
+    Group, IDLE_PROGRAMS, IDLES, JOINS, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan,
+};
 use crate::summary::{Measured, Quartiles, Summary};
 
 /// Where a task does next to nothing and its price is the scheduler's.
@@ -25,6 +27,14 @@ pub fn draw_all(
         note: &note,
         reference: Some("as fast as serial"),
         panels: speedups(plan, summary),
+        columns: 4,
+        panel_height: 260,
+    };
+    let joins = Figure {
+        title: "Fork, join, groups and loops: speed-up over the serial program, by threads",
+        note: &note,
+        reference: Some("as fast as serial"),
+        panels: join_speedups(plan, summary),
         columns: 4,
         panel_height: 260,
     };
@@ -55,6 +65,7 @@ pub fn draw_all(
     let mut written = Vec::new();
     for (name, figure) in [
         ("speedup-by-threads", speedup),
+        ("speedup-fork-join", joins),
         ("cost-per-task", cost),
         ("lock-primitives", locks),
         ("idle-policies", idle),
@@ -91,21 +102,41 @@ fn by_kind(plan: &Plan, value: impl Fn(Kind, usize) -> Option<Quartiles>) -> Vec
 fn speedups(plan: &Plan, summary: &Summary) -> Vec<Panel> {
     let panel = |name: &str| {
         let serial = summary.serial(name)?;
-        Some(Panel {
-            title: format!("{name} ({} tasks)", thousands(serial.tasks)),
-            x_title: "threads",
-            y_title: "speed-up",
-            x_names: names(&plan.threads),
-            series: by_kind(plan, |kind, threads| {
-                let m = summary.kind(name, kind, threads)?;
-                Some(m.seconds.under(serial.seconds.median))
-            }),
-            log: false,
-            lines: true,
-            reference: Some(1.0),
-        })
+        let series = by_kind(plan, |kind, threads| {
+            let m = summary.kind(name, kind, threads)?;
+            Some(m.seconds.under(serial.seconds.median))
+        });
+        Some(speedup(plan, format!("{name} ({} tasks)", thousands(serial.tasks)), series))
     };
     PROGRAMS.iter().filter_map(|p| panel(p.name)).collect()
+}
+
+/// Under steal alone.
+fn join_speedups(plan: &Plan, summary: &Summary) -> Vec<Panel> {
+    let panel = |name: &str| {
+        let serial = summary.joins(name, Kind::None, 1)?;
+        let over_serial = |&threads: &usize| {
+            let m = summary.joins(name, Kind::Steal, threads)?;
+            Some(m.seconds.under(serial.seconds.median))
+        };
+        let points = plan.threads.iter().map(over_serial).collect();
+        let series = Series { key: kind_key(Kind::Steal), points };
+        Some(speedup(plan, name.to_owned(), vec![series]))
+    };
+    JOINS.iter().filter_map(|p| panel(p.name)).collect()
+}
+
+fn speedup(plan: &Plan, title: String, series: Vec<Series>) -> Panel {
+    Panel {
+        title,
+        x_title: "threads",
+        y_title: "speed-up",
+        x_names: names(&plan.threads),
+        series,
+        log: false,
+        lines: true,
+        reference: Some(1.0),
+    }
 }
 
 fn costs(plan: &Plan, summary: &Summary) -> Vec<Panel> {

@@ -1,9 +1,11 @@
-//! Instructions per spawn and run of an empty task, counted by valgrind's callgrind.
+//! Instructions per spawn and run of an empty task, and per fork and join, counted by
+//! valgrind's callgrind.
 //!
-//! `tree` with one worker, in two sizes: what a run costs once cancels in the difference.
-//! Nothing else is taken away: the task's own body, which counts itself in a byte and
-//! computes its children, is in the total. callgrind counts inside `sched_init` only, and
-//! says in which object file each instruction was, so the library's own part comes apart.
+//! `tree` and `fib` with one worker, in two sizes: what a run costs once cancels in the
+//! difference. Nothing else is taken away: a task's own body, which counts itself in a byte
+//! and computes its children, or calls fib, is in the total. callgrind counts inside
+//! `sched_init` only, and says in which object file each instruction was, so the library's
+//! own part comes apart.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,28 +16,45 @@ use serde::Serialize;
 
 use crate::process;
 
-/// The two sizes: spawns of `tree`.
-const SIZES: [u64; 2] = [1 << 14, 1 << 16];
+/// A program, and the tasks it has in two sizes.
+struct Pair {
+    program: &'static str,
+    /// The argument of -n, and the number of tasks.
+    sizes: [(u64, u64); 2],
+}
+
+const TREE: Pair = Pair { program: "tree", sizes: [(1 << 14, 1 << 14), (1 << 16, 1 << 16)] };
+/// fib(n + 1) - 1 forks.
+const FIB: Pair = Pair { program: "fib", sizes: [(15, 986), (20, 10945)] };
 /// The library's name, as far as it is in every version's file name.
 const LIBRARY: &str = "libsched.so";
 
-/// Per task, under the default kind.
+/// Under the default kind.
 #[derive(Debug, Serialize)]
 pub struct Instructions {
+    pub spawn: PerTask,
+    pub fork: PerTask,
+    pub valgrind: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct PerTask {
     pub total: f64,
     /// Of these, the ones in the library.
     pub library: f64,
-    pub valgrind: String,
 }
 
 impl std::fmt::Display for Instructions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "instructions per spawn and run of an empty task (tree, 1 worker): {:.1}, of which \
-             {:.1} in the library ({})",
-            self.total, self.library, self.valgrind
-        )
+        let Instructions { spawn, fork, valgrind } = self;
+        writeln!(f, "instructions per spawn and run of an empty task (tree, 1 worker): {spawn}")?;
+        write!(f, "instructions per fork and join (fib, 1 worker): {fork} ({valgrind})")
+    }
+}
+
+impl std::fmt::Display for PerTask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.1}, of which {:.1} in the library", self.total, self.library)
     }
 }
 
@@ -44,17 +63,22 @@ pub fn count(programs: &Path) -> Result<Option<Instructions>> {
     let Some(valgrind) = version() else { return Ok(None) };
     let scratch =
         std::env::temp_dir().join(format!("sched-bench-{}.callgrind", std::process::id()));
-    let counts = SIZES.map(|n| counted(&programs.join("tree"), n, &scratch));
+    let counts = [TREE, FIB].map(|pair| per_task(programs, &pair, &scratch));
     // Not there when valgrind failed.
     let _ = std::fs::remove_file(&scratch);
-    let [small, large] = counts;
-    let (small, large) = (small?, large?);
-    let tasks = (SIZES[1] - SIZES[0]) as f64;
-    Ok(Some(Instructions {
-        total: (large.total - small.total) as f64 / tasks,
-        library: (large.library - small.library) as f64 / tasks,
-        valgrind,
-    }))
+    let [spawn, fork] = counts;
+    Ok(Some(Instructions { spawn: spawn?, fork: fork?, valgrind }))
+}
+
+fn per_task(programs: &Path, pair: &Pair, scratch: &Path) -> Result<PerTask> {
+    let program = programs.join(pair.program);
+    let [(n, fewer), (more_n, more)] = pair.sizes;
+    let (small, large) = (counted(&program, n, scratch)?, counted(&program, more_n, scratch)?);
+    let per_task = |large: i64, small: i64| (large - small) as f64 / (more - fewer) as f64;
+    Ok(PerTask {
+        total: per_task(large.total, small.total),
+        library: per_task(large.library, small.library),
+    })
 }
 
 fn version() -> Option<String> {
@@ -69,13 +93,13 @@ struct Counts {
     library: i64,
 }
 
-fn counted(tree: &Path, n: u64, scratch: &Path) -> Result<Counts> {
+fn counted(program: &Path, n: u64, scratch: &Path) -> Result<Counts> {
     let mut command = Command::new("valgrind");
     process::without_settings(&mut command);
     command
         .args(["--quiet", "--tool=callgrind", "--toggle-collect=sched_init"])
         .arg(format!("--callgrind-out-file={}", scratch.display()))
-        .arg(tree)
+        .arg(program)
         .args(["-n", &n.to_string(), "-t", "1"])
         .stdin(Stdio::null());
     let output = command.output().context("cannot start valgrind")?;

@@ -14,6 +14,9 @@ pub struct Program {
     pub many_runs: bool,
     /// It takes as long as it was told, whatever runs it: measured in one repetition only.
     pub once: bool,
+    /// Its `tasks=` are elements, iterations or searches: how many tasks the library makes of
+    /// them depends on the data, or on the schedule.
+    pub not_tasks: bool,
 }
 
 /// The sizes keep the whole suite under three minutes on two cores.
@@ -22,14 +25,28 @@ pub const PROGRAMS: &[Program] = &[
     program("mandelbrot", 640, 384, "a task a row, coarse and uneven"),
     program("tree", 1 << 20, 1 << 18, "a binary tree of empty tasks"),
     program("flood", 1 << 17, 1 << 15, "one task spawns all the others"),
-    program("nqueens", 13, 12, "an irregular search, tasks of microseconds"),
-    program("mergesort", 1 << 20, 1 << 18, "join counters, the last child merges"),
-    program("fib", 27, 24, "a task and a malloc a call, no cut-off"),
+    program("nqueens", 12, 10, "a fork a placement, an irregular tree"),
+    elements("mergesort", 1 << 20, 1 << 18, "joins above joins, merges are divided, too"),
+    program("fib", 29, 24, "a fork a call, no cut-off"),
     Program {
         many_runs: true,
         ..program("shortruns", 300, 100, "runs of 64 tasks of a microsecond")
     },
 ];
+
+/// The programs of [`Group::Joins`]; in its table are those of [`PROGRAMS`] that join, too.
+pub const JOINS: &[Program] = &[
+    program("fib_inline", 29, 24, "fib with the fast paths compiled into the program"),
+    program("uts", 9, 7, "a fork a node, T1 of the Unbalanced Tree Search"),
+    program("uts_deep", 140, 20, "the same on T3, which is deep"),
+    program("matmul", 384, 128, "a product of matrices, divided"),
+    program("strassen", 384, 128, "the same by Strassen, with memory to allocate"),
+    elements("knapsack", 16, 4, "searches; who finds cancels the others"),
+    elements("loop", 50_000_000, 5_000_000, "iterations of a nanosecond or two"),
+    elements("reduce", 50_000_000, 5_000_000, "a sum of such terms"),
+    elements("sort", 1 << 20, 1 << 17, "the library's sort; serial is libc's qsort"),
+];
+pub const ALSO_JOIN: &[&str] = &["fib", "nqueens", "mergesort"];
 
 /// The programs of [`Group::Overheads`].
 pub const OVERHEADS: &[Program] = &[
@@ -59,11 +76,19 @@ pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
 pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal];
 
 const fn program(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
-    Program { name, n, quick_n, what, many_runs: false, once: false }
+    Program { name, n, quick_n, what, many_runs: false, once: false, not_tasks: false }
+}
+
+const fn elements(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
+    Program { not_tasks: true, ..program(name, n, quick_n, what) }
+}
+
+pub fn all_programs() -> impl Iterator<Item = &'static Program> {
+    PROGRAMS.iter().chain(JOINS).chain(OVERHEADS).chain([&CLOSURES])
 }
 
 pub fn program_named(name: &str) -> Option<&'static Program> {
-    PROGRAMS.iter().chain(OVERHEADS).chain([&CLOSURES]).find(|p| p.name == name)
+    all_programs().find(|p| p.name == name)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -95,6 +120,8 @@ pub enum Group {
     Kinds,
     Locks,
     Idle,
+    /// Fork and join, groups, loops, under the default kind.
+    Joins,
     /// What a run costs beside its tasks, under the default kind.
     Overheads,
     /// Ways to give a task its arguments, under the default kind.
@@ -182,6 +209,13 @@ impl Plan {
                         setups.push(Setup { idle: Some(idle), threads, ..base.clone() });
                     }
                 }
+            }
+        }
+        for p in JOINS.iter().filter(|p| wanted(p.name)) {
+            let base = serial(p, Group::Joins, quick);
+            setups.push(base.clone());
+            for &threads in &threads {
+                setups.push(Setup { kind: Kind::Steal, threads, ..base.clone() });
             }
         }
         let overhead_threads = cores.max(2);

@@ -41,6 +41,8 @@ impl Quartiles {
 pub struct Measured {
     pub tasks: u64,
     pub seconds: Quartiles,
+    /// Nanoseconds an iteration of the calibration loop took before the runs, the median.
+    pub cal: f64,
     /// Processor time, user and system, of all threads.
     pub cpu: Quartiles,
     /// The program's own figures, by their names.
@@ -65,6 +67,7 @@ impl Measured {
         Some(Measured {
             tasks: runs.first()?.line.tasks,
             seconds: Quartiles::of(timed().map(|r| r.line.seconds).collect())?,
+            cal: Quartiles::of(timed().filter_map(|r| r.line.cal).collect())?.median,
             cpu: Quartiles::of(timed().map(|r| r.line.user + r.line.sys).collect())?,
             extra: extra(runs)?,
             counters: Counters::of(runs),
@@ -126,6 +129,15 @@ impl Summary {
     /// A program under a kind, with the library's defaults.
     pub fn kind(&self, program: &str, kind: Kind, threads: usize) -> Option<&Measured> {
         self.find(|s| s.group == Group::Kinds && is(s, program, threads) && s.kind == kind)
+    }
+
+    /// A program that forks and joins: under `steal`, or serial.
+    pub fn joins(&self, program: &str, kind: Kind, threads: usize) -> Option<&Measured> {
+        self.find(|s| {
+            matches!(s.group, Group::Joins | Group::Kinds)
+                && is(s, program, threads)
+                && s.kind == kind
+        })
     }
 
     pub fn serial(&self, program: &str) -> Option<&Measured> {

@@ -3,8 +3,8 @@
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use crate::plan::{
-    BURNERS, CLOSURE_WAYS, Group, IDLE_PROGRAMS, IDLES, KINDS, Kind, LOCK_PROGRAMS, LOCKS,
-    PROGRAMS, Plan,
+    ALSO_JOIN, BURNERS, CLOSURE_WAYS, Group, IDLE_PROGRAMS, IDLES, JOINS, KINDS, Kind,
+    LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan,
 };
 use crate::summary::{Measured, Quartiles, Summary};
 
@@ -19,6 +19,13 @@ pub fn print_all(plan: &Plan, summary: &Summary) {
             println!("\n{} -n {n}: {}", program.name, program.what);
             println!("{table}");
         }
+    }
+    if plan.has(Group::Joins) {
+        println!(
+            "\nFork and join under steal: Ts is the serial program, Tp the one on p threads; ns \
+             per task, element or iteration"
+        );
+        println!("{}", joins(plan, summary));
     }
     if plan.has(Group::Locks) {
         println!("\nThe lock primitives side by side: ns per task [quartiles]");
@@ -84,6 +91,36 @@ fn kinds(plan: &Plan, summary: &Summary, program: &str) -> Option<Table> {
         }
     }
     any.then_some(table)
+}
+
+/// A row a program: what its tasks cost on one thread, and what more threads gain.
+fn joins(plan: &Plan, summary: &Summary) -> Table {
+    let mut head = vec!["program".to_owned(), "n".into(), "Ts, ms [quartiles]".into()];
+    head.extend(["T1, ms [quartiles]".into(), "T1, ns".into(), "T1/Ts".into()]);
+    let more: Vec<usize> = plan.threads.iter().copied().filter(|&t| t > 1).collect();
+    head.extend(more.iter().flat_map(|t| [format!("T1/T{t}"), format!("Ts/T{t}")]));
+    let mut table = table(&head);
+    for name in ALSO_JOIN.iter().copied().chain(JOINS.iter().map(|p| p.name)) {
+        let joins = |kind, threads| summary.joins(name, kind, threads);
+        let Some((serial, one)) = joins(Kind::None, 1).zip(joins(Kind::Steal, 1)) else { continue };
+        let mut row = vec![
+            name.to_owned(),
+            plan.size(name).to_string(),
+            with_quartiles(serial.seconds.scaled(1e3)),
+            with_quartiles(one.seconds.scaled(1e3)),
+            short(one.ns_per_task().median),
+            short(one.seconds.median / serial.seconds.median),
+        ];
+        for &threads in &more {
+            let all = joins(Kind::Steal, threads);
+            let over = |m: &Measured| {
+                all.map_or("-".into(), |p| short(m.seconds.median / p.seconds.median))
+            };
+            row.extend([over(one), over(serial)]);
+        }
+        table.add_row(cells(row));
+    }
+    table
 }
 
 fn locks(plan: &Plan, summary: &Summary) -> Table {

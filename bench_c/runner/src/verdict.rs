@@ -7,6 +7,9 @@ use crate::table::short;
 pub fn lines(plan: &Plan, summary: &Summary) -> Vec<String> {
     let mut lines: Vec<_> = spawn_price(summary).into_iter().collect();
     lines.extend(fences(summary));
+    lines.extend(fork_price(summary));
+    lines.extend(two_workers(plan, summary));
+    lines.extend(loops(plan, summary));
     lines.extend(sleepers(plan, summary));
     lines.extend(critical_path(summary));
     lines.extend(empty_runs(plan, summary));
@@ -39,6 +42,53 @@ fn fences(summary: &Summary) -> Option<String> {
         short(split),
         short(chaselev),
         times(chaselev / split, "cheaper", "dearer")
+    ))
+}
+
+/// The calibration is the machine's: in another phase, or on another machine, a fork takes
+/// about as many iterations of its loop.
+fn fork_price(summary: &Summary) -> Option<String> {
+    let (serial, fork) =
+        (summary.joins("fib", Kind::None, 1)?, summary.joins("fib", Kind::Steal, 1)?);
+    let ns = fork.ns_per_task().median;
+    let inlined = summary.joins("fib_inline", Kind::Steal, 1).map(|m| m.ns_per_task().median);
+    let inlined =
+        inlined.map_or(String::new(), |ns| format!(" ({} with sched_inline.h)", short(ns)));
+    Some(format!(
+        "fib, 1 thread: a fork and its join cost {} ns{inlined}, with the calls of fib that belong to them, \
+         which cost {} ns serially; an iteration of y = y*3 + 1 takes {} ns: {} times that",
+        short(ns),
+        short(serial.ns_per_task().median),
+        short(fork.cal),
+        short(ns / fork.cal)
+    ))
+}
+
+fn two_workers(plan: &Plan, summary: &Summary) -> Option<String> {
+    let threads = plan.overhead_threads;
+    let gain = |name: &&str| {
+        let seconds = |threads| Some(summary.joins(name, Kind::Steal, threads)?.seconds.median);
+        Some(format!("{name} {}", short(seconds(1)? / seconds(threads)?)))
+    };
+    let gains: Vec<_> = ["fib", "nqueens", "uts", "matmul"].iter().filter_map(gain).collect();
+    (!gains.is_empty()).then(|| format!("{threads} workers over one: {}", gains.join(", ")))
+}
+
+/// The library's own loops against the serial ones.
+fn loops(plan: &Plan, summary: &Summary) -> Option<String> {
+    let threads = plan.overhead_threads;
+    let over_serial = |name| {
+        let seconds = |kind, threads| Some(summary.joins(name, kind, threads)?.seconds.median);
+        let serial = seconds(Kind::None, 1)?;
+        let (one, all) = (seconds(Kind::Steal, 1)?, seconds(Kind::Steal, threads)?);
+        Some(format!("{} and {}", short(one / serial), short(all / serial)))
+    };
+    Some(format!(
+        "1 thread and {threads}, times as long as serial: sched_for {}, sched_reduce {}, sched_sort \
+         {} (serial: qsort)",
+        over_serial("loop")?,
+        over_serial("reduce")?,
+        over_serial("sort")?
     ))
 }
 

@@ -28,6 +28,15 @@ const SIZES: &[(&str, &str)] = &[
     ("latetask", "5"),
     ("idleburn", "20"),
     ("closures", "3000"),
+    ("fib_inline", "14"),
+    ("uts", "4"),
+    ("uts_deep", "20"),
+    ("matmul", "64"),
+    ("strassen", "64"),
+    ("knapsack", "1"),
+    ("loop", "1000000"),
+    ("reduce", "1000000"),
+    ("sort", "20000"),
 ];
 /// Those that measure what one worker does to another refuse to run with one.
 const WITH_OTHERS: &[&str] = &["wakeup"];

@@ -4,8 +4,9 @@
 //!     rust-peers rayon|crossbeam --version
 //!
 //! A line a run, as bench_c's programs print it. [`measure`] has the clock and the line,
-//! [`work`] the tasks, and each system a module of its own.
+//! [`work`] the tasks, [`fork`] those that wait for others, and each system a module of its own.
 
+mod fork;
 mod measure;
 mod on_crossbeam;
 mod on_rayon;
@@ -14,6 +15,7 @@ mod work;
 use std::process::ExitCode;
 
 use measure::Bench;
+use work::System;
 
 /// The exact versions that were built.
 const LOCK: &str = include_str!("../Cargo.lock");
@@ -26,17 +28,30 @@ fn main() -> ExitCode {
         ["crossbeam", "--version"] => version("crossbeam-deque"),
         [kind @ ("rayon" | "crossbeam"), workload, ref options @ ..] => {
             let Some(bench) = Bench::new(kind, workload, options) else { return usage() };
-            let known = if kind == "rayon" {
-                work::run::<on_rayon::Rayon>(&bench)
-            } else {
-                work::run::<on_crossbeam::Crossbeam>(&bench)
-            };
-            let Some(right) = known else { return usage() };
+            let Some(right) = repeat(kind, &bench) else { return usage() };
             right
         }
         _ => return usage(),
     };
     if right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Were all answers right? None: no such workload.
+fn repeat(kind: &str, bench: &Bench) -> Option<bool> {
+    if kind == "rayon" {
+        let system = on_rayon::Rayon::new(bench.threads);
+        let loops = || fork::run_loops(&system, bench);
+        all(bench, || {
+            work::run(&system, bench).or_else(|| fork::run(&system, bench)).or_else(loops)
+        })
+    } else {
+        let system = on_crossbeam::Crossbeam::new(bench.threads);
+        all(bench, || work::run(&system, bench).or_else(|| fork::run(&system, bench)))
+    }
+}
+
+fn all(bench: &Bench, mut run: impl FnMut() -> Option<bool>) -> Option<bool> {
+    (0..bench.repetitions).try_fold(true, |right, _| Some(run()? && right))
 }
 
 fn usage() -> ExitCode {

@@ -5,17 +5,25 @@
 //! yields as crossbeam's `Backoff` does, and then sleeps 100 µs at a time: a spawn wakes
 //! nobody, and pays nothing for it.
 //!
+//! A join puts one closure into the deque, as a pointer to where it lies on the stack, and
+//! calls the other. If the first is still at the end of the deque it is called, too; else a
+//! thief has it, and until it has ended its owner steals and runs what there is.
+//!
 //! The end: a worker counts as idle only while its own deque is empty and it holds no task,
 //! and it stops counting as idle before it steals. Only owners push, so when all are idle
 //! at once all deques are empty, and stay so.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crossbeam_deque::{Steal, Stealer, Worker};
+use crossbeam_deque::{Stealer, Worker};
 use crossbeam_utils::{Backoff, CachePadded};
 
+use crate::fork::Joins;
+use crate::on_rayon::STACK;
 use crate::work::{Arg, Spawner, System, Task};
 
 type Job = (fn(&Local, Arg), Arg);
@@ -41,12 +49,19 @@ impl System for Crossbeam {
     }
 
     fn run<T: Task>(&self, arg: Arg) {
+        self.work_off((run::<T>, arg));
+    }
+}
+
+impl Crossbeam {
+    /// Runs a job and all that come of it.
+    fn work_off(&self, job: Job) {
         let deques: Vec<_> = (0..self.threads).map(|_| Worker::new_lifo()).collect();
         let shared = Shared {
             stealers: deques.iter().map(Worker::stealer).collect(),
             idle: CachePadded::new(AtomicUsize::new(0)),
         };
-        deques[0].push((run::<T>, arg));
+        deques[0].push(job);
         thread::scope(|scope| {
             let mut locals = deques.into_iter().enumerate().map(|(index, deque)| Local {
                 deque,
@@ -55,7 +70,8 @@ impl System for Crossbeam {
             });
             let first = locals.next();
             for local in locals {
-                scope.spawn(move || local.work());
+                let builder = thread::Builder::new().stack_size(STACK);
+                builder.spawn_scoped(scope, move || local.work()).expect("a thread");
             }
             if let Some(first) = first {
                 first.work();
@@ -76,6 +92,7 @@ impl Spawner for Local<'_> {
 
 impl Local<'_> {
     fn work(&self) {
+        HERE.set(ptr::from_ref(self).cast());
         loop {
             while let Some((f, arg)) = self.deque.pop() {
                 f(self, arg);
@@ -87,6 +104,15 @@ impl Local<'_> {
         }
     }
 
+    fn others(&self) -> impl Iterator<Item = &Stealer<Job>> {
+        let stealers = &self.shared.stealers;
+        (1..stealers.len()).map(|i| &stealers[(self.index + i) % stealers.len()])
+    }
+
+    fn steal(&self) -> Option<Job> {
+        self.others().find_map(|other| other.steal().success())
+    }
+
     /// A task of another worker, or none when the run is over.
     fn wait(&self) -> Option<Job> {
         let Shared { stealers, idle } = self.shared;
@@ -96,14 +122,10 @@ impl Local<'_> {
             if idle.load(Ordering::SeqCst) == stealers.len() {
                 return None;
             }
-            let others =
-                || (1..stealers.len()).map(|i| &stealers[(self.index + i) % stealers.len()]);
-            if others().any(|other| !other.is_empty()) {
+            if self.others().any(|other| !other.is_empty()) {
                 idle.fetch_sub(1, Ordering::SeqCst);
-                for other in others() {
-                    if let Steal::Success(job) = other.steal() {
-                        return Some(job);
-                    }
+                if let Some(job) = self.steal() {
+                    return Some(job);
                 }
                 idle.fetch_add(1, Ordering::SeqCst);
             }
@@ -114,4 +136,95 @@ impl Local<'_> {
             }
         }
     }
+}
+
+thread_local! {
+    /// This thread's `Local`, while it works.
+    static HERE: Cell<*const ()> = const { Cell::new(ptr::null()) };
+}
+
+/// A closure on the stack of the worker that joins it, and its result.
+struct Forked<F, R> {
+    f: Cell<Option<F>>,
+    result: Cell<Option<R>>,
+    ended: AtomicBool,
+}
+
+impl<F: FnOnce() -> R, R> Forked<F, R> {
+    fn new(f: F) -> Forked<F, R> {
+        let (f, result) = (Cell::new(Some(f)), Cell::new(None));
+        Forked { f, result, ended: AtomicBool::new(false) }
+    }
+
+    fn job(&self) -> Job {
+        (Forked::<F, R>::run, [ptr::from_ref(self) as u64, 0])
+    }
+
+    fn run(_: &Local, [this, _]: Arg) {
+        // SAFETY: the worker that made the job from a reference waits for `ended`. A job runs
+        // once, and `f` and `result` are touched by the one that runs it only, until then.
+        let this = unsafe { &*(this as *const Forked<F, R>) };
+        this.result.set(this.f.take().map(|f| f()));
+        this.ended.store(true, Ordering::Release);
+    }
+}
+
+impl Joins for Crossbeam {
+    fn enter<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        let forked = Forked::new(f);
+        self.work_off(forked.job());
+        forked.result.take().expect("it has run")
+    }
+
+    fn join<A: Send, B: Send>(
+        a: impl FnOnce() -> A + Send,
+        b: impl FnOnce() -> B + Send,
+    ) -> (A, B) {
+        // SAFETY: joins are called from tasks, within `Local::work`, which has set HERE to a
+        // reference to its own `Local`.
+        let local = unsafe { &*HERE.get().cast::<Local>() };
+        let forked = Forked::new(b);
+        local.deque.push(forked.job());
+        let a = a();
+        let backoff = Backoff::new();
+        while !forked.ended.load(Ordering::Acquire) {
+            match local.deque.pop().or_else(|| local.steal()) {
+                Some((_, [this, _])) if this == ptr::from_ref(&forked) as u64 => {
+                    let b = forked.f.take().expect("it runs once");
+                    return (a, b());
+                }
+                Some((f, arg)) => f(local, arg),
+                None => backoff.snooze(),
+            }
+        }
+        (a, forked.result.take().expect("it has run"))
+    }
+
+    fn search(n: u64, f: impl Fn(u64) -> Option<u64> + Sync + Send) -> Option<u64> {
+        let over = AtomicBool::new(false);
+        attempts(0, n, &f, &over)
+    }
+}
+
+/// By halves, down to one.
+fn attempts(
+    lo: u64,
+    hi: u64,
+    f: &(impl Fn(u64) -> Option<u64> + Sync),
+    over: &AtomicBool,
+) -> Option<u64> {
+    if over.load(Ordering::Relaxed) {
+        return None;
+    }
+    if hi - lo == 1 {
+        let found = f(lo);
+        if found.is_some() {
+            over.store(true, Ordering::Relaxed);
+        }
+        return found;
+    }
+    let middle = lo + (hi - lo) / 2;
+    let (a, b) =
+        Crossbeam::join(|| attempts(lo, middle, f, over), || attempts(middle, hi, f, over));
+    a.or(b)
 }

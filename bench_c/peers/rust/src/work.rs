@@ -25,25 +25,19 @@ pub trait System {
     fn run<T: Task>(&self, arg: Arg);
 }
 
-/// Were all answers right? None: no such workload.
-pub fn run<S: System>(bench: &Bench) -> Option<bool> {
+/// Was the answer right? None: no such workload.
+pub fn run<S: System>(system: &S, bench: &Bench) -> Option<bool> {
     let workload = match bench.workload() {
         "flood" => flood::<S>,
         "tree" => tree::<S>,
         "quicksort" => quicksort::<S>,
-        "nqueens" => nqueens::<S>,
         "mandelbrot" => mandelbrot::<S>,
         "wakeup" => wakeup::<S>,
         "idleburn" => idleburn::<S>,
         "emptyrun" => emptyrun::<S>,
         _ => return None,
     };
-    let system = S::new(bench.threads);
-    let mut right = true;
-    for _ in 0..bench.repetitions {
-        right &= workload(&system, bench);
-    }
-    Some(right)
+    Some(workload(system, bench))
 }
 
 /// Data that tasks share without a lock, each writing elements no other touches. What is
@@ -74,13 +68,13 @@ fn bump(seen: &Shared<u8>, i: usize) {
 }
 
 /// A well mixed function of x (splitmix64's last step).
-fn mix(x: u64) -> u64 {
+pub fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58476d1ce4e5b9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94d049bb133111eb);
     x ^ (x >> 31)
 }
 
-fn sum(values: impl Iterator<Item = u64>) -> u64 {
+pub fn sum(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0, u64::wrapping_add)
 }
 
@@ -153,7 +147,7 @@ fn tree<S: System>(system: &S, bench: &Bench) -> bool {
 }
 
 /// Zeroes whose pages are there.
-fn fresh<T: Copy + Default>(n: usize) -> Vec<T> {
+pub fn fresh<T: Copy + Default>(n: usize) -> Vec<T> {
     let mut data = Vec::with_capacity(n);
     data.resize_with(n, || std::hint::black_box(T::default()));
     data
@@ -217,18 +211,22 @@ impl Task for Range {
     }
 }
 
-fn multiset(a: &[i32]) -> u64 {
+/// The course's data.
+pub fn lcg(n: usize) -> Vec<i32> {
+    let mut state = 0u64;
+    let next = |_| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((state >> 33) & 0x7FFF_FFFF) as i32
+    };
+    (0..n).map(next).collect()
+}
+
+pub fn multiset(a: &[i32]) -> u64 {
     sum(a.iter().map(|&x| mix(u64::from(x as u32) + 1)))
 }
 
 fn quicksort<S: System>(system: &S, bench: &Bench) -> bool {
-    let mut state = 0u64;
-    let mut numbers: Vec<i32> = (0..bench.n)
-        .map(|_| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            ((state >> 33) & 0x7FFF_FFFF) as i32
-        })
-        .collect();
+    let mut numbers = lcg(bench.n);
     let mut leaf = fresh(bench.n);
     let before = multiset(&numbers);
     let spent = SEEN.lend(&mut leaf, || {
@@ -237,89 +235,6 @@ fn quicksort<S: System>(system: &S, bench: &Bench) -> bool {
     let tasks = 2 * leaf.iter().map(|&l| u64::from(l)).sum::<u64>() - 1;
     let right = leaf.iter().all(|&l| l <= 1) && numbers.is_sorted() && multiset(&numbers) == before;
     bench.line(&spent, tasks, before.wrapping_add(tasks), "", right)
-}
-
-// --- nqueens ------------------------------------------------------------------------
-
-const QUEENS_CUTOFF: u32 = 4;
-const SOLUTIONS: [u64; 19] = [
-    1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512,
-    95815104, 666090624,
-];
-static FULL: AtomicUsize = AtomicUsize::new(0);
-static TOTAL: AtomicU64 = AtomicU64::new(0);
-
-/// Taken: columns, and diagonals at this row.
-#[derive(Clone, Copy)]
-struct Board {
-    columns: u32,
-    left: u32,
-    right: u32,
-    row: u32,
-}
-
-impl Board {
-    const EMPTY: Board = Board { columns: 0, left: 0, right: 0, row: 0 };
-
-    fn from_arg([x, y]: Arg) -> Board {
-        Board { columns: x as u32, left: (x >> 32) as u32, right: y as u32, row: (y >> 32) as u32 }
-    }
-
-    fn to_arg(self) -> Arg {
-        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        [pair(self.columns, self.left), pair(self.right, self.row)]
-    }
-
-    /// The boards with one queen more.
-    fn next(self, full: u32) -> impl Iterator<Item = Board> {
-        let mut open = full & !(self.columns | self.left | self.right);
-        std::iter::from_fn(move || {
-            let queen = open & open.wrapping_neg();
-            open ^= queen;
-            (queen != 0).then(|| Board {
-                columns: self.columns | queen,
-                left: (self.left | queen) << 1,
-                right: (self.right | queen) >> 1,
-                row: self.row + 1,
-            })
-        })
-    }
-
-    fn count(self, full: u32) -> u64 {
-        if self.columns == full {
-            return 1;
-        }
-        self.next(full).map(|board| board.count(full)).sum()
-    }
-
-    fn placements(self, full: u32) -> u64 {
-        let below = |board: Board| board.placements(full);
-        1 + if self.row < QUEENS_CUTOFF { self.next(full).map(below).sum() } else { 0 }
-    }
-}
-
-struct Place;
-
-impl Task for Place {
-    fn run<S: Spawner>(spawner: &S, arg: Arg) {
-        let board = Board::from_arg(arg);
-        let full = FULL.load(Relaxed) as u32;
-        if board.row == QUEENS_CUTOFF {
-            TOTAL.fetch_add(board.count(full), Relaxed);
-            return;
-        }
-        board.next(full).for_each(|next| spawner.spawn::<Place>(next.to_arg()));
-    }
-}
-
-fn nqueens<S: System>(system: &S, bench: &Bench) -> bool {
-    let Some(&solutions) = SOLUTIONS.get(bench.n) else { return false };
-    let full = (1 << bench.n) - 1;
-    FULL.store(full as usize, Relaxed);
-    TOTAL.store(0, Relaxed);
-    let spent = bench.timed(|| system.run::<Place>(Board::EMPTY.to_arg()));
-    let total = TOTAL.load(Relaxed);
-    bench.line(&spent, Board::EMPTY.placements(full), total, "", total == solutions)
 }
 
 // --- mandelbrot ---------------------------------------------------------------------

@@ -144,8 +144,9 @@ impl Session {
         let ended = process::run(&mut command, options.limit)?;
         let lines: Vec<&str> = ended.stdout.lines().collect();
         ensure!(lines.len() == warm_up + workload.counted, "it printed {} lines", lines.len());
+        let name = entry.system.map_or(program.to_owned(), |s| s.says(program));
         for (i, line) in lines.into_iter().enumerate() {
-            let line = Line::read(line, program, n, entry.kind, threads)
+            let line = Line::read(line, &name, n, entry.kind, threads)
                 .with_context(|| format!("run {}", i + 1))?;
             let case = entry.case.clone();
             let warm_up = i < warm_up;
@@ -211,7 +212,7 @@ fn entries<'a>(workload: &Workload, systems: &'a [System]) -> Vec<Entry<'a>> {
         threads,
     };
     let mut entries: Vec<Entry> = Vec::new();
-    for system in systems {
+    for system in systems.iter().filter(|s| s.has(workload)) {
         for &threads in &workload.threads {
             let case = case(&system.name, threads);
             entries.push(Entry { case, kind: system.kind, system: Some(system) });

@@ -6,6 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
+use super::workloads::Workload;
+
 /// A peer, the file of bench_c/peers/Makefile it is in, and the words that call it.
 struct Peer {
     name: &'static str,
@@ -47,6 +49,9 @@ pub struct System {
     pub call: Vec<PathBuf>,
     #[serde(skip)]
     pub compiles: usize,
+    /// Of ours: what the names of the programs end in. Of others none.
+    #[serde(skip)]
+    ours: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -63,13 +68,18 @@ pub struct Systems {
 
 impl Systems {
     pub fn look(programs: &Path) -> Result<Systems> {
-        let mut found = vec![System {
-            name: LIBSCHED.into(),
-            version: format!("{}, as it is by default", env!("CARGO_PKG_VERSION")),
+        let ours = |name: &str, how, ending| System {
+            name: name.into(),
+            version: format!("{}, {how}", env!("CARGO_PKG_VERSION")),
             kind: "steal",
             call: vec![programs.to_owned()],
             compiles: 0,
-        }];
+            ours: Some(ending),
+        };
+        let mut found = vec![
+            ours(LIBSCHED, "as it is by default", ""),
+            ours("inlined", "libsched with sched_inline.h", "_inline"),
+        ];
         let mut skipped = Vec::new();
         for peer in PEERS {
             match peer.look(&programs.join("peers")) {
@@ -84,10 +94,22 @@ impl Systems {
 pub const LIBSCHED: &str = "libsched";
 
 impl System {
+    /// Does it have the workload? Of some of our programs there is a variant.
+    pub fn has(&self, workload: &Workload) -> bool {
+        let variant = self.ours.is_some_and(|ending| !ending.is_empty());
+        let built = || self.call[0].join(self.says(workload.program)).exists();
+        workload.has(&self.name) && (!variant || built())
+    }
+
+    /// What a workload is called in its lines.
+    pub fn says(&self, workload: &str) -> String {
+        workload.to_owned() + self.ours.unwrap_or("")
+    }
+
     /// The program of bench_c, or the peer with that workload.
     pub fn command(&self, workload: &str) -> Command {
-        if self.name == LIBSCHED {
-            return Command::new(self.call[0].join(workload));
+        if self.ours.is_some() {
+            return Command::new(self.call[0].join(self.says(workload)));
         }
         let mut command = Command::new(&self.call[0]);
         command.args(&self.call[1..]).arg(workload);
@@ -106,7 +128,10 @@ impl Peer {
             Call::Program(words) => {
                 std::iter::once(file).chain(words.iter().map(Into::into)).collect()
             }
-            Call::Java => vec!["java".into(), "-cp".into(), file, "Peer".into()],
+            // A megabyte of stack a thread is too little for the deeper of the trees.
+            Call::Java => {
+                vec!["java".into(), "-Xss16m".into(), "-cp".into(), file, "Peer".into()]
+            }
         };
         let output = Command::new(&call[0])
             .args(&call[1..])
@@ -121,6 +146,7 @@ impl Peer {
             kind: self.name,
             call,
             compiles: self.compiles,
+            ours: None,
         })
     }
 }

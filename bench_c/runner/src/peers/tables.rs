@@ -12,6 +12,11 @@ pub fn print_all(workloads: &[Workload], systems: &[System], session: &Session) 
     for workload in workloads {
         println!("\n{} -n {}: {}", workload.program, workload.n, workload.what);
         println!("{}", one(workload, systems, session));
+        for (name, why) in
+            workload.without.iter().filter(|(n, _)| systems.iter().any(|s| s.name == *n))
+        {
+            println!("without {name}: {why}");
+        }
     }
     println!(
         "\nMedians [quartiles]. × is a system's figure over libsched's: above 1, libsched is the \
@@ -46,7 +51,7 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
         let figure = |run| figure(workload.figure, run);
         quartiles(session.counted(workload, system, threads).filter_map(figure))
     };
-    let names = systems.iter().map(|s| s.name.as_str());
+    let names = systems.iter().filter(|s| s.has(workload)).map(|s| s.name.as_str());
     let baseline = workload.baseline.map(|b| b.name);
     for name in names.chain(baseline) {
         let is_baseline = Some(name) == baseline;

@@ -49,15 +49,35 @@ pub struct Workload {
     pub baseline: Option<Baseline>,
     /// Is the memory it takes worth a column?
     pub memory: bool,
+    /// Systems that do not have it, and why.
+    pub without: &'static [(&'static str, &'static str)],
 }
 
 impl Workload {
+    pub fn has(&self, system: &str) -> bool {
+        self.without.iter().all(|(name, _)| *name != system)
+    }
+
     pub fn make_quick(&mut self) {
         self.n = self.quick.unwrap_or(self.n);
         self.rounds = self.rounds.min(2);
         self.counted = self.counted.min(2);
     }
 }
+
+const NO_JOIN: &[(&str, &str)] = &[("glib", "a task of a GThreadPool cannot wait for others")];
+const NO_LOOP: &[(&str, &str)] = &[
+    ("crossbeam", "has no loop; its sister rayon has"),
+    ("glib", "has no loop"),
+    ("go", "has no parallel loop"),
+];
+const NO_SORT: &[(&str, &str)] = &[
+    ("libgomp", "OpenMP has no sort"),
+    ("libomp", "OpenMP has no sort"),
+    ("crossbeam", "has no sort; its sister rayon has"),
+    ("glib", "has no sort"),
+    ("go", "has no parallel sort"),
+];
 
 const SERIAL: Option<Baseline> = Some(Baseline { name: "serial", words: &["-s"] });
 
@@ -75,7 +95,9 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         warm_up: 1,
         baseline: SERIAL,
         memory: false,
+        without: &[],
     };
+    let joins = Workload { without: NO_JOIN, counted: 2, rounds: 2, ..base.clone() };
     let together = Workload { threads: vec![cores], counted: 1, warm_up: 0, ..base.clone() };
     let mut all = vec![
         Workload {
@@ -89,8 +111,8 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         },
         Workload {
             program: "flood",
-            n: 10_000_000,
-            what: "ten times as many",
+            n: 5_000_000,
+            what: "five times as many",
             counted: 1,
             warm_up: 0,
             rounds: 1,
@@ -110,7 +132,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             n: (1 << 22) - 2,
             what: "four times as many",
             counted: 1,
-            rounds: 2,
+            rounds: 1,
             ..base.clone()
         },
         Workload {
@@ -124,20 +146,110 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             ..base.clone()
         },
         Workload {
-            program: "nqueens",
-            n: 13,
-            quick: Some(12),
-            what: "a task a placement, down to the fourth row",
-            figure: Figure::Whole,
-            ..base.clone()
-        },
-        Workload {
             program: "mandelbrot",
             n: 640,
             quick: Some(320),
             what: "a task a row, coarse and uneven",
             figure: Figure::Whole,
             ..base.clone()
+        },
+        Workload {
+            program: "fib",
+            n: 30,
+            quick: Some(23),
+            what: "a fork and a join a call, no cut-off",
+            ..joins.clone()
+        },
+        Workload {
+            program: "nqueens",
+            n: 12,
+            quick: Some(10),
+            what: "a fork a placement, no cut-off",
+            counted: 1,
+            ..joins.clone()
+        },
+        Workload {
+            program: "uts",
+            n: 10,
+            what: "a fork a node; T1 as published, each node a SHA-1",
+            counted: 1,
+            warm_up: 0,
+            rounds: 1,
+            ..joins.clone()
+        },
+        Workload {
+            program: "uts",
+            n: 8,
+            quick: Some(7),
+            what: "T1 two levels less deep",
+            ..joins.clone()
+        },
+        Workload {
+            program: "uts_deep",
+            n: 2000,
+            what: "T3 as published, binomial and deep",
+            counted: 1,
+            warm_up: 0,
+            rounds: 1,
+            ..joins.clone()
+        },
+        Workload {
+            program: "matmul",
+            n: 512,
+            quick: Some(256),
+            what: "a product of matrices, divided down to 32",
+            figure: Figure::Whole,
+            ..joins.clone()
+        },
+        Workload {
+            program: "strassen",
+            n: 512,
+            quick: Some(256),
+            what: "the same by Strassen",
+            figure: Figure::Whole,
+            ..joins.clone()
+        },
+        Workload {
+            program: "mergesort",
+            n: 1 << 20,
+            quick: Some(1 << 18),
+            what: "both halves, and both halves of each merge",
+            figure: Figure::Whole,
+            ..joins.clone()
+        },
+        Workload {
+            program: "knapsack",
+            n: 16,
+            quick: Some(4),
+            what: "searches by a thousand attempts; who finds cancels the others",
+            figure: Figure::Whole,
+            ..joins.clone()
+        },
+        Workload {
+            program: "loop",
+            n: 100_000_000,
+            quick: Some(10_000_000),
+            what: "a loop of tiny iterations, divided by the system",
+            without: NO_LOOP,
+            ..joins.clone()
+        },
+        Workload {
+            program: "reduce",
+            n: 100_000_000,
+            quick: Some(10_000_000),
+            what: "a sum of tiny terms, divided by the system",
+            without: NO_LOOP,
+            ..joins.clone()
+        },
+        Workload {
+            program: "sort",
+            n: 1 << 22,
+            quick: Some(1 << 18),
+            what: "the system's sort; serial is libc's qsort; only qsort and libsched call a \
+                   function to compare",
+            figure: Figure::Whole,
+            without: NO_SORT,
+            ..joins.clone()
         },
         Workload {
             program: "emptyrun",

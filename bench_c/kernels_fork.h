@@ -1,0 +1,253 @@
+/* kernels_fork.h: what the tasks of the fork/join programs do, and how their answers are
+ * checked; uts.h and dense.h have more of it. C11 and C++20, no scheduler here. */
+
+#ifndef KERNELS_FORK_H
+#define KERNELS_FORK_H
+
+#include "kernels.h"
+
+/* --- fib ----------------------------------------------------------------------- */
+
+static inline long fib_serial(long n)
+{
+    return n < 2 ? n : fib_serial(n - 1) + fib_serial(n - 2);
+}
+
+/* By addition; *tasks: the forks, one for each call with n >= 2, and the first task. */
+static inline long fib_answer(long n, long *tasks)
+{
+    long fib = 0, next = 1;
+    for (long i = 0; i < n; i++) {
+        long sum = fib + next;
+        fib = next;
+        next = sum;
+    }
+    *tasks = next; /* fib(n + 1) calls return 0 or 1; each fork has made one call more */
+    return fib;
+}
+
+/* --- mergesort ----------------------------------------------------------------- */
+
+enum {
+    MERGE_SMALL = 16,      /* elements that are sorted by insertion */
+    MERGE_SORT_LEAF = 1024,
+    MERGE_LEAF = 4096      /* elements that are merged without dividing them */
+};
+
+static inline void insertion_sort(int *a, long n)
+{
+    for (long i = 1; i < n; i++) {
+        int x = a[i];
+        long j = i;
+        for (; j > 0 && a[j - 1] > x; j--)
+            a[j] = a[j - 1];
+        a[j] = x;
+    }
+}
+
+/* Two sorted runs into out. */
+static inline void merge(const int *x, long nx, const int *y, long ny, int *out)
+{
+    long i = 0, j = 0;
+    while (i < nx && j < ny)
+        *out++ = y[j] < x[i] ? y[j++] : x[i++];
+    memcpy(out, x + i, (size_t)(nx - i) * sizeof *x);
+    memcpy(out + (nx - i), y + j, (size_t)(ny - j) * sizeof *y);
+}
+
+/* Sorts a; the result is in spare if `away`, else in a. Both have n elements. */
+static inline void merge_sort(int *a, int *spare, long n, int away)
+{
+    if (n <= MERGE_SMALL) {
+        insertion_sort(a, n);
+        if (away)
+            memcpy(spare, a, (size_t)n * sizeof *a);
+        return;
+    }
+    long half = n / 2;
+    merge_sort(a, spare, half, !away);
+    merge_sort(a + half, spare + half, n - half, !away);
+    int *from = away ? a : spare;
+    merge(from, half, from + half, n - half, away ? spare : a);
+}
+
+/* Two runs to be merged into out. */
+struct runs {
+    const int *x, *y;
+    long nx, ny;
+    int *out;
+};
+
+static inline struct runs runs_of(const int *from, long half, long n, int *out)
+{
+    struct runs r;
+    r.x = from;
+    r.nx = half;
+    r.y = from + half;
+    r.ny = n - half;
+    r.out = out;
+    return r;
+}
+
+/* Halves *r at the middle of its longer run; what is greater is put into *other. */
+static inline void runs_cut(struct runs *r, struct runs *other)
+{
+    if (r->nx < r->ny) {
+        struct runs turned = {r->y, r->x, r->ny, r->nx, r->out};
+        *r = turned;
+    }
+    long mx = r->nx / 2, lo = 0, hi = r->ny;
+    while (lo < hi) {
+        long middle = lo + (hi - lo) / 2;
+        if (r->y[middle] < r->x[mx])
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    struct runs greater = {r->x + mx, r->y + lo, r->nx - mx, r->ny - lo, r->out + mx + lo};
+    *other = greater;
+    r->nx = mx;
+    r->ny = lo;
+}
+
+/* --- knapsack ------------------------------------------------------------------ */
+
+/* A knapsack to be filled exactly. The items weigh some 2^40 each, so that only the packing
+ * that was planted fits. The first KNAPSACK_PREFIX items are taken or left by the number of
+ * the attempt, a task each; the task searches the rest. Who finds the packing ends all
+ * other attempts: how fast they learn of it is what this measures, beside the search.
+ *
+ * One search is luck: some make the first attempts first, some the last. So there are many,
+ * in pairs: where one has its packing at the beginning, the other has it as near the end. */
+enum {
+    KNAPSACK_ITEMS = 24,
+    KNAPSACK_PREFIX = 10,
+    KNAPSACK_ATTEMPTS = 1 << KNAPSACK_PREFIX,
+    KNAPSACK_POLL = 6, /* items left when an attempt asks whether it is still wanted */
+};
+
+struct knapsack {
+    uint64_t weight[KNAPSACK_ITEMS];
+    uint64_t rest[KNAPSACK_ITEMS + 1]; /* of all items from this one on */
+    uint64_t room, planted;            /* bit i: item i is in */
+};
+
+static inline struct knapsack knapsack_new(uint64_t number)
+{
+    struct knapsack k;
+    number += 2;
+    k.planted = bench_mix(number / 2) & ((1u << KNAPSACK_ITEMS) - 1);
+    if (number % 2 == 1)
+        k.planted ^= KNAPSACK_ATTEMPTS - 1;
+    k.room = 0;
+    k.rest[KNAPSACK_ITEMS] = 0;
+    for (int i = KNAPSACK_ITEMS - 1; i >= 0; i--) {
+        k.weight[i] = bench_mix(number * 64 + (uint64_t)i) >> 24;
+        k.rest[i] = k.rest[i + 1] + k.weight[i];
+        if (k.planted >> i & 1)
+            k.room += k.weight[i];
+    }
+    return k;
+}
+
+typedef int knapsack_unwanted(void *context);
+
+/* One attempt; 0, or the packing. Each item after the prefix is first left, then taken. (A loop:
+ * what compilers make of a recursion differs by a factor of two.) */
+static inline uint64_t knapsack_attempt(const struct knapsack *k, long attempt,
+                                        knapsack_unwanted *unwanted, void *context)
+{
+    uint64_t taken = (uint64_t)attempt, room = k->room;
+    for (int i = 0; i < KNAPSACK_PREFIX; i++) {
+        uint64_t weight = taken >> i & 1 ? k->weight[i] : 0;
+        if (weight > room)
+            return 0;
+        room -= weight;
+    }
+    int item = KNAPSACK_PREFIX;
+    while (room != 0) {
+        if (KNAPSACK_ITEMS - item == KNAPSACK_POLL && unwanted(context))
+            return 0;
+        if (room <= k->rest[item]) {
+            item++;
+            continue;
+        }
+        /* What is left is too little: back to the last item that was left and can be taken. */
+        for (;;) {
+            if (item == KNAPSACK_PREFIX)
+                return 0;
+            uint64_t bit = UINT64_C(1) << --item, weight = k->weight[item];
+            if (taken & bit) {
+                taken &= ~bit;
+                room += weight;
+            } else if (weight <= room) {
+                taken |= bit;
+                room -= weight;
+                break;
+            }
+        }
+        item++;
+    }
+    return taken;
+}
+
+static inline int knapsack_wanted(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static inline uint64_t knapsack_serial(const struct knapsack *k)
+{
+    uint64_t found = 0;
+    for (long attempt = 0; found == 0 && attempt < KNAPSACK_ATTEMPTS; attempt++)
+        found = knapsack_attempt(k, attempt, knapsack_wanted, NULL);
+    return found;
+}
+
+/* The answers of n searches. */
+static inline int knapsack_right(const uint64_t *found, long n, uint64_t *sum)
+{
+    int right = 1;
+    *sum = 0;
+    for (long i = 0; i < n; i++) {
+        right = right && found[i] == knapsack_new((uint64_t)i).planted;
+        *sum += bench_mix(found[i]);
+    }
+    return right;
+}
+
+/* --- loop, reduce ---------------------------------------------------------------- */
+
+/* The ranges are functions of their own: the serial program and the tasks run the same loop. */
+
+/* A nanosecond or two each; one in a million finds something, and says so. */
+static inline void loop_iteration(size_t i, uint64_t *found)
+{
+    if (bench_mix(i) >> 44 == 0)
+        __atomic_fetch_add(found, i, __ATOMIC_RELAXED);
+}
+
+__attribute__((noinline, unused)) static void loop_range(size_t lo, size_t hi, uint64_t *found)
+{
+    for (size_t i = lo; i < hi; i++)
+        loop_iteration(i, found);
+}
+
+__attribute__((noinline, unused)) static uint64_t reduce_range(size_t lo, size_t hi)
+{
+    uint64_t sum = 0;
+    for (size_t i = lo; i < hi; i++)
+        sum += bench_mix(i);
+    return sum;
+}
+
+/* --- sort ------------------------------------------------------------------------ */
+
+static inline int sort_compare(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+#endif

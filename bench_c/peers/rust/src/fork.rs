@@ -1,0 +1,335 @@
+//! The workloads whose tasks wait for tasks: those of bench_c, on a join of two closures.
+//!
+//! Where bench_c forks a task for each of many children, a join here divides them: the first
+//! child and the rest, as many joins as children, or two halves, one join less.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::measure::{Bench, Spent};
+use crate::work::{System, fresh, lcg, mix, multiset, sum};
+
+mod dense;
+mod uts;
+
+/// A system whose tasks can wait for tasks.
+pub trait Joins: System {
+    /// Runs `f` in the pool.
+    fn enter<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R;
+    /// Both, perhaps at the same time. From a task.
+    fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send)
+    -> (A, B);
+    /// What some `f(i)` found, for an i below `n`; once one has, no other is begun. From a task.
+    fn search(n: u64, f: impl Fn(u64) -> Option<u64> + Sync + Send) -> Option<u64>;
+}
+
+/// A system with loops of its own. From a task.
+pub trait Loops: Joins {
+    fn each(n: usize, f: impl Fn(usize) + Sync + Send);
+    fn total(n: usize, f: impl Fn(usize) -> u64 + Sync + Send) -> u64;
+    fn sort(a: &mut [i32]);
+}
+
+/// Was the answer right? None: no such workload.
+pub fn run<S: Joins>(system: &S, bench: &Bench) -> Option<bool> {
+    Some(match bench.workload() {
+        "fib" => fib_main(system, bench),
+        "nqueens" => nqueens_main(system, bench),
+        "uts" => uts::main(system, bench, uts::GEOMETRIC),
+        "uts_deep" => uts::main(system, bench, uts::BINOMIAL),
+        "matmul" => dense::main(system, bench, dense::matmul::<S>, dense::matmul_tasks),
+        "strassen" => dense::main(system, bench, dense::strassen::<S>, dense::strassen_tasks),
+        "mergesort" => mergesort_main(system, bench),
+        "knapsack" => knapsack_main(system, bench),
+        _ => return None,
+    })
+}
+
+pub fn run_loops<S: Loops>(system: &S, bench: &Bench) -> Option<bool> {
+    Some(match bench.workload() {
+        "loop" => loop_main(system, bench),
+        "reduce" => reduce_main(system, bench),
+        "sort" => sort_main(system, bench),
+        _ => return None,
+    })
+}
+
+/// Runs `f` in the pool, under the clock.
+fn timed<S: Joins, R: Send>(system: &S, bench: &Bench, f: impl FnOnce() -> R + Send) -> (Spent, R) {
+    let mut result = None;
+    let spent = bench.timed(|| result = Some(system.enter(f)));
+    (spent, result.expect("it has run"))
+}
+
+// --- fib ----------------------------------------------------------------------------
+
+fn fib<S: Joins>(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = S::join(|| fib::<S>(n - 1), || fib::<S>(n - 2));
+    a + b
+}
+
+fn fib_main<S: Joins>(system: &S, bench: &Bench) -> bool {
+    let n = bench.n as u64;
+    let (right, tasks) = (0..n).fold((0, 1), |(fib, next), _| (next, fib + next));
+    let (spent, found) = timed(system, bench, || fib::<S>(n));
+    bench.line(&spent, tasks, found, "", found == right)
+}
+
+// --- nqueens ------------------------------------------------------------------------
+
+const SOLUTIONS: [u64; 19] = [
+    1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512,
+    95815104, 666090624,
+];
+
+/// Taken: columns, and diagonals at this row.
+#[derive(Clone, Copy)]
+struct Board {
+    columns: u32,
+    left: u32,
+    right: u32,
+}
+
+impl Board {
+    fn open(self, full: u32) -> u32 {
+        full & !(self.columns | self.left | self.right)
+    }
+
+    fn with(self, queen: u32) -> Board {
+        Board {
+            columns: self.columns | queen,
+            left: (self.left | queen) << 1,
+            right: (self.right | queen) >> 1,
+        }
+    }
+
+    fn placements(self, full: u32) -> u64 {
+        let mut sum = 1;
+        let mut open = self.open(full);
+        while open != 0 {
+            sum += self.with(open & open.wrapping_neg()).placements(full);
+            open &= open - 1;
+        }
+        sum
+    }
+}
+
+fn place<S: Joins>(board: Board, full: u32) -> u64 {
+    if board.columns == full { 1 } else { place_each::<S>(board, full, board.open(full)) }
+}
+
+fn place_each<S: Joins>(board: Board, full: u32, open: u32) -> u64 {
+    if open == 0 {
+        return 0;
+    }
+    let first = board.with(open & open.wrapping_neg());
+    let (a, b) =
+        S::join(|| place::<S>(first, full), || place_each::<S>(board, full, open & (open - 1)));
+    a + b
+}
+
+fn nqueens_main<S: Joins>(system: &S, bench: &Bench) -> bool {
+    let Some(&solutions) = SOLUTIONS.get(bench.n) else { return false };
+    let full = (1 << bench.n) - 1;
+    let empty = Board { columns: 0, left: 0, right: 0 };
+    let (spent, found) = timed(system, bench, || place::<S>(empty, full));
+    bench.line(&spent, empty.placements(full), found, "", found == solutions)
+}
+
+// --- mergesort ----------------------------------------------------------------------
+
+const SMALL: usize = 16;
+const SORT_LEAF: usize = 1024;
+const MERGE_LEAF: usize = 4096;
+
+fn insertion_sort(a: &mut [i32]) {
+    for i in 1..a.len() {
+        let x = a[i];
+        let mut j = i;
+        while j > 0 && a[j - 1] > x {
+            a[j] = a[j - 1];
+            j -= 1;
+        }
+        a[j] = x;
+    }
+}
+
+fn merge_serially(x: &[i32], y: &[i32], out: &mut [i32]) {
+    let (mut i, mut j, mut k) = (0, 0, 0);
+    while i < x.len() && j < y.len() {
+        if y[j] < x[i] {
+            out[k] = y[j];
+            j += 1;
+        } else {
+            out[k] = x[i];
+            i += 1;
+        }
+        k += 1;
+    }
+    let left = x.len() - i;
+    out[k..k + left].copy_from_slice(&x[i..]);
+    out[k + left..].copy_from_slice(&y[j..]);
+}
+
+/// Sorts `a`; the result is in `spare` if `away`, else in `a`.
+fn sort_serially(a: &mut [i32], spare: &mut [i32], away: bool) {
+    if a.len() <= SMALL {
+        insertion_sort(a);
+        if away {
+            spare.copy_from_slice(a);
+        }
+        return;
+    }
+    let half = a.len() / 2;
+    sort_serially(&mut a[..half], &mut spare[..half], !away);
+    sort_serially(&mut a[half..], &mut spare[half..], !away);
+    let (from, out) = if away { (a, spare) } else { (spare, a) };
+    merge_serially(&from[..half], &from[half..], out);
+}
+
+fn merge<S: Joins>(x: &[i32], y: &[i32], out: &mut [i32]) {
+    if x.len() + y.len() <= MERGE_LEAF {
+        merge_serially(x, y, out);
+        return;
+    }
+    let (x, y) = if x.len() < y.len() { (y, x) } else { (x, y) };
+    let (x, x_above) = x.split_at(x.len() / 2);
+    let (y, y_above) = y.split_at(y.partition_point(|&element| element < x_above[0]));
+    let (out, out_above) = out.split_at_mut(x.len() + y.len());
+    S::join(|| merge::<S>(x, y, out), || merge::<S>(x_above, y_above, out_above));
+}
+
+fn merge_sort<S: Joins>(a: &mut [i32], spare: &mut [i32], away: bool) {
+    if a.len() <= SORT_LEAF {
+        sort_serially(a, spare, away);
+        return;
+    }
+    let half = a.len() / 2;
+    let (a_left, a_right) = a.split_at_mut(half);
+    let (spare_left, spare_right) = spare.split_at_mut(half);
+    S::join(
+        || merge_sort::<S>(a_left, spare_left, !away),
+        || merge_sort::<S>(a_right, spare_right, !away),
+    );
+    let (from, out) = if away { (a, spare) } else { (spare, a) };
+    merge::<S>(&from[..half], &from[half..], out);
+}
+
+fn mergesort_main<S: Joins>(system: &S, bench: &Bench) -> bool {
+    let (mut numbers, mut spare) = (lcg(bench.n), fresh(bench.n));
+    let before = multiset(&numbers);
+    let (spent, ()) = timed(system, bench, || merge_sort::<S>(&mut numbers, &mut spare, false));
+    let right = numbers.is_sorted() && multiset(&numbers) == before;
+    bench.line(&spent, bench.n as u64, before, "", right)
+}
+
+// --- knapsack -----------------------------------------------------------------------
+
+const ITEMS: usize = 24;
+const PREFIX: usize = 10;
+const POLL: usize = 6;
+
+struct Knapsack {
+    weight: [u64; ITEMS],
+    rest: [u64; ITEMS + 1],
+    room: u64,
+    planted: u64,
+}
+
+impl Knapsack {
+    fn new(number: u64) -> Knapsack {
+        let number = number + 2;
+        let mut planted = mix(number / 2) & ((1 << ITEMS) - 1);
+        if number % 2 == 1 {
+            planted ^= (1 << PREFIX) - 1;
+        }
+        let mut k = Knapsack { weight: [0; ITEMS], rest: [0; ITEMS + 1], room: 0, planted };
+        for i in (0..ITEMS).rev() {
+            k.weight[i] = mix(number * 64 + i as u64) >> 24;
+            k.rest[i] = k.rest[i + 1] + k.weight[i];
+            k.room += if planted >> i & 1 == 1 { k.weight[i] } else { 0 };
+        }
+        k
+    }
+
+    /// Each item after the prefix is first left, then taken.
+    fn attempt(&self, attempt: u64, over: &AtomicBool) -> Option<u64> {
+        let (mut room, mut taken) = (self.room, attempt);
+        for i in 0..PREFIX {
+            room = room.checked_sub(if taken >> i & 1 == 1 { self.weight[i] } else { 0 })?;
+        }
+        let mut item = PREFIX;
+        while room != 0 {
+            if ITEMS - item == POLL && over.load(Relaxed) {
+                return None;
+            }
+            if room <= self.rest[item] {
+                item += 1;
+                continue;
+            }
+            loop {
+                if item == PREFIX {
+                    return None;
+                }
+                item -= 1;
+                let (bit, weight) = (1 << item, self.weight[item]);
+                if taken & bit != 0 {
+                    taken &= !bit;
+                    room += weight;
+                } else if weight <= room {
+                    taken |= bit;
+                    room -= weight;
+                    break;
+                }
+            }
+            item += 1;
+        }
+        over.store(true, Relaxed);
+        Some(taken)
+    }
+}
+
+fn knapsack_main<S: Joins>(system: &S, bench: &Bench) -> bool {
+    let search = |number| {
+        let (knapsack, over) = (Knapsack::new(number), AtomicBool::new(false));
+        S::search(1 << PREFIX, |attempt| knapsack.attempt(attempt, &over))
+    };
+    let numbers = 0..bench.n as u64;
+    let (spent, found) =
+        timed(system, bench, || numbers.clone().map(search).collect::<Vec<Option<u64>>>());
+    let right = numbers.zip(&found).all(|(i, &f)| f == Some(Knapsack::new(i).planted));
+    let checksum = sum(found.iter().map(|f| mix(f.unwrap_or(0))));
+    bench.line(&spent, bench.n as u64, checksum, "", right)
+}
+
+// --- loop, reduce, sort -------------------------------------------------------------
+
+fn loop_main<S: Loops>(system: &S, bench: &Bench) -> bool {
+    use std::sync::atomic::AtomicU64;
+    let iteration = |i: usize, found: &AtomicU64| {
+        if mix(i as u64) >> 44 == 0 {
+            found.fetch_add(i as u64, Relaxed);
+        }
+    };
+    let (found, wanted) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (spent, ()) = timed(system, bench, || S::each(bench.n, |i| iteration(i, &found)));
+    (0..bench.n).for_each(|i| iteration(i, &wanted));
+    let (found, wanted) = (found.into_inner(), wanted.into_inner());
+    bench.line(&spent, bench.n as u64, found, "", found == wanted)
+}
+
+fn reduce_main<S: Loops>(system: &S, bench: &Bench) -> bool {
+    let (spent, found) = timed(system, bench, || S::total(bench.n, |i| mix(i as u64)));
+    let wanted = sum((0..bench.n as u64).map(mix));
+    bench.line(&spent, bench.n as u64, found, "", found == wanted)
+}
+
+fn sort_main<S: Loops>(system: &S, bench: &Bench) -> bool {
+    let mut numbers = lcg(bench.n);
+    let before = multiset(&numbers);
+    let (spent, ()) = timed(system, bench, || S::sort(&mut numbers));
+    let right = numbers.is_sorted() && multiset(&numbers) == before;
+    bench.line(&spent, bench.n as u64, before, "", right)
+}

@@ -1,0 +1,46 @@
+/* sort.c: the library's sort, a parallel qsort: tasks= are elements; serial is libc's qsort. */
+
+#include "bench.h"
+#include "kernels_fork.h"
+
+#include <sched_tasks.h>
+
+struct numbers {
+    int *a;
+    size_t n;
+};
+
+static void first_task(void *closure, struct scheduler *s)
+{
+    struct numbers *numbers = closure;
+    if (sched_sort(numbers->a, numbers->n, sizeof(int), sort_compare, s) != 0)
+        bench_die("sched_sort");
+}
+
+static void serial_run(void *closure)
+{
+    struct numbers *numbers = closure;
+    qsort(numbers->a, numbers->n, sizeof(int), sort_compare);
+}
+
+static const struct bench_about about = {
+    "sort", "elements", 1024 * 1024, 1, 1L << 30, NULL,
+};
+
+int main(int argc, char **argv)
+{
+    struct bench b = bench_start(&about, argc, argv);
+    struct numbers numbers = {bench_alloc((size_t)b.n, sizeof(int)), (size_t)b.n};
+
+    for (int r = 0; r < b.repetitions; r++) {
+        bench_lcg(numbers.a, b.n);
+        uint64_t before = bench_multiset(numbers.a, b.n);
+
+        bench_run(&b, first_task, serial_run, &numbers);
+
+        int right = bench_sorted(numbers.a, b.n) && bench_multiset(numbers.a, b.n) == before;
+        bench_line(&b, b.n, before, right);
+    }
+    free(numbers.a);
+    return bench_end(&b);
+}

@@ -1,0 +1,29 @@
+/* cpu.h: what an idle process uses. */
+#ifndef CPU_H
+#define CPU_H
+
+#include "check.h"
+
+static inline double cpu(void)
+{
+    struct rusage use;
+    CHECK_EQ(getrusage(RUSAGE_SELF, &use), 0);
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec)
+           + 1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+/* Sleeps for two seconds, in which the process must use less than 0.5 % of a processor. */
+static inline void check_idle(void)
+{
+    double cpu0 = cpu(), t0 = now();
+    pause_us(2000000);
+    double used = (cpu() - cpu0) / (now() - t0);
+    if (used >= 0.005) {
+        char text[80];
+        snprintf(text, sizeof text, "%.2f %% of a processor used while idle\n", 100 * used);
+        check_say(text);
+        _exit(1);
+    }
+}
+
+#endif

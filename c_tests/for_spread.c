@@ -1,0 +1,57 @@
+/* A loop without a grain keeps all workers busy: a few long iterations go to a worker each at once,
+ * and where one part is much longer than the others these are taken meanwhile.
+ * ctest: matrix idle=park threads=2,4 */
+#include "check.h"
+#include <sched_tasks.h>
+#include <stdatomic.h>
+
+static atomic_int inside;
+
+/* Ends when so many are in it at the same time. */
+static void meet(size_t lo, size_t hi, void *ctx, struct scheduler *s)
+{
+    int all = *(int *)ctx;
+    (void)s;
+    for (size_t i = lo; i < hi; i++) {
+        atomic_fetch_add(&inside, 1);
+        while (inside < all)
+            pause_us(50);
+    }
+}
+
+static atomic_long done;
+
+/* The first ends after all others. */
+static void last_of_all(size_t lo, size_t hi, void *ctx, struct scheduler *s)
+{
+    long n = *(long *)ctx;
+    (void)s;
+    for (size_t i = lo; i < hi; i++) {
+        while (i == 0 && done < n - 1)
+            pause_us(50);
+        atomic_fetch_add(&done, 1);
+    }
+}
+
+static void root(void *closure, struct scheduler *s)
+{
+    int workers = *(int *)closure;
+    for (int round = 0; round < 20; round++) {
+        inside = 0;
+        CHECK_EQ(sched_for(0, (size_t)workers, 0, meet, &workers, s), 0);
+        for (size_t grain = 0; grain < 2; grain++) {
+            long n = 1000;
+            done = 0;
+            CHECK_EQ(sched_for(0, (size_t)n, grain, last_of_all, &n, s), 0);
+            CHECK_EQ(done, n);
+        }
+    }
+}
+
+int main(void)
+{
+    int workers = threads_of(4);
+    if (workers > 1)
+        CHECK_EQ(sched_init(4, 10, root, &workers), 0);
+    return 0;
+}

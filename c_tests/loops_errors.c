@@ -1,0 +1,96 @@
+/* sched_for, sched_reduce and sched_sort refuse with EINVAL, and call and change nothing: NULL
+ * where something must be, a size of 0, the s of a run that has ended, that of the parent in a
+ * forked child.
+ * ctest: static
+ * ctest: matrix idle=park threads=1,4 */
+#include "child.h"
+#include <sched_tasks.h>
+
+static struct scheduler *kept;
+static int array[3] = {3, 1, 2}, zero, result = 77;
+
+static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
+{
+    (void)lo, (void)hi, (void)ctx, (void)s;
+    CHECK(!"called");
+}
+
+static void fold(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
+{
+    (void)acc;
+    body(lo, hi, ctx, s);
+}
+
+static void combine(void *into, const void *from, void *ctx)
+{
+    (void)into, (void)from, (void)ctx;
+    CHECK(!"called");
+}
+
+static int compare(const void *a, const void *b)
+{
+    (void)a, (void)b;
+    CHECK(!"called");
+    return 0;
+}
+
+#define REDUCE(size, identity, body, combine, result, s) \
+    sched_reduce(0, 10, 1, size, identity, body, combine, NULL, result, s)
+
+static void ended(struct scheduler *s)
+{
+    CHECK_ERRNO(sched_for(0, 10, 0, body, NULL, s), EINVAL);
+    CHECK_ERRNO(sched_for(0, 0, 0, body, NULL, s), EINVAL);
+    CHECK_ERRNO(REDUCE(sizeof zero, &zero, fold, combine, &result, s), EINVAL);
+    CHECK_ERRNO(sched_sort(array, 3, sizeof *array, compare, s), EINVAL);
+    CHECK_ERRNO(sched_sort(array, 0, sizeof *array, compare, s), EINVAL);
+    CHECK_EQ(result, 77);
+    CHECK(array[0] == 3 && array[1] == 1 && array[2] == 2);
+}
+
+static void root(void *closure, struct scheduler *s)
+{
+    int status;
+    (void)closure;
+    kept = s;
+    CHECK_ERRNO(sched_for(0, 10, 0, NULL, NULL, s), EINVAL);
+    CHECK_ERRNO(sched_for(10, 0, 0, NULL, NULL, s), EINVAL);
+    CHECK_ERRNO(REDUCE(0, &zero, fold, combine, &result, s), EINVAL);
+    CHECK_ERRNO(REDUCE(sizeof zero, NULL, fold, combine, &result, s), EINVAL);
+    CHECK_ERRNO(REDUCE(sizeof zero, &zero, NULL, combine, &result, s), EINVAL);
+    CHECK_ERRNO(REDUCE(sizeof zero, &zero, fold, NULL, &result, s), EINVAL);
+    CHECK_ERRNO(REDUCE(sizeof zero, &zero, fold, combine, NULL, s), EINVAL);
+    CHECK_ERRNO(sched_sort(NULL, 3, sizeof *array, compare, s), EINVAL);
+    CHECK_ERRNO(sched_sort(array, 3, 0, compare, s), EINVAL);
+    CHECK_ERRNO(sched_sort(array, 3, sizeof *array, NULL, s), EINVAL);
+    ended(NULL);
+    /* Nothing to do is no error. */
+    CHECK_EQ(sched_for(10, 10, 0, body, NULL, s), 0);
+    CHECK_EQ(sched_sort(NULL, 0, sizeof *array, compare, s), 0);
+    CHECK_EQ(sched_sort(array, 1, sizeof *array, compare, s), 0);
+
+    pid_t pid = fork();
+    if (pid == 0) {
+        ended(s);
+        _exit(0);
+    }
+    CHECK(pid > 0);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+}
+
+static void *stranger(void *s)
+{
+    ended(s);
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    CHECK_EQ(sched_init(4, 10, root, NULL), 0);
+    ended(kept);
+    CHECK_EQ(pthread_create(&thread, NULL, stranger, kept), 0);
+    pthread_join(thread, NULL);
+    return 0;
+}

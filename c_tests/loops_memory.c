@@ -1,0 +1,75 @@
+/* Memory ends (RLIMIT_AS): sched_sort and sched_reduce return -1 with ENOMEM, the array and the
+ * result unchanged; small sorts, small values and loops need none.
+ * ctest: matrix idle=park threads=1,4 */
+#include "child.h"
+#include "proc.h"
+#include <sched_tasks.h>
+
+enum { N = 40 << 20, LARGE = 16 << 20 };
+
+static char *array;
+
+static void loop(size_t lo, size_t hi, void *ctx, struct scheduler *s)
+{
+    (void)s;
+    for (size_t i = lo; i < hi; i++)
+        ((char *)ctx)[i] = (char)(100 - i);
+}
+
+static void count(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
+{
+    (void)ctx;
+    (void)s;
+    *(long *)acc += (long)(hi - lo);
+}
+
+static void plus(void *into, const void *from, void *ctx)
+{
+    (void)ctx;
+    *(long *)into += *(const long *)from;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return *(const signed char *)a - *(const signed char *)b;
+}
+
+static void root(void *closure, struct scheduler *s)
+{
+    char few[100];
+    long sum = 0, zero = 0;
+    rlim_t bytes = (rlim_t)(status_kb("VmSize") + (24 << 10)) * 1024;
+    struct rlimit limit = {bytes, bytes};
+    (void)closure;
+    array[1] = 1;
+    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    for (int round = 0; round < 2; round++) {
+        CHECK_ERRNO(sched_sort(array, N, 1, compare, s), ENOMEM);
+        CHECK(array[0] == 0 && array[1] == 1 && array[2] == 0);
+        /* LARGE bytes are there once, not for all parts at once. */
+        *(long *)(array + LARGE) = 77;
+        CHECK_ERRNO(sched_reduce(0, 1000, 0, LARGE, array, count, plus, NULL, array + LARGE, s),
+                    ENOMEM);
+        CHECK_EQ(*(long *)(array + LARGE), 77);
+        CHECK_EQ(sched_reduce(0, 1000, 0, sizeof sum, &zero, count, plus, NULL, &sum, s), 0);
+        CHECK_EQ(sum, 1000);
+        CHECK_EQ(sched_for(0, sizeof few, 0, loop, few, s), 0);
+        CHECK_EQ(sched_sort(few, sizeof few, 1, compare, s), 0);
+        for (size_t i = 0; i < sizeof few; i++)
+            CHECK_EQ(few[i], (char)i + 1);
+    }
+}
+
+static void body(void *arg)
+{
+    array = calloc(N, 1);
+    CHECK(array != NULL);
+    CHECK_EQ(sched_init(4, 10, root, arg), 0);
+}
+
+int main(void)
+{
+    in_child(body, NULL);
+    CHECK_CHILD_EXITED(0);
+    return 0;
+}

@@ -1,0 +1,43 @@
+/* futex denied by seccomp: a pool is slower, and does the same.
+ * ctest: matrix idle=park deque=mutex,split threads=1,4 timeout=60 */
+#include "child.h"
+#include "pool.h"
+#include "seccomp.h"
+#include <stdatomic.h>
+
+static atomic_int ran;
+
+static void node(void *closure, struct scheduler *s)
+{
+    long depth = (long)closure;
+    atomic_fetch_add(&ran, 1);
+    for (int i = 0; i < 2 && depth > 0; i++)
+        CHECK_EQ(sched_spawn(node, (void *)(depth - 1), s), 0);
+}
+
+static void body(void *arg)
+{
+    static const long calls[] = {SYS_futex, 449 /* waitv */, 454, 455, 456 /* wake, wait, requeue */};
+    (void)arg;
+    deny(calls, 5, EPERM);
+    for (int round = 1; round <= 3; round++) {
+        struct sched_pool *pool = pool_of(4);
+        ran = 0;
+        CHECK_EQ(sched_pool_run(pool, node, (void *)6), 0);
+        CHECK_EQ(ran, 127);
+        pause_us(5000);
+        CHECK_EQ(sched_pool_submit(pool, node, (void *)6), 0);
+        CHECK_EQ(sched_pool_wait(pool), 0);
+        CHECK_EQ(ran, 254);
+        CHECK_EQ(sched_pool_submit(pool, node, (void *)6), 0);
+        CHECK_EQ(sched_pool_destroy(pool), 0);
+        CHECK_EQ(ran, 381);
+    }
+}
+
+int main(void)
+{
+    in_child(body, NULL);
+    CHECK_CHILD_PASSED();
+    return 0;
+}

@@ -1,0 +1,174 @@
+//! Runs of kind `steal` that are held open, with the shipped worker loop, deque, event count, injector,
+//! door and quiescence: a wait returns when no task is left and not before, the run ends when
+//! it has been let go and no task is left, and every worker comes home.
+#![cfg(loom)]
+
+use loom::thread::JoinHandle;
+use sched::kind::Kind;
+use sched::queue::chaselev::ChaseLev;
+use sched::queue::split::Split;
+use sched::task::{Scheduler, Task, TaskFn};
+use sched_model::{Cell, Modelled, Scene, Worker, count, explore};
+use std::ffi::c_void;
+
+/// What a program has of a pool.
+struct Pool<D: Modelled> {
+    scene: loom::sync::Arc<Scene<D>>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl<D: Modelled> Pool<D> {
+    fn new(workers: usize, cells: usize) -> Self {
+        let scene = Scene::held(workers, cells);
+        let work = |i: usize| {
+            Scene::thread(&scene, move |scene| {
+                // SAFETY: each index is worked by one thread.
+                unsafe { scene.scheduler.work(&scene.places[i]) };
+            })
+        };
+        Pool { workers: (0..workers).map(work).collect(), scene }
+    }
+
+    fn submit(&self, f: TaskFn, closure: *mut c_void) {
+        submit(&self.scene, f, closure);
+    }
+
+    fn wait(&self) {
+        self.scene.scheduler.wait_for_rest();
+    }
+
+    fn destroy(self) {
+        self.scene.scheduler.release();
+        for worker in self.workers {
+            worker.join().unwrap();
+        }
+    }
+}
+
+fn submit<D: Modelled>(scene: &Scene<D>, f: TaskFn, closure: *mut c_void) {
+    scene.scheduler.inject(&scene.places[0], Task { f, closure }).expect("it is open");
+}
+
+/// Counts the first cell and spawns a task that counts the second.
+unsafe extern "C" fn two<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the models pass their cells, and `s` is a worker of the model.
+    let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
+    worker.spawn(count, cells[1].closure());
+    cells[0].add();
+}
+
+/// The same, through the injector: as long as a task runs, others are accepted.
+unsafe extern "C" fn two_from_outside<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: as above.
+    let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
+    worker.inject(count, cells[1].closure());
+    cells[0].add();
+}
+
+fn cells<D: Modelled>(scene: &Scene<D>) -> *mut c_void {
+    std::ptr::from_ref(&scene.cells).cast_mut().cast()
+}
+
+/// What the task wrote is seen after the wait, with nothing else in between.
+fn a_task_is_awaited<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("pool over {}, {workers} workers, a task is awaited", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let pool = Pool::<D>::new(workers, 1);
+        pool.submit(count, pool.scene.cells[0].closure());
+        pool.wait();
+        assert_eq!(pool.scene.cells[0].get(), 1);
+        pool.destroy();
+    });
+}
+
+fn a_task_and_its_child_are_awaited<D: Modelled>(
+    workers: usize,
+    preemptions: usize,
+    at_least: usize,
+) {
+    let name = format!("pool over {}, {workers} workers, a task and its child", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let pool = Pool::<D>::new(workers, 2);
+        pool.submit(two::<D>, cells(&pool.scene));
+        pool.wait();
+        pool.scene.cells.iter().for_each(|cell| assert_eq!(cell.get(), 1));
+        pool.destroy();
+    });
+}
+
+/// One thread submits while another waits, and then destroys the pool.
+fn a_submission_beside_a_wait<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("pool over {}, {workers} workers, submit against wait", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let pool = Pool::<D>::new(workers, 1);
+        let submitter =
+            Scene::thread(&pool.scene, |scene| submit(scene, count, scene.cells[0].closure()));
+        pool.wait();
+        submitter.join().unwrap();
+        let scene = loom::sync::Arc::clone(&pool.scene);
+        pool.destroy();
+        assert_eq!(scene.cells[0].get(), 1);
+    });
+}
+
+/// The pool is let go while its worker is on its way to rest, in any of its steps.
+fn a_pool_is_destroyed_with_a_task<D: Modelled>(
+    workers: usize,
+    preemptions: usize,
+    at_least: usize,
+) {
+    let name = format!("pool over {}, {workers} workers, destroyed with tasks", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let pool = Pool::<D>::new(workers, 2);
+        pool.submit(two_from_outside::<D>, cells(&pool.scene));
+        let scene = loom::sync::Arc::clone(&pool.scene);
+        pool.destroy();
+        scene.cells.iter().for_each(|cell| assert_eq!(cell.get(), 1));
+    });
+}
+
+/// Two wait for the rest of one task.
+fn two_wait<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("pool over {}, {workers} workers, two wait", D::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let pool = Pool::<D>::new(workers, 1);
+        pool.submit(count, pool.scene.cells[0].closure());
+        let other = Scene::thread(&pool.scene, |scene| {
+            scene.scheduler.wait_for_rest();
+            assert_eq!(scene.cells[0].get(), 1);
+        });
+        pool.wait();
+        assert_eq!(pool.scene.cells[0].get(), 1);
+        other.join().unwrap();
+        pool.destroy();
+    });
+}
+
+macro_rules! models {
+    ($($deque:ident: $type:ty { $($test:ident: $model:ident($($arg:expr),+);)+ })+) => {
+        $(mod $deque {
+            use super::*;
+            $(#[test]
+            fn $test() {
+                super::$model::<$type>($($arg),+);
+            })+
+        })+
+    };
+}
+
+models! {
+    chaselev: ChaseLev {
+        awaited: a_task_is_awaited(1, 3, 1_000);
+        destroyed: a_pool_is_destroyed_with_a_task(1, 3, 400);
+    }
+    split: Split<false> {
+        awaited: a_task_is_awaited(1, 3, 1_000);
+        awaited_two_workers: a_task_is_awaited(2, 2, 100_000);
+        child: a_task_and_its_child_are_awaited(2, 1, 10_000);
+        beside: a_submission_beside_a_wait(1, 3, 20_000);
+        beside_two_workers: a_submission_beside_a_wait(2, 1, 10_000);
+        destroyed: a_pool_is_destroyed_with_a_task(1, 3, 400);
+        destroyed_two_workers: a_pool_is_destroyed_with_a_task(2, 2, 50_000);
+        two_wait: two_wait(1, 3, 20_000);
+    }
+}

@@ -1,0 +1,280 @@
+//! Pools, for C. This file is a source of `include/sched_tasks.h`, as `tasks` is.
+
+use super::taskfunc;
+use crate::base::config::{Config, Deque, Idle, Kind, Overflow};
+use crate::base::thread;
+use crate::base::{Errno, mem};
+use crate::ext::pool::Pool;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+// The numbers are for good. Those left out belong to words that this version does not have, and the
+// names are long because POSIX has SCHED_FIFO, and Linux SCHED_IDLE.
+
+/// Values for sched_options: what the words of SCHED_KIND mean.
+pub const SCHED_KIND_STEAL: c_int = 1;
+pub const SCHED_KIND_LIFO: c_int = 2;
+pub const SCHED_KIND_FIFO: c_int = 3;
+pub const SCHED_KIND_SERIAL: c_int = 5;
+
+/// Of SCHED_DEQUE.
+pub const SCHED_DEQUE_SPLIT: c_int = 1;
+pub const SCHED_DEQUE_CHASELEV: c_int = 2;
+pub const SCHED_DEQUE_MUTEX: c_int = 4;
+pub const SCHED_DEQUE_SPIN: c_int = 5;
+pub const SCHED_DEQUE_SEM: c_int = 6;
+
+/// Of SCHED_IDLE.
+pub const SCHED_IDLE_PARK: c_int = 1;
+pub const SCHED_IDLE_NAP: c_int = 2;
+pub const SCHED_IDLE_BACKOFF: c_int = 3;
+pub const SCHED_IDLE_SPIN: c_int = 4;
+
+/// Of SCHED_OVERFLOW.
+pub const SCHED_OVERFLOW_GROW: c_int = 1;
+pub const SCHED_OVERFLOW_REFUSE: c_int = 4;
+
+/// What a pool is to be. All members but size may be 0, for the default.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_options {
+    /// sizeof (struct sched_options): later versions may have more members.
+    pub size: usize,
+    /// SCHED_KIND_STEAL and so on.
+    pub kind: c_int,
+    /// As for sched_init.
+    pub nthreads: c_int,
+    /// As for sched_init.
+    pub qlen: c_int,
+    /// SCHED_DEQUE_SPLIT and so on.
+    pub deque: c_int,
+    /// SCHED_IDLE_PARK and so on.
+    pub idle: c_int,
+    /// SCHED_OVERFLOW_GROW and so on.
+    pub overflow: c_int,
+}
+
+/// A scheduler that lives until it is destroyed.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_pool(#[allow(dead_code, reason = "C has pointers to it only")] Pool);
+
+impl sched_options {
+    /// In the first version with this struct; it has no holes, so that the next member begins here.
+    const FIRST_SIZE: usize = 32;
+
+    const DEFAULTS: sched_options = sched_options {
+        size: size_of::<sched_options>(),
+        kind: 0,
+        nthreads: 0,
+        qlen: 0,
+        deque: 0,
+        idle: 0,
+        overflow: 0,
+    };
+
+    /// The caller's, as far as both versions know them; None if its size is none, or it has a member
+    /// set that this version does not know.
+    ///
+    /// # Safety
+    /// `options` is NULL or has as many bytes as its `size` says.
+    unsafe fn read(options: *const sched_options) -> Option<sched_options> {
+        let mut known = sched_options::DEFAULTS;
+        if options.is_null() {
+            return Some(known);
+        }
+        // SAFETY: the first member of any version.
+        let size = unsafe { options.cast::<usize>().read() };
+        if !mem::is_size_of_struct(size, Self::FIRST_SIZE) {
+            return None;
+        }
+        let bytes = options.cast::<u8>();
+        let common = size.min(known.size);
+        // SAFETY: both have so many bytes, and any bytes are valid numbers.
+        unsafe { ptr::copy_nonoverlapping(bytes, (&raw mut known).cast(), common) };
+        // SAFETY: so many bytes, by the caller's promise.
+        let rest = unsafe { std::slice::from_raw_parts(bytes.add(common), size - common) };
+        rest.iter().all(|&byte| byte == 0).then_some(known)
+    }
+
+    /// None if a value is none of those above.
+    fn config(&self) -> Option<Config> {
+        let mut config = Config::defaults();
+        match self.kind {
+            0 => {}
+            SCHED_KIND_STEAL => config.kind = Kind::Steal,
+            SCHED_KIND_LIFO => config.kind = Kind::Lifo,
+            SCHED_KIND_FIFO => config.kind = Kind::Fifo,
+            SCHED_KIND_SERIAL => config.kind = Kind::Serial,
+            _ => return None,
+        }
+        match self.deque {
+            0 => {}
+            SCHED_DEQUE_SPLIT => config.deque = Some(Deque::Split),
+            SCHED_DEQUE_CHASELEV => config.deque = Some(Deque::ChaseLev),
+            SCHED_DEQUE_MUTEX => config.deque = Some(Deque::Mutex),
+            SCHED_DEQUE_SPIN => config.deque = Some(Deque::Spin),
+            SCHED_DEQUE_SEM => config.deque = Some(Deque::Sem),
+            _ => return None,
+        }
+        match self.idle {
+            0 => {}
+            SCHED_IDLE_PARK => config.idle = Idle::Park,
+            SCHED_IDLE_NAP => config.idle = Idle::Nap,
+            SCHED_IDLE_BACKOFF => config.idle = Idle::Backoff,
+            SCHED_IDLE_SPIN => config.idle = Idle::Spin,
+            _ => return None,
+        }
+        match self.overflow {
+            0 => {}
+            SCHED_OVERFLOW_GROW => config.overflow = Overflow::Grow,
+            SCHED_OVERFLOW_REFUSE => config.overflow = Overflow::Refuse,
+            _ => return None,
+        }
+        Some(config)
+    }
+}
+
+const _: () = assert!(size_of::<sched_options>() >= sched_options::FIRST_SIZE);
+
+/// Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has nthreads
+/// threads of its own, some of which may be made later, when there are tasks for them. Without
+/// tasks they sleep as SCHED_IDLE says. With options NULL all is as in sched_init(0, 0, ...). The
+/// environment variables win over the options, as they do over the arguments of sched_init.
+///
+/// Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
+/// have; a deque that is not of the kind; an environment variable is refused; size is less than that
+/// of the struct in the first version that has it, or greater than in this version and what is
+/// beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
+/// has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
+/// (SCHED_WARM), else that of making a thread.
+///
+/// Example:
+///
+///     struct sched_options options = { .size = sizeof options, .nthreads = 4 };
+///     struct sched_pool *pool = sched_pool_create(&options);
+///     if (pool == NULL)
+///         err(1, "sched_pool_create");
+///     for (int i = 0; i < n; i++)
+///         sched_pool_submit(pool, work, &part[i]);
+///     sched_pool_wait(pool);
+///     sched_pool_destroy(pool);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mut sched_pool {
+    // SAFETY: NULL or the caller's.
+    let asked = unsafe { sched_options::read(options) };
+    let created = match asked.as_ref().and_then(|asked| Some((asked, asked.config()?))) {
+        Some((asked, config)) => Pool::create(&config, asked.nthreads, asked.qlen),
+        None => Err(Errno(libc::EINVAL)),
+    };
+    match created {
+        Ok(pool) => Box::into_raw(pool).cast(),
+        Err(error) => {
+            thread::set_errno(error);
+            ptr::null_mut()
+        }
+    }
+}
+
+/// Adds the task f(closure, s) to the pool and waits until no task is left in it, as sched_init
+/// does: also for tasks that other threads have added meanwhile, and for those that they add
+/// before there is a moment without. Threads may call it at the same time.
+///
+/// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
+/// process whose pool it is), EDEADLK (called by a task of the pool, which would wait for
+/// itself), EAGAIN (no memory, or the pool holds qlen tasks from outside already under
+/// SCHED_OVERFLOW=refuse). After an error the task has not run and will not.
+/// Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_pool_run(
+    pool: *mut sched_pool,
+    f: taskfunc,
+    closure: *mut c_void,
+) -> c_int {
+    // SAFETY: NULL or a pool.
+    match (unsafe { get(pool) }, f) {
+        // SAFETY: by the caller's promise.
+        (Some(pool), Some(f)) => unsafe { pool.run(f, closure) },
+        _ => thread::failed(libc::EINVAL),
+    }
+}
+
+/// Adds the task f(closure, s) to the pool and returns at once; it may spawn further ones by its s.
+/// A task of the pool may call it, too: then it is like sched_spawn.
+///
+/// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
+/// process whose pool it is), EAGAIN (no memory, or the pool holds qlen tasks from outside
+/// already under SCHED_OVERFLOW=refuse: nothing has changed).
+/// Thread-safe. Cost: from outside two locks, and perhaps the waking of a worker.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_pool_submit(
+    pool: *mut sched_pool,
+    f: taskfunc,
+    closure: *mut c_void,
+) -> c_int {
+    // SAFETY: NULL or a pool.
+    match (unsafe { get(pool) }, f) {
+        // SAFETY: by the caller's promise.
+        (Some(pool), Some(f)) => unsafe { pool.submit(f, closure) },
+        _ => thread::failed(libc::EINVAL),
+    }
+}
+
+/// Waits until no task is left in the pool at one moment after the call: none runs and none is
+/// queued. What they wrote is then seen. If threads go on adding tasks that moment may not come.
+///
+/// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the process
+/// whose pool it is), EDEADLK (called by a task of the pool).
+/// Thread-safe. Cost: if no task is left, a lock.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_pool_wait(pool: *mut sched_pool) -> c_int {
+    // SAFETY: NULL or a pool.
+    outcome(unsafe { get(pool) }.ok_or(Errno(libc::EINVAL)).and_then(Pool::wait))
+}
+
+/// Waits until no task is left in the pool, ends its threads, or keeps them for the next run
+/// (SCHED_WARM), and frees it. Its own tasks may add tasks meanwhile; other threads must not use
+/// the pool any more.
+///
+/// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the process
+/// whose pool it is: there its memory stays), EDEADLK (called by a task of the pool). After an
+/// error nothing has changed. Cost: that of waiting for the threads.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_pool_destroy(pool: *mut sched_pool) -> c_int {
+    // SAFETY: NULL or a pool.
+    let closed = unsafe { get(pool) }.ok_or(Errno(libc::EINVAL)).and_then(Pool::close);
+    if closed.is_ok() {
+        let _uncancelled = thread::Uncancelled::begin(); // threads may be joined
+        // SAFETY: created by sched_pool_create, and the caller gives it up.
+        drop(unsafe { Box::from_raw(pool.cast::<Pool>()) });
+    }
+    outcome(closed)
+}
+
+/// # Safety
+/// NULL, or a pool that was created and not destroyed.
+unsafe fn get<'a>(pool: *mut sched_pool) -> Option<&'a Pool> {
+    // SAFETY: by the caller's promise.
+    unsafe { pool.cast::<Pool>().as_ref() }
+}
+
+fn outcome(result: Result<(), Errno>) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(Errno(error)) => thread::failed(error),
+    }
+}

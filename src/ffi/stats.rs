@@ -1,0 +1,188 @@
+//! Looking in: workers, statistics, the version. This file is a source of `include/sched_tasks.h`, as
+//! `tasks` is.
+
+use crate::base::mem;
+use crate::base::thread;
+use crate::kind::Place;
+use crate::kind::run::{self, Team};
+use crate::kind::worker::Worker;
+use crate::probe::Totals;
+use crate::task::Scheduler;
+use std::ffi::{c_char, c_int};
+
+/// What all workers of a run did together.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_stats {
+    /// Tasks run.
+    pub tasks: usize,
+    /// Searches that took a task from another worker's queue.
+    pub steals: usize,
+    /// Tasks that came by them.
+    pub stolen_tasks: usize,
+    /// Searches that found nothing anywhere.
+    pub failed_steals: usize,
+    /// Sleeps that only a wake-up ends.
+    pub parks: usize,
+    /// Sleeps that time ends.
+    pub naps: usize,
+    /// Sleepers woken by workers.
+    pub wakes: usize,
+    /// Most tasks that a worker found in its queue (shared queue: in the queue).
+    pub queue_peak: usize,
+    /// Workers that have a thread, or would get one if there were tasks for it.
+    pub threads: usize,
+    /// Workers for whom no thread could be made.
+    pub threads_missing: usize,
+    /// Since the run began.
+    pub seconds: f64,
+}
+
+/// In the first version with this struct.
+const FIRST_SIZE: usize = 88;
+const _: () = assert!(size_of::<sched_stats>() >= FIRST_SIZE);
+
+impl From<Totals> for sched_stats {
+    fn from(totals: Totals) -> Self {
+        let Totals { values, threads, threads_missing, time } = totals;
+        sched_stats {
+            tasks: values.tasks,
+            steals: values.steals,
+            stolen_tasks: values.stolen_tasks,
+            failed_steals: values.failed_steals,
+            parks: values.parks,
+            naps: values.naps,
+            wakes: values.wakes,
+            queue_peak: values.queue_peak,
+            threads,
+            threads_missing,
+            seconds: time.as_secs_f64(),
+        }
+    }
+}
+
+/// Writes as much of the statistics as the caller knows; what only it knows is 0. -1 with `error` if
+/// there are none.
+///
+/// # Safety
+/// `out` is NULL or has `size` bytes.
+unsafe fn write(
+    out: *mut sched_stats,
+    size: usize,
+    totals: impl FnOnce() -> Option<Totals>,
+    error: c_int,
+) -> c_int {
+    if out.is_null() || !mem::is_size_of_struct(size, FIRST_SIZE) {
+        return thread::failed(libc::EINVAL);
+    }
+    let Some(totals) = totals() else { return thread::failed(error) };
+    let stats = sched_stats::from(totals);
+    let common = size.min(size_of::<sched_stats>());
+    let to = out.cast::<u8>();
+    // SAFETY: both have so many bytes; `out` has the rest, too.
+    unsafe {
+        to.copy_from_nonoverlapping((&raw const stats).cast(), common);
+        to.add(common).write_bytes(0, size - common);
+    }
+    0
+}
+
+/// Tells what the workers of the run of s did so far, all together; size is sizeof (struct
+/// sched_stats), which may have more members in a later version: only so much is written.
+///
+/// While tasks run, the counts are a little late: each worker adds the tasks that it took from its
+/// own queue 61 at a time, or when it finds that empty, and the workers are not read at one moment.
+/// When no task is left (in a pool, after sched_pool_wait) they are exact, but for workers that
+/// search or go to sleep.
+///
+/// Returns 0, or -1 with errno: EINVAL (s or out is NULL, size is less than that of the struct in
+/// the first version that has it, or the run of s has ended). After an error nothing was written.
+/// Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker, whose
+/// own work it hardly disturbs.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_stats(
+    s: *mut Scheduler,
+    out: *mut sched_stats,
+    size: usize,
+) -> c_int {
+    if s.is_null() {
+        return thread::failed(libc::EINVAL);
+    }
+    // SAFETY: not null, so given by this library; the rest by the caller's promise.
+    unsafe { write(out, size, || Worker::of(s).with_team(Team::totals), libc::EINVAL) }
+}
+
+/// Tells what the last run did that ended on the calling thread: by sched_init, or a pool's by
+/// sched_pool_destroy. The counts are exact. size is as for sched_stats.
+///
+/// Returns 0, or -1 with errno: EINVAL (out is NULL, or size is less than that of the struct in the
+/// first version that has it), ENOENT (no run has ended on this thread). After an error
+/// nothing was written. Thread-safe. Cost: some nanoseconds.
+///
+/// Example:
+///
+///     struct sched_stats stats;
+///     sched_init(0, 0, root, NULL);
+///     if (sched_last_stats(&stats, sizeof stats) == 0)
+///         printf("%zu tasks in %g s\n", stats.tasks, stats.seconds);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) -> c_int {
+    // SAFETY: by the caller's promise.
+    unsafe { write(out, size, run::last_totals, libc::ENOENT) }
+}
+
+/// The number, from 0, of the worker that the calling thread is in the run of s, which may be any
+/// worker's of that run. No two threads have the same at the same time; it does not change while
+/// a task runs. Less than sched_worker_count(s).
+///
+/// Returns it, or -1 with errno: EINVAL (s is NULL, the run of s has ended, or the calling thread is
+/// no worker of it). Thread-safe. Cost: a nanosecond or two.
+///
+/// Example:
+///
+///     count[sched_worker_index(s)]++;   (an array with sched_worker_count(s) elements)
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
+    // SAFETY: not null, so given by this library.
+    match (!s.is_null()).then(|| unsafe { Worker::of(s) }).and_then(Worker::mine) {
+        Some(mine) => mine.index() as c_int, // at most 4096
+        None => thread::failed(libc::EINVAL),
+    }
+}
+
+/// The number of workers of the run of s, those included for whom no thread could be made. It
+/// does not change while the run goes on.
+///
+/// Returns it, or -1 with errno: EINVAL (s is NULL, or the run of s has ended). Thread-safe, also
+/// for threads that are no workers. Cost: from a task of the run a nanosecond or two.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
+    if s.is_null() {
+        return thread::failed(libc::EINVAL);
+    }
+    // SAFETY: not null, so given by this library.
+    match unsafe { Worker::of(s) }.with_team(Team::workers) {
+        Some(count) => count as c_int, // at most 4096
+        None => thread::failed(libc::EINVAL),
+    }
+}
+
+/// The version of the library that runs, such as "1.0.0": numbers and points. Never NULL, and not
+/// to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn sched_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
