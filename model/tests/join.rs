@@ -434,14 +434,14 @@ models! {
     chaselev: ChaseLev {
         against_the_end(5, 3000);
         against_a_task(1, 1000);
-        against_another_join(1, 1);
+        against_another_join(1, 700);
         group_against_its_ends(2, 1000);
     }
     split: Split<false> {
         against_the_end(5, 3000);
         against_a_task(2, 10_000);
-        against_a_task_and_the_end(1, 1);
-        against_another_join(1, 1);
+        against_a_task_and_the_end(1, 5000);
+        against_another_join(1, 700);
         group_against_its_ends(3, 10_000);
         a_child_that_blocks(1, 1500);
     }
