@@ -1,6 +1,6 @@
 /* A chain of forks, each child forking the next: as deep as the stacks allow, run by their parents
  * or, where these wait for a thief, handed from worker to worker.
- * ctest: static debug
+ * ctest: static
  * ctest: matrix */
 #include "check.h"
 #include <sched_tasks.h>

@@ -1,8 +1,9 @@
-/* Random trees, floods, foreign spawns and nested runs for some seconds, each task marked:
+/* Random trees, floods, forks, groups, foreign spawns and nested runs for some seconds, each task marked:
  * none lost, none run twice. Prints how many were checked.
  * ctest: args=-d,0.5
  * ctest: matrix deque=mutex idle=nap threads=4 args=-d,0.2 */
 #include "marks.h"
+#include <sched_tasks.h>
 
 enum { MOST = 1 << 18 };
 
@@ -102,13 +103,45 @@ static void nests(void *closure, struct scheduler *s)
     }
 }
 
+/* As branch, its children forked, joined in any order, or of a group; some are spawned besides. */
+static void forks(void *closure, struct scheduler *s)
+{
+    enum { MOST_CHILDREN = 4 };
+    sched_task tasks[MOST_CHILDREN];
+    sched_group g = SCHED_GROUP_INIT;
+    long i = (long)closure;
+    uint64_t x = (uint64_t)i * 0x9E3779B97F4A7C15u + 1;
+    uint64_t dice = next_random(&x);
+    int children = i < 8 ? MOST_CHILDREN : (int)(dice % (MOST_CHILDREN + 1)), forked = 0, grouped = 0;
+    for (int c = 0; c < children; c++) {
+        long child = take();
+        if (child < 0)
+            break;
+        if (dice / 8 % 4 == 0) {
+            CHECK_EQ(sched_group_spawn(&g, forks, of(child), s), 0);
+            grouped = 1;
+        } else if (dice / 32 % 8 == 0) {
+            CHECK_EQ(sched_spawn(branch, of(child), s), 0);
+        } else {
+            sched_fork(&tasks[forked++], forks, of(child), s);
+        }
+    }
+    if (dice % 1024 == 0)
+        pause_us(200);
+    for (int k = 0; k < forked; k++)
+        sched_join(&tasks[dice / 256 % 2 ? k : forked - 1 - k], s);
+    if (grouped)
+        CHECK_EQ(sched_group_wait(&g, s), 0);
+    mark(i);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         taskfunc f;
         long budget;
     } shapes[] = {
-        {branch, 20000}, {flood, 30000}, {hosts, 4000}, {nests, 3000}, {branch, 50}, {leaf, 1}, {flood, MOST},
+        {branch, 20000}, {flood, 30000}, {hosts, 4000}, {nests, 3000}, {forks, 20000}, {branch, 50}, {leaf, 1}, {flood, MOST},
     };
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     double seconds = 1;

@@ -76,6 +76,14 @@ spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
 park-unfenced~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
 park-unchecked~src/kind/stealing.rs~s/if self\.work_visible\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::a_blocked_parent
 park-deaf-to-end~src/kind/stealing.rs~s/if self\.is_over\(until\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::one_child_two_workers
+park-deaf-to-child~src/kind/stealing.rs~s/if self\.is_over\(until\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~join:split::against_the_end
+child-unawaited~src/kind/stealing.rs~s/if !awaited\.enlist\(\) => UNAWAITED/if { awaited.enlist(); false } => UNAWAITED/~join:split::against_the_end
+child-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::against_the_end
+group-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::group_against_its_ends
+rouse-unlisted~src/idle/eventcount.rs~s/let woken = self\.list\.with\(\|list\| self\.unlist\(list, worker\)\);/let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;\n        let woken = waits && self.list.with(|list| self.unlist(list, worker));/~join:split::against_the_end
+join-silent~src/kind/stealing.rs~s/if searching && !idle \{(\n\s*self\.found)/if false {$1/~join:split::against_a_task_and_the_end
+join-blind~src/queue/split.rs~s/last >= self\.split\(\) && unsafe/unsafe/~split:a_join_beside_a_raid
+join-keeps-claim~src/queue/split.rs~s/(pub unsafe fn unclaim\(&self\) \{)\n[^\n]*\n/$1\n/~split:a_join_beside_a_thief
 end-unannounced~src/kind/stealing.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing:split::one_child_two_workers
 searcher-silent~src/idle/eventcount.rs~s/(interleaving 2\n\s*)self\.any\(\)\n/$1false\n/~eventcount
 searcher-silent-run~src/kind/stealing.rs~s/if self\.work_visible\(\) \{(\n\s*let woke)/if false {$1/~sleep:two_sleepers

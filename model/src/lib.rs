@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::thread;
 use sched::base::config::Idle;
 use sched::kind::stealing::Stealing;
-use sched::kind::{Kind, Place, Plan, Seat};
+use sched::kind::{Awaited, Kind, Place, Plan, Seat};
 use sched::probe::Counters;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
@@ -82,6 +82,17 @@ impl<D: Modelled> Worker<D> {
     pub fn spawn(&self, f: TaskFn, closure: *mut c_void) {
         // SAFETY: the scheduler outlives its workers; the caller runs at this place.
         unsafe { (*self.scheduler).spawn(self, Task { f, closure }) }.expect("there is memory");
+    }
+
+    /// Works on other tasks until `awaited` is over, in a task that runs at this place.
+    pub fn help(&self, awaited: &dyn Awaited) {
+        // SAFETY: as above.
+        unsafe { (*self.scheduler).help(self, awaited) };
+    }
+
+    pub fn rouse(&self, worker: usize) {
+        // SAFETY: as above.
+        unsafe { (*self.scheduler).rouse(worker) };
     }
 
     /// As a thread that is no worker would, while a task runs at this place.

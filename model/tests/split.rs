@@ -7,7 +7,8 @@ use loom::sync::Arc;
 use loom::thread::JoinHandle;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Full, Owner};
-use sched_model::{explore, pop, take};
+use sched::task::Task;
+use sched_model::{count, explore, pop, take};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 type Deck = Split<false>;
@@ -302,6 +303,81 @@ fn tasks_are_published_beside_a_raid() {
         owner.publish(false);
         pop(&mut owner);
         shared.push(&mut owner, 2);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+// --- joins --------------------------------------------------------------------------------
+
+/// What a join does: takes the youngest task, if it is that of cell `i`: true. If not, it takes the
+/// claim back, and the youngest is taken as the loop does.
+fn join(shared: &Shared, i: usize) -> bool {
+    let expected = Task { f: count, closure: shared.cells[i].closure() };
+    // SAFETY: only the model's main thread, the owner, calls this.
+    let (hit, task) = unsafe {
+        let hit = shared.deque.claim_this(expected);
+        if hit {
+            (true, Some(expected))
+        } else {
+            shared.deque.unclaim();
+            (false, shared.deque.pop())
+        }
+    };
+    task.into_iter().for_each(take);
+    hit
+}
+
+#[test]
+fn a_join_beside_a_thief() {
+    static HIT: Reached = Reached::not_yet();
+    static MISSED: Reached = Reached::not_yet();
+    explore("split, a join beside a thief", 5, 150, || {
+        let shared = Shared::new(2);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        assert!(shared.deque.raid());
+        let thief = asker(&shared, 2);
+        HIT.note(join(&shared, 1));
+        MISSED.note(!join(&shared, 0));
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+    HIT.expect("the child in its place");
+    MISSED.expect("a stolen child");
+}
+
+#[test]
+fn a_join_beside_a_raid() {
+    static HIT: Reached = Reached::not_yet();
+    static MISSED: Reached = Reached::not_yet();
+    explore("split, a join beside a raid", 5, 10_000, || {
+        let shared = Shared::new(1);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        let raider = raider(&shared, 2);
+        let hit = join(&shared, 0);
+        HIT.note(hit);
+        MISSED.note(!hit);
+        raider.join().unwrap();
+        shared.check(owner);
+    });
+    HIT.expect("the child in its place");
+    MISSED.expect("a child behind the split");
+}
+
+/// The youngest task is another than the child.
+#[test]
+fn joins_in_another_order_beside_a_raid() {
+    explore("split, joins in another order beside a raid", 3, 10_000, || {
+        let shared = Shared::new(3);
+        let mut owner = shared.owner();
+        (0..2).for_each(|i| shared.push(&mut owner, i));
+        let raider = raider(&shared, 2);
+        assert!(!join(&shared, 0));
+        shared.push(&mut owner, 2);
+        join(&shared, 0);
         raider.join().unwrap();
         shared.check(owner);
     });

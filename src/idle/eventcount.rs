@@ -357,7 +357,8 @@ impl EventCount {
         while seat.load(Ordering::Acquire) == WAITING {
             let before = Instant::now();
             seat.wait(WAITING, limit);
-            if before.elapsed() >= limit && seat.load(Ordering::Acquire) == WAITING {
+            let waited = if cfg!(loom) { limit } else { before.elapsed() };
+            if waited >= limit && seat.load(Ordering::Acquire) == WAITING {
                 self.cancel(worker);
                 return Slept::TimedOut;
             }

@@ -1,0 +1,440 @@
+//! Fork and join, and the wait for a group, in kind `steal`: the shipped `help`, `rouse` and parking, beside
+//! states of the protocols of `ext::fork` and `ext::group`; small scenes, and whole runs with the
+//! shipped worker loop. A waiter whose wake-up is lost is a deadlock, which loom reports; so is one that
+//! sleeps beside a task.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicUsize;
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use loom::thread::{self, JoinHandle};
+use sched::kind::{Awaited, Kind, Place};
+use sched::queue::Steal;
+use sched::queue::chaselev::ChaseLev;
+use sched::queue::split::Split;
+use sched::task::{Scheduler, Task, TaskFn};
+use sched_model::{Cell, Modelled, Scene, Worker, explore};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize as Count, Ordering};
+
+const NOT_BEGUN: usize = 0;
+const BEGUN: usize = 1 << 63;
+const OVER: usize = BEGUN | 1;
+
+/// A forked task's descriptor, with what it does.
+struct Forked {
+    state: AtomicUsize,
+    /// Who runs it, from BEGUN on.
+    thief: AtomicUsize,
+    f: TaskFn,
+    /// Written by the task, read behind the join.
+    ran: Cell,
+}
+
+/// What a worker is called in a state: not 0.
+fn name_of<D: Modelled>(worker: &Worker<D>) -> usize {
+    (Place::index(worker) + 1) << 4
+}
+
+fn rouse<D: Modelled>(from: &Worker<D>, name: usize) {
+    from.rouse((name >> 4) - 1);
+}
+
+impl Forked {
+    fn new(f: TaskFn) -> Self {
+        Forked {
+            state: AtomicUsize::new(NOT_BEGUN),
+            thief: AtomicUsize::new(0),
+            f,
+            ran: Cell::new(),
+        }
+    }
+
+    fn closure(&self) -> *mut c_void {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    fn fork<D: Modelled>(&self, worker: &Worker<D>) {
+        worker.spawn(run_forked::<D>, self.closure());
+    }
+
+    fn join<D: Modelled>(&self, worker: &Worker<D>) {
+        worker.help(&Join { task: self, name: name_of(worker) });
+        assert_eq!(self.ran.get(), 1);
+    }
+}
+
+struct Join<'a> {
+    task: &'a Forked,
+    name: usize,
+}
+
+impl Awaited for Join<'_> {
+    fn over(&self) -> bool {
+        self.task.state.load(Acquire) == OVER
+    }
+
+    fn enlist(&self) -> bool {
+        let name = BEGUN | self.name;
+        match self.task.state.compare_exchange(BEGUN, name, AcqRel, Relaxed) {
+            Ok(_) => true,
+            Err(now) => now == name,
+        }
+    }
+
+    fn thief(&self) -> Option<usize> {
+        let state = self.task.state.load(Acquire);
+        (state & BEGUN != 0 && state != OVER).then(|| self.task.thief.load(Relaxed))
+    }
+}
+
+unsafe extern "C" fn run_forked<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the models fork descriptors that live until they are joined; `s` is a model's worker.
+    let (forked, worker) = unsafe { (&*descriptor.cast::<Forked>(), Worker::<D>::of(s)) };
+    forked.thief.store(Place::index(worker), Relaxed);
+    forked.state.store(BEGUN, Release);
+    // SAFETY: the models' tasks are functions of their type.
+    unsafe { (forked.f)(descriptor, s) };
+    forked.ran.add();
+    let waiter = forked.state.swap(OVER, AcqRel) & !BEGUN;
+    if waiter != 0 {
+        rouse(worker, waiter);
+    }
+}
+
+/// Runs `root` on all workers.
+fn complete<D: Modelled>(workers: usize, root: TaskFn) {
+    let scene = Scene::<D>::new(workers, 1);
+    let closure = std::ptr::from_ref(&scene.cells[0]).cast_mut().cast();
+    // SAFETY: nobody occupies the place yet.
+    unsafe { scene.scheduler.spawn(&scene.places[0], Task { f: root, closure }) }
+        .expect("there is memory");
+    let others: Vec<JoinHandle<()>> =
+        (1..workers).map(|i| Scene::thread(&scene, move |scene| work(scene, i))).collect();
+    work(&scene, 0);
+    assert_eq!(scene.cells[0].get(), 1, "the run has ended before its first task");
+    for other in others {
+        other.join().unwrap();
+    }
+}
+
+fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
+    // SAFETY: each index is worked by one thread.
+    unsafe { scene.scheduler.work(&scene.places[index]) };
+}
+
+/// The root's closure is a cell that it counts at its end.
+///
+/// # Safety
+/// As said, and `s` is a worker of the model.
+unsafe fn root<'a, D: Modelled>(
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) -> (&'a Cell, &'a Worker<D>) {
+    // SAFETY: by the caller's promise.
+    unsafe { (Cell::of(closure), Worker::<D>::of(s)) }
+}
+
+/// Executions in which the waiter slept, lest a model show nothing.
+static SLEPT: Count = Count::new(0);
+
+fn sleeps<D: Modelled>(worker: &Worker<D>) -> usize {
+    Place::counters(worker).parks.get()
+}
+
+fn explore_sleeps(
+    name: &str,
+    preemptions: usize,
+    at_least: usize,
+    model: impl Fn() + Sync + Send + 'static,
+) {
+    explore(name, preemptions, at_least, model);
+    assert!(SLEPT.swap(0, Ordering::Relaxed) > 0, "{name}: nobody slept in a wait");
+}
+
+unsafe extern "C" fn nothing(_: *mut c_void, _: *mut Scheduler) {}
+
+// --- whole runs ---------------------------------------------------------------------------------
+
+struct Door {
+    open: loom::sync::Mutex<bool>,
+    bell: loom::sync::Condvar,
+}
+
+impl Door {
+    fn wait(&self) {
+        let mut is_open = self.open.lock().unwrap();
+        while !*is_open {
+            is_open = self.bell.wait(is_open).unwrap();
+        }
+    }
+}
+
+/// A child that blocks until a task of its own has run, on the other worker: its waiter's, if that has
+/// gone to sleep.
+#[repr(C)]
+struct Blocking {
+    forked: Forked,
+    door: Arc<Door>,
+}
+
+impl Blocking {
+    fn new(f: TaskFn) -> Self {
+        let door = Door { open: loom::sync::Mutex::new(false), bell: loom::sync::Condvar::new() };
+        Blocking { forked: Forked::new(f), door: Arc::new(door) }
+    }
+}
+
+// SAFETY: its fields are loom's, or not written.
+unsafe impl Send for Blocking {}
+// SAFETY: as above.
+unsafe impl Sync for Blocking {}
+
+unsafe extern "C" fn block<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the descriptor is the first part of a Blocking.
+    let (child, worker) = unsafe { (&*descriptor.cast::<Blocking>(), Worker::<D>::of(s)) };
+    worker.spawn(open, std::ptr::from_ref(&*child.door).cast_mut().cast());
+    child.door.wait();
+}
+
+unsafe extern "C" fn open(closure: *mut c_void, _: *mut Scheduler) {
+    // SAFETY: a door that the child waits at.
+    let door = unsafe { &*closure.cast::<Door>() };
+    *door.open.lock().unwrap() = true;
+    door.bell.notify_one();
+}
+
+unsafe extern "C" fn fork_a_blocking_one<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: `complete` passes a cell.
+    let (done, worker) = unsafe { root::<D>(closure, s) };
+    let child = Blocking::new(block::<D>);
+    let before = sleeps(worker);
+    child.forked.fork(worker);
+    child.forked.join(worker);
+    SLEPT.fetch_add(sleeps(worker) - before, Ordering::Relaxed);
+    done.add();
+}
+
+fn a_child_that_blocks<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("join over {}, a child that blocks for a task", D::NAME);
+    explore_sleeps(&name, preemptions, at_least, || complete::<D>(2, fork_a_blocking_one::<D>));
+}
+
+unsafe extern "C" fn fork_another<D: Modelled>(_: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: a worker of the model.
+    let worker = unsafe { Worker::<D>::of(s) };
+    let child = Forked::new(nothing);
+    child.fork(worker);
+    child.join(worker);
+}
+
+// --- a group --------------------------------------------------------------------------------
+
+const WAITED: usize = 1;
+const TASK: usize = 2;
+
+struct Group {
+    state: AtomicUsize,
+    waiter: AtomicUsize,
+    ran: [Cell; 2],
+}
+
+struct Wait<'a> {
+    group: &'a Group,
+    name: usize,
+}
+
+impl Awaited for Wait<'_> {
+    fn over(&self) -> bool {
+        self.group.state.load(Acquire) == 0
+    }
+
+    fn enlist(&self) -> bool {
+        match self.group.waiter.compare_exchange(0, self.name, Relaxed, Relaxed) {
+            Err(other) if other != self.name => return false,
+            _ => {}
+        }
+        let mut state = self.group.state.load(Relaxed);
+        while state != 0 {
+            match self.group.state.compare_exchange(state, state | WAITED, AcqRel, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+
+    fn thief(&self) -> Option<usize> {
+        None
+    }
+}
+
+fn leave<D: Modelled>(group: *const Group, from: &Worker<D>) {
+    // SAFETY: the group lives until its state is 0.
+    unsafe {
+        if (*group).state.fetch_sub(TASK, AcqRel) == TASK | WAITED {
+            let waiter = (*group).waiter.load(Relaxed);
+            if (*group).state.compare_exchange(WAITED, 0, AcqRel, Relaxed).is_ok() {
+                rouse(from, waiter);
+            }
+        }
+    }
+}
+
+// --- scenes: worker 0 waits, the others are what it waits for -------------------------------------
+
+/// What `s` is to a task that is called, not taken out of a queue.
+fn handle<D: Modelled>(worker: &Worker<D>) -> *mut Scheduler {
+    std::ptr::from_ref(worker).cast_mut().cast()
+}
+
+/// Runs the child as a thief does.
+fn thief<D: Modelled>(scene: &Arc<Scene<D>>, child: &Arc<Blocking>) -> JoinHandle<()> {
+    let child = Arc::clone(child);
+    Scene::thread(scene, move |scene| {
+        // SAFETY: only this thread runs it.
+        unsafe { run_forked::<D>(child.forked.closure(), handle(&scene.places[1])) };
+    })
+}
+
+fn join_in_scene<D: Modelled>(scene: &Scene<D>, child: &Blocking) {
+    child.forked.join(&scene.places[0]);
+    SLEPT.fetch_add(sleeps(&scene.places[0]), Ordering::Relaxed);
+}
+
+fn against_the_end<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("join over {}, against the child's end", D::NAME);
+    explore_sleeps(&name, preemptions, at_least, || {
+        let (scene, child) = (Scene::<D>::new(2, 0), Arc::new(Blocking::new(nothing)));
+        let thief = thief(&scene, &child);
+        join_in_scene(&scene, &child);
+        thief.join().unwrap();
+    });
+}
+
+/// Nobody but the waiter can run what the child waits for.
+fn against_a_task<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("join over {}, against a task that the child waits for", D::NAME);
+    explore_sleeps(&name, preemptions, at_least, || {
+        let (scene, child) = (Scene::<D>::new(2, 0), Arc::new(Blocking::new(block::<D>)));
+        let thief = thief(&scene, &child);
+        join_in_scene(&scene, &child);
+        thief.join().unwrap();
+    });
+}
+
+/// The child forks and joins, too: the one waiter may take the other's child.
+fn against_another_join<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("join over {}, against the child's own", D::NAME);
+    explore_sleeps(&name, preemptions, at_least, || {
+        let (scene, child) = (Scene::<D>::new(2, 0), Arc::new(Blocking::new(fork_another::<D>)));
+        let thief = thief(&scene, &child);
+        join_in_scene(&scene, &child);
+        thief.join().unwrap();
+    });
+}
+
+/// The child spawns a task and ends. The waiter may have been woken for the task, and then see that the
+/// child is over: it must leave the task to who sleeps.
+fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("join over {}, against a task and the end", D::NAME);
+    explore_sleeps(&name, preemptions, at_least, || {
+        let (scene, child) = (Scene::<D>::new(3, 0), Arc::new(Blocking::new(leave_a_task::<D>)));
+        let gone = Arc::new(AtomicUsize::new(0));
+        let sleeper = {
+            let (child, gone) = (Arc::clone(&child), Arc::clone(&gone));
+            Scene::thread(&scene, move |scene| {
+                sleep_until_open(scene, &child.door);
+                gone.store(1, Release);
+            })
+        };
+        let thief = thief(&scene, &child);
+        join_in_scene(&scene, &child);
+        child.door.wait();
+        while gone.load(Acquire) == 0 {
+            scene.scheduler.sleepers().wake_all(); // it may have looked too early to see that
+            thread::yield_now();
+        }
+        thief.join().unwrap();
+        sleeper.join().unwrap();
+    });
+}
+
+unsafe extern "C" fn leave_a_task<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the descriptor is the first part of a Blocking.
+    let (child, worker) = unsafe { (&*descriptor.cast::<Blocking>(), Worker::<D>::of(s)) };
+    worker.spawn(open, std::ptr::from_ref(&*child.door).cast_mut().cast());
+}
+
+/// Worker 2 sleeps until there is a task for it, or another has run that.
+fn sleep_until_open<D: Modelled>(scene: &Scene<D>, door: &Door) {
+    let mut searching = false;
+    while !*door.open.lock().unwrap() {
+        scene.scheduler.sleep(&scene.places[2], searching);
+        searching = true;
+        let deque = scene.scheduler.deque(1);
+        if (deque.offers() || deque.raid())
+            && let Steal::Taken(task) = deque.steal()
+        {
+            // SAFETY: `open`, with a door.
+            unsafe { (task.f)(task.closure, handle(&scene.places[2])) };
+        }
+        thread::yield_now();
+    }
+}
+
+/// Two tasks of a group end.
+fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("wait over {}, against the ends of two", D::NAME);
+    explore_sleeps(&name, preemptions, at_least, || {
+        let scene = Scene::<D>::new(3, 0);
+        let group = Arc::new(Group {
+            state: AtomicUsize::new(2 * TASK),
+            waiter: AtomicUsize::new(0),
+            ran: [Cell::new(), Cell::new()],
+        });
+        let members = [0, 1].map(|i| {
+            let group = Arc::clone(&group);
+            Scene::thread(&scene, move |scene| {
+                group.ran[i].add();
+                leave(&*group, &scene.places[1 + i]);
+            })
+        });
+        scene.places[0].help(&Wait { group: &group, name: name_of(&scene.places[0]) });
+        assert!(group.ran.iter().all(|ran| ran.get() == 1));
+        SLEPT.fetch_add(sleeps(&scene.places[0]), Ordering::Relaxed);
+        for member in members {
+            member.join().unwrap();
+        }
+    });
+}
+
+/// Each model over each deque, with its preemptions and the executions that it took at least.
+macro_rules! models {
+    ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
+        $(mod $deque {
+            use super::*;
+            $(#[test]
+            fn $model() {
+                super::$model::<$type>($preemptions, $at_least);
+            })+
+        })+
+    };
+}
+
+models! {
+    chaselev: ChaseLev {
+        against_the_end(5, 3000);
+        against_a_task(1, 1000);
+        against_another_join(1, 700);
+        group_against_its_ends(2, 1000);
+    }
+    split: Split<false> {
+        against_the_end(5, 3000);
+        against_a_task(2, 10_000);
+        against_a_task_and_the_end(1, 5000);
+        against_another_join(1, 700);
+        group_against_its_ends(3, 10_000);
+        a_child_that_blocks(1, 1500);
+    }
+}
