@@ -43,7 +43,7 @@ use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{Errno, io, process, thread};
 use crate::fiber::overflow;
-use crate::fiber::stack::Rack;
+use crate::fiber::stack::{self, Rack};
 use crate::fiber::switch::Context;
 use crate::probe::{Counters, report};
 use crate::queue::Owner;
@@ -642,7 +642,10 @@ unsafe extern "C" fn after_fork_in_child() {
 /// To be called in a new process before anything else of the library's: see `process::watch`.
 fn renew() {
     // SAFETY: as said, no other thread of this process uses them yet.
-    unsafe { crew::renew() };
+    unsafe {
+        crew::renew();
+        stack::renew();
+    }
     report::after_fork_in_child();
     let mut resting = Resting::none();
     let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire);
@@ -657,6 +660,7 @@ fn renew() {
         worker.quick.store(0, Ordering::Relaxed);
         worker.owner.store(0, Ordering::Relaxed);
         worker.run.store(0, Ordering::Relaxed);
+        worker.rack.forget();
         // SAFETY: as above.
         unsafe { worker.gate.reset(()) };
         resting.put(worker);
