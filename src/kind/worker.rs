@@ -213,10 +213,15 @@ impl Worker {
         }
     }
 
-    /// Wakes the worker if it sleeps in `help`. `from`: a worker that the caller occupies.
+    /// The calling thread's place in this worker's run, if it has one and that is the run of `other`, too.
+    fn mine_beside(&self, other: &Worker) -> Option<&Worker> {
+        self.mine().filter(|mine| mine.run_id() == other.run_id())
+    }
+
+    /// Wakes the worker if it sleeps in `help`. `from`: the caller's worker, or any of a run of
+    /// which it is no worker.
     pub fn rouse(&self, from: &Worker) {
-        let run = from.run.load(Ordering::Relaxed);
-        if run != 0 && self.run.load(Ordering::Relaxed) == run {
+        if from.mine_beside(self).is_some() {
             // SAFETY: the caller's task holds the run open.
             unsafe { (self.row.get().rouse)(self) };
         } else {
@@ -226,20 +231,19 @@ impl Worker {
         }
     }
 
-    /// Queues a task of this run that was set aside: soon to go on, if `from`, the caller's worker, is
-    /// of this run; else behind the others.
+    /// Queues a task of this run that was set aside: soon to go on, if the caller is a worker of this
+    /// run; else behind the others. `from`: as for `rouse`.
     pub fn continue_with(&self, task: Task, from: &Worker) {
-        let run = from.run.load(Ordering::Relaxed);
-        if self.run.load(Ordering::Relaxed) != run {
-            // SAFETY: the run goes on meanwhile, for the task that waits.
+        let Some(mine) = from.mine_beside(self) else {
+            // The run goes on, for the task that waits; or it was a parent process's.
             self.while_it_runs(|_| self.requeue(task));
             return;
-        }
+        };
         let errno = thread::errno();
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        if unsafe { (from.row.get().spawn)(task.f, task.closure, from) } != 0 {
+        if unsafe { (mine.row.get().spawn)(task.f, task.closure, mine) } != 0 {
             thread::set_errno(Errno(errno));
-            from.requeue(task);
+            mine.requeue(task);
         }
     }
 
