@@ -11,12 +11,18 @@
 //! # Protocol
 //!
 //! Each task of a group is a parcel (`kind::parcel`): the group, the function, its closure. A spawn
-//! adds 2 to the state before it queues the task, the task's end subtracts 2, by read-modify-writes
-//! that release and acquire. If nobody waits, that is the end's last access to the group.
-//! If somebody does and it was the last task, it takes the name out, and then swaps 1 for 0: only
-//! then is the wait over. (If there are more tasks by then, the last of those will.) So `waiter` is read
-//! while the group is still there. Who waits puts its name into `waiter`, if nobody else's is there,
-//! before it sets the bit.
+//! adds 2 to the state before it queues the task, the task's end subtracts 2; both release and acquire.
+//! If tasks are left, or nobody waits, that is the end's last access to the group. The last task of a
+//! group that somebody waits for takes the name out first, and then swaps 0 for 3 at once: so
+//! the group is there until then. If a task was added meanwhile, it puts the name back and goes
+//! like any.
+//!
+//! Who waits puts its name into `waiter`, if nobody else's is there, and then sets the bit, if that
+//! is not set: a bit that is set is another's, whose name is just out. So a name is only taken from
+//! under its own bit, when its owner is ready to be continued.
+//!
+//! (The end as a mere subtraction, with a look at the bit afterwards, leaves the bit without a name where a
+//! task was added: the next who waits would be continued while it is still leaving its name.)
 //!
 //! Cost: that of sched_spawn_copy, and two read-modify-writes.
 
@@ -90,18 +96,25 @@ impl Group {
     /// # Safety
     /// It was counted in, and not out yet. `from`: a worker of the run.
     unsafe fn leave(&self, from: &Worker) {
-        // Release: who sees the end sees what the task wrote. Acquire: the waiter is known, and what
-        // the other tasks wrote is passed on.
-        if self.state.fetch_sub(TASK, Ordering::AcqRel) != TASK | WAITED {
-            return;
-        }
         let word = &raw const self.state;
-        let waiter = self.waiter.swap(0, Ordering::Relaxed);
-        // If a task was added meanwhile, the waiter is woken for nothing, and leaves word again.
-        let _ = self.state.compare_exchange(WAITED, 0, Ordering::AcqRel, Ordering::Relaxed);
-        if waiter != 0 {
-            // SAFETY: left by `leave_word`, and now taken out.
-            unsafe { Waiter::unpack(waiter) }.wake(word, from);
+        let mut state = self.state.load(Ordering::Acquire); // the waiter is known
+        loop {
+            let last = state == TASK | WAITED;
+            let waiter = if last { self.waiter.swap(0, Ordering::Relaxed) } else { 0 };
+            let new = if last { 0 } else { state - TASK };
+            // Release: who sees the end sees what the task wrote. Acquire: the waiter is known, and what
+            // the other tasks wrote is passed on.
+            match self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) if waiter != 0 => {
+                    // SAFETY: left by `leave_word`, and now taken out.
+                    return unsafe { Waiter::unpack(waiter) }.wake(word, from);
+                }
+                Ok(_) => return,
+                Err(now) => state = now,
+            }
+            if waiter != 0 {
+                self.waiter.store(waiter, Ordering::Relaxed); // released by the exchange to come
+            }
         }
     }
 }
@@ -117,12 +130,14 @@ impl Latch for Group {
 
     fn leave_word(&self, waiter: Waiter) -> Option<usize> {
         let name = waiter.pack();
-        match self.waiter.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed) {
-            Err(other) if other != name => return None,
-            _ => {}
-        }
+        let mine = match self.waiter.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed)
+        {
+            Ok(_) => false,
+            Err(other) if other == name => true, // since before
+            Err(_) => return None,
+        };
         let mut state = self.state.load(Ordering::Relaxed);
-        while state != 0 {
+        while state != 0 && (mine || state & WAITED == 0) {
             let new = state | WAITED;
             // Release: the waiter is known to `leave`.
             match self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Relaxed) {
@@ -130,7 +145,8 @@ impl Latch for Group {
                 Err(now) => state = now,
             }
         }
-        self.waiter.store(0, Ordering::Relaxed);
+        // It is over, or another waits. Who has taken another's name out may have put it back.
+        let _ = self.waiter.compare_exchange(name, 0, Ordering::Relaxed, Ordering::Relaxed);
         None
     }
 }

@@ -71,11 +71,15 @@ unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut 
         }
         let _ = writeln!(out);
     }
-    // Back to the faulting instruction, with nobody to handle it.
-    // SAFETY: zero is a valid value: the default action.
+    // Back to the faulting instruction, with nobody to handle it. A signal that somebody has sent comes
+    // once more, when this returns.
+    // SAFETY: zero is a valid value: the default action. What the kernel passes.
     unsafe {
         let default: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut());
+        if (*info).si_code <= 0 {
+            libc::raise(libc::SIGSEGV);
+        }
     }
 }
 

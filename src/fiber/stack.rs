@@ -168,6 +168,16 @@ struct Store {
 
 static STORE: Mutex<Store> = Mutex::new(Store { pile: Pile { first: None, count: 0 }, size: 0 });
 
+/// The process is a child made by fork: whoever held the lock is in the parent. What was in the store
+/// may be half changed, and is lost.
+///
+/// # Safety
+/// No other thread of this process uses it before this returns.
+pub unsafe fn renew() {
+    // SAFETY: by the caller's promise.
+    unsafe { STORE.reset(Store { pile: Pile::default(), size: 0 }) };
+}
+
 /// In the store, before further ones are given back to the system; so many of them with their
 /// pages.
 const STORED: usize = 256;
@@ -191,6 +201,11 @@ impl Rack {
     /// For a run with stacks of this size. The rack is empty.
     pub fn open(&self, size: usize) {
         self.size.set(size);
+    }
+
+    /// The process is a child made by fork. What was here may be half changed, and is lost.
+    pub fn forget(&self) {
+        self.pile.set(Pile::default());
     }
 
     /// A stack that nobody uses.

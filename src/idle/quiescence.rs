@@ -104,10 +104,11 @@ impl Quiescence {
         self.waiting.fetch_sub(1, Ordering::Relaxed); // after its taking: see `leave`
     }
 
-    /// All workers are idle, no task waits, and what they did is seen.
+    /// All workers are idle, no task waits, and what they did is seen. In this order: a worker that was
+    /// active at the first look may have a task that waits by the second.
     fn is_full(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) == 0
-            && self.idle.load(Ordering::Acquire) == self.workers
+        self.idle.load(Ordering::Acquire) == self.workers
+            && self.waiting.load(Ordering::Acquire) == 0
     }
 
     fn ends(&self, end: bool) -> bool {

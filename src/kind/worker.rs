@@ -43,7 +43,7 @@ use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::{Errno, io, process, thread};
 use crate::fiber::overflow;
-use crate::fiber::stack::Rack;
+use crate::fiber::stack::{self, Rack};
 use crate::fiber::switch::Context;
 use crate::probe::{Counters, report};
 use crate::queue::Owner;
@@ -213,10 +213,15 @@ impl Worker {
         }
     }
 
-    /// Wakes the worker if it sleeps in `help`. `from`: a worker that the caller occupies.
+    /// The calling thread's place in this worker's run, if it has one and that is the run of `other`, too.
+    fn mine_beside(&self, other: &Worker) -> Option<&Worker> {
+        self.mine().filter(|mine| mine.run_id() == other.run_id())
+    }
+
+    /// Wakes the worker if it sleeps in `help`. `from`: the caller's worker, or any of a run of
+    /// which it is no worker.
     pub fn rouse(&self, from: &Worker) {
-        let run = from.run.load(Ordering::Relaxed);
-        if run != 0 && self.run.load(Ordering::Relaxed) == run {
+        if from.mine_beside(self).is_some() {
             // SAFETY: the caller's task holds the run open.
             unsafe { (self.row.get().rouse)(self) };
         } else {
@@ -226,20 +231,19 @@ impl Worker {
         }
     }
 
-    /// Queues a task of this run that was set aside: soon to go on, if `from`, the caller's worker, is
-    /// of this run; else behind the others.
+    /// Queues a task of this run that was set aside: soon to go on, if the caller is a worker of this
+    /// run; else behind the others. `from`: as for `rouse`.
     pub fn continue_with(&self, task: Task, from: &Worker) {
-        let run = from.run.load(Ordering::Relaxed);
-        if self.run.load(Ordering::Relaxed) != run {
-            // SAFETY: the run goes on meanwhile, for the task that waits.
+        let Some(mine) = from.mine_beside(self) else {
+            // The run goes on, for the task that waits; or it was a parent process's.
             self.while_it_runs(|_| self.requeue(task));
             return;
-        }
+        };
         let errno = thread::errno();
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        if unsafe { (from.row.get().spawn)(task.f, task.closure, from) } != 0 {
+        if unsafe { (mine.row.get().spawn)(task.f, task.closure, mine) } != 0 {
             thread::set_errno(Errno(errno));
-            from.requeue(task);
+            mine.requeue(task);
         }
     }
 
@@ -642,7 +646,10 @@ unsafe extern "C" fn after_fork_in_child() {
 /// To be called in a new process before anything else of the library's: see `process::watch`.
 fn renew() {
     // SAFETY: as said, no other thread of this process uses them yet.
-    unsafe { crew::renew() };
+    unsafe {
+        crew::renew();
+        stack::renew();
+    }
     report::after_fork_in_child();
     let mut resting = Resting::none();
     let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire);
@@ -657,6 +664,7 @@ fn renew() {
         worker.quick.store(0, Ordering::Relaxed);
         worker.owner.store(0, Ordering::Relaxed);
         worker.run.store(0, Ordering::Relaxed);
+        worker.rack.forget();
         // SAFETY: as above.
         unsafe { worker.gate.reset(()) };
         resting.put(worker);
