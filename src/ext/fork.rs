@@ -384,8 +384,11 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
 /// As for `join_elsewhere`.
 #[cold]
 unsafe fn join_any(forked: &Forked, worker: &Worker) -> bool {
-    // SAFETY: the calling thread's.
-    if worker.mine().is_some_and(|mine| unsafe { mine.take_back(forked.queued()) }) {
+    if !forked.begun()
+        && let Some(mine) = worker.mine()
+        // SAFETY: the calling thread's.
+        && unsafe { mine.take_back(forked.queued()) }
+    {
         return true;
     }
     if !super::wait(forked, worker) {
@@ -456,27 +459,29 @@ pub fn misuse(function: &str, what: &str) -> ! {
 mod check {
     use super::{Forked, Ordering, Worker, misuse};
 
-    /// Mixed with the run.
-    const FORKED: usize = 0x5ced_f04c_0000_0001;
+    /// With the run's address below: that has 48 bits.
+    const FORKED: usize = 0x5ced << 48;
     const JOINED: usize = 2;
 
     impl Forked {
         pub fn note_fork(&self, worker: &Worker) {
-            self.check.store(FORKED ^ worker.run_id(), Ordering::Relaxed);
+            self.check.store(FORKED | worker.run_id(), Ordering::Relaxed);
             if let Some(mine) = worker.mine() {
                 mine.strand().note_forks(1);
             }
         }
 
         pub fn note_join(&self, worker: &Worker) {
-            match self.check.swap(JOINED, Ordering::Relaxed) ^ FORKED {
-                run if run == worker.run_id() => {}
-                check if check == JOINED ^ FORKED => {
-                    misuse("sched_join", "the task was joined already")
+            match self.check.swap(JOINED, Ordering::Relaxed) {
+                JOINED => misuse("sched_join", "the task was joined already"),
+                check if check >> 48 != FORKED >> 48 => {
+                    misuse("sched_join", "the descriptor was not forked")
                 }
                 // A thread that is no worker may come when the run has ended.
-                _ if worker.has_ended() => {}
-                _ => misuse("sched_join", "the task was not forked, or in another run"),
+                check if check != FORKED | worker.run_id() && !worker.has_ended() => {
+                    misuse("sched_join", "the task was forked in another run")
+                }
+                _ => {}
             }
             if let Some(mine) = worker.mine() {
                 mine.strand().note_forks(-1);
