@@ -126,6 +126,7 @@ impl Team {
         strand::Terms {
             stack: self.config.stack.unwrap_or_else(stack::default_size),
             sets_aside: self.config.join == Join::Suspend,
+            float: self.crew.terms().float(),
         }
     }
 

@@ -36,11 +36,11 @@ use super::worker::Worker;
 use super::{Awaited, Place, Seat, TICK};
 use crate::base::frontier;
 use crate::base::mem::NoMemory;
-use crate::base::thread;
-use crate::fiber::overflow;
+use crate::base::thread::{self, FloatControl};
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::{self, Context};
-use crate::task::{Scheduler, Task};
+use crate::fiber::{exceptions, overflow};
+use crate::task::{Scheduler, Task, TaskFn};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
@@ -52,6 +52,7 @@ pub struct Strand {
     /// None: the thread's own.
     stack: Option<Stack>,
     begins_idle: bool,
+    begins_outside: bool,
     /// A task here has started a run, which lies on top: so this cannot be left.
     covered: Cell<bool>,
     /// Debug builds: tasks forked here and not joined.
@@ -73,6 +74,10 @@ impl Seat for Strand {
 
     fn begins_idle(&self) -> bool {
         self.begins_idle
+    }
+
+    fn begins_outside(&self) -> bool {
+        self.begins_outside
     }
 
     #[inline(always)]
@@ -128,6 +133,8 @@ pub struct Terms {
     pub stack: usize,
     /// `SCHED_JOIN=suspend`.
     pub sets_aside: bool,
+    /// What tasks start with.
+    pub float: FloatControl,
 }
 
 /// How long a worker sleeps that has come upon a continuation and cannot go on with it.
@@ -153,11 +160,13 @@ pub unsafe fn host(worker: &Worker) {
             arrive(worker, arrival);
         }
     };
+    let handled = exceptions::take();
     if outer.is_none() {
         overflow::with_alternate_stack(go)
     } else {
         go()
     }
+    handled.put();
     cover(before.unwrap_or(false));
 }
 
@@ -178,6 +187,8 @@ pub unsafe fn suspend(
     }
     let worker = strand.worker();
     let stack = worker.rack.take()?;
+    worker.left.set(worker.left.get().wrapping_add(1));
+    let handled = exceptions::take();
     let mut continuation = Continuation { context: ptr::null_mut(), strand };
     let this = &raw mut continuation;
     let launch = Launch { worker, stack: Some(stack), left: Some((this, &mut publish)) };
@@ -188,6 +199,7 @@ pub unsafe fn suspend(
         let arrival = switch::begin(&raw mut (*this).context, stack.top(), run_loop, launch);
         arrive(strand.worker(), arrival);
     }
+    handled.put();
     Ok(())
 }
 
@@ -213,6 +225,7 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
         worker: Cell::new(worker),
         stack,
         begins_idle: left.is_none() && worker.index() != 0,
+        begins_outside: left.is_some() && worker.left.get().is_multiple_of(TICK),
         covered: Cell::new(false),
         forks: Cell::new(0),
         nested: Cell::new(0),
@@ -225,6 +238,7 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
             // SAFETY: nobody else knows of it.
             unsafe { switch::leave(0, context, arrival(&Arrival::Free(stack))) }
         }
+        worker.float.get().set(); // not those of the task that was left
     }
     worker.strand.set(&strand);
     // SAFETY: the strand is in place; the frontier is where the thread came from.
@@ -244,6 +258,11 @@ unsafe extern "C" fn work(strand: *mut c_void) {
 
 fn task_of(continuation: *const Continuation) -> Task {
     Task { f: resume, closure: continuation.cast_mut().cast() }
+}
+
+/// True if that is a task that was set aside.
+pub fn is_continuation(task: Task) -> bool {
+    std::ptr::fn_addr_eq(task.f, resume as TaskFn)
 }
 
 /// Queues a task that was set aside, to go on. `from`: the caller's worker.
@@ -296,11 +315,13 @@ fn set_aside(old: &Strand, to: Context) {
     let mut continuation = Continuation { context: ptr::null_mut(), strand: old };
     let this = &raw mut continuation;
     let left = Arrival::Left(task_of(this));
+    let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
         let arrived = switch::switch(&raw mut (*this).context, to, arrival(&left));
         arrive(old.worker(), arrived);
     }
+    handled.put();
     old.worker().counters().tasks.uncount(); // as in resume
 }
 
