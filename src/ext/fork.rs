@@ -190,9 +190,10 @@ impl Forked {
             // Before the state says that it is there. Only a waiter who finds BEGUN looks at it.
             self.closure.store(s.cast(), Ordering::Relaxed);
             match self.state.compare_exchange(state, BEGUN, Ordering::AcqRel, Ordering::Acquire) {
-                // SAFETY: not begun until now, so it is what `set` has stored.
                 Ok(f) => {
-                    return Task { f: unsafe { std::mem::transmute::<usize, TaskFn>(f) }, closure };
+                    // SAFETY: not begun until now, so it is what `set` has stored.
+                    let f = unsafe { std::mem::transmute::<usize, TaskFn>(f) };
+                    return Task { f, closure };
                 }
                 Err(now) => state = now,
             }

@@ -150,6 +150,7 @@ mod tests {
         let pair = arg.cast::<Pair>();
         let mut n = 1;
         loop {
+            // SAFETY: the test's pair and contexts, each continued once.
             unsafe {
                 (*pair).sum += n;
                 let got = switch(
@@ -168,6 +169,7 @@ mod tests {
         let top = stack.as_mut_ptr_range().end.cast::<u8>();
         let mut pair = Pair { here: std::ptr::null_mut(), there: std::ptr::null_mut(), sum: 0 };
         let arg = &raw mut pair;
+        // SAFETY: as above; the stack is not used otherwise.
         unsafe {
             let got = begin(&raw mut (*arg).here, top, add_and_return, arg.cast());
             assert_eq!(got.addr(), 1);

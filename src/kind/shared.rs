@@ -315,12 +315,14 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         let queued = {
             // SAFETY: locked just now, until after this block.
             let state = unsafe { self.state() };
-            match state.queue.try_reserve(1) {
-                Err(_) => Err(NoMemory),
-                Ok(()) if FIFO => Ok(state.queue.push_back(task)),
-                Ok(()) => Ok(state.queue.push_front(task)),
-            }
-            .map(|()| self.choose(state))
+            state.queue.try_reserve(1).map_err(|_| NoMemory).map(|()| {
+                if FIFO {
+                    state.queue.push_back(task);
+                } else {
+                    state.queue.push_front(task);
+                }
+                self.choose(state)
+            })
         };
         // SAFETY: locked above.
         unsafe { self.monitor.unlock() };

@@ -210,8 +210,30 @@ pub fn yield_now(worker: &Worker) {
         mine.requeue(task);
         true
     };
-    // SAFETY: the caller is on it, in a task. If there is no stack, it goes on at once.
-    let _ = unsafe { suspend(mine.strand(), publish) };
+    let strand = mine.strand();
+    // SAFETY: the caller is on it, in a task. If there is no stack, another task runs on top of it.
+    unsafe {
+        if suspend(strand, publish).is_err() {
+            strand.help(&Turn(Cell::new(false)));
+        }
+    }
+}
+
+/// Over when a task has run, or there is none: at the second look.
+struct Turn(Cell<bool>);
+
+impl Awaited for Turn {
+    fn over(&self) -> bool {
+        self.0.replace(true)
+    }
+
+    fn enlist(&self) -> bool {
+        false
+    }
+
+    fn thief(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// The first frame of a strand.

@@ -79,7 +79,7 @@ impl<L: Monitor> Deque for Locked<L> {
     }
 
     unsafe fn take_back(&self, task: Task) -> bool {
-        self.with(|ring| ring.pop_back_if(|youngest| *youngest == task).is_some())
+        self.with(|ring| ring.back() == Some(&task) && ring.pop_back().is_some())
     }
 
     fn peak(&self) -> usize {
