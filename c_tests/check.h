@@ -28,12 +28,24 @@
 /* Both values as signed 64-bit integers. */
 #define CHECK_EQ(a, b) check_eq(__FILE__, __LINE__, #a, #b, (long long)(a), (long long)(b))
 
+/* The calling thread's errno. A compiler keeps its address within a function; so these are for tasks, which
+ * may go on in another thread. */
+__attribute__((noinline, unused)) static int get_errno(void)
+{
+    return errno;
+}
+
+__attribute__((noinline, unused)) static void set_errno(int error)
+{
+    errno = error;
+}
+
 /* A call that must return -1 and set errno. */
 #define CHECK_ERRNO(call, code)                                          \
     do {                                                                 \
-        errno = 0;                                                       \
+        set_errno(0);                                                    \
         int check_rc = (call);                                           \
-        int check_errno = errno;                                         \
+        int check_errno = get_errno();                                   \
         check_eq(__FILE__, __LINE__, #call, "-1", check_rc, -1);         \
         check_eq(__FILE__, __LINE__, "errno after " #call, #code, check_errno, code); \
     } while (0)

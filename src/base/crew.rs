@@ -72,6 +72,11 @@ impl Terms {
         Terms { mask: Mask::of_caller(), float: FloatControl::get(), keep }
     }
 
+    /// The controls that tasks start with.
+    pub fn float(&self) -> FloatControl {
+        self.float
+    }
+
     /// How many of the threads can run at once.
     pub fn processors(&self) -> usize {
         self.mask.count()
@@ -424,6 +429,11 @@ impl Crew {
                 return;
             }
         }
+    }
+
+    pub fn terms(&self) -> &Terms {
+        // SAFETY: they live for as long as the crew.
+        unsafe { &*self.terms }
     }
 
     /// True if worker `index` was called and could not have a thread.

@@ -159,6 +159,13 @@ pub trait Seat {
     /// True if the worker that begins here is idle: it has no task, and none in its queue.
     fn begins_idle(&self) -> bool;
 
+    /// True if the worker begins here because it has set a task aside, and has done that so often that it
+    /// is to look at the injector first. (A task that is set aside has not returned: `tick` does not
+    /// see it.)
+    fn begins_outside(&self) -> bool {
+        false
+    }
+
     /// Counts a task that has returned here; true now and then (see `TICK`).
     fn tick(&self) -> bool;
 

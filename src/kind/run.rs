@@ -85,6 +85,7 @@ impl Team {
         let strands = strand::Terms {
             stack: config.stack.unwrap_or_else(stack::default_size),
             sets_aside: config.join == Join::Suspend,
+            float: crew.terms().float(),
         };
         let depot = Depot::default();
         Ok(Team { crew, leases, depot, strands, report, began, config, row, qlen })

@@ -128,6 +128,11 @@ impl Kind for Serial {
     }
 
     unsafe fn work(&self, seat: &impl Seat) {
+        if seat.begins_outside()
+            && let Some(task) = self.injector.take()
+        {
+            seat.run(task);
+        }
         loop {
             // A task from outside has its turn now and then, however long the others go on.
             for _ in 0..TICK {

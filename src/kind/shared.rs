@@ -20,7 +20,7 @@
 //! queued and none runs that could spawn one: the run has ended. The lock makes the three
 //! facts one. If the run is held open, it is at rest instead: see `base::door`.
 
-use super::{Awaited, InLine, Kind, Place, Plan, Seat};
+use super::{Awaited, InLine, Kind, Place, Plan, Seat, strand};
 use crate::base::config::Idle;
 use crate::base::door::{Door, Rests};
 use crate::base::futex::{self, Futex};
@@ -173,7 +173,12 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
                 self.wake(wake);
                 return None;
             }
-            let task = state.queue.pop_back();
+            let last = state.queue.back();
+            let task = if last.is_some_and(|&task| FIFO && strand::is_continuation(task)) {
+                state.queue.pop_front()
+            } else {
+                state.queue.pop_back()
+            };
             if task.is_some() {
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
@@ -344,7 +349,8 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     }
 
     /// The youngest task, in both kinds: the older one is, the more of others it may have to wait
-    /// for, on top of the task that waits.
+    /// for, on top of the task that waits. But of those that were set aside the oldest: they have their
+    /// own stacks, and this one queues behind them. (Two that help would else change places for ever.)
     #[cold]
     unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);

@@ -483,6 +483,11 @@ impl<D: Deque> Kind for Stealing<D> {
         let mut naps = Naps::new(self.idle);
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
         let mut idle = seat.begins_idle();
+        if seat.begins_outside()
+            && let Some(task) = self.injected()
+        {
+            seat.run(task);
+        }
         loop {
             let place = seat.place();
             if !idle {

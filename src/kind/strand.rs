@@ -36,11 +36,11 @@ use super::worker::Worker;
 use super::{Awaited, InLine, Place, Seat, TICK};
 use crate::base::frontier;
 use crate::base::mem::NoMemory;
-use crate::base::thread;
-use crate::fiber::overflow;
+use crate::base::thread::{self, FloatControl};
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::{self, Context};
-use crate::task::{Scheduler, Task};
+use crate::fiber::{exceptions, overflow};
+use crate::task::{Scheduler, Task, TaskFn};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
@@ -54,6 +54,7 @@ pub struct Strand {
     begins_idle: bool,
     /// To be run before those in the queues.
     first: Cell<Option<Task>>,
+    begins_outside: bool,
     /// A task here has started a run, which lies on top: so this cannot be left.
     covered: Cell<bool>,
     /// Debug builds: tasks forked here and not joined.
@@ -75,6 +76,10 @@ impl Seat for Strand {
 
     fn begins_idle(&self) -> bool {
         self.begins_idle
+    }
+
+    fn begins_outside(&self) -> bool {
+        self.begins_outside
     }
 
     #[inline(always)]
@@ -131,6 +136,8 @@ pub struct Terms {
     pub stack: usize,
     /// `SCHED_JOIN=suspend`.
     pub sets_aside: bool,
+    /// What tasks start with.
+    pub float: FloatControl,
 }
 
 /// How long a worker sleeps that has come upon a continuation and cannot go on with it.
@@ -156,11 +163,13 @@ pub unsafe fn host(worker: &Worker) {
             arrive(worker, arrival);
         }
     };
+    let handled = exceptions::take();
     if outer.is_none() {
         overflow::with_alternate_stack(go)
     } else {
         go()
     }
+    handled.put();
     cover(before.unwrap_or(false));
 }
 
@@ -191,6 +200,8 @@ unsafe fn suspend_for(
     }
     let worker = strand.worker();
     let stack = worker.rack.take()?;
+    worker.left.set(worker.left.get().wrapping_add(1));
+    let handled = exceptions::take();
     let mut continuation = Continuation { context: ptr::null_mut(), strand };
     let this = &raw mut continuation;
     let launch = Launch { worker, stack: Some(stack), first, left: Some((this, &mut publish)) };
@@ -201,6 +212,7 @@ unsafe fn suspend_for(
         let arrival = switch::begin(&raw mut (*this).context, stack.top(), run_loop, launch);
         arrive(strand.worker(), arrival);
     }
+    handled.put();
     Ok(())
 }
 
@@ -209,7 +221,8 @@ pub fn yield_now(worker: &Worker) {
     let Some(mine) = worker.mine() else { return thread::give_way() };
     let strand = mine.strand();
     if !strand.can_be_left() {
-        return;
+        // SAFETY: the caller is on it, in a task: another runs on top of it.
+        return unsafe { strand.help(&Turn(Cell::new(false))) };
     }
     // SAFETY: the calling thread's, of the run that the row belongs to.
     let next = match unsafe { (mine.row().next_in_line)(mine) } {
@@ -229,8 +242,26 @@ pub fn yield_now(worker: &Worker) {
     // SAFETY: the caller is on it, in a task.
     let left = unsafe { suspend_for(strand, next, publish) };
     if left.is_err() {
-        // There is no stack: it goes on at once.
         next.into_iter().for_each(|task| mine.requeue(task));
+        // SAFETY: the caller is on it, in a task. There is no stack: another runs on top of it.
+        unsafe { strand.help(&Turn(Cell::new(false))) };
+    }
+}
+
+/// Over when a task has run, or there is none: at the second look.
+struct Turn(Cell<bool>);
+
+impl Awaited for Turn {
+    fn over(&self) -> bool {
+        self.0.replace(true)
+    }
+
+    fn enlist(&self) -> bool {
+        false
+    }
+
+    fn thief(&self) -> Option<usize> {
+        None
     }
 }
 
@@ -246,6 +277,7 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
         stack,
         begins_idle: left.is_none() && worker.index() != 0,
         first: Cell::new(first),
+        begins_outside: left.is_some() && worker.left.get().is_multiple_of(TICK),
         covered: Cell::new(false),
         forks: Cell::new(0),
         nested: Cell::new(0),
@@ -258,6 +290,7 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
             // SAFETY: nobody else knows of it.
             unsafe { switch::leave(0, context, arrival(&Arrival::Free(stack))) }
         }
+        worker.float.get().set(); // not those of the task that was left
     }
     worker.strand.set(&strand);
     // SAFETY: the strand is in place; the frontier is where the thread came from.
@@ -280,6 +313,11 @@ unsafe extern "C" fn work(strand: *mut c_void) {
 
 fn task_of(continuation: *const Continuation) -> Task {
     Task { f: resume, closure: continuation.cast_mut().cast() }
+}
+
+/// True if that is a task that was set aside.
+pub fn is_continuation(task: Task) -> bool {
+    std::ptr::fn_addr_eq(task.f, resume as TaskFn)
 }
 
 /// Queues a task that was set aside, to go on. `from`: the caller's worker.
@@ -343,11 +381,13 @@ fn set_aside(old: &Strand, to: Context) {
     let mut continuation = Continuation { context: ptr::null_mut(), strand: old };
     let this = &raw mut continuation;
     let left = Arrival::Left(task_of(this));
+    let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
         let arrived = switch::switch(&raw mut (*this).context, to, arrival(&left));
         arrive(old.worker(), arrived);
     }
+    handled.put();
 }
 
 /// What who is continued does first.

@@ -18,7 +18,7 @@
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
-//! | `stock`, `rack`, `base`, `strand`, `rng`, `outer` | by the owner | by the owner |
+//! | `stock`, `rack`, `base`, `strand`, `left`, `rng`, `outer` | by the owner | by the owner |
 //!
 //! `quick`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
 //! them, and that reads what it wrote.
@@ -41,6 +41,7 @@ use super::{Kind, Place, Quick};
 use crate::base::crew;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
+use crate::base::thread::FloatControl;
 use crate::base::{Errno, io, process, thread};
 use crate::fiber::overflow;
 use crate::fiber::stack::{self, Rack};
@@ -82,6 +83,10 @@ pub struct Worker {
     pub base: Cell<Context>,
     /// `SCHED_JOIN=suspend`.
     pub sets_aside: Cell<bool>,
+    /// The floating-point controls that tasks start with.
+    pub float: Cell<FloatControl>,
+    /// Tasks that were set aside here.
+    pub left: Cell<u32>,
     /// The stack that its thread is on.
     pub strand: Cell<*const Strand>,
     rng: UnsafeCell<SmallRng>,
@@ -399,6 +404,7 @@ impl Worker {
         let terms = team.strands();
         self.rack.open(terms.stack);
         self.sets_aside.set(terms.sets_aside);
+        self.float.set(terms.float);
         self.team.set(team);
         let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
@@ -583,6 +589,8 @@ impl Lease {
                 rack: Rack::default(),
                 base: Cell::new(ptr::null_mut()),
                 sets_aside: Cell::new(false),
+                float: Cell::new(FloatControl::get()),
+                left: Cell::new(0),
                 strand: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 outer: Cell::new(ptr::null()),

@@ -79,13 +79,7 @@ impl<L: Monitor> Deque for Locked<L> {
     }
 
     unsafe fn take_back(&self, task: Task) -> bool {
-        self.with(|ring| {
-            let taken = ring.back() == Some(&task);
-            if taken {
-                ring.pop_back();
-            }
-            taken
-        })
+        self.with(|ring| ring.back() == Some(&task) && ring.pop_back().is_some())
     }
 
     fn peak(&self) -> usize {

@@ -1,0 +1,47 @@
+/* aside.h: tasks that wait, and go on in another thread. C and C++. */
+#ifndef ASIDE_H
+#define ASIDE_H
+
+#include "check.h"
+#include <sched_tasks.h>
+
+static inline int join_is(const char *join)
+{
+    const char *now = getenv("SCHED_JOIN");
+    return strcmp(now ? now : "suspend", join) == 0;
+}
+
+/* A task: tells by its closure, an int, that somebody has begun it, and takes some time. */
+static void aside_other(void *closure, struct scheduler *s)
+{
+    (void)s;
+    __atomic_store_n((int *)closure, 1, __ATOMIC_SEQ_CST);
+    pause_us(100);
+}
+
+/* Waits for a task that another worker runs, if there is one that is free. */
+static inline void wait_aside(struct scheduler *s)
+{
+    int begun = 0;
+    unsigned turns = 0;
+    sched_task t;
+    sched_fork(&t, aside_other, &begun, s);
+    for (double end = now() + 1; now() < end && !__atomic_load_n(&begun, __ATOMIC_SEQ_CST);)
+        spin(&turns);
+    sched_join(&t, s);
+}
+
+/* Waits until the calling task goes on in another thread. With one worker, or where tasks are not
+ * set aside, it does not: then it waits once. */
+static inline void change_thread(struct scheduler *s)
+{
+    int here = thread_id();
+    int stays = threads_of(2) == 1 || join_is("help");
+    double end = now() + 10;
+    do {
+        CHECK(now() < end);
+        wait_aside(s);
+    } while (!stays && thread_id() == here);
+}
+
+#endif
