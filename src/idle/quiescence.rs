@@ -106,8 +106,9 @@ impl Quiescence {
 
     /// All workers are idle, no task waits, and what they did is seen.
     fn is_full(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) == 0
-            && self.idle.load(Ordering::Acquire) == self.workers
+        // In this order: a task that began to wait in between would else be in neither.
+        self.idle.load(Ordering::Acquire) == self.workers
+            && self.waiting.load(Ordering::Acquire) == 0
     }
 
     fn ends(&self, end: bool) -> bool {
