@@ -79,10 +79,8 @@ impl Kind for Serial {
     }
 
     fn requeue(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        // SAFETY: as in spawn.
-        let ready = unsafe { &mut *self.ready.get() };
-        ready.try_reserve(1).map_err(|_| NoMemory)?;
-        ready.push_front(task);
+        self.injector.put_back(task)?; // the caller may be any thread
+        self.ring();
         Ok(())
     }
 
