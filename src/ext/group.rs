@@ -101,7 +101,7 @@ impl Group {
         let _ = self.state.compare_exchange(WAITED, 0, Ordering::AcqRel, Ordering::Relaxed);
         if waiter != 0 {
             // SAFETY: left by `leave_word`, and now taken out.
-            unsafe { Waiter::unpack(waiter) }.wake(word, from);
+            unsafe { Waiter::unpack(waiter) }.wake(word, Some(from));
         }
     }
 }

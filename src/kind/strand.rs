@@ -246,11 +246,11 @@ fn task_of(continuation: *const Continuation) -> Task {
     Task { f: resume, closure: continuation.cast_mut().cast() }
 }
 
-/// Queues a task that was set aside, to go on. `from`: the caller's worker.
+/// Queues a task that was set aside, to go on; see `Worker::continue_with`.
 ///
 /// # Safety
 /// The continuation was published, and only the caller continues it.
-pub unsafe fn go_on(continuation: *mut c_void, from: &Worker) {
+pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
     let task = task_of(continuation.cast());
     // SAFETY: it lies on its strand, which nobody runs now.
     let worker = unsafe { (*(*continuation.cast::<Continuation>()).strand).worker() };
