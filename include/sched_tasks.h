@@ -10,9 +10,18 @@
 
 /* A group without tasks. */
 #define SCHED_GROUP_INIT { 0, 0, 0 }
+/* A free mutex; a condition; a semaphore with n units; a barrier of n. */
+#define SCHED_MUTEX_INIT { 0, 0, 0 }
+#define SCHED_COND_INIT { 0, 0, 0 }
+#define SCHED_SEM_INIT(n) { (size_t)(n), 0, 0, 0 }
+#define SCHED_BARRIER_INIT(n) { (size_t)(n), 0, 0, 0, 0 }
 
 typedef struct sched_task sched_task;
 typedef struct sched_group sched_group;
+typedef struct sched_mutex sched_mutex;
+typedef struct sched_cond sched_cond;
+typedef struct sched_sem sched_sem;
+typedef struct sched_barrier sched_barrier;
 
 /* The most bytes that sched_spawn_copy copies. */
 #define SCHED_COPY_MAX 256
@@ -61,6 +70,39 @@ struct sched_group {
 
 /* The body of a loop: to be done for each number from lo to hi - 1. */
 typedef void (*sched_range)(size_t lo, size_t hi, void *ctx, struct scheduler *s);
+
+/* A mutex for tasks: who must wait is set aside, and its worker goes on with other tasks. Those who wait
+ * get it in the order in which they came. SCHED_MUTEX_INIT is one that is free. Nothing is to be
+ * freed; it must not be copied in use. */
+struct sched_mutex {
+  size_t state;
+  void *queue;
+  size_t holder;
+};
+
+/* A condition, to be used with a mutex; SCHED_COND_INIT is one that nobody waits for. */
+struct sched_cond {
+  void *first;
+  void *last;
+  size_t lock;
+};
+
+/* A counting semaphore; SCHED_SEM_INIT(n) is one with n units. */
+struct sched_sem {
+  size_t state;
+  void *first;
+  void *last;
+  size_t lock;
+};
+
+/* A barrier; SCHED_BARRIER_INIT(n) is one of n. */
+struct sched_barrier {
+  size_t size;
+  size_t arrived;
+  void *first;
+  void *last;
+  size_t lock;
+};
 
 /* What a pool is to be. All members but size may be 0, for the default. */
 struct sched_options {
@@ -324,6 +366,127 @@ int sched_sort(void *base,
                size_t size,
                int (*cmp)(const void *a, const void *b),
                struct scheduler *s);
+
+/* Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno EINVAL (m is NULL). */
+int sched_mutex_init(struct sched_mutex *m);
+
+/* Locks the mutex. While another has it the calling task waits, and its worker goes on with others;
+ * it may go on in another thread (see sched_task_yield). From a thread that is no worker the thread
+ * sleeps. s is any worker's of the caller's run; the mutex may be used by several runs and pools, and
+ * by threads without. A task that has it must not lock it again: it would wait for itself (debug
+ * builds of the library end the process with a message).
+ *
+ * Returns 0, or -1 with errno EINVAL: m or s is NULL; or the mutex is locked, and the run of s has
+ * ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, two switches of stacks.
+ *
+ * Example:
+ *
+ *     static sched_mutex m = SCHED_MUTEX_INIT;
+ *     ...
+ *     sched_mutex_lock(&m, s);
+ *     insert(table, key);         (which may fork, join, yield)
+ *     sched_mutex_unlock(&m); */
+int sched_mutex_lock(struct sched_mutex *m,
+                     struct scheduler *s);
+
+/* Locks the mutex if it is free. Returns 0, or -1 with errno: EBUSY (it is not), EINVAL (m is NULL).
+ * Thread-safe. Cost: an atomic operation. */
+int sched_mutex_trylock(struct sched_mutex *m);
+
+/* Unlocks the mutex; the task or thread that has waited longest has it now. The caller need not be
+ * the one that locked it.
+ *
+ * Returns 0, or -1 with errno: EPERM (it is not locked), EINVAL (m is NULL).
+ * Thread-safe. Cost: an atomic operation, if nobody waits. */
+int sched_mutex_unlock(struct sched_mutex *m);
+
+/* Makes c a condition that nobody waits for, as SCHED_COND_INIT does. Returns 0, or -1 with errno
+ * EINVAL (c is NULL). */
+int sched_cond_init(struct sched_cond *c);
+
+/* Unlocks the mutex, which the caller has, waits until it is signalled, and locks the mutex again. It
+ * does not return otherwise; but others may have had the mutex since the signal, so what is waited
+ * for is to be looked at in a loop all the same.
+ *
+ * Returns 0, or -1 with errno, nothing changed: EINVAL (c, m or s is NULL, or the run of s has
+ * ended), EPERM (m is not locked).
+ * Thread-safe. Cost: two switches of stacks.
+ *
+ * Example:
+ *
+ *     sched_mutex_lock(&m, s);
+ *     while (length == 0)
+ *         sched_cond_wait(&not_empty, &m, s);
+ *     item = queue[--length];
+ *     sched_mutex_unlock(&m); */
+int sched_cond_wait(struct sched_cond *c,
+                    struct sched_mutex *m,
+                    struct scheduler *s);
+
+/* Signals the one who has waited longest, if any: it gets the mutex when its turn has come, behind those
+ * who wait for that already. What is waited for must be changed with the mutex held; it may be
+ * unlocked by now.
+ *
+ * Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits. */
+int sched_cond_signal(struct sched_cond *c);
+
+/* Signals all who wait, in their order: as sched_cond_signal.
+ *
+ * Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits. */
+int sched_cond_broadcast(struct sched_cond *c);
+
+/* Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno EINVAL (sem
+ * is NULL, or n is greater than SIZE_MAX / 2). */
+int sched_sem_init(struct sched_sem *sem,
+                   size_t n);
+
+/* Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to those who
+ * wait in their order.
+ *
+ * Returns 0, or -1 with errno EINVAL: sem or s is NULL; or there is no unit, and the run of s has ended.
+ * Thread-safe. Cost: if there is one, an atomic operation; to wait, two switches of stacks.
+ *
+ * Example: at most four tasks at a time call the database.
+ *
+ *     static sched_sem free_connections = SCHED_SEM_INIT(4);
+ *     ...
+ *     sched_sem_wait(&free_connections, s);
+ *     query(...);
+ *     sched_sem_post(&free_connections); */
+int sched_sem_wait(struct sched_sem *sem,
+                   struct scheduler *s);
+
+/* Takes a unit if there is one. Returns 0, or -1 with errno: EAGAIN (there is none), EINVAL (sem is
+ * NULL). Thread-safe. Cost: an atomic operation. */
+int sched_sem_trywait(struct sched_sem *sem);
+
+/* Adds a unit; the task or thread that has waited longest has it now.
+ *
+ * Returns 0, or -1 with errno: EOVERFLOW (there are SIZE_MAX / 2 units), EINVAL (sem is NULL).
+ * Thread-safe. Cost: an atomic operation, if nobody waits. */
+int sched_sem_post(struct sched_sem *sem);
+
+/* Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno EINVAL (b is NULL, or
+ * n is 0). */
+int sched_barrier_init(struct sched_barrier *b,
+                       size_t n);
+
+/* Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for the next
+ * n. The tasks need not be on different workers: any number of them meet, on one worker too.
+ *
+ * Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b or s is NULL, the run of s has
+ * ended, or the barrier is of 0.
+ * Thread-safe. Cost: two switches of stacks, and a lock for some instructions.
+ *
+ * Example:
+ *
+ *     for (int step = 0; step < steps; step++) {
+ *         relax(grid, part, step);
+ *         if (sched_barrier_wait(&all, s) == 1)
+ *             printf("step %d done\n", step);
+ *     } */
+int sched_barrier_wait(struct sched_barrier *b,
+                       struct scheduler *s);
 
 /* Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has nthreads
  * threads of its own, some of which may be made later, when there are tasks for them. Without

@@ -21,8 +21,9 @@
 //! | L1 | [`task`], [`probe`] | the two-word task; per-worker counters and their report |
 //! | L2a | [`queue`] | the queues: one file each, no policy |
 //! | L2b | [`idle`] | idle policies, event count, quiescence |
+//! | L2c | [`sync`] | mutex, condition, semaphore, barrier: their states |
 //! | L4 | [`kind`] | the schedulers, the worker record, the run, the table of kinds |
-//! | L5 | `ext` | fork and join, groups, pools, loops: plain code over the floor below |
+//! | L5 | `ext` | fork and join, groups, pools, loops, mutexes: plain code over the floor below |
 //! | L6 | `ffi` | the exported functions |
 //!
 //! # Vocabulary
@@ -41,6 +42,7 @@ pub mod idle;
 pub mod kind;
 pub mod probe;
 pub mod queue;
+pub mod sync;
 pub mod task;
 
 #[cfg(not(loom))]

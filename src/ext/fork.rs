@@ -203,7 +203,7 @@ impl Forked {
         match self.state.swap(OVER, Ordering::AcqRel) {
             BEGUN => {}
             // SAFETY: left by `leave_word`.
-            waiter => unsafe { Waiter::unpack(waiter & !BEGUN) }.wake(word, from),
+            waiter => unsafe { Waiter::unpack(waiter & !BEGUN) }.wake(word, Some(from)),
         }
     }
 }

@@ -107,7 +107,7 @@ impl Group {
             match self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) if waiter != 0 => {
                     // SAFETY: left by `leave_word`, and now taken out.
-                    return unsafe { Waiter::unpack(waiter) }.wake(word, from);
+                    return unsafe { Waiter::unpack(waiter) }.wake(word, Some(from));
                 }
                 Ok(_) => return,
                 Err(now) => state = now,

@@ -8,6 +8,7 @@
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`scratch`] | memory for the time of a call |
 //! | [`pool`] | a run that stays open |
+//! | [`sync`] | mutex, condition, semaphore, barrier, for tasks |
 //!
 //! # Waiting
 //!
@@ -29,6 +30,7 @@ pub mod pool;
 pub mod range;
 pub mod scratch;
 pub mod sort;
+pub mod sync;
 
 use crate::base::futex::Futex;
 use crate::base::sync::AtomicUsize;
@@ -82,8 +84,9 @@ impl Waiter {
         }
     }
 
-    /// `word`: what it may sleep on, perhaps not there any more; `from`: the caller's worker.
-    fn wake(self, word: *const AtomicUsize, from: &Worker) {
+    /// `word`: what it may sleep on, perhaps not there any more; `from`: the caller's worker, if it has
+    /// one. Without, a task goes on behind the others.
+    fn wake(self, word: *const AtomicUsize, from: Option<&Worker>) {
         match self {
             // SAFETY: it waits until now, and was published.
             Waiter::Aside(continuation) => unsafe { strand::go_on(continuation, from) },
@@ -151,15 +154,20 @@ fn wait(latch: &impl Latch, worker: &Worker) -> bool {
         wait_outside(latch);
         return true;
     };
-    let strand = mine.strand(); // it stays the task's, whichever worker comes with it
+    wait_inside(latch, mine.strand(), mine.strand().sets_aside());
+    true
+}
+
+/// Waits in the middle of a task on the strand, which stays the task's, whichever worker comes with it.
+/// `leaves` it, if that can be.
+fn wait_inside(latch: &impl Latch, strand: &Strand, leaves: bool) {
     while !latch.is_over() {
-        if strand.sets_aside() && set_aside(latch, strand) {
+        if leaves && set_aside(latch, strand) {
             break;
         }
         // SAFETY: the caller is on the strand, in a task.
         unsafe { strand.help(&Help { latch, strand }) };
     }
-    true
 }
 
 /// Waits by leaving the strand. False if it is not over: there is no stack to go on with, or another

@@ -320,11 +320,11 @@ pub fn is_continuation(task: Task) -> bool {
     std::ptr::fn_addr_eq(task.f, resume as TaskFn)
 }
 
-/// Queues a task that was set aside, to go on. `from`: the caller's worker.
+/// Queues a task that was set aside, to go on; see `Worker::continue_with`.
 ///
 /// # Safety
 /// The continuation was published, and only the caller continues it.
-pub unsafe fn go_on(continuation: *mut c_void, from: &Worker) {
+pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
     let task = task_of(continuation.cast());
     // SAFETY: it lies on its strand, which nobody runs now.
     let worker = unsafe { (*(*continuation.cast::<Continuation>()).strand).worker() };

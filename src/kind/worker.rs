@@ -18,7 +18,7 @@
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
-//! | `stock`, `rack`, `base`, `strand`, `left`, `rng`, `outer` | by the owner | by the owner |
+//! | `stock`, `rack`, `base`, `strand`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
 //!
 //! `quick`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
 //! them, and that reads what it wrote.
@@ -37,7 +37,7 @@ use super::parcel::Stock;
 use super::run::Team;
 use super::strand::Strand;
 use super::table::{self, Row, TABLE};
-use super::{Kind, Place, Quick};
+use super::{Kind, Place, Quick, TICK};
 use crate::base::crew;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
@@ -90,6 +90,8 @@ pub struct Worker {
     /// The stack that its thread is on.
     pub strand: Cell<*const Strand>,
     rng: UnsafeCell<SmallRng>,
+    /// Tasks that were made to go on by tasks here.
+    wakes: Cell<u32>,
     /// The worker that the owner's thread was when it started this run, if any.
     pub outer: Cell<*const Worker>,
     /// Links of the registry.
@@ -224,9 +226,9 @@ impl Worker {
     }
 
     /// Wakes the worker if it sleeps in `help`. `from`: the caller's worker, or any of a run of
-    /// which it is no worker.
-    pub fn rouse(&self, from: &Worker) {
-        if from.mine_beside(self).is_some() {
+    /// which it is no worker, or none.
+    pub fn rouse(&self, from: Option<&Worker>) {
+        if from.is_some_and(|from| from.mine_beside(self).is_some()) {
             // SAFETY: the caller's task holds the run open.
             unsafe { (self.row.get().rouse)(self) };
         } else {
@@ -238,8 +240,8 @@ impl Worker {
 
     /// Queues a task of this run that was set aside: soon to go on, if the caller is a worker of this
     /// run; else behind the others. `from`: as for `rouse`.
-    pub fn continue_with(&self, task: Task, from: &Worker) {
-        let Some(mine) = from.mine_beside(self) else {
+    pub fn continue_with(&self, task: Task, from: Option<&Worker>) {
+        let Some(mine) = from.and_then(|from| from.mine_beside(self)) else {
             // The run goes on, for the task that waits; or it was a parent process's.
             self.while_it_runs(|_| self.requeue(task));
             return;
@@ -367,6 +369,20 @@ impl Worker {
         None
     }
 
+    /// The innermost worker that the calling thread is, in any run.
+    #[cold]
+    #[inline(never)] // so that nothing thread-local is remembered where a task waits
+    pub fn current<'a>() -> Option<&'a Worker> {
+        // SAFETY: records are never freed.
+        unsafe { CURRENT.get().as_ref() }
+    }
+
+    /// True once in so many calls (see `TICK`). The caller occupies this place.
+    pub fn wakes_behind(&self) -> bool {
+        self.wakes.set((self.wakes.get() + 1) % TICK);
+        self.wakes.get() == 0
+    }
+
     /// What a task gets.
     #[inline(always)]
     pub fn handle(&self) -> *mut Scheduler {
@@ -412,6 +428,7 @@ impl Worker {
         self.kind.set(ptr::from_ref(kind).cast());
         self.index.set(index);
         self.counters.clear();
+        self.wakes.set(0);
         // SAFETY: no thread occupies the place yet.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
         // Release: pairs with while_it_runs and index_beside.
@@ -593,6 +610,7 @@ impl Lease {
                 left: Cell::new(0),
                 strand: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
+                wakes: Cell::new(0),
                 outer: Cell::new(ptr::null()),
                 next: Cell::new(ptr::null()),
                 next_free: Cell::new(ptr::null()),

@@ -1,0 +1,239 @@
+//! Mutex, condition, semaphore and barrier for tasks; what their states are is told in `crate::sync`.
+//!
+//! # Waiting
+//!
+//! A task that must wait links its node and is set aside, as one that joins is, whatever `SCHED_JOIN`
+//! says: helping would put the task that holds the mutex below one that waits for it. Only where there is no
+//! stack to go on with, or a run that this task has started lies on top, does it help. A thread that is
+//! no worker sleeps on the node's word.
+//!
+//! # Where a woken task goes on
+//!
+//! In the waker's own queue, as a join's does: it is next there, and what it needs is in that
+//! processor's cache. Behind the others it would be late with the mutex in hand, and each that comes by
+//! meanwhile has to wait, with a stack of its own. But two tasks that wake each other in turn would
+//! keep all others of their worker waiting for ever, where the youngest runs first. So one wake-up in
+//! `TICK` puts the task behind all others. (Go lets who is readied last run next, within the time
+//! slice of its waker, since 1.5 of 2015; Tokio limits how often its LIFO slot is used in turn.)
+//!
+//! # Who may free what
+//!
+//! Each function has done with the mutex, and so on, before it grants it: who gets it may free it.
+
+use super::{Latch, Waiter, wait_inside, wait_outside};
+use crate::base::sync::{AtomicUsize, Ordering};
+use crate::base::thread;
+use crate::kind::worker::Worker;
+use crate::sync::Node;
+use crate::sync::barrier::Barrier;
+use crate::sync::cond::{self, Cond};
+use crate::sync::mutex::{Mutex, NotLocked};
+use crate::sync::sem::{Overflow, Sem};
+use std::ffi::c_int;
+
+impl Latch for Node {
+    fn word(&self) -> &AtomicUsize {
+        Node::word(self)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_granted()
+    }
+
+    fn leave_word(&self, waiter: Waiter) -> Option<usize> {
+        let name = waiter.pack();
+        self.leave_name(name).then_some(name)
+    }
+}
+
+/// Waits until the node is granted.
+#[cold]
+#[inline(never)]
+fn wait(node: &Node, worker: &Worker) {
+    match worker.mine() {
+        Some(mine) => wait_inside(node, mine.strand(), true),
+        None => wait_outside(node),
+    }
+}
+
+/// False if the run of `worker` has ended and the caller is not of it: it has no business there.
+fn may_wait(worker: &Worker) -> bool {
+    worker.mine().is_some() || !worker.has_ended()
+}
+
+/// Lets those go on whose nodes these are.
+///
+/// # Safety
+/// Taken out of the lists just now.
+#[cold]
+#[inline(never)]
+unsafe fn grant(nodes: impl Iterator<Item = *const Node>) {
+    let current = Worker::current();
+    for node in nodes {
+        // SAFETY: it waits until it is granted. Only the address is used afterwards.
+        let word = std::ptr::from_ref(unsafe { (*node).word() });
+        // SAFETY: by the caller's promise; the name was packed.
+        let waiter = unsafe { Node::grant(node).map(|name| Waiter::unpack(name)) };
+        if let Some(waiter) = waiter {
+            waiter.wake(word, current.filter(|worker| !worker.wakes_behind()));
+        }
+    }
+}
+
+// --- mutex ------------------------------------------------------------------------------
+
+/// Returns as `sched_mutex_lock` does.
+#[inline]
+pub fn lock(mutex: &Mutex, worker: &Worker) -> c_int {
+    if !mutex.try_lock() {
+        return lock_contended(mutex, worker);
+    }
+    note_holder(mutex, worker);
+    0
+}
+
+#[cold]
+fn lock_contended(mutex: &Mutex, worker: &Worker) -> c_int {
+    if !may_wait(worker) {
+        return thread::failed(libc::EINVAL);
+    }
+    check_holder(mutex, worker);
+    let node = Node::default();
+    // SAFETY: it lives until it was waited for.
+    if !unsafe { mutex.lock_or_link(&node) } {
+        wait(&node, worker);
+    }
+    note_holder(mutex, worker);
+    0
+}
+
+pub fn try_lock(mutex: &Mutex) -> c_int {
+    if mutex.try_lock() { 0 } else { thread::failed(libc::EBUSY) }
+}
+
+#[inline]
+pub fn unlock(mutex: &Mutex) -> c_int {
+    if cfg!(debug_assertions) {
+        mutex.holder.store(0, Ordering::Relaxed);
+    }
+    match mutex.unlock() {
+        Ok(None) => {}
+        // SAFETY: taken out just now.
+        Ok(next) => unsafe { grant(next.into_iter()) },
+        Err(NotLocked) => return thread::failed(libc::EPERM),
+    }
+    0
+}
+
+/// Who holds a mutex, to itself: its stack, or thread. Tasks on one stack cannot wait for each other.
+fn identity(worker: &Worker) -> usize {
+    worker.mine().map_or_else(thread::pointer, |mine| mine.strand.get().addr())
+}
+
+#[inline]
+fn note_holder(mutex: &Mutex, worker: &Worker) {
+    if cfg!(debug_assertions) {
+        mutex.holder.store(identity(worker), Ordering::Relaxed);
+    }
+}
+
+fn check_holder(mutex: &Mutex, worker: &Worker) {
+    if cfg!(debug_assertions) && mutex.holder.load(Ordering::Relaxed) == identity(worker) {
+        super::fork::misuse("sched_mutex_lock", "the task holds the mutex already");
+    }
+}
+
+// --- condition --------------------------------------------------------------------------
+
+/// Returns as `sched_cond_wait` does.
+pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: &Worker) -> c_int {
+    if !may_wait(worker) {
+        return thread::failed(libc::EINVAL);
+    }
+    if !mutex.is_locked() {
+        return thread::failed(libc::EPERM);
+    }
+    let node = Node::with(mutex);
+    // SAFETY: it lives until it was waited for.
+    unsafe { cond.link(&node) };
+    unlock(mutex);
+    wait(&node, worker);
+    note_holder(mutex, worker);
+    0
+}
+
+pub fn signal(cond: &Cond) {
+    if let Some(node) = cond.signal() {
+        relock(std::iter::once(node));
+    }
+}
+
+pub fn broadcast(cond: &Cond) {
+    relock(cond.broadcast());
+}
+
+/// Has those who were taken out of a condition's list lock their mutexes.
+fn relock(nodes: impl Iterator<Item = *const Node>) {
+    // SAFETY: taken out just now; those who get theirs at once go on.
+    unsafe { grant(nodes.filter(|&node| cond::relock(node))) };
+}
+
+// --- semaphore --------------------------------------------------------------------------
+
+/// Returns as `sched_sem_wait` does.
+#[inline]
+pub fn sem_wait(sem: &Sem, worker: &Worker) -> c_int {
+    if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker) }
+}
+
+#[cold]
+fn sem_wait_contended(sem: &Sem, worker: &Worker) -> c_int {
+    if !may_wait(worker) {
+        return thread::failed(libc::EINVAL);
+    }
+    let node = Node::default();
+    // SAFETY: it lives until it was waited for.
+    if !unsafe { sem.wait_or_link(&node) } {
+        wait(&node, worker);
+    }
+    0
+}
+
+pub fn sem_try_wait(sem: &Sem) -> c_int {
+    if sem.try_wait() { 0 } else { thread::failed(libc::EAGAIN) }
+}
+
+#[inline]
+pub fn post(sem: &Sem) -> c_int {
+    match sem.post() {
+        Ok(None) => 0,
+        Ok(next) => {
+            // SAFETY: taken out just now.
+            unsafe { grant(next.into_iter()) };
+            0
+        }
+        Err(Overflow) => thread::failed(libc::EOVERFLOW),
+    }
+}
+
+// --- barrier ----------------------------------------------------------------------------
+
+/// Returns as `sched_barrier_wait` does.
+pub fn arrive(barrier: &Barrier, worker: &Worker) -> c_int {
+    if barrier.size() == 0 || !may_wait(worker) {
+        return thread::failed(libc::EINVAL);
+    }
+    let node = Node::default();
+    // SAFETY: it lives until it was waited for.
+    match unsafe { barrier.arrive(&node) } {
+        None => {
+            wait(&node, worker);
+            0
+        }
+        Some(others) => {
+            // SAFETY: taken out just now.
+            unsafe { grant(others) };
+            1
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Mutex, condition, semaphore, barrier: the last part of `include/sched_tasks.h`.
+
+use crate::base::thread;
+use crate::ext::sync;
+use crate::kind::worker::Worker;
+use crate::sync::barrier::Barrier;
+use crate::sync::cond::Cond;
+use crate::sync::mutex::Mutex;
+use crate::sync::sem::{MOST, Sem};
+use crate::task::Scheduler;
+use std::ffi::{c_int, c_void};
+
+/// A mutex for tasks: who must wait is set aside, and its worker goes on with other tasks. Those who wait
+/// get it in the order in which they came. SCHED_MUTEX_INIT is one that is free. Nothing is to be
+/// freed; it must not be copied in use.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_mutex {
+    // The library's.
+    state: usize,
+    queue: *mut c_void,
+    holder: usize,
+}
+
+/// A condition, to be used with a mutex; SCHED_COND_INIT is one that nobody waits for.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_cond {
+    // The library's.
+    first: *mut c_void,
+    last: *mut c_void,
+    lock: usize,
+}
+
+/// A counting semaphore; SCHED_SEM_INIT(n) is one with n units.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_sem {
+    // The library's.
+    state: usize,
+    first: *mut c_void,
+    last: *mut c_void,
+    lock: usize,
+}
+
+/// A barrier; SCHED_BARRIER_INIT(n) is one of n.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_barrier {
+    // The library's.
+    size: usize,
+    arrived: usize,
+    first: *mut c_void,
+    last: *mut c_void,
+    lock: usize,
+}
+
+const _: () = assert!(
+    size_of::<sched_mutex>() == size_of::<Mutex>()
+        && size_of::<sched_cond>() == size_of::<Cond>()
+        && size_of::<sched_sem>() == size_of::<Sem>()
+        && size_of::<sched_barrier>() == size_of::<Barrier>()
+);
+
+/// What a pointer from C points to, if it is not NULL.
+///
+/// # Safety
+/// NULL, or an object of T's layout that was initialised.
+unsafe fn object<'a, T>(p: *const impl Sized) -> Option<&'a T> {
+    // SAFETY: by the caller's promise.
+    unsafe { p.cast::<T>().as_ref() }
+}
+
+/// The same, with a worker of the caller's run.
+///
+/// # Safety
+/// As for `object`; `s` is NULL, or was given to a task.
+unsafe fn waiting<'a, T>(p: *const impl Sized, s: *mut Scheduler) -> Option<(&'a T, &'a Worker)> {
+    // SAFETY: by the caller's promise.
+    unsafe { (!s.is_null()).then(|| Worker::of(s)).and_then(|w| Some((object(p)?, w))) }
+}
+
+fn set<T, U>(p: *mut T, value: U) -> c_int {
+    const { assert!(size_of::<T>() == size_of::<U>()) };
+    if p.is_null() {
+        return thread::failed(libc::EINVAL);
+    }
+    // SAFETY: the caller's object, of the same layout; nobody uses it yet.
+    unsafe { p.cast::<U>().write(value) };
+    0
+}
+
+/// Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno EINVAL (m is NULL).
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
+    set(m, Mutex::default())
+}
+
+/// Locks the mutex. While another has it the calling task waits, and its worker goes on with others;
+/// it may go on in another thread (see sched_task_yield). From a thread that is no worker the thread
+/// sleeps. s is any worker's of the caller's run; the mutex may be used by several runs and pools, and
+/// by threads without. A task that has it must not lock it again: it would wait for itself (debug
+/// builds of the library end the process with a message).
+///
+/// Returns 0, or -1 with errno EINVAL: m or s is NULL; or the mutex is locked, and the run of s has
+/// ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, two switches of stacks.
+///
+/// Example:
+///
+///     static sched_mutex m = SCHED_MUTEX_INIT;
+///     ...
+///     sched_mutex_lock(&m, s);
+///     insert(table, key);         (which may fork, join, yield)
+///     sched_mutex_unlock(&m);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler) -> c_int {
+    // SAFETY: NULL, or an object of the caller's.
+    let Some((mutex, worker)) = (unsafe { waiting(m, s) }) else {
+        return thread::failed(libc::EINVAL);
+    };
+    sync::lock(mutex, worker)
+}
+
+/// Locks the mutex if it is free. Returns 0, or -1 with errno: EBUSY (it is not), EINVAL (m is NULL).
+/// Thread-safe. Cost: an atomic operation.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
+    // SAFETY: NULL, or an object of the caller's.
+    unsafe { object(m) }.map_or_else(|| thread::failed(libc::EINVAL), sync::try_lock)
+}
+
+/// Unlocks the mutex; the task or thread that has waited longest has it now. The caller need not be
+/// the one that locked it.
+///
+/// Returns 0, or -1 with errno: EPERM (it is not locked), EINVAL (m is NULL).
+/// Thread-safe. Cost: an atomic operation, if nobody waits.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_mutex_unlock(m: *mut sched_mutex) -> c_int {
+    // SAFETY: NULL, or an object of the caller's.
+    unsafe { object(m) }.map_or_else(|| thread::failed(libc::EINVAL), sync::unlock)
+}
+
+/// Makes c a condition that nobody waits for, as SCHED_COND_INIT does. Returns 0, or -1 with errno
+/// EINVAL (c is NULL).
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_cond_init(c: *mut sched_cond) -> c_int {
+    set(c, Cond::default())
+}
+
+/// Unlocks the mutex, which the caller has, waits until it is signalled, and locks the mutex again. It
+/// does not return otherwise; but others may have had the mutex since the signal, so what is waited
+/// for is to be looked at in a loop all the same.
+///
+/// Returns 0, or -1 with errno, nothing changed: EINVAL (c, m or s is NULL, or the run of s has
+/// ended), EPERM (m is not locked).
+/// Thread-safe. Cost: two switches of stacks.
+///
+/// Example:
+///
+///     sched_mutex_lock(&m, s);
+///     while (length == 0)
+///         sched_cond_wait(&not_empty, &m, s);
+///     item = queue[--length];
+///     sched_mutex_unlock(&m);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_cond_wait(
+    c: *mut sched_cond,
+    m: *mut sched_mutex,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: NULL, or objects of the caller's.
+    let (Some((cond, worker)), Some(mutex)) = (unsafe { (waiting(c, s), object(m)) }) else {
+        return thread::failed(libc::EINVAL);
+    };
+    sync::cond_wait(cond, mutex, worker)
+}
+
+/// Signals the one who has waited longest, if any: it gets the mutex when its turn has come, behind those
+/// who wait for that already. What is waited for must be changed with the mutex held; it may be
+/// unlocked by now.
+///
+/// Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
+    // SAFETY: NULL, or an object of the caller's.
+    let Some(cond) = (unsafe { object(c) }) else { return thread::failed(libc::EINVAL) };
+    sync::signal(cond);
+    0
+}
+
+/// Signals all who wait, in their order: as sched_cond_signal.
+///
+/// Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_cond_broadcast(c: *mut sched_cond) -> c_int {
+    // SAFETY: NULL, or an object of the caller's.
+    let Some(cond) = (unsafe { object(c) }) else { return thread::failed(libc::EINVAL) };
+    sync::broadcast(cond);
+    0
+}
+
+/// Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno EINVAL (sem
+/// is NULL, or n is greater than SIZE_MAX / 2).
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int {
+    if n > MOST {
+        return thread::failed(libc::EINVAL);
+    }
+    set(sem, Sem::new(n))
+}
+
+/// Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to those who
+/// wait in their order.
+///
+/// Returns 0, or -1 with errno EINVAL: sem or s is NULL; or there is no unit, and the run of s has ended.
+/// Thread-safe. Cost: if there is one, an atomic operation; to wait, two switches of stacks.
+///
+/// Example: at most four tasks at a time call the database.
+///
+///     static sched_sem free_connections = SCHED_SEM_INIT(4);
+///     ...
+///     sched_sem_wait(&free_connections, s);
+///     query(...);
+///     sched_sem_post(&free_connections);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_sem_wait(sem: *mut sched_sem, s: *mut Scheduler) -> c_int {
+    // SAFETY: NULL, or an object of the caller's.
+    let Some((sem, worker)) = (unsafe { waiting(sem, s) }) else {
+        return thread::failed(libc::EINVAL);
+    };
+    sync::sem_wait(sem, worker)
+}
+
+/// Takes a unit if there is one. Returns 0, or -1 with errno: EAGAIN (there is none), EINVAL (sem is
+/// NULL). Thread-safe. Cost: an atomic operation.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_sem_trywait(sem: *mut sched_sem) -> c_int {
+    // SAFETY: NULL, or an object of the caller's.
+    unsafe { object(sem) }.map_or_else(|| thread::failed(libc::EINVAL), sync::sem_try_wait)
+}
+
+/// Adds a unit; the task or thread that has waited longest has it now.
+///
+/// Returns 0, or -1 with errno: EOVERFLOW (there are SIZE_MAX / 2 units), EINVAL (sem is NULL).
+/// Thread-safe. Cost: an atomic operation, if nobody waits.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_sem_post(sem: *mut sched_sem) -> c_int {
+    // SAFETY: NULL, or an object of the caller's.
+    unsafe { object(sem) }.map_or_else(|| thread::failed(libc::EINVAL), sync::post)
+}
+
+/// Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno EINVAL (b is NULL, or
+/// n is 0).
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> c_int {
+    if n == 0 {
+        return thread::failed(libc::EINVAL);
+    }
+    set(b, Barrier::new(n))
+}
+
+/// Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for the next
+/// n. The tasks need not be on different workers: any number of them meet, on one worker too.
+///
+/// Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b or s is NULL, the run of s has
+/// ended, or the barrier is of 0.
+/// Thread-safe. Cost: two switches of stacks, and a lock for some instructions.
+///
+/// Example:
+///
+///     for (int step = 0; step < steps; step++) {
+///         relax(grid, part, step);
+///         if (sched_barrier_wait(&all, s) == 1)
+///             printf("step %d done\n", step);
+///     }
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_barrier_wait(b: *mut sched_barrier, s: *mut Scheduler) -> c_int {
+    // SAFETY: NULL, or an object of the caller's.
+    let Some((barrier, worker)) = (unsafe { waiting(b, s) }) else {
+        return thread::failed(libc::EINVAL);
+    };
+    sync::arrive(barrier, worker)
+}

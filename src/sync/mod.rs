@@ -1,0 +1,221 @@
+//! L2c: mutex, condition, semaphore and barrier, as far as they are states: what happens to tasks that
+//! wait is for a higher floor (`ext::sync`), so that the models can run these files.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`mutex`] | a mutex that its holder hands over |
+//! | [`cond`] | a condition whose waiters go over to the mutex |
+//! | [`sem`] | a counting semaphore |
+//! | [`barrier`] | a barrier of n |
+//!
+//! # The node
+//!
+//! Who must wait has a [`Node`] on its own stack, links it into the mutex, the semaphore and so on, and
+//! waits until it is *granted* what it has asked for. Nothing is allocated, and who waits never looks
+//! at the mutex again: when it goes on, that is its own already. So the oldest is always the next,
+//! and nobody can overtake it, nor be woken in vain. (The other way, waking one who then competes with
+//! those who come by, is quicker where holders are brief, and lets one wait for ever.)
+//!
+//! ```text
+//! word   0        waits, and has not left its name
+//!        a name   waits, and is to be woken by it (never 0 nor 1)
+//!        1        granted
+//! next   the next in the list; who unlinks it reads it before it grants
+//! mutex  of who waits for a condition: what it needs in order to go on
+//! ```
+//! Who waits links the node first, and leaves its name afterwards, when it is ready to be woken: by a
+//! compare-and-swap, which finds 1 if it has been granted meanwhile; then there is nothing to wait
+//! for. Who grants swaps 1 in, and wakes whom the old value names; the swap is its last access, since a
+//! node that is granted may be gone.
+//!
+//! # The bad interleavings
+//!
+//! *The lost wake-up.* A task sees the mutex locked, the holder unlocks it and finds nobody to wake, the
+//! task links its node. In each file it is one atomic operation, or one lock, that decides whether
+//! to wait and makes the node known.
+//!
+//! *Woken before it waits.* Between linking and leaving the name: the swap then finds 0 and names nobody,
+//! the compare-and-swap finds 1.
+//!
+//! *Freed under who wakes.* A task that gets a mutex, or passes a semaphore, may free it at once. So
+//! whoever lets it do so does nothing with the mutex afterwards: it unlinks, unlocks the list, and
+//! grants last. The semaphore of glibc had this mistake until 2.21 (its bug 12674).
+
+pub mod barrier;
+pub mod cond;
+pub mod mutex;
+pub mod sem;
+
+use crate::base::sync::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
+use crate::base::trylock::TryLock;
+use mutex::Mutex;
+use std::ptr;
+
+const WAITING: usize = 0;
+const GRANTED: usize = 1;
+
+/// Who waits; it lies on the stack of that, until it is granted.
+pub struct Node {
+    word: AtomicUsize,
+    next: UnsafeCell<*const Node>,
+    mutex: *const Mutex,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Node::new(ptr::null())
+    }
+}
+
+impl Node {
+    fn new(mutex: *const Mutex) -> Self {
+        Node { word: AtomicUsize::new(WAITING), next: UnsafeCell::new(ptr::null()), mutex }
+    }
+
+    /// Of one who waits for a condition, holding `mutex`.
+    pub fn with(mutex: &Mutex) -> Self {
+        Node::new(mutex)
+    }
+
+    pub fn word(&self) -> &AtomicUsize {
+        &self.word
+    }
+
+    pub fn is_granted(&self) -> bool {
+        self.word.load(Ordering::Acquire) == GRANTED // with `grant`
+    }
+
+    /// From now on the caller is woken by this name; another name of its own no more. False: it has been
+    /// granted.
+    pub fn leave_name(&self, name: usize) -> bool {
+        let mut word = self.word.load(Ordering::Acquire); // who finds it granted goes on
+        while word != GRANTED {
+            // Release: the named is ready to be woken. Acquire: as above.
+            match self.word.compare_exchange(word, name, Ordering::Release, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Lets it go on: the name of who is to be woken, if any. The node may be gone afterwards.
+    ///
+    /// # Safety
+    /// Unlinked by the caller, and not granted yet.
+    pub unsafe fn grant(this: *const Node) -> Option<usize> {
+        // SAFETY: it waits until now. Release and acquire: see `is_granted` and `leave_name`.
+        let name = unsafe { &(*this).word }.swap(GRANTED, Ordering::AcqRel);
+        (name != WAITING).then_some(name)
+    }
+
+    /// # Safety
+    /// The caller has the node: its own, not linked yet, or in a list that is the caller's.
+    unsafe fn next(this: *const Node) -> *const Node {
+        // SAFETY: it waits; `next` is the caller's.
+        unsafe { (*this).next.with(|next| *next) }
+    }
+
+    /// # Safety
+    /// As for `next`.
+    unsafe fn set_next(this: *const Node, to: *const Node) {
+        // SAFETY: as in `next`.
+        unsafe { (*this).next.with_mut(|next| *next = to) }
+    }
+}
+
+/// Nodes in the order in which they came, linked by `next`.
+struct Fifo {
+    /// Null if there are none. Written under the list's lock.
+    first: AtomicPtr<Node>,
+    /// If there are some.
+    last: UnsafeCell<*const Node>,
+    lock: TryLock,
+}
+
+// SAFETY: the nodes wait as long as they are in the list, which is used under its lock.
+unsafe impl Send for Fifo {}
+// SAFETY: as above.
+unsafe impl Sync for Fifo {}
+
+/// Nodes that were taken out, to be granted in their order.
+pub struct Taken(*const Node);
+
+impl Iterator for Taken {
+    type Item = *const Node;
+
+    /// The next node, with which nothing is linked any more.
+    fn next(&mut self) -> Option<*const Node> {
+        let node = self.0;
+        if node.is_null() {
+            return None;
+        }
+        // SAFETY: the list was taken out, and this one has not been granted.
+        self.0 = unsafe { Node::next(node) };
+        Some(node)
+    }
+}
+
+impl Fifo {
+    fn new() -> Self {
+        Fifo {
+            first: AtomicPtr::default(),
+            last: UnsafeCell::new(ptr::null()),
+            lock: TryLock::new(),
+        }
+    }
+
+    /// Calls `work` under the lock, which is for a few instructions.
+    fn locked<R>(&self, work: impl FnOnce(&Self) -> R) -> R {
+        self.lock.lock();
+        let result = work(self);
+        // SAFETY: locked above.
+        unsafe { self.lock.unlock() };
+        result
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.load(Ordering::Relaxed).is_null()
+    }
+
+    /// # Safety
+    /// Under the lock; the node is the caller's, and waits until it is granted.
+    unsafe fn push(&self, node: *const Node) {
+        // SAFETY: by the caller's promise.
+        unsafe { Node::set_next(node, ptr::null()) };
+        let last = self.last.with_mut(|last| {
+            // SAFETY: the lock's.
+            unsafe { ptr::replace(last, node) }
+        });
+        if self.is_empty() {
+            self.first.store(node.cast_mut(), Ordering::Relaxed);
+        } else {
+            // SAFETY: the list is not empty, so that is in it.
+            unsafe { Node::set_next(last, node) };
+        }
+    }
+
+    /// The oldest.
+    ///
+    /// # Safety
+    /// Under the lock.
+    unsafe fn pop(&self) -> Option<*const Node> {
+        let first = self.first.load(Ordering::Relaxed);
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: in the list.
+        self.first.store(unsafe { Node::next(first) }.cast_mut(), Ordering::Relaxed);
+        Some(first)
+    }
+
+    /// All of them.
+    ///
+    /// # Safety
+    /// Under the lock.
+    unsafe fn take(&self) -> Taken {
+        let first = self.first.load(Ordering::Relaxed);
+        self.first.store(ptr::null_mut(), Ordering::Relaxed);
+        Taken(first)
+    }
+}
