@@ -30,8 +30,8 @@ CWARN   := -Wall -Wextra -Wpedantic -Werror
 EXAMPLES := $(patsubst examples/%.c,$(TARGET)/examples-c/%,$(wildcard examples/*.c))
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all lib headers bench bench-peers bench-programs test examples debug check check-deep loom mutants stress install uninstall \
-        stage clean
+.PHONY: all lib headers bench bench-peers bench-programs bench-floor test examples debug \
+        check check-deep loom mutants stress install uninstall stage clean
 
 all: lib
 

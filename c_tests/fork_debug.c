@@ -1,5 +1,5 @@
-/* Debug builds of the library find descriptors that are joined twice, never forked, of another run, or
- * not joined, and end the process with a message.
+/* Debug builds of the library find descriptors that are NULL, joined twice, never forked, of another
+ * run, or not joined, and end the process with a message.
  * ctest: debug=only
  * ctest: matrix idle=park threads=1,4 */
 #include "child.h"
@@ -11,6 +11,17 @@ static void nothing(void *closure, struct scheduler *s)
 {
     (void)closure;
     (void)s;
+}
+
+static void forks_null(void *closure, struct scheduler *s)
+{
+    sched_fork(NULL, nothing, closure, s);
+}
+
+static void joins_null(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    sched_join(NULL, s);
 }
 
 static void joins_twice(void *closure, struct scheduler *s)
@@ -70,6 +81,8 @@ int main(void)
         taskfunc root;
         const char *says;
     } cases[] = {
+        {forks_null, "sched_fork: t is NULL"},
+        {joins_null, "sched_join: t is NULL"},
         {joins_twice, "sched_join: the task was joined already"},
         {never_forks, "sched_join: the descriptor was not forked"},
         {forks_outside, "sched_join: the task was forked in another run"},

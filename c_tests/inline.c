@@ -1,7 +1,7 @@
 /* sched_inline.h: spawn, fork and join compiled into the program do what the library's do, mixed
  * with those, too; more tasks than the deque has room for at first, and joined in both orders.
  * ctest: static
- * ctest: matrix threads=1,2,4,16 stats=6597 */
+ * ctest: matrix threads=1,2,4,16 stats=6599 */
 #include "check.h"
 #include <sched_inline.h>
 
@@ -56,6 +56,27 @@ static void forks(void *closure, struct scheduler *s)
     }
 }
 
+struct pair {
+    taskfunc f;
+    long n;
+};
+
+static void call(void *closure, struct scheduler *s)
+{
+    struct pair *pair = closure;
+    pair->f(&pair->n, s);
+    CHECK_EQ(pair->n, 2);
+}
+
+/* A literal's commas divide the arguments of a macro. */
+static void literals(struct scheduler *s)
+{
+    sched_task t;
+    sched_fork(&t, call, &(struct pair){twice, 1}, s);
+    sched_join((sched_task *[]){&t, NULL}[0], s);
+    CHECK_EQ(sched_spawn((struct pair){one, 0}.f, &spawned, s), 0);
+}
+
 static void first(void *closure, struct scheduler *s)
 {
     long n = FIB;
@@ -66,6 +87,7 @@ static void first(void *closure, struct scheduler *s)
     CHECK_EQ(n, 987);
     forks(NULL, s);
     forks(&n, s);
+    literals(s);
     CHECK_ERRNO(sched_spawn(NULL, NULL, s), EINVAL);
     CHECK_ERRNO(sched_spawn(one, NULL, NULL), EINVAL);
 }
@@ -73,6 +95,6 @@ static void first(void *closure, struct scheduler *s)
 int main(void)
 {
     CHECK_EQ(sched_init(0, 0, first, NULL), 0);
-    CHECK_EQ(spawned, SPAWNED);
+    CHECK_EQ(spawned, SPAWNED + 1);
     return 0;
 }

@@ -17,8 +17,19 @@ static void sum(void *closure, struct scheduler *s)
     *n = a + b + 1;
 }
 
+/* The commas between a template's arguments divide those of a macro. */
+template <typename T, int add> static void increase(void *closure, struct scheduler *)
+{
+    *static_cast<T *>(closure) += add;
+}
+
 static void first(void *closure, struct scheduler *s)
 {
+    long n = 1;
+    sched_task t;
+    sched_fork(&t, increase<long, 2>, &n, s);
+    sched_join(&t, s);
+    CHECK_EQ(n, 3);
     CHECK_EQ(sched_spawn(sum, closure, s), 0);
 }
 

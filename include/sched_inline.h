@@ -6,11 +6,14 @@
  * the symbol sched_layout_1, and does not start with a library that keeps it elsewhere. On
  * processors other than x86-64 and aarch64 this is sched_tasks.h.
  *
- * (name)(...) and &name are the library's functions. */
+ * They are macros with arguments: (name)(...) and &name are the library's functions. */
 
 #ifndef LIBSCHED_SCHED_INLINE_H
 #define LIBSCHED_SCHED_INLINE_H
 
+#ifdef __GNUC__
+#pragma GCC system_header /* its casts, and variadic macros in C89 and C++98; a program's errors show */
+#endif
 #include "sched_tasks.h"
 
 #if defined __GNUC__ && defined __LP64__ && (defined __x86_64__ || defined __aarch64__)
@@ -49,7 +52,7 @@ __attribute__((used)) static void (*const sched_layout_needed_)(void *,
 
 /* True if the calling thread owns the worker, and that has a deque as is known here. (Each time
  * anew: the task may go on in another thread.) */
-static inline int sched_is_own_(struct scheduler *s)
+static __inline__ int sched_is_own_(struct scheduler *s)
 {
     size_t self;
 #ifdef __x86_64__
@@ -61,7 +64,7 @@ static inline int sched_is_own_(struct scheduler *s)
 }
 
 /* Adds a task at the bottom; 0: somebody is to be answered. */
-static inline int sched_put_(struct scheduler *s, size_t f, void *closure)
+static __inline__ int sched_put_(struct scheduler *s, size_t f, void *closure)
 {
     size_t deque = SCHED_GET_(s, SCHED_LAYOUT_DEQUE);
     size_t bot = SCHED_GET_(deque, SCHED_LAYOUT_BOT);
@@ -73,14 +76,14 @@ static inline int sched_put_(struct scheduler *s, size_t f, void *closure)
     return __builtin_expect(bot < SCHED_GET_(deque, SCHED_LAYOUT_LIM), 1);
 }
 
-static inline int sched_spawn_inline(taskfunc f, void *closure, struct scheduler *s)
+static __inline__ int sched_spawn_inline(taskfunc f, void *closure, struct scheduler *s)
 {
     if (!sched_is_own_(s) || !f)
         return sched_spawn(f, closure, s);
     return sched_put_(s, (size_t)f, closure) ? 0 : sched_inline_spawn_rest(f, closure, s);
 }
 
-static inline void sched_fork_inline(struct sched_task *t, taskfunc f, void *closure,
+static __inline__ void sched_fork_inline(struct sched_task *t, taskfunc f, void *closure,
                                      struct scheduler *s)
 {
     if (!sched_is_own_(s) || !f) {
@@ -93,7 +96,7 @@ static inline void sched_fork_inline(struct sched_task *t, taskfunc f, void *clo
         sched_inline_fork_rest(t, f, closure, s);
 }
 
-static inline void sched_join_inline(struct sched_task *t, struct scheduler *s)
+static __inline__ void sched_join_inline(struct sched_task *t, struct scheduler *s)
 {
     size_t deque, last;
     if (!sched_is_own_(s)) {
@@ -120,9 +123,10 @@ static inline void sched_join_inline(struct sched_task *t, struct scheduler *s)
 }
 #endif
 
-#define sched_spawn(f, closure, s) sched_spawn_inline(f, closure, s)
-#define sched_fork(t, f, closure, s) sched_fork_inline(t, f, closure, s)
-#define sched_join(t, s) sched_join_inline(t, s)
+/* Variadic, since commas in braces or in <> divide a macro's arguments. */
+#define sched_spawn(...) sched_spawn_inline(__VA_ARGS__)
+#define sched_fork(...) sched_fork_inline(__VA_ARGS__)
+#define sched_join(...) sched_join_inline(__VA_ARGS__)
 
 #endif
 

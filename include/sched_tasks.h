@@ -176,7 +176,8 @@ int sched_spawn_copy(taskfunc f, const void *arg, size_t size, struct scheduler 
  * at once.
  *
  * There are no errors: with f NULL, s NULL, or s of a run that has ended, the process ends with
- * a message. Thread-safe, for different t. Cost: from a task of s that of sched_spawn.
+ * a message; t NULL is undefined, but found by debug builds of the library. Thread-safe, for
+ * different t. Cost: from a task of s that of sched_spawn.
  *
  * Example:
  *
@@ -198,8 +199,9 @@ void sched_fork(struct sched_task *t, taskfunc f, void *closure, struct schedule
  * joined in any order; quickest is the opposite of forking.
  *
  * s is as in sched_fork, or the caller's own of the same run. There are no errors; with s NULL
- * the process ends with a message. Debug builds of the library find a t that was not forked, was
- * joined before, or in another run, and a task that returns without joining what it forked.
+ * the process ends with a message; t NULL is undefined. Debug builds of the library find a t that
+ * is NULL, was not forked, was joined before, or in another run, and a task that returns without
+ * joining what it forked.
  * Cost: that of running a task from the own queue; if another worker has the task and has not
  * ended it, the time until then. */
 void sched_join(struct sched_task *t,
@@ -277,6 +279,7 @@ int sched_group_cancelled(const struct sched_group *g);
  *
  *     static void scale(size_t lo, size_t hi, void *ctx, struct scheduler *s) {
  *         double *a = ctx;
+ *         (void)s;
  *         for (size_t i = lo; i < hi; i++)
  *             a[i] *= 2;
  *     }
@@ -318,10 +321,12 @@ int sched_for(size_t lo,
  *
  *     static void add(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s) {
  *         const double *a = ctx;
+ *         (void)s;
  *         for (size_t i = lo; i < hi; i++)
  *             *(double *)acc += a[i];
  *     }
  *     static void plus(void *into, const void *from, void *ctx) {
+ *         (void)ctx;
  *         *(double *)into += *(const double *)from;
  *     }
  *     ...
@@ -554,7 +559,8 @@ int sched_pool_wait(struct sched_pool *pool);
 int sched_pool_destroy(struct sched_pool *pool);
 
 /* Tells what the workers of the run of s did so far, all together; size is sizeof (struct
- * sched_stats), which may have more members in a later version: only so much is written.
+ * sched_stats), which may have more members in a later version: only so much is written, and a
+ * member that the library does not know is 0.
  *
  * While tasks run, the counts are a little late: each worker adds the tasks that it took from its
  * own queue 61 at a time, or when it finds that empty, and the workers are not read at one moment.
@@ -604,7 +610,7 @@ int sched_worker_index(struct scheduler *s);
  * for threads that are no workers. Cost: from a task of the run a nanosecond or two. */
 int sched_worker_count(struct scheduler *s);
 
-/* The version of the library that runs, such as "1.0.0": numbers and points. Never NULL, and not
+/* The version of the library that runs, such as "0.1.0": numbers and points. Never NULL, and not
  * to be freed. */
 const char *sched_version(void);
 

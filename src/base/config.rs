@@ -133,8 +133,10 @@ const fn later(name: &'static str, meaning: &'static str) -> Var {
     Var { name, words: &[], form: "", later: &[], set: |_, _| None, meaning }
 }
 
+/// Digits only: parse takes a sign, too.
 fn number(text: &CStr) -> Option<u64> {
-    text.to_str().ok()?.parse().ok()
+    let text = text.to_str().ok()?;
+    text.bytes().all(|c| c.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// A number with its unit; 0 may go without.

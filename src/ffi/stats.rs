@@ -89,7 +89,8 @@ unsafe fn write(
 }
 
 /// Tells what the workers of the run of s did so far, all together; size is sizeof (struct
-/// sched_stats), which may have more members in a later version: only so much is written.
+/// sched_stats), which may have more members in a later version: only so much is written, and a
+/// member that the library does not know is 0.
 ///
 /// While tasks run, the counts are a little late: each worker adds the tasks that it took from its
 /// own queue 61 at a time, or when it finds that empty, and the workers are not read at one moment.
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
     }
 }
 
-/// The version of the library that runs, such as "1.0.0": numbers and points. Never NULL, and not
+/// The version of the library that runs, such as "0.1.0": numbers and points. Never NULL, and not
 /// to be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_version() -> *const c_char {

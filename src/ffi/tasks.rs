@@ -70,7 +70,8 @@ const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
 /// at once.
 ///
 /// There are no errors: with f NULL, s NULL, or s of a run that has ended, the process ends with
-/// a message. Thread-safe, for different t. Cost: from a task of s that of sched_spawn.
+/// a message; t NULL is undefined, but found by debug builds of the library. Thread-safe, for
+/// different t. Cost: from a task of s that of sched_spawn.
 ///
 /// Example:
 ///
@@ -95,6 +96,10 @@ pub unsafe extern "C" fn sched_fork(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) {
+    #[cfg(debug_assertions)]
+    if t.is_null() {
+        fork::misuse("sched_fork", "t is NULL");
+    }
     // SAFETY: a descriptor of the caller's, whose fields are atomics for any bytes.
     let forked = unsafe { &*t.cast::<Forked>() };
     if s.is_null() {
@@ -115,8 +120,9 @@ extern "C" fn invalid_fork(_: &Forked, _: taskfunc, _: *mut c_void, _: *mut Sche
 /// joined in any order; quickest is the opposite of forking.
 ///
 /// s is as in sched_fork, or the caller's own of the same run. There are no errors; with s NULL
-/// the process ends with a message. Debug builds of the library find a t that was not forked, was
-/// joined before, or in another run, and a task that returns without joining what it forked.
+/// the process ends with a message; t NULL is undefined. Debug builds of the library find a t that
+/// is NULL, was not forked, was joined before, or in another run, and a task that returns without
+/// joining what it forked.
 /// Cost: that of running a task from the own queue; if another worker has the task and has not
 /// ended it, the time until then.
 ///
@@ -124,6 +130,10 @@ extern "C" fn invalid_fork(_: &Forked, _: taskfunc, _: *mut c_void, _: *mut Sche
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_join(t: *mut sched_task, s: *mut Scheduler) {
+    #[cfg(debug_assertions)]
+    if t.is_null() {
+        fork::misuse("sched_join", "t is NULL");
+    }
     // SAFETY: a descriptor that was forked.
     let forked = unsafe { &*t.cast::<Forked>() };
     if s.is_null() {
@@ -285,6 +295,7 @@ pub type sched_range =
 ///
 ///     static void scale(size_t lo, size_t hi, void *ctx, struct scheduler *s) {
 ///         double *a = ctx;
+///         (void)s;
 ///         for (size_t i = lo; i < hi; i++)
 ///             a[i] *= 2;
 ///     }
@@ -341,10 +352,12 @@ pub unsafe extern "C" fn sched_for(
 ///
 ///     static void add(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s) {
 ///         const double *a = ctx;
+///         (void)s;
 ///         for (size_t i = lo; i < hi; i++)
 ///             *(double *)acc += a[i];
 ///     }
 ///     static void plus(void *into, const void *from, void *ctx) {
+///         (void)ctx;
 ///         *(double *)into += *(const double *)from;
 ///     }
 ///     ...

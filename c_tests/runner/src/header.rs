@@ -47,6 +47,9 @@ const WAYS: &[(&str, Way)] = &[
     ("beside+-I.", Way::BesideHere),
 ];
 
+/// These by the first way only.
+const OLD: &[&str] = &["c89", "c++98", "c++11"];
+
 /// In strict C without _GNU_SOURCE only what every POSIX has.
 const POSIX: &str = "int posix(void);\nint posix(void)\n{\n    struct sched_param p;\n    \
     p.sched_priority = 0;\n    return sched_yield() + p.sched_priority + SCHED_OTHER;\n}\n";
@@ -81,16 +84,17 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
 
     for (name, path, cpp) in &compilers {
         let wanted: &[&[&str]] = if *cpp {
-            &[&["c++17"], &["c++20", "c++2a"]]
+            &[&["c++98"], &["c++11"], &["c++17"], &["c++20", "c++2a"]]
         } else {
-            &[&["c99"], &["c11"], &["gnu11"], &["c23", "c2x"]]
+            &[&["c89"], &["c99"], &["c11"], &["gnu11"], &["c23", "c2x"]]
         };
         for names in wanted {
             let Some(standard) = names.iter().find(|std| knows(path, std, *cpp)) else {
                 jobs.push(skipped(name, &format!("does not know -std={}", names[0])));
                 continue;
             };
-            for (way_name, way) in WAYS {
+            let old = OLD.contains(standard);
+            for (way_name, way) in WAYS.iter().take(if old { 1 } else { WAYS.len() }) {
                 for (order_name, order) in ORDERS {
                     // g++ defines _GNU_SOURCE by itself.
                     for gnu in [false, true].into_iter().filter(|gnu| *gnu || !cpp) {

@@ -1,5 +1,5 @@
 //! What the libraries show: the symbols of sched.map and no others, the soname, no name of
-//! glibc's.
+//! glibc's; and that each function has a manual page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,6 +27,9 @@ const GLIBC: &[&str] = &[
     "sched_get_priority_min",
     "sched_rr_get_interval",
 ];
+
+/// For sched_inline.h only: no program calls these by name.
+const NOT_CALLED: &[&str] = &["sched_inline_", "sched_layout_"];
 
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let map = fs::read_to_string(session.root.join("sched.map")).context("sched.map")?;
@@ -68,6 +71,14 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
         ]))
     }));
 
+    let (pages, wanted) = (session.prefix.join("share/man/man3"), symbols.clone());
+    jobs.push(Job::new("symbols", "each with a manual page", move |_| {
+        let documented =
+            wanted.iter().filter(|name| !NOT_CALLED.iter().any(|prefix| name.starts_with(prefix)));
+        let missing: Vec<_> = documented.filter(|name| !has_page(&pages, name)).collect();
+        Ok(verdict(&[(missing.is_empty(), format!("no page in {pages:?}: {missing:?}"))]))
+    }));
+
     let headers = fs::read_dir(session.prefix.join("include/libsched"))?
         .flatten()
         .map(|entry| fs::read_to_string(entry.path()))
@@ -83,6 +94,16 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
         ]))
     }));
     Ok(())
+}
+
+/// Whether there is a page of the name that names it, or a link to one that does.
+fn has_page(pages: &Path, name: &str) -> bool {
+    let read = |page: &str| fs::read_to_string(pages.join(page)).unwrap_or_default();
+    let mut text = read(&format!("{name}.3"));
+    if let Some(target) = text.trim().strip_prefix(".so man3/") {
+        text = read(target);
+    }
+    text.lines().any(|line| line.trim_end_matches(" ,") == format!(".Nm {name}"))
 }
 
 fn verdict(checks: &[(bool, String)]) -> Outcome {
