@@ -10,13 +10,18 @@ static sched_mutex m = SCHED_MUTEX_INIT, tried;
 static long count, quick;
 static atomic_int inside, ended;
 
+APART void is_busy(void)
+{
+    CHECK_ERRNO(sched_mutex_trylock(&m), EBUSY);
+}
+
 static void adds(void *closure, struct scheduler *s)
 {
     (void)closure;
     for (int i = 0; i < ROUNDS; i++) {
         CHECK_EQ(sched_mutex_lock(&m, s), 0);
         CHECK_EQ(atomic_fetch_add(&inside, 1), 0);
-        CHECK_ERRNO(sched_mutex_trylock(&m), EBUSY);
+        is_busy();
         long before = count;
         if (i % 4 == 0)
             sched_task_yield(s);

@@ -10,6 +10,11 @@ enum { TASKS = 16, ROUNDS = 20, K = 3, FREED = 60 };
 static sched_sem sem = SCHED_SEM_INIT(K), done;
 static atomic_int inside;
 
+APART void is_empty(sched_sem *empty)
+{
+    CHECK_ERRNO(sched_sem_trywait(empty), EAGAIN);
+}
+
 static void enters(void *closure, struct scheduler *s)
 {
     (void)closure;
@@ -37,10 +42,10 @@ static void root(void *closure, struct scheduler *s)
     spawn_all(TASKS, enters, s);
     for (int i = 0; i < TASKS; i++)
         CHECK_EQ(sched_sem_wait(&done, s), 0);
-    CHECK_ERRNO(sched_sem_trywait(&done), EAGAIN);
+    is_empty(&done);
     for (int i = 0; i < K; i++)
         CHECK_EQ(sched_sem_trywait(&sem), 0);
-    CHECK_ERRNO(sched_sem_trywait(&sem), EAGAIN);
+    is_empty(&sem);
     for (int i = 0; i < FREED; i++) {
         sched_sem *own = malloc(sizeof *own);
         CHECK(own != NULL);

@@ -6,6 +6,10 @@
 #include <sched_tasks.h>
 #include <stdatomic.h>
 
+/* To be put where errno is read in tasks that wait: a compiler may remember, for a whole function, where
+ * errno is, and a task that has waited may be in another thread. */
+#define APART static __attribute__((noinline))
+
 /* Runs root with n workers. */
 static inline void run(int n, taskfunc root)
 {

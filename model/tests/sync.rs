@@ -1,0 +1,366 @@
+//! Mutex, condition, semaphore and barrier: whoever waits goes on, alone with what it waited for. A
+//! thread of the model is a task; to be set aside is to sleep until a bell rings, which is the name
+//! that it leaves. A lost wake-up is a deadlock, which loom reports.
+#![cfg(loom)]
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::AtomicBool;
+use loom::sync::{Arc, Notify};
+use loom::thread::{self, JoinHandle};
+use sched::base::sync::Ordering;
+use sched::sync::Node;
+use sched::sync::barrier::Barrier;
+use sched::sync::cond::{self, Cond};
+use sched::sync::mutex::Mutex;
+use sched::sync::sem::Sem;
+use sched_model::explore;
+
+/// What one who is set aside is woken by.
+struct Bell {
+    rung: AtomicBool,
+    notify: Notify,
+}
+
+/// Is set aside until the node is granted.
+fn wait(node: &Node) {
+    let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
+    // The name is a count of the bell's: who wakes may be late.
+    let name = Arc::into_raw(Arc::clone(&bell));
+    if node.leave_name(name.expose_provenance()) {
+        // As by the queues of tasks, who is continued sees what its waker did.
+        while !bell.rung.load(Ordering::Acquire) {
+            bell.notify.wait();
+        }
+        assert!(node.is_granted());
+    } else {
+        // SAFETY: nobody has learnt of the count.
+        drop(unsafe { Arc::from_raw(name) });
+    }
+}
+
+/// As `ext::sync` does it.
+fn grant(nodes: impl Iterator<Item = *const Node>) {
+    for node in nodes {
+        // SAFETY: taken out of a list, once.
+        if let Some(name) = unsafe { Node::grant(node) } {
+            // SAFETY: a count that was left as a name.
+            let bell: Arc<Bell> = unsafe { Arc::from_raw(std::ptr::with_exposed_provenance(name)) };
+            bell.rung.store(true, Ordering::Release);
+            bell.notify.notify();
+        }
+    }
+}
+
+/// Everything, and a number that the mutex guards: loom sees whether its uses are ordered.
+struct Scene {
+    mutex: Mutex,
+    cond: Cond,
+    sem: Sem,
+    barrier: Barrier,
+    number: UnsafeCell<usize>,
+    other: UnsafeCell<usize>,
+}
+
+// SAFETY: loom checks the uses of the numbers.
+unsafe impl Send for Scene {}
+// SAFETY: as above.
+unsafe impl Sync for Scene {}
+
+impl Scene {
+    fn new(units: usize, size: usize) -> Arc<Scene> {
+        Arc::new(Scene {
+            mutex: Mutex::default(),
+            cond: Cond::default(),
+            sem: Sem::new(units),
+            barrier: Barrier::new(size),
+            number: UnsafeCell::new(0),
+            other: UnsafeCell::new(0),
+        })
+    }
+
+    fn thread(this: &Arc<Scene>, f: impl Fn(&Scene) + Send + 'static) -> JoinHandle<()> {
+        let scene = Arc::clone(this);
+        thread::spawn(move || f(&scene))
+    }
+
+    fn lock(&self) {
+        if !self.mutex.try_lock() {
+            let node = Node::default();
+            // SAFETY: it lives until it is granted.
+            if !unsafe { self.mutex.lock_or_link(&node) } {
+                wait(&node);
+            }
+        }
+    }
+
+    fn unlock(&self) {
+        grant(self.mutex.unlock().expect("it is locked").into_iter());
+    }
+
+    fn cond_wait(&self) {
+        let node = Node::with(&self.mutex);
+        // SAFETY: it lives until it is granted.
+        unsafe { self.cond.link(&node) };
+        self.unlock();
+        wait(&node);
+    }
+
+    fn signal(&self) {
+        // SAFETY: taken out of the condition's list.
+        grant(self.cond.signal().into_iter().filter(|&node| unsafe { cond::relock(node) }));
+    }
+
+    fn broadcast(&self) {
+        // SAFETY: as above.
+        grant(self.cond.broadcast().filter(|&node| unsafe { cond::relock(node) }));
+    }
+
+    fn wait(&self) {
+        let node = Node::default();
+        // SAFETY: it lives until it is granted.
+        if !unsafe { self.sem.wait_or_link(&node) } {
+            wait(&node);
+        }
+    }
+
+    fn post(&self) {
+        grant(self.sem.post().expect("there is room").into_iter());
+    }
+
+    fn arrive(&self) -> bool {
+        let node = Node::default();
+        // SAFETY: it lives until it is granted.
+        match unsafe { self.barrier.arrive(&node) } {
+            None => {
+                wait(&node);
+                false
+            }
+            Some(others) => {
+                grant(others);
+                true
+            }
+        }
+    }
+
+    fn add(&self) {
+        // SAFETY: loom checks it.
+        self.number.with_mut(|number| unsafe { *number += 1 });
+    }
+
+    fn number(&self) -> usize {
+        // SAFETY: loom checks it.
+        self.number.with(|number| unsafe { *number })
+    }
+}
+
+fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_mutex_excludes() {
+    explore("mutex, three tasks", 2, 1000, || {
+        let scene = Scene::new(0, 0);
+        let add = |scene: &Scene| {
+            scene.lock();
+            scene.add();
+            scene.unlock();
+        };
+        let threads = [Scene::thread(&scene, add), Scene::thread(&scene, add)];
+        add(&scene);
+        join(threads);
+        assert!(scene.mutex.try_lock());
+        assert_eq!(scene.number(), 3);
+    });
+}
+
+#[test]
+fn a_mutex_is_handed_over_again_and_again() {
+    explore("mutex, two tasks twice each", 3, 1000, || {
+        let scene = Scene::new(0, 0);
+        let add = |scene: &Scene| {
+            for _ in 0..2 {
+                scene.lock();
+                scene.add();
+                scene.unlock();
+            }
+        };
+        let thread = Scene::thread(&scene, add);
+        add(&scene);
+        thread.join().unwrap();
+        assert!(scene.mutex.try_lock());
+        assert_eq!(scene.number(), 4);
+    });
+}
+
+/// Those who wait before the holder unlocks have it in their order.
+#[test]
+fn a_mutex_keeps_the_order() {
+    explore("mutex, order of two who wait", 2, 10, || {
+        let scene = Scene::new(0, 0);
+        assert!(scene.mutex.try_lock());
+        let nodes = [Node::default(), Node::default(), Node::default()];
+        // SAFETY: they live until the end.
+        unsafe {
+            assert!(!scene.mutex.lock_or_link(&nodes[0]));
+            assert!(!scene.mutex.lock_or_link(&nodes[1]));
+        }
+        let late = Scene::thread(&scene, |scene| {
+            scene.lock();
+            scene.add();
+            scene.unlock();
+        });
+        for node in &nodes[..2] {
+            let next = scene.mutex.unlock().expect("it is locked").expect("they wait");
+            assert!(std::ptr::eq(next, node));
+            grant(std::iter::once(next));
+            scene.add();
+        }
+        scene.unlock();
+        late.join().unwrap();
+        assert!(scene.mutex.try_lock());
+        assert_eq!(scene.number(), 3);
+    });
+}
+
+#[test]
+fn a_signal_is_not_lost() {
+    explore("cond, one waits, one signals", 3, 100, || {
+        let scene = Scene::new(0, 0);
+        let waits = Scene::thread(&scene, |scene| {
+            scene.lock();
+            while scene.number() == 0 {
+                scene.cond_wait();
+            }
+            scene.add();
+            scene.unlock();
+        });
+        scene.lock();
+        scene.add();
+        scene.unlock();
+        scene.signal(); // without the mutex
+        waits.join().unwrap();
+        assert_eq!(scene.number(), 2);
+    });
+}
+
+#[test]
+fn all_hear_a_broadcast() {
+    explore("cond, two wait, one broadcasts", 2, 1000, || {
+        let scene = Scene::new(0, 0);
+        let waits = |scene: &Scene| {
+            scene.lock();
+            while scene.number() == 0 {
+                scene.cond_wait();
+            }
+            scene.add();
+            scene.unlock();
+        };
+        let threads = [Scene::thread(&scene, waits), Scene::thread(&scene, waits)];
+        scene.lock();
+        scene.add();
+        scene.broadcast();
+        scene.unlock();
+        join(threads);
+        assert_eq!(scene.number(), 3);
+    });
+}
+
+#[test]
+fn each_signal_wakes_one() {
+    explore("cond, two wait, each passes it on", 2, 1000, || {
+        let scene = Scene::new(0, 0);
+        let waits = |scene: &Scene| {
+            scene.lock();
+            while scene.number() == 0 {
+                scene.cond_wait();
+            }
+            scene.add();
+            scene.signal();
+            scene.unlock();
+        };
+        let threads = [Scene::thread(&scene, waits), Scene::thread(&scene, waits)];
+        scene.lock();
+        scene.add();
+        scene.signal();
+        scene.unlock();
+        join(threads);
+        assert_eq!(scene.number(), 3);
+    });
+}
+
+/// The one unit goes round: it is a mutex.
+#[test]
+fn a_unit_is_passed_on() {
+    explore("sem, one unit, three tasks", 2, 1000, || {
+        let scene = Scene::new(1, 0);
+        let add = |scene: &Scene| {
+            scene.wait();
+            scene.add();
+            scene.post();
+        };
+        let threads = [Scene::thread(&scene, add), Scene::thread(&scene, add)];
+        add(&scene);
+        join(threads);
+        assert!(scene.sem.try_wait());
+        assert_eq!(scene.number(), 3);
+        assert!(!scene.sem.try_wait());
+    });
+}
+
+#[test]
+fn two_units_for_two() {
+    explore("sem, two wait, two post", 1, 100, || {
+        let scene = Scene::new(0, 0);
+        let wait = |scene: &Scene| scene.wait();
+        let threads = [
+            Scene::thread(&scene, wait),
+            Scene::thread(&scene, wait),
+            Scene::thread(&scene, |scene| scene.post()),
+        ];
+        scene.post();
+        join(threads);
+        assert!(!scene.sem.try_wait());
+    });
+}
+
+/// Each sees what the others did before they came, and nobody is in two rounds at once.
+#[test]
+fn a_barrier_in_rounds() {
+    explore("barrier of two, three rounds", 3, 100, || {
+        let scene = Scene::new(0, 2);
+        let other = Scene::thread(&scene, |scene| {
+            scene.add();
+            scene.arrive();
+            // SAFETY: loom checks it.
+            scene.other.with(|other| unsafe { assert_eq!(*other, 1) });
+            scene.arrive();
+            scene.arrive();
+        });
+        // SAFETY: as above.
+        scene.other.with_mut(|other| unsafe { *other = 1 });
+        scene.arrive();
+        assert_eq!(scene.number(), 1);
+        scene.arrive();
+        // SAFETY: as above; the other has read it.
+        scene.other.with_mut(|other| unsafe { *other = 2 });
+        scene.arrive();
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_barrier_of_three() {
+    explore("barrier of three", 1, 100, || {
+        let scene = Scene::new(0, 3);
+        let arrive = |scene: &Scene| {
+            if scene.arrive() {
+                scene.add();
+            }
+        };
+        let threads = [Scene::thread(&scene, arrive), Scene::thread(&scene, arrive)];
+        arrive(&scene);
+        join(threads);
+        assert_eq!(scene.number(), 1); // one was told
+    });
+}
