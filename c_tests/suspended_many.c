@@ -1,56 +1,108 @@
-/* 100,000 tasks that wait at once: each on a stack of its own, and all go on. So few pages each that it
- * is less than 1 GB. Where the address space ends, tasks help instead, and none is lost.
- * ctest: matrix deque=mutex,split idle=park threads=1,2 timeout=120
+/* 100,000 tasks that wait at once: each on a stack of its own, in less than 1 GB, and all go on. Where
+ * the address space, or the number of mappings, ends before that, a task that waits runs others on top of it,
+ * and none is lost.
+ * ctest: matrix kind=steal deque=split idle=park threads=1,2 timeout=120
  * ctest: env=SCHED_STACK=64K timeout=120
- * ctest: args=40000 env=SCHED_JOIN=help */
-#include "child.h"
+ * ctest: matrix deque=mutex,split idle=park threads=1,2,4 args=space
+ * ctest: matrix deque=mutex,split idle=park threads=1,2,4 args=space env=SCHED_JOIN=help
+ * ctest: args=mappings timeout=120 */
+#include "aside.h"
 #include "proc.h"
-#include <sched_tasks.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+
+enum { FEW = 5000 };
 
 static int most = 100000;
-static atomic_int waiting, went_on;
-static sched_group gate = SCHED_GROUP_INIT;
-static atomic_int open_now;
-static long peak_kb;
+static long most_kb, mappings;
+static atomic_int waiting, went_on, grouped;
+static atomic_int all_there;
 
-struct count {
-    sched_group all;
-    int low_memory;
-};
-
-static void last(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    (void)s;
-}
-
-/* Waits for a task that is queued behind all others. */
 static void wait_long(void *closure, struct scheduler *s)
 {
-    int before = atomic_fetch_add(&waiting, 1);
-    (void)closure;
-    while (!open_now)
+    long here = 1 + (long)(intptr_t)closure;
+    CHECK_EQ((uintptr_t)__builtin_frame_address(0) % 16, 0);
+    waiting++;
+    while (!all_there)
         sched_task_yield(s);
-    if (before == 0)
-        CHECK_EQ(sched_spawn(last, NULL, s), 0);
-    atomic_fetch_add(&went_on, 1);
+    CHECK_EQ(here, 1 + (long)(intptr_t)closure);
+    went_on++;
 }
 
 static void look(void *closure, struct scheduler *s)
 {
-    int *enough = closure;
-    (void)gate;
-    while (waiting < *enough)
+    (void)closure;
+    while (waiting < most)
         sched_task_yield(s);
-    peak_kb = status_kb("VmRSS");
-    open_now = 1;
+    most_kb = status_kb("VmRSS");
+    mappings = mapping_count();
+    all_there = 1;
+}
+
+static void member(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    grouped++;
+}
+
+/* Each waits for a group. */
+static void wait_for_group(void *closure, struct scheduler *s)
+{
+    sched_group g = SCHED_GROUP_INIT;
+    (void)closure;
+    CHECK_EQ(sched_group_spawn(&g, member, NULL, s), 0);
+    CHECK_EQ(sched_group_spawn(&g, member, NULL, s), 0);
+    CHECK_EQ(sched_group_wait(&g, s), 0);
 }
 
 static void root(void *closure, struct scheduler *s)
 {
-    int *enough = closure;
-    CHECK_EQ(sched_spawn(look, enough, s), 0);
-    for (int i = 0; i < *enough; i++)
-        CHECK_EQ(sched_spawn(wait_long, NULL, s), 0);
+    (void)closure;
+    CHECK_EQ(sched_spawn(look, NULL, s), 0);
+    for (intptr_t i = 0; i < most; i++)
+        CHECK_EQ(sched_spawn(wait_long, (void *)i, s), 0);
+    for (int i = 0; i < FEW; i++)
+        CHECK_EQ(sched_spawn(wait_for_group, NULL, s), 0);
+}
+
+/* From now on MADV_GUARD_INSTALL is unknown, as before Linux 6.13. */
+static void no_guards(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 102, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof code / sizeof *code, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0)
+        skip("seccomp filters are refused here");
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (strcmp(what, "space") == 0) {
+        rlim_t bytes = (rlim_t)(status_kb("VmSize") + (300 << 10)) * 1024;
+        struct rlimit limit = {bytes, bytes};
+        most = FEW;
+        CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    } else if (strcmp(what, "mappings") == 0) {
+        most = 40000;
+        no_guards();
+    }
+    CHECK_EQ(sched_init(2, 10, root, NULL), 0);
+    CHECK_EQ(went_on, most);
+    CHECK_EQ(grouped, 2 * FEW);
+    CHECK(most_kb < 1000000);
+    if (*what == 0)
+        CHECK(mappings < 1000 || mappings > most); /* one for all, or two each */
+    return 0;
 }
