@@ -166,7 +166,8 @@ pub trait Seat {
         false
     }
 
-    /// Counts a task that has returned here; true now and then (see `TICK`).
+    /// Counts a task that has returned here; true now and then (see `TICK`), and whenever another
+    /// worker runs here since.
     fn tick(&self) -> bool;
 
     /// Brings the worker's counter up to date.

@@ -488,7 +488,7 @@ impl<D: Deque> Kind for Stealing<D> {
         {
             seat.run(task);
         }
-        loop {
+        'strand: loop {
             let place = seat.place();
             if !idle {
                 let deque = &*self.deques[place.index()];
@@ -499,17 +499,14 @@ impl<D: Deque> Kind for Stealing<D> {
                     if deque.quick().is_none() {
                         seat.place().stay();
                     }
-                    if seat.tick()
-                        && let Some(task) = self.injected()
-                    {
-                        seat.run(task);
+                    if seat.tick() {
+                        if let Some(task) = self.injected() {
+                            seat.run(task);
+                        }
+                        if !ptr::eq(seat.place(), place) {
+                            continue 'strand;
+                        }
                     }
-                    if !ptr::eq(seat.place(), place) {
-                        break;
-                    }
-                }
-                if !ptr::eq(seat.place(), place) {
-                    continue;
                 }
                 place.stay();
                 seat.flush();

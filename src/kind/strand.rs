@@ -61,8 +61,10 @@ pub struct Strand {
     forks: Cell<isize>,
     /// How many tasks help here, each in the middle of the one before.
     nested: Cell<u32>,
-    /// Until the next tick.
+    /// Until the next tick, and what it was at the last. When another worker has come with a task,
+    /// the next is at once.
     countdown: Cell<u32>,
+    granted: Cell<u32>,
 }
 
 impl Seat for Strand {
@@ -84,16 +86,19 @@ impl Seat for Strand {
 
     #[inline(always)]
     fn tick(&self) -> bool {
-        self.countdown.set(self.countdown.get() - 1);
-        if self.countdown.get() > 0 {
+        let countdown = self.countdown.get() - 1;
+        self.countdown.set(countdown);
+        if countdown > 0 {
             return false;
         }
         self.flush();
         true
     }
 
+    #[cold]
     fn flush(&self) {
-        self.place().counters().tasks.add((TICK - self.countdown.replace(TICK)) as usize);
+        let counted = self.granted.replace(TICK) - self.countdown.replace(TICK);
+        self.place().counters().tasks.add(counted as usize);
     }
 
     #[inline]
@@ -282,6 +287,7 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
         forks: Cell::new(0),
         nested: Cell::new(0),
         countdown: Cell::new(TICK),
+        granted: Cell::new(TICK),
     };
     if let Some((continuation, publish)) = left {
         // SAFETY: not published yet.
@@ -370,7 +376,11 @@ unsafe fn take_over(worker: &Worker, continuation: *const Continuation) -> Conte
     // SAFETY: published, so complete; it lies on its strand, which is this worker's now.
     let Continuation { context, strand } = unsafe { continuation.read() };
     // SAFETY: as above.
-    unsafe { &*strand }.worker.set(worker);
+    let there = unsafe { &*strand };
+    there.worker.set(worker);
+    there.flush(); // to the new worker: the sum is right
+    there.countdown.set(1);
+    there.granted.set(1);
     worker.strand.set(strand);
     context
 }
