@@ -103,7 +103,28 @@ rest-unseen~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\)/self.
 rest-looked-at-first~src/base/door.rs~s/let seen = self\.0\.load\(Ordering::Relaxed\);\n(\s*)while self\.0\.load\(Ordering::Acquire\) == seen && !now\(\) \{/while !now() {\n$1    let seen = self.0.load(Ordering::Acquire);/~pool:split::awaited
 release-blind~src/queue/injector.rs~s/inside\.door\.release\(\);\n\s*self\.close\(inside, still\)/inside.door.release();\n            let _ = still;\n            false/~pool:split::destroyed
 release-over-a-task~src/idle/quiescence.rs~s/injector\.release\(\|\| self\.is_full\(\)\)/injector.release(|| true)/~pool:split::destroyed
-release-silent~src/kind/stealing.rs~s/(self\.quiescence\.release\(&self\.injector\)) && self\.parks\(\)/$1 && false/~pool:split::destroyed'
+release-silent~src/kind/stealing.rs~s/(self\.quiescence\.release\(&self\.injector\)) && self\.parks\(\)/$1 && false/~pool:split::destroyed
+sync-name-stored~src/sync/mod.rs~s/match self\.word\.compare_exchange\(word, name, Ordering::Release, Ordering::Acquire\) \{/match Ok::<usize, usize>(self.word.swap(name, Ordering::AcqRel)) {/~sync:a_mutex_is_handed_over_again_and_again
+sync-name-relaxed~src/sync/mod.rs~s/(word\.load\(Ordering::)Acquire(\); \/\/ who finds)/$1Relaxed$2/~sync
+sync-grant-relaxed~src/sync/mod.rs~s/swap\(GRANTED, Ordering::AcqRel\)/swap(GRANTED, Ordering::Relaxed)/~sync
+sync-unlocked-list~src/sync/mod.rs~s/self\.lock\.lock\(\);\n//; s/unsafe \{ self\.lock\.unlock\(\) \};//~sync
+mutex-lock-relaxed~src/sync/mutex.rs~s/(FREE, LOCKED, Ordering::)Acquire/$1Relaxed/~sync:a_mutex_excludes
+mutex-unlock-relaxed~src/sync/mutex.rs~s/(LOCKED, FREE, Ordering::)Release/$1Relaxed/~sync:a_mutex_excludes
+mutex-link-relaxed~src/sync/mutex.rs~s/(state, linked, Ordering::)Release/$1Relaxed/~sync:a_mutex_excludes
+mutex-take-relaxed~src/sync/mutex.rs~s/(swap\(LOCKED, Ordering::)Acquire/$1Relaxed/~sync:a_mutex_excludes
+mutex-link-to-free~src/sync/mutex.rs~s/if state == FREE \{/if false {/~sync:a_mutex_is_handed_over_again_and_again
+mutex-unturned~src/sync/mutex.rs~s/let older = Node::next\(node\);\n\s*Node::set_next\(node, younger\);\n\s*\(younger, node\) = \(node, older\);/(younger, node) = (node, ptr::null());/~sync:a_mutex_keeps_the_order
+mutex-queue-lost~src/sync/mutex.rs~s/\*queue = Node::next\(oldest\)/*queue = (Node::next(oldest), ptr::null()).1/~sync:a_mutex_excludes
+cond-relock-free~src/sync/cond.rs~s/unsafe \{ \(\*\(\*node\)\.mutex\)\.lock_or_link\(node\) \}/!node.is_null()/~sync:a_signal_is_not_lost
+cond-broadcast-to-one~src/sync/cond.rs~s/unsafe \{ list\.take\(\) \}/Taken(unsafe { list.pop() }.unwrap())/~sync:all_hear_a_broadcast
+sem-wait-relaxed~src/sync/sem.rs~s/(state, less, Ordering::)Acquire/$1Relaxed/~sync:a_unit_is_passed_on
+sem-post-relaxed~src/sync/sem.rs~s/(state, more, Ordering::)Release/$1Relaxed/~sync:a_unit_is_passed_on
+sem-link-beside-a-unit~src/sync/sem.rs~s/Err\(state\) => state == WAITED/Err(_) => true/~sync:two_units_for_two
+sem-waited-too-short~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)/oldest.is_some()/~sync:two_units_for_two
+sem-waited-for-ever~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)/false/~sync:a_unit_is_passed_on
+barrier-too-late~src/sync/barrier.rs~s/\*arrived < self\.size/*arrived <= self.size/~sync:a_barrier_in_rounds
+barrier-one-round~src/sync/barrier.rs~s/\*arrived = 0;//~sync:a_barrier_in_rounds
+barrier-forgets~src/sync/barrier.rs~s/Some\(list\.take\(\)\)/Some(Taken(list.pop().unwrap_or(std::ptr::null())))/~sync:a_barrier_of_three'
 
 survivors=0
 while IFS='~' read -r name file change tests; do

@@ -37,7 +37,7 @@ use super::parcel::Stock;
 use super::run::Team;
 use super::strand::Strand;
 use super::table::{self, Row, TABLE};
-use super::{Kind, Place, Quick, TICK};
+use super::{Kind, Place, Quick};
 use crate::base::crew;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
@@ -108,6 +108,9 @@ pub const LAYOUT: [usize; 3] = [
     offset_of!(Worker, deque),
     offset_of!(Worker, counters) + offset_of!(Counters, tasks),
 ];
+
+/// See `ext::sync`: so many tasks in turn are woken to go on soon.
+const IN_TURN: u32 = 1024;
 
 thread_local! {
     /// The innermost worker that this thread is; the others by `outer`.
@@ -377,9 +380,9 @@ impl Worker {
         unsafe { CURRENT.get().as_ref() }
     }
 
-    /// True once in so many calls (see `TICK`). The caller occupies this place.
+    /// True once in so many calls. The caller occupies this place.
     pub fn wakes_behind(&self) -> bool {
-        self.wakes.set((self.wakes.get() + 1) % TICK);
+        self.wakes.set((self.wakes.get() + 1) % IN_TURN);
         self.wakes.get() == 0
     }
 

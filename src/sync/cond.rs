@@ -6,7 +6,6 @@
 //! the mutex after it has changed what is waited for, so it finds the node, or the other has seen
 //! the change. That makes the look without the lock sound, by which a signal to nobody costs a load.
 
-use super::mutex::Mutex;
 use super::{Fifo, Node, Taken};
 
 /// The C side's `sched_cond`. All bytes zero is one that nobody waits for.
@@ -54,5 +53,5 @@ impl Cond {
 /// It was taken from a condition's list.
 pub unsafe fn relock(node: *const Node) -> bool {
     // SAFETY: it waits until it holds the mutex, which is there until then.
-    unsafe { (*(*node).mutex.cast::<Mutex>()).lock_or_link(node) }
+    unsafe { (*(*node).mutex).lock_or_link(node) }
 }
