@@ -15,6 +15,7 @@
 //! A new one takes some microseconds and page faults; so they are kept: by each worker, last used, first
 //! taken, and when it has too many, in the process's store, whose pages are given back.
 
+use super::valgrind::{self, Registered};
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
 use std::cell::Cell;
@@ -28,6 +29,7 @@ pub struct Foot {
     size: usize,
     top: *mut u8,
     next: Cell<Option<Stack>>,
+    registered: Registered,
 }
 
 /// A stack; whoever has it may run on it, or give it back.
@@ -93,9 +95,10 @@ impl Stack {
         let foot = low.wrapping_add(bytes - size_of::<Foot>()).cast::<Foot>();
         let colour = MADE.fetch_add(1, Ordering::Relaxed) % COLOURS * 64;
         let top = foot.cast::<u8>().wrapping_sub(colour);
+        let registered = valgrind::register(low as usize, low as usize + bytes);
         // SAFETY: the end of our own mapping, aligned: pages are.
         unsafe {
-            foot.write(Foot { low, size: bytes, top, next: Cell::new(None) });
+            foot.write(Foot { low, size: bytes, top, next: Cell::new(None), registered });
             Ok(Stack(NonNull::new_unchecked(foot)))
         }
     }
@@ -124,7 +127,8 @@ impl Stack {
     /// # Safety
     /// Nobody is on it.
     unsafe fn free(self) {
-        let Foot { low, size, .. } = *self.foot();
+        let Foot { low, size, registered, .. } = *self.foot();
+        registered.forget();
         // SAFETY: made by `new`, and by the caller's promise not used any more.
         unsafe { libc::munmap(low.cast(), size) };
     }

@@ -81,7 +81,7 @@ pub unsafe extern "C" fn begin(
         save!(),
         "test rsi, rsi",
         "cmovne rsp, rsi",
-        "and rsp, -16", // the caller's own is not aligned here
+        "and rsp, -16",       // the caller's own is not aligned here
         ".cfi_undefined rip", // unwinders stop here
         "xor ebp, ebp",
         "mov rdi, rcx",
