@@ -15,3 +15,4 @@ pub mod exceptions;
 pub mod overflow;
 pub mod stack;
 pub mod switch;
+mod valgrind;

@@ -16,6 +16,7 @@
 //! taken, and when it has too many or the run ends, in the process's store, where all but a few give
 //! their pages back.
 
+use super::valgrind::{self, Registered};
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
 use std::cell::Cell;
@@ -29,6 +30,7 @@ pub struct Foot {
     size: usize,
     top: *mut u8,
     next: Cell<Option<Stack>>,
+    registered: Registered,
 }
 
 /// A stack; whoever has it may run on it, or give it back.
@@ -94,9 +96,10 @@ impl Stack {
         let foot = low.wrapping_add(bytes - size_of::<Foot>()).cast::<Foot>();
         let colour = MADE.fetch_add(1, Ordering::Relaxed) % COLOURS * 64;
         let top = foot.cast::<u8>().wrapping_sub(colour);
+        let registered = valgrind::register(low as usize, low as usize + bytes);
         // SAFETY: the end of our own mapping, aligned: pages are.
         unsafe {
-            foot.write(Foot { low, size: bytes, top, next: Cell::new(None) });
+            foot.write(Foot { low, size: bytes, top, next: Cell::new(None), registered });
             Ok(Stack(NonNull::new_unchecked(foot)))
         }
     }
@@ -125,7 +128,8 @@ impl Stack {
     /// # Safety
     /// Nobody is on it.
     unsafe fn free(self) {
-        let Foot { low, size, .. } = *self.foot();
+        let Foot { low, size, registered, .. } = *self.foot();
+        registered.forget();
         // SAFETY: made by `new`, and by the caller's promise not used any more.
         unsafe { libc::munmap(low.cast(), size) };
     }

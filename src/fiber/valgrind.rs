@@ -1,0 +1,48 @@
+//! Valgrind is told of stacks: else it takes a switch between two that are near for a call or a return,
+//! and what lies between them for dead. A client request is a sequence of instructions without
+//! effect (valgrind.h), which valgrind knows; elsewhere it costs some nanoseconds.
+
+const REGISTER: usize = 0x1501;
+const DEREGISTER: usize = 0x1502;
+
+/// Returns 0 outside of valgrind.
+fn request(code: usize, first: usize, second: usize) -> usize {
+    let arguments = [code, first, second, 0, 0, 0];
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: rdi comes round; valgrind reads the arguments.
+    unsafe {
+        let mut result = 0usize;
+        std::arch::asm!("rol rdi, 3", "rol rdi, 13", "rol rdi, 61", "rol rdi, 51", "xchg rbx, rbx",
+                        inout("rdx") result, in("rax") &raw const arguments, options(nostack));
+        result
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: x12 comes round; valgrind reads the arguments.
+    unsafe {
+        let mut result = 0usize;
+        std::arch::asm!("ror x12, x12, 3", "ror x12, x12, 13", "ror x12, x12, 51",
+                        "ror x12, x12, 61", "orr x10, x10, x10",
+                        inout("x3") result, in("x4") &raw const arguments, options(nostack));
+        result
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        let _ = arguments;
+        0
+    }
+}
+
+/// A stack as valgrind knows it.
+#[derive(Clone, Copy)]
+pub struct Registered(usize);
+
+/// From `low` up to `high`.
+pub fn register(low: usize, high: usize) -> Registered {
+    Registered(request(REGISTER, low, high))
+}
+
+impl Registered {
+    pub fn forget(self) {
+        request(DEREGISTER, self.0, 0);
+    }
+}
