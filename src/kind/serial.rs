@@ -90,9 +90,11 @@ impl Kind for Serial {
         Ok(())
     }
 
-    unsafe fn next_in_line(&self, place: &impl Place) -> InLine {
-        let task = self.next(place).or_else(|| self.injector.take());
-        task.map_or(InLine::Nothing, InLine::Task)
+    unsafe fn next_in_line(&self, _place: &impl Place) -> InLine {
+        if !self.is_empty() {
+            return InLine::Loop;
+        }
+        self.injector.take().map_or(InLine::Nothing, InLine::Task)
     }
 
     #[cold]
