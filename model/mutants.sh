@@ -116,15 +116,15 @@ mutex-link-to-free~src/sync/mutex.rs~s/if state == FREE \{/if false {/~sync:a_mu
 mutex-unturned~src/sync/mutex.rs~s/let older = Node::next\(node\);\n\s*Node::set_next\(node, younger\);\n\s*\(younger, node\) = \(node, older\);/(younger, node) = (node, ptr::null());/~sync:a_mutex_keeps_the_order
 mutex-queue-lost~src/sync/mutex.rs~s/\*queue = Node::next\(oldest\)/*queue = (Node::next(oldest), ptr::null()).1/~sync:a_mutex_excludes
 cond-relock-free~src/sync/cond.rs~s/unsafe \{ \(\*\(\*node\)\.mutex\)\.lock_or_link\(node\) \}/!node.is_null()/~sync:a_signal_is_not_lost
-cond-broadcast-to-one~src/sync/cond.rs~s/unsafe \{ list\.take\(\) \}/Taken(unsafe { list.pop() }.unwrap())/~sync:all_hear_a_broadcast
+cond-broadcast-to-one~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:all_hear_a_broadcast
 sem-wait-relaxed~src/sync/sem.rs~s/(state, less, Ordering::)Acquire/$1Relaxed/~sync:a_unit_is_passed_on
 sem-post-relaxed~src/sync/sem.rs~s/(state, more, Ordering::)Release/$1Relaxed/~sync:a_unit_is_passed_on
 sem-link-beside-a-unit~src/sync/sem.rs~s/Err\(state\) => state == WAITED/Err(_) => true/~sync:two_units_for_two
-sem-waited-too-short~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)/oldest.is_some()/~sync:two_units_for_two
+sem-waited-too-short~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)/oldest.is_some()/~sync:two_post_to_two_who_wait
 sem-waited-for-ever~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)/false/~sync:a_unit_is_passed_on
 barrier-too-late~src/sync/barrier.rs~s/\*arrived < self\.size/*arrived <= self.size/~sync:a_barrier_in_rounds
 barrier-one-round~src/sync/barrier.rs~s/\*arrived = 0;//~sync:a_barrier_in_rounds
-barrier-forgets~src/sync/barrier.rs~s/Some\(list\.take\(\)\)/Some(Taken(list.pop().unwrap_or(std::ptr::null())))/~sync:a_barrier_of_three'
+barrier-forgets~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:a_barrier_of_three'
 
 survivors=0
 while IFS='~' read -r name file change tests; do

@@ -324,6 +324,24 @@ fn two_units_for_two() {
     });
 }
 
+#[test]
+fn two_post_to_two_who_wait() {
+    explore("sem, two linked, two post", 3, 10, || {
+        let scene = Scene::new(0, 0);
+        let nodes = [Node::default(), Node::default()];
+        for node in &nodes {
+            // SAFETY: they live until the end.
+            assert!(!unsafe { scene.sem.wait_or_link(node) });
+        }
+        let other = Scene::thread(&scene, |scene| scene.post());
+        scene.post();
+        other.join().unwrap();
+        assert!(nodes.iter().all(Node::is_granted));
+        scene.post();
+        assert!(scene.sem.try_wait());
+    });
+}
+
 /// Each sees what the others did before they came, and nobody is in two rounds at once.
 #[test]
 fn a_barrier_in_rounds() {
