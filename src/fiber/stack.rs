@@ -6,7 +6,7 @@
 //! low                                                                     high
 //!  | guard | ......................... room, grows down <-- | colour | Foot |
 //! ```
-//! A stack is address space, committed as it is touched. The lowest page is a guard: it is made by
+//! A stack is address space, committed as it is touched. Its lowest pages are a guard: it is made by
 //! MADV_GUARD_INSTALL (Linux 6.13), which leaves neighbouring stacks one mapping of the kernel's, of
 //! which a process may have some 65,000; elsewhere by mprotect, which costs two of them. *Foot*
 //! is what the library knows of the stack. *Colour*: between 0 and 2 KiB, other for each stack, so that
@@ -48,9 +48,16 @@ const MADV_GUARD_INSTALL: i32 = 102;
 /// The least size: what signal handlers and the library itself need, with room for small tasks.
 pub const LEAST: usize = 32 << 10;
 
+/// Bytes below the room: a frame that is larger may miss them.
+const GUARD: usize = 64 << 10;
+
 fn page() -> usize {
     // SAFETY: no pointers.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+fn guard() -> usize {
+    GUARD.next_multiple_of(page())
 }
 
 /// That of a new pthread.
@@ -73,8 +80,8 @@ impl Stack {
     #[cold]
     pub fn new(size: usize) -> Result<Stack, NoMemory> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
-        let page = page();
-        let bytes = size.checked_add(page + 4096).ok_or(NoMemory)?.next_multiple_of(page);
+        let (page, guard) = (page(), guard());
+        let bytes = size.checked_add(guard + 4096).ok_or(NoMemory)?.next_multiple_of(page);
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
         // SAFETY: a new mapping at no fixed address.
@@ -82,10 +89,10 @@ impl Stack {
         if low == libc::MAP_FAILED {
             return Err(NoMemory);
         }
-        // SAFETY: the first page of our own mapping.
+        // SAFETY: the first pages of our own mapping.
         let guarded = unsafe {
-            libc::madvise(low, page, MADV_GUARD_INSTALL) == 0
-                || libc::mprotect(low, page, libc::PROT_NONE) == 0
+            libc::madvise(low, guard, MADV_GUARD_INSTALL) == 0
+                || libc::mprotect(low, guard, libc::PROT_NONE) == 0
         };
         if !guarded {
             // SAFETY: our own mapping, not used yet.
@@ -117,12 +124,12 @@ impl Stack {
     /// True if a fault at this address is an overflow of this stack.
     pub fn guards(self, address: usize) -> bool {
         let low = self.foot().low as usize;
-        (low..low + page()).contains(&address)
+        (low..low + guard()).contains(&address)
     }
 
     /// Room for tasks, in bytes.
     pub fn room(self) -> usize {
-        self.foot().top as usize - self.foot().low as usize - page()
+        self.foot().top as usize - self.foot().low as usize - guard()
     }
 
     /// # Safety
@@ -136,10 +143,10 @@ impl Stack {
 
     /// Gives its pages back, but for the highest ones.
     fn cool(self) {
-        let (low, page) = (self.foot().low, page());
-        let bytes = (self.foot().size - page).saturating_sub(2 * page.max(4096));
+        let low = self.foot().low.wrapping_add(guard());
+        let bytes = self.foot().size.saturating_sub(guard() + 2 * page());
         // SAFETY: the part of the stack above the guard, on which nobody is.
-        unsafe { libc::madvise(low.add(page).cast(), bytes, libc::MADV_DONTNEED) };
+        unsafe { libc::madvise(low.cast(), bytes, libc::MADV_DONTNEED) };
     }
 }
 
