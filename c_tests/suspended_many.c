@@ -20,12 +20,15 @@ static int most = 100000;
 static long most_kb, mappings;
 static atomic_int waiting, went_on, grouped;
 static atomic_int all_there;
+/* A task may lie on top of another, look among them, and must not wait for that. */
+static int on_top;
 
 static void wait_long(void *closure, struct scheduler *s)
 {
     long here = 1 + (long)(intptr_t)closure;
     CHECK_EQ((uintptr_t)__builtin_frame_address(0) % 16, 0);
-    waiting++;
+    if (++waiting == most && on_top)
+        all_there = 1;
     while (!all_there)
         sched_task_yield(s);
     CHECK_EQ(here, 1 + (long)(intptr_t)closure);
@@ -89,6 +92,7 @@ static void no_guards(void)
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
+    on_top = argc > 1;
     if (strcmp(what, "space") == 0) {
         rlim_t bytes = (rlim_t)(status_kb("VmSize") + (300 << 10)) * 1024;
         struct rlimit limit = {bytes, bytes};

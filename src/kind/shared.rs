@@ -341,11 +341,20 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
 
     unsafe fn next_in_line(&self, _place: &impl Place) -> InLine {
         self.monitor.lock();
-        // SAFETY: locked just now.
-        let task = unsafe { self.state() }.take::<FIFO>();
+        // SAFETY: locked just now, until after the last use.
+        let state = unsafe { self.state() };
+        let next = if FIFO { state.queue.front() } else { state.queue.back() };
+        let next = match next {
+            None => InLine::Nothing,
+            Some(&task) if strand::is_continuation(task) => {
+                state.take::<FIFO>();
+                InLine::Task(task)
+            }
+            Some(_) => InLine::Loop, // it needs a stack of its own
+        };
         // SAFETY: locked above.
         unsafe { self.monitor.unlock() };
-        task.map_or(InLine::Nothing, InLine::Task)
+        next
     }
 
     /// The youngest task, in both kinds: the older one is, the more of others it may have to wait

@@ -247,9 +247,12 @@ pub fn yield_now(worker: &Worker) {
     // SAFETY: the caller is on it, in a task.
     let left = unsafe { suspend_for(strand, next, publish) };
     if left.is_err() {
-        next.into_iter().for_each(|task| mine.requeue(task));
-        // SAFETY: the caller is on it, in a task. There is no stack: another runs on top of it.
-        unsafe { strand.help(&Turn(Cell::new(false))) };
+        // There is no stack: another runs on top of it.
+        match next {
+            Some(task) => strand.on_top(|| strand.run(task)),
+            // SAFETY: the caller is on it, in a task.
+            None => unsafe { strand.help(&Turn(Cell::new(false))) },
+        }
     }
 }
 
@@ -446,9 +449,14 @@ impl Strand {
     /// # Safety
     /// The caller is on it, in a task.
     pub unsafe fn help(&self, awaited: &dyn Awaited) {
-        self.nested.set(self.nested.get() + 1);
         // SAFETY: the row of the run; passed on.
-        unsafe { (self.place().row().help)(self, awaited) };
+        self.on_top(|| unsafe { (self.place().row().help)(self, awaited) });
+    }
+
+    /// Does work of other tasks in the middle of one.
+    fn on_top(&self, work: impl FnOnce()) {
+        self.nested.set(self.nested.get() + 1);
+        work();
         self.nested.set(self.nested.get() - 1);
     }
 }
