@@ -463,12 +463,17 @@ mod check {
     const FORKED: usize = 0x5ced << 48;
     const JOINED: usize = 2;
 
+    /// On the strand of the task that forks or joins, whichever run `s` is of: that stays the same.
+    fn note(more: isize) {
+        if let Some(mine) = Worker::current() {
+            mine.strand().note_forks(more);
+        }
+    }
+
     impl Forked {
         pub fn note_fork(&self, worker: &Worker) {
             self.check.store(FORKED | worker.run_id(), Ordering::Relaxed);
-            if let Some(mine) = worker.mine() {
-                mine.strand().note_forks(1);
-            }
+            note(1);
         }
 
         pub fn note_join(&self, worker: &Worker) {
@@ -483,9 +488,7 @@ mod check {
                 }
                 _ => {}
             }
-            if let Some(mine) = worker.mine() {
-                mine.strand().note_forks(-1);
-            }
+            note(-1);
         }
     }
 }
