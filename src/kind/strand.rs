@@ -455,8 +455,10 @@ impl Strand {
 
     /// Does work of other tasks in the middle of one.
     fn on_top(&self, work: impl FnOnce()) {
+        let handled = exceptions::take(); // they are not the others'
         self.nested.set(self.nested.get() + 1);
         work();
         self.nested.set(self.nested.get() - 1);
+        handled.put();
     }
 }
