@@ -6,7 +6,8 @@
 
 use super::parcel::Depot;
 use super::table::{Request, Row};
-use super::worker::{self, Lease, Worker};
+use super::worker::Worker;
+use super::worker::registry::{self, Lease};
 use super::{Kind, Place, Plan, strand};
 use crate::base::config::{Config, Join, Overflow};
 use crate::base::crew::{Crew, Job, Terms};
@@ -179,7 +180,7 @@ impl Team {
 
 /// To be called first: the caller's process and thread, as a run needs them.
 fn terms(request: &Request) -> Terms {
-    worker::watch_process();
+    registry::watch_process();
     futex::probe();
     Terms::of_caller(request.config.warm)
 }

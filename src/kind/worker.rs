@@ -15,6 +15,7 @@
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
 //! | `quick` | with `owner` | by anyone |
 //! | `row`, `kind`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
+//! | `sets_aside`, `float` | before the run starts | by the owner |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
@@ -28,25 +29,24 @@
 //! share; the comparison costs less than a nanosecond where a thread-local variable of a
 //! shared library costs a call.
 //!
-//! Records are recycled, never freed: a program that uses an `s` after its run has ended
-//! reads a record without a run, and gets EINVAL. To keep it so for a while, the record
-//! that rested longest is taken first, and `RESTING` are kept at rest. A program that
-//! keeps an `s` for longer may meet a later run's.
+//! Records are recycled, never freed ([`registry`]): a program that uses an `s` after its run has
+//! ended reads a record without a run, and gets EINVAL. To keep it so for a while, the record that
+//! rested longest is taken first, and `registry::RESTING` are kept at rest. A program that keeps an
+//! `s` for longer may meet a later run's.
+
+pub mod registry;
 
 use super::parcel::Stock;
 use super::run::Team;
 use super::strand::Strand;
-use super::table::{self, Row, TABLE};
+use super::table::{self, Row};
 use super::{Kind, Place, Quick};
-use crate::base::crew;
-use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
+use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
-use crate::base::{Errno, io, process, thread};
-use crate::fiber::overflow;
-use crate::fiber::stack::{self, Rack};
+use crate::base::{Errno, io, thread};
+use crate::fiber::stack::Rack;
 use crate::fiber::switch::Context;
-use crate::probe::{Counters, report};
+use crate::probe::Counters;
 use crate::queue::Owner;
 use crate::queue::injector::Refused;
 use crate::task::{Scheduler, Task, TaskFn};
@@ -513,192 +513,4 @@ fn returned_in_child() -> ! {
     io::die(format_args!(
         "a task returned in a child that it made by fork; the child must end by _exit or exec"
     ))
-}
-
-// --- the registry ---------------------------------------------------------------------
-
-/// Records kept at rest before one is used again.
-const RESTING: usize = 64;
-
-struct Registry {
-    /// All records, linked by `next`; it only grows, at the head.
-    all: AtomicPtr<Worker>,
-    resting: Mutex<Resting>,
-}
-
-/// Records of no run, linked by `next_free`.
-struct Resting {
-    oldest: *const Worker,
-    youngest: *const Worker,
-    count: usize,
-}
-
-// SAFETY: the records may be used by any thread.
-unsafe impl Send for Resting {}
-
-static REGISTRY: Registry =
-    Registry { all: AtomicPtr::new(ptr::null_mut()), resting: Mutex::new(Resting::none()) };
-
-impl Registry {
-    fn add(&self, worker: &'static Worker) {
-        let mut head = self.all.load(Ordering::Acquire);
-        loop {
-            worker.next.set(head);
-            let new = ptr::from_ref(worker).cast_mut();
-            // Release: whoever walks the list sees the record made.
-            match self.all.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
-    }
-}
-
-impl Resting {
-    const fn none() -> Self {
-        Resting { oldest: ptr::null(), youngest: ptr::null(), count: 0 }
-    }
-
-    fn take(&mut self) -> Option<&'static Worker> {
-        if self.count <= RESTING {
-            return None;
-        }
-        // SAFETY: there is a record at rest, and records are never freed.
-        let worker = unsafe { &*self.oldest };
-        self.oldest = worker.next_free.get();
-        self.count -= 1;
-        Some(worker)
-    }
-
-    fn put(&mut self, worker: &'static Worker) {
-        worker.next_free.set(ptr::null());
-        if self.count == 0 {
-            self.oldest = worker;
-        } else {
-            // SAFETY: there is a record at rest, and records are never freed.
-            unsafe { &*self.youngest }.next_free.set(worker);
-        }
-        self.youngest = worker;
-        self.count += 1;
-    }
-}
-
-/// A record for one worker of a new run; goes back to rest when dropped.
-pub struct Lease(&'static Worker);
-
-impl Lease {
-    pub fn new() -> Result<Lease, NoMemory> {
-        if let Some(worker) = REGISTRY.resting.with(Resting::take) {
-            return Ok(Lease(worker));
-        }
-        let place = mem::room::<Worker>()?;
-        // SAFETY: room for a record, which is never freed.
-        let worker = unsafe {
-            place.write(Worker {
-                quick: AtomicUsize::new(0),
-                deque: AtomicPtr::new(ptr::null_mut()),
-                owner: AtomicUsize::new(0),
-                row: Cell::new(&TABLE[0]),
-                kind: Cell::new(ptr::null()),
-                index: Cell::new(0),
-                team: Cell::new(ptr::null()),
-                run: AtomicUsize::new(0),
-                gate: Mutex::new(()),
-                counters: Pad::default(),
-                stock: Stock::default(),
-                rack: Rack::default(),
-                base: Cell::new(ptr::null_mut()),
-                sets_aside: Cell::new(false),
-                float: Cell::new(FloatControl::get()),
-                left: Cell::new(0),
-                strand: Cell::new(ptr::null()),
-                rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
-                wakes: Cell::new(0),
-                outer: Cell::new(ptr::null()),
-                next: Cell::new(ptr::null()),
-                next_free: Cell::new(ptr::null()),
-            });
-            &*place.as_ptr()
-        };
-        REGISTRY.add(worker);
-        Ok(Lease(worker))
-    }
-
-    pub fn worker(&self) -> &'static Worker {
-        self.0
-    }
-
-    /// The run has ended: no thread finds its way to it from now on.
-    pub fn retire(&self) {
-        self.0.retire();
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.0.retire();
-        REGISTRY.resting.with(|resting| resting.put(self.0));
-    }
-}
-
-// --- fork -------------------------------------------------------------------------------
-
-/// A child made by fork has one thread and the memory of all: no run of the parent's goes on
-/// in it. Its records are closed there, so that an `s` of the parent's gives EINVAL, and the
-/// child may start runs of its own.
-///
-/// The fork may come at any moment of other threads' work here, and no lock is held across it:
-/// a program's own fork handlers may start runs, or hold locks that a starting run waits for.
-/// So the child trusts only what is consistent at each moment (the list of all records) and
-/// makes the rest anew.
-pub fn watch_process() {
-    process::watch(renew);
-    static DONE: AtomicBool = AtomicBool::new(false);
-    if !DONE.load(Ordering::Relaxed) {
-        // SAFETY: a function of the right type, which stays mapped (the library is never
-        // unloaded). Registered twice by two threads at once, it does no harm.
-        unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
-        crew::watch_exit();
-        overflow::watch(|| {
-            // SAFETY: records are never freed; the thread's own.
-            unsafe { CURRENT.get().as_ref() }?.strand().stack()
-        });
-        DONE.store(true, Ordering::Relaxed);
-    }
-}
-
-unsafe extern "C" fn after_fork_in_child() {
-    CURRENT.set(ptr::null());
-    process::watch(renew); // does nothing if a run of a handler of the program's was first
-}
-
-/// To be called in a new process before anything else of the library's: see `process::watch`.
-fn renew() {
-    // SAFETY: as said, no other thread of this process uses them yet.
-    unsafe {
-        crew::renew();
-        stack::renew();
-    }
-    report::after_fork_in_child();
-    let mut resting = Resting::none();
-    let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire);
-    while !next.is_null() {
-        // SAFETY: records are never freed.
-        let worker = unsafe { &*next };
-        let deque = worker.deque.load(Ordering::Relaxed);
-        if !deque.is_null() {
-            // SAFETY: the deque lives until `retire`.
-            unsafe { &*deque }.abandon();
-        }
-        worker.quick.store(0, Ordering::Relaxed);
-        worker.owner.store(0, Ordering::Relaxed);
-        worker.run.store(0, Ordering::Relaxed);
-        worker.rack.forget();
-        // SAFETY: as above.
-        unsafe { worker.gate.reset(()) };
-        resting.put(worker);
-        next = worker.next.get();
-    }
-    // SAFETY: as above.
-    unsafe { REGISTRY.resting.reset(resting) };
 }
