@@ -33,6 +33,7 @@ use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::queue::split::Split;
 use crate::task::Task;
+use std::time::Duration;
 
 /// The deque of the default row.
 pub type Quick = Split<false>;
@@ -134,6 +135,9 @@ pub enum InLine {
     Loop,
     Nothing,
 }
+
+/// How long a thread sleeps between two looks at what nobody will wake it for.
+pub const UNAWAITED: Duration = Duration::from_micros(50);
 
 /// What a task waits for.
 pub trait Awaited {

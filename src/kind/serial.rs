@@ -7,7 +7,7 @@
 //! the lock orders ASLEEP before the ringing, which then wakes it.
 
 use super::shared::take_back;
-use super::{Awaited, InLine, Kind, Place, Plan, Seat, TICK};
+use super::{Awaited, InLine, Kind, Place, Plan, Seat, TICK, UNAWAITED};
 use crate::base::futex::{self, Futex};
 use crate::base::mem::NoMemory;
 use crate::base::sync::Ordering;
@@ -18,10 +18,6 @@ use crate::queue::injector::{Injector, Refused};
 use crate::task::Task;
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
-use std::time::Duration;
-
-/// How long to sleep between two looks at what another run or thread is to do.
-const UNAWAITED: Duration = Duration::from_micros(50);
 
 // Values of the bell.
 const AWAKE: u32 = 0;

@@ -20,7 +20,7 @@
 //! queued and none runs that could spawn one: the run has ended. The lock makes the three
 //! facts one. If the run is held open, it is at rest instead: see `base::door`.
 
-use super::{Awaited, InLine, Kind, Place, Plan, Seat, strand};
+use super::{Awaited, InLine, Kind, Place, Plan, Seat, UNAWAITED, strand};
 use crate::base::config::Idle;
 use crate::base::door::{Door, Rests};
 use crate::base::futex::{self, Futex};
@@ -33,10 +33,6 @@ use crate::queue::injector::Refused;
 use crate::task::Task;
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
-use std::time::Duration;
-
-/// How long to sleep where nobody will rouse the sleeper.
-const UNAWAITED: Duration = Duration::from_micros(50);
 
 /// Removes `task`, which was added lately, if it is there.
 pub fn take_back(queue: &mut VecDeque<Task>, task: Task) -> bool {
@@ -94,12 +90,19 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         unsafe { &mut *self.state.get() }
     }
 
+    /// Does `work` under the lock.
+    fn with<R>(&self, work: impl FnOnce(&mut State) -> R) -> R {
+        self.monitor.lock();
+        // SAFETY: locked just now, until after `work`.
+        let result = work(unsafe { self.state() });
+        // SAFETY: locked above.
+        unsafe { self.monitor.unlock() };
+        result
+    }
+
     /// Adds a task; tells the length of the queue, and whether a sleeper was woken.
     fn push(&self, task: Task) -> Result<(usize, bool), Refused> {
-        self.monitor.lock();
-        let pushed = {
-            // SAFETY: locked just now, until after this block.
-            let state = unsafe { self.state() };
+        let pushed = self.with(|state| {
             if state.door.is_closed() {
                 Err(Refused::Closed)
             } else if state.queue.len() >= self.limit || state.queue.try_reserve(1).is_err() {
@@ -108,9 +111,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
                 state.queue.push_back(task);
                 Ok((state.queue.len(), self.choose(state)))
             }
-        };
-        // SAFETY: locked above.
-        unsafe { self.monitor.unlock() };
+        });
         pushed.map(|(len, wake)| (len, self.wake(wake)))
     }
 
@@ -209,14 +210,6 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         unsafe { self.state() }.joiners.retain(|&joiner| joiner != me); // if not woken
     }
 
-    fn count(&self, change: impl FnOnce(&mut State)) {
-        self.monitor.lock();
-        // SAFETY: locked just now.
-        change(unsafe { self.state() });
-        // SAFETY: locked above.
-        unsafe { self.monitor.unlock() };
-    }
-
     /// Decides whom to wake for a task. The caller holds the lock, and calls `wake` without it.
     fn choose(&self, state: &mut State) -> Wake {
         if state.asleep > 0 {
@@ -300,38 +293,27 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     }
 
     fn hold(&self) {
-        self.count(|state| state.active += 1);
+        self.with(|state| state.active += 1);
     }
 
     fn let_go(&self) {
-        self.count(|state| state.active -= 1);
+        self.with(|state| state.active -= 1);
     }
 
     unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
-        self.monitor.lock();
-        // SAFETY: locked just now.
-        let taken = take_back(&mut unsafe { self.state() }.queue, task);
-        // SAFETY: locked above.
-        unsafe { self.monitor.unlock() };
-        taken
+        self.with(|state| take_back(&mut state.queue, task))
     }
 
     fn requeue(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.monitor.lock();
-        let queued = {
-            // SAFETY: locked just now, until after this block.
-            let state = unsafe { self.state() };
-            state.queue.try_reserve(1).map_err(|_| NoMemory).map(|()| {
-                if FIFO {
-                    state.queue.push_back(task);
-                } else {
-                    state.queue.push_front(task);
-                }
-                self.choose(state)
-            })
-        };
-        // SAFETY: locked above.
-        unsafe { self.monitor.unlock() };
+        let queued = self.with(|state| {
+            state.queue.try_reserve(1).map_err(|_| NoMemory)?;
+            if FIFO {
+                state.queue.push_back(task);
+            } else {
+                state.queue.push_front(task);
+            }
+            Ok(self.choose(state))
+        });
         queued.map(|wake| _ = self.wake(wake))
     }
 
@@ -340,21 +322,17 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     }
 
     unsafe fn next_in_line(&self, _place: &impl Place) -> InLine {
-        self.monitor.lock();
-        // SAFETY: locked just now, until after the last use.
-        let state = unsafe { self.state() };
-        let next = if FIFO { state.queue.front() } else { state.queue.back() };
-        let next = match next {
-            None => InLine::Nothing,
-            Some(&task) if strand::is_continuation(task) => {
-                state.take::<FIFO>();
-                InLine::Task(task)
+        self.with(|state| {
+            let next = if FIFO { state.queue.front() } else { state.queue.back() };
+            match next {
+                None => InLine::Nothing,
+                Some(&task) if strand::is_continuation(task) => {
+                    state.take::<FIFO>();
+                    InLine::Task(task)
+                }
+                Some(_) => InLine::Loop, // it needs a stack of its own
             }
-            Some(_) => InLine::Loop, // it needs a stack of its own
-        };
-        // SAFETY: locked above.
-        unsafe { self.monitor.unlock() };
-        next
+        })
     }
 
     /// The youngest task, in both kinds: the older one is, the more of others it may have to wait
@@ -369,25 +347,19 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     }
 
     fn rouse(&self, worker: usize) {
-        self.monitor.lock();
-        self.seats[worker].store(AWAKE, Ordering::Relaxed);
-        // SAFETY: locked just now.
-        unsafe { self.monitor.unlock() };
+        self.with(|_| self.seats[worker].store(AWAKE, Ordering::Relaxed));
         self.seats[worker].wake(1);
     }
 
     fn wait_for_rest(&self) {
         self.rests.wait(|| {
-            self.monitor.lock();
-            // SAFETY: locked just now, until after the last use.
-            let state = unsafe { self.state() };
-            let rests = state.active == 0 && state.queue.is_empty();
-            if !rests {
-                state.door.expect_rest();
-            }
-            // SAFETY: locked above.
-            unsafe { self.monitor.unlock() };
-            rests
+            self.with(|state| {
+                let rests = state.active == 0 && state.queue.is_empty();
+                if !rests {
+                    state.door.expect_rest();
+                }
+                rests
+            })
         });
     }
 

@@ -7,7 +7,7 @@
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
 
-use super::{Awaited, InLine, Kind, Place, Plan, Quick, Seat, TICK};
+use super::{Awaited, InLine, Kind, Place, Plan, Quick, Seat, TICK, UNAWAITED};
 use crate::base::config::Idle;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Ordering, Pad, fence, spin_loop};
@@ -35,9 +35,6 @@ const HOLD_BACK: Duration = Duration::from_micros(100);
 
 /// How long to sleep at most when the heavy fence could not be had.
 const UNSURE: Duration = Duration::from_millis(1);
-
-/// How long to sleep at most where nobody will rouse the sleeper.
-const UNAWAITED: Duration = Duration::from_micros(50);
 
 /// What a worker without tasks waits for, beside tasks.
 enum Until<'a> {
@@ -88,6 +85,13 @@ impl<D: Deque> Stealing<D> {
     fn published(&self, place: &impl Place) {
         if self.parks() && self.sleepers.published(|worker| place.start(worker)) {
             place.counters().wakes.add(1);
+        }
+    }
+
+    /// As `published`, by any thread: the place's counters are not its own.
+    fn wake_for_injected(&self, place: &impl Place) {
+        if self.parks() {
+            self.sleepers.published(|worker| place.start(worker));
         }
     }
 
@@ -395,9 +399,7 @@ impl<D: Deque> Kind for Stealing<D> {
 
     fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused> {
         self.injector.push(task)?;
-        if self.parks() {
-            self.sleepers.published(|worker| place.start(worker));
-        }
+        self.wake_for_injected(place);
         Ok(())
     }
 
@@ -420,9 +422,7 @@ impl<D: Deque> Kind for Stealing<D> {
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
         self.injector.put_back(task)?;
-        if self.parks() {
-            self.sleepers.published(|worker| place.start(worker));
-        }
+        self.wake_for_injected(place);
         Ok(())
     }
 

@@ -13,8 +13,8 @@
 //! what is left of the old one is a *continuation*: a task, {`resume`, continuation}, which can be
 //! queued like any. Whoever takes it out of a queue leaves the strand that it is on, which has
 //! nothing but a loop, and goes on on the other. There the record tells the loop, once the task has
-//! returned to it, whose it is now. (After the leapfrogging of stacks in Cilk and "Fibril", C. Yang
-//! and J. Mellor-Crummey, 2016: the stack waits, not the worker.)
+//! returned to it, whose it is now. (C. Yang and J. Mellor-Crummey, "A practical solution to the cactus
+//! stack problem", 2016, leave a frame's stack to wait in this way, when it must wait and not before.)
 //!
 //! # The classic race
 //!
@@ -24,7 +24,7 @@
 //! says so, and the worker switches back. After it has said yes nothing of the old strand is touched.
 //!
 //! In the same way a stack is only given back when its worker has arrived on another: `leave`
-//! passes it, and who arrives puts it into the rack of the worker that he is now.
+//! passes it, and who arrives puts it into the rack of the worker that it is now.
 //!
 //! # The end
 //!
@@ -33,7 +33,7 @@
 //! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it.
 
 use super::worker::Worker;
-use super::{Awaited, InLine, Place, Seat, TICK};
+use super::{Awaited, InLine, Place, Seat, TICK, UNAWAITED};
 use crate::base::frontier;
 use crate::base::mem::NoMemory;
 use crate::base::thread::{self, FloatControl};
@@ -44,7 +44,6 @@ use crate::task::{Scheduler, Task, TaskFn};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
-use std::time::Duration;
 
 /// A stack with a worker's loop on it; it lives in the loop's first frame.
 pub struct Strand {
@@ -145,9 +144,6 @@ pub struct Terms {
     pub float: FloatControl,
 }
 
-/// How long a worker sleeps that has come upon a continuation and cannot go on with it.
-const COVERED: Duration = Duration::from_micros(50);
-
 /// Runs the calling thread's worker until the run has ended.
 ///
 /// # Safety
@@ -233,7 +229,7 @@ pub fn yield_now(worker: &Worker) {
     let next = match unsafe { (mine.row().next_in_line)(mine) } {
         InLine::Nothing => return,
         InLine::Loop => None,
-        InLine::Task(task) if task == task_of(task.closure.cast()) => {
+        InLine::Task(task) if is_continuation(task) => {
             // SAFETY: out of a queue, so published.
             let context = unsafe { take_over(mine, task.closure.cast()) };
             return set_aside(strand, context);
@@ -344,8 +340,8 @@ fn arrival(arrival: &Arrival) -> *mut c_void {
     ptr::from_ref(arrival).cast_mut().cast()
 }
 
-/// A continuation out of a queue: goes on with it. It returns only if the strand that it is left for it
-/// is in the middle of a task.
+/// A continuation out of a queue: goes on with it. It returns only if the strand that is left for it is
+/// in the middle of a task.
 ///
 /// # Safety
 /// `continuation` was published, and is taken once.
@@ -357,7 +353,7 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
     if old.covered.get() {
         // It cannot be left: another will go on with it, or this worker later.
         worker.requeue(task_of(continuation));
-        thread::sleep(COVERED);
+        thread::sleep(UNAWAITED);
         return worker.counters().tasks.uncount(); // whoever has called this counts a task
     }
     // SAFETY: by the caller's promise.
