@@ -155,8 +155,9 @@ fn time(text: &CStr) -> Option<Duration> {
     n.checked_mul(nanos).map(Duration::from_nanos)
 }
 
-/// Accepted sizes of stacks.
-const STACK_SIZES: std::ops::RangeInclusive<usize> = 32 << 10..=1 << 40;
+/// The smallest stack: what signal handlers and the library itself need, with room for small tasks.
+pub const LEAST_STACK: usize = 32 << 10;
+const MOST_STACK: usize = 1 << 40;
 
 /// A number of bytes, in units of 1024, 1024^2 or 1024^3 with a letter.
 fn size(text: &CStr) -> Option<usize> {
@@ -252,7 +253,10 @@ static VARS: [Var; 19] = [
         words: &[],
         form: "a size (64K, 8M, 1G)",
         later: &[],
-        set: |c, v| size(v).filter(|size| STACK_SIZES.contains(size)).map(|n| c.stack = Some(n)),
+        set: |c, v| {
+            let accepted = |size: &usize| (LEAST_STACK..=MOST_STACK).contains(size);
+            size(v).filter(accepted).map(|n| c.stack = Some(n))
+        },
         meaning: "size of a task's stack; unset: that of a new thread",
     },
     Var {

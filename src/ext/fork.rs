@@ -347,7 +347,7 @@ unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, work
     }
     // SAFETY: by the caller's promise.
     unsafe { f.unwrap_unchecked()(closure, mine.unwrap_or(worker).handle()) };
-    forked.state.store(OVER, Ordering::Release);
+    forked.state.store(OVER, Ordering::Release); // with `is_over`
 }
 
 /// The rest of a join whose quick take was half done.

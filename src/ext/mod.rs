@@ -35,17 +35,15 @@ pub mod sync;
 use crate::base::futex::Futex;
 use crate::base::sync::AtomicUsize;
 use crate::base::thread;
-use crate::kind::Awaited;
 use crate::kind::strand::{self, Strand};
 use crate::kind::worker::Worker;
+use crate::kind::{Awaited, UNAWAITED};
 use crate::task::Task;
 use std::ffi::c_void;
 use std::ptr;
 use std::time::Duration;
 
-/// How long a thread sleeps that could not leave word.
-const UNAWAITED: Duration = Duration::from_micros(50);
-/// How long one sleeps that could, in case that futex is refused by then.
+/// How long a thread sleeps that has left word, in case that futex is refused by then.
 const AT_MOST: Duration = Duration::from_millis(100);
 
 /// Who waits.

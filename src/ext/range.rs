@@ -137,7 +137,7 @@ impl Loop {
     ///
     /// # Safety
     /// As for `call`.
-    unsafe fn share(&self, mut from: usize, mut to: usize, worker: &Worker) {
+    unsafe fn share(&self, mut from: usize, mut to: usize, mut worker: &Worker) {
         // Pointers only: others have references to the offers.
         let mut room = [const { MaybeUninit::<Offer>::uninit() }; MOST_OFFERS];
         let offers: *mut Offer = (&raw mut room).cast();
@@ -165,6 +165,8 @@ impl Loop {
             chunk = chunk.min(left / PART).clamp(1, self.most.min(to - from));
             // SAFETY: passed on.
             unsafe { self.call(from, from + chunk, worker) };
+            // SAFETY: the caller's, or the one that has come with the task, if the body has waited.
+            worker = unsafe { Worker::now(worker.handle()) };
             from += chunk;
             chunk = chunk.saturating_mul(2);
             while from == to {
@@ -213,10 +215,10 @@ impl Offer {
     /// The caller owns `worker` and the offer, which is joined by this.
     #[inline]
     unsafe fn take_back(&self, worker: &Worker) -> bool {
-        self.wanted.store(true, Ordering::Relaxed); // read by the same thread
+        self.wanted.store(true, Ordering::Relaxed); // a hint, unless read by the same thread
         // SAFETY: passed on.
         let taken = unsafe { self.task.take_back(worker) };
-        taken || self.given_back.load(Ordering::Relaxed)
+        taken || self.given_back.load(Ordering::Relaxed) // written before the task's end
     }
 }
 
@@ -228,7 +230,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the offer and the loop live until it is joined; `s` is the worker that runs the task.
     let (offer, worker) = unsafe { (&*offer.cast::<Offer>(), Worker::of(s)) };
     if ptr::eq(offer.owner, worker) && offer.wanted.load(Ordering::Relaxed) {
-        offer.given_back.store(true, Ordering::Relaxed); // read by the same thread
+        offer.given_back.store(true, Ordering::Relaxed); // the task's end releases it
     } else {
         // SAFETY: as above.
         unsafe { (*offer.all).share(offer.from, offer.to, worker) };

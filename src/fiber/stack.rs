@@ -17,6 +17,7 @@
 //! their pages back.
 
 use super::valgrind::{self, Registered};
+use crate::base::config::LEAST_STACK;
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
 use std::cell::Cell;
@@ -45,9 +46,6 @@ const COLOURS: usize = 32;
 /// Linux 6.13.
 const MADV_GUARD_INSTALL: i32 = 102;
 
-/// The least size: what signal handlers and the library itself need, with room for small tasks.
-pub const LEAST: usize = 32 << 10;
-
 /// Bytes below the room: a frame that is larger may miss them.
 const GUARD: usize = 64 << 10;
 
@@ -71,7 +69,7 @@ pub fn default_size() -> usize {
         }
         libc::pthread_attr_getstacksize(&raw const attr, &raw mut size);
         libc::pthread_attr_destroy(&raw mut attr);
-        size.max(LEAST)
+        size.max(LEAST_STACK)
     }
 }
 

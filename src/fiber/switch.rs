@@ -119,7 +119,8 @@ pub unsafe extern "C" fn switch(from: *mut Context, to: Context, arg: *mut c_voi
     std::arch::naked_asm!(save!(), restore!());
 }
 
-/// Continues `to`, which gets `arg`; the caller's own context is lost.
+/// Continues `to`, which gets `arg`; the caller's own context is lost. (The first argument is for the
+/// others to be where `switch` has them.)
 ///
 /// # Safety
 /// As for `switch`. Nothing on the caller's stack is needed any more.
