@@ -30,6 +30,7 @@ typedef struct sched_barrier sched_barrier;
 #define SCHED_KIND_STEAL 1
 #define SCHED_KIND_LIFO 2
 #define SCHED_KIND_FIFO 3
+#define SCHED_KIND_CONT 4
 #define SCHED_KIND_SERIAL 5
 
 /* Of SCHED_DEQUE. */

@@ -37,7 +37,7 @@ macro_rules! words {
 
 words! {
     /// `SCHED_KIND`: the scheduler.
-    Kind { Steal = "steal", Lifo = "lifo", Fifo = "fifo", Serial = "serial" }
+    Kind { Steal = "steal", Lifo = "lifo", Fifo = "fifo", Cont = "cont", Serial = "serial" }
 }
 words! {
     /// `SCHED_DEQUE`: the deque of `steal`; the lock of `lifo` and `fifo`.
@@ -179,9 +179,9 @@ static VARS: [Var; 19] = [
         name: "SCHED_KIND",
         words: Kind::WORDS,
         form: "",
-        later: &["cont"],
+        later: &[],
         set: |c, v| Kind::parse(v.to_bytes()).map(|k| c.kind = k),
-        meaning: "the scheduler: work stealing, one shared stack, one shared queue, or one thread",
+        meaning: "the scheduler: work stealing, one shared stack, one shared queue, continuation stealing, or one thread",
     },
     Var {
         name: "SCHED_THREADS",
@@ -205,7 +205,7 @@ static VARS: [Var; 19] = [
         form: "",
         later: &["ring"],
         set: |c, v| Deque::parse(v.to_bytes()).map(|d| c.deque = Some(d)),
-        meaning: "the deque of steal; the lock of lifo and fifo (mutex, spin or sem)",
+        meaning: "the deque of steal and cont; the lock of lifo and fifo (mutex, spin or sem)",
     },
     Var {
         name: "SCHED_STEAL",
@@ -367,7 +367,7 @@ impl Config {
     pub fn deque(&self) -> Deque {
         self.deque.unwrap_or(match self.kind {
             Kind::Lifo | Kind::Fifo => Deque::Mutex,
-            Kind::Steal | Kind::Serial => Deque::Split,
+            Kind::Steal | Kind::Cont | Kind::Serial => Deque::Split,
         })
     }
 

@@ -24,8 +24,9 @@ fn thread_ended() -> ! {
     ));
 }
 
+/// What unwinders ask at the frontier: no exception passes.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-extern "C" fn personality(
+pub extern "C" fn personality(
     _version: c_int,
     actions: c_int,
     _class: u64,

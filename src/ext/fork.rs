@@ -89,8 +89,11 @@ impl Forked {
             Some(true) => true,
             // SAFETY: begun just now.
             Some(false) => unsafe { queue_slowly(self, worker) },
-            // SAFETY: by the caller's promise.
-            None => unsafe { queue_any(self, f, closure, worker) },
+            None => {
+                let Task { f, closure } = self.set(f, closure);
+                // SAFETY: by the caller's promise.
+                unsafe { (worker.row().queue)(f, closure, worker) == 0 }
+            }
         };
         #[cfg(debug_assertions)]
         if offered {

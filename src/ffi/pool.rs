@@ -15,6 +15,7 @@ use std::ptr;
 pub const SCHED_KIND_STEAL: c_int = 1;
 pub const SCHED_KIND_LIFO: c_int = 2;
 pub const SCHED_KIND_FIFO: c_int = 3;
+pub const SCHED_KIND_CONT: c_int = 4;
 pub const SCHED_KIND_SERIAL: c_int = 5;
 
 /// Of SCHED_DEQUE.
@@ -104,6 +105,7 @@ impl sched_options {
             SCHED_KIND_STEAL => config.kind = Kind::Steal,
             SCHED_KIND_LIFO => config.kind = Kind::Lifo,
             SCHED_KIND_FIFO => config.kind = Kind::Fifo,
+            SCHED_KIND_CONT => config.kind = Kind::Cont,
             SCHED_KIND_SERIAL => config.kind = Kind::Serial,
             _ => return None,
         }

@@ -114,6 +114,18 @@ impl Stack {
         unsafe { self.0.as_ref() }
     }
 
+    /// Its name in one word, whose low six bits are 0.
+    pub fn name(self) -> usize {
+        self.0.as_ptr().expose_provenance()
+    }
+
+    /// # Safety
+    /// The word is a stack's name.
+    pub unsafe fn of_name(name: usize) -> Stack {
+        // SAFETY: by the caller's promise.
+        Stack(unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(name)) })
+    }
+
     /// Where it begins to grow down: aligned to 64.
     pub fn top(self) -> *mut u8 {
         self.foot().top

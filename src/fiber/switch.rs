@@ -17,13 +17,37 @@
 //! Shadow stacks (CET): this code does not claim to support them, so the C library leaves them off
 //! in a process that loads it.
 
+use crate::base::frontier;
+use crate::base::thread::FloatControl;
 use std::ffi::c_void;
 
 /// A suspended context: its stack pointer.
 pub type Context = *mut u8;
 
+/// Where in a context the floating-point controls are.
+const FLOAT: usize = if cfg!(target_arch = "aarch64") { 160 } else { 0 };
+
+/// The floating-point controls of a suspended context.
+///
+/// # Safety
+/// Nobody has continued it.
+#[inline(always)]
+pub unsafe fn float_of(context: Context) -> FloatControl {
+    // SAFETY: by the caller's promise; see the layout.
+    unsafe { FloatControl::stored(context.add(FLOAT)) }
+}
+
 /// What runs first on a new stack.
 pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
+
+/// What is called on another stack: returns the context to continue, and what that gets.
+pub type Called = unsafe extern "C" fn(*mut c_void) -> Next;
+
+#[repr(C)]
+pub struct Next {
+    pub to: Context,
+    pub arg: *mut c_void,
+}
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! save {
@@ -103,6 +127,57 @@ pub unsafe extern "C" fn begin(
         "blr x2",
         "brk 1",
         ".cfi_endproc",
+    );
+}
+
+/// As `begin`, but `f` may return, on that stack; what it says is then continued. If that is the caller
+/// the processor has predicted where this returns to: calls and returns are in pairs.
+///
+/// # Safety
+/// As for `begin`; what `f` returns, as for `leave`.
+#[unsafe(naked)]
+pub unsafe extern "C" fn call(
+    from: *mut Context,
+    top: *mut u8,
+    f: Called,
+    arg: *mut c_void,
+) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
+        save!(),
+        "mov rsp, rsi",
+        ".cfi_undefined rip", // unwinders stop here
+        "xor ebp, ebp",
+        "mov rdi, rcx",
+        "call rdx",
+        "mov rsi, rax",
+        "stmxcsr [rsp - 8]",
+        "fnstcw [rsp - 4]",
+        "mov eax, [rsp - 8]",
+        "movzx ecx, word ptr [rsp - 4]",
+        restore!(),
+        ".cfi_endproc",
+        personality = sym frontier::personality,
+    );
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        ".cfi_personality 0x1b, {personality}",
+        save!(),
+        "mov sp, x1",
+        ".cfi_undefined x30", // unwinders stop here
+        "mov x29, 0",
+        "mov x30, 0",
+        "mov x0, x3",
+        "blr x2",
+        "mov x2, x1",
+        "mov x1, x0",
+        "mrs x9, fpcr",
+        restore!(),
+        ".cfi_endproc",
+        personality = sym frontier::personality,
     );
 }
 

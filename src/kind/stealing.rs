@@ -95,6 +95,21 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
+    /// The youngest task of the worker at `place`.
+    ///
+    /// # Safety
+    /// The caller occupies `place`.
+    #[inline(always)]
+    pub unsafe fn pop(&self, place: &impl Place) -> Option<Task> {
+        // SAFETY: passed on.
+        unsafe { self.own(place) }.pop()
+    }
+
+    /// A task from outside of the run waits, as far as one can see.
+    pub fn is_called(&self) -> bool {
+        !self.injector.looks_empty()
+    }
+
     fn parks(&self) -> bool {
         self.idle == Idle::Park
     }
@@ -106,7 +121,7 @@ impl<D: Deque> Stealing<D> {
 
     /// Is there anything to take, as far as one can see?
     fn work_visible(&self) -> bool {
-        !self.injector.looks_empty() || self.deques.iter().any(|deque| !deque.looks_empty())
+        self.is_called() || self.deques.iter().any(|deque| !deque.looks_empty())
     }
 
     /// One search, from a random victim on. `before` and `failed` are called around each attempt to

@@ -32,6 +32,8 @@
 //! left it. No thread ever runs on another's own stack, so none has to wait for another then. Where no stack
 //! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it.
 
+pub mod cont;
+
 use super::worker::Worker;
 use super::{Awaited, InLine, Place, Seat, TICK, UNAWAITED};
 use crate::base::frontier;
@@ -50,10 +52,9 @@ pub struct Strand {
     worker: Cell<*const Worker>,
     /// None: the thread's own.
     stack: Option<Stack>,
-    begins_idle: bool,
+    begins: Cell<Begins>,
     /// To be run before those in the queues.
     first: Cell<Option<Task>>,
-    begins_outside: bool,
     /// A task here has started a run, which lies on top: so this cannot be left.
     covered: Cell<bool>,
     /// Debug builds: tasks forked here and not joined.
@@ -66,6 +67,14 @@ pub struct Strand {
     granted: Cell<u32>,
 }
 
+/// What the loop looks for first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    Idle,
+    Inside,
+    Outside,
+}
+
 impl Seat for Strand {
     type Place = Worker;
 
@@ -76,11 +85,11 @@ impl Seat for Strand {
     }
 
     fn begins_idle(&self) -> bool {
-        self.begins_idle
+        self.begins.get() == Begins::Idle
     }
 
     fn begins_outside(&self) -> bool {
-        self.begins_outside
+        self.begins.get() == Begins::Outside
     }
 
     #[inline(always)]
@@ -125,12 +134,35 @@ struct Launch<'a> {
     left: Option<(*const Continuation, &'a mut dyn FnMut(Task) -> bool)>,
 }
 
-/// What is passed to a context that is continued; it lies on the stack that is left for that.
+/// What is passed to a context that is continued, in one word.
 enum Arrival {
-    /// That stack, if it is a rack's, is free.
+    /// The stack that was left for it, if it is a rack's, is free.
     Free(Option<Stack>),
     /// It holds a task, to be made known.
-    Left(Task),
+    Left(*const Continuation),
+}
+
+const LEFT: usize = 1;
+
+impl Arrival {
+    fn pack(self) -> *mut c_void {
+        ptr::without_provenance_mut(match self {
+            Arrival::Free(None) => 0,
+            Arrival::Free(Some(stack)) => stack.name(),
+            Arrival::Left(continuation) => continuation.expose_provenance() | LEFT,
+        })
+    }
+
+    /// # Safety
+    /// The word was packed.
+    unsafe fn unpack(word: *mut c_void) -> Arrival {
+        match word.addr() {
+            0 => Arrival::Free(None),
+            left if left & LEFT != 0 => Arrival::Left(ptr::with_exposed_provenance(left & !LEFT)),
+            // SAFETY: by the caller's promise.
+            name => Arrival::Free(Some(unsafe { Stack::of_name(name) })),
+        }
+    }
 }
 
 /// What the strands of a run have in common.
@@ -276,34 +308,25 @@ impl Awaited for Turn {
 unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
     // SAFETY: by the caller's promise; read whole before it is published.
     let Launch { worker, stack, first, left } = unsafe { launch.cast::<Launch>().read() };
-    let strand = Strand {
-        worker: Cell::new(worker),
-        stack,
-        begins_idle: left.is_none() && worker.index() != 0,
-        first: Cell::new(first),
-        begins_outside: left.is_some() && worker.left.get().is_multiple_of(TICK),
-        covered: Cell::new(false),
-        forks: Cell::new(0),
-        nested: Cell::new(0),
-        countdown: Cell::new(TICK),
-        granted: Cell::new(TICK),
+    let begins = match left {
+        None if worker.index() != 0 => Begins::Idle,
+        Some(_) if worker.left.get().is_multiple_of(TICK) => Begins::Outside,
+        _ => Begins::Inside,
     };
+    let strand = Strand::new(worker, stack, begins);
+    strand.first.set(first);
     if let Some((continuation, publish)) = left {
         // SAFETY: not published yet.
         let context = unsafe { (*continuation).context };
         if !publish(task_of(continuation)) {
             // SAFETY: nobody else knows of it.
-            unsafe { switch::leave(0, context, arrival(&Arrival::Free(stack))) }
+            unsafe { switch::leave(0, context, Arrival::Free(stack).pack()) }
         }
         worker.float.get().set(); // not those of the task that was left
     }
     worker.strand.set(&strand);
-    // SAFETY: the strand is in place; the frontier is where the thread came from.
-    unsafe {
-        frontier::again(work, (&raw const strand).cast_mut().cast());
-        strand.flush();
-        switch::leave(0, strand.place().base.get(), arrival(&Arrival::Free(stack)))
-    }
+    // SAFETY: the strand is in place.
+    unsafe { strand.go_through() }
 }
 
 unsafe extern "C" fn work(strand: *mut c_void) {
@@ -336,10 +359,6 @@ pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
     worker.continue_with(task, from);
 }
 
-fn arrival(arrival: &Arrival) -> *mut c_void {
-    ptr::from_ref(arrival).cast_mut().cast()
-}
-
 /// A continuation out of a queue: goes on with it. It returns only if the strand that is left for it is
 /// in the middle of a task.
 ///
@@ -360,7 +379,7 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
     let context = unsafe { take_over(worker, continuation) };
     if old.nested.get() == 0 {
         // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
-        unsafe { switch::leave(0, context, arrival(&Arrival::Free(old.stack))) }
+        unsafe { switch::leave(0, context, Arrival::Free(old.stack).pack()) }
     }
     set_aside(old, context);
     old.worker().counters().tasks.uncount(); // as above
@@ -389,11 +408,10 @@ unsafe fn take_over(worker: &Worker, continuation: *const Continuation) -> Conte
 fn set_aside(old: &Strand, to: Context) {
     let mut continuation = Continuation { context: ptr::null_mut(), strand: old };
     let this = &raw mut continuation;
-    let left = Arrival::Left(task_of(this));
     let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
-        let arrived = switch::switch(&raw mut (*this).context, to, arrival(&left));
+        let arrived = switch::switch(&raw mut (*this).context, to, Arrival::Left(this).pack());
         arrive(old.worker(), arrived);
     }
     handled.put();
@@ -404,16 +422,44 @@ fn set_aside(old: &Strand, to: Context) {
 /// # Safety
 /// The caller occupies `worker`; `arrival` was passed to it.
 unsafe fn arrive(worker: &Worker, arrival: *mut c_void) {
-    // SAFETY: it is there until it was read.
-    match unsafe { arrival.cast::<Arrival>().read() } {
+    // SAFETY: by the caller's promise.
+    match unsafe { Arrival::unpack(arrival) } {
         // SAFETY: who was on it has left.
         Arrival::Free(Some(stack)) => unsafe { worker.rack.put(stack) },
         Arrival::Free(None) => {}
-        Arrival::Left(task) => worker.requeue(task),
+        Arrival::Left(continuation) => worker.requeue(task_of(continuation)),
     }
 }
 
 impl Strand {
+    #[inline(always)]
+    fn new(worker: &Worker, stack: Option<Stack>, begins: Begins) -> Strand {
+        Strand {
+            worker: Cell::new(worker),
+            stack,
+            begins: Cell::new(begins),
+            first: Cell::new(None),
+            covered: Cell::new(false),
+            forks: Cell::new(0),
+            nested: Cell::new(0),
+            countdown: Cell::new(TICK),
+            granted: Cell::new(TICK),
+        }
+    }
+
+    /// The worker's loop, to the end of the run.
+    ///
+    /// # Safety
+    /// The caller is on it, and its worker, too; it has no task in hand.
+    unsafe fn go_through(&self) -> ! {
+        // SAFETY: the frontier is where the thread came from.
+        unsafe {
+            frontier::again(work, ptr::from_ref(self).cast_mut().cast());
+            self.flush();
+            switch::leave(0, self.place().base.get(), Arrival::Free(self.stack).pack())
+        }
+    }
+
     /// True if its task can be set aside.
     pub fn can_be_left(&self) -> bool {
         self.stack.is_some() && !self.covered.get()

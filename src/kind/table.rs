@@ -2,7 +2,7 @@
 //! once; tests and benchmarks walk the same names.
 
 use super::run::Open;
-use super::strand::Strand;
+use super::strand::{Strand, cont};
 use super::worker::Worker;
 use super::{Awaited, InLine, Kind, Place, Quick, Seat, run, serial, shared, stealing};
 use crate::base::Errno;
@@ -11,11 +11,11 @@ use crate::base::lock::{PthreadMutex, Semaphore, Spin};
 use crate::base::mem::NoMemory;
 use crate::base::thread::{self, Uncancelled};
 use crate::base::{barrier, cpu, futex};
-use crate::queue::Full;
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::injector::Refused;
 use crate::queue::locked::Locked;
 use crate::queue::split::Split;
+use crate::queue::{self, Full};
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 
@@ -33,9 +33,11 @@ pub struct Row {
     pub deque: Option<Deque>,
     start: fn(&Request, &Uncancelled, Task) -> Result<(), Errno>,
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
-    /// The kind's `spawn`, from the owner of the worker, with the signature and the outcome of
-    /// `sched_spawn`.
+    /// What `sched_spawn` does, with its outcome, from the owner of the worker: the same as `queue`,
+    /// but in kind `cont`.
     pub spawn: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
+    /// The kind's `spawn`, with the signature and the outcome of `sched_spawn`.
+    pub queue: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
     /// The kind's `inject`, while the worker's run goes on.
     pub inject: unsafe fn(&Worker, Task) -> Result<(), Refused>,
     /// The kind's `hold` and `let_go`, from the owner of the worker.
@@ -60,7 +62,8 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         deque,
         start: run::start::<K>,
         open: run::open::<K>,
-        spawn: spawn::<K>,
+        spawn: queue::<K>,
+        queue: queue::<K>,
         inject: inject::<K>,
         hold: hold::<K>,
         let_go: let_go::<K>,
@@ -73,9 +76,14 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
     }
 }
 
+/// Continuation stealing.
+const fn cont<D: queue::Deque>(deque: Deque) -> Row {
+    Row { spawn: cont::spawn::<D>, ..row::<Steal<D>>(config::Kind::Cont, Some(deque)) }
+}
+
 /// # Safety
 /// The caller owns `worker`, whose run is one of `K`.
-unsafe extern "C" fn spawn<K: Kind>(f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
+unsafe extern "C" fn queue<K: Kind>(f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
     // SAFETY: passed on.
     outcome(unsafe { worker.kind::<K>().spawn(worker, Task { f, closure }) })
 }
@@ -170,7 +178,7 @@ type Lifo<L> = shared::Shared<L, false>;
 type Fifo<L> = shared::Shared<L, true>;
 type Steal<D> = stealing::Stealing<D>;
 
-pub static TABLE: [Row; 12] = {
+pub static TABLE: [Row; 17] = {
     use Deque::{ChaseLev as C, Mutex, Sem, Spin as Sp, Split as Pl};
     use config::Kind::{Fifo as F, Lifo as L, Serial as O, Steal as S};
     [
@@ -185,12 +193,20 @@ pub static TABLE: [Row; 12] = {
         row::<Fifo<PthreadMutex>>(F, Some(Mutex)),
         row::<Fifo<Spin>>(F, Some(Sp)),
         row::<Fifo<Semaphore>>(F, Some(Sem)),
+        cont::<Quick>(Pl),
+        cont::<ChaseLev>(C),
+        cont::<Locked<PthreadMutex>>(Mutex),
+        cont::<Locked<Spin>>(Sp),
+        cont::<Locked<Semaphore>>(Sem),
         row::<serial::Serial>(O, None),
     ]
 };
 
-/// The row of `steal` with `split` where membarrier is not to be had.
-static FENCED: Row = row::<Steal<Split<true>>>(config::Kind::Steal, Some(Deque::Split));
+/// The rows with `split` where membarrier is not to be had.
+static FENCED: [Row; 2] = [
+    row::<Steal<Split<true>>>(config::Kind::Steal, Some(Deque::Split)),
+    cont::<Split<true>>(Deque::Split),
+];
 
 /// The row that the configuration asks for. Where futex is refused, glibc's locks would abort
 /// the process at the first contention: then it is the spinlock's row.
@@ -200,7 +216,7 @@ fn find(config: &Config) -> Option<&'static Row> {
     };
     let row = with(config.deque())?;
     match row.deque {
-        Some(Deque::Split) if !barrier::is_free() => Some(&FENCED),
+        Some(Deque::Split) if !barrier::is_free() => FENCED.iter().find(|r| r.kind == row.kind),
         Some(Deque::Mutex | Deque::Sem) if !futex::probe() => with(Deque::Spin),
         _ => Some(row),
     }

@@ -41,6 +41,7 @@ use super::run::Team;
 use super::strand::Strand;
 use super::table::{self, Row};
 use super::{Kind, Place, Quick};
+use crate::base::config::Kind::Cont;
 use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
 use crate::base::{Errno, io, thread};
@@ -251,7 +252,7 @@ impl Worker {
         };
         let errno = thread::errno();
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        if unsafe { (mine.row.get().spawn)(task.f, task.closure, mine) } != 0 {
+        if unsafe { (mine.row.get().queue)(task.f, task.closure, mine) } != 0 {
             thread::set_errno(Errno(errno));
             mine.requeue(task);
         }
@@ -425,7 +426,9 @@ impl Worker {
         self.sets_aside.set(terms.sets_aside);
         self.float.set(terms.float);
         self.team.set(team);
-        let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
+        // `sched_spawn` may put tasks there itself, where that is what a spawn does.
+        let quick = if row.kind == Cont { None } else { kind.quick(index) };
+        let deque = quick.map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.row.set(row);
         self.kind.set(ptr::from_ref(kind).cast());
