@@ -114,18 +114,6 @@ impl Stack {
         unsafe { self.0.as_ref() }
     }
 
-    /// Its name in one word, whose low six bits are 0.
-    pub fn name(self) -> usize {
-        self.0.as_ptr().expose_provenance()
-    }
-
-    /// # Safety
-    /// The word is a stack's name.
-    pub unsafe fn of_name(name: usize) -> Stack {
-        // SAFETY: by the caller's promise.
-        Stack(unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(name)) })
-    }
-
     /// Where it begins to grow down: aligned to 64.
     pub fn top(self) -> *mut u8 {
         self.foot().top
@@ -230,6 +218,7 @@ impl Rack {
     }
 
     /// A stack that nobody uses.
+    #[inline]
     pub fn take(&self) -> Result<Stack, NoMemory> {
         let mut pile = self.pile.take();
         let stack = pile.pop();
@@ -247,12 +236,37 @@ impl Rack {
         stored.map_or_else(|| Stack::new(size), Ok)
     }
 
+    /// True if `take` has one at hand.
+    #[inline(always)]
+    pub fn next(&self) -> Option<Stack> {
+        // SAFETY: the owner's alone; the reference ends with the call.
+        unsafe { (*self.pile.as_ptr()).first }
+    }
+
+    /// What `next` says.
+    #[inline(always)]
+    pub fn pop(&self) -> Stack {
+        let mut pile = self.pile.take();
+        let stack = pile.pop();
+        self.pile.set(pile);
+        stack.expect("asked before")
+    }
+
+    /// Has one at hand from now on.
+    pub fn fill(&self) -> Result<(), NoMemory> {
+        let stack = self.take()?;
+        // SAFETY: of this rack; nobody is on it.
+        unsafe { self.put(stack) };
+        Ok(())
+    }
+
     /// # Safety
-    /// It is from this run's racks, and nobody is on it.
+    /// It is from this run's racks. The caller may be on it, if it leaves it before this rack's next use.
+    #[inline]
     pub unsafe fn put(&self, stack: Stack) {
         let mut pile = self.pile.take();
+        let surplus = if pile.count == KEPT { pile.pop() } else { None };
         pile.push(stack);
-        let surplus = if pile.count > KEPT { pile.pop() } else { None };
         self.pile.set(pile);
         if let Some(stack) = surplus {
             // SAFETY: passed on.

@@ -19,7 +19,7 @@
 
 use crate::base::frontier;
 use crate::base::thread::FloatControl;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 /// A suspended context: its stack pointer.
 pub type Context = *mut u8;
@@ -40,20 +40,41 @@ pub unsafe fn float_of(context: Context) -> FloatControl {
 /// What runs first on a new stack.
 pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
 
-/// What is called on another stack: returns the context to continue, and what that gets.
-pub type Called = unsafe extern "C" fn(*mut c_void) -> Next;
+/// What [`call`] calls.
+pub trait Callee {
+    /// Runs on the new stack, with the first three arguments of `call` and its caller's context. What it
+    /// returns is continued at once: a context that `call` has saved.
+    ///
+    /// # Safety
+    /// As said.
+    unsafe extern "C" fn run(
+        a: usize,
+        b: *mut c_void,
+        c: *const c_void,
+        context: Context,
+    ) -> Returned;
 
+    /// Called where the context goes on, if it was continued by `switch` or `leave`, with what those
+    /// pass.
+    ///
+    /// # Safety
+    /// As said.
+    unsafe extern "C" fn arrive(arg: *mut c_void, room: *mut c_void);
+}
+
+/// What a callee returns.
 #[repr(C)]
-pub struct Next {
+pub struct Returned {
     pub to: Context,
-    pub arg: *mut c_void,
+    /// What `call` returns there; else that is 0.
+    pub result: isize,
 }
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! save {
     () => {
         "push rbp\n push rbx\n push r12\n push r13\n push r14\n push r15\n sub rsp, 16\n \
-         stmxcsr [rsp]\n fnstcw [rsp + 4]\n mov [rdi], rsp"
+         stmxcsr [rsp]\n fnstcw [rsp + 4]"
     };
 }
 /// Continues the context at rsi, with rdx as its result; eax and cx are the controls in force.
@@ -71,7 +92,7 @@ macro_rules! save {
         "stp x29, x30, [sp, -176]!\n stp x19, x20, [sp, 16]\n stp x21, x22, [sp, 32]\n \
          stp x23, x24, [sp, 48]\n stp x25, x26, [sp, 64]\n stp x27, x28, [sp, 80]\n \
          stp d8, d9, [sp, 96]\n stp d10, d11, [sp, 112]\n stp d12, d13, [sp, 128]\n \
-         stp d14, d15, [sp, 144]\n mrs x9, fpcr\n str x9, [sp, 160]\n mov x10, sp\n str x10, [x0]"
+         stp d14, d15, [sp, 144]\n mrs x9, fpcr\n str x9, [sp, 160]\n mov x10, sp"
     };
 }
 /// Continues the context at x1, with x2 as its result; x9 are the controls in force.
@@ -103,6 +124,7 @@ pub unsafe extern "C" fn begin(
     std::arch::naked_asm!(
         ".cfi_startproc",
         save!(),
+        "mov [rdi], rsp",
         "test rsi, rsi",
         "cmovne rsp, rsi",
         "and rsp, -16",       // the caller's own is not aligned here
@@ -117,6 +139,7 @@ pub unsafe extern "C" fn begin(
     std::arch::naked_asm!(
         ".cfi_startproc",
         save!(),
+        "str x10, [x0]",
         "cmp x1, 0",
         "csel x10, x10, x1, eq",
         "mov sp, x10",
@@ -130,54 +153,150 @@ pub unsafe extern "C" fn begin(
     );
 }
 
-/// As `begin`, but `f` may return, on that stack; what it says is then continued. If that is the caller
-/// the processor has predicted where this returns to: calls and returns are in pairs.
+/// Bytes that a context of `call` has for its callee, aligned to 16.
+pub const ROOM: usize = 32;
+/// Where they are, from the context on; and where its return address is.
+#[cfg(target_arch = "x86_64")]
+const PLACES: [usize; 2] = [72, 64];
+#[cfg(target_arch = "aarch64")]
+const PLACES: [usize; 2] = [176, 8];
+
+/// # Safety
+/// The context was saved by `call`, and nobody has continued it.
+#[inline(always)]
+pub unsafe fn room_of(context: Context) -> *mut c_void {
+    // SAFETY: see the layout.
+    unsafe { context.add(PLACES[0]).cast() }
+}
+
+/// True if the context was saved by `call::<C>`.
 ///
 /// # Safety
-/// As for `begin`; what `f` returns, as for `leave`.
+/// Nobody has continued it.
+#[inline(always)]
+pub unsafe fn has_called<C: Callee>(context: Context) -> bool {
+    // SAFETY: see the layout.
+    unsafe { context.add(PLACES[1]).cast::<usize>().read() == landing::<C> as *const () as usize }
+}
+
+/// Suspends the caller, and calls `C::run(a, b, c, context)` on the stack that ends at `top`. Returns what that
+/// says, or 0 if the context is continued by others. If it is the callee that continues it, the
+/// processor has predicted where this returns to: calls and returns are in pairs. The controls are then
+/// what the callee has left, as after any call.
+///
+/// ```text
+/// context   as above, with `landing` for a return address
+///           ROOM bytes, and 8 more
+///           the caller's return address (aarch64: among the 16 more)
+/// ```
+///
+/// # Safety
+/// `top`, aligned to 16, is the end of a stack that nobody else uses.
 #[unsafe(naked)]
-pub unsafe extern "C" fn call(
-    from: *mut Context,
+pub unsafe extern "C" fn call<C: Callee>(
+    a: usize,
+    b: *mut c_void,
+    c: *const c_void,
     top: *mut u8,
-    f: Called,
-    arg: *mut c_void,
-) -> *mut c_void {
+) -> c_int {
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
+        "sub rsp, 40",
+        "lea rax, [rip + {landing}]",
+        "push rax",
         save!(),
-        "mov rsp, rsi",
+        "mov rax, rsp",
+        "mov rsp, rcx",
         ".cfi_undefined rip", // unwinders stop here
+        "mov rcx, rax",
         "xor ebp, ebp",
-        "mov rdi, rcx",
-        "call rdx",
-        "mov rsi, rax",
-        "stmxcsr [rsp - 8]",
-        "fnstcw [rsp - 4]",
-        "mov eax, [rsp - 8]",
-        "movzx ecx, word ptr [rsp - 4]",
-        restore!(),
+        "call {run}",
+        "lea rsp, [rax + 16]",
+        "mov eax, edx",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "add rsp, 48",
+        "ret",
         ".cfi_endproc",
         personality = sym frontier::personality,
+        landing = sym landing::<C>,
+        run = sym C::run,
     );
     #[cfg(target_arch = "aarch64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
+        "sub sp, sp, 48",
+        "str x30, [sp, 32]",
+        "adrp x30, {landing}",
+        "add x30, x30, :lo12:{landing}",
         save!(),
-        "mov sp, x1",
+        "mov sp, x3",
         ".cfi_undefined x30", // unwinders stop here
+        "mov x3, x10",
         "mov x29, 0",
         "mov x30, 0",
-        "mov x0, x3",
-        "blr x2",
-        "mov x2, x1",
-        "mov x1, x0",
-        "mrs x9, fpcr",
-        restore!(),
+        "bl {run}",
+        "mov sp, x0",
+        "ldr x29, [sp]",
+        "ldp x19, x20, [sp, 16]",
+        "ldp x21, x22, [sp, 32]",
+        "ldp x23, x24, [sp, 48]",
+        "ldp x25, x26, [sp, 64]",
+        "ldp x27, x28, [sp, 80]",
+        "ldp d8, d9, [sp, 96]",
+        "ldp d10, d11, [sp, 112]",
+        "ldp d12, d13, [sp, 128]",
+        "ldp d14, d15, [sp, 144]",
+        "ldr x30, [sp, 208]",
+        "add sp, sp, 224",
+        "mov w0, w1",
+        "ret",
         ".cfi_endproc",
         personality = sym frontier::personality,
+        landing = sym landing::<C>,
+        run = sym C::run,
+    );
+}
+
+/// Where a context of `call` goes on.
+#[unsafe(naked)]
+unsafe extern "C" fn landing<C: Callee>() {
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        ".cfi_def_cfa rsp, 48",
+        "mov rdi, rax",
+        "mov rsi, rsp",
+        "call {arrive}",
+        "add rsp, 40",
+        ".cfi_def_cfa rsp, 8",
+        "xor eax, eax",
+        "ret",
+        ".cfi_endproc",
+        arrive = sym C::arrive,
+    );
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        ".cfi_def_cfa sp, 48",
+        ".cfi_offset x30, -16",
+        "mov x1, sp",
+        "bl {arrive}",
+        "ldr x30, [sp, 32]",
+        "add sp, sp, 48",
+        ".cfi_def_cfa sp, 0",
+        ".cfi_restore x30",
+        "mov w0, 0",
+        "ret",
+        ".cfi_endproc",
+        arrive = sym C::arrive,
     );
 }
 
@@ -189,9 +308,15 @@ pub unsafe extern "C" fn call(
 #[unsafe(naked)]
 pub unsafe extern "C" fn switch(from: *mut Context, to: Context, arg: *mut c_void) -> *mut c_void {
     #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!(save!(), "mov eax, [rsp]", "movzx ecx, word ptr [rsp + 4]", restore!());
+    std::arch::naked_asm!(
+        save!(),
+        "mov [rdi], rsp",
+        "mov eax, [rsp]",
+        "movzx ecx, word ptr [rsp + 4]",
+        restore!(),
+    );
     #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!(save!(), restore!());
+    std::arch::naked_asm!(save!(), "str x10, [x0]", restore!());
 }
 
 /// Continues `to`, which gets `arg`; the caller's own context is lost. (The first argument is for the

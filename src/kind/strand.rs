@@ -23,8 +23,8 @@
 //! continuation known to who will resume it. If there is nothing to wait for any more, publish
 //! says so, and the worker switches back. After it has said yes nothing of the old strand is touched.
 //!
-//! In the same way a stack is only given back when its worker has arrived on another: `leave`
-//! passes it, and who arrives puts it into the rack of the worker that it is now.
+//! A stack that is left for good is put into the rack before: nobody else takes it from there, and
+//! the worker's thread only when it has arrived on another.
 //!
 //! # The end
 //!
@@ -47,16 +47,18 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
-/// A stack with a worker's loop on it; it lives in the loop's first frame.
+/// A stack with a worker's loop on it, or with room for one. It lies at the high end of a stack of the
+/// rack's, ready for the next use; or in the loop's first frame.
+#[repr(align(64))]
 pub struct Strand {
     worker: Cell<*const Worker>,
-    /// None: the thread's own.
+    /// None: the thread's own. (Or the memory of a new stack: all zero.)
     stack: Option<Stack>,
     begins: Cell<Begins>,
     /// To be run before those in the queues.
     first: Cell<Option<Task>>,
-    /// A task here has started a run, which lies on top: so this cannot be left.
-    covered: Cell<bool>,
+    /// It cannot be left: a task here has started a run, which lies on top; or there is no stack.
+    fixed: Cell<bool>,
     /// Debug builds: tasks forked here and not joined.
     forks: Cell<isize>,
     /// How many tasks help here, each in the middle of the one before.
@@ -67,12 +69,12 @@ pub struct Strand {
     granted: Cell<u32>,
 }
 
-/// What the loop looks for first.
+/// What a loop looks for first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Begins {
-    Idle,
     Inside,
     Outside,
+    Idle,
 }
 
 impl Seat for Strand {
@@ -119,6 +121,7 @@ impl Seat for Strand {
 }
 
 /// A task that waits; it lies on its strand. The low bits of its address are left to who packs it.
+#[derive(Clone, Copy)]
 #[repr(align(16))]
 struct Continuation {
     context: Context,
@@ -132,37 +135,6 @@ struct Launch<'a> {
     first: Option<Task>,
     /// What is left, and who is to know of it; not for the first strand of a thread.
     left: Option<(*const Continuation, &'a mut dyn FnMut(Task) -> bool)>,
-}
-
-/// What is passed to a context that is continued, in one word.
-enum Arrival {
-    /// The stack that was left for it, if it is a rack's, is free.
-    Free(Option<Stack>),
-    /// It holds a task, to be made known.
-    Left(*const Continuation),
-}
-
-const LEFT: usize = 1;
-
-impl Arrival {
-    fn pack(self) -> *mut c_void {
-        ptr::without_provenance_mut(match self {
-            Arrival::Free(None) => 0,
-            Arrival::Free(Some(stack)) => stack.name(),
-            Arrival::Left(continuation) => continuation.expose_provenance() | LEFT,
-        })
-    }
-
-    /// # Safety
-    /// The word was packed.
-    unsafe fn unpack(word: *mut c_void) -> Arrival {
-        match word.addr() {
-            0 => Arrival::Free(None),
-            left if left & LEFT != 0 => Arrival::Left(ptr::with_exposed_provenance(left & !LEFT)),
-            // SAFETY: by the caller's promise.
-            name => Arrival::Free(Some(unsafe { Stack::of_name(name) })),
-        }
-    }
 }
 
 /// What the strands of a run have in common.
@@ -183,12 +155,12 @@ pub struct Terms {
 pub unsafe fn host(worker: &Worker) {
     // SAFETY: records are never freed.
     let outer = unsafe { worker.outer.get().as_ref() }.map(Worker::strand);
-    let cover = |covered| outer.map(|outer| outer.covered.replace(covered));
+    let cover = |covered| outer.map(|outer| outer.fixed.replace(covered));
     let before = cover(true);
     let stack = worker.rack.take().ok();
     let go = || {
         let launch = Launch { worker, stack, first: None, left: None };
-        let top = stack.map_or(ptr::null_mut(), Stack::top);
+        let top = stack.map_or(ptr::null_mut(), Strand::top);
         // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
         unsafe {
             let launch = (&raw const launch).cast_mut().cast();
@@ -242,7 +214,7 @@ unsafe fn suspend_for(
     // whoever is continues it once.
     unsafe {
         let launch = (&raw const launch).cast_mut().cast();
-        let arrival = switch::begin(&raw mut (*this).context, stack.top(), run_loop, launch);
+        let arrival = switch::begin(&raw mut (*this).context, Strand::top(stack), run_loop, launch);
         arrive(strand.worker(), arrival);
     }
     handled.put();
@@ -313,18 +285,21 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
         Some(_) if worker.left.get().is_multiple_of(TICK) => Begins::Outside,
         _ => Begins::Inside,
     };
-    let strand = Strand::new(worker, stack, begins);
-    strand.first.set(first);
+    let own = Strand::new(None);
+    let strand = stack.map_or(&own, Strand::on);
+    strand.worker.set(worker);
     if let Some((continuation, publish)) = left {
         // SAFETY: not published yet.
         let context = unsafe { (*continuation).context };
         if !publish(task_of(continuation)) {
-            // SAFETY: nobody else knows of it.
-            unsafe { switch::leave(0, context, Arrival::Free(stack).pack()) }
+            // SAFETY: nobody else knows of it; nothing is on the strand.
+            unsafe { strand.leave(worker, context) }
         }
         worker.float.get().set(); // not those of the task that was left
     }
-    worker.strand.set(&strand);
+    worker.strand.set(strand);
+    strand.first.set(first);
+    strand.begins.set(begins);
     // SAFETY: the strand is in place.
     unsafe { strand.go_through() }
 }
@@ -369,7 +344,7 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the caller's.
     let worker = unsafe { Worker::of(s) };
     let old = worker.strand();
-    if old.covered.get() {
+    if old.fixed.get() {
         // It cannot be left: another will go on with it, or this worker later.
         worker.requeue(task_of(continuation));
         thread::sleep(UNAWAITED);
@@ -379,7 +354,7 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
     let context = unsafe { take_over(worker, continuation) };
     if old.nested.get() == 0 {
         // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
-        unsafe { switch::leave(0, context, Arrival::Free(old.stack).pack()) }
+        unsafe { old.leave(worker, context) }
     }
     set_aside(old, context);
     old.worker().counters().tasks.uncount(); // as above
@@ -411,39 +386,55 @@ fn set_aside(old: &Strand, to: Context) {
     let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
-        let arrived = switch::switch(&raw mut (*this).context, to, Arrival::Left(this).pack());
+        let arrived = switch::switch(&raw mut (*this).context, to, this.cast());
         arrive(old.worker(), arrived);
     }
     handled.put();
 }
 
-/// What who is continued does first.
-///
-/// # Safety
-/// The caller occupies `worker`; `arrival` was passed to it.
-unsafe fn arrive(worker: &Worker, arrival: *mut c_void) {
-    // SAFETY: by the caller's promise.
-    match unsafe { Arrival::unpack(arrival) } {
-        // SAFETY: who was on it has left.
-        Arrival::Free(Some(stack)) => unsafe { worker.rack.put(stack) },
-        Arrival::Free(None) => {}
-        Arrival::Left(continuation) => worker.requeue(task_of(continuation)),
+/// What who is continued does first: if a task was left for it, makes that known.
+fn arrive(worker: &Worker, left: *mut c_void) {
+    if !left.is_null() {
+        worker.requeue(task_of(left.cast()));
     }
 }
 
 impl Strand {
-    #[inline(always)]
-    fn new(worker: &Worker, stack: Option<Stack>, begins: Begins) -> Strand {
+    fn new(stack: Option<Stack>) -> Strand {
         Strand {
-            worker: Cell::new(worker),
+            worker: Cell::new(ptr::null()),
             stack,
-            begins: Cell::new(begins),
+            begins: Cell::new(Begins::Inside),
             first: Cell::new(None),
-            covered: Cell::new(false),
+            fixed: Cell::new(stack.is_none()),
             forks: Cell::new(0),
             nested: Cell::new(0),
             countdown: Cell::new(TICK),
             granted: Cell::new(TICK),
+        }
+    }
+
+    /// Where it lies on a stack of the rack's.
+    #[inline(always)]
+    fn place(stack: Stack) -> *mut Strand {
+        stack.top().wrapping_sub(size_of::<Strand>()).cast()
+    }
+
+    /// Where what runs there begins to grow down.
+    fn top(stack: Stack) -> *mut u8 {
+        Strand::place(stack).cast()
+    }
+
+    /// That of a stack, which the caller has got.
+    #[inline(always)]
+    fn on<'a>(stack: Stack) -> &'a Strand {
+        let place = Strand::place(stack);
+        // SAFETY: room for it, which holds one, or zeroes, which are one as well.
+        unsafe {
+            if (*place).stack.is_none() {
+                place.write(Strand::new(Some(stack)));
+            }
+            &*place
         }
     }
 
@@ -453,16 +444,33 @@ impl Strand {
     /// The caller is on it, and its worker, too; it has no task in hand.
     unsafe fn go_through(&self) -> ! {
         // SAFETY: the frontier is where the thread came from.
+        unsafe { frontier::again(work, ptr::from_ref(self).cast_mut().cast()) };
+        self.flush();
+        let worker = self.worker();
+        // SAFETY: nothing is on the strand any more, and `base` is this thread's.
+        unsafe { self.leave(worker, worker.base.get()) }
+    }
+
+    /// Leaves it for good, for `to`. Its stack is in the rack before; but only the worker's thread takes it
+    /// out of there, and that is on its way.
+    ///
+    /// # Safety
+    /// The caller is on it, and occupies `worker`; nothing there is needed any more. `to` as for
+    /// `switch::leave`.
+    unsafe fn leave(&self, worker: &Worker, to: Context) -> ! {
+        self.begins.set(Begins::Inside);
+        // SAFETY: by the caller's promise.
         unsafe {
-            frontier::again(work, ptr::from_ref(self).cast_mut().cast());
-            self.flush();
-            switch::leave(0, self.place().base.get(), Arrival::Free(self.stack).pack())
+            if let Some(stack) = self.stack {
+                worker.rack.put(stack);
+            }
+            switch::leave(0, to, ptr::null_mut())
         }
     }
 
     /// True if its task can be set aside.
     pub fn can_be_left(&self) -> bool {
-        self.stack.is_some() && !self.covered.get()
+        !self.fixed.get()
     }
 
     /// Its stack; None: the thread's own.

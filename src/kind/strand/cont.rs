@@ -35,29 +35,36 @@
 //! No atomic read-modify-write and no fence where nobody steals. Calls and returns are in pairs, so the
 //! processor predicts where a child returns to.
 
-use super::{Arrival, Begins, Continuation, Strand};
-use super::{arrive, is_continuation, take_over, task_of};
+use super::{Begins, arrive};
+use super::{Continuation, Strand, is_continuation, take_over, task_of};
 use crate::base::thread;
-use crate::fiber::exceptions;
+use crate::fiber::exceptions::{self, Handled};
 use crate::fiber::stack::Stack;
-use crate::fiber::switch::{self, Next};
+use crate::fiber::switch::{self, Callee, Context, Returned};
 use crate::kind::stealing::Stealing;
 use crate::kind::worker::Worker;
 use crate::kind::{Kind, Place, TICK};
 use crate::queue::Deque;
 use crate::task::{Task, TaskFn};
-use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
 use std::ptr;
 
-/// What `body` needs; it lies on the spawner's stack.
-struct Child<'a> {
-    task: Task,
-    worker: &'a Worker,
-    stack: Stack,
-    spawner: *const Continuation,
-    /// The deque has no room for the spawner: nothing has happened.
-    refused: Cell<bool>,
+/// What is left of a spawner, beside its context.
+#[repr(C)]
+struct Spawner {
+    continuation: Continuation,
+    handled: Handled,
+}
+
+const _: () = assert!(size_of::<Spawner>() <= switch::ROOM);
+
+/// # Safety
+/// Of a context that a spawn has saved, and nobody has continued.
+#[inline(always)]
+unsafe fn spawner(context: Context) -> *mut Spawner {
+    // SAFETY: passed on.
+    unsafe { switch::room_of(context).cast() }
 }
 
 /// `sched_spawn`, with its outcome.
@@ -69,90 +76,131 @@ pub unsafe extern "C" fn spawn<D: Deque>(
     closure: *mut c_void,
     worker: &Worker,
 ) -> c_int {
-    let strand = worker.strand();
-    let stack = if strand.can_be_left() { worker.rack.take().ok() } else { None };
-    let Some(stack) = stack else {
-        // SAFETY: passed on.
-        return unsafe { (worker.row().queue)(f, closure, worker) };
-    };
-    let handled = exceptions::take();
-    let mut spawner = Continuation { context: ptr::null_mut(), strand };
-    let this = &raw mut spawner;
-    let task = Task { f, closure };
-    let child = Child { task, worker, stack, spawner: this, refused: Cell::new(false) };
-    // SAFETY: a stack of our own; the context is in its place before anybody is told of it, and
-    // whoever is continues it once.
-    unsafe {
-        let arg = (&raw const child).cast_mut().cast();
-        let arrival = switch::call(&raw mut (*this).context, stack.top(), body::<D>, arg);
-        arrive(strand.worker(), arrival);
-    }
-    handled.put();
-    if child.refused.get() { thread::failed(libc::EAGAIN) } else { 0 }
-}
-
-/// The first frame of a child's stack.
-///
-/// # Safety
-/// `child` is a [`Child`], whose worker's run is one of `Stealing<D>`.
-unsafe extern "C" fn body<D: Deque>(child: *mut c_void) -> Next {
-    // SAFETY: by the caller's promise; the spawner's stack stays until it is made known.
-    let child = unsafe { &*child.cast::<Child>() };
-    let &Child { task, worker, stack, spawner, .. } = child;
-    // SAFETY: by the caller's promise, here and below: the run does not change.
-    let kind = unsafe { worker.kind::<Stealing<D>>() };
-    // SAFETY: as above.
-    let Continuation { context, strand: below } = unsafe { spawner.read() };
-    // SAFETY: not known to anybody yet.
-    let float = unsafe { switch::float_of(context) };
-    let strand = Strand::new(worker, Some(stack), Begins::Inside);
-    worker.strand.set(&strand);
-    // SAFETY: the caller owns the worker.
-    if unsafe { kind.spawn(worker, task_of(spawner)) }.is_err() {
-        child.refused.set(true);
-        worker.strand.set(below);
-        return Next { to: context, arg: Arrival::Free(Some(stack)).pack() };
-    }
-    // From here on the spawner may run elsewhere.
-    if float != worker.float.get() {
-        worker.float.get().set(); // a task starts with the run's, not the spawner's
-    }
-    worker.call(task);
-    let worker = strand.worker(); // another, perhaps
-    worker.stay();
-    worker.counters().tasks.add(1);
-    worker.left.set(worker.left.get().wrapping_add(1));
-    if worker.left.get().is_multiple_of(TICK) && kind.is_called() {
-        strand.begins.set(Begins::Outside);
-    } else {
-        // SAFETY: the calling thread's worker.
-        let next = unsafe { kind.pop(worker) };
-        match next {
-            Some(next) if is_continuation(next) => {
-                // SAFETY: out of the queue, so published, and the caller's.
-                let to = unsafe { back_to(worker, next.closure.cast()) };
-                return Next { to, arg: Arrival::Free(Some(stack)).pack() };
+    match worker.rack.next() {
+        Some(stack) if worker.strand().can_be_left() => {
+            let top = Strand::top(stack);
+            // SAFETY: by the caller's promise; the stack is the worker's, and `run` takes it.
+            unsafe {
+                switch::call::<Child<D>>(f as usize, closure, ptr::from_ref(worker).cast(), top)
             }
-            next => strand.first.set(next),
         }
+        // SAFETY: passed on.
+        _ => unsafe { spawn_slowly::<D>(f, closure, worker) },
     }
-    // SAFETY: on this strand, with its worker.
-    unsafe { strand.go_through() }
 }
 
-/// `take_over`, most often of a strand that this worker left by a spawn.
+/// `spawn`, if there is no stack at hand.
 ///
 /// # Safety
 /// As for that.
-#[inline(always)]
-unsafe fn back_to(worker: &Worker, continuation: *const Continuation) -> switch::Context {
-    // SAFETY: published, so complete.
-    let Continuation { context, strand } = unsafe { continuation.read() };
-    // SAFETY: a continuation lies on its strand.
-    if !ptr::eq(unsafe { (*strand).worker.get() }, worker) {
-        // SAFETY: passed on.
-        return unsafe { take_over(worker, continuation) };
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn spawn_slowly<D: Deque>(
+    f: TaskFn,
+    closure: *mut c_void,
+    worker: &Worker,
+) -> c_int {
+    // SAFETY: passed on.
+    unsafe {
+        if worker.strand().can_be_left() && worker.rack.fill() == Ok(()) {
+            spawn::<D>(f, closure, worker)
+        } else {
+            (worker.row().queue)(f, closure, worker)
+        }
     }
-    worker.strand.set(strand);
-    context
+}
+
+/// A spawned task.
+struct Child<D>(PhantomData<D>);
+
+impl<D: Deque> Callee for Child<D> {
+    /// The first frame of a child's stack.
+    unsafe extern "C" fn run(
+        f: usize,
+        closure: *mut c_void,
+        worker: *const c_void,
+        context: Context,
+    ) -> Returned {
+        // SAFETY: what `spawn` passes: the run does not change, nor do records go.
+        let (f, worker) =
+            unsafe { (std::mem::transmute::<usize, TaskFn>(f), &*worker.cast::<Worker>()) };
+        // SAFETY: as above.
+        let kind = unsafe { worker.kind::<Stealing<D>>() };
+        let below = worker.strand.get();
+        // SAFETY: saved just now, and nobody knows of it.
+        let (this, float) = unsafe {
+            let this = spawner(context);
+            let continuation = Continuation { context, strand: below };
+            this.write(Spawner { continuation, handled: exceptions::take() });
+            (&raw const (*this).continuation, switch::float_of(context))
+        };
+        let stack = worker.rack.pop();
+        let strand = Strand::on(stack);
+        strand.worker.set(worker);
+        worker.strand.set(strand);
+        // SAFETY: the caller owns the worker.
+        if unsafe { kind.spawn(worker, task_of(this)) }.is_err() {
+            worker.strand.set(below);
+            // SAFETY: known to nobody; left by the return.
+            unsafe { back(stack, worker, context) };
+            return Returned { to: context, result: thread::failed(libc::EAGAIN) as isize };
+        }
+        // From here on the spawner may run elsewhere.
+        if float != worker.float.get() {
+            worker.float.get().set(); // a task starts with the run's, not the spawner's
+        }
+        worker.call(Task { f, closure });
+        let worker = strand.worker(); // another, perhaps
+        worker.stay();
+        let tasks = &worker.counters().tasks;
+        tasks.add(1);
+        if tasks.get().is_multiple_of(TICK as usize) && kind.is_called() {
+            strand.begins.set(Begins::Outside);
+            // SAFETY: on this strand, with its worker.
+            unsafe { strand.go_through() }
+        }
+        // SAFETY: the calling thread's worker.
+        match unsafe { kind.pop(worker) } {
+            Some(next) if is_continuation(next) => {
+                let next: *const Continuation = next.closure.cast();
+                // SAFETY: out of the queue, so published, and the caller's.
+                unsafe {
+                    let Continuation { context, strand: there } = *next;
+                    if switch::has_called::<Self>(context) && ptr::eq((*there).worker.get(), worker)
+                    {
+                        worker.strand.set(there);
+                        back(stack, worker, context);
+                        return Returned { to: context, result: 0 };
+                    }
+                    let context = take_over(worker, next);
+                    strand.leave(worker, context)
+                }
+            }
+            next => strand.first.set(next),
+        }
+        // SAFETY: on this strand, with its worker.
+        unsafe { strand.go_through() }
+    }
+
+    unsafe extern "C" fn arrive(left: *mut c_void, room: *mut c_void) {
+        let this: *mut Spawner = room.cast();
+        // SAFETY: of this context, which is continued now.
+        unsafe {
+            arrive((*(*this).continuation.strand).worker(), left);
+            ptr::read(&raw const (*this).handled).put();
+        }
+    }
+}
+
+/// The child on this stack is about to return to the spawner.
+///
+/// # Safety
+/// As said.
+#[inline(always)]
+unsafe fn back(stack: Stack, worker: &Worker, context: Context) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        worker.rack.put(stack);
+        ptr::read(&raw const (*spawner(context)).handled).put();
+    }
 }
