@@ -384,6 +384,7 @@ impl<D: Deque> Kind for Stealing<D> {
     fn starts_asleep(&self) -> bool {
         if self.parks() {
             self.sleepers.all_absent();
+            self.deques.iter().for_each(|deque| deque.ask());
         }
         self.parks()
     }

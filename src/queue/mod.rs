@@ -94,8 +94,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
     unsafe fn put_slowly(&self, task: Task) -> Result<(), Full>;
 
     /// Offers tasks to thieves, if they have none to steal. One task alone it keeps, since its owner
-    /// will most likely take it next, unless `even_one`. False if there was none to offer and they
-    /// should go on asking.
+    /// will most likely take it next, unless `even_one`; they ask again, or raid. False if they should go
+    /// on asking.
     ///
     /// # Safety
     /// Only through the one [`Owner`].

@@ -471,7 +471,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
             return true;
         }
         if slots(split, bot) < 2 - isize::from(even_one) {
-            return false;
+            return true;
         }
         let Some(_held) = Held::try_now(&self.thieves) else { return false };
         let split = self.split(); // a raid may have moved it

@@ -165,10 +165,14 @@ impl<D: Deque> Callee for Child<D> {
                 let next: *const Continuation = next.closure.cast();
                 // SAFETY: out of the queue, so published, and the caller's.
                 unsafe {
-                    let Continuation { context, strand: there } = *next;
-                    if switch::has_called::<Self>(context) && ptr::eq((*there).worker.get(), worker)
+                    // Compared with what is at hand: so the processor need not wait for what it loads.
+                    let Continuation { context: to, strand: there } = *next;
+                    if to == context
+                        && ptr::eq(there, below)
+                        && ptr::eq((*below).worker.get(), worker)
+                        && switch::has_called::<Self>(context)
                     {
-                        worker.strand.set(there);
+                        worker.strand.set(below);
                         back(stack, worker, context);
                         return Returned { to: context, result: 0 };
                     }
