@@ -7,8 +7,8 @@
 //!          BEGUN
 //!          BEGUN | who waits (`Waiter::pack`), whether it has begun or not
 //!          OVER
-//! closure  its argument; once BEGUN the worker that runs it
-//! f        the function, if somebody waited before it had begun
+//! closure  its argument; once BEGUN the worker that runs it, unless fork calls it at once
+//! f        the function, if somebody waited before it had begun, or if fork calls it at once
 //! check    debug builds only
 //! ```
 //! Functions and records lie below 2^63, so the highest bit tells the states apart.
@@ -157,6 +157,15 @@ impl Forked {
         self.queued()
     }
 
+    /// `set`, where a spawn calls the task at once: nobody will begin it but who gets it then, and that
+    /// has nothing to tell.
+    fn set_begun(&self, f: TaskFn, closure: *mut c_void) -> Task {
+        self.f.store(f as usize, Ordering::Relaxed);
+        self.closure.store(closure, Ordering::Relaxed);
+        self.state.store(BEGUN, Ordering::Relaxed);
+        self.queued()
+    }
+
     /// What lies in the queue.
     #[inline(always)]
     fn queued(&self) -> Task {
@@ -183,7 +192,7 @@ impl Forked {
         let closure = self.closure.load(Ordering::Relaxed);
         loop {
             if state & BEGUN != 0 {
-                // Somebody waits already, and has moved the function.
+                // Moved there by `set_begun`, or by who waits already.
                 state = self.f.load(Ordering::Relaxed);
                 break;
             }
@@ -330,8 +339,13 @@ unsafe extern "C" fn fork_any(
     worker: &Worker,
 ) {
     let Some(task) = f else { misuse("sched_fork", "f is NULL") };
-    // SAFETY: passed on.
-    if unsafe { queue_any(forked, task, closure, worker) } {
+    let queued = if worker.calls_at_once() {
+        forked.set_begun(task, closure)
+    } else {
+        forked.set(task, closure)
+    };
+    // SAFETY: the descriptor's task.
+    if unsafe { Worker::spawn_any(Some(queued.f), queued.closure, worker) } == 0 {
         return;
     }
     if thread::errno() == libc::EINVAL {
@@ -387,6 +401,9 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
 /// As for `join_elsewhere`.
 #[cold]
 unsafe fn join_any(forked: &Forked, worker: &Worker) -> bool {
+    if forked.is_over() {
+        return false; // most often, where fork calls the task at once
+    }
     if !forked.begun()
         && let Some(mine) = worker.mine()
         // SAFETY: the calling thread's.

@@ -126,7 +126,11 @@ impl<L: Latch> Awaited for Help<'_, L> {
     }
 
     fn thief(&self) -> Option<usize> {
-        self.latch.thief()?.index_beside(self.strand.worker())
+        let mine = self.strand.worker();
+        if mine.calls_at_once() {
+            return None; // not known: see `fork`
+        }
+        self.latch.thief()?.index_beside(mine)
     }
 }
 

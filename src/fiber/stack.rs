@@ -20,7 +20,7 @@ use super::valgrind::{self, Registered};
 use crate::base::config::LEAST_STACK;
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::ptr::{self, NonNull};
 
 /// At the high end of each stack.
@@ -195,18 +195,20 @@ const WARM: usize = 64;
 const KEPT: usize = 16;
 
 /// A worker's free stacks. Its owner's alone.
+#[derive(Default)]
 pub struct Rack {
-    pile: Cell<Pile>,
+    pile: UnsafeCell<Pile>,
     size: Cell<usize>,
 }
 
-impl Default for Rack {
-    fn default() -> Self {
-        Rack { pile: Cell::default(), size: Cell::new(0) }
-    }
-}
-
 impl Rack {
+    /// Only for the time of an operation on it.
+    #[allow(clippy::mut_from_ref, reason = "the owner's alone, and no operation contains another")]
+    fn pile(&self) -> &mut Pile {
+        // SAFETY: as said.
+        unsafe { &mut *self.pile.get() }
+    }
+
     /// For a run with stacks of this size. The rack is empty.
     pub fn open(&self, size: usize) {
         self.size.set(size);
@@ -214,16 +216,13 @@ impl Rack {
 
     /// The process is a child made by fork. What was here may be half changed, and is lost.
     pub fn forget(&self) {
-        self.pile.set(Pile::default());
+        *self.pile() = Pile::default();
     }
 
     /// A stack that nobody uses.
     #[inline]
     pub fn take(&self) -> Result<Stack, NoMemory> {
-        let mut pile = self.pile.take();
-        let stack = pile.pop();
-        self.pile.set(pile);
-        match stack {
+        match self.pile().pop() {
             Some(stack) => Ok(stack),
             None => self.fetch(),
         }
@@ -236,27 +235,22 @@ impl Rack {
         stored.map_or_else(|| Stack::new(size), Ok)
     }
 
-    /// True if `take` has one at hand.
+    /// What `pop` will take, if there is one at hand.
     #[inline(always)]
     pub fn next(&self) -> Option<Stack> {
-        // SAFETY: the owner's alone; the reference ends with the call.
-        unsafe { (*self.pile.as_ptr()).first }
+        self.pile().first
     }
 
-    /// What `next` says.
+    /// A stack at hand.
     #[inline(always)]
-    pub fn pop(&self) -> Stack {
-        let mut pile = self.pile.take();
-        let stack = pile.pop();
-        self.pile.set(pile);
-        stack.expect("asked before")
+    pub fn pop(&self) -> Option<Stack> {
+        self.pile().pop()
     }
 
     /// Has one at hand from now on.
     pub fn fill(&self) -> Result<(), NoMemory> {
         let stack = self.take()?;
-        // SAFETY: of this rack; nobody is on it.
-        unsafe { self.put(stack) };
+        self.pile().push(stack);
         Ok(())
     }
 
@@ -264,11 +258,21 @@ impl Rack {
     /// It is from this run's racks. The caller may be on it, if it leaves it before this rack's next use.
     #[inline]
     pub unsafe fn put(&self, stack: Stack) {
-        let mut pile = self.pile.take();
-        let surplus = if pile.count == KEPT { pile.pop() } else { None };
-        pile.push(stack);
-        self.pile.set(pile);
-        if let Some(stack) = surplus {
+        if self.pile().count >= KEPT {
+            // SAFETY: passed on.
+            unsafe { self.thin() };
+        }
+        self.pile().push(stack);
+    }
+
+    /// Gives one to the store.
+    ///
+    /// # Safety
+    /// As for `put`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn thin(&self) {
+        if let Some(stack) = self.pile().pop() {
             // SAFETY: passed on.
             unsafe { self.store(stack) };
         }
@@ -305,8 +309,7 @@ impl Rack {
     /// # Safety
     /// Nobody is on a stack of the rack.
     pub unsafe fn close(&self) {
-        let mut pile = self.pile.take();
-        while let Some(stack) = pile.pop() {
+        while let Some(stack) = self.pile().pop() {
             // SAFETY: passed on.
             unsafe { self.store(stack) };
         }

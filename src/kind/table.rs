@@ -178,7 +178,7 @@ type Lifo<L> = shared::Shared<L, false>;
 type Fifo<L> = shared::Shared<L, true>;
 type Steal<D> = stealing::Stealing<D>;
 
-pub static TABLE: [Row; 17] = {
+pub static TABLE: [Row; 14] = {
     use Deque::{ChaseLev as C, Mutex, Sem, Spin as Sp, Split as Pl};
     use config::Kind::{Fifo as F, Lifo as L, Serial as O, Steal as S};
     [
@@ -195,9 +195,6 @@ pub static TABLE: [Row; 17] = {
         row::<Fifo<Semaphore>>(F, Some(Sem)),
         cont::<Quick>(Pl),
         cont::<ChaseLev>(C),
-        cont::<Locked<PthreadMutex>>(Mutex),
-        cont::<Locked<Spin>>(Sp),
-        cont::<Locked<Semaphore>>(Sem),
         row::<serial::Serial>(O, None),
     ]
 };

@@ -204,6 +204,11 @@ impl Worker {
         self.row.get()
     }
 
+    /// True if a spawn in this worker's run calls the task at once: kind `cont`.
+    pub fn calls_at_once(&self) -> bool {
+        self.row.get().kind == Cont
+    }
+
     /// See `Kind::hold`. The caller occupies this place.
     pub fn hold(&self) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
@@ -426,11 +431,11 @@ impl Worker {
         self.sets_aside.set(terms.sets_aside);
         self.float.set(terms.float);
         self.team.set(team);
+        self.row.set(row);
         // `sched_spawn` may put tasks there itself, where that is what a spawn does.
-        let quick = if row.kind == Cont { None } else { kind.quick(index) };
+        let quick = if self.calls_at_once() { None } else { kind.quick(index) };
         let deque = quick.map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
-        self.row.set(row);
         self.kind.set(ptr::from_ref(kind).cast());
         self.index.set(index);
         self.counters.clear();

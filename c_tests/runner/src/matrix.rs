@@ -12,6 +12,7 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "serial", deques: &[], threads: false },
     Kind { name: "lifo", deques: &["mutex", "spin", "sem"], threads: true },
     Kind { name: "fifo", deques: &["mutex", "spin", "sem"], threads: true },
+    Kind { name: "cont", deques: &["split", "chaselev"], threads: true },
     Kind { name: "steal", deques: &["split", "chaselev", "mutex", "spin", "sem"], threads: true },
 ];
 pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];

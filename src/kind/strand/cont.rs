@@ -134,7 +134,8 @@ impl<D: Deque> Callee for Child<D> {
             this.write(Spawner { continuation, handled: exceptions::take() });
             (&raw const (*this).continuation, switch::float_of(context))
         };
-        let stack = worker.rack.pop();
+        // SAFETY: `spawn` has seen it.
+        let stack = unsafe { worker.rack.pop().unwrap_unchecked() };
         let strand = Strand::on(stack);
         strand.worker.set(worker);
         worker.strand.set(strand);
