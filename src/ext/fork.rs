@@ -82,18 +82,15 @@ impl Forked {
     /// was not forked.
     ///
     /// # Safety
-    /// As for `fork`; and the caller owns `worker`.
+    /// As for `fork`.
     #[inline]
     pub unsafe fn offer(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> bool {
         let offered = match worker.quick_put(Some(f), |f| self.set(f, closure)) {
             Some(true) => true,
             // SAFETY: begun just now.
             Some(false) => unsafe { queue_slowly(self, worker) },
-            None => {
-                let Task { f, closure } = self.set(f, closure);
-                // SAFETY: by the caller's promise.
-                unsafe { (worker.row().queue)(f, closure, worker) == 0 }
-            }
+            // SAFETY: the descriptor's task.
+            None => unsafe { worker.queue(self.set(f, closure)) == 0 },
         };
         #[cfg(debug_assertions)]
         if offered {
@@ -294,18 +291,6 @@ unsafe fn queue_slowly(forked: &Forked, worker: &Worker) -> bool {
     unsafe { table::spawn_slowly(Some(queued.f), queued.closure, worker) == 0 }
 }
 
-/// A put in any other case than the quick one: false, with errno, if it was refused.
-///
-/// # Safety
-/// `f` accepts `closure`; the descriptor lives until it is joined.
-#[cold]
-#[inline(never)]
-unsafe fn queue_any(forked: &Forked, f: TaskFn, closure: *mut c_void, worker: &Worker) -> bool {
-    let queued = forked.set(f, closure);
-    // SAFETY: the descriptor's task.
-    unsafe { Worker::spawn_any(Some(queued.f), queued.closure, worker) == 0 }
-}
-
 /// The rest of a fork whose quick put was half done.
 ///
 /// # Safety
@@ -451,8 +436,9 @@ pub unsafe fn within<T: FnOnce(&Worker) + Copy>(worker: &Worker, work: T) -> c_i
         return 0;
     }
     let forked = Forked::unset();
+    let queued = forked.set(call::<T>, (&raw const work).cast_mut().cast());
     // SAFETY: `work` and the descriptor live until the task is over, which is waited for.
-    if !unsafe { queue_any(&forked, call::<T>, (&raw const work).cast_mut().cast(), worker) } {
+    if unsafe { worker.queue(queued) } != 0 {
         return -1;
     }
     super::wait_outside(&forked);

@@ -298,13 +298,26 @@ impl Worker {
         worker: &Worker,
     ) -> c_int {
         let Some(f) = f else { return thread::failed(libc::EINVAL) };
-        if worker.is_mine() {
-            // SAFETY: an owned place belongs to a run; row and kind are that run's.
-            unsafe { (worker.row.get().spawn)(f, closure, worker) }
-        } else {
+        let Some(mine) = worker.mine() else {
             // SAFETY: passed on.
-            unsafe { worker.spawn_from_elsewhere(f, closure) }
-        }
+            return unsafe { worker.inject(f, closure) };
+        };
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        unsafe { (mine.row.get().spawn)(f, closure, mine) }
+    }
+
+    /// Queues a task for this worker's run, from any thread; returns as `sched_spawn` does.
+    ///
+    /// # Safety
+    /// `task.f` accepts its closure, as for sched_spawn.
+    pub unsafe fn queue(&self, task: Task) -> c_int {
+        let Task { f, closure } = task;
+        let Some(mine) = self.mine() else {
+            // SAFETY: passed on.
+            return unsafe { self.inject(f, closure) };
+        };
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        unsafe { (mine.row.get().queue)(f, closure, mine) }
     }
 
     /// The kind of this worker's run.
@@ -317,18 +330,13 @@ impl Worker {
         unsafe { &*self.kind.get().cast::<K>() }
     }
 
-    /// Adds a task to this worker's run, from a thread that does not occupy this place: from
-    /// its own place in the same run if it has one, else through the injector.
+    /// Adds a task to this worker's run, from a thread that is no worker of it.
     ///
     /// # Safety
     /// `f` accepts `closure`, as for sched_spawn.
     #[cold]
     #[inline(never)]
-    unsafe fn spawn_from_elsewhere(&self, f: TaskFn, closure: *mut c_void) -> c_int {
-        if let Some(mine) = self.mine_elsewhere() {
-            // SAFETY: passed on.
-            return unsafe { Worker::spawn_any(Some(f), closure, mine) };
-        }
+    unsafe fn inject(&self, f: TaskFn, closure: *mut c_void) -> c_int {
         // SAFETY: the run goes on meanwhile.
         match self.while_it_runs(|row| unsafe { (row.inject)(self, Task { f, closure }) }) {
             Some(Ok(())) => 0,

@@ -147,19 +147,26 @@ impl<D: Deque> Callee for Child<D> {
             return Returned { to: context, result: thread::failed(libc::EAGAIN) as isize };
         }
         // From here on the spawner may run elsewhere.
-        if float != worker.float.get() {
-            worker.float.get().set(); // a task starts with the run's, not the spawner's
-        }
-        worker.call(Task { f, closure });
-        let worker = strand.worker(); // another, perhaps
-        worker.stay();
-        let tasks = &worker.counters().tasks;
-        tasks.add(1);
-        if tasks.get().is_multiple_of(TICK as usize) && kind.is_called() {
+        let task = Task { f, closure };
+        worker.left.set(worker.left.get().wrapping_add(1));
+        if worker.left.get().is_multiple_of(TICK) && kind.is_called() {
+            // A task from outside first; as the youngest, this one comes next.
+            // SAFETY: the caller owns the worker.
+            if unsafe { kind.spawn(worker, task) }.is_err() {
+                strand.first.set(Some(task));
+            }
             strand.begins.set(Begins::Outside);
+            worker.float.get().set();
             // SAFETY: on this strand, with its worker.
             unsafe { strand.go_through() }
         }
+        if float != worker.float.get() {
+            worker.float.get().set(); // a task starts with the run's, not the spawner's
+        }
+        worker.call(task);
+        let worker = strand.worker(); // another, perhaps
+        worker.stay();
+        worker.counters().tasks.add(1);
         // SAFETY: the calling thread's worker.
         match unsafe { kind.pop(worker) } {
             Some(next) if is_continuation(next) => {
@@ -175,6 +182,9 @@ impl<D: Deque> Callee for Child<D> {
                     {
                         worker.strand.set(below);
                         back(stack, worker, context);
+                        if float != worker.float.get() {
+                            float.set();
+                        }
                         return Returned { to: context, result: 0 };
                     }
                     let context = take_over(worker, next);
