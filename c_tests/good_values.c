@@ -5,6 +5,7 @@
 
 static const char *const goods[][4] = {
     {"SCHED_KIND", "steal"}, {"SCHED_KIND", "lifo"}, {"SCHED_KIND", "fifo"}, {"SCHED_KIND", "serial"},
+    {"SCHED_KIND", "cont"}, {"SCHED_DEQUE", "chaselev", "SCHED_KIND", "cont"},
     {"SCHED_DEQUE", "split"}, {"SCHED_DEQUE", "chaselev"}, {"SCHED_DEQUE", "mutex"}, {"SCHED_DEQUE", "spin"}, {"SCHED_DEQUE", "sem"},
     {"SCHED_DEQUE", "mutex", "SCHED_KIND", "lifo"}, {"SCHED_DEQUE", "spin", "SCHED_KIND", "lifo"},
     {"SCHED_DEQUE", "sem", "SCHED_KIND", "lifo"}, {"SCHED_DEQUE", "sem", "SCHED_KIND", "fifo"},

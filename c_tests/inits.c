@@ -30,7 +30,7 @@ int main(void)
     runs(1000);
     CHECK(threads_become(1));
     CHECK_EQ(descriptor_count(), descriptors);
-    if (mapping_count() > mappings + 4)
+    if (mapping_count() > mappings + 64) /* stacks are kept, and not always as many in use at once */
         CHECK_EQ(mapping_count(), mappings);
     long grown = status_kb("VmRSS") - resident;
     if (grown > 1024) /* 1 KiB a run would be a leak */

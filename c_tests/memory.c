@@ -1,8 +1,8 @@
 /* Memory ends (RLIMIT_AS): a spawn that cannot be queued gives -1 with EAGAIN and every
  * accepted task still runs; a run that cannot even start gives -1 with ENOMEM.
  * ctest: timeout=60
- * ctest: matrix idle=park threads=1 timeout=60
- * ctest: matrix idle=park threads=2 deque=mutex,split,chaselev timeout=60 */
+ * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1 timeout=60
+ * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=2 deque=mutex,split,chaselev timeout=60 */
 #include "child.h"
 #include "proc.h"
 #include <stdatomic.h>

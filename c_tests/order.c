@@ -1,5 +1,5 @@
 /* With one worker the order is exact: last in first out for lifo, steal and serial, first
- * in first out for fifo.
+ * in first out for fifo; for cont the order of calls, each child before what follows its spawn.
  * ctest: matrix threads=1
  * ctest: env=SCHED_KIND=serial env=SCHED_THREADS=4 */
 #include "check.h"
@@ -42,7 +42,7 @@ int main(void)
         long i = kind_is("fifo") ? queue[head++] : queue[--tail];
         expected[n++] = i;
         for (long c = 0; c < children[i]; c++)
-            queue[tail++] = first_child[i] + c;
+            queue[tail++] = first_child[i] + (kind_is("cont") ? children[i] - 1 - c : c);
     }
 
     CHECK_EQ(sched_init(1, 3, task, (void *)0), 0);

@@ -105,7 +105,7 @@ static void refused(void)
     o.nthreads = 4097;
     CHECK_NO_POOL(&o, EINVAL);
     o = none;
-    o.kind = 4; /* of a kind that is not there yet */
+    o.kind = SCHED_KIND_SERIAL + 1;
     CHECK_NO_POOL(&o, EINVAL);
     o = none;
     o.kind = SCHED_KIND_LIFO;

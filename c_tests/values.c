@@ -44,7 +44,6 @@ static const struct bad bads[] = {
     {"SCHED_WARM", "1sec", "100ms", "serial"},
     {"SCHED_WARM", "99999999999999999999ms", "100ms", "lifo"},
     /* not implemented yet: refused by name, not ignored */
-    {"SCHED_KIND", "cont", "steal", NULL},
     {"SCHED_DEQUE", "ring", "chaselev", NULL},
     {"SCHED_OVERFLOW", "half", "grow", NULL},
     {"SCHED_STEAL", "nonsense", NULL, NULL},

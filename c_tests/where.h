@@ -10,11 +10,22 @@ struct deed {
     volatile int *done; /* NULL: the deed ends the process */
 };
 
+static inline void stay_here(void *closure, struct scheduler *s)
+{
+    struct deed *deed = (struct deed *)closure;
+    (void)s;
+    while (!deed->done || !*deed->done)
+        pause_us(100);
+}
+
 /* A task. In the wrong place it spawns itself once more and keeps its worker busy until
- * the deed is done, so that the copies reach every worker. */
+ * the deed is done, so that the copies reach every worker. With cont the busy one is the child, and
+ * what others take is this. */
 static inline void seek_place(void *closure, struct scheduler *s)
 {
     struct deed *deed = (struct deed *)closure;
+    while (kind_is("cont") && on_caller() != deed->on_caller)
+        CHECK_EQ(sched_spawn(stay_here, closure, s), 0);
     if (on_caller() == deed->on_caller) {
         deed->act(s);
         if (deed->done)
@@ -22,8 +33,7 @@ static inline void seek_place(void *closure, struct scheduler *s)
         return;
     }
     CHECK_EQ(sched_spawn(seek_place, closure, s), 0);
-    while (!deed->done || !*deed->done)
-        pause_us(100);
+    stay_here(closure, s);
 }
 
 #endif
