@@ -1,6 +1,6 @@
 /* A program's fork handler starts a run in the child, before the library's own handler, while other
  * threads were in the middle of runs.
- * ctest: matrix kind=steal,lifo,serial deque=mutex,split idle=park threads=2 timeout=60 */
+ * ctest: matrix kind=steal,lifo,serial,cont deque=mutex,split idle=park threads=2 timeout=60 */
 #include "child.h"
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* A task that calls exit, _exit or quick_exit ends the process at once, from the caller's
  * thread and from another; the handlers run once.
  * ctest: static
- * ctest: matrix kind=lifo,fifo,steal deque=mutex idle=park,spin threads=4 */
+ * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex idle=park,spin threads=4 */
 #include "child.h"
 #include "leave.h"
 #include "where.h"

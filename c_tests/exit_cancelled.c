@@ -1,6 +1,6 @@
 /* A thread with a pending cancellation calls exit while threads rest: the process ends.
  * ctest: static
- * ctest: matrix kind=steal,lifo deque=mutex,split idle=park threads=4 */
+ * ctest: matrix kind=steal,lifo,cont deque=mutex,split idle=park threads=4 */
 #include "child.h"
 
 static void leaf(void *closure, struct scheduler *s)

@@ -1,6 +1,6 @@
 /* A task from a thread that is no worker has its turn, even while the run's own tasks keep
  * every queue busy. (Not in a lifo, where the youngest goes first by definition.)
- * ctest: matrix kind=steal,fifo,serial idle=park,spin threads=1,2,4 */
+ * ctest: matrix kind=steal,fifo,serial,cont idle=park,spin threads=1,2,4 */
 #include "check.h"
 #include <stdatomic.h>
 

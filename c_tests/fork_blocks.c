@@ -1,7 +1,7 @@
 /* A task that blocks until another task of the run has run does not stop the run, while there is a
  * worker that waits for its end: that runs the other, and is woken for it if it sleeps already.
  * ctest: debug
- * ctest: matrix kind=steal,lifo,fifo threads=2,4,16 */
+ * ctest: matrix kind=steal,lifo,fifo,cont threads=2,4,16 */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>

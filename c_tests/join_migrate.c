@@ -1,7 +1,7 @@
 /* A task that has waited may go on in another thread. It keeps its s, which is good for all calls there,
  * and its floating-point controls, which are no other task's.
  * ctest: static debug libs=m
- * ctest: matrix kind=lifo,fifo,steal deque=mutex,split,chaselev idle=park,nap threads=2,4,16
+ * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split,chaselev idle=park,nap threads=2,4,16
  * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_JOIN=help
  * ctest: matrix deque=mutex,split idle=park threads=4 env=SCHED_STACK=64K */
 #include "aside.h"

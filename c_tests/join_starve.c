@@ -1,7 +1,7 @@
 /* A task from outside has its turn while a worker waits, however long the tasks go on that the worker
  * runs meanwhile: here they go on until that one has run, and the worker waits for it.
  * ctest: debug
- * ctest: matrix kind=serial,steal threads=1,2 */
+ * ctest: matrix kind=serial,steal,cont threads=1,2 */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* The same for a worker that did not start the run: it gets a task, spawns more, and computes
  * until others have run them, while the first worker sleeps, or computes as well.
- * ctest: matrix kind=lifo,fifo,steal idle=park,nap threads=4
- * ctest: matrix kind=steal deque=split idle=backoff,spin threads=4 */
+ * ctest: matrix kind=lifo,fifo,steal,cont idle=park,nap threads=4
+ * ctest: matrix kind=steal,cont deque=split idle=backoff,spin threads=4 */
 #include "check.h"
 #include "where.h"
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* The created threads are named sched/1, sched/2, …; the caller's is left alone.
- * ctest: matrix kind=lifo,fifo,steal deque=mutex,split,chaselev idle=park threads=1,4,16 */
+ * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split,chaselev idle=park threads=1,4,16 */
 #include "proc.h"
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /* membarrier denied by seccomp, or unknown to the kernel: the same results. A child of fork that
  * returns from its task runs none of the parent's others.
- * ctest: matrix kind=lifo,steal threads=1,4 deque=mutex,split,chaselev */
+ * ctest: matrix kind=lifo,steal,cont threads=1,4 deque=mutex,split,chaselev */
 #include "child.h"
 #include "seccomp.h"
 #include <stdatomic.h>

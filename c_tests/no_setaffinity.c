@@ -1,5 +1,5 @@
 /* sched_setaffinity refused by a sandbox: threads are made all the same.
- * ctest: matrix kind=lifo,steal deque=mutex,split idle=park threads=4 */
+ * ctest: matrix kind=lifo,steal,cont deque=mutex,split idle=park threads=4 */
 #include "child.h"
 #include "seccomp.h"
 #include "stats_line.h"

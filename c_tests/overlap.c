@@ -1,7 +1,7 @@
 /* More workers than processors are of use to tasks that sleep: 64 that sleep for 100 ms each, on
  * 64 workers, are done long before the 6.4 s that they take one after the other.
- * ctest: matrix kind=lifo,fifo,steal deque=split,mutex,chaselev idle=park,nap threads=64
- * ctest: matrix kind=steal deque=split idle=backoff,spin threads=64 */
+ * ctest: matrix kind=lifo,fifo,steal,cont deque=split,mutex,chaselev idle=park,nap threads=64
+ * ctest: matrix kind=steal,cont deque=split idle=backoff,spin threads=64 */
 #include "check.h"
 #include <stdatomic.h>
 

@@ -1,8 +1,8 @@
 /* The stacks of tasks that wait are used again: 1,000 runs with tasks that wait take no more memory, nor
  * address space, than 20; and after a run with many they are given back.
  * ctest: matrix deque=mutex,split idle=park threads=1,4 timeout=60
- * ctest: matrix kind=steal deque=split idle=park threads=4 env=SCHED_STACK=256K timeout=60
- * ctest: matrix kind=steal deque=split idle=park threads=4 args=sizes timeout=60 */
+ * ctest: matrix kind=steal,cont deque=split idle=park threads=4 env=SCHED_STACK=256K timeout=60
+ * ctest: matrix kind=steal,cont deque=split idle=park threads=4 args=sizes timeout=60 */
 #include "aside.h"
 #include "proc.h"
 #include <stdatomic.h>

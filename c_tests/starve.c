@@ -1,6 +1,6 @@
 /* Two workers, and one computes without an end until a task it spawned has run: the other
  * must run it. No task may stay unreachable while a worker is idle.
- * ctest: matrix kind=lifo,fifo,steal threads=2 */
+ * ctest: matrix kind=lifo,fifo,steal,cont threads=2 */
 #include "check.h"
 #include <stdatomic.h>
 

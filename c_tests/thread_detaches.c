@@ -1,7 +1,7 @@
 /* A task that detaches its thread, one that the library made: threads that are kept do not mind;
  * with SCHED_WARM=0 it aborts the process with a message, since nobody can wait for that thread.
  * ctest: static
- * ctest: matrix deque=mutex,split,chaselev kind=lifo,fifo,steal idle=park,nap threads=2,4 */
+ * ctest: matrix deque=mutex,split,chaselev kind=lifo,fifo,steal,cont idle=park,nap threads=2,4 */
 #include "child.h"
 #include "where.h"
 

@@ -1,7 +1,7 @@
 /* A C++ exception that leaves a task aborts the process with a message, even when the
  * caller of sched_init would catch it. One that is caught inside a task is the task's own.
  * ctest: static
- * ctest: matrix deque=mutex idle=park threads=1,4 */
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 */
 #include "child.h"
 #include "where.h"
 #include <stdexcept>

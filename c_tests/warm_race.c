@@ -1,7 +1,7 @@
 /* Threads whose time is up at the very moment a run wants them, or a fork or the process's end
  * comes: every run is complete, every child works and ends, and in the end no thread is left.
  * ctest: static
- * ctest: matrix kind=lifo,steal idle=park deque=mutex,split threads=2,4 timeout=60 */
+ * ctest: matrix kind=lifo,steal,cont idle=park deque=mutex,split threads=2,4 timeout=60 */
 #include "child.h"
 #include "proc.h"
 #include <stdatomic.h>
