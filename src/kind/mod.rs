@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `lifo`, `fifo` | `shared` | one stack or queue under one lock |
 //! | `steal` | [`stealing`] | a deque per worker |
+//! | `cont` | `strand::cont` | the same, but what is stolen is what follows a spawn |
 //! | `serial` | `serial` | one thread: the oracle of the tests |
 //!
 //! The deque, or the lock, is a type parameter, so that each row's spawn and worker loop are
