@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use crate::machine::{Calibration, calibrate};
-use crate::plan::{Group, Kind, Setup, program_named};
+use crate::plan::{Group, Kind, OVERHEADS, Setup, program_named};
 use crate::run::{Bench, Run};
 
 /// After so many failures the rest would only repeat them.
@@ -103,13 +103,14 @@ impl Session {
 
     /// Programs that disagree on the answer or on the number of tasks.
     pub fn disagreements(&self) -> Vec<String> {
-        let mut first: HashMap<&str, &Run> = HashMap::new();
+        let mut first: HashMap<_, &Run> = HashMap::new();
         let mut found = Vec::new();
         for run in &self.runs {
-            let other = first.entry(run.setup.program).or_insert(run);
-            // An overhead's tasks depend on its setting.
-            let same_tasks =
-                run.setup.group == Group::Overheads || other.line.tasks == run.line.tasks;
+            let setup = &run.setup;
+            // The lab runs a program on several data.
+            let data = (setup.group == Group::Lab).then_some((setup.n, setup.data));
+            let other = first.entry((setup.program, data)).or_insert(run);
+            let same_tasks = tasks_vary(setup) || other.line.tasks == run.line.tasks;
             if other.line.checksum != run.line.checksum || !same_tasks {
                 found.push(format!(
                     "{}: checksum {} and {} tasks, but {}: checksum {} and {} tasks",
@@ -131,8 +132,14 @@ fn counts_apart(setup: &Setup) -> bool {
     setup.kind != Kind::None && program_named(setup.program).is_some_and(|p| p.many_runs)
 }
 
+/// The lab compares by rounds, and needs all of them.
 fn once(setup: &Setup) -> bool {
-    program_named(setup.program).is_some_and(|p| p.once)
+    setup.group != Group::Lab && program_named(setup.program).is_some_and(|p| p.once)
+}
+
+/// An overhead's tasks depend on its setting.
+fn tasks_vary(setup: &Setup) -> bool {
+    setup.group == Group::Overheads || OVERHEADS.iter().any(|p| p.name == setup.program)
 }
 
 /// A bar on a terminal; elsewhere a line a repetition.

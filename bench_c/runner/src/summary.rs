@@ -126,6 +126,10 @@ impl Summary {
         Summary { measured }
     }
 
+    pub fn of(&self, setup: &Setup) -> Option<&Measured> {
+        self.measured.get(setup)
+    }
+
     /// A program under a kind, with the library's defaults.
     pub fn kind(&self, program: &str, kind: Kind, threads: usize) -> Option<&Measured> {
         self.find(|s| s.group == Group::Kinds && is(s, program, threads) && s.kind == kind)
