@@ -1,7 +1,9 @@
 //! A session: all the repetitions, interleaved, with progress and what went wrong.
 //!
-//! The repetition is the outer loop and its order is shuffled: a slow minute of the machine
-//! falls on every setting alike, not on the one that happened to be measured then.
+//! The repetition is the outer loop, and in it the programs come in an order that is shuffled anew,
+//! each under all its settings, shuffled too: a slow minute of the machine falls on every setting
+//! alike, not on the one that happened to be measured then, and what is compared was measured
+//! seconds apart.
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
@@ -57,7 +59,7 @@ impl Session {
                 break;
             }
             session.calibration.push(calibrate(bench.cores));
-            order.shuffle(&mut random);
+            shuffle(&mut order, &mut random);
             order.retain(|setup| {
                 session.failures.len() >= MOST_FAILURES
                     || session.measure(bench, setup, repetition, &progress)
@@ -127,6 +129,18 @@ impl Session {
     }
 }
 
+/// The programs, each on each of its data, in any order; the settings of each in any order.
+fn shuffle(order: &mut [Setup], random: &mut StdRng) {
+    let what = |s: &Setup| (s.program, s.n, s.data);
+    order.shuffle(random);
+    let mut place = HashMap::new();
+    for setup in order.iter() {
+        let next = place.len();
+        place.entry(what(setup)).or_insert(next);
+    }
+    order.sort_by_key(|s| place[&what(s)]);
+}
+
 /// Are the statistics of this setup collected in a run of their own?
 fn counts_apart(setup: &Setup) -> bool {
     setup.kind != Kind::None && program_named(setup.program).is_some_and(|p| p.many_runs)
@@ -193,4 +207,22 @@ impl Progress {
 
 fn seconds(d: Duration) -> u64 {
     d.as_secs_f64().round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn what_is_compared_is_measured_together() {
+        let setups = Plan::new(2, true, &[]).setups;
+        let mut order = setups.clone();
+        shuffle(&mut order, &mut StdRng::seed_from_u64(1));
+        assert_ne!(order, setups);
+        let what = |s: &Setup| (s.program, s.n, s.data);
+        let runs = order.chunk_by(|a, b| what(a) == what(b)).count();
+        let distinct: std::collections::HashSet<_> = setups.iter().map(what).collect();
+        assert_eq!(runs, distinct.len());
+    }
 }

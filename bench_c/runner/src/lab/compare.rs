@@ -86,13 +86,18 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// On a claim that says "less".
-    pub fn on_claim(self) -> &'static str {
+    /// In the words of what is compared.
+    pub fn says(self, less: &'static str, more: &'static str) -> &'static str {
         match self {
-            Verdict::Less => "confirmed",
-            Verdict::More => "refuted",
+            Verdict::Less => less,
+            Verdict::More => more,
             Verdict::Open => "no difference seen",
         }
+    }
+
+    /// On a claim that says "less".
+    pub fn on_claim(self) -> &'static str {
+        self.says("confirmed", "refuted")
     }
 }
 

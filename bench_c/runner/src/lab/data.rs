@@ -33,6 +33,10 @@ impl<'a> Data<'a> {
         self.summary.of(setup)
     }
 
+    pub fn has(&self, setup: &Setup) -> bool {
+        self.rounds.contains_key(setup)
+    }
+
     pub fn estimate(&self, setup: &Setup, value: Value) -> Option<Estimate> {
         let runs = self.rounds.get(setup)?;
         Estimate::of(&runs.values().map(|r| value(r)).collect::<Vec<_>>())

@@ -72,6 +72,8 @@ fn claims() -> Vec<Claim> {
 pub struct Finding {
     what: &'static str,
     reads: &'static str,
+    /// Pairs of settings that this library takes, of how many.
+    pairs: (usize, usize),
     all: Option<Estimate>,
     by_case: Vec<(Case, Option<Estimate>)>,
 }
@@ -82,10 +84,14 @@ impl Finding {
             claim.pairs.iter().map(|(a, b)| (case.setup(a), case.setup(b))).collect()
         };
         let cases: Vec<Case> = cases.iter().copied().filter(claim.on).collect();
+        let taken = |(a, b): &&(Setting, Setting)| {
+            cases.iter().any(|c| data.has(&c.setup(a)) && data.has(&c.setup(b)))
+        };
         let all: Vec<(Setup, Setup)> = cases.iter().flat_map(&pairs).collect();
         Finding {
             what: claim.what,
             reads: claim.reads,
+            pairs: (claim.pairs.iter().filter(|p| taken(p)).count(), claim.pairs.len()),
             all: data.mean_ratio(&all, seconds),
             by_case: cases.iter().map(|c| (*c, data.mean_ratio(&pairs(c), seconds))).collect(),
         }
@@ -132,12 +138,14 @@ impl Finding {
 pub fn claims_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     let findings: Vec<Finding> =
         claims().iter().map(|c| Finding::of(c, lab.cases(), data)).collect();
-    let mut head = words(&["claim", "verdict", "ratio of times, all"]);
+    let mut head = words(&["claim", "verdict", "pairs of settings", "ratio of times, all"]);
     head.extend(lab.cases().iter().map(|c| c.code.to_owned()));
     let rows: Vec<Vec<String>> = findings
         .iter()
         .map(|f| {
-            let mut row = vec![f.what.to_owned(), f.verdict().to_owned(), interval(f.all)];
+            let (taken, all) = f.pairs;
+            let pairs = format!("{taken} of {all}");
+            let mut row = vec![f.what.to_owned(), f.verdict().to_owned(), pairs, interval(f.all)];
             row.extend(lab.cases().iter().map(|case| {
                 let found = f.by_case.iter().find(|(c, _)| c == case);
                 found.map_or(String::new(), |(_, e)| interval(*e))

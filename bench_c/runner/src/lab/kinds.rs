@@ -81,11 +81,7 @@ fn too_many(lab: &Lab, data: &Data) -> String {
             .map(|p| (lab.swept(p, kind, 4 * lab.cores), lab.swept(p, kind, lab.cores)))
             .collect();
         let e = data.mean_ratio(&pairs, seconds)?;
-        let says = match e.against(1.0) {
-            Verdict::More => "slower",
-            Verdict::Less => "faster",
-            Verdict::Open => "no difference seen",
-        };
+        let says = e.against(1.0).says("faster", "slower");
         Some(format!("{} {} ({says})", kind.name(), interval(Some(e))))
     };
     let texts: Vec<String> = KINDS.iter().filter_map(ratio).collect();
@@ -103,11 +99,7 @@ fn against_lifo(lab: &Lab, data: &Data, program: &'static str) -> Option<String>
     let over = |&kind: &Kind| {
         let e = data
             .ratio(&lab.swept(program, kind, threads), &lab.swept(program, Kind::Lifo, threads))?;
-        let says = match e.against(1.0) {
-            Verdict::Less => "less",
-            Verdict::More => "more",
-            Verdict::Open => "no difference seen",
-        };
+        let says = e.against(1.0).says("less", "more");
         Some(format!("{} {} ({says})", kind.name(), interval(Some(e))))
     };
     let texts: Vec<String> = KINDS[1..].iter().filter_map(over).collect();

@@ -24,11 +24,7 @@ fn over(
     let base_setup = names.iter().find(|n| **n == base).and_then(|n| setup(n))?;
     let texts = names.iter().filter(|n| **n != base).filter_map(|name| {
         let e = data.mean_ratio(&[(setup(name)?, base_setup.clone())], value)?;
-        let says = match e.against(1.0) {
-            Verdict::Less => "less",
-            Verdict::More => "more",
-            Verdict::Open => "no difference seen",
-        };
+        let says = e.against(1.0).says("less", "more");
         Some(format!("{name} {} ({says})", interval(Some(e))))
     });
     let texts: Vec<String> = texts.collect();
@@ -116,15 +112,14 @@ fn all_over_mutex(lab: &Lab, data: &Data) -> String {
             }));
         }
         let e = data.mean_ratio(&pairs, seconds)?;
-        let says = match e.against(1.0) {
-            Verdict::Less => "beats mutex",
-            Verdict::More => "loses to mutex",
-            Verdict::Open => "no difference seen from mutex",
-        };
-        Some(format!("{primitive} {says}: {}", interval(Some(e))))
+        let says = e.against(1.0).says("faster", "slower");
+        Some(format!("{primitive} {} ({says})", interval(Some(e))))
     };
     let texts: Vec<String> = PRIMITIVES[1..].iter().filter_map(|p| all(p)).collect();
-    format!("times over mutex's, where both exist, all together: {}.", texts.join("; "))
+    format!(
+        "in times of mutex's, all programs, kinds and numbers of threads together: {}.",
+        listed(&texts)
+    )
 }
 
 // --- how an idle worker waits ---------------------------------------------------
@@ -218,13 +213,9 @@ fn all_over_nap(lab: &Lab, data: &Data) -> String {
     };
     let text = |idle: &&'static str| {
         let time = all(idle, seconds, &SLEPT[1..])?;
-        let says = match time.against(1.0) {
-            Verdict::Less => "faster than nap",
-            Verdict::More => "slower than nap",
-            Verdict::Open => "no difference seen from nap",
-        };
+        let says = time.against(1.0).says("faster", "slower");
         Some(format!(
-            "{idle} is {says} ({}), and a wake-up takes {} of nap's",
+            "{idle} takes {} of nap's time ({says}), and a wake-up {}",
             interval(Some(time)),
             interval(all(idle, wake_up, &SLEPT[..1]))
         ))

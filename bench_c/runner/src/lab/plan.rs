@@ -223,12 +223,16 @@ impl Lab {
     /// 1 to four times the cores: the powers of two, and the multiples of the cores.
     pub fn threads(&self) -> Vec<usize> {
         let most = 4 * self.cores;
+        if self.quick {
+            return sorted(vec![1, self.cores, self.many(), most]);
+        }
         let powers = (0..).map(|k| 1 << k).take_while(|&t| t < most);
         sorted(powers.chain((1..=4).map(|k| k * self.cores)).collect())
     }
 
     pub fn lock_threads(&self) -> Vec<usize> {
-        sorted(vec![1, self.many(), 2 * self.many(), 4 * self.many()])
+        let between = if self.quick { 1 } else { 2 };
+        sorted(vec![1, self.many(), between * self.many(), 4 * self.many()])
     }
 
     pub fn sleeper_threads(&self) -> Vec<usize> {
