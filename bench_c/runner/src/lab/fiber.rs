@@ -256,6 +256,7 @@ fn case_table(case: &Case, data: &Data, page: &mut Page) {
         "of GlobalFIFO's [95 %]",
         "processor ms",
         "steals",
+        "tasks stolen",
         "failed",
     ]));
     if slow {
@@ -271,6 +272,7 @@ fn case_table(case: &Case, data: &Data, page: &mut Page) {
             interval(data.ratio(&setup, &fifo).filter(|_| setup != fifo)),
             number(m.map(|m| m.cpu.median * 1e3)),
             counters.map_or(number(None), |c| count(c.steals)),
+            counters.map_or(number(None), |c| count(c.stolen_tasks)),
             counters.map_or(number(None), |c| count(c.failed_steals)),
         ];
         if slow {

@@ -115,7 +115,7 @@ fn opening(page: &mut Page, options: &Options, session: &Session, refused: &[Ref
     page.title("The laboratory");
     let command = if options.quick { "make lab QUICK=1` (small sizes)" } else { "make lab`" };
     page.block(&format!(
-        "Written by `{command}, all of it: nothing here was typed in. {}.",
+        "Written by `{command}, and every figure in it measured then. {}.",
         page.note
     ));
     page.block(&machine_sentence(&session.calibration));
@@ -161,7 +161,9 @@ fn sections(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         "Names, parameters and shape are the author's: threads/tasks/yields/yields of the spawner; \
          threads/tasks/yields/slowness; threads/elements; threads/tasks of the first spawner/of the \
          second/yields. The slowness of 100 makes 200 ns of 2 ns, both of which the kernel rounds to its \
-         timer slack; 2500000 makes 5 ms, which is 100 times as long indeed.",
+         timer slack; 2500000 makes 5 ms, which is 100 times as long indeed. A task that yields goes to the end \
+         of the global queue, here, so that all others have their turn before it: what is left in the \
+         workers' own queues, and can be stolen, are tasks that have not had their first turn.",
     );
     fiber::tables_section(lab, data, page)?;
     page.heading("Threads");

@@ -167,15 +167,16 @@ const CASES: &[Case] = &[
     spawners("two 10k", 10_000, "100/10"),
 ];
 
+/// Fewer turns, but still more tasks than a bounded queue holds where the claims are about that.
 const QUICK_CASES: &[Case] = &[
-    single("single 0", 200, "10/0"),
-    single("single 1", 200, "10/1"),
-    slow("slow", 200, "10/100"),
-    slow("slower", 200, "10/2500000"),
+    single("single 0", 400, "3/0"),
+    single("single 1", 400, "3/1"),
+    slow("slow", 100, "10/100"),
+    slow("slower", 100, "10/2500000"),
     sort("sort", 256),
     spawners("two 100", 100, "10/10"),
-    spawners("two 200", 200, "20/20"),
-    spawners("two 1000", 1000, "10/10"),
+    spawners("two 200", 200, "20/10"),
+    spawners("two 1000", 1000, "10/5"),
 ];
 
 pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal, Kind::Cont];
