@@ -93,7 +93,8 @@ pub mod tests {
         let Setup { program, n, kind, threads, .. } = setup;
         let line = format!(
             "bench={program} n={n} kind={} threads={threads} tasks=9 seconds={seconds} \
-             ns_per_task=7 checksum=ab user=0.25 sys=0 vcsw=1 icsw=2 cal=0.5 ok",
+             ns_per_task=7 checksum=ab user=0.25 sys=0 vcsw=1 icsw=2 cal=0.5 \
+             burn_percent=3 wake_us=50 ok",
             kind.name()
         );
         let line = Line::read(&line, program, *n, kind.name(), *threads).unwrap();

@@ -179,3 +179,49 @@ fn sections(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     page.heading("Child stealing and continuation stealing");
     kinds::continuations_section(lab, data, page)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Kind;
+    use crate::run::Run;
+
+    /// The page made of these runs.
+    fn page(name: &str, lab: &Lab, runs: &[Run]) -> String {
+        let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut page = Page::new(&folder, "a machine");
+        sections(lab, &Data::new(runs), &mut page).unwrap();
+        let path = folder.join("LAB.md");
+        page.write(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        text
+    }
+
+    #[test]
+    fn every_section_says_something() {
+        let lab = Lab { cores: 2, quick: true };
+        let seconds = |setup: &Setup| if setup.kind == Kind::Steal { 0.1 } else { 0.2 };
+        let runs: Vec<Run> = (0..6)
+            .flat_map(|i| {
+                lab.setups().into_iter().map(move |s| data::tests::run(&s, i, seconds(&s)))
+            })
+            .collect();
+        let text = page("lab-all", &lab, &runs);
+        for (heading, section) in text.split("\n## ").filter_map(|s| s.split_once('\n')) {
+            assert!(section.contains("**"), "{heading} has no verdict");
+        }
+        for word in ["NaN", "inf", "not measured"] {
+            assert!(!text.contains(word), "{word} in\n{text}");
+        }
+        assert!(text.contains("Stealing beats GlobalFIFO: **confirmed**"));
+        assert!(text.contains("Faster than GlobalFIFO: m½ all"));
+    }
+
+    #[test]
+    fn nothing_measured_is_no_verdict() {
+        let text = page("lab-none", &Lab { cores: 2, quick: true }, &[]);
+        assert!(text.contains("not measured") && !text.contains("confirmed**"));
+    }
+}
