@@ -36,6 +36,10 @@ pub enum Bars {
 }
 
 impl Bars {
+    fn are_drawn(self) -> bool {
+        matches!(self, Bars::Quartiles | Bars::Interval)
+    }
+
     /// For the legend; with numbers beside the marks or not.
     fn words(self, numbers: bool) -> &'static str {
         match (self, numbers) {
@@ -144,7 +148,9 @@ impl Figure<'_> {
             }
             x = self.legend_text(head, x + 26, y, reference)?;
         }
-        head.draw(&PathElement::new([(x, y - 7), (x, y + 7)], INK.stroke_width(1)))?;
+        if self.bars.are_drawn() {
+            head.draw(&PathElement::new([(x, y - 7), (x, y + 7)], INK.stroke_width(1)))?;
+        }
         let numbers = self.panels.iter().any(|p| !p.lines);
         self.legend_text(head, x + 9, y, self.bars.words(numbers))?;
         Ok(())

@@ -209,36 +209,29 @@ pub fn continuations_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<
     let ratio = |program: &'static str, t| {
         data.ratio(&lab.swept(program, Kind::Cont, t), &lab.swept(program, Kind::Steal, t))
     };
-    let series = |&t: &usize| {
-        let kinds = [Kind::Steal, Kind::Cont];
-        kinds.map(|kind| Series {
-            key: kind_key(kind),
-            points: SWEPT
-                .iter()
-                .map(|p| data.of(&lab.swept(p, kind, t)).map(|m| m.ns_per_task()))
-                .collect(),
-        })
-    };
     if SWEPT.iter().all(|p| threads.iter().all(|&t| ratio(p, t).is_none())) {
         page.verdict("not measured: the setting was refused.");
         return Ok(());
     }
-    let panel = |t: &usize| Panel {
-        title: threads_words(*t),
+    let panel = |&t: &usize| Panel {
+        title: threads_words(t),
         x_title: "",
-        y_title: "ns per task (log scale)",
+        y_title: "ratio of times (log scale)",
         x_names: words(SWEPT),
-        series: series(t).into(),
+        series: vec![Series {
+            key: kind_key(Kind::Cont),
+            points: SWEPT.iter().map(|p| ratio(p, t).and_then(Estimate::drawn)).collect(),
+        }],
         log: true,
         lines: false,
-        reference: None,
+        reference: Some(1.0),
     };
     let note = page.note;
     let figure = Figure {
-        title: "Child stealing (steal) and continuation stealing (cont)",
+        title: "Continuation stealing's time over child stealing's",
         note,
-        reference: None,
-        bars: Bars::Quartiles,
+        reference: Some("no difference"),
+        bars: Bars::Interval,
         panels: [1, lab.many()].iter().map(panel).collect(),
         columns: 2,
         panel_height: 320,
