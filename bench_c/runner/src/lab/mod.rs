@@ -2,9 +2,10 @@
 //! answered by measurements; written to docs/LAB.md with its figures.
 //!
 //! A map: [`plan`] says what is run, the runner's own [`crate::session`] runs it, [`data`] finds it
-//! again, [`compare`] makes estimates and verdicts of it. [`fiber`], [`kinds`] and [`parts`] write
+//! again, [`compare`] makes estimates and verdicts of it. [`claims`], [`fiber`], [`kinds`] and [`parts`] write
 //! the sections of the [`page`]: each table and figure with a sentence that is computed.
 
+mod claims;
 mod compare;
 mod data;
 mod fiber;
@@ -153,7 +154,9 @@ fn machine_sentence(calibration: &[Calibration]) -> String {
 
 fn sections(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     page.heading("The fiber scheduler's claims");
-    fiber::claims_section(lab, data, page)?;
+    claims::section(lab, data, page)?;
+    page.block("### The same where tasks compute");
+    claims::computing_section(lab, data, page)?;
     page.block("### Idle workers");
     parts::burn_section(lab, data, page)?;
     page.heading("The fiber scheduler's tables");
@@ -165,7 +168,7 @@ fn sections(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
          of the global queue, here, so that all others have their turn before it: what is left in the \
          workers' own queues, and can be stolen, are tasks that have not had their first turn.",
     );
-    fiber::tables_section(lab, data, page)?;
+    fiber::section(lab, data, page)?;
     page.heading("Threads");
     kinds::threads_section(lab, data, page)?;
     page.block("### How long a task must be");

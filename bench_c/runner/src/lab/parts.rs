@@ -236,7 +236,11 @@ fn burn(run: &crate::run::Run) -> f64 {
 pub fn burn_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     let found: Vec<(&Setting, Option<Estimate>)> =
         IDLERS.iter().map(|s| (s, data.estimate(&lab.idler(s), burn))).collect();
-    let verdict = |e: Option<Estimate>| e.map_or("not measured", |e| e.against(BOUND).on_claim());
+    let verdict = |e: Option<Estimate>| match e.map(|e| e.against(BOUND)) {
+        None => "not measured",
+        Some(Verdict::Open) => "undecided",
+        Some(decided) => decided.on_claim(),
+    };
     let rows: Vec<Vec<String>> = found
         .iter()
         .map(|(s, e)| vec![s.name.to_owned(), verdict(*e).to_owned(), interval(*e)])
@@ -247,7 +251,7 @@ pub fn burn_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         let those = found.iter().filter(|(_, e)| verdict(*e) == which);
         those.map(|(s, _)| format!("({})", s.name)).collect::<Vec<_>>()
     };
-    let parts: Vec<String> = ["confirmed", "refuted", "no difference seen", "not measured"]
+    let parts: Vec<String> = ["confirmed", "refuted", "undecided", "not measured"]
         .iter()
         .filter_map(|which| {
             let those = that(which);

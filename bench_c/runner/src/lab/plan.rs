@@ -179,6 +179,9 @@ const QUICK_CASES: &[Case] = &[
     spawners("two 1000", 1000, "10/5"),
 ];
 
+/// Programs whose tasks compute: the algorithms on tasks that neither sleep nor yield.
+const COMPUTING: &[&str] = &["tree", "flood", "nqueens", "quicksort"];
+
 pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal, Kind::Cont];
 /// Every kind over numbers of threads.
 pub const SWEPT: &[&str] = &["quicksort", "mandelbrot", "nqueens", "fib", "tree", "flood"];
@@ -219,6 +222,19 @@ pub struct Lab {
 impl Lab {
     pub fn cases(&self) -> &'static [Case] {
         if self.quick { QUICK_CASES } else { CASES }
+    }
+
+    /// On the author's number of threads.
+    pub fn computing(&self) -> Vec<Case> {
+        let case = |program: &'static str| Case {
+            family: program,
+            code: program,
+            program,
+            threads: 4,
+            n: self.size(program),
+            data: None,
+        };
+        COMPUTING.iter().map(|p| case(p)).collect()
     }
 
     /// 1 to four times the cores: the powers of two, and the multiples of the cores.
@@ -292,7 +308,7 @@ impl Lab {
     /// All of it, each once.
     pub fn setups(&self) -> Vec<Setup> {
         let mut all = Vec::new();
-        for case in self.cases() {
+        for case in self.cases().iter().copied().chain(self.computing()) {
             all.extend(ALGORITHMS.iter().map(|a| case.setup(a)));
         }
         for program in SWEPT {
