@@ -131,6 +131,7 @@ fn laboratory(options: &Options) -> Result<bool> {
     lab::measure(&lab::Options {
         programs: &options.programs,
         docs: &options.docs,
+        results: &options.results,
         rounds: options.repetitions.map(usize::from),
         quick: options.quick,
         limit: options.limit(60),

@@ -18,10 +18,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 
 use crate::machine::{self, Calibration, Machine};
 use crate::plan::Setup;
-use crate::run::Bench;
+use crate::run::{Bench, Run};
 use crate::session::{Repetitions, Session};
 use data::Data;
 use page::Page;
@@ -30,8 +31,9 @@ use plan::{Lab, Setting};
 
 pub struct Options<'a> {
     pub programs: &'a Path,
-    /// Where LAB.md and the figures go.
+    /// Where LAB.md and the figures go, and where lab.json.
     pub docs: &'a Path,
+    pub results: &'a Path,
     pub rounds: Option<usize>,
     pub quick: bool,
     /// How long a process is waited for.
@@ -39,10 +41,31 @@ pub struct Options<'a> {
     pub seed: u64,
 }
 
+/// What lab.json holds: all that LAB.md was made of.
+#[derive(Serialize)]
+struct Results<'a> {
+    machine: &'a Machine,
+    calibration: &'a [Calibration],
+    rounds: usize,
+    quick: bool,
+    seed: u64,
+    load_before: Option<f64>,
+    total_seconds: f64,
+    refused: &'a [Refused],
+    failures: &'a [String],
+    runs: &'a [Run],
+}
+
 /// A setting that this library does not take, and its own words.
+#[derive(Serialize)]
 struct Refused {
+    #[serde(serialize_with = "variables")]
     setting: Setting,
     why: String,
+}
+
+fn variables<S: serde::Serializer>(setting: &Setting, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&setting.variables())
 }
 
 /// How the library's line about a value it does not take begins; the variable's name goes on.
@@ -53,8 +76,10 @@ pub fn measure(options: &Options) -> Result<bool> {
     let start = Instant::now();
     let machine = Machine::look();
     let lab = Lab { cores: machine.cores, quick: options.quick };
-    std::fs::create_dir_all(options.docs)
-        .with_context(|| format!("cannot make {}", options.docs.display()))?;
+    for folder in [options.docs, options.results] {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+    }
     let scratch = crate::scratch_file();
     let bench = Bench {
         programs: options.programs,
@@ -86,6 +111,19 @@ pub fn measure(options: &Options) -> Result<bool> {
     let path = options.docs.join("LAB.md");
     page.write(&path)?;
     println!("written: {}", path.display());
+    let results = Results {
+        machine: &machine,
+        calibration: &session.calibration,
+        rounds: session.repetitions,
+        quick: options.quick,
+        seed: options.seed,
+        load_before: load,
+        total_seconds: start.elapsed().as_secs_f64(),
+        refused: &refused,
+        failures: &session.failures,
+        runs: &session.runs,
+    };
+    crate::write_json(&options.results.join("lab.json"), &results)?;
     Ok(crate::conclude(&session.failures, "all answers are right and the same", start))
 }
 
@@ -187,7 +225,6 @@ fn sections(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
 mod tests {
     use super::*;
     use crate::plan::Kind;
-    use crate::run::Run;
 
     /// The page made of these runs.
     fn page(name: &str, lab: &Lab, runs: &[Run]) -> String {
