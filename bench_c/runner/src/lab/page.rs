@@ -86,7 +86,7 @@ pub const NOT_MEASURED: &str = "-";
 pub fn interval(e: Option<Estimate>) -> String {
     match e {
         None => NOT_MEASURED.into(),
-        Some(e) if e.low.is_finite() => {
+        Some(e) if e.high.is_finite() => {
             format!("{} [{}–{}]", short(e.value), short(e.low), short(e.high))
         }
         Some(e) => format!("{} [no interval: too few rounds]", short(e.value)),
@@ -125,6 +125,14 @@ mod tests {
         assert_eq!(listed(&words(&["a", "b", "c"])), "a, b and c");
         assert_eq!(listed(&words(&["a"])), "a");
         assert_eq!(sentence("no difference"), "No difference");
+    }
+
+    #[test]
+    fn an_endless_interval_is_said_to_be_one() {
+        let text = |logarithms: &[f64]| interval(Estimate::of_ratio(logarithms));
+        assert_eq!(text(&[0.0; 6]), "1.00 [1.00–1.00]");
+        assert_eq!(text(&[0.0; 5]), "1.00 [no interval: too few rounds]");
+        assert_eq!(text(&[]), "-");
     }
 
     #[test]
