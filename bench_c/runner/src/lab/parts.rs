@@ -275,24 +275,23 @@ fn gain(run: &crate::run::Run) -> f64 {
 }
 
 pub fn grain_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
-    let grains = &GRAINS[1..]; // the first is empty tasks: no loop to be done
     let gained = |kind, grain| data.estimate(&lab.grain(kind, grain), gain);
-    let length = |grain: &str| {
+    let length = |grain: &'static str| {
         let iterations: f64 = grain.parse().ok()?;
-        let cal = KINDS.iter().find_map(|&k| data.of(&lab.grain(k, grain_of(grain)?)))?.cal;
+        let cal = KINDS.iter().find_map(|&k| data.of(&lab.grain(k, grain)))?.cal;
         Some(iterations * cal)
     };
-    let ns = |grain: &&str| length(grain).map_or(NOT_MEASURED.into(), short);
+    let ns = |grain: &&'static str| length(grain).map_or(NOT_MEASURED.into(), short);
     let panel = Panel {
         title: threads_words(lab.many()),
         x_title: "ns a task",
         y_title: "speed-up over the tasks' loops alone",
-        x_names: grains.iter().map(ns).collect(),
+        x_names: GRAINS.iter().map(ns).collect(),
         series: KINDS
             .iter()
             .map(|&kind| Series {
                 key: kind_key(kind),
-                points: grains.iter().map(|g| gained(kind, g).and_then(Estimate::drawn)).collect(),
+                points: GRAINS.iter().map(|g| gained(kind, g).and_then(Estimate::drawn)).collect(),
             })
             .collect(),
         log: false,
@@ -312,7 +311,7 @@ pub fn grain_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     page.figure("lab-grain", &figure)?;
     let mut head = words(&["ns a task"]);
     head.extend(KINDS.iter().map(|k| format!("{} [95 %]", k.name())));
-    let rows: Vec<Vec<String>> = grains
+    let rows: Vec<Vec<String>> = GRAINS
         .iter()
         .map(|g| {
             let mut row = vec![ns(g)];
@@ -322,7 +321,7 @@ pub fn grain_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         .collect();
     page.table(0, &head, &rows);
     let pays = |&kind: &Kind| {
-        let measured: Vec<_> = grains.iter().filter_map(|g| Some((g, gained(kind, g)?))).collect();
+        let measured: Vec<_> = GRAINS.iter().filter_map(|g| Some((g, gained(kind, g)?))).collect();
         if measured.is_empty() {
             return None;
         }
@@ -339,10 +338,6 @@ pub fn grain_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         listed(&texts)
     ));
     Ok(())
-}
-
-fn grain_of(grain: &str) -> Option<&'static str> {
-    GRAINS.iter().find(|g| **g == grain).copied()
 }
 
 /// The first that is above 1 with all after it.

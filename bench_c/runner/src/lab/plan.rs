@@ -197,7 +197,7 @@ pub const IDLES: &[&str] = &["nap", "backoff", "park", "spin"];
 pub const SLEPT: &[&str] = &["wakeup", "shortruns", "flood", "tree"];
 
 /// Iterations of a task of `grain`.
-pub const GRAINS: &[&str] = &["0", "30", "100", "300", "1000", "3000", "10000"];
+pub const GRAINS: &[&str] = &["30", "100", "300", "1000", "3000", "10000"];
 
 /// Who idles, beside one that sleeps: on the author's number of threads.
 pub const IDLE_THREADS: usize = 4;
