@@ -30,7 +30,7 @@ CWARN   := -Wall -Wextra -Wpedantic -Werror
 EXAMPLES := $(patsubst examples/%.c,$(TARGET)/examples-c/%,$(wildcard examples/*.c))
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all lib headers bench bench-peers bench-programs bench-floor test examples debug \
+.PHONY: all lib headers bench bench-peers bench-programs bench-floor lab test examples debug \
         check check-deep loom mutants stress install uninstall stage clean
 
 all: lib
@@ -107,6 +107,11 @@ bench: bench-programs
 bench-peers: bench-programs
 	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO)
 	$(CARGO) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
+
+# The questions of docs/LAB.md, and their answers: twenty minutes, or with QUICK=1 three.
+lab: bench-programs
+	$(CARGO) run --profile tools --quiet --package sched-bench -- lab --programs $(BENCH) \
+	        $(if $(QUICK),--quick) $(BENCH_ARGS)
 
 # The least that the interface can cost, beside what the library costs: tree, 1 thread, in turn.
 bench-floor: $(BENCH)/tree

@@ -1,7 +1,8 @@
 //! Small multiples: a title, a legend, a grid of panels, a note; as SVG.
 //!
 //! A panel has names on its x axis and numbers on its y axis, linear from 0 or logarithmic.
-//! A point is a median, the bar through it goes from the lower to the upper quartile.
+//! A point is a median, the bar through it goes from the lower to the upper quartile; or it is an
+//! estimate with its interval.
 
 use std::path::Path;
 
@@ -24,9 +25,34 @@ const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(40, 40, 40);
 const GRID: RGBColor = RGBColor(225, 225, 225);
 
-const QUARTILES: &str = "lower to upper quartile; the mark is the median";
-const QUARTILES_AND_NUMBER: &str =
-    "lower to upper quartile; the mark and the number are the median";
+/// What the bar through a mark is.
+#[derive(Clone, Copy)]
+pub enum Bars {
+    Quartiles,
+    /// The mark is an estimate and the bar its 95 % interval.
+    Interval,
+    /// No bar.
+    Medians,
+}
+
+impl Bars {
+    fn are_drawn(self) -> bool {
+        matches!(self, Bars::Quartiles | Bars::Interval)
+    }
+
+    /// For the legend; with numbers beside the marks or not.
+    fn words(self, numbers: bool) -> &'static str {
+        match (self, numbers) {
+            (Bars::Quartiles, false) => "lower to upper quartile; the mark is the median",
+            (Bars::Quartiles, true) => {
+                "lower to upper quartile; the mark and the number are the median"
+            }
+            (Bars::Medians, _) => "medians",
+            (Bars::Interval, false) => "95 % interval",
+            (Bars::Interval, true) => "95 % interval; the number is the estimate",
+        }
+    }
+}
 
 #[derive(Clone, Copy)]
 pub enum Shape {
@@ -68,6 +94,7 @@ pub struct Figure<'a> {
     pub note: &'a str,
     /// What the dashed line is, for the legend.
     pub reference: Option<&'a str>,
+    pub bars: Bars,
     pub panels: Vec<Panel>,
     pub columns: usize,
     pub panel_height: u32,
@@ -121,10 +148,11 @@ impl Figure<'_> {
             }
             x = self.legend_text(head, x + 26, y, reference)?;
         }
-        head.draw(&PathElement::new([(x, y - 7), (x, y + 7)], INK.stroke_width(1)))?;
+        if self.bars.are_drawn() {
+            head.draw(&PathElement::new([(x, y - 7), (x, y + 7)], INK.stroke_width(1)))?;
+        }
         let numbers = self.panels.iter().any(|p| !p.lines);
-        let words = if numbers { QUARTILES_AND_NUMBER } else { QUARTILES };
-        self.legend_text(head, x + 9, y, words)?;
+        self.legend_text(head, x + 9, y, self.bars.words(numbers))?;
         Ok(())
     }
 
@@ -139,9 +167,11 @@ impl Figure<'_> {
 impl Panel {
     fn draw(&self, area: &Area) -> Result<()> {
         let points = || self.series.iter().flat_map(|s| s.points.iter().flatten());
-        let low = points().map(|q| q.low).fold(f64::INFINITY, f64::min);
-        let high = points().map(|q| q.high).fold(0.0, f64::max);
-        if !(low > 0.0 && high > 0.0) {
+        // A logarithmic axis reaches its reference in any case.
+        let line = self.reference.filter(|_| self.log);
+        let low = points().map(|q| q.low).chain(line).fold(f64::INFINITY, f64::min);
+        let high = points().map(|q| q.high).chain(line).fold(0.0, f64::max);
+        if points().next().is_none() || !(low > 0.0 && high > 0.0) {
             return Ok(());
         }
         let mut builder = ChartBuilder::on(area);
@@ -176,7 +206,7 @@ impl Panel {
             .x_desc(self.x_title)
             .y_desc(self.y_title)
             .draw()?;
-        if let Some(y) = self.reference.filter(|&y| y < high) {
+        if let Some(y) = self.reference.filter(|&y| y <= high) {
             let (from, end) = (-0.5, self.x_names.len() as f64 - 0.5);
             let line = DashedLineSeries::new([(from, y), (end, y)], 5, 4, INK.stroke_width(1));
             chart.draw_series(line)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use plotters::style::RGBColor;
 
-use crate::chart::{Figure, Key, Panel, Series, Shape};
+use crate::chart::{Bars, Figure, Key, Panel, Series, Shape};
 use crate::machine::Machine;
 use crate::plan::{
     Group, IDLE_PROGRAMS, IDLES, JOINS, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan,
@@ -26,6 +26,7 @@ pub fn draw_all(
         title: "Speed-up over the serial program, by threads",
         note: &note,
         reference: Some("as fast as serial"),
+        bars: Bars::Quartiles,
         panels: speedups(plan, summary),
         columns: 4,
         panel_height: 260,
@@ -34,6 +35,7 @@ pub fn draw_all(
         title: "Fork, join, groups and loops: speed-up over the serial program, by threads",
         note: &note,
         reference: Some("as fast as serial"),
+        bars: Bars::Quartiles,
         panels: join_speedups(plan, summary),
         columns: 4,
         panel_height: 260,
@@ -42,6 +44,7 @@ pub fn draw_all(
         title: "Cost of a task, by kind",
         note: &note,
         reference: None,
+        bars: Bars::Quartiles,
         panels: costs(plan, summary),
         columns: 3,
         panel_height: 400,
@@ -50,6 +53,7 @@ pub fn draw_all(
         title: "The lock primitives side by side",
         note: &note,
         reference: None,
+        bars: Bars::Quartiles,
         panels: if plan.has(Group::Locks) { locks(plan, summary) } else { Vec::new() },
         columns: plan.lock_threads.len(),
         panel_height: 320,
@@ -58,6 +62,7 @@ pub fn draw_all(
         title: "The idle policies of work stealing side by side",
         note: &note,
         reference: None,
+        bars: Bars::Quartiles,
         panels: if plan.has(Group::Idle) { idles(plan, summary) } else { Vec::new() },
         columns: IDLE_PROGRAMS.len(),
         panel_height: 320,
@@ -80,12 +85,13 @@ pub fn draw_all(
 }
 
 /// Okabe and Ito's colours: told apart by colour-blind eyes; the shape says it again.
-fn kind_key(kind: Kind) -> Key {
+pub fn kind_key(kind: Kind) -> Key {
     let (colour, shape) = match kind {
         Kind::None => (RGBColor(90, 90, 90), Shape::Diamond),
         Kind::Lifo => (RGBColor(213, 94, 0), Shape::Square),
         Kind::Fifo => (RGBColor(0, 114, 178), Shape::Triangle),
         Kind::Steal => (RGBColor(0, 158, 115), Shape::Circle),
+        Kind::Cont => (RGBColor(204, 121, 167), Shape::Diamond),
     };
     Key { name: kind.name().into(), colour, shape }
 }
@@ -211,15 +217,15 @@ fn idles(plan: &Plan, summary: &Summary) -> Vec<Panel> {
     wall.chain(cpu).collect()
 }
 
-fn names(threads: &[usize]) -> Vec<String> {
+pub fn names(threads: &[usize]) -> Vec<String> {
     threads.iter().map(ToString::to_string).collect()
 }
 
-fn count(threads: usize) -> String {
+pub fn count(threads: usize) -> String {
     format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
 }
 
-fn thousands(n: u64) -> String {
+pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {

@@ -3,11 +3,12 @@
 //! `make bench` runs it. A map: [`plan`] says what is run, [`run`] runs one process,
 //! [`session`] all of them, interleaved; [`summary`] takes medians, and [`table`],
 //! [`verdict`] and [`figures`] show them. [`instructions`] counts what does not vary.
-//! `make bench-peers` runs it as `sched-bench peers`: [`peers`].
+//! `make bench-peers` runs it as `sched-bench peers`: [`peers`]; `make lab` as `sched-bench lab`: [`lab`].
 
 mod chart;
 mod figures;
 mod instructions;
+mod lab;
 mod machine;
 mod peers;
 mod plan;
@@ -45,8 +46,11 @@ struct Options {
     /// Where results.json and the figures go
     #[arg(long, default_value = "bench_c/results")]
     results: PathBuf,
+    /// For lab: where LAB.md and its figures go
+    #[arg(long, default_value = "docs")]
+    docs: PathBuf,
     /// Repetitions of every setting [default: 7, or 5 or 6 where 7 would take too long;
-    /// with --quick 5]; for peers the rounds [default: up to 3]
+    /// with --quick 5]; for peers and lab the rounds [default: up to 3, up to 15]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: Option<u16>,
     /// Small sizes: about 20 s, for a first look
@@ -55,7 +59,7 @@ struct Options {
     /// Only this program (may be given again)
     #[arg(long, value_name = "PROGRAM", value_parser = program_name)]
     only: Vec<String>,
-    /// Seconds after which a run is killed [default: 30; peers: 60]
+    /// Seconds after which a run is killed [default: 30; peers, lab: 60]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     timeout: Option<u16>,
     /// Seed of the order in which a repetition goes through the settings
@@ -67,6 +71,8 @@ struct Options {
 enum Mode {
     Kinds,
     Peers,
+    /// The questions of docs/LAB.md
+    Lab,
 }
 
 impl Options {
@@ -95,6 +101,7 @@ fn main() -> ExitCode {
     let result = match options.mode {
         Mode::Kinds => bench(&options),
         Mode::Peers => peers(&options),
+        Mode::Lab => laboratory(&options),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -114,6 +121,19 @@ fn peers(options: &Options) -> Result<bool> {
         rounds: options.repetitions.map(usize::from),
         quick: options.quick,
         only: &options.only,
+        limit: options.limit(60),
+        seed: options.seed,
+    })
+}
+
+/// True when every answer was right.
+fn laboratory(options: &Options) -> Result<bool> {
+    lab::measure(&lab::Options {
+        programs: &options.programs,
+        docs: &options.docs,
+        results: &options.results,
+        rounds: options.repetitions.map(usize::from),
+        quick: options.quick,
         limit: options.limit(60),
         seed: options.seed,
     })

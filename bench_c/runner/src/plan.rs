@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::lab;
+
 /// A program of bench_c and the size it is run at.
 pub struct Program {
     pub name: &'static str,
@@ -75,16 +77,17 @@ pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
 
 pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal];
 
-const fn program(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
+pub const fn program(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
     Program { name, n, quick_n, what, many_runs: false, once: false, not_tasks: false }
 }
 
-const fn elements(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
+pub const fn elements(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
     Program { not_tasks: true, ..program(name, n, quick_n, what) }
 }
 
 pub fn all_programs() -> impl Iterator<Item = &'static Program> {
-    PROGRAMS.iter().chain(JOINS).chain(OVERHEADS).chain([&CLOSURES])
+    let bench = PROGRAMS.iter().chain(JOINS).chain(OVERHEADS).chain([&CLOSURES]);
+    bench.chain(lab::PROGRAMS)
 }
 
 pub fn program_named(name: &str) -> Option<&'static Program> {
@@ -99,6 +102,7 @@ pub enum Kind {
     Lifo,
     Fifo,
     Steal,
+    Cont,
 }
 
 impl Kind {
@@ -109,6 +113,7 @@ impl Kind {
             Kind::Lifo => "lifo",
             Kind::Fifo => "fifo",
             Kind::Steal => "steal",
+            Kind::Cont => "cont",
         }
     }
 }
@@ -126,6 +131,8 @@ pub enum Group {
     Overheads,
     /// Ways to give a task its arguments, under the default kind.
     Closures,
+    /// Of `make lab`: which of its questions a run answers, its settings say.
+    Lab,
 }
 
 /// One thing to measure: a program under one choice of settings.
@@ -143,7 +150,11 @@ pub struct Setup {
     /// The argument of -d: with [`Kind::None`], what takes the scheduler's place.
     pub data: Option<&'static str>,
     pub threads: usize,
+    /// Further variables, by their whole names.
+    pub knobs: Knobs,
 }
+
+pub type Knobs = &'static [(&'static str, &'static str)];
 
 impl std::fmt::Display for Setup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -165,6 +176,9 @@ impl std::fmt::Display for Setup {
         }
         if let Some(warm) = self.warm {
             write!(f, " warm={warm}")?;
+        }
+        for (name, value) in self.knobs {
+            write!(f, " {name}={value}")?;
         }
         write!(f, " threads={}", self.threads)
     }
@@ -248,7 +262,7 @@ impl Plan {
     }
 }
 
-fn serial(p: &Program, group: Group, quick: bool) -> Setup {
+pub fn serial(p: &Program, group: Group, quick: bool) -> Setup {
     Setup {
         group,
         program: p.name,
@@ -259,6 +273,7 @@ fn serial(p: &Program, group: Group, quick: bool) -> Setup {
         warm: None,
         data: None,
         threads: 1,
+        knobs: &[],
     }
 }
 

@@ -214,6 +214,7 @@ impl Bench<'_> {
         if let Some(warm) = setup.warm {
             set("SCHED_WARM", warm);
         }
+        setup.knobs.iter().for_each(|(name, value)| set(name, value));
         if stats {
             set("SCHED_STATS", "json");
             set("SCHED_STATS_FILE", &self.stats_file.to_string_lossy());
@@ -286,6 +287,7 @@ mod tests {
             warm: None,
             data: None,
             threads: 2,
+            knobs: &[],
         }
     }
 

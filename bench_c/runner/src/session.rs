@@ -1,7 +1,9 @@
 //! A session: all the repetitions, interleaved, with progress and what went wrong.
 //!
-//! The repetition is the outer loop and its order is shuffled: a slow minute of the machine
-//! falls on every setting alike, not on the one that happened to be measured then.
+//! The repetition is the outer loop, and in it the programs come in an order that is shuffled anew,
+//! each under all its settings, shuffled too: a slow minute of the machine falls on every setting
+//! alike, not on the one that happened to be measured then, and what is compared was measured
+//! seconds apart.
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
@@ -13,7 +15,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use crate::machine::{Calibration, calibrate};
-use crate::plan::{Group, Kind, Setup, program_named};
+use crate::plan::{Group, Kind, OVERHEADS, Setup, program_named};
 use crate::run::{Bench, Run};
 
 /// After so many failures the rest would only repeat them.
@@ -57,7 +59,7 @@ impl Session {
                 break;
             }
             session.calibration.push(calibrate(bench.cores));
-            order.shuffle(&mut random);
+            shuffle(&mut order, &mut random);
             order.retain(|setup| {
                 session.failures.len() >= MOST_FAILURES
                     || session.measure(bench, setup, repetition, &progress)
@@ -103,13 +105,14 @@ impl Session {
 
     /// Programs that disagree on the answer or on the number of tasks.
     pub fn disagreements(&self) -> Vec<String> {
-        let mut first: HashMap<&str, &Run> = HashMap::new();
+        let mut first: HashMap<_, &Run> = HashMap::new();
         let mut found = Vec::new();
         for run in &self.runs {
-            let other = first.entry(run.setup.program).or_insert(run);
-            // An overhead's tasks depend on its setting.
-            let same_tasks =
-                run.setup.group == Group::Overheads || other.line.tasks == run.line.tasks;
+            let setup = &run.setup;
+            // The lab runs a program on several data.
+            let data = (setup.group == Group::Lab).then_some((setup.n, setup.data));
+            let other = first.entry((setup.program, data)).or_insert(run);
+            let same_tasks = tasks_vary(setup) || other.line.tasks == run.line.tasks;
             if other.line.checksum != run.line.checksum || !same_tasks {
                 found.push(format!(
                     "{}: checksum {} and {} tasks, but {}: checksum {} and {} tasks",
@@ -126,13 +129,31 @@ impl Session {
     }
 }
 
+/// The programs, each on each of its data, in any order; the settings of each in any order.
+fn shuffle(order: &mut [Setup], random: &mut StdRng) {
+    let what = |s: &Setup| (s.program, s.n, s.data);
+    order.shuffle(random);
+    let mut place = HashMap::new();
+    for setup in order.iter() {
+        let next = place.len();
+        place.entry(what(setup)).or_insert(next);
+    }
+    order.sort_by_key(|s| place[&what(s)]);
+}
+
 /// Are the statistics of this setup collected in a run of their own?
 fn counts_apart(setup: &Setup) -> bool {
     setup.kind != Kind::None && program_named(setup.program).is_some_and(|p| p.many_runs)
 }
 
+/// The lab compares by rounds, and needs all of them.
 fn once(setup: &Setup) -> bool {
-    program_named(setup.program).is_some_and(|p| p.once)
+    setup.group != Group::Lab && program_named(setup.program).is_some_and(|p| p.once)
+}
+
+/// An overhead's tasks depend on its setting.
+fn tasks_vary(setup: &Setup) -> bool {
+    setup.group == Group::Overheads || OVERHEADS.iter().any(|p| p.name == setup.program)
 }
 
 /// A bar on a terminal; elsewhere a line a repetition.
@@ -186,4 +207,22 @@ impl Progress {
 
 fn seconds(d: Duration) -> u64 {
     d.as_secs_f64().round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    #[test]
+    fn what_is_compared_is_measured_together() {
+        let setups = Plan::new(2, true, &[]).setups;
+        let mut order = setups.clone();
+        shuffle(&mut order, &mut StdRng::seed_from_u64(1));
+        assert_ne!(order, setups);
+        let what = |s: &Setup| (s.program, s.n, s.data);
+        let runs = order.chunk_by(|a, b| what(a) == what(b)).count();
+        let distinct: std::collections::HashSet<_> = setups.iter().map(what).collect();
+        assert_eq!(runs, distinct.len());
+    }
 }

@@ -55,6 +55,7 @@ pub struct Measured {
 #[derive(Clone, Copy)]
 pub struct Counters {
     pub steals: f64,
+    pub stolen_tasks: f64,
     pub failed_steals: f64,
     /// Parks and naps: how often a worker went to sleep.
     pub sleeps: f64,
@@ -102,6 +103,7 @@ impl Counters {
         };
         Some(Counters {
             steals: median(|s| s.steals)?,
+            stolen_tasks: median(|s| s.stolen_tasks)?,
             failed_steals: median(|s| s.failed_steals)?,
             sleeps: median(|s| s.parks + s.naps)?,
             wakes: median(|s| s.wakes)?,
@@ -124,6 +126,10 @@ impl Summary {
             .filter_map(|(setup, runs)| Some((setup, Measured::of(&runs)?)))
             .collect();
         Summary { measured }
+    }
+
+    pub fn of(&self, setup: &Setup) -> Option<&Measured> {
+        self.measured.get(setup)
     }
 
     /// A program under a kind, with the library's defaults.

@@ -274,7 +274,7 @@ pub fn short(value: f64) -> String {
 }
 
 /// A counter: as it is up to 9999, then in thousands, millions.
-fn count(value: f64) -> String {
+pub fn count(value: f64) -> String {
     match value {
         v if v < 1e4 => format!("{v:.0}"),
         v if v < 1e6 => format!("{:.1}k", v / 1e3),

@@ -37,6 +37,11 @@ const SIZES: &[(&str, &str)] = &[
     ("loop", "1000000"),
     ("reduce", "1000000"),
     ("sort", "20000"),
+    ("grain", "3000"),
+    ("fiber_single", "30"),
+    ("fiber_slow", "30"),
+    ("fiber_mergesort", "32"),
+    ("fiber_spawners", "5"),
 ];
 /// Those that measure what one worker does to another refuse to run with one.
 const WITH_OTHERS: &[&str] = &["wakeup"];

@@ -1,0 +1,67 @@
+/* fiber_slow.c: as fiber_single.c, but the last worker's sleeps are longer, by the slowness.
+ *
+ * The fiber scheduler's SlowThread: its 4/1000/10/100 is -t 4 -n 1000 -d 10/100. That makes the
+ * slow worker's 2 ns into 200, and the kernel makes the same 50 us of both. Where the sleeps are to
+ * differ that much indeed, -d 10/2500000 asks for 5 ms. slow_turns= are those that the slow worker
+ * had: an even share of them would be one in as many as there are workers. */
+
+#include "fiber.h"
+
+static long n, turns = 10, slowness = 100;
+static long *seen;
+static int slow_worker;
+static long slow_turns; /* written by the slow worker alone */
+
+static void fiber(void *closure, struct scheduler *s)
+{
+    long *mine = closure;
+    for (long i = 0; i < turns; i++) {
+        /* Asked anew each turn: after a yield it may be another worker. */
+        int slow = s != NULL && sched_worker_index(s) == slow_worker;
+        if (slow)
+            slow_turns++;
+        fiber_turns(mine, 1, slow ? FIBER_SLEEP * slowness : FIBER_SLEEP, s);
+    }
+}
+
+static void spawner(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    slow_worker = sched_worker_count(s) - 1;
+    for (long i = 0; i < n; i++)
+        bench_spawn(fiber, &seen[i], s);
+}
+
+static void serial_run(void *closure)
+{
+    (void)closure;
+    for (long i = 0; i < n; i++)
+        fiber(&seen[i], NULL);
+}
+
+static const struct bench_about about = {
+    "fiber_slow", "tasks (one more runs, the spawner)", 1000, 1, 10000000,
+    "turns a task / how many times longer the last worker sleeps (default 10/100)",
+};
+
+int main(int argc, char **argv)
+{
+    struct bench b = bench_start(&about, argc, argv);
+    fiber_numbers(&b, &turns, &slowness);
+    n = b.n;
+    seen = bench_alloc((size_t)n, sizeof *seen);
+
+    for (int r = 0; r < b.repetitions; r++) {
+        memset(seen, 0, (size_t)n * sizeof *seen);
+        slow_turns = 0;
+
+        bench_run(&b, spawner, serial_run, NULL);
+
+        uint64_t sum;
+        int right = fiber_right(seen, n, turns, &sum);
+        bench_field(&b, "slow_turns", (double)slow_turns);
+        bench_line(&b, n + 1, sum, right);
+    }
+    free(seen);
+    return bench_end(&b);
+}

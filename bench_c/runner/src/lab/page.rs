@@ -1,0 +1,144 @@
+//! docs/LAB.md as it grows: headings, sentences, tables, figures.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::compare::Estimate;
+use crate::chart::Figure;
+use crate::summary::Quartiles;
+use crate::table::short;
+
+pub struct Page<'a> {
+    folder: &'a Path,
+    text: String,
+    /// The line under every figure: the machine, and the commit.
+    pub note: &'a str,
+}
+
+impl<'a> Page<'a> {
+    pub fn new(folder: &'a Path, note: &'a str) -> Page<'a> {
+        Page { folder, text: String::new(), note }
+    }
+
+    pub fn title(&mut self, title: &str) {
+        self.block(&format!("# {title}"));
+    }
+
+    pub fn heading(&mut self, title: &str) {
+        self.block(&format!("## {title}"));
+    }
+
+    /// A paragraph, or whatever else stands by itself.
+    pub fn block(&mut self, text: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
+    }
+
+    /// What the data say about the table or figure before it.
+    pub fn verdict(&mut self, sentence: &str) {
+        self.block(&format!("**Verdict:** {sentence}"));
+    }
+
+    pub fn list(&mut self, items: &[String]) {
+        let lines: Vec<String> = items.iter().map(|item| format!("- {item}")).collect();
+        self.block(&lines.join("\n"));
+    }
+
+    /// Words in the first `words` columns, numbers in the others.
+    pub fn table(&mut self, words: usize, head: &[String], rows: &[Vec<String>]) {
+        let line = |cells: &[String]| {
+            let cells: Vec<String> = cells.iter().map(|c| c.replace('|', "\\|")).collect();
+            format!("| {} |", cells.join(" | "))
+        };
+        let sides = (0..head.len()).map(|i| if i < words { "---" } else { "---:" });
+        let mut lines = vec![line(head), line(&sides.map(str::to_owned).collect::<Vec<_>>())];
+        lines.extend(rows.iter().map(|row| line(row)));
+        self.block(&lines.join("\n"));
+    }
+
+    /// Nothing where there is nothing to draw.
+    pub fn figure(&mut self, name: &str, figure: &Figure) -> Result<()> {
+        if figure.panels.is_empty() {
+            return Ok(());
+        }
+        let file = format!("{name}.svg");
+        figure.draw(&self.folder.join(&file))?;
+        self.block(&format!("![{}]({file})", figure.title));
+        Ok(())
+    }
+
+    pub fn write(&self, path: &Path) -> Result<()> {
+        std::fs::write(path, &self.text).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+pub fn words(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|t| (*t).to_owned()).collect()
+}
+
+pub const NOT_MEASURED: &str = "-";
+
+/// "0.93 [0.90–0.96]".
+pub fn interval(e: Option<Estimate>) -> String {
+    match e {
+        None => NOT_MEASURED.into(),
+        Some(e) if e.high.is_finite() => {
+            format!("{} [{}–{}]", short(e.value), short(e.low), short(e.high))
+        }
+        Some(e) => format!("{} [no interval: too few rounds]", short(e.value)),
+    }
+}
+
+pub fn quartiles(q: Option<Quartiles>) -> String {
+    q.map_or(NOT_MEASURED.into(), crate::table::with_quartiles)
+}
+
+pub fn number(value: Option<f64>) -> String {
+    value.map_or(NOT_MEASURED.into(), short)
+}
+
+/// "a, b and c".
+pub fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// The first letter as at the beginning of a sentence.
+pub fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_joined() {
+        assert_eq!(listed(&words(&["a", "b", "c"])), "a, b and c");
+        assert_eq!(listed(&words(&["a"])), "a");
+        assert_eq!(sentence("no difference"), "No difference");
+    }
+
+    #[test]
+    fn an_endless_interval_is_said_to_be_one() {
+        let text = |logarithms: &[f64]| interval(Estimate::of_ratio(logarithms));
+        assert_eq!(text(&[0.0; 6]), "1.00 [1.00–1.00]");
+        assert_eq!(text(&[0.0; 5]), "1.00 [no interval: too few rounds]");
+        assert_eq!(text(&[]), "-");
+    }
+
+    #[test]
+    fn a_table_is_markdown() {
+        let mut page = Page::new(Path::new("."), "");
+        page.table(1, &words(&["a|b", "c"]), &[words(&["x", "1"])]);
+        assert_eq!(page.text, "| a\\|b | c |\n| --- | ---: |\n| x | 1 |\n");
+    }
+}
