@@ -36,6 +36,7 @@ typedef struct sched_barrier sched_barrier;
 /* Of SCHED_DEQUE. */
 #define SCHED_DEQUE_SPLIT 1
 #define SCHED_DEQUE_CHASELEV 2
+#define SCHED_DEQUE_RING 3
 #define SCHED_DEQUE_MUTEX 4
 #define SCHED_DEQUE_SPIN 5
 #define SCHED_DEQUE_SEM 6
@@ -48,6 +49,8 @@ typedef struct sched_barrier sched_barrier;
 
 /* Of SCHED_OVERFLOW. */
 #define SCHED_OVERFLOW_GROW 1
+#define SCHED_OVERFLOW_ONE 2
+#define SCHED_OVERFLOW_HALF 3
 #define SCHED_OVERFLOW_REFUSE 4
 
 /* A scheduler that lives until it is destroyed. */

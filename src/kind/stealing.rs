@@ -3,12 +3,16 @@
 //! owner pushes and pops at the bottom; a worker without tasks takes the oldest of another.
 //!
 //! A worker looks for tasks in this order: its own deque, the injector, then a random victim
-//! k and k+1, k+2 … modulo the number of workers. If all are empty it is idle, and waits as
+//! k and k+1, k+2 … modulo the number of workers; with `SCHED_JOIN=help` the injector comes last, as in
+//! D. Lea's ForkJoinPool ("A Java fork/join framework", 2000, and its successors). If all are empty it is idle, and waits as
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
 
+mod batches;
+
+use self::batches::Shares;
 use super::{Awaited, InLine, Kind, Place, Plan, Quick, Seat, TICK, UNAWAITED};
-use crate::base::config::Idle;
+use crate::base::config::{Idle, Join};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Ordering, Pad, fence, spin_loop};
 use crate::base::{barrier, futex};
@@ -50,6 +54,9 @@ pub struct Stealing<D: Deque> {
     quiescence: Quiescence,
     sleepers: EventCount,
     idle: Idle,
+    shares: Shares,
+    /// The injector is looked at after the victims.
+    outside_last: bool,
     processors: usize,
 }
 
@@ -72,11 +79,8 @@ impl<D: Deque> Stealing<D> {
     pub unsafe fn spawn_slowly(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: passed on.
         let mut own = unsafe { self.own(place) };
-        own.put_slowly(task)?;
-        // Thieves want tasks; sleepers want to be woken for them, unless somebody searches, who will
-        // take care of them.
-        own.answer(|| self.sleepers.rely_on_spawns());
-        self.published(place);
+        own.put_slowly(task).or_else(|Full| self.spill(&mut own, task))?;
+        self.added(&mut own, place);
         Ok(())
     }
 
@@ -134,13 +138,10 @@ impl<D: Deque> Stealing<D> {
         before: impl Fn(),
         failed: impl Fn(),
     ) -> Option<Task> {
-        if !self.injector.looks_empty() {
-            before();
-            let task = self.injector.take();
-            if task.is_some() {
-                return task;
-            }
-            failed();
+        if !self.outside_last
+            && let Some(task) = self.search_outside(place, &before, &failed)
+        {
+            return Some(task);
         }
         let n = self.deques.len();
         let start = place.random_below(n);
@@ -150,8 +151,29 @@ impl<D: Deque> Stealing<D> {
                 return task;
             }
         }
-        place.counters().failed_steals.add(1);
-        None
+        let task =
+            if self.outside_last { self.search_outside(place, &before, &failed) } else { None };
+        place.counters().failed_steals.add(usize::from(task.is_none()));
+        task
+    }
+
+    /// Takes a task from the injector: see `search`.
+    fn search_outside(
+        &self,
+        place: &impl Place,
+        before: &impl Fn(),
+        failed: &impl Fn(),
+    ) -> Option<Task> {
+        if self.injector.looks_empty() {
+            return None;
+        }
+        before();
+        // SAFETY: who searches occupies its place, and uses no other end of its own deque meanwhile.
+        let task = unsafe { self.take_injected(place) };
+        if task.is_none() {
+            failed();
+        }
+        task
     }
 
     /// Takes a task from worker `victim`: see `search`.
@@ -169,7 +191,8 @@ impl<D: Deque> Stealing<D> {
         }
         before();
         for _ in 0..MOST_TRIES {
-            match victim.steal() {
+            // SAFETY: as in search_outside.
+            match unsafe { self.take_from(victim, place) } {
                 Steal::Taken(task) => {
                     place.counters().steals.add(1);
                     place.counters().stolen_tasks.add(1);
@@ -371,12 +394,15 @@ impl<D: Deque> Stealing<D> {
 
 impl<D: Deque> Kind for Stealing<D> {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
+        let (shares, limit) = Shares::of::<D>(plan);
         Ok(Stealing {
-            deques: mem::slice(plan.workers, |_| Ok(Pad(D::new(plan.limit)?)))?,
-            injector: Injector::new(plan.limit, plan.held),
+            deques: mem::slice(plan.workers, |_| Ok(Pad(D::new(limit)?)))?,
+            injector: Injector::new(plan.limit(), plan.held),
             quiescence: Quiescence::new(plan.workers),
             sleepers: EventCount::new(plan.workers)?,
             idle: plan.idle,
+            shares,
+            outside_last: plan.join == Join::Help,
             processors: plan.processors,
         })
     }
@@ -446,7 +472,7 @@ impl<D: Deque> Kind for Stealing<D> {
         if !self.deques[place.index()].looks_empty() {
             return InLine::Loop;
         }
-        let task = self.injected().or_else(|| self.search(place, false, || (), || ()));
+        let task = self.search(place, false, || (), || ());
         task.map_or(InLine::Nothing, InLine::Task)
     }
 
@@ -467,7 +493,7 @@ impl<D: Deque> Kind for Stealing<D> {
             // The own tasks first: the awaited one may be among them, and those younger than it
             // were put there by the task that waits.
             // SAFETY: passed on.
-            let task = injected.or_else(|| unsafe { self.own(place) }.pop());
+            let task = injected.or_else(|| unsafe { self.own(place) }.pop_youngest());
             let found = task.or_else(|| self.search_until(&until, place, false)).or_else(|| {
                 let task = self.wait_for_work(&until, place, &mut naps)?;
                 self.found(place);

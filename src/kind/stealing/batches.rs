@@ -1,0 +1,139 @@
+//! Several tasks at a time: what a thief takes beside the one that it runs (`SCHED_STEAL=half`), what
+//! a worker takes from the injector (`SCHED_GLOBAL=all`), what a full deque gives to it
+//! (`SCHED_OVERFLOW=one`, `half`). All of it is cold; where the deque has no such thing, nothing is
+//! compiled.
+//!
+//! The nine algorithms of the fiber scheduler:
+//!
+//! | its name | setting |
+//! | --- | --- |
+//! | GlobalFIFO | `SCHED_KIND=fifo` |
+//! | MutexQueue, Steal*X*, Get*Y*FromGlob | `SCHED_DEQUE=mutex SCHED_STEAL=`*X* `SCHED_GLOBAL=`*Y* |
+//! | LFABQueue, Put*X*ToGlob, Steal*Y* | `SCHED_DEQUE=ring SCHED_OVERFLOW=`*X* `SCHED_STEAL=`*Y* |
+//!
+//! with *X* and *Y* `one`, `half` or `all`. Tokio's is the ring with `half` and `half`, its default.
+//!
+//! # What must stay true
+//!
+//! *The end of the run.* Tasks on their way are in no queue. A thief has left before it takes
+//! (`idle::quiescence`, rule 2), puts the batch into its own deque as an active worker, and enters again
+//! only when that is empty: the proof holds for many tasks as for one. The same goes for a batch from
+//! the injector, and for tasks that an owner, active, moves there.
+//!
+//! *Nobody sleeps beside a task.* A batch is put as spawned tasks are, and then `added` does
+//! what a spawn does for sleepers. Of a thief that was idle it wakes nobody, since that thief is still
+//! counted as searching; when it stops (`found`) it looks at the queues, where its batch lies.
+//!
+//! *None is lost for want of room.* A thief makes room in its own deque before it takes; who moves
+//! tasks to the injector makes room there first, under its lock. So the locks are taken in one order:
+//! the injector's, then a deque's; never two deques'.
+//!
+//! *Turns.* From the injector the oldest task is run first, by whatever end the owner pops at. The
+//! look once in `TICK` tasks takes one: a batch on top of a deque that is popped at the youngest end
+//! would keep from their turn the tasks that lie below, again and again.
+
+use super::{Place, Plan, Stealing};
+use crate::base::config::{Global, Overflow, Steal as Amount};
+use crate::queue::{BATCH, Deque, Full, Owner, Steal};
+use crate::task::Task;
+
+/// What is taken at a time.
+pub struct Shares {
+    steals_half: bool,
+    takes_all: bool,
+    spills: Option<Spills>,
+}
+
+/// What a full deque gives to the injector.
+struct Spills {
+    n: usize,
+    /// The injector may hold so many tasks then, and no more.
+    limit: usize,
+}
+
+impl Shares {
+    /// With the limit of each deque.
+    pub fn of<D: Deque>(plan: &Plan) -> (Self, usize) {
+        let half = (D::SLOTS.unwrap_or(plan.qlen) / 2).max(1);
+        let to_injector = |n, limit| Some(Spills { n, limit });
+        let (spills, limit) = match (plan.overflow, D::SLOTS) {
+            (Overflow::Grow, _) => (None, usize::MAX),
+            // A ring holds what it has slots for; up to qlen the injector holds the rest.
+            (Overflow::Refuse, Some(slots)) if slots < plan.qlen => {
+                (to_injector(half, plan.qlen - slots), usize::MAX)
+            }
+            (Overflow::Refuse, _) => (None, plan.qlen),
+            (overflow, slots) => (
+                to_injector(if overflow == Overflow::Half { half } else { 1 }, usize::MAX),
+                slots.map_or(plan.qlen, |_| usize::MAX),
+            ),
+        };
+        let (steals_half, takes_all) = (plan.steal == Amount::Half, plan.global == Global::All);
+        (Shares { steals_half, takes_all, spills }, limit)
+    }
+}
+
+impl<D: Deque> Stealing<D> {
+    /// The rest of a spawn whose deque is full.
+    pub(super) fn spill(&self, own: &mut Owner<D>, task: Task) -> Result<(), Full> {
+        let (true, &Some(Spills { n, limit })) = (D::SHARES, &self.shares.spills) else {
+            return Err(Full);
+        };
+        self.injector.put_back_some(n, limit, |n, put| own.spill(n, put))?;
+        // A thief in the way: its tasks are in the ring until it has copied them.
+        own.push(task).or_else(|Full| self.injector.put_back_some(1, limit, |_, put| put(task)))
+    }
+
+    /// The next task of the injector, and all others, if so wished, into the own deque, which is empty.
+    ///
+    /// # Safety
+    /// As for `own`.
+    pub(super) unsafe fn take_injected(&self, place: &impl Place) -> Option<Task> {
+        if !self.shares.takes_all {
+            return self.injector.take();
+        }
+        // SAFETY: passed on.
+        let mut own = unsafe { self.own(place) };
+        let mut more = false;
+        let first = self.injector.take_all(D::FIFO, |task| {
+            let kept = own.push(task).is_ok();
+            more |= kept;
+            kept
+        });
+        if more {
+            self.added(&mut own, place);
+        }
+        first
+    }
+
+    /// Takes from `victim` as much as is wished; all but the first into the own deque.
+    ///
+    /// # Safety
+    /// As for `own`.
+    pub(super) unsafe fn take_from(&self, victim: &D, place: &impl Place) -> Steal {
+        if !(D::SHARES && self.shares.steals_half) {
+            return victim.steal();
+        }
+        // SAFETY: passed on.
+        let mut own = unsafe { self.own(place) };
+        let room = own.room(BATCH - 1);
+        let mut more = 0;
+        let taken = victim.steal_half(room, |task| {
+            own.push(task).expect("room was made");
+            more += 1;
+        });
+        if more > 0 {
+            place.counters().stolen_tasks.add(more);
+            self.added(&mut own, place);
+        }
+        taken
+    }
+
+    /// Tasks were put into the own deque: thieves and sleepers are to know.
+    pub(super) fn added(&self, own: &mut Owner<D>, place: &impl Place) {
+        // Thieves want tasks; sleepers want to be woken for them, unless somebody searches, who will
+        // take care of them.
+        own.answer(|| self.sleepers.rely_on_spawns());
+        self.published(place);
+    }
+}
