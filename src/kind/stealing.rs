@@ -394,7 +394,7 @@ impl<D: Deque> Stealing<D> {
 
 impl<D: Deque> Kind for Stealing<D> {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
-        let (shares, limit) = Shares::of::<D>(plan);
+        let (shares, limit) = Shares::of::<D>(plan)?;
         Ok(Stealing {
             deques: mem::slice(plan.workers, |_| Ok(Pad(D::new(limit)?)))?,
             injector: Injector::new(plan.limit(), plan.held),
@@ -472,7 +472,7 @@ impl<D: Deque> Kind for Stealing<D> {
         if !self.deques[place.index()].looks_empty() {
             return InLine::Loop;
         }
-        let task = self.search(place, false, || (), || ());
+        let task = self.injected().or_else(|| self.search(place, false, || (), || ()));
         task.map_or(InLine::Nothing, InLine::Task)
     }
 
@@ -486,7 +486,8 @@ impl<D: Deque> Kind for Stealing<D> {
             countdown -= 1;
             let injected = if countdown == 0 {
                 countdown = TICK;
-                self.injected()
+                // SAFETY: passed on.
+                unsafe { self.behind(place) }
             } else {
                 None
             };
@@ -526,7 +527,8 @@ impl<D: Deque> Kind for Stealing<D> {
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
         let mut idle = seat.begins_idle();
         if seat.begins_outside()
-            && let Some(task) = self.injected()
+            // SAFETY: passed on.
+            && let Some(task) = unsafe { self.behind(seat.place()) }
         {
             seat.run(task);
         }
@@ -542,7 +544,8 @@ impl<D: Deque> Kind for Stealing<D> {
                         seat.place().stay();
                     }
                     if seat.tick() {
-                        if let Some(task) = self.injected() {
+                        // SAFETY: passed on.
+                        if let Some(task) = unsafe { self.behind(seat.place()) } {
                             seat.run(task);
                         }
                         if !ptr::eq(seat.place(), place) {

@@ -28,19 +28,28 @@
 //! tasks to the injector makes room there first, under its lock. So the locks are taken in one order:
 //! the injector's, then a deque's; never two deques'.
 //!
-//! *Turns.* From the injector the oldest task is run first, by whatever end the owner pops at. The
-//! look once in `TICK` tasks takes one: a batch on top of a deque that is popped at the youngest end
-//! would keep from their turn the tasks that lie below, again and again.
+//! *Turns.* From the injector the oldest task is run first, by whatever end the owner pops at. But
+//! tasks that spawn others for ever would keep from their turn those that lie below in a deque that is
+//! popped at the youngest end. So the look at the injector once in `TICK` tasks is then a look
+//! at the oldest of the own deque, as often as tasks came into it with the last batch: they have waited for
+//! longer than any in the injector. A task that yields is exchanged for one of the injector: a batch
+//! would be one of all that yield but itself, and the last of each batch miss the next. (Either way some
+//! had turn after turn more than others: c_tests/yield_drift.c.)
 
 use super::{Place, Plan, Stealing};
 use crate::base::config::{Global, Overflow, Steal as Amount};
+use crate::base::mem::{self, NoMemory};
+use crate::base::sync::Pad;
+use crate::probe::Counter;
 use crate::queue::{BATCH, Deque, Full, Owner, Steal};
 use crate::task::Task;
 
 /// What is taken at a time.
 pub struct Shares {
     steals_half: bool,
-    takes_all: bool,
+    /// If a worker takes all: how many tasks came with the last batch into its deque, and were not
+    /// looked for since. Each is its worker's; none if it takes one.
+    batches: Box<[Pad<Counter>]>,
     spills: Option<Spills>,
 }
 
@@ -53,7 +62,7 @@ struct Spills {
 
 impl Shares {
     /// With the limit of each deque.
-    pub fn of<D: Deque>(plan: &Plan) -> (Self, usize) {
+    pub fn of<D: Deque>(plan: &Plan) -> Result<(Self, usize), NoMemory> {
         let half = (D::SLOTS.unwrap_or(plan.qlen) / 2).max(1);
         let to_injector = |n, limit| Some(Spills { n, limit });
         let (spills, limit) = match (plan.overflow, D::SLOTS) {
@@ -68,8 +77,9 @@ impl Shares {
                 slots.map_or(plan.qlen, |_| usize::MAX),
             ),
         };
-        let (steals_half, takes_all) = (plan.steal == Amount::Half, plan.global == Global::All);
-        (Shares { steals_half, takes_all, spills }, limit)
+        let takers = if plan.global == Global::All { plan.workers } else { 0 };
+        let batches = mem::slice(takers, |_| Ok(Pad(Counter::default())))?;
+        Ok((Shares { steals_half: plan.steal == Amount::Half, batches, spills }, limit))
     }
 }
 
@@ -89,21 +99,40 @@ impl<D: Deque> Stealing<D> {
     /// # Safety
     /// As for `own`.
     pub(super) unsafe fn take_injected(&self, place: &impl Place) -> Option<Task> {
-        if !self.shares.takes_all {
+        let Some(batch) = self.shares.batches.get(place.index()) else {
             return self.injector.take();
-        }
+        };
         // SAFETY: passed on.
         let mut own = unsafe { self.own(place) };
-        let mut more = false;
+        let mut more = 0;
         let first = self.injector.take_all(D::FIFO, |task| {
             let kept = own.push(task).is_ok();
-            more |= kept;
+            more += usize::from(kept);
             kept
         });
-        if more {
+        batch.set(more);
+        if more > 0 {
             self.added(&mut own, place);
         }
         first
+    }
+
+    /// A task that its worker would not come to for long, if there is one.
+    ///
+    /// # Safety
+    /// As for `own`.
+    pub(super) unsafe fn behind(&self, place: &impl Place) -> Option<Task> {
+        if let Some(batch) = self.shares.batches.get(place.index())
+            && batch.get() > 0
+        {
+            batch.set(batch.get() - 1);
+            // SAFETY: passed on.
+            unsafe { self.own(place) }.publish(true);
+            if let Steal::Taken(task) = self.deques[place.index()].steal() {
+                return Some(task);
+            }
+        }
+        self.injected()
     }
 
     /// Takes from `victim` as much as is wished; all but the first into the own deque.
