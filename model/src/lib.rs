@@ -52,10 +52,10 @@ pub trait Modelled: Deque + 'static {
     const STEAL: Amount = Amount::One;
 }
 
-/// As small as a ring can be that half may be stolen of.
+/// As small as a ring can be.
 pub type SmallRing = Ring<2>;
 
-impl Modelled for SmallRing {
+impl<const N: usize> Modelled for Ring<N> {
     const NAME: &'static str = "ring";
     const OVERFLOW: Overflow = Overflow::Half;
     const STEAL: Amount = Amount::Half;

@@ -387,6 +387,12 @@ impl<D: Deque> Stealing<D> {
         self.park(&Until::Ended, place, searching)
     }
 
+    /// Takes from `victim` to `place`, whose owner calls this, and who is active.
+    pub fn rob(&self, victim: usize, place: &impl Place) -> Steal {
+        // SAFETY: as said.
+        unsafe { self.take_from(&self.deques[victim], place) }
+    }
+
     pub fn wake_for_more(&self, place: &impl Place) {
         self.found(place);
     }
