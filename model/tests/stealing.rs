@@ -197,7 +197,7 @@ models! {
         a_blocked_parent(3, 10_000);
         one_child_two_workers(2, 4_000);
         three_children_two_workers(1, 15_000);
-        a_foreign_task(2, 1_000);
+        a_foreign_task(2, 8_000);
     }
     split: Split<false> {
         a_blocked_parent(2, 10_000);
