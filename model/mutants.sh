@@ -54,7 +54,7 @@ ring-join-relaxed~src/queue/ring.rs~s/(last\.wrapping_add\(Self::LIFT\), Orderin
 ring-half-too-much~src/queue/ring.rs~s/queued\.div_ceil\(2\)/(queued + 1)/~ring
 batch-without-room~src/queue/ring.rs~s/queued\.div_ceil\(2\)\.min\(1 \+ rest as u32\)/queued.div_ceil(2)/~ring:a_batch_on_its_way
 batch-silent~src/kind/stealing/batches.rs~s/(stolen_tasks\.add\(more\);\n\s*)self\.added\(&mut own, place\);/$1/~ring:a_sleeper_beside_a_batch
-spill-lost~src/kind/stealing/batches.rs~s/\.or_else\(\|Full\| self\.injector\.put_back_some\(1, limit, \|_, put\| put\(task\)\)\)/.or(Ok(()))/~stealing:ring::three_children_two_workers
+spill-lost~src/kind/stealing/batches.rs~s/\.or_else\(\|Full\| self\.injector\.put_back_some\(1, limit, \|_, put\| put\(task\)\)\)/.or(Ok(()))/~ring:a_full_ring_of_a_worker
 split-put-relaxed~src/queue/split.rs~s/(wrapping_add\(1\), Ordering::)Release(\);\n\s*barrier::light)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
 split-put-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with who asks.*//~sleep:a_sleeper_beside_an_armed_owner
 split-pop-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with the raid.*//~split:owner_and_raider_at_the_last_task

@@ -4,6 +4,7 @@
 
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
+use sched::kind::{InLine, Kind};
 use sched::queue::ring::Ring;
 use sched::queue::{Deque, Owner, Steal};
 use sched_model::{Scene, count, explore, pop, take};
@@ -151,8 +152,8 @@ fn a_join_beside_a_thief() {
         let shared = Four::new(4);
         let mut owner = shared.owner();
         push(&shared, &mut owner, 0);
-        push(&shared, &mut owner, 1);
         let thief = thief(&shared, 2);
+        push(&shared, &mut owner, 1);
         push(&shared, &mut owner, 2);
         take_back(&shared, &mut owner, 2);
         take_back(&shared, &mut owner, 1);
@@ -180,12 +181,12 @@ fn a_join_at_a_full_ring() {
     });
 }
 
-/// A batch is put into a ring that another thief takes from.
+/// A batch is put into a ring that has little room, and that another thief takes from.
 #[test]
 fn a_batch_on_its_way() {
     explore("ring, a thief of a thief", 3, 400, || {
-        let victim = Four::new(4);
-        let mine = Arc::new(Ring::<2>::new(usize::MAX).expect("there is memory"));
+        let victim = Four::new(5);
+        let mine = Arc::new(Ring::<1>::new(usize::MAX).expect("there is memory"));
         {
             let mut owner = victim.owner();
             (0..4).for_each(|i| push(&victim, &mut owner, i));
@@ -202,6 +203,7 @@ fn a_batch_on_its_way() {
         };
         // SAFETY: this thread is its only owner.
         let mut own = unsafe { Owner::new(&*mine) };
+        own.push(victim.task(4)).expect("it is empty");
         for _ in 0..2 {
             let room = own.room(8);
             let steal =
@@ -242,5 +244,33 @@ fn a_sleeper_beside_a_batch() {
         let mut owner = unsafe { Owner::new(scene.scheduler.deque(1)) };
         assert!(owner.pop().is_some());
         sleeper.join().unwrap();
+    });
+}
+
+/// A spawn finds the ring full, beside a thief or not: each task is in it, stolen, or with those for all.
+#[test]
+fn a_full_ring_of_a_worker() {
+    explore("ring, overflow of a worker's", 3, 20, || {
+        let scene = Scene::<Ring<2>>::new(1, 3);
+        let spawn = |i: usize| scene.places[0].spawn(count, scene.cells[i].closure());
+        spawn(0);
+        spawn(1);
+        let thief = Scene::thread(&scene, |scene| {
+            if let Steal::Taken(task) = scene.scheduler.deque(0).steal() {
+                take(task);
+            }
+        });
+        spawn(2);
+        thief.join().unwrap();
+        // SAFETY: this thread occupies the place.
+        let mut owner = unsafe { Owner::new(scene.scheduler.deque(0)) };
+        while pop(&mut owner) {}
+        // SAFETY: as above.
+        while let InLine::Task(task) = unsafe { scene.scheduler.next_in_line(&scene.places[0]) } {
+            take(task);
+        }
+        for (i, cell) in scene.cells.iter().enumerate() {
+            assert_eq!(cell.get(), 1, "task {i}");
+        }
     });
 }
