@@ -3,10 +3,16 @@
 //! owner pushes and pops at the bottom; a worker without tasks takes the oldest of another.
 //!
 //! A worker looks for tasks in this order: its own deque, the injector, then a random victim
-//! k and k+1, k+2 … modulo the number of workers; with `SCHED_JOIN=help` the injector comes last, as in
-//! D. Lea's ForkJoinPool ("A Java fork/join framework", 2000, and its successors). If all are empty it is idle, and waits as
+//! k and k+1, k+2 … modulo the number of workers. If all are empty it is idle, and waits as
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
+//!
+//! `SCHED_JOIN=help` follows D. Lea's ForkJoinPool ("A Java fork/join framework", 2000, and its
+//! successors): the injector comes after the victims; a join takes its task back if nobody has begun
+//! it, else it runs the worker's own tasks, youngest first, then others', until it is over. Otherwise than
+//! there, it turns first to who runs the awaited task, and looks at the injector once in `TICK` tasks.
+//! By default the injector comes before the victims, as in Go and Tokio: what lies there has waited
+//! longest. (Between the two orders no difference was seen: tree, flood, quicksort over the ring.)
 
 mod batches;
 
