@@ -1,6 +1,6 @@
 /* SCHED_HELP=1 prints every variable with the values in force, and the run goes on.
  * ctest: static
- * ctest: matrix deque=mutex,split,chaselev idle=park threads=2 */
+ * ctest: matrix deque=mutex,split,chaselev,ring idle=park threads=2 */
 #include "child.h"
 
 static const char *const variables[] = {

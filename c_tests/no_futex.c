@@ -45,7 +45,8 @@ static void check_deque(const char *line)
 {
     const char *asked = getenv("SCHED_DEQUE");
     char wanted[32];
-    if (asked && strcmp(asked, "chaselev") != 0 && strcmp(asked, "split") != 0)
+    if (asked && strcmp(asked, "chaselev") != 0 && strcmp(asked, "split") != 0 &&
+        strcmp(asked, "ring") != 0)
         asked = "spin";
     snprintf(wanted, sizeof wanted, "\"deque\":\"%s\"", asked ? asked : "none");
     CHECK(strstr(line, wanted) != NULL);

@@ -1,6 +1,6 @@
 /* SCHED_OVERFLOW_REFUSE: a pool that holds qlen tasks from outside refuses further ones, by EAGAIN,
  * and all that it has accepted run.
- * ctest: matrix idle=park threads=1,4 */
+ * ctest: matrix idle=park threads=1,4 plain */
 #include "pool.h"
 #include <stdatomic.h>
 

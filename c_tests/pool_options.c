@@ -45,12 +45,11 @@ static void check_says(const char *kind, const char *deque, const char *idle, in
 static void values(void)
 {
     check_says("steal", "split", "park", 0);
-    static const char *const deques[] = {"", "split", "chaselev", NULL, "mutex", "spin", "sem"};
-    for (int i = 1; i <= 6; i++)
-        if (deques[i]) {
-            options = (struct sched_options){.deque = i, .nthreads = i};
-            check_says("steal", deques[i], "park", i);
-        }
+    static const char *const deques[] = {"", "split", "chaselev", "ring", "mutex", "spin", "sem"};
+    for (int i = 1; i <= 6; i++) {
+        options = (struct sched_options){.deque = i, .nthreads = i};
+        check_says("steal", deques[i], "park", i);
+    }
     options = (struct sched_options){.kind = SCHED_KIND_LIFO, .deque = SCHED_DEQUE_SEM};
     check_says("lifo", "sem", "park", 0);
     options = (struct sched_options){.kind = SCHED_KIND_FIFO, .idle = SCHED_IDLE_SPIN, .nthreads = 3};
@@ -64,6 +63,10 @@ static void values(void)
     check_says("steal", "split", "backoff", 0);
     options = (struct sched_options){.idle = SCHED_IDLE_PARK, .overflow = SCHED_OVERFLOW_GROW};
     check_says("steal", "split", "park", 0);
+    options = (struct sched_options){.deque = SCHED_DEQUE_RING, .overflow = SCHED_OVERFLOW_ONE};
+    check_says("steal", "ring", "park", 0);
+    options = (struct sched_options){.deque = SCHED_DEQUE_SPIN, .overflow = SCHED_OVERFLOW_HALF};
+    check_says("steal", "spin", "park", 0);
 }
 
 static void environment(void)
@@ -80,6 +83,9 @@ static void environment(void)
     setenv("SCHED_DEQUE", "mutex", 1);
     options = (struct sched_options){.deque = SCHED_DEQUE_CHASELEV};
     check_says("steal", "mutex", "nap", 2);
+    setenv("SCHED_DEQUE", "ring", 1); /* which does not grow: nor does an overflow of another deque count */
+    options = (struct sched_options){.deque = SCHED_DEQUE_CHASELEV, .overflow = SCHED_OVERFLOW_GROW};
+    check_says("steal", "ring", "nap", 2);
     setenv("SCHED_DEQUE", "nonesuch", 1);
     CHECK_NO_POOL(NULL, EINVAL);
     unsetenv("SCHED_KIND");
@@ -110,6 +116,13 @@ static void refused(void)
     o = none;
     o.kind = SCHED_KIND_LIFO;
     o.deque = SCHED_DEQUE_CHASELEV;
+    CHECK_NO_POOL(&o, EINVAL);
+    o = none;
+    o.overflow = SCHED_OVERFLOW_HALF; /* not of the split deque */
+    CHECK_NO_POOL(&o, EINVAL);
+    o = none;
+    o.deque = SCHED_DEQUE_RING;
+    o.overflow = SCHED_OVERFLOW_GROW;
     CHECK_NO_POOL(&o, EINVAL);
 }
 

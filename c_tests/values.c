@@ -44,10 +44,8 @@ static const struct bad bads[] = {
     {"SCHED_WARM", "1sec", "100ms", "serial"},
     {"SCHED_WARM", "99999999999999999999ms", "100ms", "lifo"},
     /* not implemented yet: refused by name, not ignored */
-    {"SCHED_DEQUE", "ring", "chaselev", NULL},
-    {"SCHED_OVERFLOW", "half", "grow", NULL},
-    {"SCHED_STEAL", "nonsense", NULL, NULL},
-    {"SCHED_GLOBAL", "nonsense", NULL, NULL},
+    {"SCHED_STEAL", "nonsense", "half", NULL},
+    {"SCHED_GLOBAL", "nonsense", "all", NULL},
     {"SCHED_JOIN", "nonsense", NULL, NULL},
     {"SCHED_PIN", "nonsense", NULL, NULL},
     {"SCHED_TRACE", "/tmp/x", NULL, NULL},
@@ -59,6 +57,15 @@ static const struct bad bads[] = {
     {"SCHED_DEQUE", "chaselev", "mutex", "fifo"},
     {"SCHED_DEQUE", "split", "mutex", "lifo"},
     {"SCHED_DEQUE", "split", "mutex", "fifo"},
+    {"SCHED_DEQUE", "ring", "mutex", "lifo"},
+    {"SCHED_DEQUE", "ring", "chaselev", "cont"},
+    /* does not fit the deque, or the kind */
+    {"SCHED_STEAL", "half", "one", NULL},
+    {"SCHED_STEAL", "half", "one", "fifo"},
+    {"SCHED_OVERFLOW", "half", "grow", NULL},
+    {"SCHED_OVERFLOW", "one", "refuse", "lifo"},
+    {"SCHED_GLOBAL", "all", "one", "fifo"},
+    {"SCHED_GLOBAL", "all", "one", "cont"},
 };
 
 static void never(void *closure, struct scheduler *s)

@@ -36,6 +36,7 @@ typedef struct sched_barrier sched_barrier;
 /* Of SCHED_DEQUE. */
 #define SCHED_DEQUE_SPLIT 1
 #define SCHED_DEQUE_CHASELEV 2
+#define SCHED_DEQUE_RING 3
 #define SCHED_DEQUE_MUTEX 4
 #define SCHED_DEQUE_SPIN 5
 #define SCHED_DEQUE_SEM 6
@@ -48,6 +49,8 @@ typedef struct sched_barrier sched_barrier;
 
 /* Of SCHED_OVERFLOW. */
 #define SCHED_OVERFLOW_GROW 1
+#define SCHED_OVERFLOW_ONE 2
+#define SCHED_OVERFLOW_HALF 3
 #define SCHED_OVERFLOW_REFUSE 4
 
 /* A scheduler that lives until it is destroyed. */
@@ -500,7 +503,7 @@ int sched_barrier_wait(struct sched_barrier *b,
  * environment variables win over the options, as they do over the arguments of sched_init.
  *
  * Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
- * have; a deque that is not of the kind; an environment variable is refused; size is less than that
+ * have; a deque that is not of the kind, or an overflow that is not of the deque; an environment variable is refused; size is less than that
  * of the struct in the first version that has it, or greater than in this version and what is
  * beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
  * has those). Thread-safe. Cost: some microseconds where threads are kept from a run before

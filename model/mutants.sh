@@ -38,6 +38,23 @@ steal-unswapped~src/queue/chaselev.rs~s/match self\.top\.compare_exchange\(top, 
 pop-last-unswapped~src/queue/chaselev.rs~s/let won = self\s*\.top\s*\.compare_exchange\(top, top \+ 1, Ordering::SeqCst, Ordering::Relaxed\)\s*\.is_ok\(\);/let won = true; self.top.store(top + 1, Ordering::SeqCst);/~chaselev
 grow-relaxed~src/queue/chaselev.rs~s/buffer\.store\(new, Ordering::Release\)/buffer.store(new, Ordering::Relaxed)/~chaselev
 grow-short~src/queue/chaselev.rs~s/for position in top\.\.bottom/for position in top + 1..bottom/~chaselev
+ring-put-relaxed~src/queue/ring.rs~s/(tail\.wrapping_add\(1\), Ordering::)Release/$1Relaxed/~ring
+ring-pop-unswapped~src/queue/ring.rs~s/if n > 0 \{\s*self\.swap\(word, word\.taken\(n\), Ordering::Relaxed\)/if n > 0 { Ok(self.word.store(word.taken(n).0, Ordering::Relaxed))/~ring
+ring-pop-releases~src/queue/ring.rs~s/if self\.is_robbed\(\) \{ Word::new\(self\.steal\(\), head\) \} else \{ Word::at\(head\) \}/Word::at(head)/~ring
+ring-pop-keeps~src/queue/ring.rs~s/if self\.is_robbed\(\) \{ (Word::new\(self\.steal\(\), head\)) \} else \{ Word::at\(head\) \}/$1/~ring
+ring-steal-unswapped~src/queue/ring.rs~s/if self\.swap\(word, reserved, Ordering::Release\)\.is_err\(\) \{/self.word.store(reserved.0, Ordering::Release); if false {/~ring
+ring-two-thieves~src/queue/ring.rs~s/if word\.is_robbed\(\) \{/if false {/~ring
+ring-unreserved~src/queue/ring.rs~s/let reserved = Word::new\(head, /let reserved = Word::at(/~ring
+ring-release-unswapped~src/queue/ring.rs~s/while let Err\(now\) = self\.swap\(word, Word::at\(word\.head\(\)\), Ordering::Release\) \{\s*word = now;/self.word.store(Word::at(word.head()).0, Ordering::Release); if false { word = reserved;/~ring
+ring-room-blind~src/queue/ring.rs~s/(let slots = Self::SIZE - tail\.wrapping_sub\(word\.)steal/$1head/~ring
+ring-torn~src/queue/ring.rs~s/if queued > Self::SIZE \{/if false {/~ring
+ring-tail-unlifted~src/queue/ring.rs~s/const LIFT: u32 = 2 \* Self::SIZE;/const LIFT: u32 = 0;/~ring:a_join_at_a_full_ring
+ring-join-unswapped~src/queue/ring.rs~s/match self\.swap\(word, word\.lifted\(Self::LIFT\), Ordering::Relaxed\) \{/self.word.store(word.lifted(Self::LIFT).0, Ordering::Relaxed); match Ok::<(), Word>(()) {/~ring
+ring-join-relaxed~src/queue/ring.rs~s/(last\.wrapping_add\(Self::LIFT\), Ordering::)Release/$1Relaxed/~ring
+ring-half-too-much~src/queue/ring.rs~s/queued\.div_ceil\(2\)/(queued + 1)/~ring
+batch-without-room~src/queue/ring.rs~s/queued\.div_ceil\(2\)\.min\(1 \+ rest as u32\)/queued.div_ceil(2)/~ring:a_batch_on_its_way
+batch-silent~src/kind/stealing/batches.rs~s/(stolen_tasks\.add\(more\);\n\s*)self\.added\(&mut own, place\);/$1/~ring:a_sleeper_beside_a_batch
+spill-lost~src/kind/stealing/batches.rs~s/\.or_else\(\|Full\| self\.injector\.put_back_some\(1, limit, \|_, put\| put\(task\)\)\)/.or(Ok(()))/~ring:a_full_ring_of_a_worker
 split-put-relaxed~src/queue/split.rs~s/(wrapping_add\(1\), Ordering::)Release(\);\n\s*barrier::light)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
 split-put-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with who asks.*//~sleep:a_sleeper_beside_an_armed_owner
 split-pop-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with the raid.*//~split:owner_and_raider_at_the_last_task

@@ -5,11 +5,12 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use sched::base::config::Idle;
+use sched::base::config::{Global, Idle, Join, Overflow, Steal as Amount};
 use sched::kind::stealing::Stealing;
 use sched::kind::{Awaited, Kind, Place, Plan, Seat};
 use sched::probe::Counters;
 use sched::queue::chaselev::ChaseLev;
+use sched::queue::ring::Ring;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Steal};
 use sched::task::{Scheduler, Task, TaskFn};
@@ -47,6 +48,17 @@ pub fn explore(
 /// The deques that whole runs are modelled with.
 pub trait Modelled: Deque + 'static {
     const NAME: &'static str;
+    const OVERFLOW: Overflow = Overflow::Grow;
+    const STEAL: Amount = Amount::One;
+}
+
+/// As small as a ring can be.
+pub type SmallRing = Ring<2>;
+
+impl<const N: usize> Modelled for Ring<N> {
+    const NAME: &'static str = "ring";
+    const OVERFLOW: Overflow = Overflow::Half;
+    const STEAL: Amount = Amount::Half;
 }
 
 impl Modelled for ChaseLev {
@@ -231,7 +243,11 @@ impl<D: Modelled> Scene<D> {
             held,
             shuffled: false,
             workers,
-            limit: usize::MAX,
+            qlen: usize::MAX,
+            overflow: D::OVERFLOW,
+            steal: D::STEAL,
+            global: Global::One,
+            join: Join::Suspend,
             processors: usize::MAX,
         };
         let scheduler = Box::new(Stealing::new(&plan).expect("there is memory"));

@@ -9,7 +9,7 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::injector::Refused;
 use sched::queue::split::Split;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, count, explore};
+use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore};
 use std::ffi::c_void;
 
 fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
@@ -122,6 +122,14 @@ fn two_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
+/// Of the ring, half of which is stolen; one more than it holds.
+fn three_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, three children on two workers", D::NAME);
+    explore(&name, preemptions, at_least, || {
+        complete(&Scene::<D>::new(2, 3), spawn_all::<D>);
+    });
+}
+
 fn a_chain_on_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, a chain on two workers", D::NAME);
     explore(&name, preemptions, at_least, || {
@@ -184,6 +192,12 @@ models! {
         a_chain_on_two_workers(1, 30_000);
         one_child_three_workers(1, 30_000);
         a_foreign_task(2, 90_000);
+    }
+    ring: SmallRing {
+        a_blocked_parent(3, 10_000);
+        one_child_two_workers(2, 4_000);
+        three_children_two_workers(1, 15_000);
+        a_foreign_task(2, 8_000);
     }
     split: Split<false> {
         a_blocked_parent(2, 10_000);

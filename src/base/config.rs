@@ -4,6 +4,8 @@
 //! value and the list; so is a value of the documented interface that this version does not
 //! implement. An empty value means unset. Nothing here allocates.
 
+mod suits;
+
 use super::io::Out;
 use std::ffi::{CStr, c_char};
 use std::fmt::{self, Write};
@@ -41,11 +43,14 @@ words! {
 }
 words! {
     /// `SCHED_DEQUE`: the deque of `steal`; the lock of `lifo` and `fifo`.
-    Deque { Split = "split", ChaseLev = "chaselev", Mutex = "mutex", Spin = "spin", Sem = "sem" }
+    Deque {
+        Split = "split", ChaseLev = "chaselev", Ring = "ring", Mutex = "mutex", Spin = "spin",
+        Sem = "sem"
+    }
 }
 words! {
     /// `SCHED_STEAL`: how much a thief takes.
-    Steal { One = "one" }
+    Steal { One = "one", Half = "half" }
 }
 words! {
     /// `SCHED_IDLE`: what a worker does that finds nothing.
@@ -53,11 +58,11 @@ words! {
 }
 words! {
     /// `SCHED_OVERFLOW`: what a full queue does.
-    Overflow { Grow = "grow", Refuse = "refuse" }
+    Overflow { Grow = "grow", One = "one", Half = "half", Refuse = "refuse" }
 }
 words! {
     /// `SCHED_GLOBAL`: how much a worker takes from the injector.
-    Global { One = "one" }
+    Global { One = "one", All = "all" }
 }
 words! {
     /// `SCHED_JOIN`: what a task does that waits for another.
@@ -85,7 +90,10 @@ pub struct Config {
     pub kind: Kind,
     pub deque: Option<Deque>,
     pub idle: Idle,
-    pub overflow: Overflow,
+    /// None: what suits the deque, as for `overflow`.
+    pub steal: Option<Steal>,
+    pub overflow: Option<Overflow>,
+    pub global: Global,
     pub threads: Option<Threads>,
     pub seed: Option<u64>,
     pub join: Join,
@@ -102,7 +110,9 @@ impl Config {
             kind: Kind::Steal,
             deque: None,
             idle: Idle::Park,
-            overflow: Overflow::Grow,
+            steal: None,
+            overflow: None,
+            global: Global::One,
             threads: None,
             seed: None,
             join: Join::Suspend,
@@ -203,7 +213,7 @@ static VARS: [Var; 19] = [
         name: "SCHED_DEQUE",
         words: Deque::WORDS,
         form: "",
-        later: &["ring"],
+        later: &[],
         set: |c, v| Deque::parse(v.to_bytes()).map(|d| c.deque = Some(d)),
         meaning: "the deque of steal and cont; the lock of lifo and fifo (mutex, spin or sem)",
     },
@@ -211,9 +221,9 @@ static VARS: [Var; 19] = [
         name: "SCHED_STEAL",
         words: Steal::WORDS,
         form: "",
-        later: &["half"],
-        set: |_, v| Steal::parse(v.to_bytes()).map(|_| ()),
-        meaning: "how much a thief takes",
+        later: &[],
+        set: |c, v| Steal::parse(v.to_bytes()).map(|s| c.steal = Some(s)),
+        meaning: "how much a thief takes: a task, or half of them (ring, mutex, spin, sem)",
     },
     Var {
         name: "SCHED_IDLE",
@@ -227,17 +237,17 @@ static VARS: [Var; 19] = [
         name: "SCHED_OVERFLOW",
         words: Overflow::WORDS,
         form: "",
-        later: &["one", "half"],
-        set: |c, v| Overflow::parse(v.to_bytes()).map(|o| c.overflow = o),
-        meaning: "a queue that holds qlen tasks: grows, or sched_spawn gives EAGAIN",
+        later: &[],
+        set: |c, v| Overflow::parse(v.to_bytes()).map(|o| c.overflow = Some(o)),
+        meaning: "a full queue: grows, moves one task or half to the queue for all, or gives EAGAIN",
     },
     Var {
         name: "SCHED_GLOBAL",
         words: Global::WORDS,
         form: "",
-        later: &["all"],
-        set: |_, v| Global::parse(v.to_bytes()).map(|_| ()),
-        meaning: "how much a worker takes from the queue of foreign threads",
+        later: &[],
+        set: |c, v| Global::parse(v.to_bytes()).map(|g| c.global = g),
+        meaning: "how much a worker without tasks takes from the queue for all",
     },
     Var {
         name: "SCHED_JOIN",
@@ -344,7 +354,7 @@ fn environment(mut visit: impl FnMut(&'static str, &'static CStr)) {
 impl Config {
     /// What the environment asks for; where it does not, what the program has `asked` for.
     pub fn from_environment(asked: &Config) -> Result<Config, Refused> {
-        let mut config = Config { deque: None, ..*asked };
+        let mut config = Config { deque: None, overflow: None, ..*asked };
         let mut refused = None;
         environment(|name, value| {
             let Some(var) = VARS.iter().find(|v| v.name == name) else { return };
@@ -352,10 +362,14 @@ impl Config {
                 refused = Some((var, value));
             }
         });
-        // A deque that was asked for with one kind need not suit another.
+        // A deque that was asked for with one kind need not suit another, nor an overflow that was
+        // asked for with one deque.
+        let as_asked = config.kind == asked.kind && config.deque.is_none_or(|d| d == asked.deque());
         if config.kind == asked.kind {
             config.deque = config.deque.or(asked.deque);
         }
+        let keeps = |o: &Overflow| as_asked || config.overflows().contains(o);
+        config.overflow = config.overflow.or(asked.overflow.filter(keeps));
         let Some((var, value)) = refused else { return Ok(config) };
         if config.help == Switch::On {
             config.help();
@@ -437,10 +451,12 @@ impl Var {
         write!(out, "{:<17}", self.name)?;
         match (value, self.words.first()) {
             (Some(value), _) => write!(out, "{}", Shown(value))?,
-            (None, Some(_)) if self.name == "SCHED_DEQUE" => {
-                out.write_str(config.deque().word())?
-            }
-            (None, Some(default)) => out.write_str(default)?,
+            (None, Some(default)) => out.write_str(match self.name {
+                "SCHED_DEQUE" => config.deque().word(),
+                "SCHED_STEAL" => config.steal().word(),
+                "SCHED_OVERFLOW" => config.overflow().word(),
+                _ => default,
+            })?,
             (None, None) => out.write_str("(unset)")?,
         }
         write!(out, "  [")?;

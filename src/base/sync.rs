@@ -6,7 +6,8 @@ mod real {
     pub use crate::base::mutex::Mutex;
     pub use core::hint::spin_loop;
     pub use core::sync::atomic::{
-        AtomicBool, AtomicI32, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence,
+        AtomicBool, AtomicI32, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        fence,
     };
 
     /// `core`'s cell behind loom's interface.
@@ -35,7 +36,7 @@ mod real {
     pub use loom::cell::UnsafeCell;
     pub use loom::hint::spin_loop;
     pub use loom::sync::atomic::{
-        AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence,
+        AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
     };
 
     /// Loom's mutex behind the interface of ours.

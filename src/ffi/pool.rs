@@ -21,6 +21,7 @@ pub const SCHED_KIND_SERIAL: c_int = 5;
 /// Of SCHED_DEQUE.
 pub const SCHED_DEQUE_SPLIT: c_int = 1;
 pub const SCHED_DEQUE_CHASELEV: c_int = 2;
+pub const SCHED_DEQUE_RING: c_int = 3;
 pub const SCHED_DEQUE_MUTEX: c_int = 4;
 pub const SCHED_DEQUE_SPIN: c_int = 5;
 pub const SCHED_DEQUE_SEM: c_int = 6;
@@ -33,6 +34,8 @@ pub const SCHED_IDLE_SPIN: c_int = 4;
 
 /// Of SCHED_OVERFLOW.
 pub const SCHED_OVERFLOW_GROW: c_int = 1;
+pub const SCHED_OVERFLOW_ONE: c_int = 2;
+pub const SCHED_OVERFLOW_HALF: c_int = 3;
 pub const SCHED_OVERFLOW_REFUSE: c_int = 4;
 
 /// What a pool is to be. All members but size may be 0, for the default.
@@ -113,6 +116,7 @@ impl sched_options {
             0 => {}
             SCHED_DEQUE_SPLIT => config.deque = Some(Deque::Split),
             SCHED_DEQUE_CHASELEV => config.deque = Some(Deque::ChaseLev),
+            SCHED_DEQUE_RING => config.deque = Some(Deque::Ring),
             SCHED_DEQUE_MUTEX => config.deque = Some(Deque::Mutex),
             SCHED_DEQUE_SPIN => config.deque = Some(Deque::Spin),
             SCHED_DEQUE_SEM => config.deque = Some(Deque::Sem),
@@ -128,8 +132,10 @@ impl sched_options {
         }
         match self.overflow {
             0 => {}
-            SCHED_OVERFLOW_GROW => config.overflow = Overflow::Grow,
-            SCHED_OVERFLOW_REFUSE => config.overflow = Overflow::Refuse,
+            SCHED_OVERFLOW_GROW => config.overflow = Some(Overflow::Grow),
+            SCHED_OVERFLOW_ONE => config.overflow = Some(Overflow::One),
+            SCHED_OVERFLOW_HALF => config.overflow = Some(Overflow::Half),
+            SCHED_OVERFLOW_REFUSE => config.overflow = Some(Overflow::Refuse),
             _ => return None,
         }
         Some(config)
@@ -144,7 +150,7 @@ const _: () = assert!(size_of::<sched_options>() >= sched_options::FIRST_SIZE);
 /// environment variables win over the options, as they do over the arguments of sched_init.
 ///
 /// Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
-/// have; a deque that is not of the kind; an environment variable is refused; size is less than that
+/// have; a deque that is not of the kind, or an overflow that is not of the deque; an environment variable is refused; size is less than that
 /// of the struct in the first version that has it, or greater than in this version and what is
 /// beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
 /// has those). Thread-safe. Cost: some microseconds where threads are kept from a run before

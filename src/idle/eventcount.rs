@@ -79,7 +79,7 @@
 //!
 //! A woken worker counts as searching at once, so a flood of spawns wakes one, and that one
 //! wakes the next when it finds work and there is more. At most half of the workers (at least
-//! one) search at a time; the others go straight to sleep. Only idle workers count: one that
+//! one) search at a time, as in Tokio's scheduler; the others go straight to sleep. Only idle workers count: one that
 //! has just run out of tasks may look around once without telling anybody, since it owes
 //! nobody the task that it does not find before it is counted.
 

@@ -27,7 +27,7 @@ pub mod table;
 #[cfg(not(loom))]
 pub mod worker;
 
-use crate::base::config::Idle;
+use crate::base::config::{Global, Idle, Join, Overflow, Steal};
 use crate::base::mem::NoMemory;
 use crate::probe::Counters;
 use crate::queue::Full;
@@ -47,10 +47,21 @@ pub struct Plan {
     /// The order of the tasks is to be random.
     pub shuffled: bool,
     pub workers: usize,
-    /// The most tasks that a queue may hold.
-    pub limit: usize,
+    /// How many tasks a queue is to hold.
+    pub qlen: usize,
+    pub overflow: Overflow,
+    pub steal: Steal,
+    pub global: Global,
+    pub join: Join,
     /// How many threads can run at once.
     pub processors: usize,
+}
+
+impl Plan {
+    /// The most tasks that a queue may hold before it refuses one.
+    pub fn limit(&self) -> usize {
+        if self.overflow == Overflow::Refuse { self.qlen } else { usize::MAX }
+    }
 }
 
 /// A scheduling policy: the verbs a run needs of it.

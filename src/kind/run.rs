@@ -9,7 +9,7 @@ use super::table::{Request, Row};
 use super::worker::Worker;
 use super::worker::registry::{self, Lease};
 use super::{Kind, Place, Plan, strand};
-use crate::base::config::{Config, Join, Overflow};
+use crate::base::config::{Config, Join};
 use crate::base::crew::{Crew, Job, Terms};
 use crate::base::mem::{self, NoMemory};
 use crate::base::thread::Uncancelled;
@@ -192,7 +192,11 @@ fn plan(request: &Request, terms: &Terms, held: bool) -> Plan {
         held,
         shuffled: config.seed.is_some(),
         workers: request.threads,
-        limit: if config.overflow == Overflow::Refuse { request.qlen } else { usize::MAX },
+        qlen: request.qlen,
+        overflow: config.overflow(),
+        steal: config.steal(),
+        global: config.global,
+        join: config.join,
         processors: terms.processors(),
     }
 }

@@ -40,10 +40,10 @@ impl Kind for Serial {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Serial {
             ready: UnsafeCell::new(VecDeque::new()),
-            injector: Injector::new(plan.limit, plan.held),
+            injector: Injector::new(plan.limit(), plan.held),
             quiescence: Quiescence::new(1),
             bell: Futex::new(AWAKE),
-            limit: plan.limit,
+            limit: plan.limit(),
             shuffled: plan.shuffled,
         })
     }

@@ -274,7 +274,7 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
                 door: Door::new(plan.held),
             }),
             rests: Rests::new(),
-            limit: plan.limit,
+            limit: plan.limit(),
             idle: plan.idle,
         })
     }

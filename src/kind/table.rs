@@ -14,6 +14,7 @@ use crate::base::{barrier, cpu, futex};
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::injector::Refused;
 use crate::queue::locked::Locked;
+use crate::queue::ring::Ring;
 use crate::queue::split::Split;
 use crate::queue::{self, Full};
 use crate::task::{Task, TaskFn};
@@ -178,12 +179,13 @@ type Lifo<L> = shared::Shared<L, false>;
 type Fifo<L> = shared::Shared<L, true>;
 type Steal<D> = stealing::Stealing<D>;
 
-pub static TABLE: [Row; 14] = {
-    use Deque::{ChaseLev as C, Mutex, Sem, Spin as Sp, Split as Pl};
+pub static TABLE: [Row; 15] = {
+    use Deque::{ChaseLev as C, Mutex, Ring as R, Sem, Spin as Sp, Split as Pl};
     use config::Kind::{Fifo as F, Lifo as L, Serial as O, Steal as S};
     [
         row::<Steal<Quick>>(S, Some(Pl)),
         row::<Steal<ChaseLev>>(S, Some(C)),
+        row::<Steal<Ring>>(S, Some(R)),
         row::<Steal<Locked<PthreadMutex>>>(S, Some(Mutex)),
         row::<Steal<Locked<Spin>>>(S, Some(Sp)),
         row::<Steal<Locked<Semaphore>>>(S, Some(Sem)),
@@ -233,6 +235,7 @@ fn request(asked: &Config, nthreads: i32, qlen: i32) -> Result<Request, Errno> {
             config::refuse_combination(&config, accepted.filter_map(|row| row.deque));
         INVALID
     })?;
+    config.check_suited().map_err(|config::Refused| INVALID)?;
     if config.help == config::Switch::On {
         config.help();
     }

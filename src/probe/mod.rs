@@ -35,8 +35,12 @@ impl Counter {
         self.0.load(Ordering::Relaxed)
     }
 
+    pub fn set(&self, value: usize) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
     fn clear(&self) {
-        self.0.store(0, Ordering::Relaxed);
+        self.set(0);
     }
 }
 

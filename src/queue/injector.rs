@@ -1,4 +1,5 @@
-//! The queue for tasks that do not come from a worker of the run, first in, first out.
+//! The queue for tasks that do not come from a worker of the run, first in, first out; and for
+//! those that give way, or for which a worker's own queue has no room.
 //!
 //! It also holds the door of the run. A task may arrive from a foreign thread at the very
 //! moment the run ends; both are decided under one lock, so a task is either accepted
@@ -69,6 +70,46 @@ impl Injector {
             inside.queue.push_back(task);
             self.len.store(inside.queue.len(), Ordering::Release);
             Ok(())
+        })
+    }
+
+    /// As `put_back`, at most `n` tasks, fewer if the queue would come to hold more than `limit`: as
+    /// many as `give` is told, or fewer, from it. The queue is locked meanwhile. Full: not even one.
+    pub fn put_back_some(
+        &self,
+        n: usize,
+        limit: usize,
+        give: impl FnOnce(usize, &mut dyn FnMut(Task)),
+    ) -> Result<(), Full> {
+        self.inside.with(|inside| {
+            let n = n.min(limit.saturating_sub(inside.queue.len()));
+            if n == 0 || inside.queue.try_reserve(n).is_err() {
+                return Err(Full);
+            }
+            give(n, &mut |task| inside.queue.push_back(task));
+            self.len.store(inside.queue.len(), Ordering::Release);
+            Ok(())
+        })
+    }
+
+    /// Takes the oldest task and gives `keep` the others until that refuses one, the oldest first if
+    /// `in_order`, else the youngest first. The queue is locked meanwhile.
+    pub fn take_all(&self, in_order: bool, mut keep: impl FnMut(Task) -> bool) -> Option<Task> {
+        self.inside.with(|inside| {
+            let queue = &mut inside.queue;
+            let first = queue.pop_front();
+            let next = |queue: &VecDeque<Task>| {
+                if in_order { queue.front().copied() } else { queue.back().copied() }
+            };
+            while next(queue).is_some_and(&mut keep) {
+                if in_order {
+                    queue.pop_front()
+                } else {
+                    queue.pop_back()
+                };
+            }
+            self.len.store(queue.len(), Ordering::Release);
+            first
         })
     }
 

@@ -1,7 +1,7 @@
 //! A deque under a lock: the course's section 4 to the letter. The lock is a type
 //! parameter, so that the primitives can be compared.
 
-use super::{Deque, Full, Steal};
+use super::{BATCH, Deque, Full, Steal};
 use crate::base::lock::Monitor;
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Ordering, UnsafeCell};
@@ -50,6 +50,8 @@ impl<L: Monitor> Deque for Locked<L> {
         })
     }
 
+    const SHARES: bool = true;
+
     unsafe fn settle(&self) {
         // SAFETY: passed on.
         unsafe { self.lock.settle() };
@@ -91,6 +93,33 @@ impl<L: Monitor> Deque for Locked<L> {
             Some(task) => Steal::Taken(task),
             None => Steal::Empty,
         }
+    }
+
+    /// `keep` is called without the lock: it may take that of another deque.
+    fn steal_half(&self, rest: usize, mut keep: impl FnMut(Task)) -> Steal {
+        let mut others = [None; BATCH - 1];
+        let first = self.with(|ring| {
+            let rest = ring.len().div_ceil(2).min(1 + rest.min(others.len())).saturating_sub(1);
+            let first = ring.pop_front();
+            others.iter_mut().zip(ring.drain(..rest)).for_each(|(other, task)| *other = Some(task));
+            first
+        });
+        others.into_iter().map_while(|other| other).for_each(&mut keep);
+        first.map_or(Steal::Empty, Steal::Taken)
+    }
+
+    unsafe fn room(&self, wanted: usize) -> usize {
+        self.with(|ring| {
+            let allowed = wanted.min(self.limit - ring.len().min(self.limit));
+            if ring.try_reserve(allowed).is_ok() { allowed } else { 0 }
+        })
+    }
+
+    unsafe fn spill(&self, n: usize, to: impl FnMut(Task)) {
+        self.with(|ring| {
+            let n = n.min(ring.len());
+            ring.drain(..n).for_each(to);
+        });
     }
 
     fn looks_empty(&self) -> bool {

@@ -5,6 +5,7 @@
 //! | --- | --- | --- |
 //! | [`split`] | growable deque, a part of it the owner's own | no fence, no shared write |
 //! | [`chaselev`] | growable Chase-Lev deque | lock-free, a full fence in pop |
+//! | [`ring`] | ring of 256 slots, first in, first out | lock-free, a swap in pop |
 //! | [`locked`] | ring under a lock, the lock a type parameter | lock, unlock |
 //! | [`injector`] | queue for tasks from outside the run | lock, unlock |
 
@@ -12,7 +13,10 @@ pub mod chaselev;
 pub mod injector;
 #[cfg(not(loom))]
 pub mod locked;
+pub mod ring;
 pub mod split;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 use crate::base::mem::NoMemory;
 use crate::task::Task;
@@ -31,8 +35,12 @@ pub enum Steal {
     Taken(Task),
 }
 
+/// The most tasks that a thief takes at once: half of Tokio's ring. What it holds in its hands nobody
+/// else can have.
+pub const BATCH: usize = 128;
+
 /// A double-ended queue: one owner pushes and pops at the bottom, any thread steals at the
-/// top. The methods here are the thieves'; the owner's go through [`Owner`].
+/// top. (Of a FIFO one the owner pops at the top, too.) The methods here are the thieves'; the owner's go through [`Owner`].
 pub trait Deque: Send + Sync + Sized + 'static {
     /// An empty deque that refuses to hold more than `limit` tasks.
     fn new(limit: usize) -> Result<Self, NoMemory>;
@@ -47,6 +55,15 @@ pub trait Deque: Send + Sync + Sized + 'static {
 
     /// Takes the oldest task that is there for the taking.
     fn steal(&self) -> Steal;
+
+    /// True if it has `steal_half`, `room` and `spill`.
+    const SHARES: bool = false;
+
+    /// Takes the older half of the tasks, an odd one included: returns the oldest, and gives `keep` the
+    /// others in the order of their age, at most `rest`; no more than [`BATCH`] in all.
+    fn steal_half(&self, _rest: usize, _keep: impl FnMut(Task)) -> Steal {
+        self.steal()
+    }
 
     /// True if `steal` may succeed now, as far as one can see. If not, and the owner has to be
     /// asked for tasks, it is asked.
@@ -80,6 +97,12 @@ pub trait Deque: Send + Sync + Sized + 'static {
 
     // --- the owner, through the one `Owner` -------------------------------------------
 
+    /// True if the owner's `pop` takes the oldest task, not the youngest.
+    const FIFO: bool = false;
+
+    /// The number of tasks at which it is full for good, if it cannot grow.
+    const SLOTS: Option<usize> = None;
+
     /// Adds a task at the bottom. If false, the owner calls `put_slowly` with the same task at
     /// once, and then, if the deque is quiet, answers those who asked.
     ///
@@ -111,11 +134,34 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// Only through the one [`Owner`].
     unsafe fn rearm(&self) {}
 
-    /// Takes the youngest task.
+    /// Makes room for `wanted` tasks, or for fewer; tells how many can be put now, whatever thieves do.
+    ///
+    /// # Safety
+    /// Only through the one [`Owner`].
+    unsafe fn room(&self, _wanted: usize) -> usize {
+        0
+    }
+
+    /// Takes out the `n` oldest tasks, to make room; none if that would make none.
+    ///
+    /// # Safety
+    /// Only through the one [`Owner`].
+    unsafe fn spill(&self, _n: usize, _to: impl FnMut(Task)) {}
+
+    /// Takes the youngest task, or the oldest: see `FIFO`.
     ///
     /// # Safety
     /// Only through the one [`Owner`].
     unsafe fn pop(&self) -> Option<Task>;
+
+    /// Takes the youngest task.
+    ///
+    /// # Safety
+    /// Only through the one [`Owner`].
+    unsafe fn pop_youngest(&self) -> Option<Task> {
+        // SAFETY: passed on.
+        unsafe { self.pop() }
+    }
 
     /// `pop`, the task handed to `then`: an Option in between would cost a test. True if there was
     /// one.
@@ -207,6 +253,21 @@ impl<'a, D: Deque> Owner<'a, D> {
         unsafe { self.0.pop() }
     }
 
+    pub fn pop_youngest(&mut self) -> Option<Task> {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.pop_youngest() }
+    }
+
+    pub fn room(&mut self, wanted: usize) -> usize {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.room(wanted) }
+    }
+
+    pub fn spill(&mut self, n: usize, to: impl FnMut(Task)) {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.spill(n, to) }
+    }
+
     pub fn take_back(&mut self, task: Task) -> bool {
         // SAFETY: this is the one owner.
         unsafe { self.0.take_back(task) }
@@ -216,124 +277,5 @@ impl<'a, D: Deque> Owner<'a, D> {
     pub fn pop_into(&mut self, then: impl FnOnce(Task)) -> bool {
         // SAFETY: this is the one owner.
         unsafe { self.0.pop_into(then) }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::chaselev::ChaseLev;
-    use super::locked::Locked;
-    use super::split::Split;
-    use super::{Deque, Full, Owner, Steal};
-    use crate::base::lock::{PthreadMutex, Semaphore, Spin};
-    use crate::task::{Scheduler, Task};
-    use rand::rngs::SmallRng;
-    use rand::{RngExt, SeedableRng};
-    use std::collections::VecDeque;
-    use std::ffi::c_void;
-
-    unsafe extern "C" fn nothing(_: *mut c_void, _: *mut Scheduler) {}
-
-    fn task(n: usize) -> Task {
-        Task { f: nothing, closure: std::ptr::without_provenance_mut(n) }
-    }
-
-    fn number(task: Task) -> usize {
-        task.closure.addr()
-    }
-
-    fn made<D: Deque>(limit: usize) -> Box<D> {
-        let deque = Box::new(D::new(limit).unwrap());
-        // SAFETY: boxed, and not used yet.
-        unsafe { deque.settle() };
-        deque
-    }
-
-    /// Steals, as a thief in need does.
-    fn take_oldest<D: Deque>(deque: &D) -> Option<usize> {
-        if !deque.offers() && !deque.raid() {
-            return None;
-        }
-        match deque.steal() {
-            Steal::Taken(task) => Some(number(task)),
-            Steal::Empty => None,
-            Steal::Retry => panic!("nobody else is here"),
-        }
-    }
-
-    /// The same random operations on the deque and on a plain one give the same results.
-    fn behaves_like_a_deque<D: Deque>() {
-        let deque = made::<D>(usize::MAX);
-        // SAFETY: the only owner.
-        let mut owner = unsafe { Owner::new(&*deque) };
-        let mut oracle = VecDeque::new();
-        let mut peak = 0;
-        let mut rng = SmallRng::seed_from_u64(7);
-        for n in 0..200_000 {
-            // Phases that mostly push and phases that mostly take, to grow and to wrap.
-            let pushes = if n / 3000 % 2 == 0 { 7 } else { 3 };
-            match rng.random_range(0..10) {
-                d if d < pushes => {
-                    owner.push(task(n)).unwrap();
-                    oracle.push_back(n);
-                }
-                d if d % 3 == 0 => {
-                    peak = peak.max(oracle.len());
-                    assert_eq!(owner.pop().map(number), oracle.pop_back());
-                }
-                d if d % 3 == 1 => assert_eq!(take_oldest(&*deque), oracle.pop_front()),
-                _ if owner.publish(n % 2 == 0) => owner.rearm(),
-                _ => (),
-            }
-            assert_eq!(deque.looks_empty(), oracle.is_empty());
-        }
-        assert_eq!(deque.peak(), peak);
-    }
-
-    fn refuses_at_its_limit<D: Deque>() {
-        let deque = made::<D>(300);
-        // SAFETY: the only owner.
-        let mut owner = unsafe { Owner::new(&*deque) };
-        for n in 0..300 {
-            owner.push(task(n)).unwrap();
-        }
-        assert_eq!(owner.push(task(300)), Err(Full));
-        assert_eq!(take_oldest(&*deque), Some(0));
-        owner.push(task(301)).unwrap();
-        assert_eq!(owner.push(task(302)), Err(Full));
-        assert_eq!(owner.pop().map(number), Some(301));
-        assert_eq!(deque.peak(), 300);
-
-        // Nor does it hold more when it was emptied by thieves far from where it starts.
-        (0..150).for_each(|n| assert_eq!(take_oldest(&*deque), Some(n + 1)));
-        (0..150).for_each(|n| owner.push(task(n)).unwrap());
-        while take_oldest(&*deque).is_some() {}
-        assert!(owner.pop().is_none());
-        (0..300).for_each(|n| owner.push(task(n)).unwrap());
-        assert_eq!(owner.push(task(300)), Err(Full));
-    }
-
-    #[test]
-    fn split() {
-        behaves_like_a_deque::<Split<false>>();
-        behaves_like_a_deque::<Split<true>>();
-        refuses_at_its_limit::<Split<false>>();
-        refuses_at_its_limit::<Split<true>>();
-    }
-
-    #[test]
-    fn chaselev() {
-        behaves_like_a_deque::<ChaseLev>();
-        refuses_at_its_limit::<ChaseLev>();
-    }
-
-    #[test]
-    fn locked() {
-        behaves_like_a_deque::<Locked<PthreadMutex>>();
-        behaves_like_a_deque::<Locked<Spin>>();
-        behaves_like_a_deque::<Locked<Semaphore>>();
-        refuses_at_its_limit::<Locked<PthreadMutex>>();
-        refuses_at_its_limit::<Locked<Spin>>();
-        refuses_at_its_limit::<Locked<Semaphore>>();
     }
 }

@@ -67,9 +67,9 @@ pub const BURNERS: &[usize] = &[2, 8, 64];
 
 /// The programs the lock primitives are compared on.
 pub const LOCK_PROGRAMS: &[&str] = &["tree", "flood"];
-pub const LOCKS: &[&str] = &["mutex", "spin", "sem", "chaselev", "split"];
+pub const LOCKS: &[&str] = &["mutex", "spin", "sem", "ring", "chaselev", "split"];
 /// Those that are deques of an owner: a shared stack has a lock and nothing else to choose.
-pub const OWNED: &[&str] = &["chaselev", "split"];
+pub const OWNED: &[&str] = &["ring", "chaselev", "split"];
 
 /// The programs the idle policies are compared on.
 pub const IDLE_PROGRAMS: &[&str] = &["flood", "shortruns", "tree"];

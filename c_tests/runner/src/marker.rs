@@ -3,6 +3,7 @@
 //! ```text
 //! matrix                  over every kind × deque × idle × threads; without: once, no variable set
 //! kind= deque= idle= threads=   only these of the matrix (comma between)
+//! plain                   without the matrix's further variables, which deque= leaves out, too
 //! stats=N                 the run writes one line of statistics, with N tasks
 //! env=NAME=VALUE args=A,B timeout=SECONDS
 //! static                  also linked with libsched.a
@@ -82,6 +83,7 @@ fn parse_line(words: &str, markers: &mut Markers) -> Result<()> {
             "libs" => markers.libraries = list(value),
             "header" => markers.header = Some(value.to_string()),
             "matrix" => run.matrix = Some(Part::default()),
+            "plain" => part.plain = true,
             "kind" => part.kinds = list(value),
             "deque" => part.deques = list(value),
             "idle" => part.idles = list(value),
@@ -105,8 +107,9 @@ fn parse_line(words: &str, markers: &mut Markers) -> Result<()> {
         *matrix = part;
     } else if [&part.kinds, &part.deques, &part.idles].iter().any(|l| !l.is_empty())
         || !part.threads.is_empty()
+        || part.plain
     {
-        bail!("kind=, deque=, idle=, threads= go with matrix");
+        bail!("kind=, deque=, idle=, threads=, plain go with matrix");
     }
     if says_run {
         markers.runs.push(run);

@@ -13,10 +13,32 @@ pub const KINDS: &[Kind] = &[
     Kind { name: "lifo", deques: &["mutex", "spin", "sem"], threads: true },
     Kind { name: "fifo", deques: &["mutex", "spin", "sem"], threads: true },
     Kind { name: "cont", deques: &["split", "chaselev"], threads: true },
-    Kind { name: "steal", deques: &["split", "chaselev", "mutex", "spin", "sem"], threads: true },
+    Kind {
+        name: "steal",
+        deques: &["split", "chaselev", "ring", "mutex", "spin", "sem"],
+        threads: true,
+    },
 ];
 pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
 pub const THREADS: &[usize] = &[1, 2, 4, 16];
+
+/// Further settings of `steal`: a deque, and variables beside it. With those of the table above, they are
+/// the nine algorithms of the fiber scheduler, and what those leave out. They are walked with
+/// [`KNOB_IDLE`] and [`KNOB_THREADS`]: what they change is how tasks move, not how workers wait.
+const KNOBS: &[(&str, &[(&str, &str)])] = &[
+    ("mutex", &[("STEAL", "half")]),
+    ("mutex", &[("GLOBAL", "all")]),
+    ("mutex", &[("STEAL", "half"), ("GLOBAL", "all")]),
+    ("ring", &[("OVERFLOW", "one")]),
+    ("ring", &[("STEAL", "one")]),
+    ("ring", &[("OVERFLOW", "one"), ("STEAL", "one")]),
+    ("ring", &[("GLOBAL", "all")]),
+    ("mutex", &[("OVERFLOW", "half")]),
+    ("spin", &[("OVERFLOW", "one"), ("STEAL", "half"), ("GLOBAL", "all")]),
+    ("split", &[("GLOBAL", "all")]),
+];
+const KNOB_IDLE: &str = "park";
+const KNOB_THREADS: &[usize] = &[1, 4];
 
 /// One setting of the environment; `None` leaves the variable unset.
 #[derive(Clone, Debug)]
@@ -25,6 +47,8 @@ pub struct Setting {
     pub deque: Option<&'static str>,
     pub idle: Option<&'static str>,
     pub threads: Option<usize>,
+    /// Names without `SCHED_`, and values.
+    pub knobs: &'static [(&'static str, &'static str)],
 }
 
 impl Setting {
@@ -36,6 +60,9 @@ impl Setting {
         add("SCHED_DEQUE", self.deque.map(str::to_string));
         add("SCHED_IDLE", self.idle.map(str::to_string));
         add("SCHED_THREADS", self.threads.map(|n| n.to_string()));
+        all.extend(
+            self.knobs.iter().map(|(name, value)| (format!("SCHED_{name}"), value.to_string())),
+        );
         all
     }
 }
@@ -47,6 +74,8 @@ pub struct Part {
     pub deques: Vec<String>,
     pub idles: Vec<String>,
     pub threads: Vec<usize>,
+    /// Without the further settings; which go, too, where deques are named.
+    pub plain: bool,
 }
 
 impl Part {
@@ -60,7 +89,13 @@ impl Part {
         let mut all = Vec::new();
         for kind in KINDS.iter().filter(|kind| wanted(&self.kinds, kind.name)) {
             if !kind.threads {
-                all.push(Setting { kind: kind.name, deque: None, idle: None, threads: None });
+                all.push(Setting {
+                    kind: kind.name,
+                    deque: None,
+                    idle: None,
+                    threads: None,
+                    knobs: &[],
+                });
                 continue;
             }
             for deque in kind.deques.iter().filter(|deque| wanted(&self.deques, deque)) {
@@ -70,8 +105,22 @@ impl Part {
                         deque: Some(deque),
                         idle: Some(idle),
                         threads: Some(threads),
+                        knobs: &[],
                     }));
                 }
+            }
+        }
+        let knobbed = !self.plain && self.deques.is_empty();
+        if knobbed && wanted(&self.kinds, "steal") && wanted(&self.idles, KNOB_IDLE) {
+            let some = counts.iter().filter(|&n| KNOB_THREADS.contains(n) || counts.len() == 1);
+            for &threads in some {
+                all.extend(KNOBS.iter().map(|&(deque, knobs)| Setting {
+                    kind: "steal",
+                    deque: Some(deque),
+                    idle: Some(KNOB_IDLE),
+                    threads: Some(threads),
+                    knobs,
+                }));
             }
         }
         all

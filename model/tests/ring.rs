@@ -1,0 +1,276 @@
+//! The ring: each task is taken once, by one thread, after what its pusher wrote. Its positions come
+//! round 2^32 after the first push.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::thread::JoinHandle;
+use sched::kind::{InLine, Kind};
+use sched::queue::ring::Ring;
+use sched::queue::{Deque, Owner, Steal};
+use sched_model::{Scene, count, explore, pop, take};
+
+type Pair = sched_model::Shared<Ring<2>>;
+type Four = sched_model::Shared<Ring<4>>;
+
+/// Steals half, so often.
+fn thief<const N: usize>(
+    shared: &Arc<sched_model::Shared<Ring<N>>>,
+    attempts: usize,
+) -> JoinHandle<()> {
+    sched_model::Shared::thread(shared, move |shared| {
+        for _ in 0..attempts {
+            if let Steal::Taken(task) = shared.deque.steal_half(N, take) {
+                take(task);
+            }
+        }
+    })
+}
+
+/// Pushes; a full ring gives its oldest task away first, and the pushed one if that made no room.
+fn push<const N: usize>(
+    shared: &sched_model::Shared<Ring<N>>,
+    owner: &mut Owner<Ring<N>>,
+    i: usize,
+) {
+    let task = shared.task(i);
+    if owner.push(task).is_err() {
+        owner.spill(1, take);
+        if owner.push(task).is_err() {
+            take(task);
+        }
+    }
+}
+
+/// Takes task `i` back; it was counted when it was made.
+fn take_back<D: Deque>(shared: &sched_model::Shared<D>, owner: &mut Owner<D>, i: usize) {
+    let task = sched::task::Task { f: sched_model::count, closure: shared.cells[i].closure() };
+    if owner.take_back(task) {
+        take(task);
+    }
+}
+
+#[test]
+fn owner_and_thief_meet_at_the_last_task() {
+    explore("ring, last task", 5, 30, || {
+        let shared = Pair::new(1);
+        let mut owner = shared.owner();
+        let thief = Pair::thief(&shared, 1);
+        shared.push(&mut owner, 0);
+        pop(&mut owner);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn push_and_pop_beside_a_thief() {
+    explore("ring, push and pop beside a thief", 4, 500, || {
+        let shared = Four::new(4);
+        let mut owner = shared.owner();
+        push(&shared, &mut owner, 0);
+        push(&shared, &mut owner, 1);
+        push(&shared, &mut owner, 2);
+        let thief = thief(&shared, 2);
+        pop(&mut owner);
+        push(&shared, &mut owner, 3);
+        pop(&mut owner);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn two_thieves_and_the_owner() {
+    explore("ring, two thieves", 3, 800, || {
+        let shared = Four::new(4);
+        let mut owner = shared.owner();
+        for i in 0..4 {
+            push(&shared, &mut owner, i);
+        }
+        let thieves = [thief(&shared, 1), thief(&shared, 1)];
+        pop(&mut owner);
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn a_slot_is_reused_after_its_thief() {
+    explore("ring, slot reuse", 4, 400, || {
+        let shared = Pair::new(4);
+        let mut owner = shared.owner();
+        push(&shared, &mut owner, 0);
+        push(&shared, &mut owner, 1);
+        let thief = thief(&shared, 1);
+        pop(&mut owner);
+        push(&shared, &mut owner, 2);
+        push(&shared, &mut owner, 3);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn a_slot_is_reused_beside_two_thieves() {
+    explore("ring, slot reuse beside two thieves", 3, 1000, || {
+        let shared = Pair::new(4);
+        let mut owner = shared.owner();
+        push(&shared, &mut owner, 0);
+        push(&shared, &mut owner, 1);
+        let thieves = [thief(&shared, 1), thief(&shared, 1)];
+        push(&shared, &mut owner, 2);
+        push(&shared, &mut owner, 3);
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        shared.check(owner);
+    });
+}
+
+/// Of a full ring half goes elsewhere, or, beside a thief, the new task.
+#[test]
+fn overflow_beside_a_thief() {
+    explore("ring, overflow", 4, 500, || {
+        let shared = Pair::new(5);
+        let mut owner = shared.owner();
+        push(&shared, &mut owner, 0);
+        push(&shared, &mut owner, 1);
+        let thief = thief(&shared, 2);
+        push(&shared, &mut owner, 2);
+        push(&shared, &mut owner, 3);
+        push(&shared, &mut owner, 4);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+#[test]
+fn a_join_beside_a_thief() {
+    explore("ring, the youngest task is taken back", 4, 500, || {
+        let shared = Four::new(4);
+        let mut owner = shared.owner();
+        push(&shared, &mut owner, 0);
+        let thief = thief(&shared, 2);
+        push(&shared, &mut owner, 1);
+        push(&shared, &mut owner, 2);
+        take_back(&shared, &mut owner, 2);
+        take_back(&shared, &mut owner, 1);
+        push(&shared, &mut owner, 3);
+        take_back(&shared, &mut owner, 3);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+/// The thief has counted the tasks before the join, and reserves after it.
+#[test]
+fn a_join_at_a_full_ring() {
+    explore("ring, the youngest of a full one is taken back", 5, 200, || {
+        let shared = Pair::new(3);
+        let mut owner = shared.owner();
+        push(&shared, &mut owner, 0);
+        push(&shared, &mut owner, 1);
+        let thief = thief(&shared, 1);
+        take_back(&shared, &mut owner, 1);
+        take_back(&shared, &mut owner, 0);
+        push(&shared, &mut owner, 2);
+        thief.join().unwrap();
+        shared.check(owner);
+    });
+}
+
+/// A batch is put into a ring that has little room, and that another thief takes from.
+#[test]
+fn a_batch_on_its_way() {
+    explore("ring, a thief of a thief", 3, 400, || {
+        let victim = Four::new(5);
+        let mine = Arc::new(Ring::<1>::new(usize::MAX).expect("there is memory"));
+        {
+            let mut owner = victim.owner();
+            (0..4).for_each(|i| push(&victim, &mut owner, i));
+        }
+        let third = {
+            let mine = Arc::clone(&mine);
+            Four::thread(&victim, move |victim| {
+                for steal in [mine.steal(), victim.deque.steal(), mine.steal()] {
+                    if let Steal::Taken(task) = steal {
+                        take(task);
+                    }
+                }
+            })
+        };
+        // SAFETY: this thread is its only owner.
+        let mut own = unsafe { Owner::new(&*mine) };
+        own.push(victim.task(4)).expect("it is empty");
+        for _ in 0..2 {
+            let room = own.room(8);
+            let steal =
+                victim.deque.steal_half(room, |task| own.push(task).expect("room was made"));
+            if let Steal::Taken(task) = steal {
+                take(task);
+            }
+        }
+        third.join().unwrap();
+        while pop(&mut own) {}
+        victim.check(victim.owner());
+    });
+}
+
+/// A sleeper has looked at the thief's deque, then the batch goes there, then the sleeper looks at the
+/// victim's. Nobody else searches.
+#[test]
+fn a_sleeper_beside_a_batch() {
+    explore("ring, a sleeper beside a batch", 3, 1000, || {
+        let scene = Scene::<Ring<4>>::new(2, 3);
+        for cell in &scene.cells {
+            scene.places[1].spawn(count, cell.closure());
+        }
+        let sleeper = Scene::thread(&scene, |scene| {
+            let mut searching = false;
+            loop {
+                scene.scheduler.sleep(&scene.places[1], searching);
+                searching = true;
+                if matches!(scene.scheduler.deque(0).steal(), Steal::Taken(_)) {
+                    return scene.scheduler.wake_for_more(&scene.places[1]);
+                }
+                loom::thread::yield_now();
+            }
+        });
+        // This thread is the owner of both deques.
+        assert!(matches!(scene.scheduler.rob(1, &scene.places[0]), Steal::Taken(_)));
+        // SAFETY: as said.
+        let mut owner = unsafe { Owner::new(scene.scheduler.deque(1)) };
+        assert!(owner.pop().is_some());
+        sleeper.join().unwrap();
+    });
+}
+
+/// A spawn finds the ring full, beside a thief or not: each task is in it, stolen, or with those for all.
+#[test]
+fn a_full_ring_of_a_worker() {
+    explore("ring, overflow of a worker's", 3, 20, || {
+        let scene = Scene::<Ring<2>>::new(1, 3);
+        let spawn = |i: usize| scene.places[0].spawn(count, scene.cells[i].closure());
+        spawn(0);
+        spawn(1);
+        let thief = Scene::thread(&scene, |scene| {
+            if let Steal::Taken(task) = scene.scheduler.deque(0).steal() {
+                take(task);
+            }
+        });
+        spawn(2);
+        thief.join().unwrap();
+        // SAFETY: this thread occupies the place.
+        let mut owner = unsafe { Owner::new(scene.scheduler.deque(0)) };
+        while pop(&mut owner) {}
+        // SAFETY: as above.
+        while let InLine::Task(task) = unsafe { scene.scheduler.next_in_line(&scene.places[0]) } {
+            take(task);
+        }
+        for (i, cell) in scene.cells.iter().enumerate() {
+            assert_eq!(cell.get(), 1, "task {i}");
+        }
+    });
+}

@@ -1,0 +1,364 @@
+//! A ring of fixed size with the positions of thieves in one word: the local queue of Tokio's
+//! scheduler (C. Lerche, "Making the Tokio scheduler 10x faster", 2019), which is Go's (D. Vyukov,
+//! "Scalable Go scheduler design doc", 2012) with a thief that keeps its place. First in, first out,
+//! for the owner, too.
+//!
+//! # State
+//!
+//! ```text
+//!        steal     head              tail
+//!          v         v                v
+//! [..|   |a|b|c|d|e|f|g|h|i|j|k|l|m|n|   |..]      slot of position p: p mod N
+//!         ^^^^^^^^^^ ^^^^^^^^^^^^^^^^^
+//!      a thief's     queued: head .. tail
+//!
+//! word   steal : 32 | head : 32      by compare-and-swap, owner and thieves
+//! tail                               the owner's
+//! ```
+//! Positions count up, modulo 2^32. `steal == head`: no thief is at work. The slots from `steal` to
+//! `tail` are in use.
+//!
+//! # Protocol
+//!
+//! *put* writes the slot, then `tail + 1`. *pop* takes the oldest by one swap, `head + 1`, and of
+//! `steal` as well if no thief is at work. *steal* reserves by a swap that moves `head` over half of
+//! the tasks, or one; copies them; and releases by one that moves `steal` up to where `head` is then.
+//! A second thief, seeing steal != head, gives up. A full ring is its user's matter: `spill` takes the
+//! oldest out, as a pop does, if no thief is at work; else no slot comes free by it.
+//!
+//! A thief reads `word`, then `tail`, and then swaps `word`. Its reservation is right, because as long
+//! as `word` is the same the tail has only grown. So what takes a task at the tail must change the
+//! word: *take_back*, which Tokio's has not (it has no joins), moves `steal` and `head`, and then the
+//! tail, up by 2N, which changes no slot: a swap and a store. In between the tail is behind `head`: a
+//! thief sees more than N tasks and tries again; nobody sees none, which with N more would be so of a
+//! full ring. So owners take the youngest in joins, though FIFO in all else.
+//!
+//! # The bad interleavings
+//!
+//! 1. *A slot is written again under a thief that copies it.* It is in use until the thief has moved
+//!    `steal`, by a releasing swap, which the owner's look (`make_room`) acquires.
+//! 2. *The positions come round* (<https://github.com/tokio-rs/tokio/issues/5041>). A thief is stopped
+//!    between its reading `tail` and its swap, until `word` has the same value again, with fewer tasks
+//!    behind it. With positions of 16 bits that took a millisecond; with 32 (pull request 5042) the
+//!    owner has to take exactly a multiple of 2^32 tasks meanwhile, or take back one of 2^23. It is
+//!    unlikely, not impossible.
+//!
+//! Rejected: the word with a tail of its own in it (three times 21 bits, where interleaving 2 is
+//! likely); a mark in the slot of a task that is taken back (a swap for each task that is stolen).
+
+use super::{Deque, Full, Steal};
+use crate::base::mem::{self, NoMemory};
+use crate::base::sync::{AtomicU32, AtomicU64, Ordering, Pad};
+use crate::probe::Counter;
+use crate::task::{Slot, Task};
+use std::fmt;
+
+/// Tokio's and Go's number of slots.
+const SLOTS: usize = 256;
+
+/// Where the positions begin: each ring comes past 2^32 early in its life, in models after a push.
+const FIRST: u32 = 0u32.wrapping_sub(if cfg!(loom) { 1 } else { 100 });
+
+pub struct Ring<const N: usize = SLOTS> {
+    /// A [`Word`].
+    word: Pad<AtomicU64>,
+    /// Written by the owner at each put.
+    tail: Pad<AtomicU32>,
+    seldom: Pad<Seldom>,
+}
+
+/// What the owner reads without disturbing thieves, nor being disturbed.
+struct Seldom {
+    slots: Box<[Slot]>,
+    /// The position at which put must look at `word` again: as that was last seen, the ring or the
+    /// limit is full there. Owner only.
+    full_at: AtomicU32,
+    /// The most tasks the ring may hold; at most N.
+    limit: u32,
+    peak: Counter,
+}
+
+/// `steal` in the upper half, `head` in the lower.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Word(u64);
+
+impl fmt::Debug for Word {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "steal {} head {}", self.steal(), self.head())
+    }
+}
+
+/// What the owner has taken, of how many.
+struct Taken {
+    from: u32,
+    n: u32,
+    queued: u32,
+}
+
+impl Word {
+    fn new(steal: u32, head: u32) -> Self {
+        Word(u64::from(steal) << 32 | u64::from(head))
+    }
+
+    /// Without a thief.
+    fn at(head: u32) -> Self {
+        Word::new(head, head)
+    }
+
+    fn steal(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    fn head(self) -> u32 {
+        self.0 as u32
+    }
+
+    fn is_robbed(self) -> bool {
+        self.steal() != self.head()
+    }
+
+    /// The owner has taken the `n` oldest.
+    fn taken(self, n: u32) -> Self {
+        let head = self.head().wrapping_add(n);
+        if self.is_robbed() { Word::new(self.steal(), head) } else { Word::at(head) }
+    }
+
+    /// The same slots, by positions that nobody has read.
+    fn lifted(self, by: u32) -> Self {
+        Word::new(self.steal().wrapping_add(by), self.head().wrapping_add(by))
+    }
+}
+
+impl<const N: usize> Ring<N> {
+    const SIZE: u32 = {
+        assert!(N.is_power_of_two() && N <= 1 << 16);
+        N as u32
+    };
+    const LIFT: u32 = 2 * Self::SIZE;
+
+    fn slot(&self, position: u32) -> &Slot {
+        // SAFETY: there are N slots.
+        unsafe { self.seldom.slots.get_unchecked(position as usize % N) }
+    }
+
+    fn word(&self, order: Ordering) -> Word {
+        Word(self.word.load(order))
+    }
+
+    fn swap(&self, from: Word, to: Word, order: Ordering) -> Result<(), Word> {
+        let swapped = self.word.compare_exchange(from.0, to.0, order, Ordering::Relaxed);
+        swapped.map(|_| ()).map_err(Word)
+    }
+
+    /// The owner's view of the tail, which nobody else writes.
+    fn own_tail(&self) -> u32 {
+        self.tail.load(Ordering::Relaxed)
+    }
+
+    /// Takes at most `n` of the oldest tasks, which are the owner's now, at positions from `from` on. If
+    /// not `robbed`, none while a thief is at work.
+    #[inline]
+    fn take_oldest(&self, n: u32, robbed: bool) -> Taken {
+        let tail = self.own_tail();
+        let mut word = self.word(Ordering::Relaxed);
+        loop {
+            let queued = tail.wrapping_sub(word.head());
+            let n = if word.is_robbed() && !robbed { 0 } else { n.min(queued) };
+            // Relaxed: the owner has written the slots itself, and it alone writes them. Who reads
+            // this swap has read what the thieves' before it released: they are one sequence.
+            match if n > 0 { self.swap(word, word.taken(n), Ordering::Relaxed) } else { Ok(()) } {
+                Ok(()) => return Taken { from: word.head(), n, queued },
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// # Safety
+    /// The position is the caller's: taken from the queue, by an owner, or by a thief that has not
+    /// released it.
+    #[inline]
+    unsafe fn task(&self, position: u32) -> Task {
+        // SAFETY: a slot of the queue holds a whole task, and is not written while it is taken.
+        unsafe { self.slot(position).read().confirmed() }
+    }
+
+    /// Takes the youngest task, if that `fits`.
+    fn take_youngest(&self, fits: impl FnOnce(Task) -> bool) -> Option<(Task, u32)> {
+        let tail = self.own_tail();
+        let mut word = self.word(Ordering::Relaxed);
+        let last = tail.wrapping_sub(1);
+        if tail == word.head() {
+            return None;
+        }
+        // SAFETY: the owner's own writing: it was queued, and is not overwritten.
+        let task = unsafe { self.task(last) };
+        if !fits(task) {
+            return None;
+        }
+        while tail != word.head() {
+            match self.swap(word, word.lifted(Self::LIFT), Ordering::Relaxed) {
+                Ok(()) => {
+                    let full_at = &self.seldom.full_at;
+                    let lifted = full_at.load(Ordering::Relaxed).wrapping_add(Self::LIFT);
+                    full_at.store(lifted, Ordering::Relaxed);
+                    // Release: as in put.
+                    self.tail.store(last.wrapping_add(Self::LIFT), Ordering::Release);
+                    return Some((task, tail.wrapping_sub(word.head())));
+                }
+                Err(now) => word = now,
+            }
+        }
+        None
+    }
+
+    /// Looks at `word` again; tells how many tasks may be put.
+    fn make_room(&self) -> u32 {
+        let tail = self.own_tail();
+        // Acquire: pairs with the thieves' releasing swaps: interleaving 1.
+        let word = self.word(Ordering::Acquire);
+        let slots = Self::SIZE - tail.wrapping_sub(word.steal());
+        let allowed = self.seldom.limit - tail.wrapping_sub(word.head()).min(self.seldom.limit);
+        let room = slots.min(allowed);
+        self.seldom.full_at.store(tail.wrapping_add(room), Ordering::Relaxed);
+        room
+    }
+
+    /// Takes the oldest, and of half of the tasks the others, `rest` at most.
+    fn rob(&self, half: bool, rest: usize, mut keep: impl FnMut(Task)) -> Steal {
+        // Relaxed: the swap tells whether it is still so. A tail that is older than this is behind
+        // `head`, and seen as more than N tasks.
+        let word = self.word(Ordering::Relaxed);
+        if word.is_robbed() {
+            return Steal::Empty; // there is another thief
+        }
+        // Acquire: pairs with the Release stores of put and take_youngest, so that the slots are written.
+        let queued = self.tail.load(Ordering::Acquire).wrapping_sub(word.head());
+        if queued == 0 {
+            return Steal::Empty;
+        }
+        if queued > Self::SIZE {
+            return Steal::Retry; // the two are not of one moment
+        }
+        let rest = if half { queued.div_ceil(2).min(1 + rest as u32) - 1 } else { 0 };
+        let head = word.head();
+        let reserved = Word::new(head, head.wrapping_add(1 + rest));
+        // Release: who finds the tasks gone sees that the thief has left (`idle::quiescence`).
+        if self.swap(word, reserved, Ordering::Release).is_err() {
+            return Steal::Retry;
+        }
+        // SAFETY: reserved, as are those below.
+        let first = unsafe { self.task(head) };
+        for i in 1..=rest {
+            // SAFETY: as above.
+            keep(unsafe { self.task(head.wrapping_add(i)) });
+        }
+        let mut word = reserved;
+        // Release: the slots were read: interleaving 1.
+        while let Err(now) = self.swap(word, Word::at(word.head()), Ordering::Release) {
+            word = now; // the owner has popped, or taken back
+        }
+        Steal::Taken(first)
+    }
+}
+
+impl<const N: usize> Deque for Ring<N> {
+    fn new(limit: usize) -> Result<Self, NoMemory> {
+        #[cfg(not(loom))]
+        // SAFETY: a slot is two pointer-sized atomics, for which zero is a value.
+        let slots = unsafe { mem::zeroed(N) }?;
+        #[cfg(loom)]
+        let slots = mem::slice(N, |_| Ok(Slot::default()))?;
+        Ok(Ring {
+            word: Pad(AtomicU64::new(Word::at(FIRST).0)),
+            tail: Pad(AtomicU32::new(FIRST)),
+            seldom: Pad(Seldom {
+                slots,
+                full_at: AtomicU32::new(FIRST),
+                limit: limit.min(N) as u32,
+                peak: Counter::default(),
+            }),
+        })
+    }
+
+    const FIFO: bool = true;
+    const SHARES: bool = true;
+    const SLOTS: Option<usize> = Some(N);
+
+    #[inline]
+    unsafe fn put(&self, task: Task) -> bool {
+        let tail = self.own_tail();
+        if tail == self.seldom.full_at.load(Ordering::Relaxed) {
+            return false;
+        }
+        self.slot(tail).write(task);
+        // Release: pairs with the thieves' Acquire loads of `tail`.
+        self.tail.store(tail.wrapping_add(1), Ordering::Release);
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn put_slowly(&self, task: Task) -> Result<(), Full> {
+        if self.make_room() == 0 {
+            return Err(Full);
+        }
+        // SAFETY: passed on.
+        let put = unsafe { self.put(task) };
+        debug_assert!(put, "there is room");
+        Ok(())
+    }
+
+    #[inline]
+    unsafe fn pop(&self) -> Option<Task> {
+        let Taken { from, n, queued } = self.take_oldest(1, true);
+        if n == 0 {
+            return None;
+        }
+        self.seldom.peak.peak(queued as usize);
+        // SAFETY: taken.
+        Some(unsafe { self.task(from) })
+    }
+
+    unsafe fn pop_youngest(&self) -> Option<Task> {
+        let (task, queued) = self.take_youngest(|_| true)?;
+        self.seldom.peak.peak(queued as usize);
+        Some(task)
+    }
+
+    unsafe fn take_back(&self, task: Task) -> bool {
+        self.take_youngest(|youngest| youngest == task).is_some()
+    }
+
+    fn peak(&self) -> usize {
+        self.seldom.peak.get()
+    }
+
+    fn steal(&self) -> Steal {
+        self.rob(false, 0, |_| ())
+    }
+
+    fn steal_half(&self, rest: usize, keep: impl FnMut(Task)) -> Steal {
+        self.rob(true, rest, keep)
+    }
+
+    unsafe fn room(&self, _wanted: usize) -> usize {
+        self.make_room() as usize
+    }
+
+    unsafe fn spill(&self, n: usize, mut to: impl FnMut(Task)) {
+        let Taken { from, n, .. } = self.take_oldest(n.min(N) as u32, false);
+        // SAFETY: taken.
+        (0..n).for_each(|i| to(unsafe { self.task(from.wrapping_add(i)) }));
+    }
+
+    fn offers(&self) -> bool {
+        !self.word(Ordering::Relaxed).is_robbed() && !self.looks_empty()
+    }
+
+    #[inline]
+    fn looks_empty(&self) -> bool {
+        // Relaxed: a hint. Who must not miss a task executes a fence first, as does who put it.
+        let head = self.word(Ordering::Relaxed).head();
+        self.tail.load(Ordering::Relaxed) == head
+    }
+}
