@@ -31,7 +31,10 @@
 //! A loop that ends, on whichever strand, continues its thread's own stack at `base`, where `host` has
 //! left it. No thread ever runs on another's own stack, so none has to wait for another then. Where no stack
 //! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it.
+//!
+//! A thread that has no worker any more ([`section`]) goes back there earlier, by `retire`.
 
+use super::section::{self, Section};
 use super::worker::Worker;
 use super::{Awaited, InLine, Place, Seat, TICK, UNAWAITED};
 use crate::base::frontier;
@@ -56,6 +59,8 @@ pub struct Strand {
     begins_outside: bool,
     /// A task here has started a run, which lies on top: so this cannot be left.
     covered: Cell<bool>,
+    /// A blocking section of the task here.
+    pub(super) section: Section,
     /// Debug builds: tasks forked here and not joined.
     forks: Cell<isize>,
     /// How many tasks help here, each in the middle of the one before.
@@ -90,6 +95,7 @@ impl Seat for Strand {
         if countdown > 0 {
             return false;
         }
+        section::check_closed(self);
         self.flush();
         true
     }
@@ -103,6 +109,7 @@ impl Seat for Strand {
     #[inline]
     fn run(&self, task: Task) {
         self.place().call(task);
+        section::check_closed(self);
         let place = self.place(); // another, perhaps
         place.counters().tasks.add(1);
         place.stay();
@@ -121,8 +128,26 @@ struct Launch<'a> {
     worker: &'a Worker,
     stack: Option<Stack>,
     first: Option<Task>,
-    /// What is left, and who is to know of it; not for the first strand of a thread.
-    left: Option<(*const Continuation, &'a mut dyn FnMut(Task) -> bool)>,
+    begins: Begins<'a>,
+}
+
+/// How a strand begins.
+enum Begins<'a> {
+    /// The first of a thread.
+    Hosted(As),
+    /// What is left for it, and who is to know of that.
+    Behind(*const Continuation, &'a mut dyn FnMut(Task) -> bool),
+}
+
+/// What a thread's worker does when it comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum As {
+    /// It has begun with the run, without a task.
+    Idle,
+    /// It has begun with the run, and has the first task.
+    First,
+    /// It goes on: another thread has left it in the middle of a task, with which that blocks.
+    Relief,
 }
 
 /// What is passed to a context that is continued; it lies on the stack that is left for that.
@@ -131,6 +156,8 @@ enum Arrival {
     Free(Option<Stack>),
     /// It holds a task, to be made known.
     Left(Task),
+    /// The same, and the thread has no worker any more.
+    Retired(Task),
 }
 
 /// What the strands of a run have in common.
@@ -144,24 +171,25 @@ pub struct Terms {
     pub float: FloatControl,
 }
 
-/// Runs the calling thread's worker until the run has ended.
+/// Runs the calling thread's worker until the run has ended, or the thread has left it: then false.
 ///
 /// # Safety
 /// The caller occupies `worker`, whose run has not ended, inside the frontier.
-pub unsafe fn host(worker: &Worker) {
+pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     // SAFETY: records are never freed.
     let outer = unsafe { worker.outer.get().as_ref() }.map(Worker::strand);
-    let cover = |covered| outer.map(|outer| outer.covered.replace(covered));
-    let before = cover(true);
+    let below = [outer, section::innermost()];
+    let before = below.map(|strand| strand.is_some_and(|strand| strand.covered.replace(true)));
     let stack = worker.rack.take().ok();
-    let go = || {
-        let launch = Launch { worker, stack, first: None, left: None };
+    let mut stays = true;
+    let mut go = || {
+        let launch = Launch { worker, stack, first: None, begins: Begins::Hosted(comes) };
         let top = stack.map_or(ptr::null_mut(), Stack::top);
         // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
         unsafe {
             let launch = (&raw const launch).cast_mut().cast();
             let arrival = switch::begin(worker.base.as_ptr(), top, run_loop, launch);
-            arrive(worker, arrival);
+            stays = arrive(worker, arrival);
         }
     };
     let handled = exceptions::take();
@@ -171,7 +199,10 @@ pub unsafe fn host(worker: &Worker) {
         go()
     }
     handled.put();
-    cover(before.unwrap_or(false));
+    for (strand, covered) in below.into_iter().zip(before) {
+        strand.inspect(|strand| strand.covered.set(covered));
+    }
+    stays
 }
 
 /// Sets the calling task aside; its worker goes on. `publish` is called with the task that continues
@@ -205,7 +236,8 @@ unsafe fn suspend_for(
     let handled = exceptions::take();
     let mut continuation = Continuation { context: ptr::null_mut(), strand };
     let this = &raw mut continuation;
-    let launch = Launch { worker, stack: Some(stack), first, left: Some((this, &mut publish)) };
+    let begins = Begins::Behind(this, &mut publish);
+    let launch = Launch { worker, stack: Some(stack), first, begins };
     // SAFETY: a stack of our own; the context is in its place before anybody is told of it, and
     // whoever is continues it once.
     unsafe {
@@ -275,20 +307,22 @@ impl Awaited for Turn {
 /// `launch` is a [`Launch`], on a stack that its publisher keeps until then.
 unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
     // SAFETY: by the caller's promise; read whole before it is published.
-    let Launch { worker, stack, first, left } = unsafe { launch.cast::<Launch>().read() };
+    let Launch { worker, stack, first, begins } = unsafe { launch.cast::<Launch>().read() };
+    let after_others = matches!(begins, Begins::Behind(..) | Begins::Hosted(As::Relief));
     let strand = Strand {
         worker: Cell::new(worker),
         stack,
-        begins_idle: left.is_none() && worker.index() != 0,
+        begins_idle: matches!(begins, Begins::Hosted(As::Idle)),
         first: Cell::new(first),
-        begins_outside: left.is_some() && worker.left.get().is_multiple_of(TICK),
+        begins_outside: after_others && worker.left.get().is_multiple_of(TICK),
         covered: Cell::new(false),
+        section: Section::default(),
         forks: Cell::new(0),
         nested: Cell::new(0),
         countdown: Cell::new(TICK),
         granted: Cell::new(TICK),
     };
-    if let Some((continuation, publish)) = left {
+    if let Begins::Behind(continuation, publish) = begins {
         // SAFETY: not published yet.
         let context = unsafe { (*continuation).context };
         if !publish(task_of(continuation)) {
@@ -377,19 +411,21 @@ unsafe fn take_over(worker: &Worker, continuation: *const Continuation) -> Conte
     // SAFETY: as above.
     let there = unsafe { &*strand };
     there.worker.set(worker);
-    there.flush(); // to the new worker: the sum is right
-    there.countdown.set(1);
-    there.granted.set(1);
+    there.hasten(); // what it has counted is the new worker's: the sum is right
     worker.strand.set(strand);
     context
 }
 
 /// Leaves a strand that is in the middle of a task, for `to`; it is queued behind the others.
-#[inline(never)]
 fn set_aside(old: &Strand, to: Context) {
+    switch_away(old, to, Arrival::Left);
+}
+
+#[inline(never)]
+fn switch_away(old: &Strand, to: Context, left: fn(Task) -> Arrival) {
     let mut continuation = Continuation { context: ptr::null_mut(), strand: old };
     let this = &raw mut continuation;
-    let left = Arrival::Left(task_of(this));
+    let left = left(task_of(this));
     let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
@@ -399,21 +435,53 @@ fn set_aside(old: &Strand, to: Context) {
     handled.put();
 }
 
-/// What who is continued does first.
+/// The calling thread, which has left its worker, leaves the strand as well, for its own stack, where
+/// `host` returns. The task here is queued behind the others; returns when it goes on, elsewhere.
 ///
 /// # Safety
-/// The caller occupies `worker`; `arrival` was passed to it.
-unsafe fn arrive(worker: &Worker, arrival: *mut c_void) {
+/// The caller is on the strand, which can be left; `base` is where its thread's own stack goes on,
+/// and the run goes on until the task does.
+#[inline(never)] // so that nothing thread-local is remembered across it
+pub unsafe fn retire(strand: &Strand, base: Context) {
+    switch_away(strand, base, Arrival::Retired);
+}
+
+/// What who is continued does first. False if the thread has no worker any more.
+///
+/// # Safety
+/// The caller occupies `worker`, or has occupied it and the run goes on; `arrival` was passed to it.
+unsafe fn arrive(worker: &Worker, arrival: *mut c_void) -> bool {
     // SAFETY: it is there until it was read.
     match unsafe { arrival.cast::<Arrival>().read() } {
         // SAFETY: who was on it has left.
         Arrival::Free(Some(stack)) => unsafe { worker.rack.put(stack) },
         Arrival::Free(None) => {}
         Arrival::Left(task) => worker.requeue(task),
+        Arrival::Retired(task) => {
+            worker.requeue(task);
+            return false;
+        }
     }
+    true
 }
 
 impl Strand {
+    /// A task that has started another run, whose tasks are running now.
+    pub fn is_covered(&self) -> bool {
+        self.covered.get()
+    }
+
+    pub fn cover(&self, covered: bool) {
+        self.covered.set(covered);
+    }
+
+    /// The next tick is at once. What was counted until now is the worker's, which is the caller's.
+    pub fn hasten(&self) {
+        self.flush();
+        self.countdown.set(1);
+        self.granted.set(1);
+    }
+
     /// True if its task can be set aside.
     pub fn can_be_left(&self) -> bool {
         self.stack.is_some() && !self.covered.get()
@@ -453,7 +521,7 @@ impl Strand {
     fn on_top(&self, work: impl FnOnce()) {
         let handled = exceptions::take(); // they are not the others'
         self.nested.set(self.nested.get() + 1);
-        work();
+        section::beneath(self, work);
         self.nested.set(self.nested.get() - 1);
         handled.put();
     }
