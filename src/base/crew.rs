@@ -103,7 +103,7 @@ struct Hand {
     job: Cell<MaybeUninit<(Job, usize, *const Crew)>>,
     /// Has it a thread? Belongs to who has the hand: the lists or a run.
     alive: Cell<bool>,
-    /// As `alive`; there while that is true.
+    /// Written by the thread when it begins.
     id: Cell<MaybeUninit<libc::pthread_t>>,
     /// Under the lists' lock: is it warm, or spare, and until when.
     listed: Cell<bool>,
@@ -191,15 +191,14 @@ impl Hand {
             }
             return true;
         }
+        // Before: the thread may have done its job, and its hand be another's, when `create` returns.
+        self.alive.set(true);
         let _blocked = SignalsBlocked::block();
         // SAFETY: a hand is never freed.
         match unsafe { thread::create(main, ptr::from_ref(self).cast_mut().cast(), elsewhere()) } {
-            Ok(id) => {
-                self.id.set(MaybeUninit::new(id));
-                self.alive.set(true);
-                true
-            }
+            Ok(_) => true,
             Err(_) => {
+                self.alive.set(false);
                 self.word.store(REST, Ordering::Relaxed); // no thread reads it
                 false
             }
@@ -298,6 +297,8 @@ impl Hand {
 extern "C" fn main(hand: *mut c_void) -> *mut c_void {
     // SAFETY: `call` passes a hand.
     let hand: &'static Hand = unsafe { &*hand.cast_const().cast() };
+    // SAFETY: the calling thread. Whoever reads it has waited for the end of a job.
+    hand.id.set(MaybeUninit::new(unsafe { libc::pthread_self() }));
     loop {
         // SAFETY: called, so there is a job; its crew and terms live until it is done.
         let (job, index, crew) = unsafe { hand.job.get().assume_init() };
@@ -499,8 +500,9 @@ impl Drop for Crew {
             self.hands().for_each(|hand| unsafe { hand.join() });
         }
         let until = keep.map(|keep| Instant::now() + keep);
+        let hands = self.hands();
         LISTS.with(|lists| {
-            for hand in self.hands() {
+            for hand in hands {
                 hand.spare.set(false);
                 match until {
                     Some(until) if hand.alive.get() => lists.add_warm(hand, until),
