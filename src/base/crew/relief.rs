@@ -97,14 +97,13 @@ impl Crew {
         });
         let new = || {
             let new = Hand::new().ok()?;
-            let hand = LISTS.with(|lists| {
+            LISTS.with(|lists| {
                 let hand = self.reliefs.recruit(lists, keep.is_some(), Some(new));
                 if !hand.is_some_and(|hand| ptr::eq(hand, new)) {
                     lists.add_blank(new);
                 }
                 hand
-            });
-            hand
+            })
         };
         let Some(hand) = found.or_else(new) else { return false };
         hand.wait();
