@@ -10,9 +10,10 @@
 //!   blank ---------->  reserved  ------>  called: the thread is made                    v is up
 //!   (no thread)                                                                        blank
 //! ```
-//! Warm and blank hands are in lists, under a lock; a reserved or called one belongs to a run,
-//! whose thread alone takes and puts. Hands are never freed, so a thread that is late may look at
-//! its own at any time.
+//! Warm and blank hands are in lists, under a lock; a reserved or called one belongs to a run.
+//! Its thread takes and puts those of its workers; *reliefs* are taken when somebody leaves a
+//! worker ([`relief`]), and may be called several times. Hands are never freed, so a thread that is
+//! late may look at its own at any time.
 //!
 //! # Protocol
 //!
@@ -30,6 +31,10 @@
 //! and name are set anew. What it keeps: thread-local variables, and things that the caller
 //! changed for its own thread only since, such as a nice value.
 
+mod relief;
+
+pub use self::relief::MOST_RELIEFS;
+use self::relief::Reliefs;
 use super::cpu::Mask;
 use super::futex::{self, Futex};
 use super::mem::{self, NoMemory};
@@ -86,7 +91,8 @@ impl Terms {
 /// A worker's main function, and its argument.
 #[derive(Clone, Copy)]
 pub struct Job {
-    pub main: unsafe fn(*const c_void),
+    /// Returns true if the run goes on and has no use for the thread now.
+    pub main: unsafe fn(*const c_void) -> bool,
     pub arg: *const c_void,
 }
 
@@ -94,15 +100,18 @@ pub struct Job {
 struct Hand {
     word: Pad<Futex>,
     /// Written by who calls, read by the thread.
-    job: Cell<MaybeUninit<(Job, usize, *const Terms)>>,
+    job: Cell<MaybeUninit<(Job, usize, *const Crew)>>,
     /// Has it a thread? Belongs to who has the hand: the lists or a run.
     alive: Cell<bool>,
-    /// As `alive`; there while that is true.
+    /// Written by the thread when it begins.
     id: Cell<MaybeUninit<libc::pthread_t>>,
-    /// Under the lists' lock: is it warm, and until when.
+    /// Under the lists' lock: is it warm, or spare, and until when.
     listed: Cell<bool>,
+    spare: Cell<bool>,
     until: Cell<Instant>,
     next: Cell<*const Hand>,
+    /// Under the lists' lock: link of a crew's reliefs.
+    beside: Cell<*const Hand>,
     /// Link of all hands; never changes.
     other: Cell<*const Hand>,
 }
@@ -140,8 +149,10 @@ impl Hand {
                 alive: Cell::new(false),
                 id: Cell::new(MaybeUninit::uninit()),
                 listed: Cell::new(false),
+                spare: Cell::new(false),
                 until: Cell::new(Instant::now()),
                 next: Cell::new(ptr::null()),
+                beside: Cell::new(ptr::null()),
                 other: Cell::new(ptr::null()),
             });
             &*place.as_ptr()
@@ -159,15 +170,16 @@ impl Hand {
     }
 
     /// Gives the thread a job, making the thread if there is none. False if it cannot be made.
+    /// `beside`: the caller goes on working.
     ///
     /// # Safety
-    /// The hand is reserved by the caller's run, and job and terms live until it is done.
-    unsafe fn call(&'static self, job: Job, index: usize, terms: &Terms) -> bool {
-        self.job.set(MaybeUninit::new((job, index, ptr::from_ref(terms))));
-        // The caller goes on working: a thread that starts on the same processor may wait there
-        // for milliseconds. It starts elsewhere, and takes over the mask of the terms as its first
-        // act. (Without futex: pthread_create would need it for that.)
-        let elsewhere = || terms.mask.elsewhere().filter(|_| futex::probe());
+    /// The hand is reserved by the crew, and job and crew live until it is done.
+    unsafe fn call(&'static self, job: Job, index: usize, crew: &Crew, beside: bool) -> bool {
+        self.job.set(MaybeUninit::new((job, index, ptr::from_ref(crew))));
+        // A thread that starts on the processor of one that goes on working may wait there for
+        // milliseconds. It starts elsewhere, and takes over the mask of the terms as its first act.
+        // (Without futex: pthread_create would need it for that.)
+        let elsewhere = || crew.terms().mask.elsewhere().filter(|_| beside && futex::probe());
         let was = self.word.swap(CALLED, Ordering::AcqRel);
         if self.alive.get() {
             if was == ASLEEP {
@@ -179,15 +191,14 @@ impl Hand {
             }
             return true;
         }
+        // Before: the thread may have done its job, and its hand be another's, when `create` returns.
+        self.alive.set(true);
         let _blocked = SignalsBlocked::block();
         // SAFETY: a hand is never freed.
         match unsafe { thread::create(main, ptr::from_ref(self).cast_mut().cast(), elsewhere()) } {
-            Ok(id) => {
-                self.id.set(MaybeUninit::new(id));
-                self.alive.set(true);
-                true
-            }
+            Ok(_) => true,
             Err(_) => {
+                self.alive.set(false);
                 self.word.store(REST, Ordering::Relaxed); // no thread reads it
                 false
             }
@@ -211,6 +222,24 @@ impl Hand {
         while self.works() {
             self.word.swap_if(CALLED, AWAITED);
             self.word.wait(AWAITED, futex::LONGEST);
+        }
+    }
+
+    /// Waits for the end of the thread, if it has one.
+    ///
+    /// # Safety
+    /// It ends by itself, its job being done and none kept.
+    unsafe fn join(&self) {
+        if !self.alive.replace(false) {
+            return;
+        }
+        // SAFETY: alive, so there is an id.
+        let joined = unsafe { thread::join(self.id.get().assume_init()) };
+        if let Err(Errno(error)) = joined {
+            io::die(format_args!(
+                "a thread of ours cannot be joined (errno {error}); \
+                 a task must not detach its thread"
+            ));
         }
     }
 
@@ -239,18 +268,22 @@ impl Hand {
             }
             let ends = LISTS.with(|lists| {
                 let left = self.until.get().saturating_duration_since(Instant::now());
-                match (self.listed.get(), left.is_zero()) {
-                    (true, true) => {
-                        lists.unlist(self);
-                        self.alive.set(false);
-                        lists.add_blank(self);
-                        return true;
-                    }
-                    (true, false) => time = left.min(futex::LONGEST),
+                let (listed, spare) = (self.listed.get(), self.spare.get());
+                if !listed && !spare {
                     // Reserved: who has it may keep it for long.
-                    (false, _) => time = (time * 2).min(futex::LONGEST),
+                    time = (time * 2).min(futex::LONGEST);
+                    return false;
                 }
-                false
+                if !left.is_zero() {
+                    time = left.min(futex::LONGEST);
+                    return false;
+                }
+                self.alive.set(false);
+                if listed {
+                    lists.unlist(self);
+                    lists.add_blank(self);
+                }
+                true
             });
             if ends {
                 // SAFETY: the calling thread, which nobody will join.
@@ -264,23 +297,28 @@ impl Hand {
 extern "C" fn main(hand: *mut c_void) -> *mut c_void {
     // SAFETY: `call` passes a hand.
     let hand: &'static Hand = unsafe { &*hand.cast_const().cast() };
+    // SAFETY: the calling thread. Whoever reads it has waited for the end of a job.
+    hand.id.set(MaybeUninit::new(unsafe { libc::pthread_self() }));
     loop {
-        // SAFETY: called, so there is a job; its terms live until it is done.
-        let (job, index, terms) = unsafe { hand.job.get().assume_init() };
+        // SAFETY: called, so there is a job; its crew and terms live until it is done.
+        let (job, index, crew) = unsafe { hand.job.get().assume_init() };
         // SAFETY: as above.
-        let (keep, processors, float) =
-            unsafe { ((*terms).keep, (*terms).mask.count(), (*terms).float) };
-        // SAFETY: as above. It was made or moved with another mask, if there is another processor.
-        unsafe { &(*terms).mask }.apply();
+        let crew = unsafe { &*crew };
+        let (keep, processors) = (crew.terms().keep, crew.terms().mask.count());
+        // It was made or moved with another mask, if there is another processor.
+        crew.terms().mask.apply();
         thread::settle(index);
-        float.set();
+        crew.terms().float.set();
         // SAFETY: by the promise to `call`.
-        unsafe { (job.main)(job.arg) };
+        let surplus = unsafe { (job.main)(job.arg) };
+        if surplus {
+            crew.spare(hand);
+        }
         // Release: what the job wrote is seen by who waits for it.
         if hand.word.swap(REST, Ordering::AcqRel) == AWAITED {
             hand.word.wake(1);
         }
-        let awake = if index < processors { AWAKE } else { Duration::ZERO };
+        let awake = if index < processors && !surplus { AWAKE } else { Duration::ZERO };
         if !keep.is_some_and(|keep| hand.rest(keep, awake)) {
             return ptr::null_mut();
         }
@@ -334,11 +372,13 @@ impl Lists {
     }
 }
 
-/// The threads of one run: one for each worker, but for worker 0 where that is the caller.
+/// The threads of one run: one for each worker, but for worker 0 where that is the caller; and
+/// reliefs.
 pub struct Crew {
     /// The worker of the first member.
     first: usize,
     members: Box<[Member]>,
+    reliefs: Reliefs,
     /// Not in here: they take a kilobyte, and a crew is moved.
     terms: *const Terms,
 }
@@ -361,7 +401,8 @@ const IDLE: u32 = 0;
 const WORKS: u32 = 1;
 const MISSING: u32 = 2;
 
-// SAFETY: each member is called by one thread, as `call` says; jobs are for other threads.
+// SAFETY: each member is called by one thread, as `call` says; jobs are for other threads; the
+// reliefs are used under the lists' lock.
 unsafe impl Sync for Crew {}
 
 impl Crew {
@@ -374,7 +415,8 @@ impl Crew {
         first: usize,
         mut jobs: impl ExactSizeIterator<Item = Job>,
     ) -> Result<Crew, NoMemory> {
-        let mut crew = Crew { first, members: Box::default(), terms };
+        let reliefs = Reliefs::default();
+        let mut crew = Crew { first, members: Box::default(), reliefs, terms };
         let warm = terms.keep.is_some();
         let mut members = Vec::new();
         members.try_reserve_exact(jobs.len()).map_err(|_| NoMemory)?;
@@ -402,15 +444,10 @@ impl Crew {
     /// Once for each worker, before `finish`; job and crew stay as they are until then.
     pub unsafe fn call(&self, index: usize) -> bool {
         let member = &self.members[index - self.first];
-        // SAFETY: passed on; the terms live.
-        let works = unsafe { member.hand.call(member.job, index, &*self.terms) };
+        // SAFETY: passed on.
+        let works = unsafe { member.hand.call(member.job, index, self, true) };
         member.call.store(if works { WORKS } else { MISSING }, Ordering::Relaxed);
         works
-    }
-
-    /// Waits until worker `index`, which was called, has done its job.
-    pub fn wait(&self, index: usize) {
-        self.members[index - self.first].hand.wait();
     }
 
     /// Waits until all jobs are done that were called. Nobody calls any more but those jobs.
@@ -425,10 +462,19 @@ impl Crew {
                     works += 1;
                 }
             }
+            for hand in self.reliefs.all() {
+                hand.wait();
+                works += 1;
+            }
             if std::mem::replace(&mut waited, works) == works {
                 return;
             }
         }
+    }
+
+    /// All of them. Backwards, so that the next run's worker 1 has the thread of this one's.
+    fn hands(&self) -> impl Iterator<Item = &'static Hand> {
+        self.reliefs.all().chain(self.members.iter().rev().map(|member| member.hand))
     }
 
     pub fn terms(&self) -> &Terms {
@@ -450,23 +496,14 @@ impl Drop for Crew {
         // SAFETY: the terms live.
         let keep = unsafe { (*self.terms).keep };
         if keep.is_none() {
-            for Member { hand, .. } in &self.members {
-                if hand.alive.replace(false) {
-                    // SAFETY: alive, so there is an id, of a thread that ends by itself.
-                    let joined = unsafe { thread::join(hand.id.get().assume_init()) };
-                    if let Err(Errno(error)) = joined {
-                        io::die(format_args!(
-                            "a thread of ours cannot be joined (errno {error}); \
-                             a task must not detach its thread"
-                        ));
-                    }
-                }
-            }
+            // SAFETY: their jobs are done.
+            self.hands().for_each(|hand| unsafe { hand.join() });
         }
         let until = keep.map(|keep| Instant::now() + keep);
+        let hands = self.hands();
         LISTS.with(|lists| {
-            // Backwards, so that the next run's worker 1 has the thread of this one's.
-            for Member { hand, .. } in self.members.iter().rev() {
+            for hand in hands {
+                hand.spare.set(false);
                 match until {
                     Some(until) if hand.alive.get() => lists.add_warm(hand, until),
                     _ => lists.add_blank(hand),
@@ -488,6 +525,7 @@ pub unsafe fn renew() {
         hand.word.store(REST, Ordering::Relaxed);
         hand.alive.set(false);
         hand.listed.set(false);
+        hand.spare.set(false);
         lists.add_blank(hand);
         // SAFETY: as above.
         next = unsafe { get(hand.other.get()) };

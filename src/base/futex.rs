@@ -164,6 +164,14 @@ impl Futex {
         self.word.fetch_add(n, order)
     }
 
+    pub fn swap(&self, value: u32, order: Ordering) -> u32 {
+        self.word.swap(value, order)
+    }
+
+    pub fn swap_if(&self, old: u32, new: u32) {
+        let _ = self.word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     /// A sleep for a time is over at once.
     pub fn wait(&self, expected: u32, limit: std::time::Duration) {
         if limit < LONGEST {

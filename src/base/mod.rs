@@ -6,6 +6,7 @@ pub mod cgroup;
 pub mod config;
 pub mod cpu;
 pub mod door;
+pub mod event;
 pub mod futex;
 pub mod io;
 pub mod mem;

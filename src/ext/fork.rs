@@ -464,6 +464,7 @@ pub fn misuse(function: &str, what: &str) -> ! {
 #[cfg(debug_assertions)]
 mod check {
     use super::{Forked, Ordering, Worker, misuse};
+    use crate::kind::section;
 
     /// With the run's address below: that has 48 bits.
     const FORKED: usize = 0x5ced << 48;
@@ -471,8 +472,8 @@ mod check {
 
     /// On the strand of the task that forks or joins, whichever run `s` is of: that stays the same.
     fn note(more: isize) {
-        if let Some(mine) = Worker::current() {
-            mine.strand().note_forks(more);
+        if let Some(strand) = section::here() {
+            strand.note_forks(more);
         }
     }
 

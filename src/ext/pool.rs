@@ -14,6 +14,7 @@ use crate::base::config::Config;
 use crate::base::mem::{self, NoMemory};
 use crate::base::thread::{self, Uncancelled};
 use crate::kind::run::Open;
+use crate::kind::section;
 use crate::kind::table;
 use crate::kind::worker::Worker;
 use crate::task::TaskFn;
@@ -94,7 +95,7 @@ impl Pool {
     fn may_wait(&self) -> Result<(), Errno> {
         if !self.is_alive() {
             Err(Errno(libc::EINVAL))
-        } else if self.worker.mine().is_some() {
+        } else if self.worker.mine().is_some() || section::lies_below(self.worker) {
             Err(Errno(libc::EDEADLK))
         } else {
             Ok(())

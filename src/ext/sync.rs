@@ -26,6 +26,7 @@
 use super::{Latch, Waiter, wait_inside, wait_outside};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
+use crate::kind::section;
 use crate::kind::worker::Worker;
 use crate::sync::Node;
 use crate::sync::barrier::Barrier;
@@ -143,7 +144,8 @@ fn hand_over(mutex: &Mutex, go: Go) -> c_int {
 
 /// Who holds a mutex, to itself: its stack, or thread. Tasks on one stack cannot wait for each other.
 fn identity(worker: &Worker) -> usize {
-    worker.mine().map_or_else(thread::pointer, |mine| mine.strand.get().addr())
+    let strand = section::of(worker).or_else(|| Some(worker.mine()?.strand()));
+    strand.map_or_else(thread::pointer, |strand| std::ptr::from_ref(strand).addr())
 }
 
 #[inline]

@@ -1,12 +1,13 @@
 //! L6: the exported functions, and the only home of `no_mangle`. Each checks its arguments,
 //! calls the floor below, and reports as C does: 0, or -1 with errno. [`course`] is
-//! behind the hand-kept `include/sched.h`, with which build.rs compares it; [`tasks`], [`sync`], [`pool`]
+//! behind the hand-kept `include/sched.h`, with which build.rs compares it; [`tasks`], [`block`], [`sync`], [`pool`]
 //! and [`stats`] are the source of `include/sched_tasks.h`; [`inline`] serves `include/sched_inline.h`.
 //!
 //! A panic is a bug of the library; it ends the process with a message and never crosses
 //! into the program. The release profile aborts at the panic itself; in other builds the
 //! language aborts when a panic reaches an `extern "C"` function.
 
+pub mod block;
 pub mod course;
 pub mod inline;
 pub mod pool;

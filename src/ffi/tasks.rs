@@ -449,7 +449,7 @@ pub unsafe extern "C" fn sched_sort(
 ///
 /// # Safety
 /// `s` is NULL or was given to a task by this library.
-unsafe fn running<'a>(s: *mut Scheduler) -> Option<&'a Worker> {
+pub unsafe fn running<'a>(s: *mut Scheduler) -> Option<&'a Worker> {
     if s.is_null() {
         return None;
     }

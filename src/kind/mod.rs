@@ -17,6 +17,8 @@ pub mod parcel;
 #[cfg(not(loom))]
 pub mod run;
 #[cfg(not(loom))]
+pub mod section;
+#[cfg(not(loom))]
 pub mod serial;
 #[cfg(not(loom))]
 pub mod shared;

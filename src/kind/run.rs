@@ -1,16 +1,20 @@
 //! A run, the same for every kind: from `sched_init` to quiescence, or held open by a pool.
 //!
-//! In a run of `sched_init` the caller's thread is worker 0, and the return of that worker's loop is
-//! the end. In a pool's all workers are threads of the crew; it ends when the pool has let it go
-//! and no task is left. All else is the same.
+//! In a run of `sched_init` the caller's thread is worker 0 at first. In a pool's all workers are threads
+//! of the crew; it ends when the pool has let it go and no task is left. All else is the same.
+//!
+//! The return of worker 0's loop is the end: whoever occupies that place then announces it. The
+//! caller of `sched_init` may have left it to another thread ([`section`]), and waits for that.
 
 use super::parcel::Depot;
+use super::strand::As;
 use super::table::{Request, Row};
 use super::worker::Worker;
 use super::worker::registry::{self, Lease};
 use super::{Kind, Place, Plan, strand};
 use crate::base::config::{Config, Join};
 use crate::base::crew::{Crew, Job, Terms};
+use crate::base::event::Event;
 use crate::base::mem::{self, NoMemory};
 use crate::base::thread::Uncancelled;
 use crate::base::{Errno, frontier, futex};
@@ -47,26 +51,61 @@ pub struct Team {
     depot: Depot,
     strands: strand::Terms,
     report: Report,
+    /// Worker 0's loop has returned.
+    end: Event,
     began: Instant,
     config: Config,
     row: &'static Row,
     qlen: usize,
 }
 
-/// A worker's life, inside the frontier.
-unsafe extern "C" fn work(worker: *mut c_void) {
-    // SAFETY: records are never freed.
-    let worker = unsafe { &*worker.cast_const().cast::<Worker>() };
-    worker.occupy();
-    // SAFETY: occupied just now; the run lives until this worker has left.
-    unsafe { strand::host(worker) };
-    worker.vacate();
+/// A thread's life as a worker.
+struct Life {
+    worker: &'static Worker,
+    comes: As,
+    /// The thread has left its worker in the middle of the run.
+    surplus: bool,
+}
+
+impl Life {
+    /// True if the thread is surplus.
+    ///
+    /// # Safety
+    /// The place is the caller's to occupy, and the run goes on until it has left it.
+    unsafe fn lead(worker: &'static Worker, comes: As) -> bool {
+        let mut life = Life { worker, comes, surplus: false };
+        // SAFETY: `work` takes a life.
+        unsafe { frontier::inside(work, (&raw mut life).cast()) };
+        life.surplus
+    }
+}
+
+/// Inside the frontier.
+unsafe extern "C" fn work(life: *mut c_void) {
+    // SAFETY: `lead` passes one.
+    let life = unsafe { &mut *life.cast::<Life>() };
+    life.worker.occupy();
+    // SAFETY: occupied just now; by the promise to `lead`.
+    if unsafe { strand::host(life.worker, life.comes) } {
+        life.worker.announce_end();
+        life.worker.vacate();
+    } else {
+        life.surplus = true;
+    }
 }
 
 /// The job of a thread of the crew.
-unsafe fn member(worker: *const c_void) {
-    // SAFETY: `Team::new` passes a worker.
-    unsafe { frontier::inside(work, worker.cast_mut()) };
+unsafe fn member(worker: *const c_void) -> bool {
+    // SAFETY: `Team::new` passes a worker, which is never freed.
+    let worker = unsafe { &*worker.cast::<Worker>() };
+    // SAFETY: the run lives until the crew has finished.
+    unsafe { Life::lead(worker, if worker.index() == 0 { As::First } else { As::Idle }) }
+}
+
+/// The job of a relief.
+unsafe fn relief(worker: *const c_void) -> bool {
+    // SAFETY: `relieve` passes a worker, which its thread has left; else as in `member`.
+    unsafe { Life::lead(&*worker.cast::<Worker>(), As::Relief) }
 }
 
 impl Team {
@@ -89,7 +128,8 @@ impl Team {
             float: crew.terms().float(),
         };
         let depot = Depot::default();
-        Ok(Team { crew, leases, depot, strands, report, began, config, row, qlen })
+        let end = Event::new();
+        Ok(Team { crew, leases, depot, strands, report, end, began, config, row, qlen })
     }
 
     /// Makes the records the workers of a run. A thread that is none may then use it.
@@ -129,6 +169,18 @@ impl Team {
         unsafe { self.crew.call(index) }
     }
 
+    /// Brings a worker that its thread has left another; see `Crew::relieve`. For that thread.
+    pub fn relieve(&self, worker: &Worker) -> bool {
+        let job = Job { main: relief, arg: ptr::from_ref(worker).cast() };
+        // SAFETY: the thread's task holds the run open.
+        unsafe { self.crew.relieve(job, worker.index()) }
+    }
+
+    /// Worker 0's loop has returned.
+    pub fn announce_end(&self) {
+        self.end.happen();
+    }
+
     /// What its strands have in common.
     pub fn strands(&self) -> strand::Terms {
         self.strands
@@ -158,9 +210,10 @@ impl Team {
         totals
     }
 
-    /// The run has ended. From now on no foreign thread can wake a worker, so none is called any
-    /// more; those that work are waited for.
+    /// Waits for the end of the run. From then on no foreign thread can wake a worker, so none is called
+    /// any more; those that work are waited for.
     fn finish(&self) {
+        self.end.wait();
         self.leases.iter().for_each(Lease::retire);
         self.crew.finish();
         // SAFETY: all threads are back on stacks of their own.
@@ -222,9 +275,8 @@ pub fn start<K: Kind>(
         unsafe { team.call_others() };
     }
     // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
-    let worker = ptr::from_ref(worker).cast_mut().cast();
-    // SAFETY: `work` takes a worker.
-    uncancelled.except(|| unsafe { frontier::inside(work, worker) });
+    // SAFETY: nobody else comes to worker 0 before its thread has left it.
+    uncancelled.except(|| unsafe { Life::lead(worker, As::First) });
     team.finish();
     Ok(())
 }
@@ -259,7 +311,6 @@ impl<K: Kind> Open for Held<K> {
 
     fn close(&self) {
         self.kind.release();
-        self.team.crew.wait(0); // its loop ends with the run
         self.team.finish();
     }
 }

@@ -31,9 +31,12 @@
 //! A loop that ends, on whichever strand, continues its thread's own stack at `base`, where `host` has
 //! left it. No thread ever runs on another's own stack, so none has to wait for another then. Where no stack
 //! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it.
+//!
+//! A thread that has no worker any more ([`section`]) goes back there earlier, by `retire`.
 
 pub mod cont;
 
+use super::section::{self, Section};
 use super::worker::Worker;
 use super::{Awaited, InLine, Place, Seat, TICK, UNAWAITED};
 use crate::base::frontier;
@@ -54,11 +57,13 @@ pub struct Strand {
     worker: Cell<*const Worker>,
     /// None: the thread's own. (Or the memory of a new stack: all zero.)
     stack: Option<Stack>,
-    begins: Cell<Begins>,
+    looks: Cell<Looks>,
     /// To be run before those in the queues.
     first: Cell<Option<Task>>,
     /// It cannot be left: a task here has started a run, which lies on top; or there is no stack.
     fixed: Cell<bool>,
+    /// A blocking section of the task here.
+    pub(super) section: Section,
     /// Debug builds: tasks forked here and not joined.
     forks: Cell<isize>,
     /// How many tasks help here, each in the middle of the one before.
@@ -69,12 +74,13 @@ pub struct Strand {
     granted: Cell<u32>,
 }
 
-/// What a loop looks for first.
+/// Where a loop looks for tasks first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Begins {
+enum Looks {
     Inside,
     Outside,
-    Idle,
+    /// It begins idle.
+    Nowhere,
 }
 
 impl Seat for Strand {
@@ -87,11 +93,11 @@ impl Seat for Strand {
     }
 
     fn begins_idle(&self) -> bool {
-        self.begins.get() == Begins::Idle
+        self.looks.get() == Looks::Nowhere
     }
 
     fn begins_outside(&self) -> bool {
-        self.begins.get() == Begins::Outside
+        self.looks.get() == Looks::Outside
     }
 
     #[inline(always)]
@@ -101,6 +107,7 @@ impl Seat for Strand {
         if countdown > 0 {
             return false;
         }
+        section::check_closed(self);
         self.flush();
         true
     }
@@ -114,6 +121,7 @@ impl Seat for Strand {
     #[inline]
     fn run(&self, task: Task) {
         self.place().call(task);
+        section::check_closed(self);
         let place = self.place(); // another, perhaps
         place.counters().tasks.add(1);
         place.stay();
@@ -133,8 +141,26 @@ struct Launch<'a> {
     worker: &'a Worker,
     stack: Option<Stack>,
     first: Option<Task>,
-    /// What is left, and who is to know of it; not for the first strand of a thread.
-    left: Option<(*const Continuation, &'a mut dyn FnMut(Task) -> bool)>,
+    begins: Begins<'a>,
+}
+
+/// How a strand begins.
+enum Begins<'a> {
+    /// The first of a thread.
+    Hosted(As),
+    /// What is left for it, and who is to know of that.
+    Behind(*const Continuation, &'a mut dyn FnMut(Task) -> bool),
+}
+
+/// What a thread's worker does when it comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum As {
+    /// It has begun with the run, without a task.
+    Idle,
+    /// It has begun with the run, and has the first task.
+    First,
+    /// It goes on: another thread has left it in the middle of a task, with which that blocks.
+    Relief,
 }
 
 /// What the strands of a run have in common.
@@ -148,24 +174,25 @@ pub struct Terms {
     pub float: FloatControl,
 }
 
-/// Runs the calling thread's worker until the run has ended.
+/// Runs the calling thread's worker until the run has ended, or the thread has left it: then false.
 ///
 /// # Safety
 /// The caller occupies `worker`, whose run has not ended, inside the frontier.
-pub unsafe fn host(worker: &Worker) {
+pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     // SAFETY: records are never freed.
     let outer = unsafe { worker.outer.get().as_ref() }.map(Worker::strand);
-    let cover = |covered| outer.map(|outer| outer.fixed.replace(covered));
-    let before = cover(true);
+    let below = [outer, section::innermost()];
+    let before = below.map(|strand| strand.is_some_and(|strand| strand.fixed.replace(true)));
     let stack = worker.rack.take().ok();
-    let go = || {
-        let launch = Launch { worker, stack, first: None, left: None };
+    let mut stays = true;
+    let mut go = || {
+        let launch = Launch { worker, stack, first: None, begins: Begins::Hosted(comes) };
         let top = stack.map_or(ptr::null_mut(), Strand::top);
         // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
         unsafe {
             let launch = (&raw const launch).cast_mut().cast();
             let arrival = switch::begin(worker.base.as_ptr(), top, run_loop, launch);
-            arrive(worker, arrival);
+            stays = arrive(worker, arrival);
         }
     };
     let handled = exceptions::take();
@@ -175,7 +202,10 @@ pub unsafe fn host(worker: &Worker) {
         go()
     }
     handled.put();
-    cover(before.unwrap_or(false));
+    for (strand, covered) in below.into_iter().zip(before) {
+        strand.inspect(|strand| strand.fixed.set(covered));
+    }
+    stays
 }
 
 /// Sets the calling task aside; its worker goes on. `publish` is called with the task that continues
@@ -209,7 +239,8 @@ unsafe fn suspend_for(
     let handled = exceptions::take();
     let mut continuation = Continuation { context: ptr::null_mut(), strand };
     let this = &raw mut continuation;
-    let launch = Launch { worker, stack: Some(stack), first, left: Some((this, &mut publish)) };
+    let begins = Begins::Behind(this, &mut publish);
+    let launch = Launch { worker, stack: Some(stack), first, begins };
     // SAFETY: a stack of our own; the context is in its place before anybody is told of it, and
     // whoever is continues it once.
     unsafe {
@@ -279,16 +310,17 @@ impl Awaited for Turn {
 /// `launch` is a [`Launch`], on a stack that its publisher keeps until then.
 unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
     // SAFETY: by the caller's promise; read whole before it is published.
-    let Launch { worker, stack, first, left } = unsafe { launch.cast::<Launch>().read() };
-    let begins = match left {
-        None if worker.index() != 0 => Begins::Idle,
-        Some(_) if worker.left.get().is_multiple_of(TICK) => Begins::Outside,
-        _ => Begins::Inside,
+    let Launch { worker, stack, first, begins } = unsafe { launch.cast::<Launch>().read() };
+    let others = worker.left.get().is_multiple_of(TICK);
+    let looks = match begins {
+        Begins::Hosted(As::Idle) => Looks::Nowhere,
+        Begins::Behind(..) | Begins::Hosted(As::Relief) if others => Looks::Outside,
+        _ => Looks::Inside,
     };
     let own = Strand::new(None);
     let strand = stack.map_or(&own, Strand::on);
     strand.worker.set(worker);
-    if let Some((continuation, publish)) = left {
+    if let Begins::Behind(continuation, publish) = begins {
         // SAFETY: not published yet.
         let context = unsafe { (*continuation).context };
         if !publish(task_of(continuation)) {
@@ -299,7 +331,7 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
     }
     worker.strand.set(strand);
     strand.first.set(first);
-    strand.begins.set(begins);
+    strand.looks.set(looks);
     // SAFETY: the strand is in place.
     unsafe { strand.go_through() }
 }
@@ -371,32 +403,54 @@ unsafe fn take_over(worker: &Worker, continuation: *const Continuation) -> Conte
     // SAFETY: as above.
     let there = unsafe { &*strand };
     there.worker.set(worker);
-    there.flush(); // to the new worker: the sum is right
-    there.countdown.set(1);
-    there.granted.set(1);
+    there.hasten(); // what it has counted is the new worker's: the sum is right
     worker.strand.set(strand);
     context
 }
 
 /// Leaves a strand that is in the middle of a task, for `to`; it is queued behind the others.
-#[inline(never)]
 fn set_aside(old: &Strand, to: Context) {
+    switch_away(old, to, 0);
+}
+
+#[inline(never)]
+fn switch_away(old: &Strand, to: Context, also: usize) {
     let mut continuation = Continuation { context: ptr::null_mut(), strand: old };
     let this = &raw mut continuation;
     let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
-        let arrived = switch::switch(&raw mut (*this).context, to, this.cast());
+        let left = this.map_addr(|this| this | also).cast();
+        let arrived = switch::switch(&raw mut (*this).context, to, left);
         arrive(old.worker(), arrived);
     }
     handled.put();
 }
 
-/// What who is continued does first: if a task was left for it, makes that known.
-fn arrive(worker: &Worker, left: *mut c_void) {
+/// The calling thread, which has left its worker, leaves the strand as well, for its own stack, where
+/// `host` returns. The task here is queued behind the others; returns when it goes on, elsewhere.
+///
+/// # Safety
+/// The caller is on the strand, which can be left; `base` is where its thread's own stack goes on,
+/// and the run goes on until the task does.
+#[inline(never)] // so that nothing thread-local is remembered across it
+pub unsafe fn retire(strand: &Strand, base: Context) {
+    switch_away(strand, base, RETIRED);
+}
+
+/// In the word that is passed to who is continued: the thread has no worker any more.
+const RETIRED: usize = 1;
+
+/// What who is continued does first: if a task was left for it, makes that known. False if the thread has no
+/// worker any more.
+///
+/// # Safety
+/// The caller occupies `worker`, or has occupied it and the run goes on; the word was passed to it.
+unsafe fn arrive(worker: &Worker, left: *mut c_void) -> bool {
     if !left.is_null() {
-        worker.requeue(task_of(left.cast()));
+        worker.requeue(task_of(left.map_addr(|word| word & !RETIRED).cast()));
     }
+    left.addr() & RETIRED == 0
 }
 
 impl Strand {
@@ -404,9 +458,10 @@ impl Strand {
         Strand {
             worker: Cell::new(ptr::null()),
             stack,
-            begins: Cell::new(Begins::Inside),
+            looks: Cell::new(Looks::Inside),
             first: Cell::new(None),
             fixed: Cell::new(stack.is_none()),
+            section: Section::default(),
             forks: Cell::new(0),
             nested: Cell::new(0),
             countdown: Cell::new(TICK),
@@ -458,7 +513,7 @@ impl Strand {
     /// The caller is on it, and occupies `worker`; nothing there is needed any more. `to` as for
     /// `switch::leave`.
     unsafe fn leave(&self, worker: &Worker, to: Context) -> ! {
-        self.begins.set(Begins::Inside);
+        self.looks.set(Looks::Inside);
         // SAFETY: by the caller's promise.
         unsafe {
             if let Some(stack) = self.stack {
@@ -466,6 +521,22 @@ impl Strand {
             }
             switch::leave(0, to, ptr::null_mut())
         }
+    }
+
+    /// A task that has started another run, whose tasks are running now.
+    pub fn is_covered(&self) -> bool {
+        self.fixed.get() && self.stack.is_some()
+    }
+
+    pub fn cover(&self, covered: bool) {
+        self.fixed.set(covered);
+    }
+
+    /// The next tick is at once. What was counted until now is the worker's, which is the caller's.
+    pub fn hasten(&self) {
+        self.flush();
+        self.countdown.set(1);
+        self.granted.set(1);
     }
 
     /// True if its task can be set aside.
@@ -507,7 +578,7 @@ impl Strand {
     fn on_top(&self, work: impl FnOnce()) {
         let handled = exceptions::take(); // they are not the others'
         self.nested.set(self.nested.get() + 1);
-        work();
+        section::beneath(self, work);
         self.nested.set(self.nested.get() - 1);
         handled.put();
     }

@@ -38,6 +38,7 @@ pub mod registry;
 
 use super::parcel::Stock;
 use super::run::Team;
+use super::section;
 use super::strand::Strand;
 use super::table::{self, Row};
 use super::{Kind, Place, Quick};
@@ -136,7 +137,10 @@ impl Worker {
     pub unsafe fn now<'a>(s: *mut Scheduler) -> &'a Worker {
         // SAFETY: passed on.
         let given = unsafe { Worker::of(s) };
-        given.mine().unwrap_or(given)
+        given.mine().unwrap_or_else(|| {
+            section::check_left();
+            given
+        })
     }
 
     /// The strand that this worker is on. The caller occupies the place.
@@ -411,6 +415,21 @@ impl Worker {
         self.run.load(Ordering::Acquire) == 0 // with `retire`
     }
 
+    /// Brings this place, which the calling thread has left in the middle of a task, another. False
+    /// if there is none to be had. The run goes on meanwhile.
+    pub fn relieve(&self) -> bool {
+        // SAFETY: the team lives until the run has ended.
+        unsafe { (*self.team.get()).relieve(self) }
+    }
+
+    /// Worker 0's loop has returned, and with it the run has ended. The caller occupies the place.
+    pub fn announce_end(&self) {
+        if self.index.get() == 0 {
+            // SAFETY: the team waits for its workers.
+            unsafe { (*self.team.get()).announce_end() };
+        }
+    }
+
     /// What tells this run from others.
     pub fn run_id(&self) -> usize {
         self.run.load(Ordering::Relaxed)
@@ -518,6 +537,7 @@ impl Place for Worker {
     #[inline]
     fn stay(&self) {
         if self.owner.load(Ordering::Relaxed) == 0 {
+            section::check_left();
             returned_in_child();
         }
     }

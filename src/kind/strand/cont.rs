@@ -35,12 +35,13 @@
 //! No atomic read-modify-write and no fence where nobody steals. Calls and returns are in pairs, so the
 //! processor predicts where a child returns to.
 
-use super::{Begins, arrive};
+use super::{Looks, arrive};
 use super::{Continuation, Strand, is_continuation, take_over, task_of};
 use crate::base::thread;
 use crate::fiber::exceptions::{self, Handled};
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::{self, Callee, Context, Returned};
+use crate::kind::section;
 use crate::kind::stealing::Stealing;
 use crate::kind::worker::Worker;
 use crate::kind::{Kind, Place, TICK};
@@ -155,7 +156,7 @@ impl<D: Deque> Callee for Child<D> {
             if unsafe { kind.spawn(worker, task) }.is_err() {
                 strand.first.set(Some(task));
             }
-            strand.begins.set(Begins::Outside);
+            strand.looks.set(Looks::Outside);
             worker.float.get().set();
             // SAFETY: on this strand, with its worker.
             unsafe { strand.go_through() }
@@ -164,6 +165,7 @@ impl<D: Deque> Callee for Child<D> {
             worker.float.get().set(); // a task starts with the run's, not the spawner's
         }
         worker.call(task);
+        section::check_closed(strand);
         let worker = strand.worker(); // another, perhaps
         worker.stay();
         worker.counters().tasks.add(1);

@@ -8,6 +8,7 @@ use crate::base::{crew, process};
 use crate::fiber::overflow;
 use crate::fiber::stack::{self, Rack};
 use crate::kind::parcel::Stock;
+use crate::kind::section;
 use crate::kind::table::TABLE;
 use crate::probe::report;
 use rand::SeedableRng;
@@ -157,16 +158,14 @@ pub fn watch_process() {
         // unloaded). Registered twice by two threads at once, it does no harm.
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
         crew::watch_exit();
-        overflow::watch(|| {
-            // SAFETY: records are never freed; the thread's own.
-            unsafe { CURRENT.get().as_ref() }?.strand().stack()
-        });
+        overflow::watch(|| section::here()?.stack());
         DONE.store(true, Ordering::Relaxed);
     }
 }
 
 unsafe extern "C" fn after_fork_in_child() {
     CURRENT.set(ptr::null());
+    section::forget();
     process::watch(renew); // does nothing if a run of a handler of the program's was first
 }
 

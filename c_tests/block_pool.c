@@ -1,0 +1,64 @@
+/* Sections in a pool: its wait is not over before their tasks are, none of them may wait for the pool, and
+ * the threads that were needed at once are needed again, no more; those that rest end in time.
+ * ctest: static debug
+ * ctest: matrix threads=1,2,4
+ * ctest: matrix deque=mutex,split idle=park threads=2 env=SCHED_WARM=0 */
+#include "block.h"
+#include "pool.h"
+
+enum { TASKS = 20, ROUNDS = 50 };
+
+static struct sched_pool *pool;
+static atomic_int ended, within;
+
+static void waits(struct scheduler *s)
+{
+    (void)s;
+    CHECK_ERRNO(sched_pool_wait(pool), EDEADLK);
+    CHECK_ERRNO(sched_pool_destroy(pool), EDEADLK);
+}
+
+static void in_another_run(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    begin(s);
+    waits(s);
+    end(s);
+}
+
+static void task(void *closure, struct scheduler *s)
+{
+    begin(s);
+    waits(s);
+    if (closure == NULL)
+        CHECK_EQ(sched_init(2, 4, in_another_run, NULL), 0);
+    atomic_fetch_add(&within, 1);
+    double until = now() + 2;
+    while (!kind_is("serial") && within < TASKS && now() < until)
+        pause_us(200); /* all are to be in sections at once */
+    end(s);
+    atomic_fetch_add(&ended, 1);
+}
+
+int main(void)
+{
+    struct sched_options options = {.size = sizeof options, .nthreads = 2, .qlen = TASKS};
+    pool = sched_pool_create(&options);
+    CHECK(pool != NULL);
+    int most = threads_of(2) + TASKS + 1, before = count_threads();
+    for (int round = 1; round <= ROUNDS; round++) {
+        within = 0;
+        for (intptr_t i = 0; i < TASKS; i++)
+            CHECK_EQ(sched_pool_submit(pool, task, (void *)(i + (round > 1))), 0);
+        CHECK_EQ(sched_pool_wait(pool), 0);
+        CHECK_EQ(ended, round * TASKS);
+        CHECK(round < 5 || count_threads() <= most + 2 * threads_of(2)); /* the inner run's may rest still */
+    }
+    /* The workers' threads stay, also those whose workers have others. */
+    double until = now() + 20;
+    while (count_threads() > before + 2 * threads_of(2) && now() < until)
+        pause_us(10000);
+    CHECK(count_threads() <= before + 2 * threads_of(2));
+    CHECK_EQ(sched_pool_destroy(pool), 0);
+    return 0;
+}

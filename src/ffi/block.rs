@@ -1,0 +1,78 @@
+//! Blocking sections: a part of `include/sched_tasks.h`.
+
+use super::tasks::running;
+use crate::base::thread;
+use crate::base::{Errno, crew};
+use crate::kind::section;
+use crate::kind::worker::Worker;
+use crate::task::Scheduler;
+use std::ffi::c_int;
+
+/// Begins a blocking section: what follows in the calling task may block (a system call, a pthread
+/// mutex, a library that knows nothing of tasks), and another thread takes its worker's place
+/// meanwhile, one that is kept or a new one. The calling thread is no worker of the run until
+/// sched_block_end: its spawns and forks go behind those of the workers, its waits (sched_join,
+/// sched_mutex_lock and so on) block it, sched_worker_index and sched_block_begin's other
+/// business are as for a foreign thread.
+///
+/// Sections may be nested; the outermost counts. Each is to be ended by the task that began it,
+/// before it returns: if not, the process ends with a message. A run may be started in a section.
+/// With SCHED_KIND=serial a section is counted, and blocks.
+///
+/// s is any worker's of the run. From a thread that is no worker of it, and from a task of
+/// another run that a task of it has started, there is nothing to do: 0, and so does
+/// sched_block_end.
+///
+/// Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (s is NULL, or
+/// its run has ended), EAGAIN (no thread, or no memory for the task to have a stack of its own, or
+/// the run has 512 threads beside those of its workers already). After EAGAIN the task may block all
+/// the same, and its worker with it; sched_block_end must not follow.
+/// Thread-safe. Cost: some microseconds, where a kept thread is woken, some tens where one is
+/// made; within a section some nanoseconds.
+///
+/// Example:
+///
+///     int began = sched_block_begin(s) == 0;
+///     ssize_t n = read(fd, buffer, sizeof buffer);
+///     if (began)
+///         sched_block_end(s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_block_begin(s: *mut Scheduler) -> c_int {
+    // SAFETY: by the caller's promise.
+    unsafe { with(s, section::begin) }
+}
+
+/// Ends the section that the calling task began last. The task goes on, as a worker's again, when
+/// its turn has come: behind the tasks that are queued by then for all workers. It may go on in
+/// another thread: what belongs to the thread (thread-local variables, a locked pthread mutex) is
+/// then another's. errno goes with the task, but a compiler may have remembered where it was: a
+/// function that reads it after this is best not the one that called this.
+///
+/// Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (s is
+/// NULL, or its run has ended). See sched_block_begin for callers that are no tasks of the run.
+/// Thread-safe. Cost: two switches of stacks, the queue of all workers, and the time until a worker
+/// takes the task from it.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_block_end(s: *mut Scheduler) -> c_int {
+    // SAFETY: by the caller's promise.
+    unsafe { with(s, section::end) }
+}
+
+const _: () = assert!(crew::MOST_RELIEFS == 512, "the number in the text");
+
+/// # Safety
+/// `s` is NULL or was given to a task by this library.
+unsafe fn with(s: *mut Scheduler, what: impl FnOnce(&Worker) -> Result<(), Errno>) -> c_int {
+    // SAFETY: by the caller's promise.
+    let Some(worker) = (unsafe { running(s) }) else { return thread::failed(libc::EINVAL) };
+    match what(worker) {
+        Ok(()) => 0,
+        Err(Errno(error)) => thread::failed(error),
+    }
+}

@@ -1,0 +1,223 @@
+//! Blocking sections: a task tells that it is about to block, and its worker gets another thread.
+//!
+//! # States
+//!
+//! ```text
+//! begin           thread T, on strand S, leaves worker W     W: vacated
+//!                 a relief U comes to W, with a new strand   W: U's
+//! in the section  T is on S and no worker of the run         S: S's task blocks on T
+//! end             T leaves S for its own stack; there it     S: a continuation in the
+//!                 publishes what is left of S, and retires      queue of all workers
+//!                 some worker takes that out, and goes on
+//! ```
+//! It is what Go does around a system call that blocks (its runtime's proc.go: `handoffp` gives the
+//! processor's place to another thread; after the call `exitsyscall0` queues the goroutine globally, and
+//! its thread stops). Tokio's `block_in_place` hands over in the same way. Both, and we, keep the number
+//! of threads that run tasks as it is, while those that block come and go.
+//!
+//! The section is noted on its strand ([`Section`]), and the thread knows the innermost of its own
+//! (`INNERMOST`), as it does its innermost worker: a task in a section may start a run, whose tasks may
+//! have sections. Where another run lies on top, or another task in a run that a task on this
+//! stack has started, the strand is *covered*: such a task is in no section.
+//!
+//! # Why nothing is lost
+//!
+//! *W has one occupant.* T has left before U is called, and what T wrote is released by the call. T
+//! does not touch what is the owner's of W any more: its spawns go through the injector, its waits
+//! are a foreign thread's.
+//!
+//! *The run goes on.* S's task is counted (`Kind::hold`) from before W is left until it goes on on
+//! another worker. U comes as an active worker, so W is never idle with tasks in its queue.
+//!
+//! *S is complete before it is published*, since T has left it: `strand`, the classic race.
+//!
+//! *The run's end waits for T.* As soon as S is published it may go on, end, and with it the run; T
+//! may be in the middle of `requeue`, which uses the run's queues. They are gone only when all jobs of
+//! the crew are done, and T's is one; or T has started the run, and frees them itself, after it has
+//! waited for the announcement of the end: worker 0 is another thread's by then.
+//!
+//! *T is found again.* When its job is done it is a spare thread of the crew's: `base::crew::relief`.
+//!
+//! # A section that was not ended
+//!
+//! Its thread comes back to a loop whose worker it has left. The strand's countdown was set to 1 at
+//! `begin`, so the next tick finds the section open, at no cost for tasks without; what returns
+//! elsewhere looks at the depth.
+
+use super::strand::{self, Strand};
+use super::worker::Worker;
+use super::{Place, Seat};
+use crate::base::config;
+use crate::base::{Errno, io, thread};
+use crate::fiber::switch::Context;
+use std::cell::Cell;
+use std::ptr;
+
+/// What a strand knows of its task's section.
+#[derive(Default)]
+pub struct Section {
+    /// How many are open, each within the one before; 0: none.
+    depth: Cell<u32>,
+    /// Where the thread's own stack goes on.
+    base: Cell<Context>,
+    /// The thread's next outer section, in another run.
+    outer: Cell<*const Strand>,
+}
+
+thread_local! {
+    /// The innermost section for which this thread has left a worker; the others by `outer`.
+    static INNERMOST: Cell<*const Strand> = const { Cell::new(ptr::null()) };
+}
+
+/// The strand of the innermost section that the calling thread has left a worker for.
+#[cold]
+#[inline(never)] // so that nothing thread-local is remembered where a task waits
+pub fn innermost<'a>() -> Option<&'a Strand> {
+    // SAFETY: it lives until its section has ended.
+    unsafe { INNERMOST.get().as_ref() }
+}
+
+/// The caller's, if its task is in a section for which a worker was left.
+fn open<'a>() -> Option<&'a Strand> {
+    innermost().filter(|strand| !strand.is_covered())
+}
+
+/// The same, if that is a section of the run of `worker`.
+pub fn of(worker: &Worker) -> Option<&Strand> {
+    open().filter(|strand| strand.worker().run_id() == worker.run_id())
+}
+
+/// True if the caller, or a task beneath it on this thread, is in such a section of the run of `worker`.
+pub fn lies_below(worker: &Worker) -> bool {
+    // SAFETY: as in `innermost`.
+    let outer = |strand: &&Strand| unsafe { strand.section.outer.get().as_ref() };
+    let mut all = std::iter::successors(innermost(), outer);
+    all.any(|strand| strand.worker().run_id() == worker.run_id())
+}
+
+/// The strand that the caller's task is on, if it is one.
+pub fn here<'a>() -> Option<&'a Strand> {
+    open().or_else(|| Worker::current().map(Worker::strand))
+}
+
+/// The process is a child made by fork.
+pub fn forget() {
+    INNERMOST.set(ptr::null());
+}
+
+/// Begins a section of the calling task, or one within it. Where `worker` is of a run that the caller is
+/// no worker of, or not directly, there is nothing to do. An error if nobody can take the worker's place.
+pub fn begin(worker: &Worker) -> Result<(), Errno> {
+    let Some(strand) = of(worker).or_else(|| worker.mine().map(Worker::strand)) else {
+        return Ok(());
+    };
+    let depth = &strand.section.depth;
+    if strand.is_covered() {
+        return Ok(());
+    }
+    if depth.get() == 0 && strand.worker().row().kind != config::Kind::Serial {
+        hand_over(strand)?;
+    }
+    depth.set(depth.get() + 1);
+    Ok(())
+}
+
+/// Ends the section that was begun last. An error if there is none.
+pub fn end(worker: &Worker) -> Result<(), Errno> {
+    let left = of(worker);
+    let Some(strand) = left.or_else(|| worker.mine().map(Worker::strand)) else {
+        return Ok(());
+    };
+    if strand.is_covered() {
+        return Ok(());
+    }
+    let depth = &strand.section.depth;
+    depth.set(depth.get().checked_sub(1).ok_or(Errno(libc::EPERM))?);
+    if depth.get() == 0 && left.is_some() {
+        come_back(strand);
+    }
+    Ok(())
+}
+
+/// The worker of the strand, which is the calling thread's, gets another.
+#[inline(never)]
+fn hand_over(strand: &Strand) -> Result<(), Errno> {
+    const NOBODY: Errno = Errno(libc::EAGAIN);
+    if !strand.can_be_left() {
+        return Err(NOBODY);
+    }
+    let errno = thread::errno();
+    let worker = strand.worker();
+    worker.hold();
+    strand.hasten();
+    worker.left.set(worker.left.get().wrapping_add(1));
+    strand.section.base.set(worker.base.get());
+    worker.vacate();
+    strand.section.outer.set(INNERMOST.replace(strand));
+    if !worker.relieve() {
+        INNERMOST.set(strand.section.outer.get());
+        worker.occupy();
+        worker.let_go();
+        return Err(NOBODY);
+    }
+    thread::set_errno(Errno(errno));
+    Ok(())
+}
+
+/// The task goes on, on some worker, when its turn has come.
+#[inline(never)]
+fn come_back(strand: &Strand) {
+    let errno = thread::errno();
+    INNERMOST.set(strand.section.outer.get());
+    // SAFETY: it could be left when the section began; the task is counted until it goes on.
+    unsafe { strand::retire(strand, strand.section.base.get()) };
+    strand.worker().let_go();
+    restore(errno);
+}
+
+/// Sets the errno of the thread that the task has come to.
+#[inline(never)] // so that nothing thread-local is remembered from before
+fn restore(errno: i32) {
+    thread::set_errno(Errno(errno));
+}
+
+/// Does work of other tasks on top of the calling thread's innermost section, if there is one, and on
+/// top of `strand`'s task: they are not in its section.
+pub fn beneath(strand: &Strand, work: impl FnOnce()) {
+    let depth = strand.section.depth.replace(0);
+    let innermost = innermost().filter(|innermost| !innermost.is_covered());
+    innermost.inspect(|innermost| innermost.cover(true));
+    work();
+    // The thread is the same: the strand on top of a section cannot be left.
+    innermost.inspect(|innermost| innermost.cover(false));
+    strand.section.depth.set(depth);
+}
+
+/// A task has returned to its loop.
+#[inline]
+pub fn check_closed(strand: &Strand) {
+    if strand.section.depth.get() > 0 {
+        returned(strand);
+    }
+}
+
+#[cold]
+fn returned(strand: &Strand) -> ! {
+    if innermost().is_none() {
+        strand.place().stay(); // no message of ours in a child that it made by fork
+    }
+    not_ended();
+}
+
+/// A task has returned, and its thread occupies no worker: dies, if that is for a section.
+#[cold]
+pub fn check_left() {
+    if open().is_some() {
+        not_ended();
+    }
+}
+
+#[cold]
+fn not_ended() -> ! {
+    io::die(format_args!("a task returned in a blocking section: a sched_block_end is missing"))
+}
