@@ -19,9 +19,28 @@ static void aside_other(void *closure, struct scheduler *s)
     pause_us(100);
 }
 
-/* Waits for a task that another worker runs, if there is one that is free. */
+/* A task: at work until its closure is set, a second at most. */
+static inline void aside_until_set(void *closure, struct scheduler *s)
+{
+    double end = now() + 1;
+    unsigned turns = 0;
+    (void)s;
+    while (now() < end && !__atomic_load_n((int *)closure, __ATOMIC_SEQ_CST))
+        spin(&turns);
+}
+
+/* Waits for a task that another worker runs, if there is one that is free. With cont it is the caller
+ * who goes to that; where the child is then still at work it would come back. */
 static inline void wait_aside(struct scheduler *s)
 {
+    if (kind_is("cont") && threads_of(2) > 1) {
+        int went_on = 0;
+        sched_task child;
+        sched_fork(&child, aside_until_set, &went_on, s);
+        __atomic_store_n(&went_on, 1, __ATOMIC_SEQ_CST);
+        sched_join(&child, s);
+        return;
+    }
     int begun = 0;
     unsigned turns = 0;
     sched_task t;

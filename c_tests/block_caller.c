@@ -77,6 +77,6 @@ int main(void)
             counted_run(all[k], NULL, 1 + TASKS, TASKS);
             counted_run(inner_run, &all[k], 1, 2 * TASKS);
         }
-    CHECK(caller_blocked > 0);
+    CHECK(caller_blocked > 0 || kind_is("cont")); /* where it is a child that blocks first */
     return 0;
 }
