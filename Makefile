@@ -111,9 +111,9 @@ bench-peers: bench-programs
 	$(CARGO) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
 
 # The questions of docs/LAB.md, and their answers: twenty minutes, or with QUICK=1 three.
-lab: bench-programs
+lab: lab-programs
 	$(CARGO) run --profile tools --quiet --package sched-bench -- lab --programs $(BENCH) \
-	        $(if $(QUICK),--quick) $(BENCH_ARGS)
+	        --recorder $(LAB) $(if $(QUICK),--quick) $(BENCH_ARGS)
 
 # The least that the interface can cost, beside what the library costs: tree, 1 thread, in turn.
 bench-floor: $(BENCH)/tree
