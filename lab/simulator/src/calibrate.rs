@@ -69,10 +69,14 @@ impl Calibration {
         let (few, many) = (workers(FEW)?, workers(MANY)?);
         let searching = of(&self.searches, MANY)? - of(&self.searches, FEW)?;
         let setting_up = of(rounds, &format!("init {FEW}"))? - of(rounds, "init 1")?;
-        // In the flood of the calibration there may be nothing to steal under `cont`.
-        let steals = |name: &str| match policy.shares() {
-            true => Ok(0.0),
-            false => of(rounds, name).or_else(|e| of(self.rounds(Policy::Steal).ok_or(e)?, name)),
+        // In the flood of the calibration `cont` may have nothing to steal, and a bounded deque sends
+        // most tasks through the queue of all: then a theft is taken to cost what it costs `steal`.
+        let steals = |name: &str| {
+            if policy.shares() {
+                return Ok(0.0);
+            }
+            let own = of(rounds, "thief").is_ok_and(|thief| thief > 0.0);
+            of(if own { rounds } else { self.rounds(Policy::Steal).unwrap_or(rounds) }, name)
         };
         Ok(Some(Prices {
             push,

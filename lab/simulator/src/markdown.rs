@@ -201,7 +201,8 @@ const LIMITS: &str = "\
 calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of
 which more workers take their share; two threads of one core; a clock that slows down when all cores are busy;
 the kernel's scheduler; and that a task runs slower where its data are not. A line of memory costs what it
-costs between the two processors of the calibration. A recording is of one run's tasks, and its steps of a few
+costs between the two processors of the calibration. Deques grow: what a bounded one sends through the queue of all is
+not in `steal half`. A recording is of one run's tasks, and its steps of a few
 nanoseconds are known by their sum alone. Where many tiny tasks contend for the one lock of `lifo` and `fifo`, what
 happens depends on who comes some nanoseconds earlier, and on where the machine has put the two
 processors: there the curve says that it does not scale, and no more. So trust the order of the policies and where
