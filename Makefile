@@ -17,6 +17,7 @@ TARGET  := $(abspath $(or $(CARGO_TARGET_DIR),target))
 OUT     := $(TARGET)/release
 STAGE   := $(TARGET)/stage
 BENCH   := $(TARGET)/bench
+LAB     := $(TARGET)/lab
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' sched.map)
@@ -30,7 +31,8 @@ CWARN   := -Wall -Wextra -Wpedantic -Werror
 EXAMPLES := $(patsubst examples/%.c,$(TARGET)/examples-c/%,$(wildcard examples/*.c))
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all lib headers bench bench-peers bench-programs bench-floor lab test examples debug \
+.PHONY: all lib headers bench bench-peers bench-programs bench-floor lab lab-programs scaling test \
+        examples debug \
         check check-deep loom mutants stress install uninstall stage clean
 
 all: lib
@@ -109,9 +111,9 @@ bench-peers: bench-programs
 	$(CARGO) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
 
 # The questions of docs/LAB.md, and their answers: twenty minutes, or with QUICK=1 three.
-lab: bench-programs
+lab: lab-programs
 	$(CARGO) run --profile tools --quiet --package sched-bench -- lab --programs $(BENCH) \
-	        $(if $(QUICK),--quick) $(BENCH_ARGS)
+	        --recorder $(LAB) $(if $(QUICK),--quick) $(BENCH_ARGS)
 
 # The least that the interface can cost, beside what the library costs: tree, 1 thread, in turn.
 bench-floor: $(BENCH)/tree
@@ -121,6 +123,24 @@ bench-floor: $(BENCH)/tree
 	@for i in 1 2 3 4 5 6 7; do \
 	     $(BENCH)/tree -t 1; \
 	     SCHED_KIND=floor LD_LIBRARY_PATH=$(BENCH)/floor $(BENCH)/tree -t 1; done
+
+# What predicts how programs scale: the recorder, a stand-in for the library; the costs of its calls.
+lab-programs: bench-programs $(LAB)/libsched.so.1 $(LAB)/costs
+
+$(LAB)/libsched.so.1: $(shell find lab/recorder lab/dag -name '*.rs' -o -name Cargo.toml) Cargo.toml
+	@mkdir -p $(@D)
+	$(CARGO) build --release --package sched-recorder
+	cp $(OUT)/libsched_recorder.so $@
+
+$(LAB)/costs: lab/costs.c bench_c/measure.h $(OUT)/libsched.so $(HEADERS) | stage
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
+	      -L$(STAGE)/lib -lsched -pthread -Wl,-rpath,$(STAGE)/lib
+
+# Predicted speed-up for 1 to 1024 workers, and how far predictions and measurements agree here.
+scaling: lab-programs
+	$(CARGO) run --profile tools --quiet --package sched-simulator -- lab --lab $(LAB) --programs $(BENCH) \
+	        $(if $(QUICK),--quick) $(SCALING_ARGS)
 
 # --- testing ----------------------------------------------------------------
 

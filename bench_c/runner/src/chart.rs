@@ -33,6 +33,7 @@ pub enum Bars {
     Interval,
     /// No bar.
     Medians,
+    Predicted,
 }
 
 impl Bars {
@@ -48,6 +49,7 @@ impl Bars {
                 "lower to upper quartile; the mark and the number are the median"
             }
             (Bars::Medians, _) => "medians",
+            (Bars::Predicted, _) => "predicted, not measured",
             (Bars::Interval, false) => "95 % interval",
             (Bars::Interval, true) => "95 % interval; the number is the estimate",
         }

@@ -49,6 +49,9 @@ struct Options {
     /// For lab: where LAB.md and its figures go
     #[arg(long, default_value = "docs")]
     docs: PathBuf,
+    /// For lab: the folder of the recorder
+    #[arg(long, default_value = "target/lab")]
+    recorder: PathBuf,
     /// Repetitions of every setting [default: 7, or 5 or 6 where 7 would take too long;
     /// with --quick 5]; for peers and lab the rounds [default: up to 3, up to 15]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
@@ -131,6 +134,7 @@ fn laboratory(options: &Options) -> Result<bool> {
     lab::measure(&lab::Options {
         programs: &options.programs,
         docs: &options.docs,
+        recorder: &options.recorder,
         results: &options.results,
         rounds: options.repetitions.map(usize::from),
         quick: options.quick,

@@ -4,6 +4,7 @@
 //! A map: [`plan`] says what is run, the runner's own [`crate::session`] runs it, [`data`] finds it
 //! again, [`compare`] makes estimates and verdicts of it. [`claims`], [`fiber`], [`kinds`] and [`parts`] write
 //! the sections of the [`page`]: each table and figure with a sentence that is computed.
+//! [`scaling`] is the simulator's section.
 
 mod claims;
 mod compare;
@@ -13,6 +14,7 @@ mod kinds;
 mod page;
 mod parts;
 mod plan;
+mod scaling;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -31,6 +33,8 @@ use plan::{Lab, Setting};
 
 pub struct Options<'a> {
     pub programs: &'a Path,
+    /// The folder of the recorder and of the program that measures its costs.
+    pub recorder: &'a Path,
     /// Where LAB.md and the figures go, and where lab.json.
     pub docs: &'a Path,
     pub results: &'a Path,
@@ -108,6 +112,14 @@ pub fn measure(options: &Options) -> Result<bool> {
     let mut page = Page::new(options.docs, &note);
     opening(&mut page, options, &session, &refused);
     sections(&lab, &Data::new(&session.runs), &mut page)?;
+    page.heading("Scaling beyond this machine");
+    match scaling::predict(options) {
+        Ok(report) => scaling::section(&report, &mut page)?,
+        Err(e) => {
+            session.failures.push(format!("scaling: {e:#}"));
+            page.block(&format!("**Failed:** {e:#}"));
+        }
+    }
     let path = options.docs.join("LAB.md");
     page.write(&path)?;
     println!("written: {}", path.display());

@@ -1,0 +1,481 @@
+/* costs.c: what the calls of a scheduler cost, one by one: the prices with which the simulator
+ * replays programs. All by the public interface, so that the same binary measures each kind, and the
+ * recorder's stand-in, whose own cost is in every recording already.
+ *
+ *   costs alone       one worker: push, run, fork, flood
+ *   costs together    two workers: thief and robbed, where there are thieves; syscall, wake,
+ *                     waker, line
+ *   costs lone        SCHED_IDLE=spin, two workers: late
+ *   costs searching   SCHED_IDLE=spin, many workers: search
+ *   costs empty       init, for as many workers as SCHED_THREADS says
+ *
+ * A line `name=nanoseconds` for each, of many short samples: where others use the machine, too, most
+ * are not interrupted. */
+
+#define _GNU_SOURCE /* for syscall */
+#include "../bench_c/measure.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched_tasks.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+
+static double now_ns(void)
+{
+    return 1e9 * bench_now();
+}
+
+/* Of the samples, the lower quartile: half of those that nobody interrupted, if as many were. */
+static double typical(double *x, long n)
+{
+    bench_sort(x, n);
+    return bench_quantile(x, n, 0.25);
+}
+
+static void print(const char *name, double nanoseconds)
+{
+    printf("%s=%.3f\n", name, nanoseconds);
+}
+
+static void run(int threads, taskfunc f)
+{
+    if (sched_init(threads, 0, f, NULL) != 0)
+        bench_die("sched_init");
+}
+
+static void spawn(taskfunc f, struct scheduler *s)
+{
+    if (sched_spawn(f, NULL, s) != 0)
+        bench_die("sched_spawn");
+}
+
+/* --- alone: spawns in batches, of memory that is warm ---------------------------- */
+
+enum { BATCH = 64, BATCHES = 64, SAMPLES = 151 };
+
+static long left, batches; /* of the batch, of the sample */
+static double pushing;     /* ns */
+
+static void batch(void *closure, struct scheduler *s);
+
+/* The last task of a batch, whichever that is, begins the next. */
+static void empty(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    if (--left == 0 && --batches > 0)
+        batch(NULL, s);
+}
+
+static void batch(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    left = BATCH;
+    double start = now_ns();
+    for (int i = 0; i < BATCH; i++)
+        spawn(empty, s);
+    pushing += now_ns() - start;
+}
+
+static double first_begun, last_ended;
+
+static void batches_task(void *closure, struct scheduler *s)
+{
+    first_begun = now_ns();
+    batch(closure, s);
+}
+
+static void measure_batches(void)
+{
+    double push[SAMPLES], rest[SAMPLES], tasks = BATCH * BATCHES;
+    for (int i = 0; i < SAMPLES; i++) {
+        batches = BATCHES;
+        pushing = 0;
+        run(1, batches_task);
+        double all = now_ns() - first_begun;
+        if (pushing > all)
+            pushing = all; /* each spawn runs the task, and the last one the next batch */
+        push[i] = pushing / tasks;
+        rest[i] = (all - pushing) / tasks;
+    }
+    print("push", typical(push, SAMPLES));
+    print("run", typical(rest, SAMPLES));
+}
+
+/* --- alone: a flood, into memory that is fresh ------------------------------------ */
+
+enum { FLOOD = 1 << 16, FLOODS = 21 };
+
+static void drop(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+}
+
+static void flood(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    first_begun = now_ns();
+    for (long i = 0; i < FLOOD; i++)
+        spawn(drop, s);
+}
+
+static void measure_flood(void)
+{
+    double all[FLOODS];
+    for (int i = 0; i < FLOODS; i++) {
+        run(1, flood);
+        all[i] = (now_ns() - first_begun) / FLOOD;
+    }
+    print("flood", typical(all, FLOODS));
+}
+
+/* --- alone: forks and joins -------------------------------------------------------- */
+
+enum { DEPTH = 11 };
+
+static void forks(struct scheduler *s, intptr_t depth);
+
+static void fork_task(void *closure, struct scheduler *s)
+{
+    forks(s, (intptr_t)closure);
+}
+
+static void forks(struct scheduler *s, intptr_t depth)
+{
+    if (depth == 0)
+        return;
+    sched_task t;
+    sched_fork(&t, fork_task, (void *)(depth - 1), s);
+    forks(s, depth - 1);
+    sched_join(&t, s);
+}
+
+static void forks_task(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    first_begun = now_ns();
+    forks(s, DEPTH);
+    last_ended = now_ns();
+}
+
+static void measure_forks(void)
+{
+    double all[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) {
+        run(1, forks_task);
+        all[i] = (last_ended - first_begun) / (1 << DEPTH);
+    }
+    print("fork", typical(all, SAMPLES));
+}
+
+/* --- a run of nothing ---------------------------------------------------------------- */
+
+static void measure_empty(void)
+{
+    double all[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) {
+        double start = now_ns();
+        run(0, drop);
+        all[i] = now_ns() - start;
+    }
+    print("init", typical(all, SAMPLES));
+}
+
+/* --- tasks that others take --------------------------------------------------------- */
+
+enum { TAKEN = 20000, THEFTS = 41 };
+
+static struct scheduler *owner;   /* the worker that spawns */
+static _Alignas(128) long kept;   /* tasks that it ran ... */
+static _Alignas(128) long stolen; /* ... and those that the other ran */
+static atomic_int ready;
+
+static void counted(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    if (s == owner)
+        kept++;
+    else
+        stolen++;
+}
+
+static void is_ready(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    ready = 1;
+}
+
+/* With another worker, from when that has come. */
+static void spawn_all(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    owner = s;
+    ready = sched_worker_count(s) == 1;
+    if (!ready)
+        spawn(is_ready, s);
+    while (!ready)
+        ;
+    first_begun = now_ns();
+    for (int i = 0; i < TAKEN; i++)
+        spawn(counted, s);
+    pushing = now_ns() - first_begun;
+}
+
+/* A flood of empty tasks, by one worker and by two. Of the time of the two the one who spawns
+ * needs what it needs alone for all its spawns, and for the tasks that it keeps; what is left it
+ * loses by the thefts. The thief spends all on thefts but for what the tasks take. */
+static void measure_steals(void)
+{
+    double push[THEFTS], rest[THEFTS], thief[THEFTS], robbed[THEFTS];
+    for (int i = 0; i < THEFTS; i++) {
+        run(1, spawn_all);
+        push[i] = pushing / TAKEN;
+        rest[i] = (now_ns() - first_begun - pushing) / TAKEN;
+    }
+    double a_push = typical(push, THEFTS), a_run = typical(rest, THEFTS);
+    long n = 0;
+    for (int i = 0; i < THEFTS; i++) {
+        kept = stolen = 0;
+        run(2, spawn_all);
+        double all = now_ns() - first_begun;
+        struct sched_stats stats;
+        if (sched_last_stats(&stats, sizeof stats) != 0)
+            bench_die("sched_last_stats");
+        double thefts = (double)stats.steals;
+        if (thefts > 10 && kept > 0) {
+            thief[n] = (all - a_run * (double)stolen) / thefts;
+            robbed[n++] = (all - a_push * TAKEN - a_run * (double)kept) / thefts;
+        }
+    }
+    if (n > 0) { /* nobody steals from a queue that all share, or on one processor */
+        print("thief", typical(thief, n));
+        print("robbed", typical(robbed, n));
+    }
+}
+
+/* --- calls of the kernel for a lock, for nothing ---------------------------------------- */
+
+enum { CALLS = 100 };
+
+static int word;
+static atomic_int calling; /* who else calls */
+
+/* To sleep for a lock that is free by then; to wake for a lock that nobody waits for. */
+static void call_for_nothing(void)
+{
+    if (syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0) == 0)
+        bench_die("a wait for another value");
+    if (syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) != 0)
+        bench_die("a wake-up of nobody");
+}
+
+static void *call_beside(void *closure)
+{
+    (void)closure;
+    for (calling = 1; calling != 0;)
+        call_for_nothing();
+    return NULL;
+}
+
+static pthread_t start_thread(void *f(void *))
+{
+    pthread_t t;
+    errno = pthread_create(&t, NULL, f, NULL);
+    if (errno != 0)
+        bench_die("pthread_create");
+    return t;
+}
+
+static void end_thread(pthread_t t)
+{
+    errno = pthread_join(t, NULL);
+    if (errno != 0)
+        bench_die("pthread_join");
+}
+
+/* Two contend for a lock: so do their calls. */
+static void measure_syscall(void)
+{
+    double all[SAMPLES];
+    pthread_t t = start_thread(call_beside);
+    while (calling == 0)
+        ;
+    for (int i = 0; i < SAMPLES; i++) {
+        double start = now_ns();
+        for (int call = 0; call < CALLS / 2; call++)
+            call_for_nothing();
+        all[i] = (now_ns() - start) / CALLS;
+    }
+    calling = 0;
+    end_thread(t);
+    print("syscall", typical(all, SAMPLES));
+}
+
+/* --- from a spawn to its start on another worker -------------------------------------------- */
+
+enum { WAKES = 100, PAUSE = 300000, SHORT_PAUSE = 2000 };
+
+static int pause_before = PAUSE;
+
+static double first_mark[WAKES], second_mark[WAKES];
+static _Alignas(128) atomic_long marks;
+static double asked;
+
+/* Of a spawned task and the rest of its spawner, one goes on here, at once. The other goes on
+ * elsewhere: until then the first does nothing else. */
+static void mark(long i)
+{
+    double now = now_ns();
+    if (atomic_fetch_add(&marks, 1) == 2 * i)
+        first_mark[i] = now - asked;
+    else
+        second_mark[i] = now - asked;
+    while (marks < 2 * (i + 1))
+        ;
+}
+
+static void marked(void *closure, struct scheduler *s)
+{
+    (void)s;
+    mark((long)(intptr_t)closure);
+}
+
+static void mark_all(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    marks = 0;
+    for (long i = 0; i < WAKES; i++) {
+        double begun = now_ns();
+        while (now_ns() < begun + pause_before)
+            ;
+        asked = now_ns();
+        if (sched_spawn(marked, (void *)(intptr_t)i, s) != 0)
+            bench_die("sched_spawn");
+        mark(i);
+    }
+}
+
+static void measure_wakes(void)
+{
+    run(2, mark_all);
+    print("wake", typical(second_mark, WAKES));
+    print("waker", typical(first_mark, WAKES));
+}
+
+/* Of a thief that has just begun to search. */
+static void measure_late(void)
+{
+    pause_before = SHORT_PAUSE;
+    run(2, mark_all);
+    print("late", typical(second_mark, WAKES));
+}
+
+/* --- a line of memory, from one processor to another -------------------------------------- */
+
+enum { TURNS = 200 };
+
+static _Alignas(128) atomic_int turn;
+
+static void take_turns(int first)
+{
+    for (int mine = first; mine < TURNS; mine += 2) {
+        for (long tries = 1; turn != mine; tries++)
+            if (tries % 4096 == 0)
+                sched_yield(); /* both may be on one processor */
+        turn = mine + 1;
+    }
+}
+
+static void *other_side(void *closure)
+{
+    (void)closure;
+    take_turns(1);
+    return NULL;
+}
+
+static void measure_line(void)
+{
+    double all[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) {
+        turn = -1;
+        pthread_t t = start_thread(other_side);
+        double start = now_ns();
+        while (now_ns() < start + PAUSE / 2)
+            ; /* until it waits for its turn */
+        start = now_ns();
+        turn = 0;
+        take_turns(0);
+        while (turn != TURNS)
+            sched_yield();
+        all[i] = (now_ns() - start) / TURNS;
+        end_thread(t);
+    }
+    print("line", typical(all, SAMPLES));
+}
+
+/* --- searches that find nothing ------------------------------------------------------------ */
+
+enum { SEARCHES = 9, SEARCHING = 3000000 };
+
+static double processor_ns(clockid_t clock)
+{
+    struct timespec now;
+    if (clock_gettime(clock, &now) != 0)
+        bench_die("clock_gettime");
+    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+}
+
+/* The processor time of all other threads, of which each does nothing else. */
+static void searching(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    double all[SEARCHES];
+    long n = 0;
+    for (int i = 0; i < SEARCHES; i++) {
+        struct sched_stats before, after;
+        sched_stats(s, &before, sizeof before);
+        double process = processor_ns(CLOCK_PROCESS_CPUTIME_ID);
+        double own = processor_ns(CLOCK_THREAD_CPUTIME_ID);
+        double start = now_ns();
+        while (now_ns() < start + SEARCHING)
+            ;
+        process = processor_ns(CLOCK_PROCESS_CPUTIME_ID) - process;
+        own = processor_ns(CLOCK_THREAD_CPUTIME_ID) - own;
+        sched_stats(s, &after, sizeof after);
+        if (after.failed_steals > before.failed_steals)
+            all[n++] = (process - own) / (double)(after.failed_steals - before.failed_steals);
+    }
+    if (n == 0)
+        bench_die("nobody searched");
+    print("search", typical(all, n));
+}
+
+/* --------------------------------------------------------------------------------------------- */
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc == 2 ? argv[1] : "";
+    bench_calibrate(16); /* the processor is awake from here on */
+    if (strcmp(mode, "alone") == 0) {
+        measure_batches();
+        measure_flood();
+        measure_forks();
+    } else if (strcmp(mode, "together") == 0) {
+        measure_steals();
+        measure_syscall();
+        measure_wakes();
+        measure_line();
+    } else if (strcmp(mode, "lone") == 0) {
+        measure_late();
+    } else if (strcmp(mode, "searching") == 0) {
+        run(0, searching);
+    } else if (strcmp(mode, "empty") == 0) {
+        measure_empty();
+    } else {
+        fprintf(stderr, "usage: costs alone, together, lone, searching or empty\n");
+        return 2;
+    }
+    return 0;
+}

@@ -1,0 +1,354 @@
+//! The DAG: for each task the steps it does, each a time to compute and what is done then.
+//!
+//! # What a stamp costs, and who pays it
+//!
+//! Reading the clock takes longer than a small task. So a process records its run several times,
+//! with stamps and without, in turn. Of the runs with stamps each interval is the median: one that
+//! was interrupted once counts as the others. Their sum exceeds the time of the runs without stamps
+//! (of which it is the lower quartile, half of those that others on the machine did not slow down,
+//! if as many were) by what the stamps took in this very program; so much, divided by their number,
+//! is taken off each interval, and what is left is scaled so that the sum is right. Single
+//! intervals of a few nanoseconds are therefore not to be trusted, sums of many are.
+//!
+//! The time of the recorder's own queue stays in: it is the floor on which the simulator puts what
+//! a policy costs more.
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::tape::{Op, Recording, Run};
+
+/// What a task does after it has computed for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    Spawn(u32),
+    Fork(u32),
+    Join(u32),
+    /// Waits for the tasks of a group.
+    Wait(u32),
+    End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    pub nanoseconds: f32,
+    pub then: Then,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its first step.
+    pub first: u32,
+    pub group: Option<u32>,
+    /// It was forked, not spawned.
+    pub forked: bool,
+}
+
+/// Task 0 is the first; a task's number is greater than that of the one that spawned it.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    pub tasks: Vec<Task>,
+    pub steps: Vec<Step>,
+    pub groups: u32,
+}
+
+impl Graph {
+    /// Of recordings of the same run, each by a process of its own.
+    pub fn of(recordings: &[Recording]) -> Result<Graph> {
+        let stamp = recordings.first().context("there is no recording")?.stamp;
+        let runs = || recordings.iter().flat_map(|recording| &recording.runs);
+        let is_timed = |run: &&Run| !run.ops.is_empty();
+        // A process's first run finds cold memory, the program's and the recorder's.
+        let warm = recordings.iter().flat_map(|recording| recording.runs.iter().skip(1));
+        let mut timed: Vec<&Run> = warm.filter(is_timed).collect();
+        if timed.is_empty() {
+            timed = runs().filter(is_timed).collect();
+        }
+        let first = *timed.first().context("no run was recorded task by task")?;
+        let same = timed.iter().all(|run| run.ops == first.ops);
+        // A program that does something else each time: one run of it, the middle one.
+        let (ops, mut intervals) = if same {
+            (&first.ops, medians(&timed))
+        } else {
+            timed.sort_by(|a, b| a.nanoseconds.total_cmp(&b.nanoseconds));
+            let middle = timed[timed.len() / 2];
+            (&middle.ops, middle.intervals.clone())
+        };
+        let whole = runs().filter(|run| run.ops.is_empty());
+        let mut totals: Vec<f64> = whole.map(|run| run.nanoseconds).collect();
+        totals.sort_by(f64::total_cmp);
+        take_stamps_off(&mut intervals, totals.get(totals.len() / 4).copied(), stamp);
+        Graph::from_events(ops, &intervals)
+    }
+
+    /// An interval before a beginning is the cost of taking the task from the queue: the task's.
+    fn from_events(ops: &[Op], intervals: &[f32]) -> Result<Graph> {
+        let mut steps: Vec<Vec<Step>> = vec![Vec::new()];
+        let mut groups_of: Vec<Option<u32>> = vec![None];
+        let mut begun = vec![0.0]; // nanoseconds before each task began; NaN: it has not
+        begun[0] = f32::NAN;
+        let mut running: Vec<usize> = Vec::new();
+        let mut groups = 0;
+        for (&op, &interval) in ops.iter().zip(intervals) {
+            if let Op::Begin(task) = op {
+                let task = task as usize;
+                ensure!(begun.get(task).is_some_and(|at| at.is_nan()), "task {task} begins twice");
+                begun[task] = interval;
+                running.push(task);
+                continue;
+            }
+            let &task = running.last().context("something happens outside of any task")?;
+            let next = u32::try_from(steps.len())?;
+            let then = match op {
+                Op::Spawn { .. } => Then::Spawn(next),
+                Op::Fork => Then::Fork(next),
+                Op::Join(other) => {
+                    ensure!((other as usize) < steps.len(), "a join of no task");
+                    Then::Join(other)
+                }
+                Op::Wait(group) => Then::Wait(group),
+                Op::End | Op::Begin(_) => Then::End,
+            };
+            let before = std::mem::replace(&mut begun[task], 0.0);
+            steps[task].push(Step { nanoseconds: before + interval, then });
+            match op {
+                Op::Spawn { group } => groups_of.push(group),
+                Op::Fork => groups_of.push(None),
+                Op::End => _ = running.pop(),
+                _ => (),
+            }
+            if groups_of.len() > steps.len() {
+                steps.push(Vec::new());
+                begun.push(f32::NAN);
+            }
+            if let Op::Wait(group) | Op::Spawn { group: Some(group) } = op {
+                groups = groups.max(group + 1);
+            }
+        }
+        Graph::from_tasks(steps, groups_of, groups)
+    }
+
+    fn from_tasks(steps: Vec<Vec<Step>>, of: Vec<Option<u32>>, groups: u32) -> Result<Graph> {
+        let mut graph = Graph { groups, ..Graph::default() };
+        for (number, (steps, group)) in steps.into_iter().zip(of).enumerate() {
+            let ends = steps.last().is_some_and(|step| step.then == Then::End);
+            ensure!(ends, "task {number} has no end: did the program end before its run?");
+            let first = u32::try_from(graph.steps.len())?;
+            graph.tasks.push(Task { first, group, forked: false });
+            graph.steps.extend(steps);
+        }
+        for step in &graph.steps {
+            if let Then::Fork(child) = step.then {
+                graph.tasks[child as usize].forked = true;
+            }
+        }
+        Ok(graph)
+    }
+
+    /// The steps of a task, from a list that names them: for tests.
+    pub fn from_lists(tasks: &[&[(f32, Then)]]) -> Result<Graph> {
+        let steps = tasks.iter().map(|steps| {
+            steps.iter().map(|&(nanoseconds, then)| Step { nanoseconds, then }).collect()
+        });
+        Graph::from_tasks(steps.collect(), vec![None; tasks.len()], 0)
+    }
+
+    /// The steps of a task.
+    pub fn steps_of(&self, task: usize) -> &[Step] {
+        let end = self.tasks.get(task + 1).map_or(self.steps.len(), |next| next.first as usize);
+        &self.steps[self.tasks[task].first as usize..end]
+    }
+
+    /// Nanoseconds of all tasks together: T1.
+    pub fn work(&self) -> f64 {
+        self.steps.iter().map(|step| f64::from(step.nanoseconds)).sum()
+    }
+
+    /// Nanoseconds of the longest chain of steps that wait for each other: T∞.
+    pub fn span(&self) -> Result<f64> {
+        let unknown = f64::NAN;
+        let (mut start, mut end) =
+            (vec![unknown; self.tasks.len()], vec![unknown; self.tasks.len()]);
+        let mut members: Vec<Vec<u32>> = vec![Vec::new(); self.groups as usize];
+        start[0] = 0.0;
+        let mut longest: f64 = 0.0;
+        // Tasks in the middle of which another has to be followed first: task, next step, time.
+        let mut open: Vec<(usize, usize, f64)> = Vec::new();
+        for first in 0..self.tasks.len() {
+            if end[first].is_nan() {
+                open.push((first, 0, start[first]));
+            }
+            'task: while let Some((task, from, mut now)) = open.pop() {
+                for (index, step) in self.steps_of(task).iter().enumerate().skip(from) {
+                    let awaited = match step.then {
+                        Then::Join(other) => &[other][..],
+                        Then::Wait(group) => &members[group as usize][..],
+                        _ => &[],
+                    };
+                    if let Some(&missing) = awaited.iter().find(|&&t| end[t as usize].is_nan()) {
+                        ensure!(open.len() < self.tasks.len(), "tasks wait for each other");
+                        let missing = missing as usize;
+                        ensure!(!start[missing].is_nan(), "a join before the fork");
+                        open.push((task, index, now));
+                        open.push((missing, 0, start[missing]));
+                        continue 'task;
+                    }
+                    now += f64::from(step.nanoseconds);
+                    let ends = awaited.iter().map(|&t| end[t as usize]);
+                    now = ends.fold(now, f64::max);
+                    match step.then {
+                        Then::Spawn(child) | Then::Fork(child) => {
+                            start[child as usize] = now;
+                            if let Some(group) = self.tasks[child as usize].group {
+                                members[group as usize].push(child);
+                            }
+                        }
+                        Then::End => end[task] = now,
+                        Then::Join(_) | Then::Wait(_) => (),
+                    }
+                }
+                if end[task].is_nan() {
+                    bail!("task {task} has no end");
+                }
+                longest = longest.max(end[task]);
+            }
+        }
+        Ok(longest)
+    }
+}
+
+/// Of each interval the median of all runs, which have the same ops.
+fn medians(runs: &[&Run]) -> Vec<f32> {
+    let mut all = vec![0.0; runs.len()];
+    (0..runs[0].intervals.len())
+        .map(|i| {
+            for (value, run) in all.iter_mut().zip(runs) {
+                *value = run.intervals[i];
+            }
+            all.sort_by(f32::total_cmp);
+            all[all.len() / 2]
+        })
+        .collect()
+}
+
+/// See above; `whole`: nanoseconds of a run without stamps, if there was one; else the stamps are
+/// believed to have taken what they take in a loop.
+fn take_stamps_off(intervals: &mut [f32], whole: Option<f64>, in_a_loop: f64) {
+    let sum = |intervals: &[f32]| intervals.iter().map(|&x| f64::from(x)).sum::<f64>();
+    let with = sum(intervals);
+    let count = intervals.len() as f64;
+    let stamp = whole.map_or(in_a_loop, |whole| ((with - whole) / count).max(0.0));
+    for interval in &mut *intervals {
+        *interval = (f64::from(*interval) - stamp).max(0.0) as f32;
+    }
+    let target = whole.unwrap_or(with - stamp * count).max(0.0);
+    let left = sum(intervals);
+    if left > 0.0 {
+        intervals.iter_mut().for_each(|x| *x = (f64::from(*x) * target / left) as f32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(intervals: &[f32], ops: &[Op]) -> Run {
+        let nanoseconds = intervals.iter().map(|&x| f64::from(x)).sum();
+        Run { nanoseconds, ops: ops.to_vec(), intervals: intervals.to_vec() }
+    }
+
+    /// Two forked tasks, of which one is joined on top of the first and both take 100 and 50.
+    const FORKS: [Op; 9] = [
+        Op::Begin(0),
+        Op::Fork,
+        Op::Fork,
+        Op::Join(2),
+        Op::Begin(2),
+        Op::End,
+        Op::Join(1),
+        Op::Begin(1),
+        Op::End,
+    ];
+
+    #[test]
+    fn tasks_get_their_own_intervals() {
+        let ops: Vec<Op> = FORKS.into_iter().chain([Op::End]).collect();
+        let times = [1.0, 10.0, 10.0, 5.0, 2.0, 100.0, 3.0, 4.0, 50.0, 7.0];
+        let graph = Graph::from_events(&ops, &times).unwrap();
+        let step = |nanoseconds, then| Step { nanoseconds, then };
+        let first = [
+            step(11.0, Then::Fork(1)),
+            step(10.0, Then::Fork(2)),
+            step(5.0, Then::Join(2)),
+            step(3.0, Then::Join(1)),
+            step(7.0, Then::End),
+        ];
+        assert_eq!(graph.steps_of(0), first);
+        assert_eq!(graph.steps_of(1), [step(54.0, Then::End)]);
+        assert_eq!(graph.steps_of(2), [step(102.0, Then::End)]);
+        assert_eq!(graph.work(), 192.0);
+        assert_eq!(graph.span().unwrap(), 11.0 + 10.0 + 102.0 + 3.0 + 7.0);
+    }
+
+    #[test]
+    fn a_group_ends_with_its_longest() {
+        let member = Op::Spawn { group: Some(1) };
+        let ops = [
+            Op::Begin(0),
+            member,
+            member,
+            Op::Spawn { group: None },
+            Op::Wait(1),
+            Op::Begin(2),
+            Op::End,
+            Op::Begin(1),
+            Op::End,
+            Op::End,
+            Op::Begin(3),
+            Op::End,
+        ];
+        let times = [0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 30.0, 0.0, 90.0, 1.0, 0.0, 500.0];
+        let graph = Graph::from_events(&ops, &times).unwrap();
+        assert_eq!(graph.span().unwrap(), 503.0);
+        let shorter: Vec<f32> = times.iter().map(|&t| if t == 500.0 { 2.0 } else { t }).collect();
+        assert_eq!(Graph::from_events(&ops, &shorter).unwrap().span().unwrap(), 92.0);
+    }
+
+    #[test]
+    fn a_recording_without_an_end_is_refused() {
+        assert!(Graph::from_events(&FORKS, &[1.0; 9]).is_err());
+        assert!(Graph::from_events(&[Op::End], &[1.0]).is_err());
+        assert!(Graph::from_events(&[Op::Begin(0), Op::Begin(0)], &[1.0; 2]).is_err());
+    }
+
+    #[test]
+    fn stamps_are_taken_off_and_the_sum_is_that_without() {
+        let ops = [Op::Begin(0), Op::Spawn { group: None }, Op::End, Op::Begin(1), Op::End];
+        let whole = |nanoseconds| Run { nanoseconds, ..Run::default() };
+        let recording = Recording {
+            stamp: 1.0,
+            runs: vec![
+                run(&[900.0; 5], &ops), // cold
+                whole(150.0),
+                run(&[20.0, 20.0, 120.0, 20.0, 70.0], &ops),
+                whole(150.0),
+                run(&[20.0, 20.0, 9000.0, 20.0, 70.0], &ops), // interrupted
+                whole(4000.0),
+                whole(150.0),
+                run(&[20.0, 20.0, 120.0, 20.0, 70.0], &ops),
+            ],
+        };
+        let graph = Graph::of(&[recording]).unwrap();
+        // 250 with stamps, 150 without: each takes 20.
+        assert!((graph.work() - 150.0).abs() < 1e-3);
+        assert!((graph.steps_of(0)[1].nanoseconds - 100.0).abs() < 1e-3);
+        assert!((graph.steps_of(1)[0].nanoseconds - 50.0).abs() < 1e-3);
+        assert_eq!(graph.steps_of(0)[0].nanoseconds, 0.0);
+    }
+
+    #[test]
+    fn without_a_whole_run_a_stamp_takes_what_it_takes_in_a_loop() {
+        let ops = [Op::Begin(0), Op::End];
+        let recording = Recording { stamp: 8.0, runs: vec![run(&[10.0, 50.0], &ops)] };
+        assert_eq!(Graph::of(&[recording]).unwrap().work(), 44.0);
+    }
+}

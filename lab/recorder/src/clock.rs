@@ -1,0 +1,87 @@
+//! The clock of the stamps: the processor's counter of ticks, or nanoseconds where it is not known.
+
+use std::time::Instant;
+
+use sched_dag::tape::Elapsed;
+use sched_dag::{Event, Op};
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn ticks() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction. It may be executed some instructions early
+    // or late: what one interval thereby loses, its neighbour has.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub fn ticks() -> u64 {
+    use std::sync::LazyLock;
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed().as_nanos() as u64
+}
+
+/// The ticks between the events of a run, on a tape.
+#[derive(Default)]
+pub struct Tape {
+    pub events: Vec<Event>,
+    last: u64,
+}
+
+impl Tape {
+    /// Begins anew, in the memory there is.
+    pub fn rewind(&mut self) {
+        self.events.clear();
+        self.last = ticks();
+    }
+
+    #[inline]
+    pub fn stamp(&mut self, op: Op) {
+        let now = ticks();
+        Event::append(&mut self.events, op, now - self.last);
+        self.last = now;
+    }
+}
+
+/// The ticks that a stamp takes in a loop: the median of some such loops.
+pub fn ticks_of_a_stamp() -> f64 {
+    const STAMPS: u32 = 4096;
+    let mut tape = Tape::default();
+    let mut loops: Vec<u64> = (0..9)
+        .map(|_| {
+            tape.rewind();
+            let start = ticks();
+            (0..STAMPS).for_each(|_| tape.stamp(Op::End));
+            ticks() - start
+        })
+        .collect();
+    loops.sort_unstable();
+    loops[loops.len() / 2] as f64 / f64::from(STAMPS)
+}
+
+/// A moment by all clocks.
+pub struct Moment {
+    ticks: u64,
+    instant: Instant,
+    processor: u64,
+}
+
+impl Moment {
+    pub fn now() -> Moment {
+        Moment { ticks: ticks(), instant: Instant::now(), processor: processor() }
+    }
+
+    pub fn elapsed(&self) -> Elapsed {
+        let processor = processor() - self.processor; // innermost on both sides
+        let (ticks, wall) = (ticks() - self.ticks, self.instant.elapsed().as_nanos() as u64);
+        Elapsed { ticks, wall, processor }
+    }
+}
+
+/// Nanoseconds for which this thread had a processor.
+fn processor() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a timespec of ours; the clock is there on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

@@ -1,0 +1,433 @@
+//! The discrete-event simulation of one run.
+//!
+//! # Events
+//!
+//! Each worker that is awake has one event: the moment at which it next touches what others touch.
+//! The earliest is done, and says when that worker's next one is. So whatever an event sees of the
+//! queues is as of its time. What is spent within an event is a debt of the worker's, paid before its
+//! next one. Events of equal time are done in the order of the workers.
+//!
+//! # The policies
+//!
+//! As the library's kinds (its modules `kind::stealing`, `kind::shared`, `idle::eventcount` say more):
+//!
+//! - The only task of a deque is its owner's for some time, which may take it back meanwhile.
+//! - A worker without tasks looks at the others' deques, from a random one on. Thieves of one
+//!   victim follow each other, as its lock has them do. A spawn wakes a sleeper if nobody searches;
+//!   a searcher that has found a task wakes the next if there are more tasks and nobody else
+//!   searches; no more than half of the workers search. Who finds nothing for as long as a wake-up
+//!   takes, sleeps.
+//! - A spawn into the shared queue wakes a sleeper, if there is one; who finds the queue empty
+//!   sleeps.
+//! - A join of a task that nobody has begun runs it. If it was taken, the task that joins is set
+//!   aside, and goes on where the other ends, at once.
+//!
+//! A run is over with its last task: the others' way to their rest costs nothing.
+
+mod shared;
+mod thieves;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+
+use sched_dag::{Graph, Then};
+
+use crate::policy::Policy;
+use crate::prices::{Picoseconds, Prices, picoseconds};
+
+use shared::{Lock, Locked};
+
+/// Picoseconds.
+type Time = u64;
+
+const NOBODY: u32 = u32::MAX;
+const OVER: u32 = u32::MAX - 1;
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    pub nanoseconds: f64,
+    pub steals: u64,
+    pub wakes: u64,
+    pub events: u64,
+}
+
+/// Runs `graph` on so many workers.
+pub fn simulate(
+    graph: &Graph,
+    policy: Policy,
+    workers: usize,
+    prices: &Prices,
+    seed: u64,
+) -> Outcome {
+    Engine::new(graph, policy, workers, prices, seed).run()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// The operation at the end of the current step.
+    Operation,
+    /// To take a task from the own deque, or the shared queue.
+    Take,
+    /// To look at the deques of others.
+    Search,
+    /// To come to this worker's deque.
+    Reach(u32),
+    /// To have its lock.
+    Grab(u32),
+}
+
+struct Worker {
+    /// Tasks that may be taken, the oldest in front.
+    deque: VecDeque<u32>,
+    /// The most it ever had.
+    longest: usize,
+    /// When the deque came to have one task, the only one.
+    lone_since: Time,
+    /// Until then thieves are at the deque.
+    locked_until: Time,
+    current: u32,
+    next: Next,
+    /// To be paid before the next event.
+    debt: i64,
+    /// It is counted as searching, until it loses patience.
+    searching: bool,
+    patience: Time,
+    /// It found the lock held, and has called the kernel.
+    waited: bool,
+}
+
+impl Worker {
+    /// The time of the next event. What calls cost less than the recorder's is made good as soon as
+    /// there is a time to take it from.
+    fn pay(&mut self, now: Time) -> Time {
+        let debt = std::mem::replace(&mut self.debt, 0);
+        self.debt = debt.min(0);
+        now + debt.max(0) as Time
+    }
+}
+
+struct Engine<'a> {
+    graph: &'a Graph,
+    policy: Policy,
+    prices: Picoseconds,
+    workers: Vec<Worker>,
+    /// Deques that are not empty, a bit each.
+    filled: Vec<u64>,
+    events: BinaryHeap<Reverse<(Time, u32)>>,
+    /// The one queue; some of its entries may be of tasks that a join has taken.
+    shared: VecDeque<u32>,
+    longest: usize,
+    lock: Lock,
+    sleepers: Vec<u32>,
+    searching: usize,
+    /// Each task's next step.
+    step: Vec<u32>,
+    queued: Vec<bool>,
+    /// It waits for another that was taken, and no worker has it.
+    aside: Vec<bool>,
+    /// The task that waits for its end; NOBODY, or OVER.
+    waiter: Vec<u32>,
+    group_pending: Vec<u32>,
+    group_waiter: Vec<u32>,
+    left: usize,
+    rng: SmallRng,
+    outcome: Outcome,
+}
+
+impl<'a> Engine<'a> {
+    fn new(graph: &'a Graph, policy: Policy, workers: usize, prices: &Prices, seed: u64) -> Self {
+        let tasks = graph.tasks.len();
+        let new = |_| Worker {
+            deque: VecDeque::new(),
+            longest: 0,
+            lone_since: 0,
+            locked_until: 0,
+            current: NOBODY,
+            next: Next::Take,
+            debt: 0,
+            searching: false,
+            patience: 0,
+            waited: false,
+        };
+        Engine {
+            graph,
+            policy,
+            prices: prices.into(),
+            workers: (0..workers).map(new).collect(),
+            filled: vec![0; workers.div_ceil(64)],
+            events: BinaryHeap::with_capacity(workers),
+            shared: VecDeque::new(),
+            longest: 0,
+            lock: Lock::new(),
+            sleepers: Vec::with_capacity(workers),
+            searching: 0,
+            step: graph.tasks.iter().map(|task| task.first).collect(),
+            queued: vec![false; tasks],
+            aside: vec![false; tasks],
+            waiter: vec![NOBODY; tasks],
+            group_pending: vec![0; graph.groups as usize],
+            group_waiter: vec![NOBODY; graph.groups as usize],
+            left: tasks,
+            rng: SmallRng::seed_from_u64(seed),
+            outcome: Outcome::default(),
+        }
+    }
+
+    fn run(mut self) -> Outcome {
+        self.begin();
+        while let Some(Reverse((mut now, w))) = self.events.pop() {
+            loop {
+                self.outcome.events += 1;
+                if !self.event(w as usize, now) {
+                    break;
+                }
+                if self.left == 0 {
+                    self.outcome.nanoseconds = now as f64 / 1e3;
+                    return self.outcome;
+                }
+                let next = self.workers[w as usize].pay(now);
+                if self.events.peek().is_some_and(|&Reverse(first)| first < (next, w)) {
+                    self.events.push(Reverse((next, w)));
+                    break;
+                }
+                now = next;
+            }
+        }
+        panic!("{} tasks are left that wait for each other", self.left)
+    }
+
+    /// The first worker has the first task. The others sleep; but who uses the shared queue is called
+    /// at once, one after the other.
+    fn begin(&mut self) {
+        let Picoseconds { init, init_worker, wake, .. } = self.prices;
+        let others = self.workers.len() as i64 - 1;
+        self.workers[0].debt = init + others * init_worker;
+        self.workers[0].current = 0;
+        self.proceed(0);
+        let first = self.workers[0].pay(0);
+        self.events.push(Reverse((first, 0)));
+        for w in (1..self.workers.len() as u32).rev() {
+            if self.policy.shares() {
+                let called = init + i64::from(w) * init_worker + wake;
+                self.events.push(Reverse((called.max(0) as Time, w)));
+            } else {
+                self.sleepers.push(w);
+            }
+        }
+    }
+
+    /// Does the worker's event; false if it sleeps afterwards.
+    fn event(&mut self, w: usize, now: Time) -> bool {
+        match self.workers[w].next {
+            Next::Operation => return self.operation(w, now),
+            Next::Take => return self.take(w, now),
+            Next::Search => return self.search(w, now),
+            Next::Reach(victim) => self.reach(w, victim as usize, now),
+            Next::Grab(victim) => self.grab(w, victim as usize, now),
+        }
+        true
+    }
+
+    /// The worker goes on with its task: computes up to the next operation.
+    fn proceed(&mut self, w: usize) {
+        let worker = &mut self.workers[w];
+        let step = &self.graph.steps[self.step[worker.current as usize] as usize];
+        worker.debt += picoseconds(f64::from(step.nanoseconds));
+        worker.next = Next::Operation;
+    }
+
+    fn operation(&mut self, w: usize, now: Time) -> bool {
+        let task = self.workers[w].current;
+        let then = self.graph.steps[self.step[task as usize] as usize].then;
+        if self.policy.shares() && self.needs_queue(then) {
+            match self.try_lock(w, now) {
+                Locked::Yes => (),
+                Locked::Later => return true,
+                Locked::Asleep => return false,
+            }
+        }
+        self.step[task as usize] += 1;
+        let goes_on = match then {
+            Then::Spawn(child) => {
+                if let Some(group) = self.graph.tasks[child as usize].group {
+                    self.group_pending[group as usize] += 1;
+                }
+                self.add(w, child, self.prices.push, now);
+                true
+            }
+            Then::Fork(child) => {
+                self.add(w, child, self.prices.fork / 2, now);
+                true
+            }
+            Then::Join(other) => self.join(w, task, other, now),
+            Then::Wait(group) => {
+                let over = self.group_pending[group as usize] == 0;
+                if !over {
+                    self.group_waiter[group as usize] = task;
+                }
+                over
+            }
+            Then::End => {
+                self.end(w, task);
+                return true;
+            }
+        };
+        if goes_on {
+            self.proceed(w);
+        } else {
+            self.aside[task as usize] = true;
+            self.workers[w].current = NOBODY;
+            self.workers[w].next = Next::Take;
+        }
+        true
+    }
+
+    fn needs_queue(&self, then: Then) -> bool {
+        match then {
+            Then::Spawn(_) | Then::Fork(_) => true,
+            Then::Join(other) => self.can_take_back(other),
+            Then::Wait(_) | Then::End => false,
+        }
+    }
+
+    /// Is it in a queue, and has nobody begun it?
+    fn can_take_back(&self, task: u32) -> bool {
+        let task = task as usize;
+        self.queued[task] && self.step[task] == self.graph.tasks[task].first
+    }
+
+    /// Makes a new task visible, or what is left of the current one, and wakes somebody for it.
+    fn add(&mut self, w: usize, child: u32, price: i64, now: Time) {
+        if self.policy.shares() {
+            self.queued[child as usize] = true;
+            self.shared.push_back(child);
+            let fresh = if self.shared.len() > self.longest { self.prices.fresh } else { 0 };
+            self.longest = self.longest.max(self.shared.len());
+            self.hold(w, price + fresh, now);
+            self.wake_one(w, now);
+            return;
+        }
+        let current = self.workers[w].current;
+        let task = if self.policy == Policy::Cont { current } else { child };
+        if self.policy == Policy::Cont {
+            self.workers[w].current = child;
+        }
+        self.workers[w].debt += price;
+        self.put(w, task, now);
+        if self.searching == 0 {
+            self.wake_one(w, now);
+        }
+    }
+
+    fn put(&mut self, w: usize, task: u32, now: Time) {
+        self.queued[task as usize] = true;
+        self.filled[w / 64] |= 1 << (w % 64);
+        let worker = &mut self.workers[w];
+        worker.deque.push_back(task);
+        if worker.deque.len() == 1 {
+            worker.lone_since = now;
+        }
+        if worker.deque.len() > worker.longest {
+            worker.longest = worker.deque.len();
+            worker.debt += self.prices.fresh;
+        }
+    }
+
+    /// What was in the worker's deque has been taken.
+    fn taken(&mut self, w: usize, task: u32) {
+        self.queued[task as usize] = false;
+        if self.workers[w].deque.is_empty() {
+            self.filled[w / 64] &= !(1 << (w % 64));
+        }
+    }
+
+    /// True if the task goes on: the other is over, or is what it does now.
+    fn join(&mut self, w: usize, task: u32, other: u32, now: Time) -> bool {
+        let o = other as usize;
+        if self.waiter[o] == OVER {
+            return true;
+        }
+        self.waiter[o] = task;
+        if !self.can_take_back(other) {
+            return false;
+        }
+        if self.policy.shares() {
+            self.queued[o] = false; // its entry stays, for nothing
+            self.hold(w, self.prices.fork / 2, now);
+        } else {
+            let deque = &mut self.workers[w].deque;
+            let Some(at) = deque.iter().rposition(|&queued| queued == other) else { return false };
+            deque.remove(at);
+            self.taken(w, other);
+            self.workers[w].debt += self.prices.fork / 2;
+        }
+        self.workers[w].current = other;
+        true
+    }
+
+    /// The task is over, and who waits for it goes on.
+    fn end(&mut self, w: usize, task: u32) {
+        self.left -= 1;
+        let mut waiter = std::mem::replace(&mut self.waiter[task as usize], OVER);
+        if let Some(group) = self.graph.tasks[task as usize].group {
+            let pending = &mut self.group_pending[group as usize];
+            *pending -= 1;
+            if *pending == 0 {
+                waiter = std::mem::replace(&mut self.group_waiter[group as usize], NOBODY);
+            }
+        }
+        self.workers[w].current = waiter;
+        if waiter == NOBODY {
+            self.workers[w].next = Next::Take;
+            return;
+        }
+        if std::mem::replace(&mut self.aside[waiter as usize], false) {
+            self.workers[w].debt += self.prices.line; // it was another's
+        }
+        self.proceed(w);
+    }
+
+    /// What it costs to begin a task that the worker has taken.
+    fn price_of(&self, task: u32) -> i64 {
+        let forked = self.graph.tasks[task as usize].forked;
+        if forked { self.prices.fork / 2 } else { self.prices.run }
+    }
+
+    fn begin_task(&mut self, w: usize, task: u32) {
+        self.workers[w].current = task;
+        self.proceed(w);
+    }
+
+    fn take(&mut self, w: usize, now: Time) -> bool {
+        if self.policy.shares() {
+            return self.take_shared(w, now);
+        }
+        let Some(task) = self.workers[w].deque.pop_back() else {
+            self.workers[w].next = Next::Search;
+            return true;
+        };
+        self.taken(w, task);
+        self.workers[w].debt += self.price_of(task);
+        self.begin_task(w, task);
+        true
+    }
+
+    /// Wakes a sleeper, if there is one.
+    fn wake_one(&mut self, w: usize, now: Time) {
+        let Some(sleeper) = self.sleepers.pop() else { return };
+        self.outcome.wakes += 1;
+        self.workers[w].debt += self.prices.waker;
+        let at = now + self.prices.wake.max(0) as Time;
+        if self.policy.shares() {
+            self.workers[sleeper as usize].next = Next::Take;
+        } else {
+            self.workers[sleeper as usize].next = Next::Search;
+            self.start_search(sleeper as usize, at);
+        }
+        self.events.push(Reverse((at, sleeper)));
+    }
+}

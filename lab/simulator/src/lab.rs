@@ -1,0 +1,258 @@
+//! The experiment: records the programs, measures the prices, predicts, and compares with what is
+//! measured where this machine has the processors.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result};
+use sched_dag::{Graph, Recording};
+use serde::Serialize;
+
+use crate::calibrate::Calibration;
+use crate::engine::{Outcome, simulate};
+use crate::policy::Policy;
+use crate::prices::Prices;
+use crate::process::{self, Places, typical};
+
+/// The worker counts of the prediction.
+pub const WORKERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+/// A program of bench_c, its size in a full experiment and in a quick one.
+const PROGRAMS: [(&str, u64, u64); 5] = [
+    ("quicksort", 1 << 20, 1 << 18),
+    ("fib", 27, 24),
+    ("uts", 8, 6),
+    ("flood", 1 << 18, 1 << 16),
+    ("mandelbrot", 640, 256),
+];
+
+/// Runs in a recording: with stamps, and without, in turn.
+const RECORDED: usize = 6;
+
+pub struct Options {
+    pub places: Places,
+    /// Small sizes, and fewer rounds.
+    pub quick: bool,
+    pub seed: u64,
+}
+
+/// A recorded program.
+#[derive(Clone, Debug, Serialize)]
+pub struct Program {
+    pub name: String,
+    pub n: u64,
+    pub tasks: usize,
+    /// Nanoseconds of all tasks, one after the other: T1.
+    pub work: f64,
+    /// Nanoseconds of the longest chain: T∞.
+    pub span: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Price {
+    pub policy: Policy,
+    #[serde(flatten)]
+    pub prices: Prices,
+    /// False: the library does not know the policy; the prices are those of `steal`.
+    pub measured: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Prediction {
+    pub program: String,
+    pub policy: Policy,
+    pub workers: usize,
+    pub nanoseconds: f64,
+    /// Over one worker of `steal`.
+    pub speedup: f64,
+    pub steals: u64,
+    pub wakes: u64,
+}
+
+/// A prediction beside the library.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    pub program: String,
+    pub policy: Policy,
+    pub workers: usize,
+    pub predicted: f64,
+    pub measured: f64,
+}
+
+impl Check {
+    /// By how much the prediction is too long, as a part of what was measured.
+    pub fn error(&self) -> f64 {
+        self.predicted / self.measured - 1.0
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    pub programs: Vec<Program>,
+    pub prices: Vec<Price>,
+    pub predictions: Vec<Prediction>,
+    /// Where this machine has so many processors.
+    pub checks: Vec<Check>,
+}
+
+/// A graph, and where it is from.
+struct Subject {
+    name: String,
+    n: u64,
+    graph: Graph,
+}
+
+/// The whole experiment; `progress` is told what is done.
+pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
+    let Options { places, quick, .. } = options;
+    let (rounds, runs) = if *quick { (6, 4) } else { (12, 6) };
+    let known = known(places)?;
+    let programs = PROGRAMS.map(|(name, full, small)| (name, if *quick { small } else { full }));
+    let mut recordings: [Vec<Recording>; PROGRAMS.len()] = Default::default();
+    let mut calibration = Calibration::new(&known);
+    let mut measured: BTreeMap<(usize, Policy, usize), Vec<f64>> = BTreeMap::new();
+    let processors = thread::available_parallelism()?.get();
+    // In rounds, so that what changes on the machine meanwhile changes all of it.
+    for round in 1..=rounds {
+        progress(&format!("recording and measuring, round {round} of {rounds}"));
+        for (recordings, (name, n)) in recordings.iter_mut().zip(programs) {
+            recordings.push(places.record(name, n, RECORDED)?);
+        }
+        calibration.round(places)?;
+        for (p, (name, n)) in programs.into_iter().enumerate() {
+            for &policy in &known {
+                for workers in WORKERS.into_iter().filter(|&workers| workers <= processors) {
+                    let threads = workers.to_string();
+                    let threads = [("SCHED_THREADS", threads.as_str())];
+                    let settings = [policy.environment(), &threads].concat();
+                    let lines = places.measure(name, n, runs, &settings)?;
+                    measured.entry((p, policy, workers)).or_default().extend(lines);
+                }
+            }
+        }
+    }
+    progress("predicting");
+    let mut subjects = Vec::new();
+    for (recordings, (name, n)) in recordings.iter().zip(programs) {
+        let graph = Graph::of(recordings).with_context(|| format!("the recording of {name}"))?;
+        subjects.push(Subject { name: name.to_owned(), n, graph });
+    }
+    drop(recordings);
+    let mut report = Report::new(&subjects, all_prices(&calibration)?, options.seed)?;
+    report.checks = measured
+        .into_iter()
+        .filter_map(|((p, policy, workers), runs)| {
+            let program = &subjects[p].name;
+            let predicted = report.prediction(program, policy, workers)?.nanoseconds;
+            let measured = typical(runs);
+            Some(Check { program: program.clone(), policy, workers, predicted, measured })
+        })
+        .collect();
+    Ok(report)
+}
+
+/// Predicts a recording of the user's.
+pub fn replay(options: &Options, file: &Path) -> Result<Report> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let graph = Graph::of(&[process::read(file)?])?;
+    let subject = Subject { name, n: 0, graph };
+    let mut calibration = Calibration::new(&known(&options.places)?);
+    for _ in 0..3 {
+        calibration.round(&options.places)?;
+    }
+    Report::new(&[subject], all_prices(&calibration)?, options.seed)
+}
+
+/// The policies that the library has.
+fn known(places: &Places) -> Result<Vec<Policy>> {
+    let mut known = Vec::new();
+    for policy in Policy::ALL {
+        if places.knows(policy.environment())? {
+            known.push(policy);
+        }
+    }
+    Ok(known)
+}
+
+impl Report {
+    /// Predicts each subject, under each policy.
+    fn new(subjects: &[Subject], prices: Vec<Price>, seed: u64) -> Result<Report> {
+        let jobs: Vec<(&Subject, &Price, usize)> = subjects
+            .iter()
+            .flat_map(|subject| prices.iter().map(move |price| (subject, price)))
+            .flat_map(|(subject, price)| WORKERS.map(|workers| (subject, price, workers)))
+            .collect();
+        let outcomes = in_parallel(&jobs, |&(subject, price, workers)| {
+            simulate(&subject.graph, price.policy, workers, &price.prices, seed)
+        });
+        let of = |wanted: &Subject| {
+            let mut all = jobs.iter().zip(&outcomes);
+            let found = all.find(|&(&(subject, price, workers), _)| {
+                std::ptr::eq(subject, wanted) && (price.policy, workers) == (Policy::Steal, 1)
+            });
+            found.map_or(f64::NAN, |(_, outcome)| outcome.nanoseconds)
+        };
+        let predictions =
+            jobs.iter().zip(&outcomes).map(|(&(subject, price, workers), outcome)| Prediction {
+                program: subject.name.clone(),
+                policy: price.policy,
+                workers,
+                nanoseconds: outcome.nanoseconds,
+                speedup: of(subject) / outcome.nanoseconds,
+                steals: outcome.steals,
+                wakes: outcome.wakes,
+            });
+        let predictions = predictions.collect();
+        let programs = subjects.iter().map(Program::of).collect::<Result<_>>()?;
+        Ok(Report { programs, prices, predictions, checks: Vec::new() })
+    }
+
+    pub fn prediction(&self, program: &str, policy: Policy, workers: usize) -> Option<&Prediction> {
+        self.predictions.iter().find(|prediction| {
+            prediction.program == program
+                && (prediction.policy, prediction.workers) == (policy, workers)
+        })
+    }
+}
+
+impl Program {
+    fn of(subject: &Subject) -> Result<Program> {
+        let Subject { name, n, graph } = subject;
+        let (work, span) = (graph.work(), graph.span()?);
+        Ok(Program { name: name.clone(), n: *n, tasks: graph.tasks.len(), work, span })
+    }
+}
+
+fn all_prices(calibration: &Calibration) -> Result<Vec<Price>> {
+    let steal = calibration.prices(Policy::Steal)?.unwrap_or_default();
+    Policy::ALL
+        .into_iter()
+        .map(|policy| {
+            let prices = calibration.prices(policy)?;
+            Ok(Price { policy, prices: prices.unwrap_or(steal), measured: prices.is_some() })
+        })
+        .collect()
+}
+
+/// What `work` makes of each, in their order, on all processors.
+fn in_parallel<T: Sync>(jobs: &[T], work: impl Fn(&T) -> Outcome + Sync) -> Vec<Outcome> {
+    let next = AtomicUsize::new(0);
+    let outcomes = Mutex::new(vec![Outcome::default(); jobs.len()]);
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let job = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(input) = jobs.get(job) else { break };
+                    let outcome = work(input);
+                    outcomes.lock().expect("no thread panics with it")[job] = outcome;
+                }
+            });
+        }
+    });
+    outcomes.into_inner().expect("no thread panics with it")
+}

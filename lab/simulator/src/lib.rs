@@ -1,0 +1,15 @@
+//! Scaling beyond this machine: replays recorded task DAGs on any number of workers.
+//!
+//! [`lab::run`] is the whole experiment: it records programs of bench_c on the recorder
+//! (lab/recorder), measures what each policy's calls cost ([`calibrate`], by lab/costs.c), predicts
+//! each program under each policy for 1 to 1024 workers ([`engine`]), and compares with measured
+//! runs where this machine has the processors. The [`lab::Report`] holds all figures, and writes
+//! itself as a section of a page ([`markdown`]).
+
+pub mod calibrate;
+pub mod engine;
+pub mod lab;
+pub mod markdown;
+pub mod policy;
+pub mod prices;
+pub mod process;

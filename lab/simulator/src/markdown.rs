@@ -1,0 +1,280 @@
+//! The report as a section of a Markdown page.
+
+use std::fmt::Write;
+
+use crate::lab::{Check, Prediction, Price, Program, Report, WORKERS};
+use crate::policy::Policy;
+
+/// The error up to which a prediction is said to agree.
+pub const AGREES: f64 = 0.10;
+
+impl Report {
+    /// A section without a heading of its own.
+    pub fn markdown(&self) -> String {
+        let mut page = String::new();
+        self.write(&mut page).expect("a string takes all");
+        page
+    }
+
+    fn write(&self, page: &mut String) -> std::fmt::Result {
+        writeln!(
+            page,
+            "Each program's tasks, forks, joins and times between them were recorded, and are replayed on P\n\
+             simulated workers with the costs measured here. Speed-up is over one worker of `steal`.\n"
+        )?;
+        self.write_programs(page)?;
+        self.write_prices(page)?;
+        for program in &self.programs {
+            self.write_predictions(page, program)?;
+        }
+        if !self.checks.is_empty() {
+            self.write_checks(page)?;
+        }
+        writeln!(page, "{LIMITS}")
+    }
+
+    fn write_programs(&self, page: &mut String) -> std::fmt::Result {
+        writeln!(page, "| program | tasks | work T1, ms | span T∞, ms | T1/T∞ |")?;
+        writeln!(page, "| --- | ---: | ---: | ---: | ---: |")?;
+        for p in &self.programs {
+            let size = if p.n > 0 { format!(" -n {}", p.n) } else { String::new() };
+            writeln!(
+                page,
+                "| {}{size} | {} | {} | {} | {} |",
+                p.name,
+                p.tasks,
+                short(p.work / 1e6),
+                short(p.span / 1e6),
+                short(p.work / p.span)
+            )?;
+        }
+        writeln!(page)
+    }
+
+    fn write_prices(&self, page: &mut String) -> std::fmt::Result {
+        type Row = (&'static str, fn(&Price) -> f64);
+        let rows: [Row; 14] = [
+            ("spawn, more than the recorder's", |p| p.prices.push),
+            ("run of a spawned task, likewise", |p| p.prices.run),
+            ("fork and join, likewise", |p| p.prices.fork),
+            ("spawn into a place never used, likewise", |p| p.prices.fresh),
+            ("steal, for the thief", |p| p.prices.thief),
+            ("steal, for its victim", |p| p.prices.robbed),
+            ("until a thief has the only task of a deque", |p| p.prices.late),
+            ("look at an empty deque", |p| p.prices.look),
+            ("wake-up, until the woken runs", |p| p.prices.wake),
+            ("wake-up, for the waker", |p| p.prices.waker),
+            ("call of the kernel for a lock, for nothing", |p| p.prices.syscall),
+            ("line of memory from another processor", |p| p.prices.line),
+            ("run of nothing", |p| p.prices.init),
+            ("run of nothing, for each worker more", |p| p.prices.init_worker),
+        ];
+        let names = self.prices.iter().map(|price| {
+            let name = price.policy.name();
+            if price.measured { name.to_owned() } else { format!("{name} (as steal)") }
+        });
+        writeln!(page, "| ns | {} |", names.collect::<Vec<_>>().join(" | "))?;
+        writeln!(page, "| --- |{}", " ---: |".repeat(self.prices.len()))?;
+        for (name, value) in rows {
+            let values: Vec<String> = self.prices.iter().map(|price| short(value(price))).collect();
+            writeln!(page, "| {name} | {} |", values.join(" | "))?;
+        }
+        if self.prices.iter().any(|price| !price.measured) {
+            writeln!(
+                page,
+                "\n*As steal*: this library does not have the policy, so its calls are taken to cost what\n\
+                 those of `steal` cost; nothing is measured beside these predictions."
+            )?;
+        }
+        writeln!(page)
+    }
+
+    fn write_predictions(&self, page: &mut String, program: &Program) -> std::fmt::Result {
+        let heads = WORKERS.map(|workers| workers.to_string()).join(" | ");
+        writeln!(page, "| {}, speed-up at P = | {heads} |", program.name)?;
+        writeln!(page, "| --- |{}", " ---: |".repeat(WORKERS.len()))?;
+        for policy in Policy::ALL {
+            let values = WORKERS.map(|workers| {
+                let prediction = self.prediction(&program.name, policy, workers);
+                prediction.map_or_else(String::new, |prediction| short(prediction.speedup))
+            });
+            writeln!(page, "| {} | {} |", policy.name(), values.join(" | "))?;
+        }
+        writeln!(page, "\n{}\n", self.verdict(program))
+    }
+
+    /// A sentence on a program, from the predictions.
+    pub fn verdict(&self, program: &Program) -> String {
+        let of = |policy| {
+            let mine = self.predictions.iter().filter(move |p| p.program == program.name);
+            mine.filter(move |p| p.policy == policy)
+        };
+        let best = |a: &&Prediction, b: &&Prediction| a.speedup.total_cmp(&b.speedup);
+        let all = Policy::ALL.into_iter().filter_map(|policy| of(policy).max_by(best));
+        let all: Vec<&Prediction> = all.collect();
+        let Some(first) = all.iter().max_by(|a, b| best(a, b)) else { return String::new() };
+        // From where on more workers bring less than a tenth more.
+        let ends = |policy| {
+            let points: Vec<&Prediction> = of(policy).collect();
+            let top = points.iter().map(|p| p.speedup).fold(0.0, f64::max);
+            let enough = points.iter().find(|p| p.speedup >= 0.9 * top);
+            enough.map_or(0, |p| p.workers)
+        };
+        let ends = Policy::ALL.map(|policy| format!("{} {}", policy.name(), ends(policy)));
+        format!(
+            "*{}*: the most is {} at P = {} by {}, where work and span allow {}. Nine tenths of its most \
+             each has by P =: {}.",
+            program.name,
+            short(first.speedup),
+            first.workers,
+            first.policy.name(),
+            short((program.work / program.span).min(first.workers as f64)),
+            ends.join(", ")
+        )
+    }
+
+    fn write_checks(&self, page: &mut String) -> std::fmt::Result {
+        writeln!(
+            page,
+            "| predicted and measured | P | predicted, ms | measured, ms | error, % | |"
+        )?;
+        writeln!(page, "| --- | ---: | ---: | ---: | ---: | --- |")?;
+        for check in &self.checks {
+            writeln!(
+                page,
+                "| {}, {} | {} | {} | {} | {:+.1} | {} |",
+                check.program,
+                check.policy.name(),
+                check.workers,
+                short(check.predicted / 1e6),
+                short(check.measured / 1e6),
+                100.0 * check.error(),
+                if check.agrees() { "agrees" } else { "**differs**" }
+            )?;
+        }
+        writeln!(page, "\n{}\n", self.agreement())
+    }
+
+    /// A sentence on how many of the predictions agree with what was measured.
+    pub fn agreement(&self) -> String {
+        let count = |of: &dyn Fn(&&Check) -> bool| {
+            let checks: Vec<&Check> = self.checks.iter().filter(of).collect();
+            let agree = checks.iter().filter(|check| check.agrees()).count();
+            format!("{agree} of {}", checks.len())
+        };
+        let mut text = format!("Within {:.0} %: {} predictions", 100.0 * AGREES, count(&|_| true));
+        for policy in Policy::ALL {
+            if self.checks.iter().any(|check| check.policy == policy) {
+                let own = count(&|check| check.policy == policy);
+                write!(text, "; {} {own}", policy.name()).expect("a string takes all");
+            }
+        }
+        let worst = self.checks.iter().max_by(|a, b| a.distance().total_cmp(&b.distance()));
+        if let Some(worst) = worst {
+            write!(
+                text,
+                ". The farthest off: {} under {} at P = {}, by {:+.0} %",
+                worst.program,
+                worst.policy.name(),
+                worst.workers,
+                100.0 * worst.error()
+            )
+            .expect("a string takes all");
+        }
+        text + "."
+    }
+}
+
+impl Check {
+    pub fn agrees(&self) -> bool {
+        self.error().abs() <= AGREES
+    }
+
+    /// As many times too long as too short count the same.
+    fn distance(&self) -> f64 {
+        (self.predicted / self.measured).ln().abs()
+    }
+}
+
+const LIMITS: &str = "\
+*Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
+calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of
+which more workers take their share; two threads of one core; a clock that slows down when all cores are busy;
+the kernel's scheduler; and that a task runs slower where its data are not. A line of memory costs what it
+costs between the two processors of the calibration. Deques grow: what a bounded one sends through the queue of all is
+not in `steal half`. A recording is of one run's tasks, and its steps of a few
+nanoseconds are known by their sum alone. Where many tiny tasks contend for the one lock of `lifo` and `fifo`, what
+happens depends on who comes some nanoseconds earlier, and on where the machine has put the two
+processors: there the curve says that it does not scale, and no more. So trust the order of the policies and where
+a curve bends before its height, and with many workers the programs whose tasks share little (fib, uts,
+mandelbrot) before those that move memory (quicksort, flood).";
+
+/// Three digits.
+fn short(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0);
+    format!("{value:.*}", decimals as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(policy: Policy, predicted: f64, measured: f64) -> Check {
+        Check { program: "fib".into(), policy, workers: 2, predicted, measured }
+    }
+
+    #[test]
+    fn what_is_off_by_more_than_a_tenth_differs() {
+        let checks = vec![
+            check(Policy::Steal, 109.0, 100.0),
+            check(Policy::Steal, 91.0, 100.0),
+            check(Policy::Lifo, 111.0, 100.0),
+            check(Policy::Lifo, 40.0, 100.0),
+        ];
+        let report = Report { checks, ..Report::default() };
+        let text = report.agreement();
+        assert!(text.contains("2 of 4 predictions; steal 2 of 2; lifo 0 of 2"), "{text}");
+        assert!(text.contains("fib under lifo at P = 2, by -60 %"), "{text}");
+        assert!(
+            report
+                .markdown()
+                .contains("| fib, lifo | 2 | 0.000111 | 0.000100 | +11.0 | **differs** |")
+        );
+    }
+
+    #[test]
+    fn a_verdict_names_the_best_and_the_bend() {
+        let prediction = |policy, workers, speedup| Prediction {
+            program: "fib".into(),
+            policy,
+            workers,
+            nanoseconds: 1.0,
+            speedup,
+            steals: 0,
+            wakes: 0,
+        };
+        let program = Program { name: "fib".into(), n: 30, tasks: 1000, work: 1000.0, span: 100.0 };
+        let predictions = vec![
+            prediction(Policy::Steal, 1, 0.9),
+            prediction(Policy::Steal, 16, 7.0),
+            prediction(Policy::Steal, 64, 7.5),
+            prediction(Policy::Lifo, 1, 0.5),
+            prediction(Policy::Lifo, 16, 0.1),
+        ];
+        let report = Report { programs: vec![program.clone()], predictions, ..Report::default() };
+        let text = report.verdict(&program);
+        assert!(text.contains("7.50 at P = 64 by steal, where work and span allow 10.0"), "{text}");
+        assert!(text.contains("steal 16") && text.contains("lifo 1"), "{text}");
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        assert_eq!(
+            [0.0, 0.012345, 1.234, 123.4, 12345.0, -2.5].map(short),
+            ["0", "0.0123", "1.23", "123", "12345", "-2.50"]
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! Runs the programs: the calibration, the benchmarks, and these on the recorder.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use sched_dag::Recording;
+
+/// Where things are.
+pub struct Places {
+    /// The compiled programs of bench_c.
+    pub programs: PathBuf,
+    /// `costs`, and the recorder as libsched.so.1.
+    pub lab: PathBuf,
+}
+
+type Settings<'a> = &'a [(&'a str, &'a str)];
+
+/// What a program prints, with these settings of the library and no others.
+fn output(program: &Path, arguments: &[&str], settings: Settings) -> Result<String> {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SCHED_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).envs(settings.iter().copied());
+    let failed = || format!("{} {}, {settings:?}", program.display(), arguments.join(" "));
+    let output = command.output().with_context(failed)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {}: {}", failed(), output.status, said.trim());
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// What `costs` prints: nanoseconds by name.
+pub type Costs = BTreeMap<String, f64>;
+
+impl Places {
+    /// One mode of the calibration.
+    pub fn costs(&self, mode: &str, settings: Settings) -> Result<Costs> {
+        let text = output(&self.lab.join("costs"), &[mode], settings)?;
+        text.lines()
+            .map(|line| {
+                let (name, value) = line.split_once('=').context("a line without =")?;
+                Ok((name.to_owned(), value.parse()?))
+            })
+            .collect::<Result<Costs>>()
+            .with_context(|| format!("costs {mode} printed `{text}`"))
+    }
+
+    /// The same on the recorder's own scheduler.
+    pub fn costs_of_recorder(&self, mode: &str) -> Result<Costs> {
+        let lab = self.lab.to_str().context("a path that is no text")?;
+        self.costs(mode, &[("LD_LIBRARY_PATH", lab), ("SCHED_RECORD", "/dev/null")])
+    }
+
+    /// Does the library know these settings?
+    pub fn knows(&self, settings: Settings) -> Result<bool> {
+        match self.costs("empty", &[settings, &[("SCHED_THREADS", "1")]].concat()) {
+            Ok(_) => Ok(true),
+            Err(e) if e.to_string().contains("Invalid argument") => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Records so many runs of a program of bench_c.
+    pub fn record(&self, program: &str, n: u64, runs: usize) -> Result<Recording> {
+        let file = std::env::temp_dir().join(format!("sched-{}-{program}.dag", std::process::id()));
+        let path = file.to_str().context("a path that is no text")?;
+        let lab = self.lab.to_str().context("a path that is no text")?;
+        let settings = [("LD_LIBRARY_PATH", lab), ("SCHED_RECORD", path)];
+        let (n, runs) = (n.to_string(), runs.to_string());
+        let arguments = ["-t", "1", "-n", &n, "-r", &runs];
+        let text = output(&self.programs.join(program), &arguments, &settings);
+        let recording = text.and_then(|_| read(&file));
+        let _ = std::fs::remove_file(&file); // it may not be there
+        recording
+    }
+
+    /// Runs a program of bench_c so often: nanoseconds of each run.
+    pub fn measure(
+        &self,
+        program: &str,
+        n: u64,
+        runs: usize,
+        settings: Settings,
+    ) -> Result<Vec<f64>> {
+        let (n, runs) = (n.to_string(), runs.to_string());
+        let arguments = ["-n", &n, "-r", &runs];
+        let text = output(&self.programs.join(program), &arguments, settings)?;
+        text.lines().map(nanoseconds).collect()
+    }
+}
+
+pub fn read(file: &Path) -> Result<Recording> {
+    let open = File::open(file).with_context(|| file.display().to_string())?;
+    Recording::read(BufReader::new(open)).with_context(|| file.display().to_string())
+}
+
+/// Nanoseconds of a run, from the line of a program of bench_c.
+fn nanoseconds(line: &str) -> Result<f64> {
+    ensure!(line.ends_with(" ok"), "a wrong answer: `{line}`");
+    let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
+    let seconds = fields.find(|(name, _)| *name == "seconds").map(|(_, value)| value);
+    Ok(seconds.with_context(|| format!("no `seconds=` in `{line}`"))?.parse::<f64>()? * 1e9)
+}
+
+/// The lower quartile: the median of those that others on the machine did not slow down, if half
+/// of them were. So are the prices and the recordings. NaN of none.
+pub fn typical(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 4).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_long() {
+        let line = "bench=fib n=3 seconds=0.000250 vcsw=1 icsw=7 cal=0.5 ok";
+        assert!((nanoseconds(line).unwrap() - 250_000.0).abs() < 1e-6);
+        assert!(nanoseconds(&line.replace("ok", "WRONG")).is_err());
+        assert!(nanoseconds(&line.replace("seconds", "none")).is_err());
+    }
+
+    #[test]
+    fn what_was_slowed_down_does_not_count() {
+        assert_eq!(typical(vec![90.0, 10.0, 12.0, 11.0, 80.0]), 11.0);
+        assert_eq!(typical(vec![90.0]), 90.0);
+        assert!(typical(vec![]).is_nan());
+    }
+}

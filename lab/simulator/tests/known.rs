@@ -1,0 +1,195 @@
+//! Graphs whose schedules are known.
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use sched_dag::{Graph, Then};
+use sched_simulator::engine::simulate;
+use sched_simulator::policy::Policy;
+use sched_simulator::prices::Prices;
+
+const FREE: Prices = Prices {
+    push: 0.0,
+    run: 0.0,
+    fork: 0.0,
+    fresh: 0.0,
+    thief: 0.0,
+    robbed: 0.0,
+    late: 0.0,
+    look: 0.0,
+    wake: 0.0,
+    waker: 0.0,
+    syscall: 0.0,
+    line: 0.0,
+    init: 0.0,
+    init_worker: 0.0,
+};
+
+fn time(graph: &Graph, policy: Policy, workers: usize, prices: &Prices) -> f64 {
+    simulate(graph, policy, workers, prices, 1).nanoseconds
+}
+
+fn graph(tasks: &[Vec<(f32, Then)>]) -> Graph {
+    let slices: Vec<&[(f32, Then)]> = tasks.iter().map(Vec::as_slice).collect();
+    Graph::from_lists(&slices).unwrap()
+}
+
+/// Each task spawns the next as its last act.
+fn chain(length: u32) -> Graph {
+    let task = |i: u32| match i + 1 < length {
+        true => vec![(100.0, Then::Spawn(i + 1)), (0.0, Then::End)],
+        false => vec![(100.0, Then::End)],
+    };
+    graph(&(0..length).map(task).collect::<Vec<_>>())
+}
+
+/// One task spawns all others, which do the same.
+fn flood(tasks: u32, each: f32) -> Graph {
+    let spawns = (1..=tasks).map(|i| (0.0, Then::Spawn(i))).chain([(0.0, Then::End)]);
+    let mut all = vec![spawns.collect()];
+    all.resize(tasks as usize + 1, vec![(each, Then::End)]);
+    graph(&all)
+}
+
+/// A random tree of tasks that fork, spawn and join.
+fn any(seed: u64) -> Graph {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut tasks: Vec<Vec<(f32, Then)>> = vec![Vec::new()];
+    let most = rng.random_range(1..400);
+    let mut at = 0;
+    while at < tasks.len() {
+        let mut forked = Vec::new();
+        for _ in 0..rng.random_range(0..5) {
+            if tasks.len() >= most {
+                break;
+            }
+            let child = tasks.len() as u32;
+            tasks.push(Vec::new());
+            let time = rng.random_range(0..1000) as f32;
+            if rng.random_bool(0.5) {
+                tasks[at].push((time, Then::Spawn(child)));
+            } else {
+                tasks[at].push((time, Then::Fork(child)));
+                forked.push(child);
+            }
+        }
+        if rng.random_bool(0.3) {
+            forked.reverse(); // joined in the order of the forks
+        }
+        while let Some(child) = forked.pop() {
+            tasks[at].push((rng.random_range(0..1000) as f32, Then::Join(child)));
+        }
+        tasks[at].push((rng.random_range(0..1000) as f32, Then::End));
+        at += 1;
+    }
+    graph(&tasks)
+}
+
+#[test]
+fn a_chain_has_no_speed_up() {
+    let graph = chain(1000);
+    for policy in Policy::ALL {
+        for workers in [1, 2, 7, 1024] {
+            assert_eq!(time(&graph, policy, workers, &FREE), 1e5, "{policy:?} {workers}");
+        }
+    }
+}
+
+#[test]
+fn independent_equal_tasks_speed_up_by_the_number_of_workers() {
+    let graph = flood(1024, 50.0);
+    for policy in Policy::ALL {
+        for workers in [1, 2, 4, 64, 1024] {
+            let expected = 50.0 * 1024.0 / workers as f64;
+            let found = time(&graph, policy, workers, &FREE);
+            assert_eq!(found, expected, "{policy:?} {workers}");
+        }
+    }
+}
+
+/// R. Graham's bound, 1966: a greedy schedule takes no longer than T1/P + T∞.
+#[test]
+fn without_costs_every_policy_is_greedy() {
+    for seed in 0..300 {
+        let graph = any(seed);
+        let (work, span) = (graph.work(), graph.span().unwrap());
+        for policy in Policy::ALL {
+            assert!((time(&graph, policy, 1, &FREE) - work).abs() < 1e-3 * (1.0 + work));
+            for workers in [2, 3, 8, 100] {
+                let found = time(&graph, policy, workers, &FREE);
+                let least = span.max(work / workers as f64);
+                assert!(
+                    found >= least * 0.999,
+                    "{policy:?} {workers} seed {seed}: {found} < {least}"
+                );
+                let most = work / workers as f64 + span;
+                assert!(
+                    found <= most * 1.001,
+                    "{policy:?} {workers} seed {seed}: {found} > {most}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn one_worker_pays_for_each_call() {
+    let prices = Prices { push: 7.0, run: 5.0, fresh: 2.0, init: 1000.0, ..FREE };
+    // 100 spawns, each to a place that is fresh; the last task ends the run.
+    let found = time(&flood(100, 50.0), Policy::Steal, 1, &prices);
+    assert_eq!(found, 1000.0 + 100.0 * (50.0 + 7.0 + 5.0 + 2.0));
+    let forks = graph(&[
+        vec![(10.0, Then::Fork(1)), (10.0, Then::Join(1)), (0.0, Then::End)],
+        vec![(10.0, Then::End)],
+    ]);
+    let found = time(&forks, Policy::Steal, 1, &Prices { fork: 8.0, ..FREE });
+    assert_eq!(found, 38.0);
+    // What costs less than the recorder's is taken off what follows.
+    let found = time(&flood(100, 50.0), Policy::Lifo, 1, &Prices { run: -4.0, ..FREE });
+    assert_eq!(found, 100.0 * 46.0);
+}
+
+#[test]
+fn a_shared_queue_serves_one_after_the_other() {
+    let graph = flood(10_000, 1.0);
+    for policy in [Policy::Lifo, Policy::Fifo] {
+        let prices = Prices { push: 10.0, run: 10.0, ..FREE };
+        let free = time(&graph, policy, 16, &prices);
+        assert!(free >= 10_000.0 * 20.0, "a push and a take for each task: {free}");
+        let prices = Prices { syscall: 300.0, ..prices };
+        let found = time(&graph, policy, 16, &prices);
+        assert!(found > 2.0 * free, "{found}, and {free} without calls of the kernel");
+        // One worker never finds the lock held.
+        let alone =
+            [Prices { syscall: 0.0, ..prices }, prices].map(|p| time(&graph, policy, 1, &p));
+        assert_eq!(alone[0], alone[1]);
+    }
+}
+
+#[test]
+fn thieves_of_one_victim_follow_each_other() {
+    let prices = Prices { thief: 100.0, ..FREE };
+    let graph = flood(1000, 10_000.0);
+    let found = time(&graph, Policy::Steal, 1024, &prices);
+    assert!(found > 990.0 * 100.0, "{found}");
+    let half = time(&graph, Policy::StealHalf, 1024, &prices);
+    assert!(half < found / 2.0, "{half} {found}");
+}
+
+#[test]
+fn a_lone_task_of_a_worker_that_soon_takes_it_back_is_not_stolen() {
+    let graph = flood(1000, 50.0);
+    let prices = Prices { late: 51.0, thief: 500.0, ..FREE };
+    let steals = |policy, prices| simulate(&graph, policy, 2, prices, 1).steals;
+    assert_eq!(steals(Policy::Cont, &prices), 0);
+    assert!(steals(Policy::Steal, &prices) > 0);
+    assert!(steals(Policy::Cont, &Prices { late: 49.0, ..prices }) > 0);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let prices = Prices { thief: 100.0, look: 5.0, wake: 500.0, waker: 100.0, ..FREE };
+    let run = |graph, seed| simulate(graph, Policy::StealHalf, 8, &prices, seed);
+    let graphs: Vec<Graph> = (0..20).map(any).collect();
+    assert!(graphs.iter().all(|graph| run(graph, 3) == run(graph, 3)));
+    assert!(graphs.iter().any(|graph| run(graph, 3) != run(graph, 4)));
+}
