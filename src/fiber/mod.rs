@@ -13,6 +13,7 @@
 
 pub mod exceptions;
 pub mod overflow;
+pub mod sanitizers;
 pub mod stack;
 pub mod switch;
 mod valgrind;

@@ -16,6 +16,7 @@
 //! taken, and when it has too many or the run ends, in the process's store, where all but a few give
 //! their pages back.
 
+use super::sanitizers::Side;
 use super::valgrind::{self, Registered};
 use crate::base::config::LEAST_STACK;
 use crate::base::mem::NoMemory;
@@ -32,6 +33,7 @@ pub struct Foot {
     top: *mut u8,
     next: Cell<Option<Stack>>,
     registered: Registered,
+    side: Side,
 }
 
 /// A stack; whoever has it may run on it, or give it back.
@@ -104,7 +106,8 @@ impl Stack {
         let registered = valgrind::register(low as usize, low as usize + bytes);
         // SAFETY: the end of our own mapping, aligned: pages are.
         unsafe {
-            foot.write(Foot { low, size: bytes, top, next: Cell::new(None), registered });
+            let side = Side::of(low as usize + guard, top as usize - low as usize - guard);
+            foot.write(Foot { low, size: bytes, top, next: Cell::new(None), registered, side });
             Ok(Stack(NonNull::new_unchecked(foot)))
         }
     }
@@ -125,6 +128,11 @@ impl Stack {
         (low..low + guard()).contains(&address)
     }
 
+    /// As the sanitizers know it.
+    pub fn side(&self) -> &Side {
+        &self.foot().side
+    }
+
     /// Room for tasks, in bytes.
     pub fn room(self) -> usize {
         self.foot().top as usize - self.foot().low as usize - guard()
@@ -135,6 +143,7 @@ impl Stack {
     unsafe fn free(self) {
         let Foot { low, size, registered, .. } = *self.foot();
         registered.forget();
+        self.side().end();
         // SAFETY: made by `new`, and by the caller's promise not used any more.
         unsafe { libc::munmap(low.cast(), size) };
     }

@@ -39,6 +39,7 @@ use super::{Awaited, InLine, Place, Seat, TICK, UNAWAITED};
 use crate::base::frontier;
 use crate::base::mem::NoMemory;
 use crate::base::thread::{self, FloatControl};
+use crate::fiber::sanitizers::Side;
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::{self, Context};
 use crate::fiber::{exceptions, overflow};
@@ -158,12 +159,14 @@ pub unsafe fn host(worker: &Worker) {
     let cover = |covered| outer.map(|outer| outer.fixed.replace(covered));
     let before = cover(true);
     let stack = worker.rack.take().ok();
+    worker.ground.settle();
     let go = || {
         let launch = Launch { worker, stack, first: None, left: None };
         let top = stack.map_or(ptr::null_mut(), Strand::top);
         // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
         unsafe {
             let launch = (&raw const launch).cast_mut().cast();
+            stack.inspect(|stack| stack.side().enter_new(&worker.ground));
             let arrival = switch::begin(worker.base.as_ptr(), top, run_loop, launch);
             arrive(worker, arrival);
         }
@@ -174,6 +177,7 @@ pub unsafe fn host(worker: &Worker) {
     } else {
         go()
     }
+    worker.ground.forget();
     handled.put();
     cover(before.unwrap_or(false));
 }
@@ -214,6 +218,7 @@ unsafe fn suspend_for(
     // whoever is continues it once.
     unsafe {
         let launch = (&raw const launch).cast_mut().cast();
+        stack.side().enter_new(strand.side());
         let arrival = switch::begin(&raw mut (*this).context, Strand::top(stack), run_loop, launch);
         arrive(strand.worker(), arrival);
     }
@@ -290,10 +295,10 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
     strand.worker.set(worker);
     if let Some((continuation, publish)) = left {
         // SAFETY: not published yet.
-        let context = unsafe { (*continuation).context };
+        let Continuation { context, strand: left } = unsafe { *continuation };
         if !publish(task_of(continuation)) {
             // SAFETY: nobody else knows of it; nothing is on the strand.
-            unsafe { strand.leave(worker, context) }
+            unsafe { strand.leave(worker, (*left).side(), context) }
         }
         worker.float.get().set(); // not those of the task that was left
     }
@@ -354,7 +359,7 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
     let context = unsafe { take_over(worker, continuation) };
     if old.nested.get() == 0 {
         // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
-        unsafe { old.leave(worker, context) }
+        unsafe { old.leave(worker, worker.strand().side(), context) }
     }
     set_aside(old, context);
     old.worker().counters().tasks.uncount(); // as above
@@ -386,6 +391,7 @@ fn set_aside(old: &Strand, to: Context) {
     let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
+        old.worker().strand().side().enter(Some(old.side()));
         let arrived = switch::switch(&raw mut (*this).context, to, this.cast());
         arrive(old.worker(), arrived);
     }
@@ -448,22 +454,24 @@ impl Strand {
         self.flush();
         let worker = self.worker();
         // SAFETY: nothing is on the strand any more, and `base` is this thread's.
-        unsafe { self.leave(worker, worker.base.get()) }
+        unsafe { self.leave(worker, &worker.ground, worker.base.get()) }
     }
 
-    /// Leaves it for good, for `to`. Its stack is in the rack before; but only the worker's thread takes it
+    /// Leaves it for good, for `to`, on that side. Its stack is in the rack before; but only the worker's thread takes it
     /// out of there, and that is on its way.
     ///
     /// # Safety
     /// The caller is on it, and occupies `worker`; nothing there is needed any more. `to` as for
     /// `switch::leave`.
-    unsafe fn leave(&self, worker: &Worker, to: Context) -> ! {
+    #[inline(always)] // see `Side::enter`
+    unsafe fn leave(&self, worker: &Worker, side: &Side, to: Context) -> ! {
         self.begins.set(Begins::Inside);
         // SAFETY: by the caller's promise.
         unsafe {
             if let Some(stack) = self.stack {
                 worker.rack.put(stack);
             }
+            side.enter(self.stack.is_none().then(|| self.side()));
             switch::leave(0, to, ptr::null_mut())
         }
     }
@@ -476,6 +484,11 @@ impl Strand {
     /// Its stack; None: the thread's own.
     pub fn stack(&self) -> Option<Stack> {
         self.stack
+    }
+
+    /// As the sanitizers know it. The caller is on it, or about to be.
+    fn side(&self) -> &Side {
+        self.stack.as_ref().map_or(&self.worker().ground, Stack::side)
     }
 
     /// The worker that runs here now.

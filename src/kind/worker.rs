@@ -19,7 +19,7 @@
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
-//! | `stock`, `rack`, `base`, `strand`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
+//! | `stock`, `rack`, `base`, `ground`, `strand`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
 //!
 //! `quick`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
 //! them, and that reads what it wrote.
@@ -45,6 +45,7 @@ use crate::base::config::Kind::Cont;
 use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
 use crate::base::{Errno, io, thread};
+use crate::fiber::sanitizers::Side;
 use crate::fiber::stack::Rack;
 use crate::fiber::switch::Context;
 use crate::probe::Counters;
@@ -82,6 +83,8 @@ pub struct Worker {
     pub rack: Rack,
     /// Where its thread's own stack goes on when the run has ended.
     pub base: Cell<Context>,
+    /// That stack, as the sanitizers know it.
+    pub ground: Side,
     /// `SCHED_JOIN=suspend`.
     pub sets_aside: Cell<bool>,
     /// The floating-point controls that tasks start with.

@@ -81,6 +81,7 @@ pub unsafe extern "C" fn spawn<D: Deque>(
             let top = Strand::top(stack);
             // SAFETY: by the caller's promise; the stack is the worker's, and `run` takes it.
             unsafe {
+                stack.side().enter_new(worker.strand().side());
                 switch::call::<Child<D>>(f as usize, closure, ptr::from_ref(worker).cast(), top)
             }
         }
@@ -185,10 +186,11 @@ impl<D: Deque> Callee for Child<D> {
                         if float != worker.float.get() {
                             float.set();
                         }
+                        (*below).side().enter(None);
                         return Returned { to: context, result: 0 };
                     }
                     let context = take_over(worker, next);
-                    strand.leave(worker, context)
+                    strand.leave(worker, worker.strand().side(), context)
                 }
             }
             next => strand.first.set(next),

@@ -6,6 +6,7 @@ use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad
 use crate::base::thread::FloatControl;
 use crate::base::{crew, process};
 use crate::fiber::overflow;
+use crate::fiber::sanitizers::{self, Side};
 use crate::fiber::stack::{self, Rack};
 use crate::kind::parcel::Stock;
 use crate::kind::table::TABLE;
@@ -106,6 +107,7 @@ impl Lease {
                 stock: Stock::default(),
                 rack: Rack::default(),
                 base: Cell::new(ptr::null_mut()),
+                ground: Side::default(),
                 sets_aside: Cell::new(false),
                 float: Cell::new(FloatControl::get()),
                 left: Cell::new(0),
@@ -157,6 +159,7 @@ pub fn watch_process() {
         // unloaded). Registered twice by two threads at once, it does no harm.
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
         crew::watch_exit();
+        sanitizers::look();
         overflow::watch(|| {
             // SAFETY: records are never freed; the thread's own.
             unsafe { CURRENT.get().as_ref() }?.strand().stack()
