@@ -12,6 +12,7 @@
 //! joins and waits for groups stays in its thread.)
 
 pub mod exceptions;
+mod limit;
 pub mod overflow;
 pub mod sanitizers;
 pub mod stack;

@@ -460,6 +460,7 @@ impl Worker {
     /// The calling thread takes this place.
     pub fn occupy(&self) {
         self.outer.set(CURRENT.replace(self));
+        self.strand.set(ptr::null());
         self.owner.store(thread::pointer(), Ordering::Relaxed);
         // Debug builds count and mark what is forked and joined, which sched_inline.h does not.
         if cfg!(not(debug_assertions)) && !self.deque.load(Ordering::Relaxed).is_null() {
