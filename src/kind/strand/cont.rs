@@ -81,7 +81,6 @@ pub unsafe extern "C" fn spawn<D: Deque>(
             let top = Strand::top(stack);
             // SAFETY: by the caller's promise; the stack is the worker's, and `run` takes it.
             unsafe {
-                stack.side().enter_new(worker.strand().side());
                 switch::call::<Child<D>>(f as usize, closure, ptr::from_ref(worker).cast(), top)
             }
         }
@@ -137,6 +136,9 @@ impl<D: Deque> Callee for Child<D> {
         };
         // SAFETY: `spawn` has seen it.
         let stack = unsafe { worker.rack.pop().unwrap_unchecked() };
+        // Said here, in a frame that returns to the spawner's stack: see `Side::enter`.
+        // SAFETY: the spawner's strand, which nobody else runs yet.
+        stack.side().enter_new(unsafe { (*below).side() });
         let strand = Strand::on(stack);
         strand.worker.set(worker);
         worker.strand.set(strand);
@@ -144,7 +146,10 @@ impl<D: Deque> Callee for Child<D> {
         if unsafe { kind.spawn(worker, task_of(this)) }.is_err() {
             worker.strand.set(below);
             // SAFETY: known to nobody; left by the return.
-            unsafe { back(stack, worker, context) };
+            unsafe {
+                back(stack, worker, context);
+                (*below).side().enter(None);
+            }
             return Returned { to: context, result: thread::failed(libc::EAGAIN) as isize };
         }
         // From here on the spawner may run elsewhere.
