@@ -1,0 +1,81 @@
+/* suspend.c: two tasks that wait for each other in turn, n times together, by a semaphore each: the one posts, and
+ * thereby lets the other go on, and waits itself. On one worker that is a suspension and a
+ * resumption a turn. With more, whoever is free goes on with the other: migrations says how many turns
+ * were on another thread than the one before. */
+
+#include "bench.h"
+
+#include <pthread.h>
+#include <sched_tasks.h>
+
+enum { TASKS = 2 };
+
+static sched_sem turn[TASKS];
+/* Only who has the turn touches it. */
+static struct {
+    long done, migrations;
+    pthread_t last;
+} ball;
+static long each;
+
+/* A function of its own: a compiler may keep the address of a thread's own data where a task waits. */
+__attribute__((noinline)) static void play(void)
+{
+    pthread_t self = pthread_self();
+    ball.migrations += !pthread_equal(self, ball.last);
+    ball.last = self;
+    ball.done++;
+}
+
+static void waits(void *closure, struct scheduler *s)
+{
+    long i = (long)(intptr_t)closure;
+    for (long k = 0; k < each; k++) {
+        sched_sem_wait(&turn[i], s);
+        play();
+        sched_sem_post(&turn[1 - i]);
+    }
+}
+
+static void first_task(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (long i = 0; i < TASKS; i++)
+        bench_spawn(waits, (void *)(intptr_t)i, s);
+    sched_sem_post(&turn[0]);
+}
+
+/* volatile: the serial version, too, calls a function it does not know. */
+static void (*volatile call)(void) = play;
+
+static void serial_run(void *closure)
+{
+    (void)closure;
+    for (long k = 0; k < each * TASKS; k++)
+        call();
+}
+
+static const struct bench_about about = {
+    "suspend", "turns of two tasks that wait for each other", 1L << 20, 2, 1L << 40, NULL,
+};
+
+int main(int argc, char **argv)
+{
+    struct bench b = bench_start(&about, argc, argv);
+    each = b.n / TASKS;
+
+    for (int r = 0; r < b.repetitions; r++) {
+        ball.done = ball.migrations = 0;
+        ball.last = pthread_self();
+        for (int i = 0; i < TASKS; i++)
+            if (sched_sem_init(&turn[i], 0) != 0)
+                bench_die("sched_sem_init");
+
+        bench_run(&b, first_task, serial_run, NULL);
+
+        bench_field(&b, "ns_a_turn", 1e9 * b.wall / (double)(TASKS * each));
+        bench_field(&b, "migrations", (double)ball.migrations);
+        bench_line(&b, TASKS + 1, bench_mix((uint64_t)ball.done), ball.done == TASKS * each);
+    }
+    return bench_end(&b);
+}
