@@ -19,6 +19,7 @@ STAGE   := $(TARGET)/stage
 BENCH   := $(TARGET)/bench
 LAB     := $(TARGET)/lab
 
+HOST    := $(shell rustc -vV | sed -n 's/^host: //p')
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' sched.map)
 HEADERS := $(wildcard include/*.h)
@@ -33,7 +34,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
 .PHONY: all lib headers bench bench-peers bench-programs bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep loom mutants stress install uninstall stage clean
+        check check-deep loom mutants asan tsan valgrind stress install uninstall stage clean
 
 all: lib
 
@@ -176,7 +177,7 @@ check:
 
 MINUTES ?= 10
 
-check-deep: loom mutants stress
+check-deep: loom mutants asan tsan valgrind stress
 
 loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) clippy --quiet --package sched-model --all-targets \
@@ -186,6 +187,36 @@ loom:
 
 mutants:
 	model/mutants.sh
+
+# Programs whose tasks wait and go on elsewhere, and the rest of the interface, under the tools that watch
+# memory and threads: none may have anything to say, and no suppression is used. (Not those that call fork
+# beside threads, which the runtimes of these compilers do not stand.)
+WATCHED := suspend_nested,yield_*,join_migrate,join_stats,sync_*,fork_fib,fork_order,fork_full,\
+           fork_deep,fork_elsewhere,group_*,for,for_spread,reduce,sort*,inline,copy,copy_tree,\
+           copy_anywhere,pool,pool_within,pool_rest,planted
+COMPILERS := $(shell for c in gcc clang; do command -v $$c; done)
+PLUSPLUS = $(subst clang,clang++,$(subst gcc,g++,$(1)))
+
+asan: stage
+	$(foreach c,$(COMPILERS),CC=$(c) CXX=$(call PLUSPLUS,$(c)) \
+	    ASAN_OPTIONS=detect_stack_use_after_return=1 \
+	    $(CTEST) --sanitize address --programs '$(subst $(empty) ,,$(WATCHED))' &&) true
+
+# The library is compiled for it as well, by a nightly rustc; its calls of memcpy and so on stay as they are:
+# older runtimes do not know those of LLVM 15.
+tsan: stage
+	@if ! $(CARGO) +nightly --version >/dev/null 2>&1; then echo "tsan: no nightly cargo here, skipped"; \
+	 else RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer \
+	                 -Cllvm-args=-tsan-instrument-memintrinsics=0" \
+	      $(CARGO) +nightly build --release --package libsched --target $(HOST) --target-dir $(TARGET)/tsan && \
+	      ln -sf libsched.so $(TARGET)/tsan/$(HOST)/release/libsched.so.1 && \
+	      $(foreach c,$(COMPILERS),CC=$(c) CXX=$(call PLUSPLUS,$(c)) $(CTEST) --sanitize thread \
+	          --libdir $(TARGET)/tsan/$(HOST)/release --programs '$(subst $(empty) ,,$(WATCHED))' &&) true; fi
+
+valgrind: stage
+	@if ! command -v valgrind >/dev/null; then echo "valgrind: not here, skipped"; \
+	 else $(CTEST) --under 'valgrind -q --error-exitcode=9' --timeout 300 \
+	          --programs 'suspend_nested,yield_*,join_migrate,sync_*,group_many,for,reduce,sort,valgrind'; fi
 
 stress: stage bench-programs
 	$(CTEST) --stress $(MINUTES)

@@ -8,6 +8,14 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
+static inline void filter_calls(struct sock_filter *code, size_t n)
+{
+    struct sock_fprog program = {(unsigned short)n, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0)
+        skip("seccomp filters are refused here");
+}
+
 static inline void deny(const long *calls, unsigned short n, unsigned error)
 {
     struct sock_filter code[64];
@@ -20,13 +28,24 @@ static inline void deny(const long *calls, unsigned short n, unsigned error)
     }
     code[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 
-    struct sock_fprog program = {at, code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0)
-        skip("seccomp filters are refused here");
+    filter_calls(code, at);
     errno = 0;
     if (syscall(calls[0], -1, 0, 0, 0, 0, 0) != -1 || errno != (int)error)
         skip("the seccomp filter has no effect here");
+}
+
+/* From now on MADV_GUARD_INSTALL is unknown, as before Linux 6.13. */
+static inline void no_guards(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 102, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    filter_calls(code, sizeof code / sizeof *code);
 }
 
 #endif

@@ -8,11 +8,8 @@
  * ctest: args=mappings timeout=120 */
 #include "aside.h"
 #include "proc.h"
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include "seccomp.h"
 #include <stdatomic.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 
 enum { FEW = 5000 };
 
@@ -70,23 +67,6 @@ static void root(void *closure, struct scheduler *s)
         CHECK_EQ(sched_spawn(wait_long, (void *)i, s), 0);
     for (int i = 0; i < FEW; i++)
         CHECK_EQ(sched_spawn(wait_for_group, NULL, s), 0);
-}
-
-/* From now on MADV_GUARD_INSTALL is unknown, as before Linux 6.13. */
-static void no_guards(void)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 102, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof code / sizeof *code, code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
-        || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0)
-        skip("seccomp filters are refused here");
 }
 
 int main(int argc, char **argv)

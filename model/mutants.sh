@@ -141,7 +141,14 @@ sem-waited-too-short~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)
 sem-waited-for-ever~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)/false/~sync:a_unit_is_passed_on
 barrier-too-late~src/sync/barrier.rs~s/\*arrived < self\.size/*arrived <= self.size/~sync:a_barrier_in_rounds
 barrier-one-round~src/sync/barrier.rs~s/\*arrived = 0;//~sync:a_barrier_in_rounds
-barrier-forgets~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:a_barrier_of_three'
+barrier-forgets~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:a_barrier_of_three
+suspend-unheld~src/idle/quiescence.rs~s/self\.waiting\.fetch_add\(1, Ordering::Relaxed\);.*//~suspend:split::for_one_outside
+suspend-held-for-ever~src/idle/quiescence.rs~s/self\.waiting\.fetch_sub\(1, Ordering::Relaxed\);.*//~suspend:split::for_one_outside
+end-over-a-waiter~src/idle/quiescence.rs~s/&& self\.waiting\.load\(Ordering::Acquire\) == 0//~suspend:split::for_one_outside
+requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
+members-leave-relaxed~src/sync/members.rs~s/\(state, new, Ordering::AcqRel, Ordering::Acquire\)/(state, new, Ordering::Relaxed, Ordering::Relaxed)/~suspend:split::for_two
+members-name-relaxed~src/sync/members.rs~s/\(state, new, Ordering::AcqRel, Ordering::Relaxed\)/(state, new, Ordering::Relaxed, Ordering::Relaxed)/~suspend:split::for_one
+members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~suspend:split::for_one'
 
 survivors=0
 while IFS='~' read -r name file change tests; do

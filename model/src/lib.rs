@@ -107,6 +107,12 @@ impl<D: Modelled> Worker<D> {
         unsafe { (*self.scheduler).rouse(worker) };
     }
 
+    /// The run's, which outlives its workers.
+    pub fn scheduler(&self) -> &Stealing<D> {
+        // SAFETY: as above.
+        unsafe { &*self.scheduler }
+    }
+
     /// As a thread that is no worker would, while a task runs at this place.
     pub fn inject(&self, f: TaskFn, closure: *mut c_void) {
         // SAFETY: the scheduler outlives its workers.

@@ -1,5 +1,5 @@
 //! Fork and join, and the wait for a group, in kind `steal`: the shipped `help`, `rouse` and parking, beside
-//! states of the protocols of `ext::fork` and `ext::group`; small scenes, and whole runs with the
+//! a state of the protocol of `ext::fork`, and the shipped one of groups; small scenes, and whole runs with the
 //! shipped worker loop. A waiter whose wake-up is lost is a deadlock, which loom reports; so is one that
 //! sleeps beside a task.
 #![cfg(loom)]
@@ -12,6 +12,7 @@ use sched::kind::{Awaited, Kind, Place};
 use sched::queue::Steal;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
+use sched::sync::members::Members;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, Worker, explore};
 use std::ffi::c_void;
@@ -230,12 +231,8 @@ unsafe extern "C" fn fork_another<D: Modelled>(_: *mut c_void, s: *mut Scheduler
 
 // --- a group --------------------------------------------------------------------------------
 
-const WAITED: usize = 1;
-const TASK: usize = 2;
-
 struct Group {
-    state: AtomicUsize,
-    waiter: AtomicUsize,
+    members: Members,
     ran: [Cell; 2],
 }
 
@@ -246,22 +243,11 @@ struct Wait<'a> {
 
 impl Awaited for Wait<'_> {
     fn over(&self) -> bool {
-        self.group.state.load(Acquire) == 0
+        self.group.members.is_over()
     }
 
     fn enlist(&self) -> bool {
-        match self.group.waiter.compare_exchange(0, self.name, Relaxed, Relaxed) {
-            Err(other) if other != self.name => return false,
-            _ => {}
-        }
-        let mut state = self.group.state.load(Relaxed);
-        while state != 0 {
-            match self.group.state.compare_exchange(state, state | WAITED, AcqRel, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => state = now,
-            }
-        }
-        false
+        self.group.members.leave_name(self.name).is_some()
     }
 
     fn thief(&self) -> Option<usize> {
@@ -269,15 +255,10 @@ impl Awaited for Wait<'_> {
     }
 }
 
-fn leave<D: Modelled>(group: *const Group, from: &Worker<D>) {
-    // SAFETY: the group lives until its state is 0.
-    unsafe {
-        if (*group).state.fetch_sub(TASK, AcqRel) == TASK | WAITED {
-            let waiter = (*group).waiter.load(Relaxed);
-            if (*group).state.compare_exchange(WAITED, 0, AcqRel, Relaxed).is_ok() {
-                rouse(from, waiter);
-            }
-        }
+fn leave<D: Modelled>(group: &Group, from: &Worker<D>) {
+    // SAFETY: counted in before.
+    if let Some(waiter) = unsafe { group.members.leave() } {
+        rouse(from, waiter);
     }
 }
 
@@ -388,16 +369,14 @@ fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("wait over {}, against the ends of two", D::NAME);
     explore_sleeps(&name, preemptions, at_least, || {
         let scene = Scene::<D>::new(3, 0);
-        let group = Arc::new(Group {
-            state: AtomicUsize::new(2 * TASK),
-            waiter: AtomicUsize::new(0),
-            ran: [Cell::new(), Cell::new()],
-        });
+        let group =
+            Arc::new(Group { members: Members::default(), ran: [Cell::new(), Cell::new()] });
+        (0..2).for_each(|_| group.members.enter());
         let members = [0, 1].map(|i| {
             let group = Arc::clone(&group);
             Scene::thread(&scene, move |scene| {
                 group.ran[i].add();
-                leave(&*group, &scene.places[1 + i]);
+                leave(&group, &scene.places[1 + i]);
             })
         });
         scene.places[0].help(&Wait { group: &group, name: name_of(&scene.places[0]) });

@@ -1,5 +1,5 @@
-//! The CPU quota of the cgroup this process lives in, and of all its ancestors: a parent's
-//! quota binds its children, though only the parent's file shows it.
+//! The CPU quota and the memory limit of the cgroup this process lives in, and of all its ancestors: a
+//! parent's binds its children, though only the parent's file shows it.
 //!
 //! ```text
 //! /proc/thread-self/cgroup      0::/a/b            v2: where we are in the one hierarchy
@@ -7,6 +7,7 @@
 //! /proc/thread-self/mountinfo   … /root /mount … - cgroup2 …  (v1: cgroup … cpu …)
 //! /mount/a/b/cpu.max     "150000 100000" or "max 100000"        quota and period, µs
 //! /mount/a/cpu.cfs_quota_us, cpu.cfs_period_us                  v1; quota -1: none
+//! /mount/a/memory.max, v1: memory.limit_in_bytes                bytes, or "max"
 //! ```
 //! A mount may show only the part of the hierarchy below its root (containers): the path
 //! then starts behind that root, and where it lies outside, the mount itself is the
@@ -18,9 +19,31 @@ use std::ffi::CStr;
 /// small. A longer line is left out, a longer path not found: then it shows no quota.
 const LONGEST: usize = 1024;
 
+/// What a cgroup may limit.
+struct Resource {
+    /// Its controller's name in version 1.
+    controller: &'static [u8],
+    /// The limit written in one directory.
+    own: fn(&Path, Version) -> Option<usize>,
+}
+
 /// The tightest quota in thousandths of a processor; None: there is none. `root` is put
 /// before every path, for tests; it is empty in earnest.
 pub fn quota(root: &CStr) -> Option<usize> {
+    tightest(root, &Resource { controller: b"cpu", own: own_quota })
+}
+
+/// The tightest limit of memory in bytes; as `quota`.
+pub fn memory(root: &CStr) -> Option<usize> {
+    tightest(root, &Resource { controller: b"memory", own: own_memory })
+}
+
+/// The number that a file begins with.
+pub fn number_in(file: &CStr) -> Option<usize> {
+    one_number(&Path::new(file))
+}
+
+fn tightest(root: &CStr, resource: &Resource) -> Option<usize> {
     let mut tightest: Option<usize> = None;
     let mut path = Path::new(root);
     path.push(b"/proc/thread-self/cgroup");
@@ -33,13 +56,13 @@ pub fn quota(root: &CStr) -> Option<usize> {
         };
         let version = if controllers.is_empty() {
             Version::Two
-        } else if has_word(controllers, b"cpu") {
+        } else if has_word(controllers, resource.controller) {
             Version::One
         } else {
             return;
         };
-        if let Some(quota) = hierarchy(root, version, place) {
-            tightest = Some(tightest.map_or(quota, |t| t.min(quota)));
+        if let Some(limit) = hierarchy(root, version, place, resource) {
+            tightest = Some(tightest.map_or(limit, |t| t.min(limit)));
         }
     });
     tightest
@@ -51,13 +74,13 @@ enum Version {
     Two,
 }
 
-/// The tightest quota from `place` up to the root of each mount of its hierarchy.
-fn hierarchy(root: &CStr, version: Version, place: &[u8]) -> Option<usize> {
+/// The tightest limit from `place` up to the root of each mount of its hierarchy.
+fn hierarchy(root: &CStr, version: Version, place: &[u8], resource: &Resource) -> Option<usize> {
     let mut tightest: Option<usize> = None;
     let mut path = Path::new(root);
     path.push(b"/proc/thread-self/mountinfo");
     each_line(&path, |line| {
-        let Some((mount_root, mount_point)) = mount(line, version) else { return };
+        let Some((mount_root, mount_point)) = mount(line, version, resource) else { return };
         let mut dir = Path::new(root);
         dir.push_unescaped(mount_point);
         let top = dir.len;
@@ -68,8 +91,8 @@ fn hierarchy(root: &CStr, version: Version, place: &[u8]) -> Option<usize> {
         }
         loop {
             dir.cut(top, |byte| byte == b'/');
-            if let Some(quota) = own_quota(&dir, version) {
-                tightest = Some(tightest.map_or(quota, |t| t.min(quota)));
+            if let Some(limit) = (resource.own)(&dir, version) {
+                tightest = Some(tightest.map_or(limit, |t| t.min(limit)));
             }
             if dir.len <= top {
                 break;
@@ -81,7 +104,11 @@ fn hierarchy(root: &CStr, version: Version, place: &[u8]) -> Option<usize> {
 }
 
 /// Root and mount point of a line of mountinfo, if it mounts the hierarchy asked for.
-fn mount(line: &[u8], version: Version) -> Option<(&[u8], &[u8])> {
+fn mount<'a>(
+    line: &'a [u8],
+    version: Version,
+    resource: &Resource,
+) -> Option<(&'a [u8], &'a [u8])> {
     // The separator is a field of its own: a dash may also be part of a path.
     let fields = || line.split(|&b| b == b' ');
     let separator = fields().position(|f| f == b"-")?;
@@ -89,7 +116,7 @@ fn mount(line: &[u8], version: Version) -> Option<(&[u8], &[u8])> {
     let options = fields().nth(separator + 3).unwrap_or(b"");
     let wanted = match version {
         Version::Two => kind == b"cgroup2",
-        Version::One => kind == b"cgroup" && has_word(options, b"cpu"),
+        Version::One => kind == b"cgroup" && has_word(options, resource.controller),
     };
     wanted.then_some((fields().nth(3)?, fields().nth(4)?))
 }
@@ -112,6 +139,13 @@ fn own_quota(dir: &Path, version: Version) -> Option<usize> {
         ),
     };
     (period > 0).then(|| quota.saturating_mul(1000).div_ceil(period))
+}
+
+fn own_memory(dir: &Path, version: Version) -> Option<usize> {
+    one_number(&dir.join(match version {
+        Version::Two => b"/memory.max",
+        Version::One => b"/memory.limit_in_bytes",
+    }))
 }
 
 fn one_number(path: &Path) -> Option<usize> {
@@ -228,7 +262,7 @@ fn each_line(path: &Path, mut visit: impl FnMut(&[u8])) {
 
 #[cfg(test)]
 mod tests {
-    use super::quota;
+    use super::{memory, quota};
     use std::ffi::CString;
     use std::fs;
     use std::path::PathBuf;
@@ -375,6 +409,24 @@ mod tests {
             ],
         );
         assert_eq!(tree.quota(), Some(1500));
+    }
+
+    #[test]
+    fn memory_of_both_versions() {
+        let mounts = format!("{V1_MOUNT}{V2_MOUNT}");
+        let tree = Tree::new(
+            "memory",
+            &[
+                ("/proc/thread-self/cgroup", "5:memory:/m\n4:cpu,cpuacct:/a\n0::/b/c\n"),
+                ("/proc/thread-self/mountinfo", &mounts),
+                ("/sys/fs/cgroup/memory/m/memory.limit_in_bytes", "9223372036854771712\n"),
+                ("/sys/fs/cgroup/b/c/memory.max", "max\n"),
+                ("/sys/fs/cgroup/b/memory.max", "1073741824\n"),
+                ("/sys/fs/cgroup/a/memory.max", "4096\n"),
+            ],
+        );
+        let root = CString::new(tree.0.to_str().unwrap()).unwrap();
+        assert_eq!(memory(&root), Some(1 << 30));
     }
 
     #[test]

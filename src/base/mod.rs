@@ -24,6 +24,8 @@ pub mod lock;
 pub mod mutex;
 #[cfg(not(loom))]
 pub mod process;
+#[cfg(not(loom))]
+pub mod weak;
 
 /// An `errno` value: what a failing call of the C interface reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,27 +2,8 @@
 //!
 //! # The group
 //!
-//! ```text
-//! state      2 x (tasks that have not ended), + 1 while somebody waits
-//! waiter     0, or who waits (`Waiter::pack`)
-//! cancelled  0 or 1
-//! ```
-//!
-//! # Protocol
-//!
-//! Each task of a group is a parcel (`kind::parcel`): the group, the function, its closure. A spawn
-//! adds 2 to the state before it queues the task, the task's end subtracts 2; both release and acquire.
-//! If tasks are left, or nobody waits, that is the end's last access to the group. The last task of a
-//! group that somebody waits for takes the name out first, and then swaps 0 for 3 at once: so
-//! the group is there until then. If a task was added meanwhile, it puts the name back and goes
-//! like any.
-//!
-//! Who waits puts its name into `waiter`, if nobody else's is there, and then sets the bit, if that
-//! is not set: a bit that is set is another's, whose name is just out. So a name is only taken from
-//! under its own bit, when its owner is ready to be continued.
-//!
-//! (The end as a mere subtraction, with a look at the bit afterwards, leaves the bit without a name where a
-//! task was added: the next who waits would be continued while it is still leaving its name.)
+//! How many tasks it has, and who waits: `sync::members`; and whether it is cancelled. Each task of a group is a
+//! parcel (`kind::parcel`): the group, the function, its closure.
 //!
 //! Cost: that of sched_spawn_copy, and two read-modify-writes.
 
@@ -31,19 +12,16 @@ use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
 use crate::kind::parcel;
 use crate::kind::worker::Worker;
+use crate::sync::members::Members;
 use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 
 /// The C side's `sched_group`. All bytes zero is one without tasks.
 #[repr(C)]
 pub struct Group {
-    state: AtomicUsize,
-    waiter: AtomicUsize,
+    members: Members,
     cancelled: AtomicUsize,
 }
-
-const WAITED: usize = 1;
-const TASK: usize = 2;
 
 /// A task of a group.
 #[repr(C)]
@@ -60,7 +38,7 @@ impl Group {
     /// `f` accepts `closure`; the group lives until it was waited for.
     pub unsafe fn spawn(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
         let member = Member { group: self, f, closure };
-        self.state.fetch_add(TASK, Ordering::Relaxed);
+        self.members.enter();
         let arg = (&raw const member).cast();
         // SAFETY: the member's bytes, and a function for them.
         let outcome = unsafe { parcel::spawn(run_member, arg, size_of::<Member>(), worker) };
@@ -96,58 +74,26 @@ impl Group {
     /// # Safety
     /// It was counted in, and not out yet. `from`: a worker of the run.
     unsafe fn leave(&self, from: &Worker) {
-        let word = &raw const self.state;
-        let mut state = self.state.load(Ordering::Acquire); // the waiter is known
-        loop {
-            let last = state == TASK | WAITED;
-            let waiter = if last { self.waiter.swap(0, Ordering::Relaxed) } else { 0 };
-            let new = if last { 0 } else { state - TASK };
-            // Release: who sees the end sees what the task wrote. Acquire: the waiter is known, and what
-            // the other tasks wrote is passed on.
-            match self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) if waiter != 0 => {
-                    // SAFETY: left by `leave_word`, and now taken out.
-                    return unsafe { Waiter::unpack(waiter) }.wake(word, Some(from));
-                }
-                Ok(_) => return,
-                Err(now) => state = now,
-            }
-            if waiter != 0 {
-                self.waiter.store(waiter, Ordering::Relaxed); // released by the exchange to come
-            }
+        let word = std::ptr::from_ref(self.members.word());
+        // SAFETY: passed on.
+        if let Some(name) = unsafe { self.members.leave() } {
+            // SAFETY: left by `leave_word`, and now taken out.
+            unsafe { Waiter::unpack(name) }.wake(word, Some(from));
         }
     }
 }
 
 impl Latch for Group {
     fn word(&self) -> &AtomicUsize {
-        &self.state
+        self.members.word()
     }
 
     fn is_over(&self) -> bool {
-        self.state.load(Ordering::Acquire) == 0 // with `leave`
+        self.members.is_over()
     }
 
     fn leave_word(&self, waiter: Waiter) -> Option<usize> {
-        let name = waiter.pack();
-        let mine = match self.waiter.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed)
-        {
-            Ok(_) => false,
-            Err(other) if other == name => true, // since before
-            Err(_) => return None,
-        };
-        let mut state = self.state.load(Ordering::Relaxed);
-        while state != 0 && (mine || state & WAITED == 0) {
-            let new = state | WAITED;
-            // Release: the waiter is known to `leave`.
-            match self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Some(new),
-                Err(now) => state = now,
-            }
-        }
-        // It is over, or another waits. Who has taken another's name out may have put it back.
-        let _ = self.waiter.compare_exchange(name, 0, Ordering::Relaxed, Ordering::Relaxed);
-        None
+        self.members.leave_name(waiter.pack())
     }
 }
 

@@ -4,6 +4,7 @@
 //! end its handler in another thread's. So it takes the list along. C++'s runtime tells where
 //! it is, by a function of its ABI; a program without that runtime pays a comparison.
 
+use crate::base::weak::weak;
 use std::ffi::c_void;
 use std::ptr;
 
@@ -23,31 +24,9 @@ const NONE: Globals = Globals { caught: ptr::null_mut(), uncaught: 0 };
 /// The calling thread's.
 #[inline]
 fn globals() -> Option<*mut Globals> {
-    let get: *const c_void;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads an entry of the global offset table: null, if nobody defines the weak symbol.
-    unsafe {
-        std::arch::asm!(".weak __cxa_get_globals", "mov {}, [rip + __cxa_get_globals@GOTPCREL]",
-                        out(reg) get, options(nostack, preserves_flags, pure, readonly));
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(".weak __cxa_get_globals", "adrp {0}, :got:__cxa_get_globals",
-                        "ldr {0}, [{0}, :got_lo12:__cxa_get_globals]",
-                        out(reg) get, options(nostack, preserves_flags, pure, readonly));
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        get = ptr::null();
-    }
-    if get.is_null() {
-        return None;
-    }
-    // SAFETY: the function of that name takes nothing and returns the calling thread's.
-    Some(unsafe {
-        std::mem::transmute::<*const c_void, unsafe extern "C" fn() -> *mut Globals>(get)()
-    })
+    let get = weak!("__cxa_get_globals", unsafe extern "C" fn() -> *mut Globals)?;
+    // SAFETY: it takes nothing and returns the calling thread's.
+    Some(unsafe { get() })
 }
 
 /// Takes them from the calling thread, which handles none from now on.

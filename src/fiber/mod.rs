@@ -12,7 +12,9 @@
 //! joins and waits for groups stays in its thread.)
 
 pub mod exceptions;
+mod limit;
 pub mod overflow;
+pub mod sanitizers;
 pub mod stack;
 pub mod switch;
 mod valgrind;

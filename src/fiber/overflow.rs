@@ -19,8 +19,18 @@ use std::ptr;
 /// Bytes of an alternate stack: the kernel's frame with the largest registers, and the handler's.
 const ALTERNATE: usize = 16 << 10;
 
-/// Tells the stack that the calling thread is on, of a run's; called in the handler.
-pub type Find = fn() -> Option<Stack>;
+/// Bytes between the stack pointer and an address that a frame may have, as the guard's.
+const NEAR: usize = 64 << 10;
+
+/// Where the calling thread, a worker, is.
+pub enum On {
+    Stack(Stack),
+    /// Its own.
+    Own,
+}
+
+/// Tells where the calling thread is that has hit this address; None: it is no worker. Called in the handler.
+pub type Find = fn(usize) -> Option<On>;
 
 static FIND: std::sync::OnceLock<Find> = std::sync::OnceLock::new();
 
@@ -50,17 +60,25 @@ pub fn watch(find: Find) {
 unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: what the kernel passes.
     let address = unsafe { (*info).si_addr() } as usize;
-    let stack = FIND.get().and_then(|find| find());
-    if let Some(stack) = stack.filter(|stack| stack.guards(address)) {
+    // SAFETY: what the kernel passes.
+    let (at, top) = unsafe { registers(context) };
+    let size = match FIND.get().and_then(|find| find(address)) {
+        Some(On::Stack(stack)) if stack.guards(address) => Some(stack.room()),
+        Some(On::Own) if address.abs_diff(top) < NEAR => Some(0),
+        _ => None,
+    };
+    if let Some(size) = size {
         let mut out = Out::stderr();
-        let _ = write!(
-            out,
-            "libsched: a task has overflowed its stack of {} KiB; SCHED_STACK sets the size",
-            stack.room() >> 10
-        );
+        let _ = if size > 0 {
+            write!(
+                out,
+                "libsched: a task has overflowed its stack of {} KiB; SCHED_STACK sets the size",
+                size >> 10
+            )
+        } else {
+            write!(out, "libsched: a task has overflowed its thread's stack; there was no other")
+        };
         out.flush();
-        // SAFETY: what the kernel passes.
-        let at = unsafe { program_counter(context) };
         // SAFETY: zero is a valid value; a valid place.
         unsafe {
             let mut symbol: libc::Dl_info = std::mem::zeroed();
@@ -83,17 +101,23 @@ unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut 
     }
 }
 
+/// Where the program was, and its stack pointer.
+///
 /// # Safety
 /// A signal handler's third argument.
-unsafe fn program_counter(context: *mut c_void) -> *const c_void {
+unsafe fn registers(context: *mut c_void) -> (*const c_void, usize) {
     let context = context.cast::<libc::ucontext_t>();
     #[cfg(target_arch = "x86_64")]
     // SAFETY: by the caller's promise.
-    let at = unsafe { (*context).uc_mcontext.gregs[libc::REG_RIP as usize] } as usize;
+    let (at, top) = unsafe {
+        let registers = &(*context).uc_mcontext.gregs;
+        (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize)
+    };
     #[cfg(target_arch = "aarch64")]
     // SAFETY: by the caller's promise.
-    let at = unsafe { (*context).uc_mcontext.pc } as usize;
-    ptr::without_provenance(at)
+    let (at, top) =
+        unsafe { ((*context).uc_mcontext.pc as usize, (*context).uc_mcontext.sp as usize) };
+    (ptr::without_provenance(at), top)
 }
 
 /// Calls `f` with an alternate signal stack, unless the thread has one.

@@ -16,6 +16,8 @@
 //! taken, and when it has too many or the run ends, in the process's store, where all but a few give
 //! their pages back.
 
+use super::limit::{self, page};
+use super::sanitizers::Side;
 use super::valgrind::{self, Registered};
 use crate::base::config::LEAST_STACK;
 use crate::base::mem::NoMemory;
@@ -32,6 +34,7 @@ pub struct Foot {
     top: *mut u8,
     next: Cell<Option<Stack>>,
     registered: Registered,
+    side: Side,
 }
 
 /// A stack; whoever has it may run on it, or give it back.
@@ -48,11 +51,6 @@ const MADV_GUARD_INSTALL: i32 = 102;
 
 /// Bytes below the room: a frame that is larger may miss them.
 const GUARD: usize = 64 << 10;
-
-fn page() -> usize {
-    // SAFETY: no pointers.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-}
 
 fn guard() -> usize {
     GUARD.next_multiple_of(page())
@@ -82,20 +80,23 @@ impl Stack {
         let bytes = size.checked_add(guard + 4096).ok_or(NoMemory)?.next_multiple_of(page);
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        limit::count_in(bytes)?;
         // SAFETY: a new mapping at no fixed address.
         let low = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
         if low == libc::MAP_FAILED {
+            limit::count_out();
             return Err(NoMemory);
         }
         // SAFETY: the first pages of our own mapping.
-        let guarded = unsafe {
-            libc::madvise(low, guard, MADV_GUARD_INSTALL) == 0
-                || libc::mprotect(low, guard, libc::PROT_NONE) == 0
-        };
-        if !guarded {
-            // SAFETY: our own mapping, not used yet.
-            unsafe { libc::munmap(low, bytes) };
-            return Err(NoMemory);
+        if unsafe { libc::madvise(low, guard, MADV_GUARD_INSTALL) } != 0 {
+            limit::guards_are_mappings();
+            // SAFETY: as above.
+            if unsafe { libc::mprotect(low, guard, libc::PROT_NONE) } != 0 {
+                // SAFETY: our own mapping, not used yet.
+                unsafe { libc::munmap(low, bytes) };
+                limit::count_out();
+                return Err(NoMemory);
+            }
         }
         let low = low.cast::<u8>();
         let foot = low.wrapping_add(bytes - size_of::<Foot>()).cast::<Foot>();
@@ -104,7 +105,8 @@ impl Stack {
         let registered = valgrind::register(low as usize, low as usize + bytes);
         // SAFETY: the end of our own mapping, aligned: pages are.
         unsafe {
-            foot.write(Foot { low, size: bytes, top, next: Cell::new(None), registered });
+            let side = Side::of(low as usize + guard, top as usize - low as usize - guard);
+            foot.write(Foot { low, size: bytes, top, next: Cell::new(None), registered, side });
             Ok(Stack(NonNull::new_unchecked(foot)))
         }
     }
@@ -125,6 +127,11 @@ impl Stack {
         (low..low + guard()).contains(&address)
     }
 
+    /// As the sanitizers know it.
+    pub fn side(&self) -> &Side {
+        &self.foot().side
+    }
+
     /// Room for tasks, in bytes.
     pub fn room(self) -> usize {
         self.foot().top as usize - self.foot().low as usize - guard()
@@ -135,8 +142,10 @@ impl Stack {
     unsafe fn free(self) {
         let Foot { low, size, registered, .. } = *self.foot();
         registered.forget();
+        self.side().end();
         // SAFETY: made by `new`, and by the caller's promise not used any more.
         unsafe { libc::munmap(low.cast(), size) };
+        limit::count_out();
     }
 
     /// Gives its pages back, but for the highest ones.
@@ -183,6 +192,7 @@ static STORE: Mutex<Store> = Mutex::new(Store { pile: Pile { first: None, count:
 /// # Safety
 /// No other thread of this process uses it before this returns.
 pub unsafe fn renew() {
+    limit::renew();
     // SAFETY: by the caller's promise.
     unsafe { STORE.reset(Store { pile: Pile::default(), size: 0 }) };
 }

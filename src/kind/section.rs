@@ -44,12 +44,12 @@
 //! `begin`, so the next tick finds the section open, at no cost for tasks without; what returns
 //! elsewhere looks at the depth.
 
-use super::strand::{self, Strand};
+use super::strand::{self, Ground, Strand};
 use super::worker::Worker;
 use super::{Place, Seat};
 use crate::base::config;
+use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::{Errno, io, thread};
-use crate::fiber::switch::Context;
 use std::cell::Cell;
 use std::ptr;
 
@@ -58,8 +58,8 @@ use std::ptr;
 pub struct Section {
     /// How many are open, each within the one before; 0: none.
     depth: Cell<u32>,
-    /// Where the thread's own stack goes on.
-    base: Cell<Context>,
+    /// The thread's own stack.
+    ground: Cell<*const Ground>,
     /// The thread's next outer section, in another run.
     outer: Cell<*const Strand>,
 }
@@ -67,6 +67,14 @@ pub struct Section {
 thread_local! {
     /// The innermost section for which this thread has left a worker; the others by `outer`.
     static INNERMOST: Cell<*const Strand> = const { Cell::new(ptr::null()) };
+}
+
+/// Sections in the process for which a worker was left.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// `here`, for a signal handler: nothing thread-local is touched if no thread is in a section.
+pub fn here_in_handler<'a>() -> Option<&'a Strand> {
+    if OPEN.load(Ordering::Relaxed) > 0 { here() } else { None }
 }
 
 /// The strand of the innermost section that the calling thread has left a worker for.
@@ -103,6 +111,7 @@ pub fn here<'a>() -> Option<&'a Strand> {
 /// The process is a child made by fork.
 pub fn forget() {
     INNERMOST.set(ptr::null());
+    OPEN.store(0, Ordering::Relaxed);
 }
 
 /// Begins a section of the calling task, or one within it. Where `worker` is of a run that the caller is
@@ -151,15 +160,17 @@ fn hand_over(strand: &Strand) -> Result<(), Errno> {
     worker.hold();
     strand.hasten();
     worker.left.set(worker.left.get().wrapping_add(1));
-    strand.section.base.set(worker.base.get());
+    strand.section.ground.set(worker.ground());
     worker.vacate();
     strand.section.outer.set(INNERMOST.replace(strand));
     if !worker.relieve() {
         INNERMOST.set(strand.section.outer.get());
         worker.occupy();
+        worker.strand.set(strand);
         worker.let_go();
         return Err(NOBODY);
     }
+    OPEN.fetch_add(1, Ordering::Relaxed);
     thread::set_errno(Errno(errno));
     Ok(())
 }
@@ -169,8 +180,9 @@ fn hand_over(strand: &Strand) -> Result<(), Errno> {
 fn come_back(strand: &Strand) {
     let errno = thread::errno();
     INNERMOST.set(strand.section.outer.get());
+    OPEN.fetch_sub(1, Ordering::Relaxed);
     // SAFETY: it could be left when the section began; the task is counted until it goes on.
-    unsafe { strand::retire(strand, strand.section.base.get()) };
+    unsafe { strand::retire(strand, &*strand.section.ground.get()) };
     strand.worker().let_go();
     restore(errno);
 }

@@ -42,6 +42,7 @@ use super::{Awaited, InLine, Place, Seat, TICK, UNAWAITED};
 use crate::base::frontier;
 use crate::base::mem::NoMemory;
 use crate::base::thread::{self, FloatControl};
+use crate::fiber::sanitizers::Side;
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::{self, Context};
 use crate::fiber::{exceptions, overflow};
@@ -163,6 +164,15 @@ pub enum As {
     Relief,
 }
 
+/// The own stack of a thread that hosts a worker; it lies in `host`'s frame.
+#[derive(Default)]
+pub struct Ground {
+    /// Where it goes on.
+    base: Cell<Context>,
+    /// As the sanitizers know it.
+    side: Side,
+}
+
 /// What the strands of a run have in common.
 #[derive(Clone, Copy)]
 pub struct Terms {
@@ -184,6 +194,9 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     let below = [outer, section::innermost()];
     let before = below.map(|strand| strand.is_some_and(|strand| strand.fixed.replace(true)));
     let stack = worker.rack.take().ok();
+    let ground = Ground::default();
+    ground.side.settle();
+    worker.ground.set(&ground);
     let mut stays = true;
     let mut go = || {
         let launch = Launch { worker, stack, first: None, begins: Begins::Hosted(comes) };
@@ -191,7 +204,8 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
         // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
         unsafe {
             let launch = (&raw const launch).cast_mut().cast();
-            let arrival = switch::begin(worker.base.as_ptr(), top, run_loop, launch);
+            stack.inspect(|stack| stack.side().enter_new(&ground.side));
+            let arrival = switch::begin(ground.base.as_ptr(), top, run_loop, launch);
             stays = arrive(worker, arrival);
         }
     };
@@ -201,6 +215,7 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     } else {
         go()
     }
+    ground.side.forget();
     handled.put();
     for (strand, covered) in below.into_iter().zip(before) {
         strand.inspect(|strand| strand.fixed.set(covered));
@@ -245,6 +260,7 @@ unsafe fn suspend_for(
     // whoever is continues it once.
     unsafe {
         let launch = (&raw const launch).cast_mut().cast();
+        stack.side().enter_new(strand.side());
         let arrival = switch::begin(&raw mut (*this).context, Strand::top(stack), run_loop, launch);
         arrive(strand.worker(), arrival);
     }
@@ -322,10 +338,10 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
     strand.worker.set(worker);
     if let Begins::Behind(continuation, publish) = begins {
         // SAFETY: not published yet.
-        let context = unsafe { (*continuation).context };
+        let Continuation { context, strand: left } = unsafe { *continuation };
         if !publish(task_of(continuation)) {
             // SAFETY: nobody else knows of it; nothing is on the strand.
-            unsafe { strand.leave(worker, context) }
+            unsafe { strand.leave(worker, (*left).side(), context) }
         }
         worker.float.get().set(); // not those of the task that was left
     }
@@ -386,7 +402,7 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
     let context = unsafe { take_over(worker, continuation) };
     if old.nested.get() == 0 {
         // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
-        unsafe { old.leave(worker, context) }
+        unsafe { old.leave(worker, worker.strand().side(), context) }
     }
     set_aside(old, context);
     old.worker().counters().tasks.uncount(); // as above
@@ -410,16 +426,17 @@ unsafe fn take_over(worker: &Worker, continuation: *const Continuation) -> Conte
 
 /// Leaves a strand that is in the middle of a task, for `to`; it is queued behind the others.
 fn set_aside(old: &Strand, to: Context) {
-    switch_away(old, to, 0);
+    switch_away(old, old.worker().strand().side(), to, 0);
 }
 
 #[inline(never)]
-fn switch_away(old: &Strand, to: Context, also: usize) {
+fn switch_away(old: &Strand, side: &Side, to: Context, also: usize) {
     let mut continuation = Continuation { context: ptr::null_mut(), strand: old };
     let this = &raw mut continuation;
     let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
+        side.enter(Some(old.side()));
         let left = this.map_addr(|this| this | also).cast();
         let arrived = switch::switch(&raw mut (*this).context, to, left);
         arrive(old.worker(), arrived);
@@ -431,11 +448,11 @@ fn switch_away(old: &Strand, to: Context, also: usize) {
 /// `host` returns. The task here is queued behind the others; returns when it goes on, elsewhere.
 ///
 /// # Safety
-/// The caller is on the strand, which can be left; `base` is where its thread's own stack goes on,
-/// and the run goes on until the task does.
+/// The caller is on the strand, which can be left; `ground` is its thread's, and the run goes on until the task
+/// does.
 #[inline(never)] // so that nothing thread-local is remembered across it
-pub unsafe fn retire(strand: &Strand, base: Context) {
-    switch_away(strand, base, RETIRED);
+pub unsafe fn retire(strand: &Strand, ground: &Ground) {
+    switch_away(strand, &ground.side, ground.base.get(), RETIRED);
 }
 
 /// In the word that is passed to who is continued: the thread has no worker any more.
@@ -502,23 +519,28 @@ impl Strand {
         unsafe { frontier::again(work, ptr::from_ref(self).cast_mut().cast()) };
         self.flush();
         let worker = self.worker();
-        // SAFETY: nothing is on the strand any more, and `base` is this thread's.
-        unsafe { self.leave(worker, worker.base.get()) }
+        // SAFETY: nothing is on the strand any more, and the ground is this thread's.
+        unsafe {
+            let ground = worker.ground();
+            self.leave(worker, &ground.side, ground.base.get())
+        }
     }
 
-    /// Leaves it for good, for `to`. Its stack is in the rack before; but only the worker's thread takes it
+    /// Leaves it for good, for `to`, on that side. Its stack is in the rack before; but only the worker's thread takes it
     /// out of there, and that is on its way.
     ///
     /// # Safety
     /// The caller is on it, and occupies `worker`; nothing there is needed any more. `to` as for
     /// `switch::leave`.
-    unsafe fn leave(&self, worker: &Worker, to: Context) -> ! {
+    #[inline(always)] // see `Side::enter`
+    unsafe fn leave(&self, worker: &Worker, side: &Side, to: Context) -> ! {
         self.looks.set(Looks::Inside);
         // SAFETY: by the caller's promise.
         unsafe {
             if let Some(stack) = self.stack {
                 worker.rack.put(stack);
             }
+            side.enter(self.stack.is_none().then(|| self.side()));
             switch::leave(0, to, ptr::null_mut())
         }
     }
@@ -547,6 +569,11 @@ impl Strand {
     /// Its stack; None: the thread's own.
     pub fn stack(&self) -> Option<Stack> {
         self.stack
+    }
+
+    /// As the sanitizers know it. The caller is on it, or about to be.
+    fn side(&self) -> &Side {
+        self.stack.as_ref().map_or_else(|| &self.worker().ground().side, Stack::side)
     }
 
     /// The worker that runs here now.

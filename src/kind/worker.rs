@@ -19,7 +19,7 @@
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
-//! | `stock`, `rack`, `base`, `strand`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
+//! | `stock`, `rack`, `ground`, `strand`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
 //!
 //! `quick`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
 //! them, and that reads what it wrote.
@@ -39,7 +39,7 @@ pub mod registry;
 use super::parcel::Stock;
 use super::run::Team;
 use super::section;
-use super::strand::Strand;
+use super::strand::{Ground, Strand};
 use super::table::{self, Row};
 use super::{Kind, Place, Quick};
 use crate::base::config::Kind::Cont;
@@ -47,7 +47,6 @@ use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
 use crate::base::{Errno, io, thread};
 use crate::fiber::stack::Rack;
-use crate::fiber::switch::Context;
 use crate::probe::Counters;
 use crate::queue::Owner;
 use crate::queue::injector::Refused;
@@ -81,8 +80,8 @@ pub struct Worker {
     stock: Stock,
     /// Free stacks.
     pub rack: Rack,
-    /// Where its thread's own stack goes on when the run has ended.
-    pub base: Cell<Context>,
+    /// Its thread's own stack.
+    pub ground: Cell<*const Ground>,
     /// `SCHED_JOIN=suspend`.
     pub sets_aside: Cell<bool>,
     /// The floating-point controls that tasks start with.
@@ -141,6 +140,12 @@ impl Worker {
             section::check_left();
             given
         })
+    }
+
+    /// The own stack of its thread, which is the caller's.
+    pub fn ground(&self) -> &Ground {
+        // SAFETY: in its host's frame, which lasts until the run has ended for it.
+        unsafe { &*self.ground.get() }
     }
 
     /// The strand that this worker is on. The caller occupies the place.
@@ -476,6 +481,7 @@ impl Worker {
     /// The calling thread takes this place.
     pub fn occupy(&self) {
         self.outer.set(CURRENT.replace(self));
+        self.strand.set(ptr::null());
         self.owner.store(thread::pointer(), Ordering::Relaxed);
         // Debug builds count and mark what is forked and joined, which sched_inline.h does not.
         if cfg!(not(debug_assertions)) && !self.deque.load(Ordering::Relaxed).is_null() {

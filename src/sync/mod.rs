@@ -7,6 +7,7 @@
 //! | [`cond`] | a condition whose waiters go over to the mutex |
 //! | [`sem`] | a counting semaphore |
 //! | [`barrier`] | a barrier of n |
+//! | [`members`] | the tasks of a group, and who waits for them |
 //!
 //! # The node
 //!
@@ -43,6 +44,7 @@
 
 pub mod barrier;
 pub mod cond;
+pub mod members;
 pub mod mutex;
 pub mod sem;
 

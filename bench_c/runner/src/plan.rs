@@ -55,6 +55,8 @@ pub const OVERHEADS: &[Program] = &[
     Program { many_runs: true, ..program("emptyrun", 300, 100, "runs that do nothing") },
     program("wakeup", 50, 20, "from a spawn to the start on a sleeping worker"),
     program("latetask", 100, 50, "tasks whose spawner computes on"),
+    program("yield", 1 << 18, 1 << 16, "two tasks that yield in turn"),
+    program("suspend", 1 << 18, 1 << 14, "two tasks that wait for each other"),
     Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
 ];
 /// The program of [`Group::Closures`], and what its -d chooses.
@@ -287,6 +289,8 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
             let pair = |setup: &Setup| Setup { data: Some("pair"), ..setup.clone() };
             setups.extend([bare("pthread"), pair(&cold), pair(&steal), cold, steal]);
         }
+        "yield" => setups.push(Setup { threads: 1, ..steal }),
+        "suspend" => setups.extend([bare("pthread"), Setup { threads: 1, ..steal.clone() }, steal]),
         "wakeup" => setups.extend([bare("futex"), steal]),
         "idleburn" => {
             setups.extend(BURNERS.iter().map(|&threads| Setup { threads, ..steal.clone() }));

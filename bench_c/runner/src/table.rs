@@ -228,6 +228,14 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
     );
     row("... those run before it comes back", Some(t), "tasks", own(late, "before_end"));
 
+    let yields = own(summary.overhead("yield", 1), "ns_a_yield");
+    row("a yield, of two tasks in turn", Some(1), "ns", yields);
+    let turn = |threads| own(summary.overhead("suspend", threads), "ns_a_turn");
+    row("a task waits, another that waited goes on", Some(1), "ns", turn(1));
+    row("... in turn, on either of two workers", Some(t), "ns", turn(t));
+    let bare = own(summary.bare("suspend"), "ns_a_turn");
+    row("... as two threads, with POSIX semaphores", None, "ns", bare);
+
     for &t in BURNERS {
         let burn = own(summary.overhead("idleburn", t), "burn_percent");
         row("idle workers burn, of one processor", Some(t), "%", burn);

@@ -26,6 +26,8 @@ const SIZES: &[(&str, &str)] = &[
     ("emptyrun", "20"),
     ("wakeup", "3"),
     ("latetask", "5"),
+    ("yield", "10000"),
+    ("suspend", "2000"),
     ("idleburn", "20"),
     ("closures", "3000"),
     ("fib_inline", "14"),

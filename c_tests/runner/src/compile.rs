@@ -31,7 +31,8 @@ pub struct PkgConfig {
 pub const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
 impl Toolchain {
-    pub fn find(prefix: &Path) -> Result<Toolchain> {
+    /// `other`: where the library is instead.
+    pub fn find(prefix: &Path, other: Option<&Path>) -> Result<Toolchain> {
         let cc = compiler(false).context("no C compiler (set CC)")?;
         let libdir = prefix.join("lib");
         let debug = prefix.with_file_name("debug");
@@ -41,7 +42,7 @@ impl Toolchain {
             pc: PkgConfig::read(&libdir.join("pkgconfig/libsched.pc"))?,
             archive: libdir.join("libsched.a"),
             debug: debug.join("libsched.so.1").exists().then_some(debug),
-            libdir,
+            libdir: other.map_or(Ok(libdir), std::path::absolute)?,
         })
     }
 }
@@ -125,6 +126,8 @@ pub struct Program<'a> {
     pub library: Library,
     pub unlinked: bool,
     pub libraries: &'a [String],
+    /// -fsanitize.
+    pub sanitize: Option<&'a str>,
     /// A folder with a sched.h to take, by -iquote, instead of the installed one.
     pub header: Option<&'a Path>,
 }
@@ -152,6 +155,7 @@ impl Program<'_> {
         let mut command = Command::new(compiler.ok_or("no C++ compiler")?);
         command.arg(if cpp { "-std=c++17" } else { "-std=c11" });
         command.args(["-O2", "-g", "-pthread"]).args(WARNINGS);
+        command.args(self.sanitize.map(|word| format!("-fsanitize={word}")));
         match self.header {
             Some(folder) => command.arg("-iquote").arg(folder),
             None => command.args(&tools.pc.cflags),

@@ -29,6 +29,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
 use compile::Toolchain;
+use matrix::Setting;
 use report::{Job, Report};
 
 #[derive(Parser)]
@@ -46,6 +47,19 @@ pub struct Options {
     /// Only the tests whose name, settings included, contains this
     #[arg(long, default_value = "")]
     filter: String,
+    /// Only these programs (a `*` at the end stands for anything), with 4 threads and
+    /// SCHED_IDLE=park, and no other checks
+    #[arg(long, value_delimiter = ',')]
+    programs: Vec<String>,
+    /// The programs compiled with -fsanitize=WORD
+    #[arg(long, value_name = "WORD")]
+    sanitize: Option<String>,
+    /// The programs run by this command
+    #[arg(long, value_name = "COMMAND", value_delimiter = ' ')]
+    under: Vec<String>,
+    /// The folder of the library to link with [default: that of the prefix]
+    #[arg(long)]
+    libdir: Option<PathBuf>,
     /// Only these kinds in the matrix
     #[arg(long, value_delimiter = ',')]
     kinds: Vec<String>,
@@ -64,6 +78,24 @@ pub struct Options {
     /// The root of the project [default: where this was built]
     #[arg(long)]
     root: Option<PathBuf>,
+}
+
+impl Options {
+    /// True if the program is to be run.
+    fn names(&self, program: &str) -> bool {
+        let fits = |name: &String| match name.strip_suffix('*') {
+            Some(start) => program.starts_with(start),
+            None => program == name,
+        };
+        self.programs.is_empty() || self.programs.iter().any(fits)
+    }
+
+    /// True if a setting of the matrix is to be run.
+    fn tries(&self, setting: &Setting) -> bool {
+        self.programs.is_empty()
+            || setting.idle.is_none_or(|idle| idle == "park")
+                && setting.threads.is_none_or(|threads| threads == 4)
+    }
 }
 
 /// What every part of the runner looks up.
@@ -99,12 +131,15 @@ fn run(options: Options) -> Result<bool> {
         None => std::path::absolute(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?,
     };
     let root = root.canonicalize().context("the root of the project")?;
-    let work = prefix.with_file_name("ctest");
+    let work = prefix.with_file_name(match &options.sanitize {
+        Some(word) => format!("ctest-{word}"),
+        None => "ctest".to_string(),
+    });
     std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let context = Session {
         jobs: options.jobs.unwrap_or(cores).max(1),
-        tools: Toolchain::find(&prefix)?,
+        tools: Toolchain::find(&prefix, options.libdir.as_deref())?,
         options,
         root,
         prefix,
@@ -115,13 +150,17 @@ fn run(options: Options) -> Result<bool> {
     }
 
     let mut jobs: Vec<Job> = Vec::new();
-    header::jobs(&context, &mut jobs)?;
-    symbols::jobs(&context, &mut jobs)?;
+    if context.options.programs.is_empty() {
+        header::jobs(&context, &mut jobs)?;
+        symbols::jobs(&context, &mut jobs)?;
+    }
     let mut report = Report::new(&context);
     report.run(jobs);
     // Compiled now, in parallel; their runs follow.
     let runs = programs::compile_all(&context, &mut report)?;
     report.run(runs);
-    report.run(bench::jobs(&context)?);
+    if context.options.programs.is_empty() {
+        report.run(bench::jobs(&context)?);
+    }
     Ok(report.close())
 }

@@ -29,9 +29,12 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
     let mut broken = Vec::new();
     for source in &sources {
         let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if !session.options.names(&name) {
+            continue;
+        }
         let markers = marker::parse(&fs::read_to_string(source)?)
             .with_context(|| source.display().to_string())?;
-        for library in libraries(&markers) {
+        for library in libraries(&markers, session.options.programs.is_empty()) {
             let group = match library {
                 Library::Shared => name.clone(),
                 Library::Static => format!("{name}[static]"),
@@ -74,6 +77,7 @@ fn compilation(
         library,
         unlinked: markers.unlinked,
         libraries: &markers.libraries,
+        sanitize: session.options.sanitize.as_deref(),
         header: header.as_deref(),
     };
     let words = |command: Command| {
@@ -101,11 +105,12 @@ fn compilation(
     })
 }
 
-fn libraries(markers: &Markers) -> Vec<Library> {
+/// `all` that the program asks for, or the shared one alone.
+fn libraries(markers: &Markers, all: bool) -> Vec<Library> {
     let all = [
         (Library::Shared, markers.debug != Debug::Only),
-        (Library::Static, markers.statically),
-        (Library::Debug, markers.debug != Debug::No),
+        (Library::Static, all && markers.statically),
+        (Library::Debug, all && markers.debug != Debug::No),
     ];
     all.into_iter().filter_map(|(library, wanted)| wanted.then_some(library)).collect()
 }
@@ -134,8 +139,11 @@ fn runs_of(
         match &run.matrix {
             None => add(Vec::new()),
             Some(part) => {
-                for setting in part.of_kinds(&session.options.kinds).settings(THREADS) {
-                    add(setting.environment());
+                let part = part.of_kinds(&session.options.kinds);
+                for setting in part.settings(THREADS) {
+                    if session.options.tries(&setting) {
+                        add(setting.environment());
+                    }
                 }
             }
         }
@@ -151,11 +159,13 @@ fn one_run(
     run: Run,
     environment: Vec<(String, String)>,
 ) -> Job {
-    let limit = run.timeout.unwrap_or(session.options.timeout);
+    let limit = run.timeout.unwrap_or(0.0).max(session.options.timeout);
+    let mut words = session.options.under.clone();
     let (work, program) = (session.work.clone(), program.to_path_buf());
+    words.push(program.display().to_string());
     Job::new(group, detail, move |worker| {
-        let mut command = Command::new(&program);
-        command.args(&run.arguments);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(&run.arguments);
         clear_settings(&mut command);
         command.envs(environment.iter().cloned());
         let stats_file = work.join(format!("stats-{worker}"));

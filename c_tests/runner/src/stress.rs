@@ -27,6 +27,7 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
         library: Library::Shared,
         unlinked: false,
         libraries: &[],
+        sanitize: None,
         header: None,
     };
     if let Ok(mut command) = build.command(&session.tools)

@@ -35,8 +35,8 @@
 //! No atomic read-modify-write and no fence where nobody steals. Calls and returns are in pairs, so the
 //! processor predicts where a child returns to.
 
-use super::{Looks, arrive};
 use super::{Continuation, Strand, is_continuation, take_over, task_of};
+use super::{Looks, arrive};
 use crate::base::thread;
 use crate::fiber::exceptions::{self, Handled};
 use crate::fiber::stack::Stack;
@@ -137,6 +137,9 @@ impl<D: Deque> Callee for Child<D> {
         };
         // SAFETY: `spawn` has seen it.
         let stack = unsafe { worker.rack.pop().unwrap_unchecked() };
+        // Said here, in a frame that returns to the spawner's stack: see `Side::enter`.
+        // SAFETY: the spawner's strand, which nobody else runs yet.
+        stack.side().enter_new(unsafe { (*below).side() });
         let strand = Strand::on(stack);
         strand.worker.set(worker);
         worker.strand.set(strand);
@@ -144,7 +147,10 @@ impl<D: Deque> Callee for Child<D> {
         if unsafe { kind.spawn(worker, task_of(this)) }.is_err() {
             worker.strand.set(below);
             // SAFETY: known to nobody; left by the return.
-            unsafe { back(stack, worker, context) };
+            unsafe {
+                back(stack, worker, context);
+                (*below).side().enter(None);
+            }
             return Returned { to: context, result: thread::failed(libc::EAGAIN) as isize };
         }
         // From here on the spawner may run elsewhere.
@@ -187,10 +193,11 @@ impl<D: Deque> Callee for Child<D> {
                         if float != worker.float.get() {
                             float.set();
                         }
+                        (*below).side().enter(None);
                         return Returned { to: context, result: 0 };
                     }
                     let context = take_over(worker, next);
-                    strand.leave(worker, context)
+                    strand.leave(worker, worker.strand().side(), context)
                 }
             }
             next => strand.first.set(next),

@@ -5,10 +5,12 @@ use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
 use crate::base::{crew, process};
-use crate::fiber::overflow;
+use crate::fiber::overflow::{self, On};
+use crate::fiber::sanitizers;
 use crate::fiber::stack::{self, Rack};
 use crate::kind::parcel::Stock;
 use crate::kind::section;
+use crate::kind::strand::Strand;
 use crate::kind::table::TABLE;
 use crate::probe::report;
 use rand::SeedableRng;
@@ -106,7 +108,7 @@ impl Lease {
                 counters: Pad::default(),
                 stock: Stock::default(),
                 rack: Rack::default(),
-                base: Cell::new(ptr::null_mut()),
+                ground: Cell::new(ptr::null()),
                 sets_aside: Cell::new(false),
                 float: Cell::new(FloatControl::get()),
                 left: Cell::new(0),
@@ -158,9 +160,32 @@ pub fn watch_process() {
         // unloaded). Registered twice by two threads at once, it does no harm.
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
         crew::watch_exit();
-        overflow::watch(|| section::here()?.stack());
+        sanitizers::look();
+        overflow::watch(find_stack);
         DONE.store(true, Ordering::Relaxed);
     }
+}
+
+/// Where the calling thread is, whose access to `address` has failed. In a signal handler: a thread-local
+/// variable may have to be allocated at first use, in a library that was loaded by dlopen, so all records are
+/// looked through.
+fn find_stack(address: usize) -> Option<On> {
+    let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire); // with `Lease::new`
+    let mut found = None;
+    // SAFETY: records are never freed.
+    while let Some(worker) = unsafe { next.as_ref() } {
+        // SAFETY: the calling thread's strand; it is there from its beginning to its end.
+        let strand = worker.is_mine().then(|| unsafe { worker.strand.get().as_ref() }).flatten();
+        match strand.map(Strand::stack) {
+            Some(Some(stack)) if found.is_none() || stack.guards(address) => {
+                found = Some(On::Stack(stack));
+            }
+            Some(None) if found.is_none() => found = Some(On::Own),
+            _ => {}
+        }
+        next = worker.next.get();
+    }
+    found.or_else(|| Some(On::Stack(section::here_in_handler()?.stack()?)))
 }
 
 unsafe extern "C" fn after_fork_in_child() {

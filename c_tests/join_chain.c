@@ -1,0 +1,87 @@
+/* A million tasks, each waiting for the next: that ends, in a share of memory, or with the message that a task has
+ * overflowed its stack. So it does where the address space is small, and where guards cost mappings, of which
+ * the program finds some left.
+ * ctest: matrix kind=steal deque=split idle=park threads=2 timeout=120
+ * ctest: matrix deque=mutex,split idle=park threads=1,2 args=space timeout=60
+ * ctest: matrix deque=mutex,split idle=park threads=1,2 args=space env=SCHED_JOIN=help timeout=60
+ * ctest: matrix kind=steal deque=split idle=park threads=1,2 args=mappings timeout=60
+ * ctest: matrix kind=steal deque=split idle=park threads=1,2 args=space env=SCHED_STACK=1G timeout=60 */
+#include "aside.h"
+#include "child.h"
+#include "proc.h"
+#include "seccomp.h"
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+/* By so many links the library has had what mappings it takes. */
+enum { LINKS = 1000000, LEFT = 1000, SATED = 40000 };
+
+static atomic_int begun, ended;
+static int maps;
+
+/* Mappings, each with a neighbour of another kind. */
+static void take_mappings(void)
+{
+    for (int i = 0; i < LEFT; i++) {
+        int access = i % 2 ? PROT_READ : PROT_READ | PROT_WRITE;
+        CHECK(mmap(NULL, 4096, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    }
+    check_say("took\n");
+}
+
+static void link_of(void *closure, struct scheduler *s)
+{
+    int left = (int)(intptr_t)closure;
+    int nth = ++begun;
+    if (maps && nth == SATED)
+        take_mappings();
+    if (left > 1 && left % 2) {
+        sched_group g = SCHED_GROUP_INIT;
+        CHECK_EQ(sched_group_spawn(&g, link_of, (void *)(intptr_t)(left - 1), s), 0);
+        CHECK_EQ(sched_group_wait(&g, s), 0);
+    } else if (left > 1) {
+        sched_task t;
+        unsigned turns = 0;
+        int before = begun;
+        sched_fork(&t, link_of, (void *)(intptr_t)(left - 1), s);
+        /* Somebody may take it meanwhile, and then this waits as well. */
+        while (begun == before && ++turns < 200)
+            ;
+        sched_join(&t, s);
+    }
+    ended++;
+}
+
+static void chain(void *closure)
+{
+    (void)closure;
+    CHECK_EQ(sched_init(2, 4, link_of, (void *)(intptr_t)LINKS), 0);
+    CHECK_EQ(ended, LINKS);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 1024;
+    struct rusage used;
+    if (strcmp(what, "space") == 0) {
+        rlim_t bytes = (rlim_t)(status_kb("VmSize") + (300 << 10)) * 1024;
+        struct rlimit limit = {bytes, bytes};
+        CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    } else if (strcmp(what, "mappings") == 0) {
+        no_guards();
+        maps = 1;
+    }
+    in_child(chain, NULL);
+    CHECK_EQ(getrusage(RUSAGE_CHILDREN, &used), 0);
+    printf("%ld KiB%s\n", used.ru_maxrss, WIFSIGNALED(child.status) ? ", stopped" : "");
+    if (WIFSIGNALED(child.status)) {
+        CHECK_CHILD_SAID("has overflowed");
+        CHECK_EQ(WTERMSIG(child.status), SIGSEGV);
+    } else {
+        CHECK_CHILD_PASSED();
+    }
+    CHECK(!maps || strstr(child.said, "took") != NULL);
+    CHECK((double)used.ru_maxrss < 0.6 * memory);
+    return 0;
+}

@@ -1,0 +1,243 @@
+//! A task is set aside and goes on: the shipped `hold`, `let_go`, `requeue`, quiescence, and the state of a
+//! group, in whole runs of kind `steal` with the shipped worker loop. A switch of stacks cannot be modelled:
+//! a task here is two functions, and what it leaves on its stack is a cell. Whoever continues it too early
+//! touches the cell together with who leaves it, which loom reports; a continuation that is lost, or a run
+//! that ends before it, is a cell that was not counted, or a deadlock.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::thread::JoinHandle;
+use sched::kind::Kind;
+use sched::queue::chaselev::ChaseLev;
+use sched::queue::split::Split;
+use sched::sync::members::Members;
+use sched::task::{Scheduler, Task, TaskFn};
+use sched_model::{Cell, Modelled, Scene, Worker, explore};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize as Count, Ordering};
+
+/// One task that waits, and what it waits for.
+struct Story {
+    members: Members,
+    ran: [Cell; 2],
+    /// Its stack: counted where it is left, and where it goes on.
+    frame: Cell,
+    done: Cell,
+}
+
+impl Story {
+    fn new() -> Arc<Self> {
+        Arc::new(Story {
+            members: Members::default(),
+            ran: [Cell::new(), Cell::new()],
+            frame: Cell::new(),
+            done: Cell::new(),
+        })
+    }
+
+    fn closure(&self) -> *mut c_void {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// # Safety
+    /// From `closure`; the story lives until the run has ended.
+    unsafe fn of<'a>(closure: *mut c_void) -> &'a Story {
+        // SAFETY: by the caller's promise.
+        unsafe { &*closure.cast() }
+    }
+
+    /// The task's second half.
+    fn goes_on(&self, members: usize) {
+        assert_eq!(self.frame.get(), 1, "continued twice, or before it was set aside");
+        self.frame.add();
+        for ran in &self.ran[..members] {
+            assert_eq!(ran.get(), 1);
+        }
+        self.done.add();
+    }
+}
+
+/// Executions in which the task was set aside and not continued at once.
+static ASIDE: Count = Count::new(0);
+
+/// As `ext::set_aside`: the end of the task's first half. False: it goes on at once.
+fn set_aside<D: Modelled>(story: &Story, worker: &Worker<D>) -> bool {
+    worker.scheduler().hold();
+    story.frame.add();
+    if story.members.leave_name(story.closure().expose_provenance()).is_some() {
+        ASIDE.fetch_add(1, Ordering::Relaxed);
+        return true; // and touches nothing of it any more
+    }
+    worker.scheduler().let_go();
+    assert!(story.members.is_over());
+    false
+}
+
+/// What is left of a task, out of a queue.
+unsafe extern "C" fn resume<D: Modelled, const MEMBERS: usize>(
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) {
+    // SAFETY: the models' closures are stories; `s` is a worker of the model.
+    let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
+    worker.scheduler().let_go();
+    story.goes_on(MEMBERS);
+}
+
+unsafe extern "C" fn waits<D: Modelled, const MEMBERS: usize>(
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) {
+    // SAFETY: as above.
+    let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
+    for task in [member::<D, 0, MEMBERS>, member::<D, 1, MEMBERS>].into_iter().take(MEMBERS) {
+        story.members.enter();
+        worker.spawn(task, closure);
+    }
+    if !set_aside(story, worker) {
+        story.goes_on(MEMBERS);
+    }
+}
+
+unsafe extern "C" fn member<D: Modelled, const I: usize, const MEMBERS: usize>(
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) {
+    // SAFETY: as above.
+    let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
+    story.ran[I].add();
+    // SAFETY: counted in by `waits`.
+    if let Some(name) = unsafe { story.members.leave() } {
+        worker.spawn(resume::<D, MEMBERS>, std::ptr::with_exposed_provenance_mut(name));
+    }
+}
+
+/// Waits for a thread that is no worker: nothing in the run knows of what is to come.
+unsafe extern "C" fn waits_outside<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: as above.
+    let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
+    if !set_aside(story, worker) {
+        story.goes_on(0);
+    }
+}
+
+/// Queues itself behind the others, for whoever comes by.
+unsafe extern "C" fn yields<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: as above.
+    let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
+    story.frame.add();
+    ASIDE.fetch_add(1, Ordering::Relaxed);
+    let rest = Task { f: resume_yielded, closure };
+    worker.scheduler().requeue(worker, rest).expect("there is memory");
+}
+
+unsafe extern "C" fn resume_yielded(closure: *mut c_void, _: *mut Scheduler) {
+    // SAFETY: as above.
+    unsafe { Story::of(closure) }.goes_on(0);
+}
+
+fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
+    // SAFETY: each index is worked by one thread.
+    unsafe { scene.scheduler.work(&scene.places[index]) };
+}
+
+/// Runs `first` on all workers, beside `outside`.
+fn complete<D: Modelled>(
+    workers: usize,
+    first: TaskFn,
+    story: &Arc<Story>,
+    outside: Option<fn(&Scene<D>, &Story)>,
+) {
+    let scene = Scene::<D>::new(workers, 0);
+    let task = Task { f: first, closure: story.closure() };
+    // SAFETY: nobody occupies the place yet.
+    unsafe { scene.scheduler.spawn(&scene.places[0], task) }.expect("there is memory");
+    let mut others: Vec<JoinHandle<()>> =
+        (1..workers).map(|i| Scene::thread(&scene, move |scene| work(scene, i))).collect();
+    if let Some(outside) = outside {
+        let story = Arc::clone(story);
+        others.push(Scene::thread(&scene, move |scene| outside(scene, &story)));
+    }
+    work(&scene, 0);
+    assert_eq!(story.done.get(), 1, "the run has ended before its task");
+    for other in others {
+        other.join().unwrap();
+    }
+}
+
+fn explore_aside(
+    name: &str,
+    preemptions: usize,
+    at_least: usize,
+    model: impl Fn() + Sync + Send + 'static,
+) {
+    explore(name, preemptions, at_least, model);
+    assert!(ASIDE.swap(0, Ordering::Relaxed) > 0, "{name}: nobody was set aside");
+}
+
+fn for_one<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("suspend over {}, for a group of one", D::NAME);
+    explore_aside(&name, preemptions, at_least, || {
+        complete::<D>(2, waits::<D, 1>, &Story::new(), None);
+    });
+}
+
+fn for_two<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("suspend over {}, for a group of two", D::NAME);
+    explore_aside(&name, preemptions, at_least, || {
+        complete::<D>(2, waits::<D, 2>, &Story::new(), None);
+    });
+}
+
+fn for_one_outside<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("suspend over {}, for a thread outside", D::NAME);
+    explore_aside(&name, preemptions, at_least, || {
+        let story = Story::new();
+        story.members.enter();
+        complete::<D>(1, waits_outside::<D>, &story, Some(ends_outside::<D>));
+    });
+}
+
+/// As `strand::go_on` for a thread that is no worker of the run.
+fn ends_outside<D: Modelled>(scene: &Scene<D>, story: &Story) {
+    // SAFETY: counted in by the model.
+    if let Some(name) = unsafe { story.members.leave() } {
+        let closure = std::ptr::with_exposed_provenance_mut(name);
+        let rest = Task { f: resume::<D, 0>, closure };
+        scene.scheduler.requeue(&scene.places[0], rest).expect("there is memory");
+    }
+}
+
+fn behind_the_others<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("suspend over {}, a yield", D::NAME);
+    explore_aside(&name, preemptions, at_least, || {
+        complete::<D>(2, yields::<D>, &Story::new(), None);
+    });
+}
+
+/// Each model over each deque, with its preemptions and the executions that it took at least.
+macro_rules! models {
+    ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
+        $(mod $deque {
+            use super::*;
+            $(#[test]
+            fn $model() {
+                super::$model::<$type>($preemptions, $at_least);
+            })+
+        })+
+    };
+}
+
+models! {
+    chaselev: ChaseLev {
+        for_one(1, 20_000);
+        for_one_outside(2, 150);
+        behind_the_others(1, 500);
+    }
+    split: Split<false> {
+        for_one(1, 1000);
+        for_two(1, 5000);
+        for_one_outside(2, 150);
+        behind_the_others(1, 250);
+    }
+}
