@@ -95,7 +95,9 @@ static void orderly(struct scheduler *s)
 }
 
 enum wrong { USE_AFTER_FREE, WRITE_BEYOND, LEAK, RACE };
-static void (*const wrong[])(struct scheduler *) = {use_after_free, write_beyond, leak, race};
+__attribute__((unused)) static void (*const wrong[])(struct scheduler *) = {
+    use_after_free, write_beyond, leak, race,
+};
 
 static void root(void *closure, struct scheduler *s)
 {

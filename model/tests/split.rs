@@ -424,6 +424,7 @@ fn pushes_after_growth_beside_a_raid() {
         let shared = Shared::new(6);
         let mut owner = shared.owner();
         spawn(&shared, &mut owner, 0);
+        assert!(!shared.deque.offers()); // asks: one alone is its owner's
         spawn(&shared, &mut owner, 1);
         assert!(shared.steal()); // so the next slow push has nothing public
         let raider = raider(&shared, 1);

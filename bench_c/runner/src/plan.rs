@@ -77,7 +77,7 @@ pub const OWNED: &[&str] = &["ring", "chaselev", "split"];
 pub const IDLE_PROGRAMS: &[&str] = &["flood", "shortruns", "tree"];
 pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
 
-pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal];
+pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal, Kind::Cont];
 
 pub const fn program(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
     Program { name, n, quick_n, what, many_runs: false, once: false, not_tasks: false }
