@@ -1,11 +1,11 @@
 /* sched_init returns on its caller's thread, when all tasks have ended, also where that thread has left its
  * worker, at any moment of the run; each task is counted once.
  * ctest: static debug
- * ctest: matrix
+ * ctest: matrix deque=mutex,split,ring
  * ctest: matrix deque=mutex,split idle=park env=SCHED_JOIN=help */
 #include "block.h"
 
-enum { RUNS = 30, TASKS = 30 };
+enum { RUNS = 6, TASKS = 30 };
 
 static atomic_int ended, caller_blocked;
 

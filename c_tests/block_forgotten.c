@@ -1,8 +1,8 @@
 /* A task that returns in a blocking section ends the process with a message, whatever kind of task it is; one
  * that returns in a child which it made there is told that.
  * ctest: static debug
- * ctest: matrix threads=1,4
- * ctest: matrix idle=park threads=1,4 env=SCHED_JOIN=help */
+ * ctest: matrix deque=mutex,split,ring threads=1,4
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_JOIN=help */
 #include "block.h"
 #include "child.h"
 

@@ -2,8 +2,8 @@
  * tasks of a run that a task in a section has started, and what the two refuse. Both keep errno, also
  * where the task goes on in another thread.
  * ctest: static debug
- * ctest: matrix threads=1,2,4
- * ctest: matrix idle=park threads=1,4 env=SCHED_JOIN=help */
+ * ctest: matrix deque=mutex,split,ring threads=1,2,4
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_JOIN=help */
 #include "block.h"
 
 static struct scheduler *ended;

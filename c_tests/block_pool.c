@@ -1,7 +1,7 @@
 /* Sections in a pool: its wait is not over before their tasks are, none of them may wait for the pool, and
  * the threads that were needed at once are needed again, no more; those that rest end in time.
  * ctest: static debug
- * ctest: matrix threads=1,2,4
+ * ctest: matrix deque=mutex,split,ring threads=1,2,4
  * ctest: matrix deque=mutex,split idle=park threads=2 env=SCHED_WARM=0 */
 #include "block.h"
 #include "pool.h"

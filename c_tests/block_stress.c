@@ -1,8 +1,8 @@
 /* Random trees of tasks that block in sections for 0 to 100 us, wait for each other, yield and start runs, all
  * at once: each runs once, with its own variables.
  * ctest: static debug
- * ctest: matrix
- * ctest: matrix threads=1,2,4 env=SCHED_JOIN=help
+ * ctest: matrix deque=mutex,split,ring idle=park,spin
+ * ctest: matrix deque=mutex,split threads=1,2,4 env=SCHED_JOIN=help
  * ctest: matrix deque=mutex,split idle=park threads=2,4 env=SCHED_WARM=0 */
 #include "block.h"
 #include "marks.h"

@@ -2,9 +2,9 @@
  * for groups, lock, loop, sort, yield, start runs, use pools; and afterwards what a task may. What it
  * forked before it may join within, and the other way round.
  * ctest: static debug
- * ctest: matrix threads=1,2,4
- * ctest: matrix idle=park threads=1,2,4 env=SCHED_JOIN=help
- * ctest: matrix idle=park threads=2 env=SCHED_WARM=0 */
+ * ctest: matrix deque=mutex,split,ring threads=1,2,4
+ * ctest: matrix deque=mutex,split idle=park threads=1,2,4 env=SCHED_JOIN=help
+ * ctest: matrix deque=mutex,split idle=park threads=2 env=SCHED_WARM=0 */
 #include "block.h"
 
 enum { TASKS = 12, N = 2000 };
