@@ -3,21 +3,8 @@
  * ctest: static debug
  * ctest: matrix */
 #include "check.h"
-#include <sched_tasks.h>
+#include "fib.h"
 #include <stdatomic.h>
-
-static void fib(void *closure, struct scheduler *s)
-{
-    long *n = closure;
-    if (*n < 2)
-        return;
-    long a = *n - 1, b = *n - 2;
-    sched_task t;
-    sched_fork(&t, fib, &a, s);
-    fib(&b, s);
-    sched_join(&t, s);
-    *n = a + b;
-}
 
 static void check_fib(struct scheduler *s)
 {

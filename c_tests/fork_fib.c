@@ -2,22 +2,9 @@
  * ctest: static debug
  * ctest: matrix stats=2584 */
 #include "check.h"
-#include <sched_tasks.h>
+#include "fib.h"
 
 enum { N = 17, FIB_N = 1597 }; /* fib(N) forks fib(N + 1) - 1 tasks */
-
-static void fib(void *closure, struct scheduler *s)
-{
-    long *n = closure;
-    if (*n < 2)
-        return;
-    long a = *n - 1, b = *n - 2;
-    sched_task t;
-    sched_fork(&t, fib, &a, s);
-    fib(&b, s);
-    sched_join(&t, s);
-    *n = a + b;
-}
 
 int main(void)
 {

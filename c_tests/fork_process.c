@@ -4,20 +4,7 @@
  * ctest: debug
  * ctest: matrix idle=park threads=1,4 */
 #include "child.h"
-#include <sched_tasks.h>
-
-static void fib(void *closure, struct scheduler *s)
-{
-    long *n = closure;
-    if (*n < 2)
-        return;
-    long a = *n - 1, b = *n - 2;
-    sched_task t;
-    sched_fork(&t, fib, &a, s);
-    fib(&b, s);
-    sched_join(&t, s);
-    *n = a + b;
-}
+#include "fib.h"
 
 static void process(void *closure, struct scheduler *s)
 {

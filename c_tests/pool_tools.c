@@ -1,24 +1,12 @@
 /* What a task may use, a task of a pool may: copies, forks, groups, help while it waits; a thread
  * outside may use the s of a task that runs, and after the pool's end it gives EINVAL.
  * ctest: matrix */
+#include "fib.h"
 #include "pool.h"
 #include <stdatomic.h>
 
 static struct scheduler *_Atomic known;
 static atomic_int ran, hold;
-
-static void fib(void *p, struct scheduler *s)
-{
-    long *n = p;
-    if (*n < 2)
-        return;
-    long a = *n - 1, b = *n - 2;
-    sched_task t;
-    sched_fork(&t, fib, &a, s);
-    fib(&b, s);
-    sched_join(&t, s);
-    *n = a + b;
-}
 
 static void add(void *copy, struct scheduler *s)
 {
