@@ -1,8 +1,8 @@
 /* What a task may use, a task of a pool may: copies, forks, groups, help while it waits; a thread
  * outside may use the s of a task that runs, and after the pool's end it gives EINVAL.
  * ctest: matrix */
-#include "fib.h"
 #include "pool.h"
+#include "fib.h"
 #include <stdatomic.h>
 
 static struct scheduler *_Atomic known;
