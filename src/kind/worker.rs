@@ -61,8 +61,8 @@ use std::time::Duration;
 
 #[repr(C, align(128))]
 pub struct Worker {
-    /// `owner`, if `deque` is not null; else 0. So one comparison tells that the caller is the
-    /// owner and that the deque is there.
+    /// `owner`, if `deque` is not null and a spawn puts the task there; else 0. So one comparison tells
+    /// that the caller is the owner and that the deque is there.
     quick: AtomicUsize,
     deque: AtomicPtr<Quick>,
     owner: AtomicUsize,
@@ -464,9 +464,7 @@ impl Worker {
         self.float.set(terms.float);
         self.team.set(team);
         self.row.set(row);
-        // `sched_spawn` may put tasks there itself, where that is what a spawn does.
-        let quick = if self.calls_at_once() { None } else { kind.quick(index) };
-        let deque = quick.map_or(ptr::null(), ptr::from_ref);
+        let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.kind.set(ptr::from_ref(kind).cast());
         self.index.set(index);
@@ -483,8 +481,10 @@ impl Worker {
         self.outer.set(CURRENT.replace(self));
         self.strand.set(ptr::null());
         self.owner.store(thread::pointer(), Ordering::Relaxed);
-        // Debug builds count and mark what is forked and joined, which sched_inline.h does not.
-        if cfg!(not(debug_assertions)) && !self.deque.load(Ordering::Relaxed).is_null() {
+        // `sched_spawn` may put tasks there itself, where that is what a spawn does. Debug builds count
+        // and mark what is forked and joined, which sched_inline.h does not.
+        let puts = cfg!(not(debug_assertions)) && !self.calls_at_once();
+        if puts && !self.deque.load(Ordering::Relaxed).is_null() {
             self.quick.store(thread::pointer(), Ordering::Relaxed);
         }
     }

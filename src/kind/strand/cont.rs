@@ -190,6 +190,8 @@ impl<D: Deque> Callee for Child<D> {
                     {
                         worker.strand.set(below);
                         back(stack, worker, context);
+                        // Of this spawn, which may be a later one than the child's.
+                        let float = switch::float_of(context);
                         if float != worker.float.get() {
                             float.set();
                         }
