@@ -148,7 +148,17 @@ end-over-a-waiter~src/idle/quiescence.rs~s/&& self\.waiting\.load\(Ordering::Acq
 requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
 members-leave-relaxed~src/sync/members.rs~s/\(state, new, Ordering::AcqRel, Ordering::Acquire\)/(state, new, Ordering::Relaxed, Ordering::Relaxed)/~suspend:split::for_two
 members-name-relaxed~src/sync/members.rs~s/\(state, new, Ordering::AcqRel, Ordering::Relaxed\)/(state, new, Ordering::Relaxed, Ordering::Relaxed)/~suspend:split::for_one
-members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~suspend:split::for_one'
+members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~suspend:split::for_one
+event-happens-relaxed~src/base/event.rs~s/swap\(PAST, Ordering::Release\)/swap(PAST, Ordering::Relaxed)/~block:an_event
+event-waits-relaxed~src/base/event.rs~s/(load\(Ordering::)Acquire(\) != PAST)/$1Relaxed$2/~block:an_event
+event-silent~src/base/event.rs~s/self\.0\.wake\(i32::MAX\);//~block:an_event
+event-torn~src/base/event.rs~s/if self\.0\.swap\(PAST, Ordering::Release\) == AWAITED \{/let was = self.0.load(Ordering::Relaxed);\n        self.0.store(PAST, Ordering::Release);\n        if was == AWAITED {/~block:an_event
+event-overwritten~src/base/event.rs~s/self\.0\.swap_if\(TO_COME, AWAITED\);/self.0.store(AWAITED, Ordering::Relaxed);/~block:an_event
+block-unheld~src/idle/quiescence.rs~s/self\.waiting\.fetch_add\(1, Ordering::Relaxed\);.*//~block:split::any_of_two_is_left
+block-held-for-ever~src/idle/quiescence.rs~s/self\.waiting\.fetch_sub\(1, Ordering::Relaxed\);.*//~block:split::the_only_is_left
+end-over-a-section~src/idle/quiescence.rs~s/&& self\.waiting\.load\(Ordering::Acquire\) == 0//~block:split::the_first_of_two_is_left
+section-spawn-silent~src/kind/stealing.rs~s/(injector\.push\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_only_is_left
+section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left'
 
 survivors=0
 while IFS='~' read -r name file change tests; do

@@ -57,8 +57,11 @@ pub const OVERHEADS: &[Program] = &[
     program("latetask", 100, 50, "tasks whose spawner computes on"),
     program("yield", 1 << 18, 1 << 16, "two tasks that yield in turn"),
     program("suspend", 1 << 18, 1 << 14, "two tasks that wait for each other"),
+    program("blocking", 400, 100, "tasks that sleep in blocking sections"),
     Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
 ];
+/// What [`OVERHEADS`]' blocking is run with.
+pub const BLOCKING_WAYS: &[&str] = &["section", "plain", "empty"];
 /// The program of [`Group::Closures`], and what its -d chooses.
 pub const CLOSURES: Program =
     program("closures", 1 << 19, 1 << 17, "what a task is given, and how");
@@ -291,6 +294,10 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
         }
         "yield" => setups.push(Setup { threads: 1, ..steal }),
         "suspend" => setups.extend([bare("pthread"), Setup { threads: 1, ..steal.clone() }, steal]),
+        "blocking" => {
+            let ways = BLOCKING_WAYS.iter();
+            setups.extend(ways.map(|&way| Setup { data: Some(way), ..steal.clone() }));
+        }
         "wakeup" => setups.extend([bare("futex"), steal]),
         "idleburn" => {
             setups.extend(BURNERS.iter().map(|&threads| Setup { threads, ..steal.clone() }));

@@ -236,6 +236,13 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
     let bare = own(summary.bare("suspend"), "ns_a_turn");
     row("... as two threads, with POSIX semaphores", None, "ns", bare);
 
+    let [section, plain, empty] =
+        ["section", "plain", "empty"].map(|way| summary.runs("blocking", Some(way), None, t));
+    let each = |way| own(way, "tasks_per_second");
+    row("tasks that sleep 1 ms, in a blocking section", Some(t), "1/s", each(section));
+    row("... without one", Some(t), "1/s", each(plain));
+    row("a blocking section with nothing in it", Some(t), "ns", own(empty, "ns_a_section"));
+
     for &t in BURNERS {
         let burn = own(summary.overhead("idleburn", t), "burn_percent");
         row("idle workers burn, of one processor", Some(t), "%", burn);

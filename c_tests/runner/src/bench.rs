@@ -28,6 +28,7 @@ const SIZES: &[(&str, &str)] = &[
     ("latetask", "5"),
     ("yield", "10000"),
     ("suspend", "2000"),
+    ("blocking", "50"),
     ("idleburn", "20"),
     ("closures", "3000"),
     ("fib_inline", "14"),

@@ -1,0 +1,203 @@
+//! Blocking sections: a thread leaves its worker in the middle of a task, another goes on there, and the
+//! task is published by the thread that has left: the shipped `hold`, `let_go`, `requeue`, `inject`,
+//! quiescence, the end's event, in whole runs of kind `steal` with the shipped worker loop. As in
+//! `suspend.rs` a task is two functions, and what it leaves on its stack is a cell.
+//!
+//! A thread that leaves its worker, T, and the one that goes on there, U, both come after what T has
+//! done as the worker: T by itself, U since it is called. So it is the same to the memory model which
+//! of the two is new. Where worker 0's is, which has begun the run, U is (`the_first_is_left`); where a worker
+//! is left in its loop, whose stack cannot be left here, T is, and the loop goes on as U's.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::thread::{self, JoinHandle};
+use sched::base::event::Event;
+use sched::kind::{Kind, Place};
+use sched::queue::chaselev::ChaseLev;
+use sched::queue::split::Split;
+use sched::task::{Scheduler, Task};
+use sched_model::{Cell, Modelled, Scene, Worker, count, explore};
+use std::ffi::c_void;
+use std::sync::Mutex;
+
+/// A run with one task that blocks.
+struct Story<D: Modelled> {
+    scene: Arc<Scene<D>>,
+    end: Event,
+    ended: Cell,
+    /// Of a task that is spawned before the section, into the worker's queue, and of one that is spawned
+    /// within, by a thread that is no worker.
+    before: Cell,
+    within: Cell,
+    /// The task's stack: counted where the worker is left, at the end of the section, and where it goes on.
+    frame: Cell,
+    done: Cell,
+    /// The run's. Not loom's mutex: it is no part of the model.
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl<D: Modelled> Story<D> {
+    fn new(workers: usize) -> Arc<Self> {
+        Arc::new(Story {
+            scene: Scene::new(workers, 0),
+            end: Event::new(),
+            ended: Cell::new(),
+            before: Cell::new(),
+            within: Cell::new(),
+            frame: Cell::new(),
+            done: Cell::new(),
+            threads: Mutex::default(),
+        })
+    }
+
+    /// To be used while that handle is there.
+    fn closure(this: &Arc<Self>) -> *mut c_void {
+        std::ptr::from_ref(this).cast_mut().cast()
+    }
+
+    /// # Safety
+    /// From `closure`; the handle lives until the run has ended.
+    unsafe fn of<'a>(closure: *mut c_void) -> &'a Arc<Self> {
+        // SAFETY: by the caller's promise.
+        unsafe { &*closure.cast() }
+    }
+
+    fn thread(this: &Arc<Self>, f: impl FnOnce(&Self) + 'static) {
+        let story = Arc::clone(this);
+        let thread = thread::spawn(move || f(&story));
+        this.threads.lock().unwrap().push(thread);
+    }
+
+    /// The life of worker `index`, as whoever occupies it.
+    fn work(&self, index: usize) {
+        // SAFETY: each index is worked by one thread at a time.
+        unsafe { self.scene.scheduler.work(&self.scene.places[index]) };
+        if index == 0 {
+            self.ended.add();
+            self.end.happen();
+        }
+    }
+
+    fn spawn_others(this: &Arc<Self>) {
+        (1..this.scene.places.len()).for_each(|i| Story::thread(this, move |story| story.work(i)));
+    }
+
+    /// As `section::hand_over`, but for the call of another thread.
+    fn leave(&self, worker: &Worker<D>) {
+        worker.spawn(count, self.before.closure());
+        worker.scheduler().hold();
+        self.frame.add();
+    }
+
+    /// The section, and its end as `section::come_back` has it. `worker` is another thread's now.
+    fn block(&self, worker: &Worker<D>, closure: *mut c_void) {
+        worker.inject(count, self.within.closure());
+        self.frame.add();
+        let rest = Task { f: goes_on::<D>, closure };
+        worker.scheduler().requeue(worker, rest).expect("there is memory");
+        // The run may have ended.
+    }
+
+    /// The end of the run, as who has begun it has to see it.
+    fn finish(&self) {
+        self.end.wait();
+        assert_eq!(self.ended.get(), 1);
+        assert_eq!(self.done.get(), 1, "the run has ended before its task");
+        assert_eq!((self.before.get(), self.within.get()), (1, 1));
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap());
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+/// What is left of the task, out of a queue.
+unsafe extern "C" fn goes_on<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the models' closures are stories; `s` is a worker of the model.
+    let (story, worker) = unsafe { (Story::<D>::of(closure), Worker::<D>::of(s)) };
+    assert_eq!(story.frame.get(), 2, "continued twice, or before the section had ended");
+    story.frame.add();
+    worker.scheduler().let_go();
+    story.done.add();
+}
+
+unsafe extern "C" fn blocks<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: as above.
+    let (story, worker) = unsafe { (Story::<D>::of(closure), Worker::<D>::of(s)) };
+    story.leave(worker);
+    let (index, closure) = (worker.index(), closure.expose_provenance());
+    Story::thread(story, move |story| {
+        let worker = &story.scene.places[index];
+        story.block(worker, std::ptr::with_exposed_provenance_mut(closure));
+    });
+}
+
+/// The thread that has begun the run leaves worker 0 in the first task.
+fn the_first_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: usize) {
+    let name = format!("block over {}, worker 0 of {WORKERS}", D::NAME);
+    explore(&name, preemptions, at_least, || {
+        let story = Story::<D>::new(WORKERS);
+        Story::spawn_others(&story);
+        let worker = &story.scene.places[0];
+        story.leave(worker);
+        Story::thread(&story, |story| story.work(0));
+        story.block(worker, Story::closure(&story));
+        story.finish();
+    });
+}
+
+/// Whoever has taken the task leaves its worker.
+fn any_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: usize) {
+    let name = format!("block over {}, any worker of {WORKERS}", D::NAME);
+    explore(&name, preemptions, at_least, || {
+        let story = Story::<D>::new(WORKERS);
+        let first = Task { f: blocks::<D>, closure: Story::closure(&story) };
+        // SAFETY: nobody occupies the place yet.
+        unsafe { story.scene.scheduler.spawn(&story.scene.places[0], first) }
+            .expect("there is memory");
+        Story::spawn_others(&story);
+        story.work(0);
+        story.finish();
+    });
+}
+
+/// What is announced is seen by all who wait, and nobody sleeps on.
+#[test]
+fn an_event() {
+    explore("an event, two who wait", 3, 1000, || {
+        let this = Arc::new((Event::new(), Cell::new()));
+        for _ in 0..2 {
+            let this = Arc::clone(&this);
+            thread::spawn(move || {
+                this.0.wait();
+                assert_eq!(this.1.get(), 1);
+            });
+        }
+        this.1.add();
+        this.0.happen();
+    });
+}
+
+/// Each model over each deque, with its preemptions and the executions that it took at least.
+macro_rules! models {
+    ($($deque:ident: $type:ty { $($name:ident: $model:ident, $workers:literal($preemptions:expr, $at_least:expr);)+ })+) => {
+        $(mod $deque {
+            use super::*;
+            $(#[test]
+            fn $name() {
+                super::$model::<$type, $workers>($preemptions, $at_least);
+            })+
+        })+
+    };
+}
+
+models! {
+    chaselev: ChaseLev {
+        the_only_is_left: the_first_is_left, 1(2, 150);
+        the_first_of_two_is_left: the_first_is_left, 2(1, 2000);
+        any_of_two_is_left: any_is_left, 2(1, 50_000);
+    }
+    split: Split<false> {
+        the_only_is_left: the_first_is_left, 1(2, 150);
+        the_first_of_two_is_left: the_first_is_left, 2(1, 1500);
+        any_of_two_is_left: any_is_left, 2(1, 10_000);
+    }
+}
