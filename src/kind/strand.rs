@@ -603,10 +603,12 @@ impl Strand {
 
     /// Does work of other tasks in the middle of one.
     fn on_top(&self, work: impl FnOnce()) {
-        let handled = exceptions::take(); // they are not the others'
+        let (handled, float) = (exceptions::take(), FloatControl::get()); // they are not the others'
+        self.place().float.get().set();
         self.nested.set(self.nested.get() + 1);
         section::beneath(self, work);
         self.nested.set(self.nested.get() - 1);
+        float.set();
         handled.put();
     }
 }
