@@ -157,7 +157,8 @@ event-overwritten~src/base/event.rs~s/self\.0\.swap_if\(TO_COME, AWAITED\);/self
 block-unheld~src/idle/quiescence.rs~s/self\.waiting\.fetch_add\(1, Ordering::Relaxed\);.*//~block:split::any_of_two_is_left
 block-held-for-ever~src/idle/quiescence.rs~s/self\.waiting\.fetch_sub\(1, Ordering::Relaxed\);.*//~block:split::the_only_is_left
 end-over-a-section~src/idle/quiescence.rs~s/&& self\.waiting\.load\(Ordering::Acquire\) == 0//~block:split::the_first_of_two_is_left
-section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left'
+section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
+creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls'
 
 survivors=0
 while IFS='~' read -r name file change tests; do

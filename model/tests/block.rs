@@ -11,7 +11,9 @@
 
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
+use sched::base::call::{Call, Order};
 use sched::base::event::Event;
+use sched::base::futex::LONGEST;
 use sched::kind::{Kind, Place};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
@@ -19,6 +21,7 @@ use sched::task::{Scheduler, Task};
 use sched_model::{Cell, Modelled, Scene, Worker, count, explore};
 use std::ffi::c_void;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A run with one task that blocks.
 struct Story<D: Modelled> {
@@ -174,6 +177,71 @@ fn an_event() {
         this.1.add();
         this.0.happen();
     });
+}
+
+/// Executions in which the thread was called again.
+static AGAIN: AtomicUsize = AtomicUsize::new(0);
+
+/// A thread and its jobs, as `crew::relief` has them.
+struct Hand {
+    call: Call,
+    job: Cell,
+    spare: loom::sync::Mutex<bool>,
+}
+
+impl Hand {
+    /// As `Crew::relieve` calls a hand that is spare. Tells if there is one.
+    fn call_again(&self) -> bool {
+        let spare = std::mem::take(&mut *self.spare.lock().unwrap());
+        if spare {
+            self.call.wait();
+            self.job.add();
+            assert!(self.call.make(|| (), || unreachable!("it has a thread")));
+            AGAIN.fetch_add(1, Ordering::Relaxed);
+        }
+        spare
+    }
+
+    /// The thread's life.
+    fn live(&self) {
+        for job in 1.. {
+            assert_eq!(self.job.get(), job);
+            *self.spare.lock().unwrap() = job == 1; // before the job is done
+            self.call.done();
+            self.call.lie_down();
+            while self.call.order() == Order::Rest {
+                self.call.sleep(LONGEST);
+            }
+            if self.call.order() == Order::End {
+                return;
+            }
+        }
+    }
+}
+
+/// Who makes a thread is late: that has done its job, and another calls it again.
+#[test]
+fn a_creator_beside_the_next_who_calls() {
+    explore("a thread is called again", 3, 1, || {
+        let hand =
+            Hand { call: Call::new(), job: Cell::new(), spare: loom::sync::Mutex::new(false) };
+        let hand = Arc::new(hand);
+        let next = Arc::clone(&hand);
+        let next = thread::spawn(move || next.call_again());
+        let mut made = None;
+        let create = || {
+            let hand = Arc::clone(&hand);
+            made = Some(thread::spawn(move || hand.live()));
+            true
+        };
+        hand.job.add();
+        assert!(hand.call.make(|| unreachable!("it has no thread"), create));
+        next.join().unwrap();
+        hand.call.wait();
+        hand.call.dismiss();
+        made.unwrap().join().unwrap();
+    });
+    assert!(AGAIN.load(Ordering::Relaxed) > 0);
 }
 
 /// Each model over each deque, with its preemptions and the executions that it took at least.

@@ -35,10 +35,11 @@ mod relief;
 
 pub use self::relief::MOST_RELIEFS;
 use self::relief::Reliefs;
+use super::call::{Call, Order};
 use super::cpu::Mask;
-use super::futex::{self, Futex};
+use super::futex;
 use super::mem::{self, NoMemory};
-use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Mutex, Ordering, Pad, spin_loop};
+use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Mutex, Ordering, spin_loop};
 use super::thread::{self, FloatControl, SignalsBlocked, Uncancelled};
 use super::{Errno, io, process};
 use std::cell::Cell;
@@ -47,19 +48,9 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-// Values of a hand's word.
-const REST: u32 = 0;
-const CALLED: u32 = 1;
-const AWAITED: u32 = 2;
-const DISMISSED: u32 = 3;
-const ASLEEP: u32 = 4;
-
 /// How long a thread rests awake, if there are processors for it and those of lower index: about
 /// what it takes to wake one that sleeps.
 const AWAKE: Duration = Duration::from_micros(50);
-
-/// Looks of the run's thread at a hand's word before it sleeps: some microseconds.
-const PATIENCE: u32 = 100;
 
 /// What the threads of a run take over from its caller.
 pub struct Terms {
@@ -98,11 +89,10 @@ pub struct Job {
 
 /// A thread, or the place for one.
 struct Hand {
-    word: Pad<Futex>,
+    /// Who has the hand may call: the lists or a run.
+    call: Call,
     /// Written by who calls, read by the thread.
     job: Cell<MaybeUninit<(Job, usize, *const Crew)>>,
-    /// Has it a thread? Belongs to who has the hand: the lists or a run.
-    alive: Cell<bool>,
     /// Written by the thread when it begins.
     id: Cell<MaybeUninit<libc::pthread_t>>,
     /// Under the lists' lock: is it warm, or spare, and until when.
@@ -144,9 +134,8 @@ impl Hand {
         // SAFETY: room for a hand, which is never freed.
         let hand = unsafe {
             place.write(Hand {
-                word: Pad(Futex::new(REST)),
+                call: Call::new(),
                 job: Cell::new(MaybeUninit::uninit()),
-                alive: Cell::new(false),
                 id: Cell::new(MaybeUninit::uninit()),
                 listed: Cell::new(false),
                 spare: Cell::new(false),
@@ -180,49 +169,19 @@ impl Hand {
         // milliseconds. It starts elsewhere, and takes over the mask of the terms as its first act.
         // (Without futex: pthread_create would need it for that.)
         let elsewhere = || crew.terms().mask.elsewhere().filter(|_| beside && futex::probe());
-        let was = self.word.swap(CALLED, Ordering::AcqRel);
-        if self.alive.get() {
-            if was == ASLEEP {
-                if let Some(mask) = &elsewhere() {
-                    // SAFETY: alive.
-                    unsafe { thread::move_to(self.id.get().assume_init(), mask) };
-                }
-                self.word.wake(1);
+        let slept = || {
+            if let Some(mask) = &elsewhere() {
+                // SAFETY: alive.
+                unsafe { thread::move_to(self.id.get().assume_init(), mask) };
             }
-            return true;
-        }
-        // Before: the thread may have done its job, and its hand be another's, when `create` returns.
-        self.alive.set(true);
-        let _blocked = SignalsBlocked::block();
-        // SAFETY: a hand is never freed.
-        match unsafe { thread::create(main, ptr::from_ref(self).cast_mut().cast(), elsewhere()) } {
-            Ok(_) => true,
-            Err(_) => {
-                self.alive.set(false);
-                self.word.store(REST, Ordering::Relaxed); // no thread reads it
-                false
-            }
-        }
-    }
-
-    /// Has the thread a job to do, or does it?
-    fn works(&self) -> bool {
-        // Acquire: pairs with the swap of REST in `main`.
-        matches!(self.word.load(Ordering::Acquire), CALLED | AWAITED)
-    }
-
-    /// Waits until the job that was called is done.
-    fn wait(&self) {
-        for _ in 0..PATIENCE {
-            if !self.works() {
-                return;
-            }
-            spin_loop();
-        }
-        while self.works() {
-            self.word.swap_if(CALLED, AWAITED);
-            self.word.wait(AWAITED, futex::LONGEST);
-        }
+        };
+        let create = || {
+            let _blocked = SignalsBlocked::block();
+            let hand = ptr::from_ref(self).cast_mut().cast();
+            // SAFETY: a hand is never freed.
+            unsafe { thread::create(main, hand, elsewhere()) }.is_ok()
+        };
+        self.call.make(slept, create)
     }
 
     /// Waits for the end of the thread, if it has one.
@@ -230,7 +189,7 @@ impl Hand {
     /// # Safety
     /// It ends by itself, its job being done and none kept.
     unsafe fn join(&self) {
-        if !self.alive.replace(false) {
+        if !self.call.set_alive(false) {
             return;
         }
         // SAFETY: alive, so there is an id.
@@ -247,23 +206,22 @@ impl Hand {
     /// it has no hand any more.
     fn rest(&self, keep: Duration, awake: Duration) -> bool {
         let began = Instant::now();
-        while self.word.load(Ordering::Relaxed) == REST && began.elapsed() < awake.min(keep) {
+        while self.call.order() == Order::Rest && began.elapsed() < awake.min(keep) {
             (0..8).for_each(|_| spin_loop());
             thread::give_way();
         }
-        self.word.swap_if(REST, ASLEEP);
+        self.call.lie_down();
         // Never longer than LONGEST: futex may be refused by the time that it is called.
         let mut time = keep.min(futex::LONGEST);
         loop {
-            // Acquire: pairs with the swap of CALLED.
-            match self.word.load(Ordering::Acquire) {
-                ASLEEP => {}
-                DISMISSED => return false,
-                _ => return true,
+            match self.call.order() {
+                Order::Rest => {}
+                Order::End => return false,
+                Order::Work => return true,
             }
             let began = Instant::now();
-            self.word.wait(ASLEEP, time);
-            if began.elapsed() < time || self.word.load(Ordering::Relaxed) != ASLEEP {
+            self.call.sleep(time);
+            if began.elapsed() < time || self.call.order() != Order::Rest {
                 continue;
             }
             let ends = LISTS.with(|lists| {
@@ -278,7 +236,7 @@ impl Hand {
                     time = left.min(futex::LONGEST);
                     return false;
                 }
-                self.alive.set(false);
+                self.call.set_alive(false);
                 if listed {
                     lists.unlist(self);
                     lists.add_blank(self);
@@ -314,10 +272,7 @@ extern "C" fn main(hand: *mut c_void) -> *mut c_void {
         if surplus {
             crew.spare(hand);
         }
-        // Release: what the job wrote is seen by who waits for it.
-        if hand.word.swap(REST, Ordering::AcqRel) == AWAITED {
-            hand.word.wake(1);
-        }
+        hand.call.done();
         let awake = if index < processors && !surplus { AWAKE } else { Duration::ZERO };
         if !keep.is_some_and(|keep| hand.rest(keep, awake)) {
             return ptr::null_mut();
@@ -458,12 +413,12 @@ impl Crew {
             let mut works = 0;
             for member in &self.members {
                 if member.call.load(Ordering::Relaxed) == WORKS {
-                    member.hand.wait();
+                    member.hand.call.wait();
                     works += 1;
                 }
             }
             for hand in self.reliefs.all() {
-                hand.wait();
+                hand.call.wait();
                 works += 1;
             }
             if std::mem::replace(&mut waited, works) == works {
@@ -505,7 +460,7 @@ impl Drop for Crew {
             for hand in hands {
                 hand.spare.set(false);
                 match until {
-                    Some(until) if hand.alive.get() => lists.add_warm(hand, until),
+                    Some(until) if hand.call.is_alive() => lists.add_warm(hand, until),
                     _ => lists.add_blank(hand),
                 }
             }
@@ -522,8 +477,7 @@ pub unsafe fn renew() {
     // SAFETY: hands are never freed.
     let mut next = unsafe { get(ALL.load(Ordering::Acquire)) };
     while let Some(hand) = next {
-        hand.word.store(REST, Ordering::Relaxed);
-        hand.alive.set(false);
+        hand.call.forget();
         hand.listed.set(false);
         hand.spare.set(false);
         lists.add_blank(hand);
@@ -554,8 +508,7 @@ extern "C" fn at_exit() {
     }
     let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
     while let Some(hand) = LISTS.with(Lists::take_warm) {
-        hand.word.store(DISMISSED, Ordering::Release);
-        hand.word.wake(1);
+        hand.call.dismiss();
         // SAFETY: it was warm, so it has a thread, which ends now, and which only this joins. If a
         // task has detached it, it ends with the process.
         let _ = unsafe { thread::join(hand.id.get().assume_init()) };

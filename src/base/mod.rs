@@ -2,6 +2,7 @@
 
 pub mod barrier;
 pub mod block;
+pub mod call;
 pub mod cgroup;
 pub mod config;
 pub mod cpu;

@@ -106,7 +106,7 @@ impl Crew {
             })
         };
         let Some(hand) = found.or_else(new) else { return false };
-        hand.wait();
+        hand.call.wait();
         if keep.is_none() {
             // SAFETY: its job is done, and such threads rest never.
             unsafe { hand.join() };
