@@ -1,5 +1,5 @@
 /* 64 tasks that each sleep 100 ms in a blocking section end together, in under 250 ms with 2 workers, while a
- * task beside them computes and keeps its processor. Of several attempts one must do it: others
+ * task beside them computes and keeps its processor; with one, when that has computed its 100 ms. Of several attempts one must do it: others
  * use the machine, too.
  * ctest: matrix deque=mutex,split idle=park,nap threads=1,2,4 */
 #include "block.h"
@@ -53,7 +53,8 @@ int main(void)
         run(2, root);
         took = now() - from;
         CHECK_EQ(ended, TASKS);
-        if (kind_is("serial") || (took < 0.25 && share > 0.6 * alone))
+        double most = threads_of(2) > 1 ? 0.25 : 0.4;
+        if (kind_is("serial") || (took < most && share > 0.6 * alone))
             return 0;
     }
     fprintf(stderr, "the last took %.3f s; the computing task had %.2f of a processor, alone %.2f\n",
