@@ -7,8 +7,9 @@ use crate::ext::fork::{self, Forked};
 use crate::ext::group::Group;
 use crate::ext::range::{self, Loop, Range, Reduction};
 use crate::ext::sort;
+use crate::kind::parcel;
+use crate::kind::strand::turn;
 use crate::kind::worker::Worker;
-use crate::kind::{parcel, strand};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -166,7 +167,7 @@ extern "C" fn invalid_join(_: &Forked, _: *mut Scheduler) {
 pub unsafe extern "C" fn sched_task_yield(s: *mut Scheduler) {
     if !s.is_null() {
         // SAFETY: not null, so given by this library.
-        strand::yield_now(unsafe { Worker::of(s) });
+        turn::yield_now(unsafe { Worker::of(s) });
     }
 }
 
