@@ -15,10 +15,10 @@ static void node(void *closure, struct scheduler *s);
 
 static void child(void *closure, struct scheduler *s)
 {
-    int *sum = closure;
-    block(*sum % 100, s);
+    int *sum = closure; /* of several tasks, in a run within */
+    block(__atomic_load_n(sum, __ATOMIC_RELAXED) % 100, s);
     sched_task_yield(s);
-    ++*sum;
+    __atomic_fetch_add(sum, 1, __ATOMIC_RELAXED);
 }
 
 static void in_a_run(void *closure, struct scheduler *s)
