@@ -2,8 +2,7 @@
  * in another, which may have slept; also where membarrier is denied.
  * ctest: matrix kind=cont threads=2,4
  * ctest: matrix kind=cont threads=2 args=fenced */
-#include "child.h"
-#include "seccomp.h"
+#include "fenced.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>
 
@@ -45,24 +44,4 @@ static void run(void)
 {
     CHECK_EQ(sched_init(2, 4, root, NULL), 0);
     CHECK_EQ(ran, ROUNDS);
-}
-
-static void fenced(void *arg)
-{
-    long call = SYS_membarrier;
-    (void)arg;
-    deny(&call, 1, EPERM);
-    run();
-}
-
-int main(int argc, char **argv)
-{
-    (void)argv;
-    if (argc == 1) {
-        run();
-        return 0;
-    }
-    in_child(fenced, NULL);
-    CHECK_CHILD_PASSED();
-    return 0;
 }

@@ -3,8 +3,7 @@
  * ctest: matrix kind=steal threads=2,4
  * ctest: matrix kind=lifo,fifo threads=2
  * ctest: matrix kind=steal deque=split,chaselev threads=2 args=fenced */
-#include "child.h"
-#include "seccomp.h"
+#include "fenced.h"
 #include <stdatomic.h>
 
 static atomic_int ran;
@@ -43,24 +42,4 @@ static void run(void)
 {
     CHECK_EQ(sched_init(2, 4, root, NULL), 0);
     CHECK_EQ(ran, 2025);
-}
-
-static void fenced(void *arg)
-{
-    long call = SYS_membarrier;
-    (void)arg;
-    deny(&call, 1, EPERM);
-    run();
-}
-
-int main(int argc, char **argv)
-{
-    (void)argv;
-    if (argc == 1) {
-        run();
-        return 0;
-    }
-    in_child(fenced, NULL);
-    CHECK_CHILD_PASSED();
-    return 0;
 }
