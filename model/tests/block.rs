@@ -88,7 +88,7 @@ impl<D: Modelled> Story<D> {
     /// As `section::hand_over`, but for the call of another thread.
     fn leave(&self, worker: &Worker<D>) {
         worker.spawn(count, self.before.closure());
-        worker.scheduler().hold();
+        worker.scheduler().hold(worker);
         self.frame.add();
     }
 
@@ -118,7 +118,7 @@ unsafe extern "C" fn goes_on<D: Modelled>(closure: *mut c_void, s: *mut Schedule
     let (story, worker) = unsafe { (Story::<D>::of(closure), Worker::<D>::of(s)) };
     assert_eq!(story.frame.get(), 2, "continued twice, or before the section had ended");
     story.frame.add();
-    worker.scheduler().let_go();
+    worker.scheduler().let_go(worker);
     story.done.add();
 }
 

@@ -4,7 +4,7 @@
 
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
-use sched::kind::{InLine, Kind};
+use sched::kind::Kind;
 use sched::queue::ring::Ring;
 use sched::queue::{Deque, Owner, Steal};
 use sched_model::{Scene, count, explore, pop, take};
@@ -266,7 +266,7 @@ fn a_full_ring_of_a_worker() {
         let mut owner = unsafe { Owner::new(scene.scheduler.deque(0)) };
         while pop(&mut owner) {}
         // SAFETY: as above.
-        while let InLine::Task(task) = unsafe { scene.scheduler.next_in_line(&scene.places[0]) } {
+        while let Some(task) = unsafe { scene.scheduler.next_in_line(&scene.places[0], false) } {
             take(task);
         }
         for (i, cell) in scene.cells.iter().enumerate() {

@@ -62,13 +62,13 @@ static ASIDE: Count = Count::new(0);
 
 /// As `ext::set_aside`: the end of the task's first half. False: it goes on at once.
 fn set_aside<D: Modelled>(story: &Story, worker: &Worker<D>) -> bool {
-    worker.scheduler().hold();
+    worker.scheduler().hold(worker);
     story.frame.add();
     if story.members.leave_name(story.closure().expose_provenance()).is_some() {
         ASIDE.fetch_add(1, Ordering::Relaxed);
         return true; // and touches nothing of it any more
     }
-    worker.scheduler().let_go();
+    worker.scheduler().let_go(worker);
     assert!(story.members.is_over());
     false
 }
@@ -80,7 +80,7 @@ unsafe extern "C" fn resume<D: Modelled, const MEMBERS: usize>(
 ) {
     // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
-    worker.scheduler().let_go();
+    worker.scheduler().let_go(worker);
     story.goes_on(MEMBERS);
 }
 

@@ -28,8 +28,11 @@
 //! and has pushed nothing since: contradiction. New tasks come from running tasks, of which
 //! there are none, or through the injector, which is locked. So nothing is left, for good.
 //!
-//! A task that was set aside to wait is neither queued nor running: it is counted in `waiting` from
-//! before its worker goes on until it runs again, so that the run does not end without it.
+//! A task that was set aside to wait is neither queued nor running: it is counted from before its worker goes on
+//! until it runs again, so that the run does not end without it. Each worker counts for itself: those that it
+//! has left, less those that it has gone on with; the sum is how many wait. No worker changes its number while
+//! it is idle, nor takes a task while `idle` is full and the injector locked: so the numbers, read one by one,
+//! are of one moment.
 //!
 //! That everyone sees a thief's leaving in time: the thief leaves, then takes by a releasing
 //! operation on the deque (a compare-and-swap, or a lock). An owner that finds the task gone
@@ -50,26 +53,28 @@
 //! A thief that takes first and leaves afterwards: owner w finds its deque empty and enters,
 //! the count is full, the run ends, while the thief still holds the task in its hands.
 
+use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicU32, Ordering, Pad, fence};
 use crate::queue::injector::Injector;
 
 pub struct Quiescence {
     idle: Pad<AtomicU32>,
     ended: Pad<AtomicBool>,
-    /// Tasks that wait for what may come from outside of the run.
-    waiting: AtomicU32,
+    /// Of each worker: tasks that wait for what may come from outside of the run; modulo 2^32.
+    waiting: Box<[Pad<AtomicU32>]>,
     workers: u32,
 }
 
 impl Quiescence {
-    pub fn new(workers: usize) -> Self {
+    pub fn new(workers: usize) -> Result<Self, NoMemory> {
+        let waiting = mem::slice(workers, |_| Ok(Pad(AtomicU32::new(0))))?;
         let workers = u32::try_from(workers).expect("at most 4096 workers");
-        Quiescence {
+        Ok(Quiescence {
             idle: Pad(AtomicU32::new(workers - 1)),
             ended: Pad(AtomicBool::new(false)),
-            waiting: AtomicU32::new(0),
+            waiting,
             workers,
-        }
+        })
     }
 
     /// The calling worker becomes idle. True if this ended the run: the caller then wakes
@@ -95,20 +100,33 @@ impl Quiescence {
     }
 
     /// A task of the calling worker's is about to wait, and nobody counts it.
-    pub fn hold(&self) {
-        self.waiting.fetch_add(1, Ordering::Relaxed); // before the worker's `enter`
+    #[inline]
+    pub fn hold(&self, worker: usize) {
+        self.count(worker, 1);
     }
 
     /// It goes on, on the calling worker.
-    pub fn let_go(&self) {
-        self.waiting.fetch_sub(1, Ordering::Relaxed); // after its taking: see `leave`
+    #[inline]
+    pub fn let_go(&self, worker: usize) {
+        self.count(worker, u32::MAX);
+    }
+
+    /// Only the worker itself, active, changes its number; and passes it on by its `enter`.
+    #[inline]
+    fn count(&self, worker: usize, more: u32) {
+        let waiting = &self.waiting[worker];
+        let before = waiting.load(Ordering::Relaxed);
+        waiting.store(before.wrapping_add(more), Ordering::Relaxed);
     }
 
     /// All workers are idle, no task waits, and what they did is seen. In this order: a worker that was
-    /// active at the first look may have a task that waits by the second.
+    /// active at the first look may have a task that waits by the second. The injector is locked, and empty.
     fn is_full(&self) -> bool {
-        self.idle.load(Ordering::Acquire) == self.workers
-            && self.waiting.load(Ordering::Acquire) == 0
+        let waits = || {
+            let numbers = self.waiting.iter().map(|waiting| waiting.load(Ordering::Relaxed));
+            numbers.fold(0, u32::wrapping_add)
+        };
+        self.idle.load(Ordering::Acquire) == self.workers && waits() == 0
     }
 
     fn ends(&self, end: bool) -> bool {

@@ -101,10 +101,10 @@ pub trait Kind: Sync + Sized + 'static {
     /// run goes on. No limit refuses it.
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
-    /// A task of the calling worker's is about to wait for what may come from outside of the run, which
-    /// goes on for it until `let_go`, on the worker that runs it then.
-    fn hold(&self);
-    fn let_go(&self);
+    /// A task of the calling worker's, at `place`, is about to wait for what may come from outside of the run,
+    /// which goes on for it until `let_go`, on the worker that runs it then.
+    fn hold(&self, place: &impl Place);
+    fn let_go(&self, place: &impl Place);
 
     /// Takes this task, if the worker at `place` has added it and it is at hand.
     ///
@@ -112,11 +112,12 @@ pub trait Kind: Sync + Sized + 'static {
     /// The caller occupies `place`, a worker's of this run.
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool;
 
-    /// What the worker at `place` is to run next, when its task gives way.
+    /// What the worker at `place` is to run next, when it leaves its task in the middle; `outside`: a task from
+    /// outside of the run first. None: there is none to be seen.
     ///
     /// # Safety
     /// The caller occupies `place`, a worker's of this run.
-    unsafe fn next_in_line(&self, place: &impl Place) -> InLine;
+    unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task>;
 
     /// Runs tasks until `awaited` is over, and sleeps where there are none: the caller is in the middle
     /// of a task. (`SCHED_JOIN=help`.)
@@ -140,14 +141,6 @@ pub trait Kind: Sync + Sized + 'static {
     /// # Safety
     /// The caller runs on `seat`, of this run.
     unsafe fn work(&self, seat: &impl Seat);
-}
-
-/// See `Kind::next_in_line`.
-pub enum InLine {
-    Task(Task),
-    /// There are tasks, but the loop has to choose.
-    Loop,
-    Nothing,
 }
 
 /// How long a thread sleeps between two looks at what nobody will wake it for.
@@ -206,6 +199,8 @@ pub trait Place {
     /// Which worker this is, from 0.
     fn index(&self) -> usize;
     fn counters(&self) -> &Counters;
+    /// The worker has looked at the injector, and need not again for so long as `TICK` says.
+    fn looked_outside(&self) {}
     /// Brings a thread to the place of a worker that sleeps since before the run: see
     /// `Kind::starts_asleep`. False if there is none to be had. From any thread.
     fn start(&self, worker: usize) -> bool;

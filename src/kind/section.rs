@@ -159,7 +159,6 @@ fn hand_over(strand: &Strand) -> Result<(), Errno> {
     let worker = strand.worker();
     worker.hold();
     strand.hasten();
-    worker.left.set(worker.left.get().wrapping_add(1));
     strand.section.ground.set(worker.ground());
     worker.vacate();
     strand.section.outer.set(INNERMOST.replace(strand));

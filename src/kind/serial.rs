@@ -7,7 +7,7 @@
 //! the lock orders ASLEEP before the ringing, which then wakes it.
 
 use super::shared::take_back;
-use super::{Awaited, InLine, Kind, Place, Plan, Seat, TICK, UNAWAITED};
+use super::{Awaited, Kind, Place, Plan, Seat, TICK, UNAWAITED};
 use crate::base::futex::{self, Futex};
 use crate::base::mem::NoMemory;
 use crate::base::sync::Ordering;
@@ -41,7 +41,7 @@ impl Kind for Serial {
         Ok(Serial {
             ready: UnsafeCell::new(VecDeque::new()),
             injector: Injector::new(plan.limit(), plan.held),
-            quiescence: Quiescence::new(1),
+            quiescence: Quiescence::new(1)?,
             bell: Futex::new(AWAKE),
             limit: plan.limit(),
             shuffled: plan.shuffled,
@@ -61,12 +61,12 @@ impl Kind for Serial {
         Ok(())
     }
 
-    fn hold(&self) {
-        self.quiescence.hold();
+    fn hold(&self, place: &impl Place) {
+        self.quiescence.hold(place.index());
     }
 
-    fn let_go(&self) {
-        self.quiescence.let_go();
+    fn let_go(&self, place: &impl Place) {
+        self.quiescence.let_go(place.index());
     }
 
     unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
@@ -86,11 +86,12 @@ impl Kind for Serial {
         Ok(())
     }
 
-    unsafe fn next_in_line(&self, _place: &impl Place) -> InLine {
-        if !self.is_empty() {
-            return InLine::Loop;
-        }
-        self.injector.take().map_or(InLine::Nothing, InLine::Task)
+    unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task> {
+        let task = if outside { self.injector.take() } else { None };
+        task.or_else(|| self.next(place)).or_else(|| {
+            place.looked_outside();
+            self.injector.take()
+        })
     }
 
     #[cold]

@@ -20,7 +20,7 @@
 //! queued and none runs that could spawn one: the run has ended. The lock makes the three
 //! facts one. If the run is held open, it is at rest instead: see `base::door`.
 
-use super::{Awaited, InLine, Kind, Place, Plan, Seat, UNAWAITED, strand};
+use super::{Awaited, Kind, Place, Plan, Seat, UNAWAITED, strand};
 use crate::base::config::Idle;
 use crate::base::door::{Door, Rests};
 use crate::base::futex::{self, Futex};
@@ -292,11 +292,11 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         Ok(())
     }
 
-    fn hold(&self) {
+    fn hold(&self, _place: &impl Place) {
         self.with(|state| state.active += 1);
     }
 
-    fn let_go(&self) {
+    fn let_go(&self, _place: &impl Place) {
         self.with(|state| state.active -= 1);
     }
 
@@ -321,18 +321,8 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         self.push(task).map(|_| ())
     }
 
-    unsafe fn next_in_line(&self, _place: &impl Place) -> InLine {
-        self.with(|state| {
-            let next = if FIFO { state.queue.front() } else { state.queue.back() };
-            match next {
-                None => InLine::Nothing,
-                Some(&task) if strand::is_continuation(task) => {
-                    state.take::<FIFO>();
-                    InLine::Task(task)
-                }
-                Some(_) => InLine::Loop, // it needs a stack of its own
-            }
-        })
+    unsafe fn next_in_line(&self, _place: &impl Place, _outside: bool) -> Option<Task> {
+        self.with(State::take::<FIFO>)
     }
 
     /// The youngest task, in both kinds: the older one is, the more of others it may have to wait

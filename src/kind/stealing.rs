@@ -17,7 +17,7 @@
 mod batches;
 
 use self::batches::Shares;
-use super::{Awaited, InLine, Kind, Place, Plan, Quick, Seat, TICK, UNAWAITED};
+use super::{Awaited, Kind, Place, Plan, Quick, Seat, TICK, UNAWAITED};
 use crate::base::config::{Idle, Join};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Ordering, Pad, fence, spin_loop};
@@ -410,7 +410,7 @@ impl<D: Deque> Kind for Stealing<D> {
         Ok(Stealing {
             deques: mem::slice(plan.workers, |_| Ok(Pad(D::new(limit)?)))?,
             injector: Injector::new(plan.limit(), plan.held),
-            quiescence: Quiescence::new(plan.workers),
+            quiescence: Quiescence::new(plan.workers)?,
             sleepers: EventCount::new(plan.workers)?,
             idle: plan.idle,
             shares,
@@ -457,12 +457,12 @@ impl<D: Deque> Kind for Stealing<D> {
         Ok(())
     }
 
-    fn hold(&self) {
-        self.quiescence.hold();
+    fn hold(&self, place: &impl Place) {
+        self.quiescence.hold(place.index());
     }
 
-    fn let_go(&self) {
-        self.quiescence.let_go();
+    fn let_go(&self, place: &impl Place) {
+        self.quiescence.let_go(place.index());
     }
 
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool {
@@ -480,12 +480,16 @@ impl<D: Deque> Kind for Stealing<D> {
         Ok(())
     }
 
-    unsafe fn next_in_line(&self, place: &impl Place) -> InLine {
-        if !self.deques[place.index()].looks_empty() {
-            return InLine::Loop;
-        }
-        let task = self.injected().or_else(|| self.search(place, false, || (), || ()));
-        task.map_or(InLine::Nothing, InLine::Task)
+    unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task> {
+        // SAFETY: passed on.
+        let task = if outside { unsafe { self.behind(place) } } else { None };
+        // SAFETY: passed on.
+        task.or_else(|| unsafe { self.own(place) }.pop())
+            .or_else(|| {
+                place.looked_outside();
+                self.injected()
+            })
+            .or_else(|| self.search(place, false, || (), || ()))
     }
 
     #[cold]

@@ -18,10 +18,13 @@
 //!
 //! # The classic race
 //!
-//! A continuation must not be resumed before it is complete. So it is published from the new
-//! stack: `suspend` saves the context, switches, and calls `publish` there, which makes the
+//! A continuation must not be resumed before it is complete. So it is published from the other
+//! stack: `suspend` saves the context, switches, and `publish` is called there, which makes the
 //! continuation known to who will resume it. If there is nothing to wait for any more, publish
-//! says so, and the worker switches back. After it has said yes nothing of the old strand is touched.
+//! says so, and the worker switches back, or queues the task if it has gone to another. After it has said
+//! yes nothing of the old strand is touched.
+//!
+//! If what the worker would run next was set aside, too, it goes straight to that stack, without a loop in between.
 //!
 //! A stack that is left for good is put into the rack before: nobody else takes it from there, and
 //! the worker's thread only when it has arrived on another.
@@ -138,6 +141,25 @@ struct Continuation {
     strand: *const Strand,
 }
 
+/// A task that is left, until it is known that it waits.
+struct Left<'a> {
+    continuation: Continuation,
+    /// Makes it known; false if it has nothing to wait for.
+    publish: &'a mut dyn FnMut(Task) -> bool,
+}
+
+impl Left<'_> {
+    /// # Safety
+    /// Its context is saved, and nobody is on its stack. It is not touched any more if that returns true.
+    unsafe fn publish(this: *mut Self) -> Result<(), Task> {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let task = task_of(&raw const (*this).continuation);
+            if ((*this).publish)(task) { Ok(()) } else { Err(task) }
+        }
+    }
+}
+
 /// What a new strand begins with; it lies on the stack that is left for it.
 struct Launch<'a> {
     worker: &'a Worker,
@@ -150,8 +172,7 @@ struct Launch<'a> {
 enum Begins<'a> {
     /// The first of a thread.
     Hosted(As),
-    /// What is left for it, and who is to know of that.
-    Behind(*const Continuation, &'a mut dyn FnMut(Task) -> bool),
+    Behind(*mut Left<'a>),
 }
 
 /// What a thread's worker does when it comes.
@@ -225,44 +246,86 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
 }
 
 /// Sets the calling task aside; its worker goes on. `publish` is called with the task that continues
-/// it; if it returns false, the caller is continued at once. Returns when it was continued, by
+/// it; if it returns false, the caller is continued soon. Returns when it was continued, by
 /// another thread perhaps. If there is no stack to go on with, nothing has happened.
 ///
 /// # Safety
 /// The caller is on the strand, in a task. Once `publish` has made the task known it touches
 /// nothing of the caller's stack any more, and returns true.
-pub unsafe fn suspend(strand: &Strand, publish: impl FnMut(Task) -> bool) -> Result<(), NoMemory> {
-    // SAFETY: passed on.
-    unsafe { suspend_for(strand, None, publish) }
-}
-
-/// `suspend`, with the task that the worker is to run first.
-///
-/// # Safety
-/// As for `suspend`.
-#[inline(never)] // so that nothing thread-local is remembered across it
-unsafe fn suspend_for(
+pub unsafe fn suspend(
     strand: &Strand,
-    first: Option<Task>,
     mut publish: impl FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
     if !strand.can_be_left() {
         return Err(NoMemory);
     }
+    let next = strand.next_in_line();
+    // SAFETY: passed on.
+    let left = unsafe { leave_for(strand, next, &mut publish) };
+    if left.is_err()
+        && let Some(task) = next
+    {
+        strand.worker().queue_soon(task);
+    }
+    left
+}
+
+/// `suspend`, with the task that the worker is to run first.
+///
+/// # Safety
+/// As for `suspend`; the strand can be left.
+#[inline]
+unsafe fn leave_for(
+    strand: &Strand,
+    next: Option<Task>,
+    publish: &mut dyn FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
+    match next {
+        Some(task) if is_continuation(task) => {
+            // SAFETY: out of a queue, so published.
+            unsafe { go_over(strand, task, publish) };
+            Ok(())
+        }
+        // SAFETY: passed on.
+        _ => unsafe { leave_for_loop(strand, next, publish) },
+    }
+}
+
+/// Leaves the strand for that of a continuation.
+///
+/// # Safety
+/// As for `suspend`; `next` was published, and only the caller continues it.
+unsafe fn go_over(strand: &Strand, next: Task, publish: &mut dyn FnMut(Task) -> bool) {
+    let worker = strand.worker();
+    // SAFETY: passed on.
+    let context = unsafe { take_over(worker, next.closure.cast()) };
+    switch_away(strand, worker.strand().side(), context, 0, publish);
+}
+
+/// Leaves the strand for a loop on a new one, which runs `first` first.
+///
+/// # Safety
+/// As for `suspend`; the strand can be left.
+#[inline(never)] // so that nothing thread-local is remembered across it
+unsafe fn leave_for_loop(
+    strand: &Strand,
+    first: Option<Task>,
+    publish: &mut dyn FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
     let worker = strand.worker();
     let stack = worker.rack.take()?;
-    worker.left.set(worker.left.get().wrapping_add(1));
     let handled = exceptions::take();
-    let mut continuation = Continuation { context: ptr::null_mut(), strand };
-    let this = &raw mut continuation;
-    let begins = Begins::Behind(this, &mut publish);
-    let launch = Launch { worker, stack: Some(stack), first, begins };
+    let continuation = Continuation { context: ptr::null_mut(), strand };
+    let mut left = Left { continuation, publish };
+    let this = &raw mut left;
+    let launch = Launch { worker, stack: Some(stack), first, begins: Begins::Behind(this) };
     // SAFETY: a stack of our own; the context is in its place before anybody is told of it, and
     // whoever is continues it once.
     unsafe {
         let launch = (&raw const launch).cast_mut().cast();
         stack.side().enter_new(strand.side());
-        let arrival = switch::begin(&raw mut (*this).context, Strand::top(stack), run_loop, launch);
+        let from = &raw mut (*this).continuation.context;
+        let arrival = switch::begin(from, Strand::top(stack), run_loop, launch);
         arrive(strand.worker(), arrival);
     }
     handled.put();
@@ -276,21 +339,24 @@ unsafe fn suspend_for(
 unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
     // SAFETY: by the caller's promise; read whole before it is published.
     let Launch { worker, stack, first, begins } = unsafe { launch.cast::<Launch>().read() };
-    let others = worker.left.get().is_multiple_of(TICK);
     let looks = match begins {
         Begins::Hosted(As::Idle) => Looks::Nowhere,
-        Begins::Behind(..) | Begins::Hosted(As::Relief) if others => Looks::Outside,
+        Begins::Hosted(As::Relief) if worker.tick() => Looks::Outside,
         _ => Looks::Inside,
     };
     let own = Strand::new(None);
     let strand = stack.map_or(&own, Strand::on);
     strand.worker.set(worker);
-    if let Begins::Behind(continuation, publish) = begins {
+    if let Begins::Behind(left) = begins {
         // SAFETY: not published yet.
-        let Continuation { context, strand: left } = unsafe { *continuation };
-        if !publish(task_of(continuation)) {
+        let Continuation { context, strand: below } = unsafe { (*left).continuation };
+        // SAFETY: saved, and this is another stack.
+        if unsafe { Left::publish(left) }.is_err() {
+            if let Some(task) = first {
+                worker.queue_soon(task);
+            }
             // SAFETY: nobody else knows of it; nothing is on the strand.
-            unsafe { strand.leave(worker, (*left).side(), context) }
+            unsafe { strand.leave(worker, (*below).side(), context) }
         }
         worker.float.get().set(); // not those of the task that was left
     }
@@ -350,6 +416,7 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: by the caller's promise.
     let context = unsafe { take_over(worker, continuation) };
     if old.nested.get() == 0 {
+        old.flush();
         // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
         unsafe { old.leave(worker, worker.strand().side(), context) }
     }
@@ -362,32 +429,44 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
 /// # Safety
 /// It was published, and only the caller continues it.
 unsafe fn take_over(worker: &Worker, continuation: *const Continuation) -> Context {
-    worker.strand().flush();
     // SAFETY: published, so complete; it lies on its strand, which is this worker's now.
     let Continuation { context, strand } = unsafe { continuation.read() };
     // SAFETY: as above.
     let there = unsafe { &*strand };
-    there.worker.set(worker);
-    there.hasten(); // what it has counted is the new worker's: the sum is right
+    if !ptr::eq(there.worker.replace(worker), worker) {
+        there.hasten(); // what it has counted is the new worker's: the sum is right
+    }
     worker.strand.set(strand);
     context
 }
 
 /// Leaves a strand that is in the middle of a task, for `to`; it is queued behind the others.
 fn set_aside(old: &Strand, to: Context) {
-    switch_away(old, old.worker().strand().side(), to, 0);
+    let worker = old.worker();
+    let mut publish = |task| {
+        worker.requeue(task);
+        true
+    };
+    switch_away(old, worker.strand().side(), to, 0, &mut publish);
 }
 
-#[inline(never)]
-fn switch_away(old: &Strand, side: &Side, to: Context, also: usize) {
-    let mut continuation = Continuation { context: ptr::null_mut(), strand: old };
-    let this = &raw mut continuation;
+#[inline(never)] // so that nothing thread-local is remembered across it
+fn switch_away(
+    old: &Strand,
+    side: &Side,
+    to: Context,
+    also: usize,
+    publish: &mut dyn FnMut(Task) -> bool,
+) {
+    let continuation = Continuation { context: ptr::null_mut(), strand: old };
+    let mut left = Left { continuation, publish };
+    let this = &raw mut left;
     let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
         side.enter(Some(old.side()));
         let left = this.map_addr(|this| this | also).cast();
-        let arrived = switch::switch(&raw mut (*this).context, to, left);
+        let arrived = switch::switch(&raw mut (*this).continuation.context, to, left);
         arrive(old.worker(), arrived);
     }
     handled.put();
@@ -399,22 +478,30 @@ fn switch_away(old: &Strand, side: &Side, to: Context, also: usize) {
 /// # Safety
 /// The caller is on the strand, which can be left; `ground` is its thread's, and the run goes on until the task
 /// does.
-#[inline(never)] // so that nothing thread-local is remembered across it
 pub unsafe fn retire(strand: &Strand, ground: &Ground) {
-    switch_away(strand, &ground.side, ground.base.get(), RETIRED);
+    let worker = strand.worker();
+    let mut publish = |task| {
+        worker.requeue(task);
+        true
+    };
+    switch_away(strand, &ground.side, ground.base.get(), RETIRED, &mut publish);
 }
 
 /// In the word that is passed to who is continued: the thread has no worker any more.
 const RETIRED: usize = 1;
 
-/// What who is continued does first: if a task was left for it, makes that known. False if the thread has no
-/// worker any more.
+/// What who is continued does first: if a task was left for it, makes that known, or queues it. False if the
+/// thread has no worker any more.
 ///
 /// # Safety
 /// The caller occupies `worker`, or has occupied it and the run goes on; the word was passed to it.
 unsafe fn arrive(worker: &Worker, left: *mut c_void) -> bool {
     if !left.is_null() {
-        worker.requeue(task_of(left.map_addr(|word| word & !RETIRED).cast()));
+        let left: *mut Left = left.map_addr(|word| word & !RETIRED).cast();
+        // SAFETY: it was left just now, and waits to be published.
+        if let Err(task) = unsafe { Left::publish(left) } {
+            worker.queue_soon(task);
+        }
     }
     left.addr() & RETIRED == 0
 }
@@ -501,6 +588,13 @@ impl Strand {
 
     pub fn cover(&self, covered: bool) {
         self.fixed.set(covered);
+    }
+
+    /// What its worker runs next, if the task here is left.
+    fn next_in_line(&self) -> Option<Task> {
+        let worker = self.worker();
+        // SAFETY: the calling thread's, of the run that the row belongs to.
+        unsafe { (worker.row().next_in_line)(worker, worker.tick()) }
     }
 
     /// The next tick is at once. What was counted until now is the worker's, which is the caller's.

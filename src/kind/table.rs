@@ -4,7 +4,7 @@
 use super::run::Open;
 use super::strand::{Strand, cont};
 use super::worker::Worker;
-use super::{Awaited, InLine, Kind, Place, Quick, Seat, run, serial, shared, stealing};
+use super::{Awaited, Kind, Place, Quick, Seat, run, serial, shared, stealing};
 use crate::base::Errno;
 use crate::base::config::{self, Config, Deque};
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
@@ -39,6 +39,8 @@ pub struct Row {
     pub spawn: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
     /// The kind's `spawn`, with the signature and the outcome of `sched_spawn`.
     pub queue: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
+    /// The kind's `spawn`, from the owner of the worker.
+    pub put: unsafe fn(&Worker, Task) -> Result<(), Full>,
     /// The kind's `inject`, while the worker's run goes on.
     pub inject: unsafe fn(&Worker, Task) -> Result<(), Refused>,
     /// The kind's `hold` and `let_go`, from the owner of the worker.
@@ -49,7 +51,7 @@ pub struct Row {
     /// The kind's `requeue`, from the owner of the worker.
     pub requeue: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
     /// The kind's `next_in_line`, from the owner of the worker.
-    pub next_in_line: unsafe fn(&Worker) -> InLine,
+    pub next_in_line: unsafe fn(&Worker, bool) -> Option<Task>,
     /// The kind's `work` and `help`, from a strand of a worker's.
     pub work: unsafe fn(&Strand),
     pub help: unsafe fn(&Strand, &dyn Awaited),
@@ -65,6 +67,7 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         open: run::open::<K>,
         spawn: queue::<K>,
         queue: queue::<K>,
+        put: put::<K>,
         inject: inject::<K>,
         hold: hold::<K>,
         let_go: let_go::<K>,
@@ -87,6 +90,13 @@ const fn cont<D: queue::Deque>(deque: Deque) -> Row {
 unsafe extern "C" fn queue<K: Kind>(f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
     // SAFETY: passed on.
     outcome(unsafe { worker.kind::<K>().spawn(worker, Task { f, closure }) })
+}
+
+/// # Safety
+/// The caller owns `worker`, whose run is one of `K`.
+unsafe fn put<K: Kind>(worker: &Worker, task: Task) -> Result<(), Full> {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>().spawn(worker, task) }
 }
 
 /// The rest of a spawn that `Worker::quick_put` has begun.
@@ -123,14 +133,14 @@ unsafe fn inject<K: Kind>(worker: &Worker, task: Task) -> Result<(), Refused> {
 /// The caller owns `worker`, whose run is one of `K`.
 unsafe fn hold<K: Kind>(worker: &Worker) {
     // SAFETY: passed on.
-    unsafe { worker.kind::<K>() }.hold();
+    unsafe { worker.kind::<K>() }.hold(worker);
 }
 
 /// # Safety
 /// As for `hold`.
 unsafe fn let_go<K: Kind>(worker: &Worker) {
     // SAFETY: passed on.
-    unsafe { worker.kind::<K>() }.let_go();
+    unsafe { worker.kind::<K>() }.let_go(worker);
 }
 
 /// # Safety
@@ -149,9 +159,9 @@ unsafe fn requeue<K: Kind>(worker: &Worker, task: Task) -> Result<(), NoMemory> 
 
 /// # Safety
 /// The caller owns `worker`, whose run is one of `K`.
-unsafe fn next_in_line<K: Kind>(worker: &Worker) -> InLine {
+unsafe fn next_in_line<K: Kind>(worker: &Worker, outside: bool) -> Option<Task> {
     // SAFETY: passed on.
-    unsafe { worker.kind::<K>().next_in_line(worker) }
+    unsafe { worker.kind::<K>().next_in_line(worker, outside) }
 }
 
 /// # Safety

@@ -41,11 +41,11 @@ use super::run::Team;
 use super::section;
 use super::strand::{Ground, Strand};
 use super::table::{self, Row};
-use super::{Kind, Place, Quick};
+use super::{Kind, Place, Quick, TICK};
 use crate::base::config::Kind::Cont;
 use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
-use crate::base::{Errno, io, thread};
+use crate::base::{io, thread};
 use crate::fiber::stack::Rack;
 use crate::probe::Counters;
 use crate::queue::Owner;
@@ -86,8 +86,8 @@ pub struct Worker {
     pub sets_aside: Cell<bool>,
     /// The floating-point controls that tasks start with.
     pub float: Cell<FloatControl>,
-    /// Tasks that were set aside here.
-    pub left: Cell<u32>,
+    /// Tasks that were left here in the middle, since the worker has looked at the injector.
+    left: Cell<u32>,
     /// The stack that its thread is on.
     pub strand: Cell<*const Strand>,
     rng: UnsafeCell<SmallRng>,
@@ -264,12 +264,23 @@ impl Worker {
             self.while_it_runs(|_| self.requeue(task));
             return;
         };
-        let errno = thread::errno();
+        mine.queue_soon(task);
+    }
+
+    /// Queues a task that the run has accepted before, to run soon, if that can be. The caller occupies this place.
+    pub fn queue_soon(&self, task: Task) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        if unsafe { (mine.row.get().queue)(task.f, task.closure, mine) } != 0 {
-            thread::set_errno(Errno(errno));
-            mine.requeue(task);
+        if unsafe { (self.row.get().put)(self, task) }.is_err() {
+            self.requeue(task);
         }
+    }
+
+    /// True once in `TICK` calls: a task that leaves its worker has not returned, which else would be counted.
+    #[inline]
+    pub fn tick(&self) -> bool {
+        let left = self.left.get() + 1;
+        self.left.set(if left == TICK { 0 } else { left });
+        left == TICK
     }
 
     /// The worker's index in the run of `other`; None if it is not of that.
@@ -512,6 +523,11 @@ impl Place for Worker {
     #[inline]
     fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    #[inline]
+    fn looked_outside(&self) {
+        self.left.set(0);
     }
 
     #[cold]

@@ -44,7 +44,7 @@ use crate::fiber::switch::{self, Callee, Context, Returned};
 use crate::kind::section;
 use crate::kind::stealing::Stealing;
 use crate::kind::worker::Worker;
-use crate::kind::{Kind, Place, TICK};
+use crate::kind::{Kind, Place};
 use crate::queue::Deque;
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
@@ -155,8 +155,7 @@ impl<D: Deque> Callee for Child<D> {
         }
         // From here on the spawner may run elsewhere.
         let task = Task { f, closure };
-        worker.left.set(worker.left.get().wrapping_add(1));
-        if worker.left.get().is_multiple_of(TICK) && kind.is_called() {
+        if worker.tick() && kind.is_called() {
             // A task from outside first; as the youngest, this one comes next.
             // SAFETY: the caller owns the worker.
             if unsafe { kind.spawn(worker, task) }.is_err() {
