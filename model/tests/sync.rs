@@ -8,11 +8,11 @@ use loom::sync::atomic::AtomicBool;
 use loom::sync::{Arc, Notify};
 use loom::thread::{self, JoinHandle};
 use sched::base::sync::Ordering;
-use sched::sync::Node;
 use sched::sync::barrier::Barrier;
 use sched::sync::cond::{self, Cond};
 use sched::sync::mutex::Mutex;
 use sched::sync::sem::Sem;
+use sched::sync::{LASTING, Node};
 use sched_model::explore;
 
 /// What one who is set aside is woken by.
@@ -21,12 +21,17 @@ struct Bell {
     notify: Notify,
 }
 
-/// Is set aside until the node is granted.
+/// Waits until the node is granted, by a name that might be changed.
 fn wait(node: &Node) {
+    wait_by(node, 0);
+}
+
+/// Is set aside until the node is granted, by a name with these bits.
+fn wait_by(node: &Node, bits: usize) {
     let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
     // The name is a count of the bell's: who wakes may be late.
     let name = Arc::into_raw(Arc::clone(&bell));
-    if node.leave_name(name.expose_provenance()) {
+    if node.leave_name(name.expose_provenance() | bits) {
         // As by the queues of tasks, who is continued sees what its waker did.
         while !bell.rung.load(Ordering::Acquire) {
             bell.notify.wait();
@@ -43,8 +48,9 @@ fn grant(nodes: impl Iterator<Item = *const Node>) {
     for node in nodes {
         // SAFETY: taken out of a list, once.
         if let Some(name) = unsafe { Node::grant(node) } {
+            let name = std::ptr::with_exposed_provenance(name & !LASTING);
             // SAFETY: a count that was left as a name.
-            let bell: Arc<Bell> = unsafe { Arc::from_raw(std::ptr::with_exposed_provenance(name)) };
+            let bell: Arc<Bell> = unsafe { Arc::from_raw(name) };
             bell.rung.store(true, Ordering::Release);
             bell.notify.notify();
         }
@@ -119,7 +125,7 @@ impl Scene {
         let node = Node::default();
         // SAFETY: it lives until it is granted.
         if !unsafe { self.sem.wait_or_link(&node) } {
-            wait(&node);
+            wait_by(&node, LASTING);
         }
     }
 
@@ -132,7 +138,7 @@ impl Scene {
         // SAFETY: it lives until it is granted.
         match unsafe { self.barrier.arrive(&node) } {
             None => {
-                wait(&node);
+                wait_by(&node, LASTING);
                 false
             }
             Some(others) => {

@@ -27,18 +27,45 @@ impl<T> Mutex<T> {
 
     /// Calls `work` with the value, alone.
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: unlocked below, after the last use of the reference.
+        let result = work(unsafe { self.lock() });
+        // SAFETY: locked above.
+        unsafe { self.unlock() };
+        result
+    }
+
+    /// The value, the caller's alone until `unlock`.
+    ///
+    /// # Safety
+    /// The reference is not used after that.
+    #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
+    pub unsafe fn lock(&self) -> &mut T {
         // Acquire in both swaps: pairs with the Release of the last holder.
         if self.state.swap(HELD, Ordering::Acquire) != FREE {
             while self.state.swap(WANTED, Ordering::Acquire) != FREE {
                 self.state.wait(WANTED, LONGEST);
             }
         }
-        // SAFETY: held until after the last use of the reference.
-        let result = work(unsafe { &mut *self.value.get() });
+        // SAFETY: held from now on.
+        unsafe { &mut *self.value.get() }
+    }
+
+    /// The value again.
+    ///
+    /// # Safety
+    /// The calling thread has locked it, and uses no other reference to the value meanwhile.
+    #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
+    pub unsafe fn locked(&self) -> &mut T {
+        // SAFETY: by the caller's promise.
+        unsafe { &mut *self.value.get() }
+    }
+
+    /// # Safety
+    /// The calling thread has locked it.
+    pub unsafe fn unlock(&self) {
         if self.state.swap(FREE, Ordering::Release) == WANTED {
             self.state.wake(1);
         }
-        result
     }
 
     /// Frees the lock and sets the value anew, whoever held it: for the child of a fork, where

@@ -59,7 +59,7 @@ pub enum Waiter {
 
 /// In the low bits of a packed waiter, which its address leaves free.
 const OUTSIDE: usize = 2;
-const ASIDE: usize = 4;
+const ASIDE: usize = crate::sync::LASTING; // it waits for nothing else
 const LOW_BITS: usize = 15;
 
 impl Waiter {

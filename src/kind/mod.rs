@@ -119,6 +119,20 @@ pub trait Kind: Sync + Sized + 'static {
     /// The caller occupies `place`, a worker's of this run.
     unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task>;
 
+    /// As `next_in_line`, for a task that is to be queued behind all others, by `end_exchange`: only a `fit` one out
+    /// of the queue where that comes last, if that is next. The queue is locked in between: on the same thread, and
+    /// for a few instructions.
+    ///
+    /// # Safety
+    /// As for `next_in_line`.
+    unsafe fn begin_exchange(&self, _place: &impl Place, _fit: fn(Task) -> bool) -> Option<Task> {
+        None
+    }
+
+    /// # Safety
+    /// The calling thread has got a task of `begin_exchange`.
+    unsafe fn end_exchange(&self, _task: Task) {}
+
     /// Runs tasks until `awaited` is over, and sleeps where there are none: the caller is in the middle
     /// of a task. (`SCHED_JOIN=help`.)
     ///

@@ -325,6 +325,39 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         self.with(State::take::<FIFO>)
     }
 
+    unsafe fn begin_exchange(&self, _place: &impl Place, fit: fn(Task) -> bool) -> Option<Task> {
+        self.monitor.lock();
+        // SAFETY: locked just now.
+        let queue = &mut unsafe { self.state() }.queue;
+        let next = if FIFO { queue.front() } else { queue.back() };
+        let fits = next.is_some_and(|&task| fit(task));
+        let task = if !fits {
+            None
+        } else if FIFO {
+            queue.pop_front()
+        } else {
+            queue.pop_back()
+        };
+        if task.is_none() {
+            // SAFETY: locked above.
+            unsafe { self.monitor.unlock() };
+        }
+        task
+    }
+
+    unsafe fn end_exchange(&self, task: Task) {
+        // SAFETY: this thread has locked; one was taken out, so there is room.
+        unsafe {
+            let queue = &mut self.state().queue;
+            if FIFO {
+                queue.push_back(task)
+            } else {
+                queue.push_front(task)
+            }
+            self.monitor.unlock();
+        }
+    }
+
     /// The youngest task, in both kinds: the older one is, the more of others it may have to wait
     /// for, on top of the task that waits. But of those that were set aside the oldest: they have their
     /// own stacks, and this one queues behind them. (Two that help would else change places for ever.)

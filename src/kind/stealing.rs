@@ -492,6 +492,21 @@ impl<D: Deque> Kind for Stealing<D> {
             .or_else(|| self.search(place, false, || (), || ()))
     }
 
+    #[cfg(not(loom))]
+    unsafe fn begin_exchange(&self, place: &impl Place, fit: fn(Task) -> bool) -> Option<Task> {
+        if !self.deques[place.index()].looks_empty() {
+            return None;
+        }
+        place.looked_outside();
+        self.injector.begin_exchange(fit)
+    }
+
+    #[cfg(not(loom))]
+    unsafe fn end_exchange(&self, task: Task) {
+        // SAFETY: passed on. Nobody is to be woken: there are as many tasks as before.
+        unsafe { self.injector.end_exchange(task) };
+    }
+
     #[cold]
     unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);

@@ -2,7 +2,7 @@
 //! once; tests and benchmarks walk the same names.
 
 use super::run::Open;
-use super::strand::{Strand, cont};
+use super::strand::{Strand, cont, is_continuation};
 use super::worker::Worker;
 use super::{Awaited, Kind, Place, Quick, Seat, run, serial, shared, stealing};
 use crate::base::Errno;
@@ -52,6 +52,9 @@ pub struct Row {
     pub requeue: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
     /// The kind's `next_in_line`, from the owner of the worker.
     pub next_in_line: unsafe fn(&Worker, bool) -> Option<Task>,
+    /// The kind's `begin_exchange`, for a task that was set aside, and `end_exchange`, from the owner of the worker.
+    pub begin_exchange: unsafe fn(&Worker) -> Option<Task>,
+    pub end_exchange: unsafe fn(&Worker, Task),
     /// The kind's `work` and `help`, from a strand of a worker's.
     pub work: unsafe fn(&Strand),
     pub help: unsafe fn(&Strand, &dyn Awaited),
@@ -74,6 +77,8 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         take_back: take_back::<K>,
         requeue: requeue::<K>,
         next_in_line: next_in_line::<K>,
+        begin_exchange: begin_exchange::<K>,
+        end_exchange: end_exchange::<K>,
         work: work::<K>,
         help: help::<K>,
         rouse: rouse::<K>,
@@ -162,6 +167,20 @@ unsafe fn requeue<K: Kind>(worker: &Worker, task: Task) -> Result<(), NoMemory> 
 unsafe fn next_in_line<K: Kind>(worker: &Worker, outside: bool) -> Option<Task> {
     // SAFETY: passed on.
     unsafe { worker.kind::<K>().next_in_line(worker, outside) }
+}
+
+/// # Safety
+/// The caller owns `worker`, whose run is one of `K`.
+unsafe fn begin_exchange<K: Kind>(worker: &Worker) -> Option<Task> {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>().begin_exchange(worker, is_continuation) }
+}
+
+/// # Safety
+/// As for `begin_exchange`, which has given the caller a task.
+unsafe fn end_exchange<K: Kind>(worker: &Worker, task: Task) {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>().end_exchange(task) };
 }
 
 /// # Safety

@@ -121,6 +121,36 @@ impl Injector {
         })
     }
 
+    /// Takes the oldest task, if it is a `fit` one, for another that is to come in its place at the end: then the
+    /// queue is locked until `end_exchange`, which must follow on the same thread.
+    #[cfg(not(loom))]
+    pub fn begin_exchange(&self, fit: impl FnOnce(Task) -> bool) -> Option<Task> {
+        if self.looks_empty() {
+            return None;
+        }
+        // SAFETY: unlocked below, or by `end_exchange`.
+        let inside = unsafe { self.inside.lock() };
+        let fits = inside.queue.front().is_some_and(|&task| fit(task));
+        let task = if fits { inside.queue.pop_front() } else { None };
+        if task.is_none() {
+            // SAFETY: locked above.
+            unsafe { self.inside.unlock() };
+        }
+        task
+    }
+
+    /// # Safety
+    /// `begin_exchange` has given the calling thread a task.
+    #[cfg(not(loom))]
+    pub unsafe fn end_exchange(&self, task: Task) {
+        // SAFETY: locked by this thread; it is only needed to write the queue.
+        unsafe {
+            // There is room: a task was taken out. And the length is what it was.
+            self.inside.locked().queue.push_back(task);
+            self.inside.unlock();
+        }
+    }
+
     pub fn looks_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }

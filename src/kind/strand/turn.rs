@@ -3,7 +3,7 @@
 //! If that was set aside, too, the worker goes straight from one stack to the other; a task that has not begun
 //! gets a stack of its own.
 
-use super::leave_for;
+use super::{go_over, leave_for};
 use crate::base::thread;
 use crate::kind::worker::Worker;
 use crate::kind::{Awaited, Seat};
@@ -16,6 +16,16 @@ pub fn yield_now(worker: &Worker) {
     if !strand.can_be_left() {
         // SAFETY: the caller is on it, in a task: another runs on top of it.
         return unsafe { strand.help(&Turn(Cell::new(false))) };
+    }
+    // SAFETY: the calling thread's, of the run that the row belongs to.
+    if let Some(task) = unsafe { (mine.row().begin_exchange)(mine) } {
+        let mut publish = |task| {
+            // SAFETY: the calling thread's until now, and begun there.
+            unsafe { (mine.row().end_exchange)(mine, task) };
+            true
+        };
+        // SAFETY: the caller is on it, in a task; the other is out of a queue, so published.
+        return unsafe { go_over(strand, task, &mut publish) };
     }
     let next = strand.next_in_line();
     if next.is_none() {
