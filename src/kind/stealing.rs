@@ -15,8 +15,10 @@
 //! longest. (Between the two orders no difference was seen: tree, flood, quicksort over the ring.)
 
 mod batches;
+mod lending;
 
 use self::batches::Shares;
+use self::lending::Lending;
 use super::{Awaited, Kind, Place, Plan, Quick, Seat, TICK, UNAWAITED};
 use crate::base::config::{Idle, Join};
 use crate::base::mem::{self, NoMemory};
@@ -61,6 +63,7 @@ pub struct Stealing<D: Deque> {
     sleepers: EventCount,
     idle: Idle,
     shares: Shares,
+    lending: Lending,
     /// The injector is looked at after the victims.
     outside_last: bool,
     processors: usize,
@@ -202,6 +205,9 @@ impl<D: Deque> Stealing<D> {
                 Steal::Taken(task) => {
                     place.counters().steals.add(1);
                     place.counters().stolen_tasks.add(1);
+                    if D::QUIET && victim.looks_empty() && self.lending.took(place.index()) {
+                        self.deques[place.index()].ask();
+                    }
                     return Some(task);
                 }
                 Steal::Empty => break,
@@ -414,6 +420,7 @@ impl<D: Deque> Kind for Stealing<D> {
             sleepers: EventCount::new(plan.workers)?,
             idle: plan.idle,
             shares,
+            lending: Lending::new(if D::QUIET { plan.workers } else { 0 })?,
             outside_last: plan.join == Join::Help,
             processors: plan.processors,
         })
