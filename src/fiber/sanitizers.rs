@@ -152,10 +152,10 @@ impl Side {
     /// The caller is about to leave its stack, `from`, for this one, which whoever ran on it before has left
     /// for good.
     #[inline(always)]
-    pub fn enter_new(&self, from: &Side) {
+    pub fn enter_new<'a>(&self, from: impl FnOnce() -> &'a Side) {
         if watched() {
             self.renew();
-            self.enter(Some(from));
+            self.enter(|| Some(from()));
         }
     }
 
@@ -170,8 +170,12 @@ impl Side {
 
     /// The caller is about to leave its stack for this one; `from`, unless for good.
     #[inline(always)]
-    pub fn enter(&self, from: Option<&Side>) {
-        if watched() && from.is_none_or(|from| !ptr::eq(from, self)) {
+    pub fn enter<'a>(&self, from: impl FnOnce() -> Option<&'a Side>) {
+        if !watched() {
+            return;
+        }
+        let from = from();
+        if from.is_none_or(|from| !ptr::eq(from, self)) {
             let keep = from.map_or(ptr::null_mut(), |from| from.fake.as_ptr());
             change(keep, self.fake.take(), self.low.get(), self.size.get());
             if let Some(switch) = weak!("__tsan_switch_to_fiber", SwitchTo) {

@@ -22,7 +22,7 @@ use super::valgrind::{self, Registered};
 use crate::base::config::LEAST_STACK;
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
 /// At the high end of each stack.
@@ -204,21 +204,21 @@ const WARM: usize = 64;
 /// At a worker's.
 const KEPT: usize = 16;
 
-/// A worker's free stacks. Its owner's alone.
-#[derive(Default)]
+/// A worker's free stacks, the last used first. Its owner's alone.
+#[repr(C)]
 pub struct Rack {
-    pile: UnsafeCell<Pile>,
+    count: Cell<usize>,
     size: Cell<usize>,
+    stacks: [Cell<Option<Stack>>; KEPT],
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Rack { count: Cell::new(0), size: Cell::new(0), stacks: [const { Cell::new(None) }; KEPT] }
+    }
 }
 
 impl Rack {
-    /// Only for the time of an operation on it.
-    #[allow(clippy::mut_from_ref, reason = "the owner's alone, and no operation contains another")]
-    fn pile(&self) -> &mut Pile {
-        // SAFETY: as said.
-        unsafe { &mut *self.pile.get() }
-    }
-
     /// For a run with stacks of this size. The rack is empty.
     pub fn open(&self, size: usize) {
         self.size.set(size);
@@ -226,16 +226,13 @@ impl Rack {
 
     /// The process is a child made by fork. What was here may be half changed, and is lost.
     pub fn forget(&self) {
-        *self.pile() = Pile::default();
+        self.count.set(0);
     }
 
     /// A stack that nobody uses.
     #[inline]
     pub fn take(&self) -> Result<Stack, NoMemory> {
-        match self.pile().pop() {
-            Some(stack) => Ok(stack),
-            None => self.fetch(),
-        }
+        self.pop().map_or_else(|| self.fetch(), Ok)
     }
 
     #[cold]
@@ -248,31 +245,51 @@ impl Rack {
     /// What `pop` will take, if there is one at hand.
     #[inline(always)]
     pub fn next(&self) -> Option<Stack> {
-        self.pile().first
+        let count = self.count.get();
+        // SAFETY: so many are there.
+        if count == 0 { None } else { unsafe { self.stacks.get_unchecked(count - 1) }.get() }
     }
 
     /// A stack at hand.
     #[inline(always)]
     pub fn pop(&self) -> Option<Stack> {
-        self.pile().pop()
+        let stack = self.next()?;
+        self.count.set(self.count.get() - 1);
+        Some(stack)
+    }
+
+    /// What `next` has seen.
+    ///
+    /// # Safety
+    /// It has just seen one.
+    #[inline(always)]
+    pub unsafe fn pop_seen(&self) -> Stack {
+        let count = self.count.get() - 1;
+        self.count.set(count);
+        // SAFETY: by the caller's promise.
+        unsafe { self.stacks.get_unchecked(count).get().unwrap_unchecked() }
     }
 
     /// Has one at hand from now on.
     pub fn fill(&self) -> Result<(), NoMemory> {
         let stack = self.take()?;
-        self.pile().push(stack);
+        // SAFETY: nobody is on it.
+        unsafe { self.put(stack) };
         Ok(())
     }
 
     /// # Safety
     /// It is from this run's racks. The caller may be on it, if it leaves it before this rack's next use.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn put(&self, stack: Stack) {
-        if self.pile().count >= KEPT {
+        if self.count.get() >= KEPT {
             // SAFETY: passed on.
             unsafe { self.thin() };
         }
-        self.pile().push(stack);
+        let count = self.count.get();
+        // SAFETY: there are fewer than KEPT.
+        unsafe { self.stacks.get_unchecked(count) }.set(Some(stack));
+        self.count.set(count + 1);
     }
 
     /// Gives one to the store.
@@ -282,7 +299,7 @@ impl Rack {
     #[cold]
     #[inline(never)]
     unsafe fn thin(&self) {
-        if let Some(stack) = self.pile().pop() {
+        if let Some(stack) = self.pop() {
             // SAFETY: passed on.
             unsafe { self.store(stack) };
         }
@@ -319,7 +336,7 @@ impl Rack {
     /// # Safety
     /// Nobody is on a stack of the rack.
     pub unsafe fn close(&self) {
-        while let Some(stack) = self.pile().pop() {
+        while let Some(stack) = self.pop() {
             // SAFETY: passed on.
             unsafe { self.store(stack) };
         }

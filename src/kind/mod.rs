@@ -88,6 +88,11 @@ pub trait Kind: Sync + Sized + 'static {
         None
     }
 
+    /// The deque of worker `index`, if each has one.
+    fn deque_of(&self, _index: usize) -> *const () {
+        std::ptr::null()
+    }
+
     /// Called once, before the run starts. True if the workers but 0 sleep until `Place::start` is
     /// called for them; false if they must have their threads from the start.
     fn starts_asleep(&self) -> bool {

@@ -108,14 +108,21 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// The youngest task of the worker at `place`.
+    /// `spawn`, with the place's deque at hand.
     ///
     /// # Safety
-    /// The caller occupies `place`.
+    /// As for `spawn`.
     #[inline(always)]
-    pub unsafe fn pop(&self, place: &impl Place) -> Option<Task> {
-        // SAFETY: passed on.
-        unsafe { self.own(place) }.pop()
+    pub unsafe fn spawn_to(&self, deque: &D, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: passed on: see `own`.
+        if !unsafe { Owner::new(deque) }.put(task) {
+            // SAFETY: passed on.
+            return unsafe { self.spawn_slowly(place, task) };
+        }
+        if !D::QUIET {
+            self.published(place);
+        }
+        Ok(())
     }
 
     /// A task from outside of the run waits, as far as one can see.
@@ -444,14 +451,11 @@ impl<D: Deque> Kind for Stealing<D> {
     #[inline]
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: passed on.
-        if !unsafe { self.own(place) }.put(task) {
-            // SAFETY: passed on.
-            return unsafe { self.spawn_slowly(place, task) };
-        }
-        if !D::QUIET {
-            self.published(place);
-        }
-        Ok(())
+        unsafe { self.spawn_to(&self.deques[place.index()], place, task) }
+    }
+
+    fn deque_of(&self, index: usize) -> *const () {
+        ptr::from_ref::<D>(&self.deques[index]).cast()
     }
 
     fn quick(&self, index: usize) -> Option<&Quick> {

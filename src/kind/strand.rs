@@ -71,6 +71,10 @@ pub struct Strand {
     pub(super) section: Section,
     /// Debug builds: tasks forked here and not joined.
     forks: Cell<isize>,
+    /// Kind `cont`: of the spawner whose child is here, its context at that spawn.
+    spawner: Cell<Context>,
+    /// Kind `cont`: the task here had other floating-point controls than the run's when it last spawned.
+    tuned: Cell<bool>,
     /// How many tasks help here, each in the middle of the one before.
     nested: Cell<u32>,
     /// Until the next tick, and what it was at the last. When another worker has come with a task,
@@ -226,7 +230,7 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
         // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
         unsafe {
             let launch = (&raw const launch).cast_mut().cast();
-            stack.inspect(|stack| stack.side().enter_new(&ground.side));
+            stack.inspect(|stack| stack.side().enter_new(|| &ground.side));
             let arrival = switch::begin(ground.base.as_ptr(), top, run_loop, launch);
             stays = arrive(worker, arrival);
         }
@@ -323,7 +327,7 @@ unsafe fn leave_for_loop(
     // whoever is continues it once.
     unsafe {
         let launch = (&raw const launch).cast_mut().cast();
-        stack.side().enter_new(strand.side());
+        stack.side().enter_new(|| strand.side());
         let from = &raw mut (*this).continuation.context;
         let arrival = switch::begin(from, Strand::top(stack), run_loop, launch);
         arrive(strand.worker(), arrival);
@@ -464,7 +468,7 @@ fn switch_away(
     let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
-        side.enter(Some(old.side()));
+        side.enter(|| Some(old.side()));
         let left = this.map_addr(|this| this | also).cast();
         let arrived = switch::switch(&raw mut (*this).continuation.context, to, left);
         arrive(old.worker(), arrived);
@@ -516,6 +520,8 @@ impl Strand {
             fixed: Cell::new(stack.is_none()),
             section: Section::default(),
             forks: Cell::new(0),
+            spawner: Cell::new(ptr::null_mut()),
+            tuned: Cell::new(false),
             nested: Cell::new(0),
             countdown: Cell::new(TICK),
             granted: Cell::new(TICK),
@@ -576,7 +582,7 @@ impl Strand {
             if let Some(stack) = self.stack {
                 worker.rack.put(stack);
             }
-            side.enter(self.stack.is_none().then(|| self.side()));
+            side.enter(|| self.stack.is_none().then(|| self.side()));
             switch::leave(0, to, ptr::null_mut())
         }
     }

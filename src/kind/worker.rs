@@ -14,7 +14,7 @@
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
 //! | `quick` | with `owner` | by anyone |
-//! | `row`, `kind`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
+//! | `row`, `kind`, `own`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
 //! | `sets_aside`, `float` | before the run starts | by the owner |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
@@ -78,18 +78,20 @@ pub struct Worker {
     counters: Pad<Counters>,
 
     stock: Stock,
-    /// Free stacks.
-    pub rack: Rack,
+    /// The kind's deque of this worker, if it has one.
+    own: Cell<*const ()>,
     /// Its thread's own stack.
     pub ground: Cell<*const Ground>,
     /// `SCHED_JOIN=suspend`.
     pub sets_aside: Cell<bool>,
     /// The floating-point controls that tasks start with.
     pub float: Cell<FloatControl>,
-    /// Tasks that were left here in the middle, since the worker has looked at the injector.
+    /// Tasks that may be left here in the middle before the worker looks at the injector.
     left: Cell<u32>,
     /// The stack that its thread is on.
     pub strand: Cell<*const Strand>,
+    /// Free stacks.
+    pub rack: Rack,
     rng: UnsafeCell<SmallRng>,
     /// Tasks that were made to go on by tasks here.
     wakes: Cell<u32>,
@@ -278,9 +280,12 @@ impl Worker {
     /// True once in `TICK` calls: a task that leaves its worker has not returned, which else would be counted.
     #[inline]
     pub fn tick(&self) -> bool {
-        let left = self.left.get() + 1;
-        self.left.set(if left == TICK { 0 } else { left });
-        left == TICK
+        self.left.set(self.left.get() - 1);
+        let all = self.left.get() == 0;
+        if all {
+            self.left.set(TICK);
+        }
+        all
     }
 
     /// The worker's index in the run of `other`; None if it is not of that.
@@ -317,6 +322,25 @@ impl Worker {
         closure: *mut c_void,
         worker: &Worker,
     ) -> c_int {
+        match f {
+            // SAFETY: an owned place belongs to a run; row and kind are that run's.
+            Some(f) if worker.is_mine() => unsafe { (worker.row.get().spawn)(f, closure, worker) },
+            // SAFETY: passed on.
+            _ => unsafe { Worker::spawn_elsewhere(f, closure, worker) },
+        }
+    }
+
+    /// `spawn`, but for the worker's own thread.
+    ///
+    /// # Safety
+    /// As for that.
+    #[cold]
+    #[inline(never)]
+    unsafe extern "C" fn spawn_elsewhere(
+        f: Option<TaskFn>,
+        closure: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
         let Some(f) = f else { return thread::failed(libc::EINVAL) };
         let Some(mine) = worker.mine() else {
             // SAFETY: passed on.
@@ -348,6 +372,16 @@ impl Worker {
     pub unsafe fn kind<K>(&self) -> &K {
         // SAFETY: by the caller's promise.
         unsafe { &*self.kind.get().cast::<K>() }
+    }
+
+    /// The kind's deque of this worker.
+    ///
+    /// # Safety
+    /// The run is one of a kind whose deques are of this type, and has not ended.
+    #[inline(always)]
+    pub unsafe fn deque<D>(&self) -> &D {
+        // SAFETY: by the caller's promise.
+        unsafe { &*self.own.get().cast::<D>() }
     }
 
     /// Adds a task to this worker's run, from a thread that is no worker of it.
@@ -478,6 +512,7 @@ impl Worker {
         let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.kind.set(ptr::from_ref(kind).cast());
+        self.own.set(kind.deque_of(index));
         self.index.set(index);
         self.counters.clear();
         self.wakes.set(0);
@@ -527,7 +562,7 @@ impl Place for Worker {
 
     #[inline]
     fn looked_outside(&self) {
-        self.left.set(0);
+        self.left.set(TICK);
     }
 
     #[cold]

@@ -45,7 +45,7 @@ use crate::kind::section;
 use crate::kind::stealing::Stealing;
 use crate::kind::worker::Worker;
 use crate::kind::{Kind, Place};
-use crate::queue::Deque;
+use crate::queue::{Deque, Owner};
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -126,31 +126,32 @@ impl<D: Deque> Callee for Child<D> {
         let (f, worker) =
             unsafe { (std::mem::transmute::<usize, TaskFn>(f), &*worker.cast::<Worker>()) };
         // SAFETY: as above.
-        let kind = unsafe { worker.kind::<Stealing<D>>() };
-        let below = worker.strand.get();
+        let (kind, deque) = unsafe { (worker.kind::<Stealing<D>>(), worker.deque::<D>()) };
+        // SAFETY: the spawner's strand, which nobody else runs yet.
+        let below = unsafe { &*worker.strand.get() };
         // SAFETY: saved just now, and nobody knows of it.
         let (this, float) = unsafe {
             let this = spawner(context);
-            let continuation = Continuation { context, strand: below };
-            this.write(Spawner { continuation, handled: exceptions::take() });
+            (&raw mut (*this).continuation).write(Continuation { context, strand: below });
+            exceptions::take_to(&raw mut (*this).handled);
             (&raw const (*this).continuation, switch::float_of(context))
         };
         // SAFETY: `spawn` has seen it.
-        let stack = unsafe { worker.rack.pop().unwrap_unchecked() };
+        let stack = unsafe { worker.rack.pop_seen() };
         // Said here, in a frame that returns to the spawner's stack: see `Side::enter`.
-        // SAFETY: the spawner's strand, which nobody else runs yet.
-        stack.side().enter_new(unsafe { (*below).side() });
+        stack.side().enter_new(|| below.side());
         let strand = Strand::on(stack);
         strand.worker.set(worker);
+        strand.spawner.set(context);
         worker.strand.set(strand);
+        below.tuned.set(float != worker.float.get());
+        if below.tuned.get() {
+            worker.float.get().set(); // a task starts with the run's, not the spawner's
+        }
         // SAFETY: the caller owns the worker.
-        if unsafe { kind.spawn(worker, task_of(this)) }.is_err() {
-            worker.strand.set(below);
+        if unsafe { kind.spawn_to(deque, worker, task_of(this)) }.is_err() {
             // SAFETY: known to nobody; left by the return.
-            unsafe {
-                back(stack, worker, context);
-                (*below).side().enter(None);
-            }
+            unsafe { back(stack, worker, below, context) };
             return Returned { to: context, result: thread::failed(libc::EAGAIN) as isize };
         }
         // From here on the spawner may run elsewhere.
@@ -162,39 +163,29 @@ impl<D: Deque> Callee for Child<D> {
                 strand.first.set(Some(task));
             }
             strand.looks.set(Looks::Outside);
-            worker.float.get().set();
             // SAFETY: on this strand, with its worker.
             unsafe { strand.go_through() }
         }
-        if float != worker.float.get() {
-            worker.float.get().set(); // a task starts with the run's, not the spawner's
-        }
         worker.call(task);
+        // What follows needs the strand alone: so few registers are kept for it.
         section::check_closed(strand);
         let worker = strand.worker(); // another, perhaps
         worker.stay();
         worker.counters().tasks.add(1);
-        // SAFETY: the calling thread's worker.
-        match unsafe { kind.pop(worker) } {
+        // SAFETY: the calling thread's worker, of the same run.
+        match unsafe { Owner::new(worker.deque::<D>()) }.pop() {
             Some(next) if is_continuation(next) => {
                 let next: *const Continuation = next.closure.cast();
+                // Compared with what is at hand: so the processor need not wait for what it loads.
+                let context = strand.spawner.get();
                 // SAFETY: out of the queue, so published, and the caller's.
                 unsafe {
-                    // Compared with what is at hand: so the processor need not wait for what it loads.
-                    let Continuation { context: to, strand: there } = *next;
-                    if to == context
-                        && ptr::eq(there, below)
-                        && ptr::eq((*below).worker.get(), worker)
+                    let below = &*(*next).strand;
+                    if (*next).context == context
+                        && ptr::eq(below.worker.get(), worker)
                         && switch::has_called::<Self>(context)
                     {
-                        worker.strand.set(below);
-                        back(stack, worker, context);
-                        // Of this spawn, which may be a later one than the child's.
-                        let float = switch::float_of(context);
-                        if float != worker.float.get() {
-                            float.set();
-                        }
-                        (*below).side().enter(None);
+                        back(strand.stack.unwrap_unchecked(), worker, below, context);
                         return Returned { to: context, result: 0 };
                     }
                     let context = take_over(worker, next);
@@ -212,20 +203,26 @@ impl<D: Deque> Callee for Child<D> {
         // SAFETY: of this context, which is continued now.
         unsafe {
             arrive((*(*this).continuation.strand).worker(), left);
-            ptr::read(&raw const (*this).handled).put();
+            exceptions::put_from(&raw const (*this).handled);
         }
     }
 }
 
-/// The child on this stack is about to return to the spawner.
+/// The child on this stack is about to return to the spawner, with `worker`.
 ///
 /// # Safety
-/// As said.
+/// As said: to this context of it, on the strand `below`, which are the caller's.
 #[inline(always)]
-unsafe fn back(stack: Stack, worker: &Worker, context: Context) {
+unsafe fn back(stack: Stack, worker: &Worker, below: &Strand, context: Context) {
+    worker.strand.set(below);
     // SAFETY: by the caller's promise.
     unsafe {
         worker.rack.put(stack);
-        ptr::read(&raw const (*spawner(context)).handled).put();
+        exceptions::put_from(&raw const (*spawner(context)).handled);
+        // Of this spawn, which may be a later one than the child's.
+        if below.tuned.get() {
+            switch::float_of(context).set();
+        }
     }
+    below.side().enter(|| None);
 }

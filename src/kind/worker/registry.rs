@@ -8,6 +8,7 @@ use crate::base::{crew, process};
 use crate::fiber::overflow::{self, On};
 use crate::fiber::sanitizers;
 use crate::fiber::stack::{self, Rack};
+use crate::kind::TICK;
 use crate::kind::parcel::Stock;
 use crate::kind::section;
 use crate::kind::strand::Strand;
@@ -101,6 +102,7 @@ impl Lease {
                 owner: AtomicUsize::new(0),
                 row: Cell::new(&TABLE[0]),
                 kind: Cell::new(ptr::null()),
+                own: Cell::new(ptr::null()),
                 index: Cell::new(0),
                 team: Cell::new(ptr::null()),
                 run: AtomicUsize::new(0),
@@ -111,7 +113,7 @@ impl Lease {
                 ground: Cell::new(ptr::null()),
                 sets_aside: Cell::new(false),
                 float: Cell::new(FloatControl::get()),
-                left: Cell::new(0),
+                left: Cell::new(TICK),
                 strand: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 wakes: Cell::new(0),
