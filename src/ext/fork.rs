@@ -1,65 +1,29 @@
 //! Fork and join: a task on a descriptor of the caller's, and the wait for its end.
 //!
-//! # The descriptor
-//!
-//! ```text
-//! state    a function: not begun, and nobody waits
-//!          BEGUN
-//!          BEGUN | who waits (`Waiter::pack`), whether it has begun or not
-//!          OVER
-//! closure  its argument; once BEGUN the worker that runs it, unless fork calls it at once
-//! f        the function, if somebody waited before it had begun, or if fork calls it at once
-//! check    debug builds only
-//! ```
-//! Functions and records lie below 2^63, so the highest bit tells the states apart.
-//!
 //! # Protocol
 //!
 //! The queues hold the task {`run_forked`, descriptor} and know nothing of forks. *join* pops the
 //! youngest task of the own deque, if that is the child, as it is unless somebody stole it; then it is
 //! called like a function, and the descriptor is not written again. If not, the caller waits (`ext`).
 //!
-//! Who runs a child out of a queue writes BEGUN, calls it, and swaps OVER in (Release): that is its
-//! last access. It wakes whom the old value names. Who waits leaves its name there by a
-//! compare-and-swap; if that fails for good, the child is over.
+//! What the descriptor's words say is told in `sync::forked`.
 //!
 //! # Cost
 //!
 //! Fork writes the descriptor's two words and the deque's; join compares the latter and jumps.
 
-use super::{Latch, Waiter};
-use crate::base::sync::{AtomicPtr, AtomicUsize, Ordering};
-use crate::base::{io, thread};
+use super::Latch;
+use crate::base::sync::AtomicUsize;
+use crate::kind::forked::{fork_elsewhere, queued, run_now};
+pub use crate::kind::forked::{misuse, run_forked};
+use crate::kind::table;
+use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
-use crate::kind::{Place, table};
+pub use crate::sync::forked::Forked;
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 
-/// The C side's `sched_task`.
-#[repr(C)]
-pub struct Forked {
-    state: AtomicUsize,
-    closure: AtomicPtr<c_void>,
-    f: AtomicUsize,
-    /// Debug builds: whether it is forked, and in which run.
-    check: AtomicUsize,
-}
-
-const BEGUN: usize = 1 << 63;
-const OVER: usize = BEGUN | 1;
-
 impl Forked {
-    /// One that has not been forked.
-    #[inline(always)]
-    pub fn unset() -> Self {
-        Forked {
-            state: AtomicUsize::new(OVER),
-            closure: AtomicPtr::default(),
-            f: AtomicUsize::new(0),
-            check: AtomicUsize::new(0),
-        }
-    }
-
     /// Forks `f(closure)`: `sched_fork`.
     ///
     /// # Safety
@@ -69,7 +33,7 @@ impl Forked {
         #[cfg(debug_assertions)]
         self.note_fork(worker);
         // As in Worker::spawn, all ways out are jumps.
-        match worker.quick_put(f, |f| self.set(f, closure)) {
+        match worker.quick_put(f, |f| self.to_queue(f, closure)) {
             Some(true) => (),
             // SAFETY: begun just now.
             Some(false) => unsafe { fork_slowly(self, f, closure, worker) },
@@ -85,12 +49,12 @@ impl Forked {
     /// As for `fork`.
     #[inline]
     pub unsafe fn offer(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> bool {
-        let offered = match worker.quick_put(Some(f), |f| self.set(f, closure)) {
+        let offered = match worker.quick_put(Some(f), |f| self.to_queue(f, closure)) {
             Some(true) => true,
             // SAFETY: begun just now.
             Some(false) => unsafe { queue_slowly(self, worker) },
             // SAFETY: the descriptor's task.
-            None => unsafe { worker.queue(self.set(f, closure)) == 0 },
+            None => unsafe { worker.queue(self.to_queue(f, closure)) == 0 },
         };
         #[cfg(debug_assertions)]
         if offered {
@@ -107,7 +71,7 @@ impl Forked {
     pub unsafe fn join(&self, worker: &Worker) {
         #[cfg(debug_assertions)]
         self.note_join(worker);
-        match worker.quick_take(self.queued()) {
+        match worker.quick_take(queued(self)) {
             // SAFETY: taken, so not begun, and the caller's.
             Some(true) => unsafe {
                 let Task { f, closure } = self.task();
@@ -115,6 +79,8 @@ impl Forked {
             },
             // SAFETY: begun just now.
             Some(false) => unsafe { join_slowly(self, worker) },
+            // Most often, where fork calls the task at once.
+            None if self.is_over() => (),
             // SAFETY: by the caller's promise.
             None => unsafe { join_elsewhere(self, worker) },
         }
@@ -128,7 +94,7 @@ impl Forked {
     pub unsafe fn take_back(&self, worker: &Worker) -> bool {
         #[cfg(debug_assertions)]
         self.note_join(worker);
-        match worker.quick_take(self.queued()) {
+        match worker.quick_take(queued(self)) {
             Some(true) => true,
             Some(false) => {
                 // SAFETY: begun just now.
@@ -140,143 +106,31 @@ impl Forked {
         }
     }
 
-    /// True if somebody has begun it, or it is over.
-    #[inline]
-    pub fn begun(&self) -> bool {
-        self.state.load(Ordering::Relaxed) & BEGUN != 0
-    }
-
-    /// What lies in the queue from now on.
+    /// Sets it: what lies in the queue from now on.
     #[inline(always)]
-    fn set(&self, f: TaskFn, closure: *mut c_void) -> Task {
-        self.state.store(f as usize, Ordering::Relaxed);
-        self.closure.store(closure, Ordering::Relaxed);
-        self.queued()
+    fn to_queue(&self, f: TaskFn, closure: *mut c_void) -> Task {
+        self.set(f, closure);
+        queued(self)
     }
-
-    /// `set`, where a spawn calls the task at once: nobody will begin it but who gets it then, and that
-    /// has nothing to tell.
-    fn set_begun(&self, f: TaskFn, closure: *mut c_void) -> Task {
-        self.f.store(f as usize, Ordering::Relaxed);
-        self.closure.store(closure, Ordering::Relaxed);
-        self.state.store(BEGUN, Ordering::Relaxed);
-        self.queued()
-    }
-
-    /// What lies in the queue.
-    #[inline(always)]
-    fn queued(&self) -> Task {
-        Task { f: run_forked, closure: std::ptr::from_ref(self).cast_mut().cast() }
-    }
-
-    /// What was forked.
-    ///
-    /// # Safety
-    /// It has not begun, and only the caller may begin it.
-    #[inline(always)]
-    unsafe fn task(&self) -> Task {
-        // SAFETY: not begun, so it is what `set` has stored.
-        let f = unsafe { function(self.state.load(Ordering::Relaxed)) };
-        Task { f, closure: self.closure.load(Ordering::Relaxed) }
-    }
-
-    /// Takes the task from a queue: what is to be called.
-    ///
-    /// # Safety
-    /// It was taken out of a queue, once; the caller's worker is `s`.
-    unsafe fn begin(&self, s: *mut Scheduler) -> Task {
-        let mut state = self.state.load(Ordering::Acquire); // with `leave_word`: f and waiter
-        let closure = self.closure.load(Ordering::Relaxed);
-        loop {
-            if state & BEGUN != 0 {
-                // Moved there by `set_begun`, or by who waits already.
-                state = self.f.load(Ordering::Relaxed);
-                break;
-            }
-            // Before the state says that it is there. Only a waiter who finds BEGUN looks at it.
-            self.closure.store(s.cast(), Ordering::Relaxed);
-            match self.state.compare_exchange(state, BEGUN, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => break,
-                Err(now) => state = now,
-            }
-        }
-        // SAFETY: what `set` has stored.
-        Task { f: unsafe { function(state) }, closure }
-    }
-
-    /// # Safety
-    /// It has ended; the descriptor may be gone afterwards. The caller's worker is `from`.
-    unsafe fn end(&self, from: &Worker) {
-        let word = &raw const self.state;
-        // Release: whoever sees it sees what the child wrote. Acquire: what the waiter has left.
-        match self.state.swap(OVER, Ordering::AcqRel) {
-            BEGUN => {}
-            // SAFETY: left by `leave_word`.
-            waiter => unsafe { Waiter::unpack(waiter & !BEGUN) }.wake(word, Some(from)),
-        }
-    }
-}
-
-/// # Safety
-/// The word is a function's address.
-#[inline(always)]
-unsafe fn function(word: usize) -> TaskFn {
-    // SAFETY: by the caller's promise.
-    unsafe { std::mem::transmute::<usize, TaskFn>(word) }
 }
 
 impl Latch for Forked {
     fn word(&self) -> &AtomicUsize {
-        &self.state
+        Forked::word(self)
     }
 
     fn is_over(&self) -> bool {
-        self.state.load(Ordering::Acquire) == OVER // with `end`
+        Forked::is_over(self)
     }
 
     fn leave_word(&self, waiter: Waiter) -> Option<usize> {
-        let left = BEGUN | waiter.pack();
-        let mut state = self.state.load(Ordering::Relaxed);
-        loop {
-            if state == left {
-                return Some(left);
-            }
-            if state & BEGUN == 0 {
-                self.f.store(state, Ordering::Relaxed); // for `begin`
-            } else if state != BEGUN {
-                return None; // over
-            }
-            match self.state.compare_exchange(state, left, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Some(left),
-                Err(now) => state = now,
-            }
-        }
+        self.leave_name(waiter.pack())
     }
 
     fn thief(&self) -> Option<&Worker> {
-        // Acquire, with `begin`: the thief is known.
-        if self.state.load(Ordering::Acquire) != BEGUN {
-            return None;
-        }
-        let thief = self.closure.load(Ordering::Relaxed);
         // SAFETY: a worker's record, which is never freed.
-        Some(unsafe { Worker::of(thief.cast()) })
+        self.runner().map(|thief| unsafe { Worker::of(thief.cast()) })
     }
-}
-
-/// A forked task out of a queue.
-///
-/// # Safety
-/// `descriptor` is a [`Forked`], taken once.
-pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: the descriptor lives until it is over.
-    let forked = unsafe { &*descriptor.cast::<Forked>() };
-    // SAFETY: out of a queue.
-    let Task { f, closure } = unsafe { forked.begin(s) };
-    // SAFETY: the program promises that `f` accepts its closure and returns.
-    unsafe { f(closure, s) };
-    // SAFETY: ended; the worker may be another than `s` by now.
-    unsafe { forked.end(Worker::now(s)) };
 }
 
 /// The rest of a put that was half done: false if the queue has no room for it.
@@ -286,7 +140,7 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
 #[cold]
 #[inline(never)]
 unsafe fn queue_slowly(forked: &Forked, worker: &Worker) -> bool {
-    let queued = forked.queued();
+    let queued = queued(forked);
     // SAFETY: passed on.
     unsafe { table::spawn_slowly(Some(queued.f), queued.closure, worker) == 0 }
 }
@@ -315,7 +169,6 @@ pub unsafe extern "C" fn fork_slowly(
 ///
 /// # Safety
 /// `f` accepts `closure`; the descriptor lives until it is joined.
-#[cold]
 #[inline(never)]
 unsafe extern "C" fn fork_any(
     forked: &Forked,
@@ -323,33 +176,16 @@ unsafe extern "C" fn fork_any(
     closure: *mut c_void,
     worker: &Worker,
 ) {
-    let Some(task) = f else { misuse("sched_fork", "f is NULL") };
-    let queued = if worker.calls_at_once() {
-        forked.set_begun(task, closure)
-    } else {
-        forked.set(task, closure)
-    };
-    // SAFETY: the descriptor's task.
-    if unsafe { Worker::spawn_any(Some(queued.f), queued.closure, worker) } == 0 {
-        return;
+    match worker.row().fork {
+        // SAFETY: passed on.
+        Some(fork) => unsafe { fork(forked, f, closure, worker) },
+        None => {
+            let Some(f) = f else { misuse("sched_fork", "f is NULL") };
+            forked.set(f, closure);
+            // SAFETY: passed on.
+            unsafe { fork_elsewhere(forked, worker) }
+        }
     }
-    if thread::errno() == libc::EINVAL {
-        misuse("sched_fork", "the run of s has ended");
-    }
-    // SAFETY: passed on; no queue has room for it.
-    unsafe { run_now(forked, f, closure, worker) };
-}
-
-/// # Safety
-/// `f` accepts `closure` and is not NULL; nobody else has the task.
-unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) {
-    let mine = worker.mine();
-    if let Some(mine) = mine {
-        mine.counters().tasks.add(1);
-    }
-    // SAFETY: by the caller's promise.
-    unsafe { f.unwrap_unchecked()(closure, mine.unwrap_or(worker).handle()) };
-    forked.state.store(OVER, Ordering::Release); // with `is_over`
 }
 
 /// The rest of a join whose quick take was half done.
@@ -387,12 +223,12 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
 #[cold]
 unsafe fn join_any(forked: &Forked, worker: &Worker) -> bool {
     if forked.is_over() {
-        return false; // most often, where fork calls the task at once
+        return false;
     }
     if !forked.begun()
         && let Some(mine) = worker.mine()
         // SAFETY: the calling thread's.
-        && unsafe { mine.take_back(forked.queued()) }
+        && unsafe { mine.take_back(queued(forked)) }
     {
         return true;
     }
@@ -436,7 +272,7 @@ pub unsafe fn within<T: FnOnce(&Worker) + Copy>(worker: &Worker, work: T) -> c_i
         return 0;
     }
     let forked = Forked::unset();
-    let queued = forked.set(call::<T>, (&raw const work).cast_mut().cast());
+    let queued = forked.to_queue(call::<T>, (&raw const work).cast_mut().cast());
     // SAFETY: `work` and the descriptor live until the task is over, which is waited for.
     if unsafe { worker.queue(queued) } != 0 {
         return -1;
@@ -454,16 +290,11 @@ unsafe extern "C" fn call<T: FnOnce(&Worker) + Copy>(work: *mut c_void, s: *mut 
     unsafe { (*work.cast::<T>())(Worker::of(s)) };
 }
 
-/// Ends the process: what was asked has no meaning, and there is no way to say so.
-#[cold]
-pub fn misuse(function: &str, what: &str) -> ! {
-    io::die(format_args!("{function}: {what}"))
-}
-
 /// What debug builds know of a descriptor.
 #[cfg(debug_assertions)]
 mod check {
-    use super::{Forked, Ordering, Worker, misuse};
+    use super::{Forked, Worker, misuse};
+    use crate::base::sync::Ordering;
     use crate::kind::section;
 
     /// With the run's address below: that has 48 bits.

@@ -7,10 +7,11 @@
 //!
 //! Cost: that of sched_spawn_copy, and two read-modify-writes.
 
-use super::{Latch, Waiter};
+use super::Latch;
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
 use crate::kind::parcel;
+use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
 use crate::sync::members::Members;
 use crate::task::{Scheduler, TaskFn};

@@ -36,64 +36,14 @@ use crate::base::futex::Futex;
 use crate::base::sync::AtomicUsize;
 use crate::base::thread;
 use crate::kind::strand::{self, Strand};
+use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
 use crate::kind::{Awaited, UNAWAITED};
 use crate::task::Task;
-use std::ffi::c_void;
-use std::ptr;
 use std::time::Duration;
 
 /// How long a thread sleeps that has left word, in case that futex is refused by then.
 const AT_MOST: Duration = Duration::from_millis(100);
-
-/// Who waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Waiter {
-    /// A task that was set aside.
-    Aside(*mut c_void),
-    /// A worker that helps.
-    Helper(*const Worker),
-    /// A thread that is no worker of the run.
-    Outside,
-}
-
-/// In the low bits of a packed waiter, which its address leaves free.
-const OUTSIDE: usize = 2;
-const ASIDE: usize = crate::sync::LASTING; // it waits for nothing else
-const LOW_BITS: usize = 15;
-
-impl Waiter {
-    /// In one word: not 0 nor 1, and without the highest bit.
-    fn pack(self) -> usize {
-        match self {
-            Waiter::Aside(continuation) => continuation.expose_provenance() | ASIDE,
-            Waiter::Helper(worker) => worker.expose_provenance(),
-            Waiter::Outside => OUTSIDE,
-        }
-    }
-
-    /// # Safety
-    /// The word was packed.
-    unsafe fn unpack(word: usize) -> Waiter {
-        match word & LOW_BITS {
-            OUTSIDE => Waiter::Outside,
-            ASIDE => Waiter::Aside(ptr::with_exposed_provenance_mut(word & !LOW_BITS)),
-            _ => Waiter::Helper(ptr::with_exposed_provenance(word)),
-        }
-    }
-
-    /// `word`: what it may sleep on, perhaps not there any more; `from`: the caller's worker, if it has
-    /// one. Without, a task goes on behind the others.
-    fn wake(self, word: *const AtomicUsize, from: Option<&Worker>) {
-        match self {
-            // SAFETY: it waits until now, and was published.
-            Waiter::Aside(continuation) => unsafe { strand::go_on(continuation, from) },
-            // SAFETY: records are never freed.
-            Waiter::Helper(worker) => unsafe { &*worker }.rouse(from),
-            Waiter::Outside => _ = Futex::wake_at(word.cast(), i32::MAX),
-        }
-    }
-}
 
 /// Something to wait for, whose state is one word.
 pub trait Latch {

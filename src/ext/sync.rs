@@ -23,10 +23,11 @@
 //!
 //! Each function has done with the mutex, and so on, before it grants it: who gets it may free it.
 
-use super::{Latch, Waiter, wait_inside, wait_outside};
+use super::{Latch, wait_inside, wait_outside};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
 use crate::kind::section;
+use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
 use crate::sync::Node;
 use crate::sync::barrier::Barrier;

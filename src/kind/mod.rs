@@ -13,6 +13,8 @@
 pub mod stealing;
 
 #[cfg(not(loom))]
+pub mod forked;
+#[cfg(not(loom))]
 pub mod parcel;
 #[cfg(not(loom))]
 pub mod run;
@@ -26,6 +28,8 @@ pub mod shared;
 pub mod strand;
 #[cfg(not(loom))]
 pub mod table;
+#[cfg(not(loom))]
+pub mod waiter;
 #[cfg(not(loom))]
 pub mod worker;
 

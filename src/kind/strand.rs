@@ -50,6 +50,7 @@ use crate::fiber::sanitizers::Side;
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::{self, Context};
 use crate::fiber::{exceptions, overflow};
+use crate::sync::forked::Forked;
 use crate::task::{Scheduler, Task, TaskFn};
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -73,6 +74,8 @@ pub struct Strand {
     forks: Cell<isize>,
     /// Kind `cont`: of the spawner whose child is here, its context at that spawn.
     spawner: Cell<Context>,
+    /// Kind `cont`: of the child here, if it was forked. The loop does not look at it.
+    forked: Cell<*const Forked>,
     /// Kind `cont`: the task here had other floating-point controls than the run's when it last spawned.
     tuned: Cell<bool>,
     /// How many tasks help here, each in the middle of the one before.
@@ -521,6 +524,7 @@ impl Strand {
             section: Section::default(),
             forks: Cell::new(0),
             spawner: Cell::new(ptr::null_mut()),
+            forked: Cell::new(ptr::null()),
             tuned: Cell::new(false),
             nested: Cell::new(0),
             countdown: Cell::new(TICK),

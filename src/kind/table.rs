@@ -17,6 +17,7 @@ use crate::queue::locked::Locked;
 use crate::queue::ring::Ring;
 use crate::queue::split::Split;
 use crate::queue::{self, Full};
+use crate::sync::forked::Forked;
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 
@@ -37,6 +38,8 @@ pub struct Row {
     /// What `sched_spawn` does, with its outcome, from the owner of the worker: the same as `queue`,
     /// but in kind `cont`.
     pub spawn: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
+    /// What `sched_fork` does, where that calls the task at once.
+    pub fork: Option<Fork>,
     /// The kind's `spawn`, with the signature and the outcome of `sched_spawn`.
     pub queue: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
     /// The kind's `spawn`, from the owner of the worker.
@@ -62,6 +65,8 @@ pub struct Row {
     pub rouse: unsafe fn(&Worker),
 }
 
+pub type Fork = unsafe extern "C" fn(&Forked, Option<TaskFn>, *mut c_void, &Worker);
+
 const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
     Row {
         kind,
@@ -69,6 +74,7 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         start: run::start::<K>,
         open: run::open::<K>,
         spawn: queue::<K>,
+        fork: None,
         queue: queue::<K>,
         put: put::<K>,
         inject: inject::<K>,
@@ -87,7 +93,8 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
 
 /// Continuation stealing.
 const fn cont<D: queue::Deque>(deque: Deque) -> Row {
-    Row { spawn: cont::spawn::<D>, ..row::<Steal<D>>(config::Kind::Cont, Some(deque)) }
+    let (spawn, fork) = (cont::spawn::<D>, cont::fork::<D>);
+    Row { spawn, fork: Some(fork), ..row::<Steal<D>>(config::Kind::Cont, Some(deque)) }
 }
 
 /// # Safety

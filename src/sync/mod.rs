@@ -7,6 +7,7 @@
 //! | [`cond`] | a condition whose waiters go over to the mutex |
 //! | [`sem`] | a counting semaphore |
 //! | [`barrier`] | a barrier of n |
+//! | [`forked`] | a forked task, and who waits for it |
 //! | [`members`] | the tasks of a group, and who waits for them |
 //!
 //! # The node
@@ -46,6 +47,7 @@
 
 pub mod barrier;
 pub mod cond;
+pub mod forked;
 pub mod members;
 pub mod mutex;
 pub mod sem;

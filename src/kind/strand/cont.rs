@@ -41,11 +41,13 @@ use crate::base::thread;
 use crate::fiber::exceptions::{self, Handled};
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::{self, Callee, Context, Returned};
+use crate::kind::forked::{self, fork_elsewhere, misuse};
 use crate::kind::section;
 use crate::kind::stealing::Stealing;
 use crate::kind::worker::Worker;
 use crate::kind::{Kind, Place};
 use crate::queue::{Deque, Owner};
+use crate::sync::forked::Forked;
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -80,14 +82,40 @@ pub unsafe extern "C" fn spawn<D: Deque>(
     match worker.rack.next() {
         Some(stack) if worker.strand().can_be_left() => {
             let top = Strand::top(stack);
+            let worker = ptr::from_ref(worker).cast();
             // SAFETY: by the caller's promise; the stack is the worker's, and `run` takes it.
-            unsafe {
-                switch::call::<Child<D>>(f as usize, closure, ptr::from_ref(worker).cast(), top)
-            }
+            unsafe { switch::call::<Child<D, false>>(f as usize, closure, worker, top) }
         }
         // SAFETY: passed on.
         _ => unsafe { spawn_slowly::<D>(f, closure, worker) },
     }
+}
+
+/// `sched_fork`.
+///
+/// # Safety
+/// The run of `worker` is one of `Stealing<D>`; `f` accepts `closure`; the descriptor lives until it is joined.
+pub unsafe extern "C" fn fork<D: Deque>(
+    forked: &Forked,
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) {
+    let Some(f) = f else { misuse("sched_fork", "f is NULL") };
+    forked.set_begun(f, closure);
+    if worker.is_mine()
+        && let Some(stack) = worker.rack.next()
+        && worker.strand().can_be_left()
+    {
+        let child = ptr::from_ref(forked).expose_provenance();
+        let (worker, top) = (ptr::from_ref(worker).cast(), Strand::top(stack));
+        // SAFETY: as in `spawn`.
+        if unsafe { switch::call::<Child<D, true>>(child, ptr::null_mut(), worker, top) } == 0 {
+            return;
+        }
+    }
+    // SAFETY: passed on; nobody has got it.
+    unsafe { fork_elsewhere(forked, worker) };
 }
 
 /// `spawn`, if there is no stack at hand.
@@ -111,20 +139,26 @@ unsafe extern "C" fn spawn_slowly<D: Deque>(
     }
 }
 
-/// A spawned task.
-struct Child<D>(PhantomData<D>);
+/// A spawned task; or a forked one.
+struct Child<D, const FORKED: bool>(PhantomData<D>);
 
-impl<D: Deque> Callee for Child<D> {
-    /// The first frame of a child's stack.
+impl<D: Deque, const FORKED: bool> Callee for Child<D, FORKED> {
+    /// The first frame of a child's stack. `f`: the function; or the descriptor of a forked task.
     unsafe extern "C" fn run(
         f: usize,
         closure: *mut c_void,
         worker: *const c_void,
         context: Context,
     ) -> Returned {
-        // SAFETY: what `spawn` passes: the run does not change, nor do records go.
-        let (f, worker) =
-            unsafe { (std::mem::transmute::<usize, TaskFn>(f), &*worker.cast::<Worker>()) };
+        // SAFETY: what `spawn` and `fork` pass; records of workers are not freed.
+        let (task, worker) = unsafe {
+            let task = if FORKED {
+                (*ptr::with_exposed_provenance::<Forked>(f)).task_begun()
+            } else {
+                Task { f: std::mem::transmute::<usize, TaskFn>(f), closure }
+            };
+            (task, &*worker.cast::<Worker>())
+        };
         // SAFETY: as above.
         let (kind, deque) = unsafe { (worker.kind::<Stealing<D>>(), worker.deque::<D>()) };
         // SAFETY: the spawner's strand, which nobody else runs yet.
@@ -143,6 +177,9 @@ impl<D: Deque> Callee for Child<D> {
         let strand = Strand::on(stack);
         strand.worker.set(worker);
         strand.spawner.set(context);
+        if FORKED {
+            strand.forked.set(ptr::with_exposed_provenance(f));
+        }
         worker.strand.set(strand);
         below.tuned.set(float != worker.float.get());
         if below.tuned.get() {
@@ -155,9 +192,10 @@ impl<D: Deque> Callee for Child<D> {
             return Returned { to: context, result: thread::failed(libc::EAGAIN) as isize };
         }
         // From here on the spawner may run elsewhere.
-        let task = Task { f, closure };
         if worker.tick() && kind.is_called() {
             // A task from outside first; as the youngest, this one comes next.
+            // SAFETY: nobody has begun it.
+            let task = if FORKED { forked::queued(unsafe { &*strand.forked.get() }) } else { task };
             // SAFETY: the caller owns the worker.
             if unsafe { kind.spawn(worker, task) }.is_err() {
                 strand.first.set(Some(task));
@@ -185,14 +223,22 @@ impl<D: Deque> Callee for Child<D> {
                         && ptr::eq(below.worker.get(), worker)
                         && switch::has_called::<Self>(context)
                     {
+                        if FORKED {
+                            // The spawner waits at a fork, and nobody but it may join the child.
+                            (*strand.forked.get()).end_unawaited();
+                        }
                         back(strand.stack.unwrap_unchecked(), worker, below, context);
                         return Returned { to: context, result: 0 };
                     }
+                    Self::end(strand, worker);
                     let context = take_over(worker, next);
                     strand.leave(worker, worker.strand().side(), context)
                 }
             }
-            next => strand.first.set(next),
+            next => {
+                strand.first.set(next);
+                Self::end(strand, worker);
+            }
         }
         // SAFETY: on this strand, with its worker.
         unsafe { strand.go_through() }
@@ -204,6 +250,17 @@ impl<D: Deque> Callee for Child<D> {
         unsafe {
             arrive((*(*this).continuation.strand).worker(), left);
             exceptions::put_from(&raw const (*this).handled);
+        }
+    }
+}
+
+impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
+    /// The spawner is not at hand: if it waits for a forked child, it is to be told.
+    #[inline(always)]
+    fn end(strand: &Strand, worker: &Worker) {
+        if FORKED {
+            // SAFETY: the task has ended; the worker is the caller's.
+            unsafe { forked::end(&*strand.forked.get(), worker) };
         }
     }
 }

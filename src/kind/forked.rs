@@ -1,0 +1,81 @@
+//! A forked task (`ext::fork`), as a worker runs it.
+
+use super::Place;
+use super::waiter::Waiter;
+use super::worker::Worker;
+use crate::base::{io, thread};
+use crate::sync::forked::Forked;
+use crate::task::{Scheduler, Task, TaskFn};
+use std::ffi::c_void;
+
+/// What lies in the queue for a forked task.
+#[inline(always)]
+pub fn queued(forked: &Forked) -> Task {
+    Task { f: run_forked, closure: std::ptr::from_ref(forked).cast_mut().cast() }
+}
+
+/// A forked task out of a queue.
+///
+/// # Safety
+/// `descriptor` is a [`Forked`], taken once.
+pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the descriptor lives until it is over.
+    let forked = unsafe { &*descriptor.cast::<Forked>() };
+    // SAFETY: out of a queue.
+    let Task { f, closure } = unsafe { forked.begin(s.cast()) };
+    // SAFETY: the program promises that `f` accepts its closure and returns.
+    unsafe { f(closure, s) };
+    // SAFETY: ended; the worker may be another than `s` by now.
+    unsafe { end(forked, Worker::now(s)) };
+}
+
+/// # Safety
+/// The task has ended; the descriptor may be gone afterwards. The caller's worker is `from`.
+#[inline]
+pub unsafe fn end(forked: &Forked, from: &Worker) {
+    let word = std::ptr::from_ref(forked.word());
+    if let Some(name) = forked.end() {
+        // SAFETY: left by who waits.
+        unsafe { Waiter::unpack(name) }.wake(word, Some(from));
+    }
+}
+
+/// The rest of a fork on a descriptor that is set.
+///
+/// # Safety
+/// Its function accepts its closure; the descriptor lives until it is joined.
+#[cold]
+#[inline(never)]
+pub unsafe fn fork_elsewhere(forked: &Forked, worker: &Worker) {
+    let queued = queued(forked);
+    // SAFETY: the descriptor's task.
+    if unsafe { Worker::spawn_any(Some(queued.f), queued.closure, worker) } == 0 {
+        return;
+    }
+    if thread::errno() == libc::EINVAL {
+        misuse("sched_fork", "the run of s has ended");
+    }
+    // SAFETY: nobody has got it.
+    let Task { f, closure } =
+        unsafe { if forked.begun() { forked.task_begun() } else { forked.task() } };
+    // SAFETY: passed on; no queue has room for it.
+    unsafe { run_now(forked, Some(f), closure, worker) };
+}
+
+/// # Safety
+/// `f` accepts `closure` and is not NULL; nobody else has the task.
+pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) {
+    let mine = worker.mine();
+    if let Some(mine) = mine {
+        mine.counters().tasks.add(1);
+    }
+    // SAFETY: by the caller's promise.
+    unsafe { f.unwrap_unchecked()(closure, mine.unwrap_or(worker).handle()) };
+    forked.end_unawaited();
+}
+
+/// Ends the process: what was asked has no meaning, and there is no way to say so.
+#[cold]
+pub fn misuse(function: &str, what: &str) -> ! {
+    io::die(format_args!("{function}: {what}"))
+}
