@@ -1,33 +1,28 @@
-//! Fork and join, and the wait for a group, in kind `steal`: the shipped `help`, `rouse` and parking, beside
-//! a state of the protocol of `ext::fork`, and the shipped one of groups; small scenes, and whole runs with the
+//! Fork and join, and the wait for a group, in kind `steal`: the shipped `help`, `rouse` and parking, and the
+//! shipped states of descriptors and groups; small scenes, and whole runs with the
 //! shipped worker loop. A waiter whose wake-up is lost is a deadlock, which loom reports; so is one that
 //! sleeps beside a task.
 #![cfg(loom)]
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
-use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use loom::sync::atomic::Ordering::{Acquire, Release};
 use loom::thread::{self, JoinHandle};
 use sched::kind::{Awaited, Kind, Place};
 use sched::queue::Steal;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
+use sched::sync::forked::Forked as State;
 use sched::sync::members::Members;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, Worker, explore};
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize as Count, Ordering};
-
-const NOT_BEGUN: usize = 0;
-const BEGUN: usize = 1 << 63;
-const OVER: usize = BEGUN | 1;
 
 /// A forked task's descriptor, with what it does.
 struct Forked {
-    state: AtomicUsize,
-    /// Who runs it, from BEGUN on.
-    thief: AtomicUsize,
-    f: TaskFn,
+    state: State,
     /// Written by the task, read behind the join.
     ran: Cell,
 }
@@ -43,12 +38,9 @@ fn rouse<D: Modelled>(from: &Worker<D>, name: usize) {
 
 impl Forked {
     fn new(f: TaskFn) -> Self {
-        Forked {
-            state: AtomicUsize::new(NOT_BEGUN),
-            thief: AtomicUsize::new(0),
-            f,
-            ran: Cell::new(),
-        }
+        let state = State::unset();
+        state.set(f, std::ptr::null_mut()); // it gets the descriptor
+        Forked { state, ran: Cell::new() }
     }
 
     fn closure(&self) -> *mut c_void {
@@ -60,45 +52,43 @@ impl Forked {
     }
 
     fn join<D: Modelled>(&self, worker: &Worker<D>) {
-        worker.help(&Join { task: self, name: name_of(worker) });
+        worker.help(&Join::<D> { task: self, name: name_of(worker), deque: PhantomData });
         assert_eq!(self.ran.get(), 1);
     }
 }
 
-struct Join<'a> {
+struct Join<'a, D> {
     task: &'a Forked,
     name: usize,
+    deque: PhantomData<D>,
 }
 
-impl Awaited for Join<'_> {
+impl<D: Modelled> Awaited for Join<'_, D> {
     fn over(&self) -> bool {
-        self.task.state.load(Acquire) == OVER
+        self.task.state.is_over()
     }
 
     fn enlist(&self) -> bool {
-        let name = BEGUN | self.name;
-        match self.task.state.compare_exchange(BEGUN, name, AcqRel, Relaxed) {
-            Ok(_) => true,
-            Err(now) => now == name,
-        }
+        self.task.state.leave_name(self.name).is_some()
     }
 
     fn thief(&self) -> Option<usize> {
-        let state = self.task.state.load(Acquire);
-        (state & BEGUN != 0 && state != OVER).then(|| self.task.thief.load(Relaxed))
+        let runner = self.task.state.runner()?;
+        // SAFETY: what `run_forked` was passed.
+        Some(Place::index(unsafe { Worker::<D>::of(runner.cast()) }))
     }
 }
 
 unsafe extern "C" fn run_forked<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the models fork descriptors that live until they are joined; `s` is a model's worker.
     let (forked, worker) = unsafe { (&*descriptor.cast::<Forked>(), Worker::<D>::of(s)) };
-    forked.thief.store(Place::index(worker), Relaxed);
-    forked.state.store(BEGUN, Release);
-    // SAFETY: the models' tasks are functions of their type.
-    unsafe { (forked.f)(descriptor, s) };
+    // SAFETY: out of a queue; the models' tasks are functions of their type.
+    unsafe {
+        let Task { f, .. } = forked.state.begin(s.cast());
+        f(descriptor, s);
+    }
     forked.ran.add();
-    let waiter = forked.state.swap(OVER, AcqRel) & !BEGUN;
-    if waiter != 0 {
+    if let Some(waiter) = forked.state.end() {
         rouse(worker, waiter);
     }
 }
@@ -403,16 +393,16 @@ macro_rules! models {
 
 models! {
     chaselev: ChaseLev {
-        against_the_end(5, 3000);
-        against_a_task(1, 1000);
-        against_another_join(1, 700);
+        against_the_end(7, 3000);
+        against_a_task(3, 20_000);
+        against_another_join(2, 20_000);
         group_against_its_ends(2, 1000);
     }
     split: Split<false> {
-        against_the_end(5, 3000);
-        against_a_task(2, 10_000);
-        against_a_task_and_the_end(1, 5000);
-        against_another_join(1, 700);
+        against_the_end(7, 3000);
+        against_a_task(3, 15_000);
+        against_a_task_and_the_end(2, 100_000);
+        against_another_join(2, 50_000);
         group_against_its_ends(3, 10_000);
         a_child_that_blocks(1, 1500);
     }
