@@ -49,7 +49,7 @@ pub fn look() {
 
 /// It never changes while a run goes on.
 #[inline(always)]
-fn watched() -> bool {
+pub fn watched() -> bool {
     WATCHED.load(Ordering::Relaxed)
 }
 

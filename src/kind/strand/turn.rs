@@ -5,6 +5,7 @@
 
 use super::{go_over, leave_for};
 use crate::base::thread;
+use crate::fiber::sanitizers;
 use crate::kind::worker::Worker;
 use crate::kind::{Awaited, Seat};
 use std::cell::Cell;
@@ -17,8 +18,11 @@ pub fn yield_now(worker: &Worker) {
         // SAFETY: the caller is on it, in a task: another runs on top of it.
         return unsafe { strand.help(&Turn(Cell::new(false))) };
     }
-    // SAFETY: the calling thread's, of the run that the row belongs to.
-    if let Some(task) = unsafe { (mine.row().begin_exchange)(mine) } {
+    // SAFETY: the calling thread's, of the run that the row belongs to. (To TSan each stack is a thread, and a
+    // mutex must be unlocked by the one that has locked it.)
+    if !sanitizers::watched()
+        && let Some(task) = unsafe { (mine.row().begin_exchange)(mine) }
+    {
         let mut publish = |task| {
             // SAFETY: the calling thread's until now, and begun there.
             unsafe { (mine.row().end_exchange)(mine, task) };
