@@ -136,7 +136,7 @@ static void threads(void *closure)
 /* ----------------------------------------------------------------------------------- */
 
 static const struct bench_about about = {
-    "resume", "hand-overs", 10000, 1, 100000000,
+    "resume", "hand-overs", 2000, 1, 100000000,
     "spawn (default), wait (a suspended task) or line (two threads, no scheduler)",
 };
 
