@@ -57,7 +57,7 @@ pub const OVERHEADS: &[Program] = &[
     program("latetask", 100, 50, "tasks whose spawner computes on"),
     program("yield", 1 << 17, 1 << 14, "two tasks that yield in turn"),
     program("suspend", 1 << 16, 1 << 13, "two tasks that wait for each other"),
-    program("resume", 2_000, 500, "hand-overs to a worker that looks for work"),
+    program("resume", 300, 60, "hand-overs to a worker that looks for work"),
     program("blocking", 400, 100, "tasks that sleep in blocking sections"),
     Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
 ];
