@@ -1,13 +1,14 @@
 /* suspend.c: two tasks that wait for each other in turn, n times together, by a semaphore each: the one posts, and
  * thereby lets the other go on, and waits itself. On one worker that is a suspension and a
  * resumption a turn. With more, whoever is free goes on with the other: migrations says how many turns
- * were on another thread than the one before. -d pthread: two
- * threads and POSIX semaphores, no scheduler. */
+ * were on another thread than the one before.
+ *
+ * Beside it, without a scheduler: -d pthread, two threads and POSIX semaphores; -d one, the same two on
+ * one processor. */
 
+#include "threads.h"
 #include "bench.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <sched_tasks.h>
 #include <semaphore.h>
 
@@ -64,38 +65,32 @@ static void *thread(void *closure)
     return NULL;
 }
 
-static void pthread_run(void *closure)
+static int one; /* on one processor? */
+
+static void threads(void *closure)
 {
     (void)closure;
-    pthread_t t[TASKS];
     for (long i = 0; i < TASKS; i++)
         if (sem_init(&bare[i], 0, i == 0) != 0)
             bench_die("sem_init");
-    for (long i = 0; i < TASKS; i++) {
-        errno = pthread_create(&t[i], NULL, thread, (void *)(intptr_t)i);
-        if (errno != 0)
-            bench_die("pthread_create");
-    }
-    for (int i = 0; i < TASKS; i++) {
-        errno = pthread_join(t[i], NULL);
-        if (errno != 0)
-            bench_die("pthread_join");
-    }
+    two_threads(thread, one);
 }
 
 static const struct bench_about about = {
     "suspend", "turns of two tasks that wait for each other", 1L << 20, 2, 1L << 40,
-    "sched (default) or pthread (two threads, no scheduler)",
+    "sched (default), pthread (two threads, no scheduler) or one (the same on one processor)",
 };
 
 int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
-    if (b.data != NULL && strcmp(b.data, "pthread") == 0) {
+    if (b.data != NULL && strcmp(b.data, "sched") != 0) {
         b.serial = 1;
-    } else if (b.data != NULL && strcmp(b.data, "sched") != 0) {
-        fprintf(stderr, "suspend: -d %s: sched or pthread is wanted\n", b.data);
-        return 2;
+        one = strcmp(b.data, "one") == 0;
+        if (!one && strcmp(b.data, "pthread") != 0) {
+            fprintf(stderr, "suspend: -d %s: sched, pthread or one is wanted\n", b.data);
+            return 2;
+        }
     }
     each = b.n / TASKS;
 
@@ -106,7 +101,7 @@ int main(int argc, char **argv)
             if (sched_sem_init(&turn[i], 0) != 0)
                 bench_die("sched_sem_init");
 
-        bench_run(&b, first_task, pthread_run, NULL);
+        bench_run(&b, first_task, threads, NULL);
 
         bench_field(&b, "ns_a_turn", 1e9 * b.wall / (double)(TASKS * each));
         bench_field(&b, "migrations", (double)ball.migrations);

@@ -1,9 +1,15 @@
 /* yield.c: two tasks that yield in turn, n times together: on one worker each yield is a switch to the
- * other, through the queue. With more workers than one each has its own, and finds nothing to yield to. */
+ * other, through the queue. With more workers than one each has its own, and finds nothing to yield to.
+ *
+ * Beside it, without a scheduler: -d pthread, two threads on one processor that call sched_yield, which is
+ * a switch by the kernel; -d ucontext, two contexts of libc that call swapcontext, which knows no queue, but
+ * keeps each its own mask of signals and so asks the kernel, too. */
 
+#include "threads.h"
 #include "bench.h"
 
 #include <sched_tasks.h>
+#include <ucontext.h>
 
 enum { TASKS = 2 };
 
@@ -30,6 +36,8 @@ static void first_task(void *closure, struct scheduler *s)
         bench_spawn(yields, (void *)(intptr_t)i, s);
 }
 
+/* --- a call instead ---------------------------------------------------------------- */
+
 /* volatile: the serial version, too, calls a function it does not know. */
 static void count(long i)
 {
@@ -38,7 +46,7 @@ static void count(long i)
 
 static void (*volatile call)(long) = count;
 
-static void serial_run(void *closure)
+static void calls(void *closure)
 {
     (void)closure;
     for (long k = 0; k < each; k++)
@@ -46,19 +54,81 @@ static void serial_run(void *closure)
             call(i);
 }
 
+/* --- what the kernel and libc give ------------------------------------------------- */
+
+static void *thread(void *closure)
+{
+    long i = (long)(intptr_t)closure;
+    for (long k = 0; k < each; k++) {
+        seen[i].done++;
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void threads(void *closure)
+{
+    (void)closure;
+    two_threads(thread, 1);
+}
+
+static ucontext_t context[TASKS], back;
+static _Alignas(64) char stack[TASKS][64 * 1024];
+
+static void turns(int i)
+{
+    for (long k = 0; k < each; k++) {
+        seen[i].done++;
+        if (swapcontext(&context[i], &context[1 - i]) != 0)
+            bench_die("swapcontext");
+    }
+}
+
+static void make(int i, ucontext_t *next)
+{
+    if (getcontext(&context[i]) != 0)
+        bench_die("getcontext");
+    context[i].uc_stack.ss_sp = stack[i];
+    context[i].uc_stack.ss_size = sizeof stack[i];
+    context[i].uc_link = next;
+    makecontext(&context[i], (void (*)(void))turns, 1, i);
+}
+
+static void contexts(void *closure)
+{
+    (void)closure;
+    /* The first ends first, where the other has made its last turn and waits to end. */
+    make(0, &context[1]);
+    make(1, &back);
+    if (swapcontext(&back, &context[0]) != 0)
+        bench_die("swapcontext");
+}
+
+/* ----------------------------------------------------------------------------------- */
+
 static const struct bench_about about = {
-    "yield", "yields of two tasks together", 1L << 20, 2, 1L << 40, NULL,
+    "yield", "yields of two tasks together", 1L << 20, 2, 1L << 40,
+    "sched (default), pthread (two threads on one processor) or ucontext (libc's contexts)",
 };
 
 int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
+    void (*serial)(void *) = calls;
+    if (b.data != NULL && strcmp(b.data, "sched") != 0) {
+        b.serial = 1;
+        serial = strcmp(b.data, "pthread") == 0 ? threads : contexts;
+        if (serial == contexts && strcmp(b.data, "ucontext") != 0) {
+            fprintf(stderr, "yield: -d %s: sched, pthread or ucontext is wanted\n", b.data);
+            return 2;
+        }
+    }
     each = b.n / TASKS;
 
     for (int r = 0; r < b.repetitions; r++) {
         memset(seen, 0, sizeof seen);
 
-        bench_run(&b, first_task, serial_run, NULL);
+        bench_run(&b, first_task, serial, NULL);
 
         int right = 1;
         for (int i = 0; i < TASKS; i++)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what `make bench-peers` compares libsched with, and valgrind, which `make bench`
-# counts instructions with. Debian 12 or later, Ubuntu 22.04 or later; as root. rayon and
-# crossbeam come by cargo when they are built.
+# counts instructions with. Debian 12 or later, Ubuntu 22.04 or later; as root. rayon,
+# crossbeam and corosensei come by cargo when they are built.
 set -eu
 
 apt-get update
@@ -13,6 +13,7 @@ exec apt-get install --yes --no-install-recommends \
     clang libomp-dev \
     libtbb-dev \
     libglib2.0-dev \
+    libboost-context-dev libboost-fiber-dev \
     golang-go \
     default-jdk-headless \
     valgrind libc6-dbg

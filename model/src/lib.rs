@@ -4,7 +4,7 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
-use loom::thread;
+use loom::thread::{self, JoinHandle};
 use sched::base::config::{Global, Idle, Join, Overflow, Steal as Amount};
 use sched::kind::stealing::Stealing;
 use sched::kind::{Awaited, Kind, Place, Plan, Seat};
@@ -43,6 +43,28 @@ pub fn explore(
     let executions = EXECUTIONS.load(Ordering::Relaxed);
     println!("{name}: {executions} executions, at most {preemptions} preemptions each");
     assert!(executions >= at_least, "{name}: only {executions} executions");
+}
+
+/// Waits for the ends of all.
+pub fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// What some execution of a model must reach, lest the model show nothing.
+pub struct Reached(AtomicUsize);
+
+impl Reached {
+    pub const fn not_yet() -> Self {
+        Reached(AtomicUsize::new(0))
+    }
+
+    pub fn note(&self, happened: bool) {
+        self.0.fetch_add(usize::from(happened), Ordering::Relaxed);
+    }
+
+    pub fn expect(&self, what: &str) {
+        assert!(self.0.load(Ordering::Relaxed) > 0, "no execution with {what}");
+    }
 }
 
 /// The deques that whole runs are modelled with.
@@ -264,7 +286,7 @@ impl<D: Modelled> Scene<D> {
         })
     }
 
-    pub fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> thread::JoinHandle<()> {
+    pub fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> JoinHandle<()> {
         let scene = Arc::clone(this);
         thread::spawn(move || f(&scene))
     }
@@ -277,6 +299,23 @@ pub struct Shared<D: Deque> {
 }
 
 impl<D: Deque + 'static> Shared<D> {
+    /// [`explore`]s what the owner does beside the threads that the model gives back; at their end each
+    /// of so many tasks must have been taken once.
+    pub fn explore<T: IntoIterator<Item = JoinHandle<()>>>(
+        name: &str,
+        preemptions: usize,
+        at_least: usize,
+        tasks: usize,
+        model: impl Fn(&Arc<Self>, &mut Owner<D>) -> T + Sync + Send + 'static,
+    ) {
+        explore(name, preemptions, at_least, move || {
+            let shared = Shared::new(tasks);
+            let mut owner = shared.owner();
+            join(model(&shared, &mut owner));
+            shared.check(owner);
+        });
+    }
+
     pub fn new(cells: usize) -> Arc<Self> {
         Shared::limited(cells, usize::MAX)
     }
@@ -312,12 +351,12 @@ impl<D: Deque + 'static> Shared<D> {
         }
     }
 
-    pub fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> thread::JoinHandle<()> {
+    pub fn thread(this: &Arc<Self>, f: impl Fn(&Self) + Send + 'static) -> JoinHandle<()> {
         let shared = Arc::clone(this);
         thread::spawn(move || f(&shared))
     }
 
-    pub fn thief(this: &Arc<Self>, attempts: usize) -> thread::JoinHandle<()> {
+    pub fn thief(this: &Arc<Self>, attempts: usize) -> JoinHandle<()> {
         Shared::thread(this, move |shared| {
             for _ in 0..attempts {
                 shared.steal();

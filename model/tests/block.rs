@@ -18,10 +18,9 @@ use sched::kind::{Kind, Place};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::task::{Scheduler, Task};
-use sched_model::{Cell, Modelled, Scene, Worker, count, explore};
+use sched_model::{Cell, Modelled, Reached, Scene, Worker, count, explore};
 use std::ffi::c_void;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A run with one task that blocks.
 struct Story<D: Modelled> {
@@ -180,7 +179,7 @@ fn an_event() {
 }
 
 /// Executions in which the thread was called again.
-static AGAIN: AtomicUsize = AtomicUsize::new(0);
+static AGAIN: Reached = Reached::not_yet();
 
 /// A thread and its jobs, as `crew::relief` has them.
 struct Hand {
@@ -197,7 +196,7 @@ impl Hand {
             self.call.wait();
             self.job.add();
             assert!(self.call.make(|| (), || unreachable!("it has a thread")));
-            AGAIN.fetch_add(1, Ordering::Relaxed);
+            AGAIN.note(true);
         }
         spare
     }
@@ -241,7 +240,7 @@ fn a_creator_beside_the_next_who_calls() {
         hand.call.dismiss();
         made.unwrap().join().unwrap();
     });
-    assert!(AGAIN.load(Ordering::Relaxed) > 0);
+    AGAIN.expect("a thread that is called again");
 }
 
 /// Each model over each deque, with its preemptions and the executions that it took at least.

@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use sched::base::barrier;
 use sched::idle::eventcount::EventCount;
-use sched_model::explore;
+use sched_model::{explore, join};
 use std::time::Duration;
 
 struct Shared {
@@ -103,9 +103,7 @@ fn two_sleepers_two_tasks() {
         let workers = [Shared::worker(&shared, 0, 1), Shared::worker(&shared, 1, 1)];
         shared.publish();
         shared.publish();
-        for worker in workers {
-            worker.join().unwrap();
-        }
+        join(workers);
     });
 }
 

@@ -15,7 +15,7 @@ use sched::queue::split::Split;
 use sched::sync::forked::Forked as State;
 use sched::sync::members::Members;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, explore};
+use sched_model::{Cell, Modelled, Scene, Worker, explore, join};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize as Count, Ordering};
@@ -104,9 +104,7 @@ fn complete<D: Modelled>(workers: usize, root: TaskFn) {
         (1..workers).map(|i| Scene::thread(&scene, move |scene| work(scene, i))).collect();
     work(&scene, 0);
     assert_eq!(scene.cells[0].get(), 1, "the run has ended before its first task");
-    for other in others {
-        other.join().unwrap();
-    }
+    join(others);
 }
 
 fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
@@ -372,9 +370,7 @@ fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
         scene.places[0].help(&Wait { group: &group, name: name_of(&scene.places[0]) });
         assert!(group.ran.iter().all(|ran| ran.get() == 1));
         SLEPT.fetch_add(sleeps(&scene.places[0]), Ordering::Relaxed);
-        for member in members {
-            member.join().unwrap();
-        }
+        join(members);
     });
 }
 

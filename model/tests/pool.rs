@@ -8,7 +8,7 @@ use sched::kind::Kind;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, count, explore};
+use sched_model::{Cell, Modelled, Scene, Worker, count, explore, join};
 use std::ffi::c_void;
 
 /// What a program has of a pool.
@@ -39,9 +39,7 @@ impl<D: Modelled> Pool<D> {
 
     fn destroy(self) {
         self.scene.scheduler.release();
-        for worker in self.workers {
-            worker.join().unwrap();
-        }
+        join(self.workers);
     }
 }
 

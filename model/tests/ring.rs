@@ -51,133 +51,105 @@ fn take_back<D: Deque>(shared: &sched_model::Shared<D>, owner: &mut Owner<D>, i:
 
 #[test]
 fn owner_and_thief_meet_at_the_last_task() {
-    explore("ring, last task", 5, 30, || {
-        let shared = Pair::new(1);
-        let mut owner = shared.owner();
-        let thief = Pair::thief(&shared, 1);
-        shared.push(&mut owner, 0);
-        pop(&mut owner);
-        thief.join().unwrap();
-        shared.check(owner);
+    Pair::explore("ring, last task", 5, 30, 1, |shared, owner| {
+        let thief = Pair::thief(shared, 1);
+        shared.push(owner, 0);
+        pop(owner);
+        [thief]
     });
 }
 
 #[test]
 fn push_and_pop_beside_a_thief() {
-    explore("ring, push and pop beside a thief", 4, 500, || {
-        let shared = Four::new(4);
-        let mut owner = shared.owner();
-        push(&shared, &mut owner, 0);
-        push(&shared, &mut owner, 1);
-        push(&shared, &mut owner, 2);
-        let thief = thief(&shared, 2);
-        pop(&mut owner);
-        push(&shared, &mut owner, 3);
-        pop(&mut owner);
-        thief.join().unwrap();
-        shared.check(owner);
+    Four::explore("ring, push and pop beside a thief", 4, 500, 4, |shared, owner| {
+        push(shared, owner, 0);
+        push(shared, owner, 1);
+        push(shared, owner, 2);
+        let thief = thief(shared, 2);
+        pop(owner);
+        push(shared, owner, 3);
+        pop(owner);
+        [thief]
     });
 }
 
 #[test]
 fn two_thieves_and_the_owner() {
-    explore("ring, two thieves", 3, 800, || {
-        let shared = Four::new(4);
-        let mut owner = shared.owner();
+    Four::explore("ring, two thieves", 3, 800, 4, |shared, owner| {
         for i in 0..4 {
-            push(&shared, &mut owner, i);
+            push(shared, owner, i);
         }
-        let thieves = [thief(&shared, 1), thief(&shared, 1)];
-        pop(&mut owner);
-        for thief in thieves {
-            thief.join().unwrap();
-        }
-        shared.check(owner);
+        let thieves = [thief(shared, 1), thief(shared, 1)];
+        pop(owner);
+        thieves
     });
 }
 
 #[test]
 fn a_slot_is_reused_after_its_thief() {
-    explore("ring, slot reuse", 4, 400, || {
-        let shared = Pair::new(4);
-        let mut owner = shared.owner();
-        push(&shared, &mut owner, 0);
-        push(&shared, &mut owner, 1);
-        let thief = thief(&shared, 1);
-        pop(&mut owner);
-        push(&shared, &mut owner, 2);
-        push(&shared, &mut owner, 3);
-        thief.join().unwrap();
-        shared.check(owner);
+    Pair::explore("ring, slot reuse", 4, 400, 4, |shared, owner| {
+        push(shared, owner, 0);
+        push(shared, owner, 1);
+        let thief = thief(shared, 1);
+        pop(owner);
+        push(shared, owner, 2);
+        push(shared, owner, 3);
+        [thief]
     });
 }
 
 #[test]
 fn a_slot_is_reused_beside_two_thieves() {
-    explore("ring, slot reuse beside two thieves", 3, 1000, || {
-        let shared = Pair::new(4);
-        let mut owner = shared.owner();
-        push(&shared, &mut owner, 0);
-        push(&shared, &mut owner, 1);
-        let thieves = [thief(&shared, 1), thief(&shared, 1)];
-        push(&shared, &mut owner, 2);
-        push(&shared, &mut owner, 3);
-        for thief in thieves {
-            thief.join().unwrap();
-        }
-        shared.check(owner);
+    Pair::explore("ring, slot reuse beside two thieves", 3, 1000, 4, |shared, owner| {
+        push(shared, owner, 0);
+        push(shared, owner, 1);
+        let thieves = [thief(shared, 1), thief(shared, 1)];
+        push(shared, owner, 2);
+        push(shared, owner, 3);
+        thieves
     });
 }
 
 /// Of a full ring half goes elsewhere, or, beside a thief, the new task.
 #[test]
 fn overflow_beside_a_thief() {
-    explore("ring, overflow", 4, 500, || {
-        let shared = Pair::new(5);
-        let mut owner = shared.owner();
-        push(&shared, &mut owner, 0);
-        push(&shared, &mut owner, 1);
-        let thief = thief(&shared, 2);
-        push(&shared, &mut owner, 2);
-        push(&shared, &mut owner, 3);
-        push(&shared, &mut owner, 4);
-        thief.join().unwrap();
-        shared.check(owner);
+    Pair::explore("ring, overflow", 4, 500, 5, |shared, owner| {
+        push(shared, owner, 0);
+        push(shared, owner, 1);
+        let thief = thief(shared, 2);
+        push(shared, owner, 2);
+        push(shared, owner, 3);
+        push(shared, owner, 4);
+        [thief]
     });
 }
 
 #[test]
 fn a_join_beside_a_thief() {
-    explore("ring, the youngest task is taken back", 4, 500, || {
-        let shared = Four::new(4);
-        let mut owner = shared.owner();
-        push(&shared, &mut owner, 0);
-        let thief = thief(&shared, 2);
-        push(&shared, &mut owner, 1);
-        push(&shared, &mut owner, 2);
-        take_back(&shared, &mut owner, 2);
-        take_back(&shared, &mut owner, 1);
-        push(&shared, &mut owner, 3);
-        take_back(&shared, &mut owner, 3);
-        thief.join().unwrap();
-        shared.check(owner);
+    Four::explore("ring, the youngest task is taken back", 4, 500, 4, |shared, owner| {
+        push(shared, owner, 0);
+        let thief = thief(shared, 2);
+        push(shared, owner, 1);
+        push(shared, owner, 2);
+        take_back(shared, owner, 2);
+        take_back(shared, owner, 1);
+        push(shared, owner, 3);
+        take_back(shared, owner, 3);
+        [thief]
     });
 }
 
 /// The thief has counted the tasks before the join, and reserves after it.
 #[test]
 fn a_join_at_a_full_ring() {
-    explore("ring, the youngest of a full one is taken back", 5, 200, || {
-        let shared = Pair::new(3);
-        let mut owner = shared.owner();
-        push(&shared, &mut owner, 0);
-        push(&shared, &mut owner, 1);
-        let thief = thief(&shared, 1);
-        take_back(&shared, &mut owner, 1);
-        take_back(&shared, &mut owner, 0);
-        push(&shared, &mut owner, 2);
-        thief.join().unwrap();
-        shared.check(owner);
+    Pair::explore("ring, the youngest of a full one is taken back", 5, 200, 3, |shared, owner| {
+        push(shared, owner, 0);
+        push(shared, owner, 1);
+        let thief = thief(shared, 1);
+        take_back(shared, owner, 1);
+        take_back(shared, owner, 0);
+        push(shared, owner, 2);
+        [thief]
     });
 }
 

@@ -9,8 +9,7 @@ use sched::base::barrier;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Steal};
 use sched::task::Task;
-use sched_model::{count, explore};
-use std::sync::atomic::AtomicUsize;
+use sched_model::{Reached, count, explore, join};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 type Deck = Split<false>;
@@ -147,7 +146,7 @@ fn a_sleeper_and_an_asker() {
 /// looks, and somebody else who asks. If the push was silent, the sleeper has seen it.
 #[test]
 fn the_question_overwritten() {
-    static SILENT: AtomicUsize = AtomicUsize::new(0);
+    static SILENT: Reached = Reached::not_yet();
     explore("sleep, the question overwritten", 5, 60_000, || {
         let deque = Arc::new(Deck::new(usize::MAX).expect("there is memory"));
         let announced = Arc::new(AtomicBool::new(false));
@@ -175,11 +174,11 @@ fn the_question_overwritten() {
         owner.answer(|| announced.load(Relaxed));
         pushed.store(true, Relaxed);
         let silent = owner.put(task);
-        SILENT.fetch_add(usize::from(silent), Relaxed);
+        SILENT.note(silent);
         asker.join().unwrap();
         assert!(sleeper.join().unwrap() || !silent);
     });
-    assert!(SILENT.load(Relaxed) > 0, "no execution with a silent push");
+    SILENT.expect("a silent push");
 }
 
 #[test]
@@ -189,8 +188,6 @@ fn two_sleepers() {
         let sleepers = [sleeper(&scene, 1), sleeper(&scene, 2)];
         spawn(&scene, 0);
         spawn(&scene, 1);
-        for sleeper in sleepers {
-            sleeper.join().unwrap();
-        }
+        join(sleepers);
     });
 }

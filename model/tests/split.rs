@@ -8,8 +8,7 @@ use loom::thread::JoinHandle;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Full, Owner};
 use sched::task::Task;
-use sched_model::{count, explore, pop, take};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use sched_model::{Reached, count, explore, pop, take};
 
 type Deck = Split<false>;
 type Shared = sched_model::Shared<Deck>;
@@ -60,104 +59,70 @@ fn asker(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
     })
 }
 
-/// What some execution of a model must reach, lest the model show nothing.
-struct Reached(AtomicUsize);
-
-impl Reached {
-    const fn not_yet() -> Self {
-        Reached(AtomicUsize::new(0))
-    }
-
-    fn note(&self, happened: bool) {
-        self.0.fetch_add(usize::from(happened), Ordering::Relaxed);
-    }
-
-    fn expect(&self, what: &str) {
-        assert!(self.0.load(Ordering::Relaxed) > 0, "no execution with {what}");
-    }
-}
-
 // --- thieves ------------------------------------------------------------------------------
 
 #[test]
 fn owner_and_thief_at_the_last_task() {
-    explore("split, last public task", 5, 20, || {
-        let shared = Shared::new(1);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
+    Shared::explore("split, last public task", 5, 20, 1, |shared, owner| {
+        shared.push(owner, 0);
         assert!(shared.deque.raid());
-        let thief = Shared::thief(&shared, 1);
-        pop(&mut owner);
-        thief.join().unwrap();
-        shared.check(owner);
+        let thief = Shared::thief(shared, 1);
+        pop(owner);
+        [thief]
     });
 }
 
 #[test]
 fn half_is_taken_back_beside_a_thief() {
-    explore("split, taking back beside a thief", 5, 60, || {
-        let shared = Shared::new(4);
-        let mut owner = shared.owner();
-        (0..4).for_each(|i| shared.push(&mut owner, i));
+    Shared::explore("split, taking back beside a thief", 5, 60, 4, |shared, owner| {
+        (0..4).for_each(|i| shared.push(owner, i));
         for _ in 0..3 {
             assert!(shared.deque.raid());
         }
-        let thief = Shared::thief(&shared, 2);
-        pop(&mut owner);
-        pop(&mut owner);
-        thief.join().unwrap();
-        shared.check(owner);
+        let thief = Shared::thief(shared, 2);
+        pop(owner);
+        pop(owner);
+        [thief]
     });
 }
 
 #[test]
 fn two_thieves_and_the_owner() {
-    explore("split, two thieves", 4, 5000, || {
-        let shared = Shared::new(2);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
+    Shared::explore("split, two thieves", 4, 5000, 2, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
         assert!(shared.deque.raid());
         assert!(shared.deque.raid());
-        let thieves = [Shared::thief(&shared, 1), Shared::thief(&shared, 1)];
-        pop(&mut owner);
-        for thief in thieves {
-            thief.join().unwrap();
-        }
-        shared.check(owner);
+        let thieves = [Shared::thief(shared, 1), Shared::thief(shared, 1)];
+        pop(owner);
+        thieves
     });
 }
 
 #[test]
 fn tasks_are_published_beside_a_thief() {
-    explore("split, publishing beside a thief", 4, 20_000, || {
-        let shared = Shared::new(3);
-        let mut owner = shared.owner();
-        let thief = asker(&shared, 2);
-        spawn(&shared, &mut owner, 0);
-        spawn(&shared, &mut owner, 1);
-        spawn(&shared, &mut owner, 2);
-        pop(&mut owner);
-        thief.join().unwrap();
-        shared.check(owner);
+    Shared::explore("split, publishing beside a thief", 4, 20_000, 3, |shared, owner| {
+        let thief = asker(shared, 2);
+        spawn(shared, owner, 0);
+        spawn(shared, owner, 1);
+        spawn(shared, owner, 2);
+        pop(owner);
+        [thief]
     });
 }
 
 #[test]
 fn an_emptied_deque_starts_over_beside_a_thief() {
-    explore("split, starting over beside a thief", 4, 40_000, || {
-        let shared = Shared::new(3);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
+    Shared::explore("split, starting over beside a thief", 4, 40_000, 3, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
         assert!(shared.deque.raid());
-        let thief = raider(&shared, 2);
-        pop(&mut owner);
-        pop(&mut owner);
-        shared.push(&mut owner, 2);
-        pop(&mut owner);
-        thief.join().unwrap();
-        shared.check(owner);
+        let thief = raider(shared, 2);
+        pop(owner);
+        pop(owner);
+        shared.push(owner, 2);
+        pop(owner);
+        [thief]
     });
 }
 
@@ -166,145 +131,115 @@ fn an_emptied_deque_starts_over_beside_a_thief() {
 #[test]
 fn owner_and_raider_at_the_last_task() {
     static DRAWN_BACK: Reached = Reached::not_yet();
-    explore("split, last private task", 5, 2000, || {
-        let shared = Shared::new(1);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        let raider = Shared::thread(&shared, |shared| {
+    Shared::explore("split, last private task", 5, 2000, 1, |shared, owner| {
+        shared.push(owner, 0);
+        let raider = Shared::thread(shared, |shared| {
             if !shared.deque.looks_empty() {
                 DRAWN_BACK.note(!rob(shared));
             }
         });
-        pop(&mut owner);
-        raider.join().unwrap();
-        shared.check(owner);
+        pop(owner);
+        [raider]
     });
     DRAWN_BACK.expect("a raid that draws back");
 }
 
 #[test]
 fn a_raid_while_the_owner_pops() {
-    explore("split, pops beside a raid", 4, 30_000, || {
-        let shared = Shared::new(2);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
-        let raider = raider(&shared, 2);
-        pop(&mut owner);
-        pop(&mut owner);
-        raider.join().unwrap();
-        shared.check(owner);
+    Shared::explore("split, pops beside a raid", 4, 30_000, 2, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
+        let raider = raider(shared, 2);
+        pop(owner);
+        pop(owner);
+        [raider]
     });
 }
 
 #[test]
 fn a_raid_while_the_owner_pushes() {
-    explore("split, pushes beside a raid", 4, 10_000, || {
-        let shared = Shared::new(2);
-        let mut owner = shared.owner();
-        let raider = raider(&shared, 2);
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
-        pop(&mut owner);
-        raider.join().unwrap();
-        shared.check(owner);
+    Shared::explore("split, pushes beside a raid", 4, 10_000, 2, |shared, owner| {
+        let raider = raider(shared, 2);
+        shared.push(owner, 0);
+        shared.push(owner, 1);
+        pop(owner);
+        [raider]
     });
 }
 
 /// The raid may find `bot` as it was, but the task another.
 #[test]
 fn a_slot_is_reused_beside_a_raid() {
-    explore("split, slot reuse beside a raid", 5, 10_000, || {
-        let shared = Shared::new(2);
-        let mut owner = shared.owner();
-        let raider = raider(&shared, 1);
-        shared.push(&mut owner, 0);
-        pop(&mut owner);
-        shared.push(&mut owner, 1);
-        pop(&mut owner);
-        raider.join().unwrap();
-        shared.check(owner);
+    Shared::explore("split, slot reuse beside a raid", 5, 10_000, 2, |shared, owner| {
+        let raider = raider(shared, 1);
+        shared.push(owner, 0);
+        pop(owner);
+        shared.push(owner, 1);
+        pop(owner);
+        [raider]
     });
 }
 
 #[test]
 fn a_public_slot_is_reused_beside_a_raid() {
-    explore("split, slot reuse beside two raids", 3, 5000, || {
-        let shared = Shared::new(3);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
-        let raider = raider(&shared, 2);
-        pop(&mut owner);
-        shared.push(&mut owner, 2);
-        pop(&mut owner);
-        raider.join().unwrap();
-        shared.check(owner);
+    Shared::explore("split, slot reuse beside two raids", 3, 5000, 3, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
+        let raider = raider(shared, 2);
+        pop(owner);
+        shared.push(owner, 2);
+        pop(owner);
+        [raider]
     });
 }
 
 #[test]
 fn a_raid_of_many_while_the_owner_pops() {
-    explore("split, a raid of many", 3, 20_000, || {
-        let shared = Shared::new(4);
-        let mut owner = shared.owner();
-        (0..4).for_each(|i| shared.push(&mut owner, i));
-        let raider = raider(&shared, 2);
+    Shared::explore("split, a raid of many", 3, 20_000, 4, |shared, owner| {
+        (0..4).for_each(|i| shared.push(owner, i));
+        let raider = raider(shared, 2);
         (0..4).for_each(|_| {
-            pop(&mut owner);
+            pop(owner);
         });
-        raider.join().unwrap();
-        shared.check(owner);
+        [raider]
     });
 }
 
 #[test]
 fn a_thief_and_a_raider() {
-    explore("split, a thief and a raider", 3, 2000, || {
-        let shared = Shared::new(2);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
+    Shared::explore("split, a thief and a raider", 3, 2000, 2, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
         assert!(owner.publish(false));
-        let thief = Shared::thief(&shared, 1);
-        let raider = raider(&shared, 1);
-        pop(&mut owner);
-        thief.join().unwrap();
-        raider.join().unwrap();
-        shared.check(owner);
+        let thief = Shared::thief(shared, 1);
+        let raider = raider(shared, 1);
+        pop(owner);
+        [thief, raider]
     });
 }
 
 #[test]
 fn two_raiders() {
-    explore("split, two raiders", 2, 100_000, || {
-        let shared = Shared::new(2);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
-        let raiders = [raider(&shared, 1), raider(&shared, 1)];
-        pop(&mut owner);
-        pop(&mut owner);
-        for raider in raiders {
-            raider.join().unwrap();
-        }
-        shared.check(owner);
+    Shared::explore("split, two raiders", 2, 100_000, 2, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
+        let raiders = [raider(shared, 1), raider(shared, 1)];
+        pop(owner);
+        pop(owner);
+        raiders
     });
 }
 
 #[test]
 fn tasks_are_published_beside_a_raid() {
-    explore("split, publishing beside a raid", 4, 40_000, || {
-        let shared = Shared::new(3);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        let raider = raider(&shared, 2);
-        shared.push(&mut owner, 1);
+    Shared::explore("split, publishing beside a raid", 4, 40_000, 3, |shared, owner| {
+        shared.push(owner, 0);
+        let raider = raider(shared, 2);
+        shared.push(owner, 1);
         owner.publish(false);
-        pop(&mut owner);
-        shared.push(&mut owner, 2);
-        raider.join().unwrap();
-        shared.check(owner);
+        pop(owner);
+        shared.push(owner, 2);
+        [raider]
     });
 }
 
@@ -332,17 +267,14 @@ fn join(shared: &Shared, i: usize) -> bool {
 fn a_join_beside_a_thief() {
     static HIT: Reached = Reached::not_yet();
     static MISSED: Reached = Reached::not_yet();
-    explore("split, a join beside a thief", 5, 150, || {
-        let shared = Shared::new(2);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
+    Shared::explore("split, a join beside a thief", 5, 150, 2, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
         assert!(shared.deque.raid());
-        let thief = asker(&shared, 2);
-        HIT.note(join(&shared, 1));
-        MISSED.note(!join(&shared, 0));
-        thief.join().unwrap();
-        shared.check(owner);
+        let thief = asker(shared, 2);
+        HIT.note(join(shared, 1));
+        MISSED.note(!join(shared, 0));
+        [thief]
     });
     HIT.expect("the child in its place");
     MISSED.expect("a stolen child");
@@ -352,16 +284,13 @@ fn a_join_beside_a_thief() {
 fn a_join_beside_a_raid() {
     static HIT: Reached = Reached::not_yet();
     static MISSED: Reached = Reached::not_yet();
-    explore("split, a join beside a raid", 5, 10_000, || {
-        let shared = Shared::new(1);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        let raider = raider(&shared, 2);
-        let hit = join(&shared, 0);
+    Shared::explore("split, a join beside a raid", 5, 10_000, 1, |shared, owner| {
+        shared.push(owner, 0);
+        let raider = raider(shared, 2);
+        let hit = join(shared, 0);
         HIT.note(hit);
         MISSED.note(!hit);
-        raider.join().unwrap();
-        shared.check(owner);
+        [raider]
     });
     HIT.expect("the child in its place");
     MISSED.expect("a child behind the split");
@@ -370,105 +299,93 @@ fn a_join_beside_a_raid() {
 /// The youngest task is another than the child.
 #[test]
 fn joins_in_another_order_beside_a_raid() {
-    explore("split, joins in another order beside a raid", 3, 10_000, || {
-        let shared = Shared::new(3);
-        let mut owner = shared.owner();
-        (0..2).for_each(|i| shared.push(&mut owner, i));
-        let raider = raider(&shared, 2);
-        assert!(!join(&shared, 0));
-        shared.push(&mut owner, 2);
-        join(&shared, 0);
-        raider.join().unwrap();
-        shared.check(owner);
-    });
+    Shared::explore(
+        "split, joins in another order beside a raid",
+        3,
+        10_000,
+        3,
+        |shared, owner| {
+            (0..2).for_each(|i| shared.push(owner, i));
+            let raider = raider(shared, 2);
+            assert!(!join(shared, 0));
+            shared.push(owner, 2);
+            join(shared, 0);
+            [raider]
+        },
+    );
 }
 
 // --- room ---------------------------------------------------------------------------------
 
 #[test]
 fn growth_beside_a_thief() {
-    explore("split, growth beside a thief", 4, 800, || {
-        let shared = Shared::new(3);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
+    Shared::explore("split, growth beside a thief", 4, 800, 3, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
         assert!(owner.publish(false));
-        let thief = asker(&shared, 2);
-        shared.push(&mut owner, 2);
-        pop(&mut owner);
-        pop(&mut owner);
-        thief.join().unwrap();
-        shared.check(owner);
+        let thief = asker(shared, 2);
+        shared.push(owner, 2);
+        pop(owner);
+        pop(owner);
+        [thief]
     });
 }
 
 #[test]
 fn growth_beside_a_raid() {
-    explore("split, growth beside a raid", 4, 20_000, || {
-        let shared = Shared::new(3);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
-        let raider = raider(&shared, 2);
-        shared.push(&mut owner, 2);
-        pop(&mut owner);
-        raider.join().unwrap();
-        shared.check(owner);
+    Shared::explore("split, growth beside a raid", 4, 20_000, 3, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
+        let raider = raider(shared, 2);
+        shared.push(owner, 2);
+        pop(owner);
+        [raider]
     });
 }
 
 /// The end of the room moves with the block, whoever is in the way: no push is outside of it.
 #[test]
 fn pushes_after_growth_beside_a_raid() {
-    explore("split, pushes after growth beside a raid", 2, 20_000, || {
-        let shared = Shared::new(6);
-        let mut owner = shared.owner();
-        spawn(&shared, &mut owner, 0);
+    Shared::explore("split, pushes after growth beside a raid", 2, 20_000, 6, |shared, owner| {
+        spawn(shared, owner, 0);
         assert!(!shared.deque.offers()); // asks: one alone is its owner's
-        spawn(&shared, &mut owner, 1);
+        spawn(shared, owner, 1);
         assert!(shared.steal()); // so the next slow push has nothing public
-        let raider = raider(&shared, 1);
-        (2..6).for_each(|i| spawn(&shared, &mut owner, i));
-        raider.join().unwrap();
-        shared.check(owner);
+        let raider = raider(shared, 1);
+        (2..6).for_each(|i| spawn(shared, owner, i));
+        [raider]
     });
 }
 
 #[test]
 fn tasks_move_down_beside_a_raid() {
-    explore("split, moving down beside a raid", 3, 100_000, || {
-        let shared = Shared::new(5);
-        let mut owner = shared.owner();
-        shared.push(&mut owner, 0);
-        shared.push(&mut owner, 1);
-        assert!(rob(&shared) && rob(&shared));
-        let raider = raider(&shared, 2);
-        shared.push(&mut owner, 2); // in the spare slot: moved down
-        shared.push(&mut owner, 3);
-        pop(&mut owner);
-        shared.push(&mut owner, 4);
-        pop(&mut owner);
-        raider.join().unwrap();
-        shared.check(owner);
+    Shared::explore("split, moving down beside a raid", 3, 100_000, 5, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
+        assert!(rob(shared) && rob(shared));
+        let raider = raider(shared, 2);
+        shared.push(owner, 2); // in the spare slot: moved down
+        shared.push(owner, 3);
+        pop(owner);
+        shared.push(owner, 4);
+        pop(owner);
+        [raider]
     });
 }
 
 #[test]
 fn tasks_move_down_beside_a_thief() {
-    explore("split, moving down beside a thief", 3, 30, || {
-        let shared = Shared::new(6);
-        let mut owner = shared.owner();
+    Shared::explore("split, moving down beside a thief", 3, 30, 6, |shared, owner| {
         // Grown once, to room for 4 tasks, of which the last is queued, and public.
-        (0..4).for_each(|i| shared.push(&mut owner, i));
-        assert!((0..3).all(|_| rob(&shared)));
+        (0..4).for_each(|i| shared.push(owner, i));
+        assert!((0..3).all(|_| rob(shared)));
         assert!(shared.deque.raid());
-        let thief = Shared::thief(&shared, 2);
-        shared.push(&mut owner, 4); // in the spare slot: moved down
-        shared.push(&mut owner, 5);
-        pop(&mut owner);
-        pop(&mut owner);
-        thief.join().unwrap();
-        shared.check(owner);
+        let thief = Shared::thief(shared, 2);
+        shared.push(owner, 4); // in the spare slot: moved down
+        shared.push(owner, 5);
+        pop(owner);
+        pop(owner);
+        [thief]
     });
 }
 
@@ -519,17 +436,14 @@ fn a_public_task_is_refused() {
 fn refused_growth_beside_a_raid() {
     static FULL: Reached = Reached::not_yet();
     static MOVED: Reached = Reached::not_yet();
-    explore("split, refused growth beside a raid", 4, 3000, || {
-        let shared = Shared::new(5);
-        let mut owner = shared.owner();
-        (0..4).for_each(|i| shared.push(&mut owner, i)); // the model's block grows once
-        let raider = raider(&shared, 2);
-        let refused = refuses(&shared, &mut owner, 4);
+    Shared::explore("split, refused growth beside a raid", 4, 3000, 5, |shared, owner| {
+        (0..4).for_each(|i| shared.push(owner, i)); // the model's block grows once
+        let raider = raider(shared, 2);
+        let refused = refuses(shared, owner, 4);
         FULL.note(refused);
         MOVED.note(!refused);
-        pop(&mut owner);
-        raider.join().unwrap();
-        shared.check(owner);
+        pop(owner);
+        [raider]
     });
     FULL.expect("a refusal");
     MOVED.expect("a move instead of growth");

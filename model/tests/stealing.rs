@@ -9,7 +9,7 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::injector::Refused;
 use sched::queue::split::Split;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore};
+use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore, join};
 use std::ffi::c_void;
 
 fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
@@ -38,9 +38,7 @@ fn complete<D: Modelled>(scene: &Arc<Scene<D>>, f: TaskFn) {
     for (i, cell) in scene.cells.iter().enumerate() {
         assert_eq!(cell.get(), 1, "task {i}");
     }
-    for other in others {
-        other.join().unwrap();
-    }
+    join(others);
 }
 
 /// Spawns a counting task for each cell.
@@ -101,9 +99,7 @@ fn a_blocked_parent<D: Modelled>(preemptions: usize, at_least: usize) {
         first(&scene, spawn_and_block::<D>, closure);
         let others = others(&scene);
         work(&scene, 0);
-        for other in others {
-            other.join().unwrap();
-        }
+        join(others);
         assert!(*latch.opened.lock().unwrap());
     });
 }
@@ -165,9 +161,7 @@ fn a_foreign_task<D: Modelled>(preemptions: usize, at_least: usize) {
         work(&scene, 0);
         assert_eq!(scene.cells[0].get(), 1);
         let ran = cell.get(); // accepted or not, that is settled when the run has ended
-        for other in others {
-            other.join().unwrap();
-        }
+        join(others);
         assert_eq!(foreigner.join().unwrap(), ran);
     });
 }

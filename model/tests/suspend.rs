@@ -12,7 +12,7 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sync::members::Members;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, explore};
+use sched_model::{Cell, Modelled, Scene, Worker, explore, join};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize as Count, Ordering};
 
@@ -160,9 +160,7 @@ fn complete<D: Modelled>(
     }
     work(&scene, 0);
     assert_eq!(story.done.get(), 1, "the run has ended before its task");
-    for other in others {
-        other.join().unwrap();
-    }
+    join(others);
 }
 
 fn explore_aside(

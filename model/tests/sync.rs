@@ -13,7 +13,7 @@ use sched::sync::cond::{self, Cond};
 use sched::sync::mutex::Mutex;
 use sched::sync::sem::Sem;
 use sched::sync::{LASTING, Node};
-use sched_model::explore;
+use sched_model::{explore, join};
 
 /// What one who is set aside is woken by.
 struct Bell {
@@ -157,10 +157,6 @@ impl Scene {
         // SAFETY: loom checks it.
         self.number.with(|number| unsafe { *number })
     }
-}
-
-fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 #[test]

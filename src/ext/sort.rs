@@ -40,16 +40,20 @@
 //! where the fronts might pass each other; that is noticed, and the merge done again from one
 //! end, which cannot.
 
+mod elements;
+mod merge;
+
 use super::fork;
 use super::scratch::Scratch;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, Ordering};
 use crate::base::thread;
-use crate::kind::parcel::copy_few;
 use crate::kind::worker::Worker;
 use std::ffi::{c_int, c_void};
 use std::hint::select_unpredictable;
 use std::ptr;
+
+use elements::{Any, Elements, Fixed, Pointers};
 
 /// The comparison of qsort(3), not NULL.
 pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
@@ -58,8 +62,6 @@ pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 const LEAF: usize = 8;
 /// From so many elements on the two halves may be sorted by two workers: some microseconds of work.
 const FORK_SORT: usize = 1024;
-/// From so many elements on a merge may be done by two workers.
-const FORK_MERGE: usize = 8192;
 /// Elements of so many bytes and more are compared where they are, and moved twice in all.
 const FAR: usize = 160;
 /// So many of them before they are, they are fetched into the cache.
@@ -106,101 +108,6 @@ pub unsafe fn sort(
         return thread::failed(libc::ENOMEM);
     }
     outcome
-}
-
-/// What is known of the elements. They may lie at any address.
-trait Elements: Copy {
-    fn size(self) -> usize;
-
-    /// Copies one.
-    ///
-    /// # Safety
-    /// As for a copy of two places that do not overlap.
-    #[inline(always)]
-    unsafe fn copy(self, from: *const u8, to: *mut u8) {
-        // SAFETY: passed on.
-        unsafe { ptr::copy_nonoverlapping(from, to, self.size()) }
-    }
-
-    /// What the comparison gets for the element at a place.
-    ///
-    /// # Safety
-    /// There is one.
-    #[inline(always)]
-    unsafe fn compared(self, at: *const u8) -> *const c_void {
-        at.cast()
-    }
-
-    /// The element at a place will be compared soon: for those that are elsewhere.
-    ///
-    /// # Safety
-    /// There is one.
-    #[inline(always)]
-    unsafe fn announce(self, _at: impl FnOnce() -> *const u8) {}
-}
-
-#[derive(Clone, Copy)]
-struct Fixed<const SIZE: usize>;
-
-impl<const SIZE: usize> Elements for Fixed<SIZE> {
-    #[inline(always)]
-    fn size(self) -> usize {
-        SIZE
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Any(usize);
-
-impl Elements for Any {
-    #[inline(always)]
-    fn size(self) -> usize {
-        self.0
-    }
-
-    #[inline(always)]
-    unsafe fn copy(self, from: *const u8, to: *mut u8) {
-        // SAFETY: passed on; all parts are within the bytes, and may overlap.
-        unsafe {
-            match self.0 {
-                0..4 => {
-                    for i in [0, self.0 / 2, self.0 - 1] {
-                        *to.add(i) = *from.add(i);
-                    }
-                }
-                4..8 => {
-                    for i in [0, self.0 - 4] {
-                        let word = from.add(i).cast::<u32>().read_unaligned();
-                        to.add(i).cast::<u32>().write_unaligned(word);
-                    }
-                }
-                size => copy_few(from, to, size),
-            }
-        }
-    }
-}
-
-/// Pointers, sorted by what they point to.
-#[derive(Clone, Copy)]
-struct Pointers;
-
-impl Elements for Pointers {
-    #[inline(always)]
-    fn size(self) -> usize {
-        size_of::<*const c_void>()
-    }
-
-    #[inline(always)]
-    unsafe fn compared(self, at: *const u8) -> *const c_void {
-        // SAFETY: by the caller's promise; arrays of them are aligned.
-        unsafe { at.cast::<*const c_void>().read() }
-    }
-
-    #[inline(always)]
-    unsafe fn announce(self, at: impl FnOnce() -> *const u8) {
-        // SAFETY: passed on.
-        mem::prefetch(unsafe { self.compared(at()) }.cast());
-    }
 }
 
 /// Sorts pointers to the elements, then puts these into the room in their order, and back.
@@ -461,148 +368,6 @@ impl<E: Elements> Sorter<E> {
             self.copy(pick(swap, other, one), self.at(to, 1));
             self.copy(pick(swap, one, other), self.at(to, 2));
             self.copy(last, self.at(to, 3));
-        }
-    }
-
-    /// Merges two runs; of equal elements those of the left one come first.
-    ///
-    /// # Safety
-    /// As promised above.
-    unsafe fn merge(self, left: Run, right: Run, to: *mut u8, worker: &Worker) {
-        let n = left.count + right.count;
-        let last_of = |run: Run| self.at(run.start, run.count - 1);
-        // SAFETY: by the promise above.
-        unsafe {
-            if left.count == 0 || right.count == 0 || !self.after(last_of(left), right.start) {
-                self.copy_run(right, self.copy_run(left, to));
-            } else if self.after(left.start, last_of(right)) {
-                self.copy_run(left, self.copy_run(right, to));
-            } else if n < FORK_MERGE {
-                self.merge_here(left, right, to);
-            } else {
-                let (from_left, from_right) = self.rank(left, right, n / 2);
-                let (left, upper_left) = self.split(left, from_left);
-                let (right, upper_right) = self.split(right, from_right);
-                fork::both(
-                    worker,
-                    |on| self.merge(left, right, to, on),
-                    |on| self.merge(upper_left, upper_right, self.at(to, n / 2), on),
-                );
-            }
-        }
-    }
-
-    /// How many of the first `k` elements of the merge are from the left, and how many from the
-    /// right.
-    ///
-    /// # Safety
-    /// As promised above.
-    unsafe fn rank(self, left: Run, right: Run, k: usize) -> (usize, usize) {
-        let (mut low, mut high) = (k.saturating_sub(right.count), k.min(left.count));
-        while low < high {
-            let i = low + (high - low) / 2;
-            let (one, other) = (self.at(left.start, i), self.at(right.start, k - i - 1));
-            // SAFETY: by the promise above.
-            if unsafe { self.after(one, other) } { high = i } else { low = i + 1 }
-        }
-        (low, k - low)
-    }
-
-    /// Merges without help.
-    ///
-    /// # Safety
-    /// As promised above.
-    unsafe fn merge_here(self, mut left: Run, mut right: Run, mut to: *mut u8) {
-        loop {
-            let steps = left.count.min(right.count);
-            if steps < LEAF {
-                break;
-            }
-            // SAFETY: by the promise above.
-            let Some(rest) = (unsafe { self.merge_from_both_ends(left, right, to, steps) }) else {
-                break;
-            };
-            (left, right) = rest;
-            to = self.at(to, steps);
-        }
-        // SAFETY: by the promise above.
-        unsafe { self.merge_from_one_end(left, right, to) };
-    }
-
-    /// Writes the first `steps` elements of the merge, and the last. Returns what is left of
-    /// both; None if the comparison has contradicted itself. `steps`: at most the length of the
-    /// shorter run.
-    ///
-    /// # Safety
-    /// As promised above.
-    #[inline(always)]
-    unsafe fn merge_from_both_ends(
-        self,
-        left: Run,
-        right: Run,
-        to: *mut u8,
-        steps: usize,
-    ) -> Option<(Run, Run)> {
-        let size = self.elements.size();
-        let (mut first_left, mut first_right, mut first) = (left.start, right.start, to);
-        let mut last_left = self.at(left.start, left.count - 1);
-        let mut last_right = self.at(right.start, right.count - 1);
-        let mut last = self.at(to, left.count + right.count - 1);
-        let (end_left, end_right) = (last_left, last_right);
-        let ahead = AHEAD * size;
-        for _ in 0..steps {
-            // SAFETY: by the promise above.
-            unsafe {
-                self.elements.announce(|| first_left.wrapping_add(ahead).min(end_left));
-                self.elements.announce(|| first_right.wrapping_add(ahead).min(end_right));
-                self.elements.announce(|| last_left.wrapping_sub(ahead).max(left.start));
-                self.elements.announce(|| last_right.wrapping_sub(ahead).max(right.start));
-                let of_right = self.after(first_left, first_right);
-                self.copy(select_unpredictable(of_right, first_right, first_left), first);
-                first_right = first_right.wrapping_add(size * usize::from(of_right));
-                first_left = first_left.wrapping_add(size * usize::from(!of_right));
-                first = first.wrapping_add(size);
-
-                let of_left = self.after(last_left, last_right);
-                self.copy(select_unpredictable(of_left, last_left, last_right), last);
-                last_left = last_left.wrapping_sub(size * usize::from(of_left));
-                last_right = last_right.wrapping_sub(size * usize::from(!of_left));
-                last = last.wrapping_sub(size);
-            }
-        }
-        let rest = |first: *mut u8, last: *mut u8| {
-            let bytes = (last.addr() + size).checked_sub(first.addr())?;
-            Some(Run { start: first, count: bytes / size })
-        };
-        Some((rest(first_left, last_left)?, rest(first_right, last_right)?))
-    }
-
-    /// Merges step by step, each element exactly once whatever the comparison says.
-    ///
-    /// # Safety
-    /// As promised above.
-    unsafe fn merge_from_one_end(self, left: Run, right: Run, mut to: *mut u8) {
-        let (mut from_left, end_left) = (left.start, self.at(left.start, left.count));
-        let (mut from_right, end_right) = (right.start, self.at(right.start, right.count));
-        let size = self.elements.size();
-        while from_left != end_left && from_right != end_right {
-            // SAFETY: by the promise above.
-            unsafe {
-                let of_right = self.after(from_left, from_right);
-                self.copy(select_unpredictable(of_right, from_right, from_left), to);
-                from_right = from_right.wrapping_add(size * usize::from(of_right));
-                from_left = from_left.wrapping_add(size * usize::from(!of_right));
-            }
-            to = to.wrapping_add(size);
-        }
-        let rest = |from: *mut u8, end: *mut u8| Run {
-            start: from,
-            count: (end.addr() - from.addr()) / size,
-        };
-        // SAFETY: by the promise above.
-        unsafe {
-            to = self.copy_run(rest(from_left, end_left), to);
-            self.copy_run(rest(from_right, end_right), to);
         }
     }
 }

@@ -25,6 +25,8 @@ var workloads = map[string]workload{
 	"strassen":   {512, prepareDense, runStrassen, checkStrassen},
 	"mergesort":  {1 << 20, prepareMergesort, runMergesort, checkMergesort},
 	"knapsack":   {32, prepareKnapsack, runKnapsack, checkKnapsack},
+	"yield":      {1 << 20, prepareTurns, runYield, checkYield},
+	"suspend":    {1 << 18, prepareTurns, runSuspend, checkSuspend},
 }
 
 // The tasks of the run: each adds those it starts before it is done itself.

@@ -93,7 +93,6 @@ pub struct Panel {
 
 pub struct Figure<'a> {
     pub title: &'a str,
-    pub note: &'a str,
     /// What the dashed line is, for the legend.
     pub reference: Option<&'a str>,
     pub bars: Bars,
@@ -107,23 +106,23 @@ type Area<'a> = DrawingArea<Svg<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, Svg<'b>, Cartesian2d<Names, Numbers>>;
 
 impl Figure<'_> {
-    /// Draws into `path`; nothing when there is no panel.
-    pub fn draw(&self, path: &Path) -> Result<()> {
+    /// Draws into `path`, with a line under all of it; nothing when there is no panel.
+    pub fn draw(&self, path: &Path, note: &str) -> Result<()> {
         let failed = |e: &dyn std::fmt::Display| anyhow!("cannot draw {}: {e}", path.display());
         let rows = self.panels.len().div_ceil(self.columns);
         let height = HEAD + NOTE + rows as u32 * self.panel_height;
         let root = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
-        self.draw_on(&root, rows).map_err(|e| failed(&e))?;
+        self.draw_on(&root, rows, note).map_err(|e| failed(&e))?;
         root.present().map_err(|e| failed(&e))
     }
 
-    fn draw_on(&self, root: &Area, rows: usize) -> Result<()> {
+    fn draw_on(&self, root: &Area, rows: usize, note: &str) -> Result<()> {
         root.fill(&WHITE)?;
         let (head, rest) = root.split_vertically(HEAD);
-        let (grid, note) = rest.split_vertically(rows as u32 * self.panel_height);
+        let (grid, foot) = rest.split_vertically(rows as u32 * self.panel_height);
         head.draw(&Text::new(self.title, (16, 12), text(22)))?;
         self.legend(&head)?;
-        note.draw(&Text::new(self.note, (16, 4), text(12)))?;
+        foot.draw(&Text::new(note, (16, 4), text(12)))?;
         for (panel, area) in self.panels.iter().zip(grid.split_evenly((rows, self.columns))) {
             panel.draw(&area)?;
         }

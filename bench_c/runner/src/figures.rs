@@ -24,7 +24,6 @@ pub fn draw_all(
     let note = machine.line();
     let speedup = Figure {
         title: "Speed-up over the serial program, by threads",
-        note: &note,
         reference: Some("as fast as serial"),
         bars: Bars::Quartiles,
         panels: speedups(plan, summary),
@@ -33,7 +32,6 @@ pub fn draw_all(
     };
     let joins = Figure {
         title: "Fork, join, groups and loops: speed-up over the serial program, by threads",
-        note: &note,
         reference: Some("as fast as serial"),
         bars: Bars::Quartiles,
         panels: join_speedups(plan, summary),
@@ -42,7 +40,6 @@ pub fn draw_all(
     };
     let cost = Figure {
         title: "Cost of a task, by kind",
-        note: &note,
         reference: None,
         bars: Bars::Quartiles,
         panels: costs(plan, summary),
@@ -51,7 +48,6 @@ pub fn draw_all(
     };
     let locks = Figure {
         title: "The lock primitives side by side",
-        note: &note,
         reference: None,
         bars: Bars::Quartiles,
         panels: if plan.has(Group::Locks) { locks(plan, summary) } else { Vec::new() },
@@ -60,7 +56,6 @@ pub fn draw_all(
     };
     let idle = Figure {
         title: "The idle policies of work stealing side by side",
-        note: &note,
         reference: None,
         bars: Bars::Quartiles,
         panels: if plan.has(Group::Idle) { idles(plan, summary) } else { Vec::new() },
@@ -77,7 +72,7 @@ pub fn draw_all(
     ] {
         if !figure.panels.is_empty() {
             let path = folder.join(name).with_extension("svg");
-            figure.draw(&path)?;
+            figure.draw(&path, &note)?;
             written.push(path);
         }
     }
@@ -96,19 +91,23 @@ pub fn kind_key(kind: Kind) -> Key {
     Key { name: kind.name().into(), colour, shape }
 }
 
-/// A line a kind over the thread counts.
-fn by_kind(plan: &Plan, value: impl Fn(Kind, usize) -> Option<Quartiles>) -> Vec<Series> {
+/// A series a kind, with a point for each of `over`.
+pub fn by_kind<T: Copy>(
+    kinds: &[Kind],
+    over: &[T],
+    value: impl Fn(Kind, T) -> Option<Quartiles>,
+) -> Vec<Series> {
     let series = |&kind: &Kind| Series {
         key: kind_key(kind),
-        points: plan.threads.iter().map(|&t| value(kind, t)).collect(),
+        points: over.iter().map(|&x| value(kind, x)).collect(),
     };
-    KINDS.iter().map(series).collect()
+    kinds.iter().map(series).collect()
 }
 
 fn speedups(plan: &Plan, summary: &Summary) -> Vec<Panel> {
     let panel = |name: &str| {
         let serial = summary.serial(name)?;
-        let series = by_kind(plan, |kind, threads| {
+        let series = by_kind(KINDS, &plan.threads, |kind, threads| {
             let m = summary.kind(name, kind, threads)?;
             Some(m.seconds.under(serial.seconds.median))
         });
@@ -121,13 +120,11 @@ fn speedups(plan: &Plan, summary: &Summary) -> Vec<Panel> {
 fn join_speedups(plan: &Plan, summary: &Summary) -> Vec<Panel> {
     let panel = |name: &str| {
         let serial = summary.joins(name, Kind::None, 1)?;
-        let over_serial = |&threads: &usize| {
-            let m = summary.joins(name, Kind::Steal, threads)?;
+        let series = by_kind(&[Kind::Steal], &plan.threads, |kind, threads| {
+            let m = summary.joins(name, kind, threads)?;
             Some(m.seconds.under(serial.seconds.median))
-        };
-        let points = plan.threads.iter().map(over_serial).collect();
-        let series = Series { key: kind_key(Kind::Steal), points };
-        Some(speedup(plan, name.to_owned(), vec![series]))
+        });
+        Some(speedup(plan, name.to_owned(), series))
     };
     JOINS.iter().filter_map(|p| panel(p.name)).collect()
 }
@@ -153,7 +150,7 @@ fn costs(plan: &Plan, summary: &Summary) -> Vec<Panel> {
             x_title: "threads",
             y_title: "ns per task (log scale)",
             x_names: names(&plan.threads),
-            series: by_kind(plan, |kind, threads| {
+            series: by_kind(KINDS, &plan.threads, |kind, threads| {
                 summary.kind(name, kind, threads).map(Measured::ns_per_task)
             }),
             log: true,
@@ -165,19 +162,14 @@ fn costs(plan: &Plan, summary: &Summary) -> Vec<Panel> {
 }
 
 fn locks(plan: &Plan, summary: &Summary) -> Vec<Panel> {
-    let series = |program: &str, kind: Kind, threads: usize| Series {
-        key: kind_key(kind),
-        points: LOCKS
-            .iter()
-            .map(|lock| summary.lock(program, kind, lock, threads).map(Measured::ns_per_task))
-            .collect(),
-    };
     let panel = |program: &str, threads: usize| Panel {
         title: format!("{program}, {}", count(threads)),
         x_title: "SCHED_DEQUE",
         y_title: "ns per task (log scale)",
         x_names: LOCKS.iter().map(ToString::to_string).collect(),
-        series: [Kind::Lifo, Kind::Steal].map(|kind| series(program, kind, threads)).into(),
+        series: by_kind(&[Kind::Lifo, Kind::Steal], LOCKS, |kind, lock| {
+            summary.lock(program, kind, lock, threads).map(Measured::ns_per_task)
+        }),
         log: true,
         lines: false,
         reference: None,

@@ -55,13 +55,21 @@ pub const OVERHEADS: &[Program] = &[
     Program { many_runs: true, ..program("emptyrun", 300, 100, "runs that do nothing") },
     program("wakeup", 50, 20, "from a spawn to the start on a sleeping worker"),
     program("latetask", 100, 50, "tasks whose spawner computes on"),
-    program("yield", 1 << 18, 1 << 16, "two tasks that yield in turn"),
-    program("suspend", 1 << 18, 1 << 14, "two tasks that wait for each other"),
+    program("yield", 1 << 17, 1 << 14, "two tasks that yield in turn"),
+    program("suspend", 1 << 16, 1 << 13, "two tasks that wait for each other"),
+    program("resume", 300, 60, "hand-overs to a worker that looks for work"),
     program("blocking", 400, 100, "tasks that sleep in blocking sections"),
     Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
 ];
 /// What [`OVERHEADS`]' blocking is run with.
 pub const BLOCKING_WAYS: &[&str] = &["section", "plain", "empty"];
+/// What [`OVERHEADS`]' resume hands over, how, and from which deques.
+pub const HAND_OVERS: &[(&str, Kind, &str)] = &[
+    ("a task just spawned", Kind::Steal, "spawn"),
+    ("a task that was suspended", Kind::Steal, "wait"),
+    ("a spawner, in kind cont", Kind::Cont, "spawn"),
+];
+pub const HAND_OVER_DEQUES: &[&str] = &["split", "chaselev"];
 /// The program of [`Group::Closures`], and what its -d chooses.
 pub const CLOSURES: Program =
     program("closures", 1 << 19, 1 << 17, "what a task is given, and how");
@@ -292,8 +300,26 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
             let pair = |setup: &Setup| Setup { data: Some("pair"), ..setup.clone() };
             setups.extend([bare("pthread"), pair(&cold), pair(&steal), cold, steal]);
         }
-        "yield" => setups.push(Setup { threads: 1, ..steal }),
-        "suspend" => setups.extend([bare("pthread"), Setup { threads: 1, ..steal.clone() }, steal]),
+        "yield" => {
+            setups.extend([bare("pthread"), bare("ucontext"), Setup { threads: 1, ..steal }]);
+        }
+        "suspend" => {
+            let one = Setup { threads: 1, ..steal.clone() };
+            setups.extend([bare("pthread"), bare("one"), one, steal]);
+        }
+        "resume" => {
+            setups.push(bare("line"));
+            let idle = Some("spin");
+            for &(_, kind, way) in HAND_OVERS {
+                setups.extend(HAND_OVER_DEQUES.iter().map(|&deque| Setup {
+                    kind,
+                    data: Some(way),
+                    deque: Some(deque),
+                    idle,
+                    ..steal.clone()
+                }));
+            }
+        }
         "blocking" => {
             let ways = BLOCKING_WAYS.iter();
             setups.extend(ways.map(|&way| Setup { data: Some(way), ..steal.clone() }));

@@ -189,9 +189,21 @@ impl Summary {
         self.find(|s| s.group == Group::Closures && s.data == Some(way) && s.threads == threads)
     }
 
-    /// The overheads by the kernel's own means.
-    pub fn bare(&self, program: &str) -> Option<&Measured> {
-        self.find(|s| s.group == Group::Overheads && s.program == program && s.kind == Kind::None)
+    /// The overheads by the kernel's own means: the program's -d.
+    pub fn bare(&self, program: &str, data: &str) -> Option<&Measured> {
+        self.find(|s| {
+            s.group == Group::Overheads
+                && s.program == program
+                && s.kind == Kind::None
+                && s.data == Some(data)
+        })
+    }
+
+    /// Of `resume`: what is handed over from which deque.
+    pub fn hand_over(&self, kind: Kind, way: &str, deque: &str) -> Option<&Measured> {
+        self.find(|s| {
+            s.program == "resume" && s.kind == kind && s.data == Some(way) && s.deque == Some(deque)
+        })
     }
 
     fn find(&self, wanted: impl Fn(&Setup) -> bool) -> Option<&Measured> {

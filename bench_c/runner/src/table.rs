@@ -3,8 +3,8 @@
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use crate::plan::{
-    ALSO_JOIN, BURNERS, CLOSURE_WAYS, Group, IDLE_PROGRAMS, IDLES, JOINS, KINDS, Kind,
-    LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan,
+    ALSO_JOIN, BURNERS, CLOSURE_WAYS, Group, HAND_OVER_DEQUES, HAND_OVERS, IDLE_PROGRAMS, IDLES,
+    JOINS, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan,
 };
 use crate::summary::{Measured, Quartiles, Summary};
 
@@ -210,12 +210,17 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
     row("sched_init, two threads meet, warm (the default)", Some(t), "µs", run(Some("pair"), None));
     let cold = run(Some("pair"), Some("0"));
     row("sched_init, two threads meet, cold (SCHED_WARM=0)", Some(t), "µs", cold);
-    row("pthread_create and pthread_join", None, "µs", own(summary.bare("emptyrun"), "us_per_run"));
+    row(
+        "pthread_create and pthread_join",
+        None,
+        "µs",
+        own(summary.bare("emptyrun", "pthread"), "us_per_run"),
+    );
 
     let wake = summary.overhead("wakeup", t);
     row("from a spawn to its start on a sleeping worker", Some(t), "µs", own(wake, "wake_us"));
     row("... nine of ten", Some(t), "µs", own(wake, "p90_us"));
-    let futex = summary.bare("wakeup");
+    let futex = summary.bare("wakeup", "futex");
     row("from a bare FUTEX_WAKE to the sleeper's return", None, "µs", own(futex, "wake_us"));
     row("... nine of ten", None, "µs", own(futex, "p90_us"));
 
@@ -230,11 +235,25 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
 
     let yields = own(summary.overhead("yield", 1), "ns_a_yield");
     row("a yield, of two tasks in turn", Some(1), "ns", yields);
+    let bare_yield = |way| own(summary.bare("yield", way), "ns_a_yield");
+    row("... as two threads on one processor, by sched_yield", None, "ns", bare_yield("pthread"));
+    row("... as two contexts of libc, by swapcontext", None, "ns", bare_yield("ucontext"));
     let turn = |threads| own(summary.overhead("suspend", threads), "ns_a_turn");
     row("a task waits, another that waited goes on", Some(1), "ns", turn(1));
     row("... in turn, on either of two workers", Some(t), "ns", turn(t));
-    let bare = own(summary.bare("suspend"), "ns_a_turn");
-    row("... as two threads, with POSIX semaphores", None, "ns", bare);
+    let bare_turn = |way| own(summary.bare("suspend", way), "ns_a_turn");
+    row("... as two threads, with POSIX semaphores", None, "ns", bare_turn("pthread"));
+    row("... the same on one processor", None, "ns", bare_turn("one"));
+
+    for (what, kind, way) in HAND_OVERS {
+        for deque in HAND_OVER_DEQUES {
+            let found = own(summary.hand_over(*kind, way, deque), "handover_ns");
+            row(&format!("{what}: till it runs elsewhere, {deque}"), Some(t), "ns", found);
+        }
+    }
+    let line = |name| own(summary.bare("resume", "line"), name);
+    row("... a cache line, to the other processor", None, "ns", line("handover_ns"));
+    row("... and back", None, "ns", line("back_ns"));
 
     let [section, plain, empty] =
         ["section", "plain", "empty"].map(|way| summary.runs("blocking", Some(way), None, t));

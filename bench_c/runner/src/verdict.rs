@@ -118,7 +118,7 @@ fn empty_runs(plan: &Plan, summary: &Summary) -> Option<String> {
     };
     let alone = us(None, None)?;
     let (warm, cold) = (us(Some("pair"), None)?, us(Some("pair"), Some("0"))?);
-    let pthread = summary.bare("emptyrun")?.own("us_per_run")?.median;
+    let pthread = summary.bare("emptyrun", "pthread")?.own("us_per_run")?.median;
     Some(format!(
         "a sched_init of one empty task takes {} µs; with two threads that meet {} warm, {} cold; \
          pthread_create and join take {}: warm is {}",
@@ -132,7 +132,7 @@ fn empty_runs(plan: &Plan, summary: &Summary) -> Option<String> {
 
 fn wake_up(plan: &Plan, summary: &Summary) -> Option<String> {
     let ours = summary.overhead("wakeup", plan.overhead_threads)?.own("wake_us")?.median;
-    let bare = summary.bare("wakeup")?.own("wake_us")?.median;
+    let bare = summary.bare("wakeup", "futex")?.own("wake_us")?.median;
     Some(format!(
         "a task spawned to a sleeping worker starts after {} µs, a bare futex wake takes {}: {} \
          times that",

@@ -1,13 +1,15 @@
-//! The workloads of bench_c on rayon's scopes, and on crossbeam-deque with plain threads:
+//! The workloads of bench_c on rayon's scopes, on crossbeam-deque with plain threads, and those that
+//! corosensei's coroutines have:
 //!
-//!     rust-peers rayon|crossbeam WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]
-//!     rust-peers rayon|crossbeam --version
+//!     rust-peers rayon|crossbeam|corosensei WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]
+//!     rust-peers rayon|crossbeam|corosensei --version
 //!
 //! A line a run, as bench_c's programs print it. [`measure`] has the clock and the line,
 //! [`work`] the tasks, [`fork`] those that wait for others, and each system a module of its own.
 
 mod fork;
 mod measure;
+mod on_corosensei;
 mod on_crossbeam;
 mod on_rayon;
 mod work;
@@ -16,6 +18,8 @@ use std::process::ExitCode;
 
 use measure::Bench;
 use work::System;
+
+const SYSTEMS: [&str; 3] = ["rayon", "crossbeam", "corosensei"];
 
 /// The exact versions that were built.
 const LOCK: &str = include_str!("../Cargo.lock");
@@ -26,7 +30,9 @@ fn main() -> ExitCode {
     let right = match words[..] {
         ["rayon", "--version"] => version("rayon"),
         ["crossbeam", "--version"] => version("crossbeam-deque"),
-        [kind @ ("rayon" | "crossbeam"), workload, ref options @ ..] => {
+        ["corosensei", "--version"] => version("corosensei"),
+        [kind, workload, ref options @ ..] => {
+            let Some(kind) = SYSTEMS.iter().find(|name| **name == kind) else { return usage() };
             let Some(bench) = Bench::new(kind, workload, options) else { return usage() };
             let Some(right) = repeat(kind, &bench) else { return usage() };
             right
@@ -38,15 +44,19 @@ fn main() -> ExitCode {
 
 /// Were all answers right? None: no such workload.
 fn repeat(kind: &str, bench: &Bench) -> Option<bool> {
-    if kind == "rayon" {
-        let system = on_rayon::Rayon::new(bench.threads);
-        let loops = || fork::run_loops(&system, bench);
-        all(bench, || {
-            work::run(&system, bench).or_else(|| fork::run(&system, bench)).or_else(loops)
-        })
-    } else {
-        let system = on_crossbeam::Crossbeam::new(bench.threads);
-        all(bench, || work::run(&system, bench).or_else(|| fork::run(&system, bench)))
+    match kind {
+        "rayon" => {
+            let system = on_rayon::Rayon::new(bench.threads);
+            let loops = || fork::run_loops(&system, bench);
+            all(bench, || {
+                work::run(&system, bench).or_else(|| fork::run(&system, bench)).or_else(loops)
+            })
+        }
+        "crossbeam" => {
+            let system = on_crossbeam::Crossbeam::new(bench.threads);
+            all(bench, || work::run(&system, bench).or_else(|| fork::run(&system, bench)))
+        }
+        _ => all(bench, || on_corosensei::run(bench)),
     }
 }
 
@@ -55,7 +65,10 @@ fn all(bench: &Bench, mut run: impl FnMut() -> Option<bool>) -> Option<bool> {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: rust-peers rayon|crossbeam WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]");
+    eprintln!(
+        "usage: rust-peers {} WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]",
+        SYSTEMS.join("|")
+    );
     ExitCode::from(2)
 }
 

@@ -25,9 +25,8 @@ pub struct Spent {
 
 impl Bench {
     /// None: an option that there is not.
-    pub fn new(kind: &str, workload: &str, options: &[&str]) -> Option<Bench> {
+    pub fn new(kind: &'static str, workload: &str, options: &[&str]) -> Option<Bench> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let kind = if kind == "rayon" { "rayon" } else { "crossbeam" };
         let mut bench =
             Bench { kind, workload: workload.to_owned(), n: 1000, threads, repetitions: 1 };
         for pair in options.chunks(2) {

@@ -187,10 +187,8 @@ fn table(cases: &[Case], title: &str, file: &str, data: &Data, page: &mut Page) 
             reference: Some(1.0),
         }
     };
-    let note = page.note;
     let figure = Figure {
         title,
-        note,
         reference: Some("no difference"),
         bars: Bars::Interval,
         panels: findings.iter().filter(|f| f.all.is_some()).map(panel).collect(),

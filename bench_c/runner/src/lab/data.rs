@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::compare::Estimate;
+use super::page::interval;
 use crate::plan::Setup;
 use crate::run::Run;
 use crate::summary::{Measured, Summary};
@@ -64,6 +65,19 @@ impl<'a> Data<'a> {
         };
         let rounds = pairs.first()?.0.keys();
         Estimate::of_ratio(&rounds.filter_map(in_round).collect::<Vec<_>>())
+    }
+
+    /// "spin 0.80 [0.75–0.86] (less)": what has this name over what it is compared with, by the mean over
+    /// pairs of both; `less`, `more`: what to say of it.
+    pub fn told(
+        &self,
+        name: &str,
+        pairs: &[(Setup, Setup)],
+        value: Value,
+        [less, more]: [&'static str; 2],
+    ) -> Option<String> {
+        let e = self.mean_ratio(pairs, value)?;
+        Some(format!("{name} {} ({})", interval(Some(e)), e.against(1.0).says(less, more)))
     }
 
     /// The number of threads after which no greater one is seen to be faster.

@@ -41,10 +41,8 @@ pub fn section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         lines: false,
         reference: None,
     };
-    let note = page.note;
     let figure = Figure {
         title: "The fiber scheduler's benchmarks under its algorithms, and under the default here",
-        note,
         reference: None,
         bars: Bars::Quartiles,
         panels: lab.cases().iter().map(panel).collect(),

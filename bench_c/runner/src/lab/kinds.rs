@@ -5,19 +5,13 @@ use anyhow::Result;
 
 use super::compare::{Estimate, Verdict};
 use super::data::{Data, seconds};
-use super::page::{NOT_MEASURED, Page, interval, listed, number, sentence, words};
+use super::page::{NOT_MEASURED, Page, head, interval, listed, number, sentence, words};
 use super::plan::{KINDS, Lab, SWEPT};
 use crate::chart::{Bars, Figure, Panel, Series};
-use crate::figures::{count as threads_words, kind_key, names};
+use crate::figures::{by_kind, count as threads_words, kind_key, names};
 use crate::plan::Kind;
 use crate::summary::{Counters, Quartiles};
 use crate::table::{count, short};
-
-fn head(first: &[&str], threads: &[usize]) -> Vec<String> {
-    let mut head = words(first);
-    head.extend(threads.iter().map(|&t| threads_words(t)));
-    head
-}
 
 // --- threads ------------------------------------------------------------------
 
@@ -32,21 +26,13 @@ pub fn threads_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         x_title: "threads",
         y_title: "speed-up over the serial program",
         x_names: names(&threads),
-        series: KINDS
-            .iter()
-            .map(|&kind| Series {
-                key: kind_key(kind),
-                points: threads.iter().map(|&t| speedup(program, kind, t)).collect(),
-            })
-            .collect(),
+        series: by_kind(KINDS, &threads, |kind, t| speedup(program, kind, t)),
         log: false,
         lines: true,
         reference: Some(1.0),
     };
-    let note = page.note;
     let figure = Figure {
         title: "One to four threads a core, on each kind",
-        note,
         reference: Some("as fast as serial"),
         bars: Bars::Quartiles,
         panels: SWEPT.iter().map(panel).collect(),
@@ -80,9 +66,7 @@ fn too_many(lab: &Lab, data: &Data) -> String {
             .iter()
             .map(|p| (lab.swept(p, kind, 4 * lab.cores), lab.swept(p, kind, lab.cores)))
             .collect();
-        let e = data.mean_ratio(&pairs, seconds)?;
-        let says = e.against(1.0).says("faster", "slower");
-        Some(format!("{} {} ({says})", kind.name(), interval(Some(e))))
+        data.told(kind.name(), &pairs, seconds, ["faster", "slower"])
     };
     let texts: Vec<String> = KINDS.iter().filter_map(ratio).collect();
     format!(
@@ -97,10 +81,9 @@ fn too_many(lab: &Lab, data: &Data) -> String {
 fn against_lifo(lab: &Lab, data: &Data, program: &'static str) -> Option<String> {
     let threads = lab.many();
     let over = |&kind: &Kind| {
-        let e = data
-            .ratio(&lab.swept(program, kind, threads), &lab.swept(program, Kind::Lifo, threads))?;
-        let says = e.against(1.0).says("less", "more");
-        Some(format!("{} {} ({says})", kind.name(), interval(Some(e))))
+        let lifo = lab.swept(program, Kind::Lifo, threads);
+        let pair = (lab.swept(program, kind, threads), lifo);
+        data.told(kind.name(), &[pair], seconds, ["less", "more"])
     };
     let texts: Vec<String> = KINDS[1..].iter().filter_map(over).collect();
     (!texts.is_empty()).then(|| {
@@ -160,10 +143,8 @@ pub fn steals_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
             reference: None,
         }
     };
-    let note = page.note;
     let figure = Figure {
         title: "Searches for other workers' tasks, under steal",
-        note,
         reference: None,
         bars: Bars::Medians,
         panels: SWEPT.iter().map(panel).collect(),
@@ -226,10 +207,8 @@ pub fn continuations_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<
         lines: false,
         reference: Some(1.0),
     };
-    let note = page.note;
     let figure = Figure {
         title: "Continuation stealing's time over child stealing's",
-        note,
         reference: Some("no difference"),
         bars: Bars::Interval,
         panels: [1, lab.many()].iter().map(panel).collect(),

@@ -66,7 +66,7 @@ impl<'a> Page<'a> {
             return Ok(());
         }
         let file = format!("{name}.svg");
-        figure.draw(&self.folder.join(&file))?;
+        figure.draw(&self.folder.join(&file), self.note)?;
         self.block(&format!("![{}]({file})", figure.title));
         Ok(())
     }
@@ -78,6 +78,13 @@ impl<'a> Page<'a> {
 
 pub fn words(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|t| (*t).to_owned()).collect()
+}
+
+/// The heads of the first columns, and of one for each number of threads.
+pub fn head(first: &[&str], threads: &[usize]) -> Vec<String> {
+    let mut head = words(first);
+    head.extend(threads.iter().map(|&t| crate::figures::count(t)));
+    head
 }
 
 pub const NOT_MEASURED: &str = "-";

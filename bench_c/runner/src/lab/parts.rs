@@ -5,15 +5,15 @@ use anyhow::Result;
 
 use super::compare::{Estimate, Verdict};
 use super::data::{Data, Value, seconds};
-use super::page::{NOT_MEASURED, Page, interval, listed, number, quartiles, sentence, words};
+use super::page::{NOT_MEASURED, Page, head, interval, listed, number, quartiles, sentence, words};
 use super::plan::*;
-use crate::chart::{Bars, Figure, Panel, Series};
-use crate::figures::{count as threads_words, kind_key};
+use crate::chart::{Bars, Figure, Panel};
+use crate::figures::{by_kind, count as threads_words};
 use crate::plan::{Kind, Setup};
 use crate::summary::{Measured, Quartiles};
 use crate::table::{count, short};
 
-/// "spin 0.80 [0.75–0.86] (less)": each of these over one of them.
+/// Each of these over one of them.
 fn over(
     data: &Data,
     names: &[&'static str],
@@ -23,9 +23,7 @@ fn over(
 ) -> Option<String> {
     let base_setup = names.iter().find(|n| **n == base).and_then(|n| setup(n))?;
     let texts = names.iter().filter(|n| **n != base).filter_map(|name| {
-        let e = data.mean_ratio(&[(setup(name)?, base_setup.clone())], value)?;
-        let says = e.against(1.0).says("less", "more");
-        Some(format!("{name} {} ({says})", interval(Some(e))))
+        data.told(name, &[(setup(name)?, base_setup.clone())], value, ["less", "more"])
     });
     let texts: Vec<String> = texts.collect();
     (!texts.is_empty()).then(|| listed(&texts))
@@ -41,26 +39,20 @@ pub fn primitives_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()>
     let mut panels = Vec::new();
     for &program in LOCKED {
         for &t in &threads {
-            let series = |&kind: &Kind| Series {
-                key: kind_key(kind),
-                points: PRIMITIVES.iter().map(|p| ns(program, kind, p, t)).collect(),
-            };
             panels.push(Panel {
                 title: format!("{program}, {}", threads_words(t)),
                 x_title: "SCHED_DEQUE",
                 y_title: "ns per task (log scale)",
                 x_names: words(PRIMITIVES),
-                series: LOCKED_KINDS.iter().map(series).collect(),
+                series: by_kind(LOCKED_KINDS, PRIMITIVES, |kind, p| ns(program, kind, p, t)),
                 log: true,
                 lines: false,
                 reference: None,
             });
         }
     }
-    let note = page.note;
     let figure = Figure {
         title: "Mutex, spinlock, semaphore, lock-free",
-        note,
         reference: None,
         bars: Bars::Quartiles,
         columns: threads.len(),
@@ -92,9 +84,7 @@ pub fn primitives_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()>
             }));
         }
     }
-    let mut head = words(&["ns per task [quartiles]", "kind", "deque"]);
-    head.extend(threads.iter().map(|&t| threads_words(t)));
-    page.table(3, &head, &rows);
+    page.table(3, &head(&["ns per task [quartiles]", "kind", "deque"], &threads), &rows);
     page.verdict(&all_over_mutex(lab, data));
     page.list(&sentences);
     Ok(())
@@ -111,9 +101,7 @@ fn all_over_mutex(lab: &Lab, data: &Data) -> String {
                 Some((lab.lock(program, kind, primitive, t)?, lab.lock(program, kind, "mutex", t)?))
             }));
         }
-        let e = data.mean_ratio(&pairs, seconds)?;
-        let says = e.against(1.0).says("faster", "slower");
-        Some(format!("{primitive} {} ({says})", interval(Some(e))))
+        data.told(primitive, &pairs, seconds, ["faster", "slower"])
     };
     let texts: Vec<String> = PRIMITIVES[1..].iter().filter_map(|p| all(p)).collect();
     format!(
@@ -145,21 +133,15 @@ pub fn sleepers_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         x_title: "SCHED_IDLE",
         y_title: slept_value(program).1,
         x_names: words(IDLES),
-        series: vec![Series {
-            key: kind_key(Kind::Steal),
-            points: IDLES
-                .iter()
-                .map(|idle| found(program, idle, t).and_then(|m| slept(program, m)))
-                .collect(),
-        }],
+        series: by_kind(&[Kind::Steal], IDLES, |_, idle| {
+            found(program, idle, t).and_then(|m| slept(program, m))
+        }),
         log: true,
         lines: false,
         reference: None,
     };
-    let note = page.note;
     let figure = Figure {
         title: "Sleeping 1 ms, sleeping for longer and longer, being woken, never sleeping",
-        note,
         reference: None,
         bars: Bars::Quartiles,
         panels: threads.iter().flat_map(|&t| SLEPT.iter().map(move |p| panel(p, t))).collect(),
@@ -287,21 +269,13 @@ pub fn grain_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         x_title: "ns a task",
         y_title: "speed-up over the tasks' loops alone",
         x_names: GRAINS.iter().map(ns).collect(),
-        series: KINDS
-            .iter()
-            .map(|&kind| Series {
-                key: kind_key(kind),
-                points: GRAINS.iter().map(|g| gained(kind, g).and_then(Estimate::drawn)).collect(),
-            })
-            .collect(),
+        series: by_kind(KINDS, GRAINS, |kind, g| gained(kind, g).and_then(Estimate::drawn)),
         log: false,
         lines: true,
         reference: Some(1.0),
     };
-    let note = page.note;
     let figure = Figure {
         title: "How long a task must be",
-        note,
         reference: Some("a plain loop"),
         bars: Bars::Interval,
         panels: vec![panel],

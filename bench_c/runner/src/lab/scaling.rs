@@ -41,10 +41,8 @@ pub fn section(report: &Report, page: &mut Page) -> Result<()> {
         lines: true,
         reference: Some(1.0),
     };
-    let note = page.note;
     let figure = Figure {
         title: "Predicted speed-up on 1 to 1024 workers",
-        note,
         reference: Some("one worker of steal"),
         bars: Bars::Predicted,
         panels: report.programs.iter().map(panel).collect(),

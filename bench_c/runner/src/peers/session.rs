@@ -59,12 +59,13 @@ pub struct Session {
     pub calibration: Vec<Calibration>,
 }
 
-/// One process to be: a system, or a workload's baseline.
+/// One process to be: a system, or a baseline of the workload.
 struct Entry<'a> {
     case: Case,
     kind: &'a str,
-    /// None: the baseline.
+    /// None: a baseline, called with these words.
     system: Option<&'a System>,
+    words: &'a [&'a str],
 }
 
 impl Session {
@@ -137,9 +138,7 @@ impl Session {
         for (option, value) in numbers {
             command.args([option, &value.to_string()]);
         }
-        if let (None, Some(baseline)) = (entry.system, workload.baseline) {
-            command.args(baseline.words);
-        }
+        command.args(entry.words);
         process::without_settings(&mut command);
         let ended = process::run(&mut command, options.limit)?;
         let lines: Vec<&str> = ended.stdout.lines().collect();
@@ -162,8 +161,8 @@ impl Session {
         for run in &self.runs {
             let other = first.entry((run.case.program, run.case.n)).or_insert(run);
             let said = |run: &Run| match run.case.program {
-                // Ours first gives each of its workers a task.
-                "idleburn" => format!("checksum {}", run.line.checksum),
+                // Ours first gives each of its workers a task, and has one that spawns the others.
+                "idleburn" | "yield" | "suspend" => format!("checksum {}", run.line.checksum),
                 _ => format!("checksum {}, {} tasks", run.line.checksum, run.line.tasks),
             };
             if said(run) != said(other) {
@@ -215,12 +214,13 @@ fn entries<'a>(workload: &Workload, systems: &'a [System]) -> Vec<Entry<'a>> {
     for system in systems.iter().filter(|s| s.has(workload)) {
         for &threads in &workload.threads {
             let case = case(&system.name, threads);
-            entries.push(Entry { case, kind: system.kind, system: Some(system) });
+            entries.push(Entry { case, kind: system.kind, system: Some(system), words: &[] });
         }
     }
-    if let Some(baseline) = workload.baseline {
-        entries.push(Entry { case: case(baseline.name, 1), kind: "none", system: None });
-    }
+    entries.extend(workload.baselines.iter().map(|baseline| {
+        let case = case(baseline.name, 1);
+        Entry { case, kind: "none", system: None, words: baseline.words }
+    }));
     entries
 }
 

@@ -15,6 +15,8 @@ struct Peer {
     call: Call,
     /// Runs that its compiler needs, beside those that warm up any system.
     compiles: usize,
+    /// The only workloads it has. None: all but those that say they are without it.
+    only: Option<&'static [&'static str]>,
 }
 
 enum Call {
@@ -32,11 +34,14 @@ const PEERS: &[Peer] = &[
     peer("crossbeam", "rust", &["crossbeam"]),
     peer("glib", "glib", &[]),
     peer("go", "go", &[]),
-    Peer { name: "java", file: "java", call: Call::Java, compiles: 2 },
+    Peer { call: Call::Java, compiles: 2, ..peer("java", "java", &[]) },
+    Peer { only: Some(&["yield", "suspend"]), ..peer("boost.fiber", "boost", &["fiber"]) },
+    Peer { only: Some(&["yield"]), ..peer("boost.context", "boost", &["context"]) },
+    Peer { only: Some(&["yield"]), ..peer("corosensei", "rust", &["corosensei"]) },
 ];
 
 const fn peer(name: &'static str, file: &'static str, words: &'static [&'static str]) -> Peer {
-    Peer { name, file, call: Call::Program(words), compiles: 0 }
+    Peer { name, file, call: Call::Program(words), compiles: 0, only: None }
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -49,6 +54,8 @@ pub struct System {
     pub call: Vec<PathBuf>,
     #[serde(skip)]
     pub compiles: usize,
+    #[serde(skip)]
+    only: Option<&'static [&'static str]>,
     /// Of ours: what the names of the programs end in. Of others none.
     #[serde(skip)]
     ours: Option<&'static str>,
@@ -74,6 +81,7 @@ impl Systems {
             kind: "steal",
             call: vec![programs.to_owned()],
             compiles: 0,
+            only: None,
             ours: Some(ending),
         };
         let mut found = vec![
@@ -98,7 +106,8 @@ impl System {
     pub fn has(&self, workload: &Workload) -> bool {
         let variant = self.ours.is_some_and(|ending| !ending.is_empty());
         let built = || self.call[0].join(self.says(workload.program)).exists();
-        workload.has(&self.name) && (!variant || built())
+        let has = self.only.map_or(workload.has(&self.name), |o| o.contains(&workload.program));
+        has && (!variant || built())
     }
 
     /// What a workload is called in its lines.
@@ -146,6 +155,7 @@ impl Peer {
             kind: self.name,
             call,
             compiles: self.compiles,
+            only: self.only,
             ours: None,
         })
     }

@@ -52,12 +52,12 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
         quartiles(session.counted(workload, system, threads).filter_map(figure))
     };
     let names = systems.iter().filter(|s| s.has(workload)).map(|s| s.name.as_str());
-    let baseline = workload.baseline.map(|b| b.name);
-    for name in names.chain(baseline) {
-        let is_baseline = Some(name) == baseline;
+    let names = names.map(|name| (name, false));
+    let baselines = workload.baselines.iter().map(|b| (b.name, true));
+    for (name, is_baseline) in names.chain(baselines) {
         let mut row = vec![name.to_owned()];
         for (i, &threads) in workload.threads.iter().enumerate() {
-            // The baseline has one thread, whatever the column says.
+            // A baseline has one thread, whatever the column says.
             let own = if is_baseline {
                 (i == 0).then(|| figures(name, 1)).flatten()
             } else {

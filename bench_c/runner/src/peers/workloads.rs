@@ -46,10 +46,10 @@ pub struct Workload {
     /// touched. A system that compiles while it runs asks for more of those.
     pub counted: usize,
     pub warm_up: usize,
-    pub baseline: Option<Baseline>,
+    pub baselines: &'static [Baseline],
     /// Is the memory it takes worth a column?
     pub memory: bool,
-    /// Systems that do not have it, and why.
+    /// Systems that do not have it, and why; those of few workloads say themselves which they have.
     pub without: &'static [(&'static str, &'static str)],
 }
 
@@ -79,7 +79,18 @@ const NO_SORT: &[(&str, &str)] = &[
     ("go", "has no parallel sort"),
 ];
 
-const SERIAL: Option<Baseline> = Some(Baseline { name: "serial", words: &["-s"] });
+/// Two tasks of theirs cannot hand over to each other again and again.
+const NO_TURNS: &[(&str, &str)] = &[
+    ("libgomp", "its taskyield does nothing"),
+    ("libomp", "its taskyield runs another task on top of the one that yields"),
+    ("onetbb", "has no yield, and no semaphore that lets other tasks run"),
+    ("rayon", "its yield runs another task on top of the one that yields"),
+    ("crossbeam", "is a deque only"),
+    ("glib", "its tasks keep their threads"),
+    ("java", "its tasks keep their threads; virtual threads come with Java 21"),
+];
+
+const SERIAL: &[Baseline] = &[Baseline { name: "serial", words: &["-s"] }];
 
 /// The whole takes some four minutes on two cores with all systems there.
 pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
@@ -93,7 +104,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         rounds: 3,
         counted: 3,
         warm_up: 1,
-        baseline: SERIAL,
+        baselines: SERIAL,
         memory: false,
         without: &[],
     };
@@ -257,8 +268,8 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             quick: Some(100),
             what: "runs of one empty task, threads kept as the system keeps them",
             figure: Figure::PerRun,
-            baseline: Some(Baseline { name: "pthread_create", words: &["-d", "pthread"] }),
-            ..base
+            baselines: &[Baseline { name: "pthread_create", words: &["-d", "pthread"] }],
+            ..base.clone()
         },
         Workload {
             program: "wakeup",
@@ -266,8 +277,37 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             quick: Some(30),
             what: "from a spawn to the start on a worker left alone for 1 to 3 ms",
             figure: Figure::Own("wake_us", "µs"),
-            baseline: Some(Baseline { name: "futex", words: &["-d", "futex"] }),
+            baselines: &[Baseline { name: "futex", words: &["-d", "futex"] }],
             ..together.clone()
+        },
+        Workload {
+            program: "yield",
+            n: 1 << 17,
+            quick: Some(1 << 14),
+            what: "yields of two tasks in turn; sched_yield by two threads on one processor; of \
+                   Boost.Context, corosensei and swapcontext bare switches, without a queue",
+            figure: Figure::Own("ns_a_yield", "ns"),
+            threads: vec![1],
+            baselines: &[
+                Baseline { name: "swapcontext", words: &["-d", "ucontext"] },
+                Baseline { name: "sched_yield", words: &["-d", "pthread"] },
+            ],
+            without: NO_TURNS,
+            ..base.clone()
+        },
+        Workload {
+            program: "suspend",
+            n: 1 << 17,
+            quick: Some(1 << 14),
+            what: "turns of two tasks that wake each other and wait, by semaphores; of Go and \
+                   Boost.Fiber by channels",
+            figure: Figure::Own("ns_a_turn", "ns"),
+            baselines: &[
+                Baseline { name: "two threads", words: &["-d", "pthread"] },
+                Baseline { name: "two threads on one processor", words: &["-d", "one"] },
+            ],
+            without: NO_TURNS,
+            ..base
         },
         Workload {
             program: "idleburn",
@@ -275,7 +315,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             quick: Some(300),
             what: "milliseconds that one task sleeps",
             figure: Figure::Own("burn_percent", "% of one processor"),
-            baseline: None,
+            baselines: &[],
             ..together
         },
     ];
