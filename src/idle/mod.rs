@@ -21,17 +21,22 @@ const NAP: Duration = Duration::from_millis(1);
 /// Below this the kernel's own cost of a sleep (about 50 µs of timer slack) dominates.
 const SHORTEST: Duration = Duration::from_micros(15);
 
+/// So many searches before the processor is given to who wants it, which takes as long as several.
+const SEARCHES: u32 = 8;
+
 /// One worker's waiting between two searches: all of it but the parking.
 pub struct Naps {
     policy: Idle,
     next: Duration,
+    /// Since the worker has given its processor away.
+    searches: u32,
     /// Of `park`.
     pub patience: Patience,
 }
 
 impl Naps {
     pub fn new(policy: Idle) -> Self {
-        Naps { policy, next: SHORTEST, patience: Patience::new() }
+        Naps { policy, next: SHORTEST, searches: 0, patience: Patience::new() }
     }
 
     /// Waits once after a failed search. True if it slept.
@@ -43,8 +48,11 @@ impl Naps {
                 self.next = (self.next * 2).min(NAP);
             }
             Idle::Spin | Idle::Park => {
-                (0..32).for_each(|_| spin_loop());
-                thread::give_way();
+                self.searches = (self.searches + 1) % SEARCHES;
+                (0..4).for_each(|_| spin_loop());
+                if self.searches == 0 {
+                    thread::give_way();
+                }
                 return false;
             }
         }

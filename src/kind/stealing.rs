@@ -39,8 +39,8 @@ const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
 
 /// Searches of an idle worker before its first raid, which costs the victim about as much as one
 /// of these; after a raid that found nothing it waits twice as long, up to `RAREST_RAID`.
-const FIRST_RAID: u32 = if cfg!(loom) { 0 } else { 2 };
-const RAREST_RAID: u32 = 48;
+const FIRST_RAID: u32 = if cfg!(loom) { 0 } else { 16 };
+const RAREST_RAID: u32 = 384;
 
 /// See `Stealing::hold_back`. Some twenty times what it costs to wake a worker.
 const HOLD_BACK: Duration = Duration::from_micros(100);
@@ -201,7 +201,8 @@ impl<D: Deque> Stealing<D> {
         before: &impl Fn(),
         failed: &impl Fn(),
     ) -> Option<Task> {
-        let victim = &self.deques[victim];
+        let owner = victim;
+        let victim = &self.deques[owner];
         if !(victim.offers() || raid && !victim.looks_empty() && victim.raid()) {
             return None;
         }
@@ -212,8 +213,11 @@ impl<D: Deque> Stealing<D> {
                 Steal::Taken(task) => {
                     place.counters().steals.add(1);
                     place.counters().stolen_tasks.add(1);
-                    if D::QUIET && victim.looks_empty() && self.lending.took(place.index()) {
-                        self.deques[place.index()].ask();
+                    if D::QUIET && victim.looks_empty() {
+                        victim.ask();
+                        if self.lending.taken(place.index(), owner) {
+                            self.deques[place.index()].ask();
+                        }
                     }
                     return Some(task);
                 }

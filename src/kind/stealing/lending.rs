@@ -3,30 +3,32 @@
 //! deque, which takes some ten microseconds. Such is the life of kind `cont`: what is left of the
 //! spawner lies alone in the deque, while its child runs.
 //!
-//! So who has taken a task that was alone *lends* its own: each push makes it public at once, as long as
-//! the pushes, and such thefts, are far apart: farther than what lending costs could matter for.
+//! So when a task that was alone is taken, both its owner and the thief *lend* from then on: each push makes its
+//! task public at once, as long as the pushes, and such thefts, are far apart: farther than what lending costs
+//! could matter for.
 
 use crate::base::mem::{self, NoMemory};
-use crate::base::sync::Pad;
+use crate::base::sync::{AtomicBool, Ordering, Pad};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Some hundred times what it costs to lend a task and to take it back.
-const FAR: Duration = Duration::from_micros(5);
+/// Some twenty times what it costs to lend a task and to take it back, some ten times what it costs to steal it.
+const FAR: Duration = Duration::from_micros(1);
 
 #[derive(Default)]
 struct Lender {
-    lends: Cell<bool>,
+    /// Relaxed: who sees it late lends later.
+    lends: AtomicBool,
     /// Nothing was pushed since the theft.
     fresh: Cell<bool>,
     /// The last theft or push.
     last: Cell<Option<Instant>>,
 }
 
-/// One for each worker, and its alone.
+/// One for each worker; the cells are its alone.
 pub struct Lending(Box<[Pad<Lender>]>);
 
-// SAFETY: each worker uses its own.
+// SAFETY: as said.
 unsafe impl Sync for Lending {}
 
 impl Lending {
@@ -34,12 +36,14 @@ impl Lending {
         Ok(Lending(mem::slice(workers, |_| Ok(Pad::default()))?))
     }
 
-    /// The worker has taken a task that was alone in another's deque. True if its own pushes are to be asked about.
+    /// The worker `thief` has taken a task that was alone in the deque of `owner`. True if its own next push is to
+    /// be asked about; the owner's is at any rate.
     #[cold]
-    pub fn took(&self, worker: usize) -> bool {
-        let lender = &self.0[worker];
+    pub fn taken(&self, thief: usize, owner: usize) -> bool {
+        self.0[owner].lends.store(true, Ordering::Relaxed);
+        let lender = &self.0[thief];
         let far = lender.is_far();
-        lender.lends.set(far);
+        lender.lends.store(far, Ordering::Relaxed);
         lender.fresh.set(far);
         far
     }
@@ -47,10 +51,12 @@ impl Lending {
     /// The worker has pushed a task: is it lent?
     pub fn lends(&self, worker: usize) -> bool {
         let lender = &self.0[worker];
-        if lender.lends.get() && !lender.fresh.replace(false) {
-            lender.lends.set(lender.is_far());
+        if !lender.lends.load(Ordering::Relaxed) {
+            return false;
         }
-        lender.lends.get()
+        let lends = lender.fresh.replace(false) || lender.is_far();
+        lender.lends.store(lends, Ordering::Relaxed);
+        lends
     }
 }
 
