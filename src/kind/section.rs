@@ -58,6 +58,8 @@ use std::ptr;
 pub struct Section {
     /// How many are open, each within the one before; 0: none.
     depth: Cell<u32>,
+    /// What the thread needs to come back to its worker.
+    left: Cell<usize>,
     /// The thread's own stack.
     ground: Cell<*const Ground>,
     /// The thread's next outer section, in another run.
@@ -162,24 +164,34 @@ fn hand_over(strand: &Strand) -> Result<(), Errno> {
     strand.section.ground.set(worker.ground());
     worker.vacate();
     strand.section.outer.set(INNERMOST.replace(strand));
-    if !worker.relieve() {
-        INNERMOST.set(strand.section.outer.get());
-        worker.occupy();
-        worker.strand.set(strand);
-        worker.let_go();
+    let Some(left) = worker.relieve() else {
+        stay(strand);
         return Err(NOBODY);
-    }
+    };
+    strand.section.left.set(left);
     OPEN.fetch_add(1, Ordering::Relaxed);
     thread::set_errno(Errno(errno));
     Ok(())
 }
 
-/// The task goes on, on some worker, when its turn has come.
+/// Nobody has come to the worker of the strand: it is the calling thread's again.
+fn stay(strand: &Strand) {
+    let worker = strand.worker();
+    INNERMOST.set(strand.section.outer.get());
+    worker.occupy();
+    worker.strand.set(strand);
+    worker.let_go();
+}
+
+/// The task goes on: at once, if nobody has come to its worker; else on some worker, when its turn has come.
 #[inline(never)]
 fn come_back(strand: &Strand) {
+    OPEN.fetch_sub(1, Ordering::Relaxed);
+    if strand.worker().come_back(strand.section.left.get()) {
+        return stay(strand);
+    }
     let errno = thread::errno();
     INNERMOST.set(strand.section.outer.get());
-    OPEN.fetch_sub(1, Ordering::Relaxed);
     // SAFETY: it could be left when the section began; the task is counted until it goes on.
     unsafe { strand::retire(strand, &*strand.section.ground.get()) };
     strand.worker().let_go();
