@@ -158,7 +158,14 @@ block-unheld~src/idle/quiescence.rs~s/self\.waiting\.fetch_add\(1, Ordering::Rel
 block-held-for-ever~src/idle/quiescence.rs~s/self\.waiting\.fetch_sub\(1, Ordering::Relaxed\);.*//~block:split::the_only_is_left
 end-over-a-section~src/idle/quiescence.rs~s/&& self\.waiting\.load\(Ordering::Acquire\) == 0//~block:split::the_first_of_two_is_left
 section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
-creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls'
+creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls
+vacancy-unswapped~src/base/vacancy.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ let still = self.word.load(Ordering::Relaxed) == left; if still { self.word.store(back, Ordering::Relaxed); } still }/~block:a_place_that_stays_vacant
+vacancy-uncounted~src/base/vacancy.rs~s/fetch_add\(ONE \+ VACANT, Ordering::AcqRel\);\n(\s*)let left = \(was \+ ONE \+ VACANT\) \| COMING;/fetch_add(VACANT, Ordering::AcqRel);\n$1let left = (was + VACANT) | COMING;/~block:a_place_that_is_left_by_two
+vacancy-left-relaxed~src/base/vacancy.rs~s/(fetch_add\(ONE \+ VACANT, Ordering::)AcqRel/$1Relaxed/~block:a_place_that_stays_vacant
+vacancy-taken-relaxed~src/base/vacancy.rs~s/compare_exchange\(word, count, Ordering::AcqRel, /compare_exchange(word, count, Ordering::Relaxed, /~block:a_place_that_stays_vacant
+vacancy-deserted~src/base/vacancy.rs~s/match self\.word\.compare_exchange\(word, count, Ordering::AcqRel, Ordering::Relaxed\) \{/self.word.store(count, Ordering::Release);\n        match Ok::<usize, usize>(word) {/~block:a_place_that_stays_vacant
+vacancy-kept-coming~src/base/vacancy.rs~s/self\.word\.fetch_and\(!\(VACANT \| COMING\), Ordering::Relaxed\);/self.word.fetch_and(!VACANT, Ordering::Relaxed);/~block:a_place_that_nobody_comes_to
+section-retaken-blind~src/base/vacancy.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ self.word.store(back, Ordering::Relaxed); true }/~block:split::the_only_is_left'
 
 survivors=0
 while IFS='~' read -r name file change tests; do
