@@ -146,9 +146,12 @@ suspend-unheld~src/idle/quiescence.rs~s/self\.waiting\.fetch_add\(1, Ordering::R
 suspend-held-for-ever~src/idle/quiescence.rs~s/self\.waiting\.fetch_sub\(1, Ordering::Relaxed\);.*//~suspend:split::for_one_outside
 end-over-a-waiter~src/idle/quiescence.rs~s/&& self\.waiting\.load\(Ordering::Acquire\) == 0//~suspend:split::for_one_outside
 requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
-members-leave-relaxed~src/sync/members.rs~s/\(state, new, Ordering::AcqRel, Ordering::Acquire\)/(state, new, Ordering::Relaxed, Ordering::Relaxed)/~suspend:split::for_two
-members-name-relaxed~src/sync/members.rs~s/\(state, new, Ordering::AcqRel, Ordering::Relaxed\)/(state, new, Ordering::Relaxed, Ordering::Relaxed)/~suspend:split::for_one
-members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~suspend:split::for_one
+members-leave-relaxed~src/sync/members.rs~s/(let new = if last.*?\(state, new, Ordering::)AcqRel/$1Relaxed/s~suspend:split::for_two
+members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~sync:two_wait_for_a_group
+members-deaf~src/sync/members.rs~s/\(state \| WAITED\) & !TAKING/state | WAITED/~sync:two_wait_for_a_group
+members-dropped~src/sync/members.rs~s/unsafe \{ self\.put_back\(nodes\) \};//~sync:two_wait_for_a_group
+members-alone~src/sync/members.rs~s/Some\(self\.take\(\)\)/Some(Taken(ptr::null()))/~sync:two_wait_for_a_group
+members-linked-relaxed~src/sync/members.rs~s/(first, Ordering::)Release, /$1Relaxed, /~sync:two_wait_for_a_group
 event-happens-relaxed~src/base/event.rs~s/swap\(PAST, Ordering::Release\)/swap(PAST, Ordering::Relaxed)/~block:an_event
 event-waits-relaxed~src/base/event.rs~s/(load\(Ordering::)Acquire(\) != PAST)/$1Relaxed$2/~block:an_event
 event-silent~src/base/event.rs~s/self\.0\.wake\(i32::MAX\);//~block:an_event
