@@ -146,9 +146,12 @@ suspend-unheld~src/idle/quiescence.rs~s/self\.waiting\.fetch_add\(1, Ordering::R
 suspend-held-for-ever~src/idle/quiescence.rs~s/self\.waiting\.fetch_sub\(1, Ordering::Relaxed\);.*//~suspend:split::for_one_outside
 end-over-a-waiter~src/idle/quiescence.rs~s/&& self\.waiting\.load\(Ordering::Acquire\) == 0//~suspend:split::for_one_outside
 requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
-members-leave-relaxed~src/sync/members.rs~s/\(state, new, Ordering::AcqRel, Ordering::Acquire\)/(state, new, Ordering::Relaxed, Ordering::Relaxed)/~suspend:split::for_two
-members-name-relaxed~src/sync/members.rs~s/\(state, new, Ordering::AcqRel, Ordering::Relaxed\)/(state, new, Ordering::Relaxed, Ordering::Relaxed)/~suspend:split::for_one
-members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~suspend:split::for_one
+members-leave-relaxed~src/sync/members.rs~s/(let new = if last.*?\(state, new, Ordering::)AcqRel/$1Relaxed/s~suspend:split::for_two
+members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~sync:two_wait_for_a_group
+members-deaf~src/sync/members.rs~s/\(state \| WAITED\) & !TAKING/state | WAITED/~sync:two_wait_for_a_group
+members-dropped~src/sync/members.rs~s/unsafe \{ self\.put_back\(nodes\) \};//~sync:two_wait_for_a_group
+members-alone~src/sync/members.rs~s/Some\(self\.take\(\)\)/Some(Taken(ptr::null()))/~sync:two_wait_for_a_group
+members-linked-relaxed~src/sync/members.rs~s/(first, Ordering::)Release, /$1Relaxed, /~sync:two_wait_for_a_group
 event-happens-relaxed~src/base/event.rs~s/swap\(PAST, Ordering::Release\)/swap(PAST, Ordering::Relaxed)/~block:an_event
 event-waits-relaxed~src/base/event.rs~s/(load\(Ordering::)Acquire(\) != PAST)/$1Relaxed$2/~block:an_event
 event-silent~src/base/event.rs~s/self\.0\.wake\(i32::MAX\);//~block:an_event
@@ -158,7 +161,14 @@ block-unheld~src/idle/quiescence.rs~s/self\.waiting\.fetch_add\(1, Ordering::Rel
 block-held-for-ever~src/idle/quiescence.rs~s/self\.waiting\.fetch_sub\(1, Ordering::Relaxed\);.*//~block:split::the_only_is_left
 end-over-a-section~src/idle/quiescence.rs~s/&& self\.waiting\.load\(Ordering::Acquire\) == 0//~block:split::the_first_of_two_is_left
 section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
-creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls'
+creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls
+vacancy-unswapped~src/base/vacancy.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ let still = self.word.load(Ordering::Relaxed) == left; if still { self.word.store(back, Ordering::Relaxed); } still }/~block:a_place_that_stays_vacant
+vacancy-uncounted~src/base/vacancy.rs~s/fetch_add\(ONE \+ VACANT, Ordering::AcqRel\);\n(\s*)let left = \(was \+ ONE \+ VACANT\) \| COMING;/fetch_add(VACANT, Ordering::AcqRel);\n$1let left = (was + VACANT) | COMING;/~block:a_place_that_is_left_by_two
+vacancy-left-relaxed~src/base/vacancy.rs~s/(fetch_add\(ONE \+ VACANT, Ordering::)AcqRel/$1Relaxed/~block:a_place_that_stays_vacant
+vacancy-taken-relaxed~src/base/vacancy.rs~s/compare_exchange\(word, count, Ordering::AcqRel, /compare_exchange(word, count, Ordering::Relaxed, /~block:a_place_that_stays_vacant
+vacancy-deserted~src/base/vacancy.rs~s/match self\.word\.compare_exchange\(word, count, Ordering::AcqRel, Ordering::Relaxed\) \{/self.word.store(count, Ordering::Release);\n        match Ok::<usize, usize>(word) {/~block:a_place_that_stays_vacant
+vacancy-kept-coming~src/base/vacancy.rs~s/self\.word\.fetch_and\(!\(VACANT \| COMING\), Ordering::Relaxed\);/self.word.fetch_and(!VACANT, Ordering::Relaxed);/~block:a_place_that_nobody_comes_to
+section-retaken-blind~src/base/vacancy.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ self.word.store(back, Ordering::Relaxed); true }/~block:split::the_only_is_left'
 
 survivors=0
 while IFS='~' read -r name file change tests; do

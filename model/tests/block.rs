@@ -14,13 +14,15 @@ use loom::thread::{self, JoinHandle};
 use sched::base::call::{Call, Order};
 use sched::base::event::Event;
 use sched::base::futex::LONGEST;
-use sched::kind::{Kind, Place};
+use sched::base::vacancy::{Found, Vacancy};
+use sched::kind::{Kind, Place, UNAWAITED};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::task::{Scheduler, Task};
 use sched_model::{Cell, Modelled, Reached, Scene, Worker, count, explore};
 use std::ffi::c_void;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A run with one task that blocks.
 struct Story<D: Modelled> {
@@ -34,6 +36,8 @@ struct Story<D: Modelled> {
     /// The task's stack: counted where the worker is left, at the end of the section, and where it goes on.
     frame: Cell,
     done: Cell,
+    /// Of worker 0.
+    vacancy: Vacancy,
     /// The run's. Not loom's mutex: it is no part of the model.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -48,6 +52,7 @@ impl<D: Modelled> Story<D> {
             within: Cell::new(),
             frame: Cell::new(),
             done: Cell::new(),
+            vacancy: Vacancy::default(),
             threads: Mutex::default(),
         })
     }
@@ -91,10 +96,14 @@ impl<D: Modelled> Story<D> {
         self.frame.add();
     }
 
-    /// The section, and its end as `section::come_back` has it. `worker` is another thread's now.
-    fn block(&self, worker: &Worker<D>, closure: *mut c_void) {
+    /// The section. `worker` may be another thread's now.
+    fn block(&self, worker: &Worker<D>) {
         worker.inject(count, self.within.closure());
         self.frame.add();
+    }
+
+    /// Its end, as `section::come_back` has it where `worker` is another thread's.
+    fn publish(&self, worker: &Worker<D>, closure: *mut c_void) {
         let rest = Task { f: goes_on::<D>, closure };
         worker.scheduler().requeue(worker, rest).expect("there is memory");
         // The run may have ended.
@@ -128,11 +137,13 @@ unsafe extern "C" fn blocks<D: Modelled>(closure: *mut c_void, s: *mut Scheduler
     let (index, closure) = (worker.index(), closure.expose_provenance());
     Story::thread(story, move |story| {
         let worker = &story.scene.places[index];
-        story.block(worker, std::ptr::with_exposed_provenance_mut(closure));
+        story.block(worker);
+        story.publish(worker, std::ptr::with_exposed_provenance_mut(closure));
     });
 }
 
-/// The thread that has begun the run leaves worker 0 in the first task.
+/// The thread that has begun the run leaves worker 0 in the first task, and comes back if the other has not come yet,
+/// which may find that the run has ended.
 fn the_first_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: usize) {
     let name = format!("block over {}, worker 0 of {WORKERS}", D::NAME);
     explore(&name, preemptions, at_least, || {
@@ -140,9 +151,129 @@ fn the_first_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_l
         Story::spawn_others(&story);
         let worker = &story.scene.places[0];
         story.leave(worker);
-        Story::thread(&story, |story| story.work(0));
-        story.block(worker, Story::closure(&story));
+        let (left, calls) = story.vacancy.leave();
+        assert!(calls);
+        Story::thread(&story, |story| {
+            if is_needed(&story.vacancy, || story.end.sleep(UNAWAITED)) {
+                story.work(0);
+            }
+        });
+        story.block(worker);
+        if story.vacancy.come_back(left) {
+            worker.call(Task { f: goes_on::<D>, closure: Story::closure(&story) });
+            story.work(0);
+        } else {
+            story.publish(worker, Story::closure(&story));
+        }
         story.finish();
+    });
+}
+
+/// As `Worker::is_needed`.
+fn is_needed(vacancy: &Vacancy, sleep: impl Fn()) -> bool {
+    let mut seen = vacancy.called();
+    loop {
+        match vacancy.look(&mut seen) {
+            Found::Vacant => return true,
+            Found::Occupied => return false,
+            Found::Busy => sleep(),
+        }
+    }
+}
+
+/// A place that is left, and those who are called to it.
+struct Office {
+    vacancy: Vacancy,
+    /// Touched by each occupant.
+    place: Cell,
+    /// How often another took it.
+    taken: AtomicUsize,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Office {
+    fn new() -> Arc<Self> {
+        let taken = AtomicUsize::new(0);
+        let (vacancy, place, threads) = (Vacancy::default(), Cell::new(), Mutex::default());
+        Arc::new(Office { vacancy, place, taken, threads })
+    }
+
+    /// The occupant leaves; who is called to the place then does `next` there.
+    fn leave(this: &Arc<Self>, next: impl FnOnce(&Arc<Self>) + 'static) -> usize {
+        this.place.add();
+        let (left, calls) = this.vacancy.leave();
+        if calls {
+            let other = Arc::clone(this);
+            let thread = thread::spawn(move || {
+                if is_needed(&other.vacancy, thread::yield_now) {
+                    other.place.add();
+                    other.taken.fetch_add(1, Ordering::Relaxed);
+                    next(&other);
+                }
+            });
+            this.threads.lock().unwrap().push(thread);
+        }
+        left
+    }
+
+    fn come_back(&self, left: usize) -> bool {
+        let back = self.vacancy.come_back(left);
+        if back {
+            self.place.add();
+        }
+        back
+    }
+
+    /// When all is over: how often another took the place.
+    fn taken(&self) -> usize {
+        loop {
+            let Some(thread) = self.threads.lock().unwrap().pop() else { break };
+            thread.join().unwrap();
+        }
+        self.taken.load(Ordering::Relaxed)
+    }
+}
+
+/// It is left several times, and not come back to at last: somebody takes it, and only one.
+#[test]
+fn a_place_that_stays_vacant() {
+    explore("a place is left three times", 6, 500, || {
+        let office = Office::new();
+        for _ in 0..2 {
+            let left = Office::leave(&office, |_| ());
+            if !office.come_back(left) {
+                return assert_eq!(office.taken(), 1);
+            }
+        }
+        Office::leave(&office, |_| ());
+        assert_eq!(office.taken(), 1, "nobody has come");
+    });
+}
+
+/// Who has left comes back late: the other has taken the place, and left it as well.
+#[test]
+fn a_place_that_is_left_by_two() {
+    explore("a place is left by two", 6, 200, || {
+        let office = Office::new();
+        let left = Office::leave(&office, |office| {
+            let left = Office::leave(office, |_| ());
+            office.come_back(left);
+        });
+        let back = office.come_back(left);
+        let taken = office.taken();
+        assert!(back == (taken == 0), "it has come back {back}, and was taken {taken} times");
+    });
+}
+
+/// Nobody is to be had at first.
+#[test]
+fn a_place_that_nobody_comes_to() {
+    explore("a place is left in vain, and again", 6, 1, || {
+        let office = Office::new();
+        assert!(office.vacancy.leave().1);
+        office.vacancy.nobody_comes();
+        Office::leave(&office, |_| ());
+        assert_eq!(office.taken(), 1, "nobody was called");
     });
 }
 

@@ -12,6 +12,7 @@ use sched::kind::{Awaited, Kind, Place};
 use sched::queue::Steal;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
+use sched::sync::Node;
 use sched::sync::forked::Forked as State;
 use sched::sync::members::Members;
 use sched::task::{Scheduler, Task, TaskFn};
@@ -225,17 +226,17 @@ struct Group {
 }
 
 struct Wait<'a> {
-    group: &'a Group,
+    node: &'a Node,
     name: usize,
 }
 
 impl Awaited for Wait<'_> {
     fn over(&self) -> bool {
-        self.group.members.is_over()
+        self.node.is_granted()
     }
 
     fn enlist(&self) -> bool {
-        self.group.members.leave_name(self.name).is_some()
+        self.node.leave_name(self.name)
     }
 
     fn thief(&self) -> Option<usize> {
@@ -245,9 +246,14 @@ impl Awaited for Wait<'_> {
 
 fn leave<D: Modelled>(group: &Group, from: &Worker<D>) {
     // SAFETY: counted in before.
-    if let Some(waiter) = unsafe { group.members.leave() } {
-        rouse(from, waiter);
+    if let Some(nodes) = unsafe { group.members.leave() } {
+        grant(nodes, |name| rouse(from, name));
     }
+}
+
+fn grant(nodes: impl Iterator<Item = *const Node>, wake: impl Fn(usize)) {
+    // SAFETY: taken out of a group's.
+    nodes.filter_map(|node| unsafe { Node::grant(node) }).for_each(wake);
 }
 
 // --- scenes: worker 0 waits, the others are what it waits for -------------------------------------
@@ -367,7 +373,13 @@ fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
                 leave(&group, &scene.places[1 + i]);
             })
         });
-        scene.places[0].help(&Wait { group: &group, name: name_of(&scene.places[0]) });
+        let node = Node::default();
+        // SAFETY: it lives until it is granted.
+        if let Some(nodes) = unsafe { group.members.link(&node) } {
+            grant(nodes, |_| unreachable!("it has not left its name"));
+        }
+        scene.places[0].help(&Wait { node: &node, name: name_of(&scene.places[0]) });
+        assert!(group.members.is_over());
         assert!(group.ran.iter().all(|ran| ran.get() == 1));
         SLEPT.fetch_add(sleeps(&scene.places[0]), Ordering::Relaxed);
         join(members);

@@ -10,6 +10,7 @@ use loom::thread::JoinHandle;
 use sched::kind::Kind;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
+use sched::sync::Node;
 use sched::sync::members::Members;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, Worker, explore, join};
@@ -19,16 +20,23 @@ use std::sync::atomic::{AtomicUsize as Count, Ordering};
 /// One task that waits, and what it waits for.
 struct Story {
     members: Members,
+    node: Node,
     ran: [Cell; 2],
     /// Its stack: counted where it is left, and where it goes on.
     frame: Cell,
     done: Cell,
 }
 
+// SAFETY: the node is for the task and who ends the group, in turn, as its word says.
+unsafe impl Send for Story {}
+// SAFETY: as above.
+unsafe impl Sync for Story {}
+
 impl Story {
     fn new() -> Arc<Self> {
         Arc::new(Story {
             members: Members::default(),
+            node: Node::default(),
             ran: [Cell::new(), Cell::new()],
             frame: Cell::new(),
             done: Cell::new(),
@@ -60,11 +68,25 @@ impl Story {
 /// Executions in which the task was set aside and not continued at once.
 static ASIDE: Count = Count::new(0);
 
-/// As `ext::set_aside`: the end of the task's first half. False: it goes on at once.
+/// As `ext::sync::grant`: `go` queues what has left its name.
+fn wake(nodes: impl Iterator<Item = *const Node>, go: impl Fn(*mut c_void)) {
+    for node in nodes {
+        // SAFETY: taken out of a group's.
+        if let Some(name) = unsafe { Node::grant(node) } {
+            go(std::ptr::with_exposed_provenance_mut(name));
+        }
+    }
+}
+
+/// As `ext::Group::wait` and `ext::set_aside`: the end of the task's first half. False: it goes on at once.
 fn set_aside<D: Modelled>(story: &Story, worker: &Worker<D>) -> bool {
     worker.scheduler().hold(worker);
     story.frame.add();
-    if story.members.leave_name(story.closure().expose_provenance()).is_some() {
+    // SAFETY: it lives until the run has ended.
+    if let Some(nodes) = unsafe { story.members.link(&story.node) } {
+        wake(nodes, |_| unreachable!("it has not left its name"));
+    }
+    if story.node.leave_name(story.closure().expose_provenance()) {
         ASIDE.fetch_add(1, Ordering::Relaxed);
         return true; // and touches nothing of it any more
     }
@@ -107,8 +129,8 @@ unsafe extern "C" fn member<D: Modelled, const I: usize, const MEMBERS: usize>(
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
     story.ran[I].add();
     // SAFETY: counted in by `waits`.
-    if let Some(name) = unsafe { story.members.leave() } {
-        worker.spawn(resume::<D, MEMBERS>, std::ptr::with_exposed_provenance_mut(name));
+    if let Some(nodes) = unsafe { story.members.leave() } {
+        wake(nodes, |closure| worker.spawn(resume::<D, MEMBERS>, closure));
     }
 }
 
@@ -199,10 +221,11 @@ fn for_one_outside<D: Modelled>(preemptions: usize, at_least: usize) {
 /// As `strand::go_on` for a thread that is no worker of the run.
 fn ends_outside<D: Modelled>(scene: &Scene<D>, story: &Story) {
     // SAFETY: counted in by the model.
-    if let Some(name) = unsafe { story.members.leave() } {
-        let closure = std::ptr::with_exposed_provenance_mut(name);
-        let rest = Task { f: resume::<D, 0>, closure };
-        scene.scheduler.requeue(&scene.places[0], rest).expect("there is memory");
+    if let Some(nodes) = unsafe { story.members.leave() } {
+        wake(nodes, |closure| {
+            let rest = Task { f: resume::<D, 0>, closure };
+            scene.scheduler.requeue(&scene.places[0], rest).expect("there is memory");
+        });
     }
 }
 

@@ -10,6 +10,7 @@ use loom::thread::{self, JoinHandle};
 use sched::base::sync::Ordering;
 use sched::sync::barrier::Barrier;
 use sched::sync::cond::{self, Cond};
+use sched::sync::members::Members;
 use sched::sync::mutex::Mutex;
 use sched::sync::sem::Sem;
 use sched::sync::{LASTING, Node};
@@ -63,6 +64,7 @@ struct Scene {
     cond: Cond,
     sem: Sem,
     barrier: Barrier,
+    group: Members,
     number: UnsafeCell<usize>,
     other: UnsafeCell<usize>,
 }
@@ -79,6 +81,7 @@ impl Scene {
             cond: Cond::default(),
             sem: Sem::new(units),
             barrier: Barrier::new(size),
+            group: Members::default(),
             number: UnsafeCell::new(0),
             other: UnsafeCell::new(0),
         })
@@ -101,6 +104,24 @@ impl Scene {
 
     fn unlock(&self) {
         grant(self.mutex.unlock().expect("it is locked").into_iter());
+    }
+
+    /// As `ext::Group::wait`.
+    fn group_wait(&self) {
+        while !self.group.is_over() {
+            let node = Node::default();
+            // SAFETY: it lives until it is granted.
+            if let Some(nodes) = unsafe { self.group.link(&node) } {
+                grant(nodes);
+            }
+            wait(&node);
+        }
+    }
+
+    /// A task of the group ends, which was counted in.
+    fn group_leave(&self) {
+        // SAFETY: as said.
+        grant(unsafe { self.group.leave() }.into_iter().flatten());
     }
 
     fn cond_wait(&self) {
@@ -382,5 +403,63 @@ fn a_barrier_of_three() {
         arrive(&scene);
         join(threads);
         assert_eq!(scene.number(), 1); // one was told
+    });
+}
+
+#[test]
+fn two_wait_for_a_group() {
+    explore("group of one, two who wait", 2, 1000, || {
+        let scene = Scene::new(0, 0);
+        scene.group.enter();
+        let waits = |scene: &Scene| {
+            scene.group_wait();
+            assert_eq!(scene.number(), 1);
+        };
+        let other = Scene::thread(&scene, waits);
+        let task = Scene::thread(&scene, |scene| {
+            scene.add();
+            scene.group_leave();
+        });
+        waits(&scene);
+        join([other, task]);
+    });
+}
+
+/// A task adds another before it ends: either may be the last.
+#[test]
+fn a_group_that_grows() {
+    explore("group of two, one added by the other", 3, 1000, || {
+        let scene = Scene::new(0, 0);
+        scene.group.enter();
+        let task = {
+            let own = Arc::clone(&scene);
+            thread::spawn(move || {
+                own.group.enter();
+                let next = Scene::thread(&own, Scene::group_leave);
+                own.add();
+                own.group_leave();
+                next.join().unwrap();
+            })
+        };
+        scene.group_wait();
+        assert_eq!(scene.number(), 1);
+        task.join().unwrap();
+    });
+}
+
+/// The first to see the end adds to the group again: another may be late to see that, and waits for both.
+#[test]
+fn a_group_that_is_used_again() {
+    explore("group used again, two who wait", 1, 500, || {
+        let scene = Scene::new(0, 0);
+        scene.group.enter();
+        let late = Scene::thread(&scene, Scene::group_wait);
+        let task = Scene::thread(&scene, Scene::group_leave);
+        scene.group_wait();
+        scene.group.enter();
+        scene.group_leave();
+        scene.group_wait();
+        join([late, task]);
+        assert!(scene.group.is_over());
     });
 }

@@ -2,6 +2,7 @@
 
 use super::futex::{self, Futex};
 use super::sync::Ordering;
+use std::time::Duration;
 
 const TO_COME: u32 = 0;
 const AWAITED: u32 = 1;
@@ -26,8 +27,13 @@ impl Event {
     /// Returns when it has happened: what was done before is then seen.
     pub fn wait(&self) {
         while self.0.load(Ordering::Acquire) != PAST {
-            self.0.swap_if(TO_COME, AWAITED);
-            self.0.wait(AWAITED, futex::LONGEST);
+            self.sleep(futex::LONGEST);
         }
+    }
+
+    /// Sleeps until it happens, if it has not, or until the time is up.
+    pub fn sleep(&self, limit: Duration) {
+        self.0.swap_if(TO_COME, AWAITED);
+        self.0.wait(AWAITED, limit);
     }
 }

@@ -14,6 +14,7 @@ pub mod mem;
 pub mod sync;
 pub mod thread;
 pub mod trylock;
+pub mod vacancy;
 
 #[cfg(not(loom))]
 pub mod crew;

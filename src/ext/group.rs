@@ -7,12 +7,13 @@
 //!
 //! Cost: that of sched_spawn_copy, and two read-modify-writes.
 
-use super::Latch;
+use super::sync::{Go, grant, may_wait};
+use super::{wait_inside, wait_outside};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
 use crate::kind::parcel;
-use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
+use crate::sync::Node;
 use crate::sync::members::Members;
 use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
@@ -61,8 +62,20 @@ impl Group {
     /// Waits until no task of the group is left; returns as `sched_group_wait` does. If it was cancelled,
     /// that is forgotten.
     pub fn wait(&self, worker: &Worker) -> c_int {
-        if !super::wait(self, worker) {
-            return thread::failed(libc::EINVAL);
+        while !self.members.is_over() {
+            if !may_wait(worker) {
+                return thread::failed(libc::EINVAL);
+            }
+            let node = Node::default();
+            // SAFETY: it lives until it was waited for.
+            if let Some(nodes) = unsafe { self.members.link(&node) } {
+                // SAFETY: taken out just now.
+                unsafe { grant(nodes, Some(worker), Go::Soon) };
+            }
+            match worker.mine().map(Worker::strand) {
+                Some(strand) => wait_inside(&node, strand, strand.sets_aside()),
+                None => wait_outside(&node),
+            }
         }
         if self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0 {
             return thread::failed(libc::ECANCELED);
@@ -75,26 +88,11 @@ impl Group {
     /// # Safety
     /// It was counted in, and not out yet. `from`: a worker of the run.
     unsafe fn leave(&self, from: &Worker) {
-        let word = std::ptr::from_ref(self.members.word());
         // SAFETY: passed on.
-        if let Some(name) = unsafe { self.members.leave() } {
-            // SAFETY: left by `leave_word`, and now taken out.
-            unsafe { Waiter::unpack(name) }.wake(word, Some(from));
+        if let Some(nodes) = unsafe { self.members.leave() } {
+            // SAFETY: taken out just now.
+            unsafe { grant(nodes, Some(from), Go::Soon) };
         }
-    }
-}
-
-impl Latch for Group {
-    fn word(&self) -> &AtomicUsize {
-        self.members.word()
-    }
-
-    fn is_over(&self) -> bool {
-        self.members.is_over()
-    }
-
-    fn leave_word(&self, waiter: Waiter) -> Option<usize> {
-        self.members.leave_name(waiter.pack())
     }
 }
 

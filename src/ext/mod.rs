@@ -15,8 +15,8 @@
 //! A task that waits is set aside with its stack (`kind::strand`), and its worker goes on; with
 //! `SCHED_JOIN=help`, or where there is no stack to go on with, the worker runs other tasks on top of
 //! it, and sleeps if there are none (`Kind::help`). A thread that is no worker of the run sleeps. Each
-//! leaves word in what it waits for, to be continued or woken; at most one at a time can, and
-//! any more look again now and then.
+//! leaves word in what it waits for, to be continued or woken. One can, who joins a task; any number of
+//! those who wait for a group, or for what is in [`sync`], each in a node of its own (`crate::sync`).
 //!
 //! What is waited for lies in the program's memory and may be gone as soon as it is seen to be
 //! over. So who ends it does that by one atomic operation, the last on that memory, and learns

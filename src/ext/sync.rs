@@ -62,26 +62,29 @@ fn wait(node: &Node, worker: &Worker) {
 }
 
 /// False if the run of `worker` has ended and the caller is not of it: it has no business there.
-fn may_wait(worker: &Worker) -> bool {
+pub(super) fn may_wait(worker: &Worker) -> bool {
     worker.mine().is_some() || !worker.has_ended()
 }
 
 /// Where the woken go on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Go {
+pub(super) enum Go {
     Soon,
     /// Soon, but now and then behind all others.
     InTurn,
 }
 
-/// Lets those go on whose nodes these are.
+/// Lets those go on whose nodes these are. `from`: as for `Waiter::wake`.
 ///
 /// # Safety
 /// Taken out of the lists just now.
 #[cold]
 #[inline(never)]
-unsafe fn grant(nodes: impl Iterator<Item = *const Node>, go: Go) {
-    let current = Worker::current();
+pub(super) unsafe fn grant(
+    nodes: impl Iterator<Item = *const Node>,
+    from: Option<&Worker>,
+    go: Go,
+) {
     for node in nodes {
         // SAFETY: it waits until it is granted. Only the address is used afterwards.
         let word = std::ptr::from_ref(unsafe { (*node).word() });
@@ -89,7 +92,7 @@ unsafe fn grant(nodes: impl Iterator<Item = *const Node>, go: Go) {
         let waiter = unsafe { Node::grant(node).map(|name| Waiter::unpack(name)) };
         if let Some(waiter) = waiter {
             let soon = |worker: &&Worker| go == Go::Soon || !worker.wakes_behind();
-            waiter.wake(word, current.filter(soon));
+            waiter.wake(word, from.filter(soon));
         }
     }
 }
@@ -137,7 +140,7 @@ fn hand_over(mutex: &Mutex, go: Go) -> c_int {
     match mutex.unlock() {
         Ok(None) => {}
         // SAFETY: taken out just now.
-        Ok(next) => unsafe { grant(next.into_iter(), go) },
+        Ok(next) => unsafe { grant(next.into_iter(), Worker::current(), go) },
         Err(NotLocked) => return thread::failed(libc::EPERM),
     }
     0
@@ -194,7 +197,7 @@ pub fn broadcast(cond: &Cond) {
 /// Has those who were taken out of a condition's list lock their mutexes.
 fn relock(nodes: impl Iterator<Item = *const Node>) {
     // SAFETY: taken out just now; those who get theirs at once go on.
-    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Go::InTurn) };
+    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Worker::current(), Go::InTurn) };
 }
 
 // --- semaphore --------------------------------------------------------------------------
@@ -228,7 +231,7 @@ pub fn post(sem: &Sem) -> c_int {
         Ok(None) => 0,
         Ok(next) => {
             // SAFETY: taken out just now.
-            unsafe { grant(next.into_iter(), Go::InTurn) };
+            unsafe { grant(next.into_iter(), Worker::current(), Go::InTurn) };
             0
         }
         Err(Overflow) => thread::failed(libc::EOVERFLOW),
@@ -251,7 +254,7 @@ pub fn arrive(barrier: &Barrier, worker: &Worker) -> c_int {
         }
         Some(others) => {
             // SAFETY: taken out just now.
-            unsafe { grant(others, Go::InTurn) };
+            unsafe { grant(others, Worker::current(), Go::InTurn) };
             1
         }
     }

@@ -25,7 +25,7 @@ use crate::task::Task;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 
@@ -104,8 +104,10 @@ unsafe fn member(worker: *const c_void) -> bool {
 
 /// The job of a relief.
 unsafe fn relief(worker: *const c_void) -> bool {
-    // SAFETY: `relieve` passes a worker, which its thread has left; else as in `member`.
-    unsafe { Life::lead(&*worker.cast::<Worker>(), As::Relief) }
+    // SAFETY: `relieve` passes a worker, which is never freed.
+    let worker = unsafe { &*worker.cast::<Worker>() };
+    // SAFETY: its thread has left it, and only who is needed comes; else as in `member`.
+    !worker.is_needed() || unsafe { Life::lead(worker, As::Relief) }
 }
 
 impl Team {
@@ -174,6 +176,11 @@ impl Team {
         let job = Job { main: relief, arg: ptr::from_ref(worker).cast() };
         // SAFETY: the thread's task holds the run open.
         unsafe { self.crew.relieve(job, worker.index()) }
+    }
+
+    /// Sleeps for so long, or until the run has ended.
+    pub fn sleep(&self, limit: Duration) {
+        self.end.sleep(limit);
     }
 
     /// Worker 0's loop has returned.

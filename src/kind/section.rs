@@ -3,13 +3,19 @@
 //! # States
 //!
 //! ```text
-//! begin           thread T, on strand S, leaves worker W     W: vacated
-//!                 a relief U comes to W, with a new strand   W: U's
+//! begin           thread T, on strand S, leaves worker W     W: vacant
+//!                 and calls a relief U, if none is coming
 //! in the section  T is on S and no worker of the run         S: S's task blocks on T
-//! end             T leaves S for its own stack; there it     S: a continuation in the
+//! end             T takes W back, if U has not come          W: T's; U goes, or watches W
+//!
+//!                 or U has come to W, with a new strand      W: U's
+//!                 T leaves S for its own stack; there it     S: a continuation in the
 //!                 publishes what is left of S, and retires      queue of all workers
 //!                 some worker takes that out, and goes on
 //! ```
+//! Which of the two has W is decided by a word of the worker's: `base::vacancy`, with the reason why a relief
+//! that is not needed may stay for a while.
+//!
 //! It is what Go does around a system call that blocks (its runtime's proc.go: `handoffp` gives the
 //! processor's place to another thread; after the call `exitsyscall0` queues the goroutine globally, and
 //! its thread stops). Tokio's `block_in_place` hands over in the same way. Both, and we, keep the number
@@ -22,12 +28,14 @@
 //!
 //! # Why nothing is lost
 //!
-//! *W has one occupant.* T has left before U is called, and what T wrote is released by the call. T
-//! does not touch what is the owner's of W any more: its spawns go through the injector, its waits
-//! are a foreign thread's.
+//! *W has one occupant.* T has left before W is vacant, and what T wrote is released by that. T
+//! does not touch what is the owner's of W any more, unless it has taken W back: its spawns go through the
+//! injector, its waits are a foreign thread's.
 //!
-//! *The run goes on.* S's task is counted (`Kind::hold`) from before W is left until it goes on on
-//! another worker. U comes as an active worker, so W is never idle with tasks in its queue.
+//! *The run goes on.* S's task is counted (`Kind::hold`) from before W is left until it goes on. While W
+//! is vacant it counts as active, and U comes as an active worker, so W is never idle with tasks in its queue.
+//!
+//! *A vacant worker gets a thread*: U is called, or was before and has not gone yet.
 //!
 //! *S is complete before it is published*, since T has left it: `strand`, the classic race.
 //!
@@ -35,6 +43,9 @@
 //! may be in the middle of `requeue`, which uses the run's queues. They are gone only when all jobs of
 //! the crew are done, and T's is one; or T has started the run, and frees them itself, after it has
 //! waited for the announcement of the end: worker 0 is another thread's by then.
+//!
+//! *U may come when the run has ended*, and finds that W is not vacant: the run's end waits for its job, too, and
+//! cuts its watch short.
 //!
 //! *T is found again.* When its job is done it is a spare thread of the crew's: `base::crew::relief`.
 //!
@@ -58,6 +69,8 @@ use std::ptr;
 pub struct Section {
     /// How many are open, each within the one before; 0: none.
     depth: Cell<u32>,
+    /// What the thread needs to come back to its worker.
+    left: Cell<usize>,
     /// The thread's own stack.
     ground: Cell<*const Ground>,
     /// The thread's next outer section, in another run.
@@ -162,24 +175,34 @@ fn hand_over(strand: &Strand) -> Result<(), Errno> {
     strand.section.ground.set(worker.ground());
     worker.vacate();
     strand.section.outer.set(INNERMOST.replace(strand));
-    if !worker.relieve() {
-        INNERMOST.set(strand.section.outer.get());
-        worker.occupy();
-        worker.strand.set(strand);
-        worker.let_go();
+    let Some(left) = worker.relieve() else {
+        stay(strand);
         return Err(NOBODY);
-    }
+    };
+    strand.section.left.set(left);
     OPEN.fetch_add(1, Ordering::Relaxed);
     thread::set_errno(Errno(errno));
     Ok(())
 }
 
-/// The task goes on, on some worker, when its turn has come.
+/// Nobody has come to the worker of the strand: it is the calling thread's again.
+fn stay(strand: &Strand) {
+    let worker = strand.worker();
+    INNERMOST.set(strand.section.outer.get());
+    worker.occupy();
+    worker.strand.set(strand);
+    worker.let_go();
+}
+
+/// The task goes on: at once, if nobody has come to its worker; else on some worker, when its turn has come.
 #[inline(never)]
 fn come_back(strand: &Strand) {
+    OPEN.fetch_sub(1, Ordering::Relaxed);
+    if strand.worker().come_back(strand.section.left.get()) {
+        return stay(strand);
+    }
     let errno = thread::errno();
     INNERMOST.set(strand.section.outer.get());
-    OPEN.fetch_sub(1, Ordering::Relaxed);
     // SAFETY: it could be left when the section began; the task is counted until it goes on.
     unsafe { strand::retire(strand, &*strand.section.ground.get()) };
     strand.worker().let_go();

@@ -17,6 +17,7 @@
 //! | `row`, `kind`, `own`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
 //! | `sets_aside`, `float` | before the run starts | by the owner |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
+//! | `vacancy` | as it says itself | |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
 //! | `stock`, `rack`, `ground`, `strand`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
@@ -41,10 +42,11 @@ use super::run::Team;
 use super::section;
 use super::strand::{Ground, Strand};
 use super::table::{self, Row};
-use super::{Kind, Place, Quick, TICK};
+use super::{Kind, Place, Quick, TICK, UNAWAITED};
 use crate::base::config::Kind::Cont;
 use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
+use crate::base::vacancy::{Found, Vacancy};
 use crate::base::{io, thread};
 use crate::fiber::stack::Rack;
 use crate::probe::Counters;
@@ -97,6 +99,8 @@ pub struct Worker {
     wakes: Cell<u32>,
     /// The worker that the owner's thread was when it started this run, if any.
     pub outer: Cell<*const Worker>,
+    /// Who has the place, when its thread has left it in the middle of a task.
+    vacancy: Vacancy,
     /// Links of the registry.
     next: Cell<*const Worker>,
     next_free: Cell<*const Worker>,
@@ -465,11 +469,34 @@ impl Worker {
         self.run.load(Ordering::Acquire) == 0 // with `retire`
     }
 
-    /// Brings this place, which the calling thread has left in the middle of a task, another. False
-    /// if there is none to be had. The run goes on meanwhile.
-    pub fn relieve(&self) -> bool {
+    /// The calling thread, which has left this place in the middle of a task, gets it another. What is
+    /// returned is for `come_back`; None if there is none to be had. The run goes on meanwhile.
+    pub fn relieve(&self) -> Option<usize> {
+        let (left, calls) = self.vacancy.leave();
         // SAFETY: the team lives until the run has ended.
-        unsafe { (*self.team.get()).relieve(self) }
+        if calls && !unsafe { (*self.team.get()).relieve(self) } {
+            self.vacancy.nobody_comes();
+            return None;
+        }
+        Some(left)
+    }
+
+    /// The calling thread, which has left this place, wants it back. False if it is another's by now.
+    pub fn come_back(&self, left: usize) -> bool {
+        self.vacancy.come_back(left)
+    }
+
+    /// A relief comes. False if it is not needed any more.
+    pub fn is_needed(&self) -> bool {
+        let mut seen = self.vacancy.called();
+        loop {
+            match self.vacancy.look(&mut seen) {
+                Found::Vacant => return true,
+                Found::Occupied => return false,
+                // SAFETY: the team waits for its workers.
+                Found::Busy => unsafe { (*self.team.get()).sleep(UNAWAITED) },
+            }
+        }
     }
 
     /// Worker 0's loop has returned, and with it the run has ended. The caller occupies the place.

@@ -5,7 +5,8 @@
 //! relief takes the one that was put last, before those that are warm or blank. So a run has at
 //! most `MOST_RELIEFS` threads beside those of its workers, and of these as many as were ever needed at
 //! once. All go back with the members' hands; a thread that is spare for as long as a
-//! warm one is kept ends before (its hand stays spare).
+//! warm one is kept ends before (its hand stays spare). One that finds its worker occupied when it comes
+//! (`base::vacancy`) is surplus at once; who calls for that worker before its hand is spare takes another.
 //!
 //! # The bad interleaving
 //!

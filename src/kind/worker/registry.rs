@@ -4,6 +4,7 @@ use super::{CURRENT, Worker};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
+use crate::base::vacancy::Vacancy;
 use crate::base::{crew, process};
 use crate::fiber::overflow::{self, On};
 use crate::fiber::sanitizers;
@@ -118,6 +119,7 @@ impl Lease {
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 wakes: Cell::new(0),
                 outer: Cell::new(ptr::null()),
+                vacancy: Vacancy::default(),
                 next: Cell::new(ptr::null()),
                 next_free: Cell::new(ptr::null()),
             });
@@ -218,6 +220,7 @@ fn renew() {
         worker.owner.store(0, Ordering::Relaxed);
         worker.run.store(0, Ordering::Relaxed);
         worker.rack.forget();
+        worker.vacancy.forget();
         // SAFETY: as above.
         unsafe { worker.gate.reset(()) };
         resting.put(worker);

@@ -1,0 +1,110 @@
+/* Sections in which nothing blocks: most end on the thread that began them, for nobody has come by then. (Of several
+ * attempts one must show it: where others use the machine, who is called may come to the processor of who calls,
+ * before that goes on.) The one after many such in which the task does block gets its worker another thread all
+ * the same, also where that was called long before. A child made by fork in a section knows nothing of who was on
+ * the way to its parent's worker.
+ * ctest: static debug
+ * ctest: matrix deque=mutex,split,ring threads=1,2,4
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_JOIN=help
+ * ctest: matrix deque=mutex,split idle=park threads=2 env=SCHED_WARM=0 */
+#include "block.h"
+#include <sys/wait.h>
+
+enum { SECTIONS = 2000, TASKS = 40, RUNS = 80, ATTEMPTS = 8 };
+
+static atomic_int flag, stayed, ended;
+
+static void sets(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    flag = 1;
+}
+
+/* Where there is one worker, it needs another thread for the task that sets the flag. */
+APART void waits(struct scheduler *s)
+{
+    flag = 0;
+    CHECK_EQ(sched_spawn(sets, NULL, s), 0);
+    begin(s);
+    while (!flag && !kind_is("serial"))
+        pause_us(20);
+    end(s);
+}
+
+APART void section(long turns, struct scheduler *s)
+{
+    int here = thread_id();
+    begin(s);
+    for (volatile long i = 0; i < turns; i++)
+        continue;
+    end(s);
+    stayed += thread_id() == here;
+}
+
+static void empty(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (int i = 0; i < 20; i++) {
+        for (int n = 0; n < SECTIONS / 20; n++)
+            section(0, s);
+        waits(s);
+    }
+}
+
+/* Of all lengths up to what a thread takes to come, beside each other. */
+static void some(void *closure, struct scheduler *s)
+{
+    uint64_t x = (uintptr_t)closure + 1;
+    for (int i = 0; i < 50; i++) {
+        section((long)(next_random(&x) % 8 * next_random(&x) % 8 * 500), s);
+        if (next_random(&x) % 4 == 0)
+            sched_task_yield(s);
+    }
+    atomic_fetch_add(&ended, 1);
+}
+
+static void all(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (intptr_t i = 0; i < TASKS; i++)
+        CHECK_EQ(sched_spawn(some, (void *)i, s), 0);
+}
+
+static void one(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    waits(s);
+}
+
+static void forks(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (int i = 0; i < 100; i++)
+        section(0, s);
+    begin(s); /* somebody is on the way, and not here yet */
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        for (int i = 0; i < RUNS; i++)
+            CHECK_EQ(sched_init(1, 4, one, NULL), 0);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    end(s);
+}
+
+int main(void)
+{
+    for (int i = 0; i < ATTEMPTS && stayed <= SECTIONS / 2; i++) {
+        stayed = 0;
+        run(2, empty);
+    }
+    CHECK(stayed > SECTIONS / 2);
+    run(2, all);
+    CHECK_EQ(ended, TASKS);
+    run(1, forks);
+    return 0;
+}
