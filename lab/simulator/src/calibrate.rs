@@ -1,7 +1,10 @@
 //! The prices of each policy, measured on this machine.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, ensure};
 
+use crate::calm::{Calm, Sample, calmest};
 use crate::policy::Policy;
 use crate::prices::Prices;
 use crate::process::{Costs, Places, typical};
@@ -12,55 +15,56 @@ const MANY: &str = "256";
 
 const SPIN: [(&str, &str); 1] = [("SCHED_IDLE", "spin")];
 
+/// What was measured, by name.
+type Measured = BTreeMap<String, Vec<Sample<f64>>>;
+
 /// Everything measured, again and again.
 #[derive(Default)]
 pub struct Calibration {
-    recorder: Vec<Costs>,
-    policies: Vec<(Policy, Vec<Costs>)>,
-    searches: Vec<Costs>,
+    recorder: Measured,
+    policies: Vec<(Policy, Measured)>,
+    searches: Measured,
 }
 
 impl Calibration {
     /// Of these policies, which the library knows.
     pub fn new(known: &[Policy]) -> Calibration {
-        let policies = known.iter().map(|&policy| (policy, Vec::new())).collect();
+        let policies = known.iter().map(|&policy| (policy, Measured::new())).collect();
         Calibration { policies, ..Calibration::default() }
     }
 
     /// Measures everything once more.
-    pub fn round(&mut self, places: &Places) -> Result<()> {
-        self.recorder.push(places.costs_of_recorder("alone")?);
-        let mut searches = Costs::new();
+    pub fn round(&mut self, places: &Places, calm: &Calm) -> Result<()> {
+        add(&mut self.recorder, calm.sample(|| places.costs_of_recorder("alone"))?);
         for threads in [FEW, MANY] {
             let settings = [SPIN[0], ("SCHED_THREADS", threads)];
-            let costs = places.costs("searching", &settings)?;
-            searches.insert(threads.to_owned(), value(&costs, "search")?);
+            let costs = calm.sample(|| places.costs("searching", &settings))?;
+            add_as(&mut self.searches, threads, costs, "search")?;
         }
-        self.searches.push(searches);
-        for (policy, rounds) in &mut self.policies {
+        for (policy, measured) in &mut self.policies {
             let with = |threads| [policy.environment(), &[("SCHED_THREADS", threads)]].concat();
-            let mut costs = places.costs("alone", &with("1"))?;
-            costs.extend(places.costs("together", &with("2"))?);
+            add(measured, calm.sample(|| places.costs("alone", &with("1")))?);
+            add(measured, calm.sample(|| places.costs("together", &with("2")))?);
             if !policy.shares() {
-                costs.extend(places.costs("lone", &[&with("2")[..], &SPIN].concat())?);
+                let settings = [&with("2")[..], &SPIN].concat();
+                add(measured, calm.sample(|| places.costs("lone", &settings))?);
             }
             for threads in ["1", FEW] {
-                let empty = places.costs("empty", &with(threads))?;
-                costs.insert(format!("init {threads}"), value(&empty, "init")?);
+                let empty = calm.sample(|| places.costs("empty", &with(threads)))?;
+                add_as(measured, &format!("init {threads}"), empty, "init")?;
             }
-            rounds.push(costs);
         }
         Ok(())
     }
 
-    fn rounds(&self, policy: Policy) -> Option<&[Costs]> {
+    fn measured(&self, policy: Policy) -> Option<&Measured> {
         let found = self.policies.iter().find(|(known, _)| *known == policy);
-        found.map(|(_, rounds)| &rounds[..])
+        found.map(|(_, measured)| measured)
     }
 
     /// None: the library does not know the policy.
     pub fn prices(&self, policy: Policy) -> Result<Option<Prices>> {
-        let Some(rounds) = self.rounds(policy) else { return Ok(None) };
+        let Some(rounds) = self.measured(policy) else { return Ok(None) };
         let more =
             |name: &str| Ok::<f64, anyhow::Error>(of(rounds, name)? - of(&self.recorder, name)?);
         let (push, run) = (more("push")?, more("run")?);
@@ -76,7 +80,7 @@ impl Calibration {
                 return Ok(0.0);
             }
             let own = of(rounds, "thief").is_ok_and(|thief| thief > 0.0);
-            of(if own { rounds } else { self.rounds(Policy::Steal).unwrap_or(rounds) }, name)
+            of(if own { rounds } else { self.measured(Policy::Steal).unwrap_or(rounds) }, name)
         };
         Ok(Some(Prices {
             push,
@@ -97,24 +101,34 @@ impl Calibration {
     }
 }
 
-fn value(costs: &Costs, name: &str) -> Result<f64> {
-    costs.get(name).copied().with_context(|| format!("costs did not print {name}"))
+fn add(to: &mut Measured, costs: Sample<Costs>) {
+    for (name, value) in costs.value {
+        to.entry(name).or_default().push(Sample { value, calm: costs.calm });
+    }
+}
+
+fn add_as(to: &mut Measured, new: &str, costs: Sample<Costs>, name: &str) -> Result<()> {
+    let Sample { value: costs, calm } = costs;
+    let &value = costs.get(name).with_context(|| format!("costs did not print {name}"))?;
+    to.entry(new.to_owned()).or_default().push(Sample { value, calm });
+    Ok(())
 }
 
 /// Of all rounds in which it could be measured: on a busy machine two workers may never
 /// have run at the same time.
-fn of(rounds: &[Costs], name: &str) -> Result<f64> {
-    let values: Vec<f64> = rounds.iter().filter_map(|costs| costs.get(name).copied()).collect();
-    ensure!(!values.is_empty(), "costs did not print {name} in any of {} rounds", rounds.len());
-    Ok(typical(values))
+fn of(measured: &Measured, name: &str) -> Result<f64> {
+    let values = measured.get(name).map_or(&[][..], |samples| samples);
+    ensure!(!values.is_empty(), "costs did not print {name} in any round");
+    Ok(typical(calmest(values).copied().collect()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn costs(values: &[(&str, f64)]) -> Costs {
-        values.iter().map(|&(name, value)| (name.to_owned(), value)).collect()
+    fn costs(values: &[(&str, f64)]) -> Measured {
+        let sample = |value| vec![Sample { value, calm: true }];
+        values.iter().map(|&(name, value)| (name.to_owned(), sample(value))).collect()
     }
 
     #[test]
@@ -135,9 +149,9 @@ mod tests {
             ("init 64", 7300.0),
         ];
         let calibration = Calibration {
-            recorder: vec![costs(&[("push", 3.0), ("run", 5.0), ("fork", 8.0), ("flood", 10.0)])],
-            policies: vec![(Policy::Steal, vec![costs(&library)])],
-            searches: vec![costs(&[("64", 1000.0), ("256", 1960.0)])],
+            recorder: costs(&[("push", 3.0), ("run", 5.0), ("fork", 8.0), ("flood", 10.0)]),
+            policies: vec![(Policy::Steal, costs(&library))],
+            searches: costs(&[("64", 1000.0), ("256", 1960.0)]),
         };
         let prices = calibration.prices(Policy::Steal).unwrap().unwrap();
         let expected = Prices {

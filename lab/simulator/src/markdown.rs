@@ -152,7 +152,13 @@ impl Report {
                 if check.agrees() { "agrees" } else { "**differs**" }
             )?;
         }
-        writeln!(page, "\n{}\n", self.agreement())
+        writeln!(page, "\n{}\n", self.agreement())?;
+        writeln!(
+            page,
+            "Of what was measured for this {:.0} % was measured in moments in which all processors computed as fast as\n\
+             they ever do; where there was any for a figure, the rest does not count.\n",
+            100.0 * self.calm
+        )
     }
 
     /// A sentence on how many of the predictions agree with what was measured.
