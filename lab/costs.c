@@ -104,7 +104,10 @@ static void measure_batches(void)
 
 /* --- alone: a flood, into memory that is fresh ------------------------------------ */
 
-enum { FLOOD = 1 << 16, FLOODS = 21 };
+/* Of these lengths, by four. */
+enum { SHORTEST_FLOOD = 1 << 14, LONGEST_FLOOD = 1 << 20, FLOODS = 21, ALL_FLOODS = 1 << 21 };
+
+static long flood_length;
 
 static void drop(void *closure, struct scheduler *s)
 {
@@ -116,18 +119,24 @@ static void flood(void *closure, struct scheduler *s)
 {
     (void)closure;
     first_begun = now_ns();
-    for (long i = 0; i < FLOOD; i++)
+    for (long i = 0; i < flood_length; i++)
         spawn(drop, s);
 }
 
 static void measure_flood(void)
 {
-    double all[FLOODS];
-    for (int i = 0; i < FLOODS; i++) {
-        run(1, flood);
-        all[i] = (now_ns() - first_begun) / FLOOD;
+    for (long n = SHORTEST_FLOOD; n <= LONGEST_FLOOD; n *= 4) {
+        double all[FLOODS];
+        long floods = ALL_FLOODS / n < FLOODS ? 2 + ALL_FLOODS / n : FLOODS;
+        flood_length = n;
+        for (long i = 0; i < floods; i++) {
+            run(1, flood);
+            all[i] = (now_ns() - first_begun) / (double)n;
+        }
+        char name[32];
+        snprintf(name, sizeof name, "flood %ld", n);
+        print(name, typical(all, floods));
     }
-    print("flood", typical(all, FLOODS));
 }
 
 /* --- alone: forks and joins -------------------------------------------------------- */

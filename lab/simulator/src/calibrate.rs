@@ -6,10 +6,11 @@ use anyhow::{Context, Result, ensure};
 
 use crate::calm::{Calm, Sample, calmest};
 use crate::policy::Policy;
-use crate::prices::Prices;
+use crate::prices::{LENGTHS, Prices};
 use crate::process::{Costs, Places, typical};
 
 /// Worker counts between which the cost of a look, and of setting up a worker, is the slope.
+const TWO: &str = "2";
 const FEW: &str = "64";
 const MANY: &str = "256";
 
@@ -36,7 +37,7 @@ impl Calibration {
     /// Measures everything once more.
     pub fn round(&mut self, places: &Places, calm: &Calm) -> Result<()> {
         add(&mut self.recorder, calm.sample(|| places.costs_of_recorder("alone"))?);
-        for threads in [FEW, MANY] {
+        for threads in [TWO, FEW, MANY] {
             let settings = [SPIN[0], ("SCHED_THREADS", threads)];
             let costs = calm.sample(|| places.costs("searching", &settings))?;
             add_as(&mut self.searches, threads, costs, "search")?;
@@ -72,7 +73,16 @@ impl Calibration {
         let between = |few: f64, many: f64, slope: f64| (slope / (many - few)).max(0.0);
         let (few, many) = (workers(FEW)?, workers(MANY)?);
         let searching = of(&self.searches, MANY)? - of(&self.searches, FEW)?;
+        let look = between(few, many, searching);
         let setting_up = of(rounds, &format!("init {FEW}"))? - of(rounds, "init 1")?;
+        let mut fresh = [0.0; LENGTHS.len()];
+        let (mut shorter, mut all_of_shorter) = (0.0, 0.0);
+        for (price, length) in fresh.iter_mut().zip(LENGTHS) {
+            let all = length as f64 * more(&format!("flood {length}"))?;
+            let (longer, more) = (length as f64 - shorter, all - all_of_shorter);
+            *price = more / longer - push - run;
+            (shorter, all_of_shorter) = (length as f64, all);
+        }
         // In the flood of the calibration `cont` may have nothing to steal, and a bounded deque sends
         // most tasks through the queue of all: then a theft is taken to cost what it costs `steal`.
         let steals = |name: &str| {
@@ -86,11 +96,12 @@ impl Calibration {
             push,
             run,
             fork: more("fork")?,
-            fresh: more("flood")? - push - run,
+            fresh,
             thief: steals("thief")?.max(0.0),
             robbed: steals("robbed")?.max(0.0),
             late: if policy.shares() { 0.0 } else { of(rounds, "late")? },
-            look: if policy.shares() { 0.0 } else { between(few, many, searching) },
+            look: if policy.shares() { 0.0 } else { look },
+            pause: if policy.shares() { 0.0 } else { of(&self.searches, TWO)? - look }.max(0.0),
             wake: of(rounds, "wake")?,
             waker: of(rounds, "waker")?,
             syscall: of(rounds, "syscall")?,
@@ -137,7 +148,10 @@ mod tests {
             ("push", 9.0),
             ("run", 4.0),
             ("fork", 20.0),
-            ("flood", 33.0),
+            ("flood 16384", 33.0),
+            ("flood 65536", 33.0),
+            ("flood 262144", 33.0),
+            ("flood 1048576", 66.0),
             ("thief", 150.0),
             ("robbed", -3.0),
             ("late", 900.0),
@@ -149,20 +163,29 @@ mod tests {
             ("init 64", 7300.0),
         ];
         let calibration = Calibration {
-            recorder: costs(&[("push", 3.0), ("run", 5.0), ("fork", 8.0), ("flood", 10.0)]),
+            recorder: costs(&[
+                ("push", 3.0),
+                ("run", 5.0),
+                ("fork", 8.0),
+                ("flood 16384", 10.0),
+                ("flood 65536", 10.0),
+                ("flood 262144", 10.0),
+                ("flood 1048576", 10.0),
+            ]),
             policies: vec![(Policy::Steal, costs(&library))],
-            searches: costs(&[("64", 1000.0), ("256", 1960.0)]),
+            searches: costs(&[("2", 70.0), ("64", 1000.0), ("256", 1960.0)]),
         };
         let prices = calibration.prices(Policy::Steal).unwrap().unwrap();
         let expected = Prices {
             push: 6.0,
             run: -1.0,
             fork: 12.0,
-            fresh: 18.0,
+            fresh: [18.0, 18.0, 18.0, 18.0 + 33.0 * 4.0 / 3.0],
             thief: 150.0,
             robbed: 0.0,
             late: 900.0,
             look: 5.0,
+            pause: 65.0,
             wake: 5000.0,
             waker: 2000.0,
             syscall: 200.0,

@@ -11,11 +11,12 @@ const FREE: Prices = Prices {
     push: 0.0,
     run: 0.0,
     fork: 0.0,
-    fresh: 0.0,
+    fresh: [0.0; 4],
     thief: 0.0,
     robbed: 0.0,
     late: 0.0,
     look: 0.0,
+    pause: 0.0,
     wake: 0.0,
     waker: 0.0,
     syscall: 0.0,
@@ -133,7 +134,7 @@ fn without_costs_every_policy_is_greedy() {
 
 #[test]
 fn one_worker_pays_for_each_call() {
-    let prices = Prices { push: 7.0, run: 5.0, fresh: 2.0, init: 1000.0, ..FREE };
+    let prices = Prices { push: 7.0, run: 5.0, fresh: [2.0; 4], init: 1000.0, ..FREE };
     // 100 spawns, each to a place that is fresh; the last task ends the run.
     let found = time(&flood(100, 50.0), Policy::Steal, 1, &prices);
     assert_eq!(found, 1000.0 + 100.0 * (50.0 + 7.0 + 5.0 + 2.0));
@@ -178,7 +179,7 @@ fn thieves_of_one_victim_follow_each_other() {
 #[test]
 fn a_lone_task_of_a_worker_that_soon_takes_it_back_is_not_stolen() {
     let graph = flood(1000, 50.0);
-    let prices = Prices { late: 51.0, thief: 500.0, ..FREE };
+    let prices = Prices { late: 51.0, thief: 500.0, wake: 200.0, ..FREE };
     let steals = |policy, prices| simulate(&graph, policy, 2, prices, 1).steals;
     assert_eq!(steals(Policy::Cont, &prices), 0);
     assert!(steals(Policy::Steal, &prices) > 0);
