@@ -266,7 +266,7 @@ impl<'a> Engine<'a> {
     fn operation(&mut self, w: usize, now: Time) -> bool {
         let task = self.workers[w].current;
         let then = self.graph.steps[self.step[task as usize] as usize].then;
-        if self.needs_lock(w, then) {
+        if self.workers[w].waited || self.needs_lock(w, then) {
             match self.try_lock(w, now) {
                 Locked::Yes => (),
                 Locked::Later => return true,
@@ -345,6 +345,8 @@ impl<'a> Engine<'a> {
         self.workers[w].debt += price;
         if self.is_full(w) {
             self.make_room(w, now);
+        } else if self.workers[w].waited {
+            self.hold(w, 0, now); // thieves have made room; who waits next is to be woken
         }
         self.put(w, task, now);
         if self.searching == 0 {

@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const RECORDED: usize = 4;
 
 /// Runs of a program that are measured at a time; the first finds cold memory and does not count.
-const MEASURED: usize = 3;
+const MEASURED: usize = 4;
 
 pub struct Options {
     pub places: Places,
@@ -118,7 +118,7 @@ struct Subject {
 /// The whole experiment; `progress` is told what is done.
 pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     let Options { places, quick, .. } = options;
-    let rounds = if *quick { 6 } else { 12 };
+    let rounds = if *quick { 6 } else { 8 };
     let calm = Calm::new(if *quick { PATIENCE / 4 } else { PATIENCE });
     let known = known(places)?;
     let programs = PROGRAMS.map(|(name, full, small)| (name, if *quick { small } else { full }));

@@ -207,16 +207,17 @@ impl Check {
 }
 
 const LIMITS: &str = "\
-*Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
-calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of
-which more workers take their share; two threads of one core; a clock that slows down when all cores are busy;
-the kernel's scheduler; and that a task runs slower where its data are not. A line of memory costs what it
-costs between the two processors of the calibration. Deques grow: what a bounded one sends through the queue of all is
-not in `steal half`. A recording is of one run's tasks, and its steps of a few
-nanoseconds are known by their sum alone. Where many tiny tasks contend for the one lock of `lifo` and `fifo`, what
-happens depends on who comes some nanoseconds earlier, and on where the machine has put the two
-processors: there the curve says that it does not scale, and no more. So trust the order of the policies and where
-a curve bends before its height, and with many workers the programs whose tasks share little (fib, uts,
+*Where this cannot be trusted.* It was compared with what this machine has processors for, in moments in which
+nobody disturbed them, and beyond that is a calculation. Not in it are the bandwidth of memory, the capacity of
+caches, and the distance between sockets, of which more workers take their share; two threads of one core, which
+the processors of a virtual machine are from time to time; a clock that slows down when all cores are busy; the
+kernel's scheduler; and that a task runs slower where its data are not. A line of memory costs what it costs between
+the two processors of the calibration. What a theft costs `cont` and `steal half` is taken from `steal`, where their own
+calibration sees too few. A recording is of one run's tasks, and its steps of a few nanoseconds are known by their sum
+alone. Where many tiny tasks contend for one lock, that of `lifo` and `fifo` or of the queue to which a bounded deque
+sends what it has no room for, what happens depends on who comes some nanoseconds earlier, and on where the machine has
+put the two processors: there the curve says that it does not scale, and no more. So trust the order of the policies and
+where a curve bends before its height, and with many workers the programs whose tasks share little (fib, uts,
 mandelbrot) before those that move memory (quicksort, flood).";
 
 /// Three digits.

@@ -26,7 +26,7 @@ impl Engine<'_> {
     /// Takes a task from the queue of all, if there is one: None then. Else whether the worker is
     /// awake, and looks on.
     pub fn take_overflow(&mut self, w: usize, now: Time) -> Option<bool> {
-        if self.overflow.is_empty() {
+        if self.overflow.is_empty() && !self.workers[w].waited {
             return None;
         }
         match self.try_lock(w, now) {
@@ -34,7 +34,10 @@ impl Engine<'_> {
             Locked::Later => return Some(true),
             Locked::Asleep => return Some(false),
         }
-        let task = self.overflow.pop_front()?;
+        let Some(task) = self.overflow.pop_front() else {
+            self.hold(w, 0, now); // who waits next is to be woken
+            return None;
+        };
         self.queued[task as usize] = false;
         let price = self.prices.fresh_at(self.overflow.len()) / 2 + self.price_of(task);
         self.hold(w, price, now);
