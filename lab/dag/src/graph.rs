@@ -53,7 +53,7 @@ pub struct Graph {
 
 impl Graph {
     /// Of recordings of the same run, each by a process of its own.
-    pub fn of(recordings: &[&Recording]) -> Result<Graph> {
+    pub fn of(recordings: &[Recording]) -> Result<Graph> {
         let stamp = recordings.first().context("there is no recording")?.stamp;
         let runs = || recordings.iter().flat_map(|recording| &recording.runs);
         let is_timed = |run: &&Run| !run.ops.is_empty();
@@ -337,7 +337,7 @@ mod tests {
                 run(&[20.0, 20.0, 120.0, 20.0, 70.0], &ops),
             ],
         };
-        let graph = Graph::of(&[&recording]).unwrap();
+        let graph = Graph::of(&[recording]).unwrap();
         // 250 with stamps, 150 without: each takes 20.
         assert!((graph.work() - 150.0).abs() < 1e-3);
         assert!((graph.steps_of(0)[1].nanoseconds - 100.0).abs() < 1e-3);
@@ -349,6 +349,6 @@ mod tests {
     fn without_a_whole_run_a_stamp_takes_what_it_takes_in_a_loop() {
         let ops = [Op::Begin(0), Op::End];
         let recording = Recording { stamp: 8.0, runs: vec![run(&[10.0, 50.0], &ops)] };
-        assert_eq!(Graph::of(&[&recording]).unwrap().work(), 44.0);
+        assert_eq!(Graph::of(&[recording]).unwrap().work(), 44.0);
     }
 }

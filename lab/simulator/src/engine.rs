@@ -407,7 +407,8 @@ impl<'a> Engine<'a> {
             return false;
         }
         if self.policy.shares() {
-            self.queued[o] = false; // its entry stays, for nothing
+            self.queued[o] = false; // its entry stays, for nothing, unless it is the last
+            self.shared.pop_back_if(|last| *last == other);
             self.hold(w, self.prices.fork / 2, now);
         } else {
             let deque = &mut self.workers[w].deque;

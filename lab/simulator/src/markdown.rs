@@ -53,14 +53,13 @@ impl Report {
 
     fn write_prices(&self, page: &mut String) -> std::fmt::Result {
         type Row = (&'static str, fn(&Price) -> f64);
-        let rows: [Row; 18] = [
+        let rows: [Row; 17] = [
             ("spawn, more than the recorder's", |p| p.prices.push),
             ("run of a spawned task, likewise", |p| p.prices.run),
             ("fork and join, likewise", |p| p.prices.fork),
             ("spawn into a place never used, or without room, of 2^14", |p| p.prices.fresh[0]),
             ("the same, of 2^16", |p| p.prices.fresh[1]),
             ("the same, of 2^18", |p| p.prices.fresh[2]),
-            ("the same, of 2^20", |p| p.prices.fresh[3]),
             ("steal, for the thief", |p| p.prices.thief),
             ("steal, for its victim", |p| p.prices.robbed),
             ("until a thief has a task of an owner that computes", |p| p.prices.late),

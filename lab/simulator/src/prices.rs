@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Lengths of a queue up to which the prices of a place never used are measured: what is touched for
 /// the first time comes from ever farther away.
-pub const LENGTHS: [usize; 4] = [1 << 14, 1 << 16, 1 << 18, 1 << 20];
+pub const LENGTHS: [usize; 3] = [1 << 14, 1 << 16, 1 << 18];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Prices {

@@ -11,7 +11,7 @@ const FREE: Prices = Prices {
     push: 0.0,
     run: 0.0,
     fork: 0.0,
-    fresh: [0.0; 4],
+    fresh: [0.0; 3],
     thief: 0.0,
     robbed: 0.0,
     late: 0.0,
@@ -134,7 +134,7 @@ fn without_costs_every_policy_is_greedy() {
 
 #[test]
 fn one_worker_pays_for_each_call() {
-    let prices = Prices { push: 7.0, run: 5.0, fresh: [2.0; 4], init: 1000.0, ..FREE };
+    let prices = Prices { push: 7.0, run: 5.0, fresh: [2.0; 3], init: 1000.0, ..FREE };
     // 100 spawns, each to a place that is fresh; the last task ends the run.
     let found = time(&flood(100, 50.0), Policy::Steal, 1, &prices);
     assert_eq!(found, 1000.0 + 100.0 * (50.0 + 7.0 + 5.0 + 2.0));
@@ -219,7 +219,7 @@ fn an_owner_that_does_not_answer_is_raided() {
 
 #[test]
 fn what_a_bounded_deque_has_no_room_for_goes_through_the_queue_of_all() {
-    let prices = Prices { fresh: [10.0; 4], ..FREE };
+    let prices = Prices { fresh: [10.0; 3], ..FREE };
     let alone = |tasks| time(&flood(tasks, 50.0), Policy::StealHalf, 1, &prices);
     assert_eq!(alone(256), 256.0 * 50.0);
     // 128 go when there are 256, and then with each 128 more.
