@@ -408,7 +408,9 @@ impl<'a> Engine<'a> {
         }
         if self.policy.shares() {
             self.queued[o] = false; // its entry stays, for nothing, unless it is the last
-            self.shared.pop_back_if(|last| *last == other);
+            if self.shared.back() == Some(&other) {
+                self.shared.pop_back();
+            }
             self.hold(w, self.prices.fork / 2, now);
         } else {
             let deque = &mut self.workers[w].deque;
