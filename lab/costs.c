@@ -104,7 +104,10 @@ static void measure_batches(void)
 
 /* --- alone: a flood, into memory that is fresh ------------------------------------ */
 
-enum { FLOOD = 1 << 16, FLOODS = 21 };
+/* Of these lengths, by four. */
+enum { SHORTEST_FLOOD = 1 << 14, LONGEST_FLOOD = 1 << 18, FLOODS = 21 };
+
+static long flood_length;
 
 static void drop(void *closure, struct scheduler *s)
 {
@@ -116,18 +119,23 @@ static void flood(void *closure, struct scheduler *s)
 {
     (void)closure;
     first_begun = now_ns();
-    for (long i = 0; i < FLOOD; i++)
+    for (long i = 0; i < flood_length; i++)
         spawn(drop, s);
 }
 
 static void measure_flood(void)
 {
-    double all[FLOODS];
-    for (int i = 0; i < FLOODS; i++) {
-        run(1, flood);
-        all[i] = (now_ns() - first_begun) / FLOOD;
+    for (long n = SHORTEST_FLOOD; n <= LONGEST_FLOOD; n *= 4) {
+        double all[FLOODS];
+        flood_length = n;
+        for (int i = 0; i < FLOODS; i++) {
+            run(1, flood);
+            all[i] = (now_ns() - first_begun) / (double)n;
+        }
+        char name[32];
+        snprintf(name, sizeof name, "flood %ld", n);
+        print(name, typical(all, FLOODS));
     }
-    print("flood", typical(all, FLOODS));
 }
 
 /* --- alone: forks and joins -------------------------------------------------------- */
@@ -171,20 +179,22 @@ static void measure_forks(void)
 
 /* --- a run of nothing ---------------------------------------------------------------- */
 
+enum { EMPTY = 31 };
+
 static void measure_empty(void)
 {
-    double all[SAMPLES];
-    for (int i = 0; i < SAMPLES; i++) {
+    double all[EMPTY];
+    for (int i = 0; i < EMPTY; i++) {
         double start = now_ns();
         run(0, drop);
         all[i] = now_ns() - start;
     }
-    print("init", typical(all, SAMPLES));
+    print("init", typical(all, EMPTY));
 }
 
 /* --- tasks that others take --------------------------------------------------------- */
 
-enum { TAKEN = 20000, THEFTS = 41 };
+enum { TAKEN = 20000, THEFTS = 21 };
 
 static struct scheduler *owner;   /* the worker that spawns */
 static _Alignas(128) long kept;   /* tasks that it ran ... */
@@ -259,6 +269,7 @@ static void measure_steals(void)
 
 enum { CALLS = 100 };
 
+static cpu_set_t processors; /* that this thread had before it started another */
 static int word;
 static atomic_int calling; /* who else calls */
 
@@ -279,12 +290,34 @@ static void *call_beside(void *closure)
     return NULL;
 }
 
+/* Keeps a thread on the first, or the last, of the processors that we have. */
+static void keep_on(pthread_t t, int last)
+{
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && (last || CPU_COUNT(&one) == 0)) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+        }
+    pthread_setaffinity_np(t, sizeof one, &one);
+}
+
+/* On another processor than this one, if there are two. */
 static pthread_t start_thread(void *f(void *))
 {
     pthread_t t;
+    cpu_set_t all;
+    int known = sched_getaffinity(0, sizeof all, &all) == 0;
     errno = pthread_create(&t, NULL, f, NULL);
     if (errno != 0)
         bench_die("pthread_create");
+    keep_on(t, 1);
+    keep_on(pthread_self(), 0);
+    if (known)
+        processors = all;
     return t;
 }
 
@@ -293,6 +326,7 @@ static void end_thread(pthread_t t)
     errno = pthread_join(t, NULL);
     if (errno != 0)
         bench_die("pthread_join");
+    pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
 }
 
 /* Two contend for a lock: so do their calls. */

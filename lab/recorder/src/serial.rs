@@ -1,4 +1,9 @@
 //! The scheduler of the recorder: a stack of tasks, and one thread.
+//!
+//! In a run without stamps it does as little as the library's kind `steal` on one worker, and much
+//! the same: the time that such a run takes is the floor of all predictions, and what differs little
+//! is told apart best. So the stack has two words for a task, and a join jumps to the task's
+//! function. What stamps need has memory of its own.
 
 use std::ffi::{OsString, c_int, c_void};
 use std::fs::File;
@@ -19,15 +24,16 @@ pub type TaskFn = unsafe extern "C" fn(*mut c_void, *mut Serial);
 /// The C side's `sched_task`.
 #[repr(C)]
 pub struct Descriptor {
+    /// The function's address, or `OVER`.
     state: usize,
     closure: *mut c_void,
-    f: usize,
+    /// While there are stamps.
     number: usize,
+    unused: usize,
 }
 
-// States of a descriptor.
-const FORKED: usize = 1;
-const OVER: usize = 2;
+/// The state of a descriptor whose task has run out of the stack.
+const OVER: usize = 1;
 
 /// The C side's `sched_group`.
 #[repr(C)]
@@ -39,37 +45,35 @@ pub struct Group {
     cancelled: usize,
 }
 
-/// Who waits for a task: nobody, a descriptor, or a group, whose address is then marked.
-#[derive(Clone, Copy, PartialEq)]
-struct Of(usize);
-
-impl Of {
-    const NOBODY: Of = Of(0);
-    const GROUP: usize = 1;
-
-    fn fork(t: *mut Descriptor) -> Of {
-        Of(t as usize)
-    }
-
-    fn group(g: *mut Group) -> Of {
-        Of(g as usize | Of::GROUP)
-    }
-
-    fn as_group(self) -> Option<*mut Group> {
-        (self.0 & Of::GROUP != 0).then_some((self.0 & !Of::GROUP) as *mut Group)
-    }
-
-    fn as_fork(self) -> Option<*mut Descriptor> {
-        (self.0 != 0 && self.0 & Of::GROUP == 0).then_some(self.0 as *mut Descriptor)
-    }
-}
-
+/// A task, or a function of ours and who waits for the task: `forked` and its descriptor, `member`
+/// and its group.
 #[derive(Clone, Copy)]
 struct Entry {
     f: TaskFn,
     closure: *mut c_void,
-    of: Of,
-    /// While there are stamps; else 0.
+}
+
+impl Entry {
+    fn forked(t: *mut Descriptor) -> Entry {
+        Entry { f: forked, closure: t.cast() }
+    }
+
+    fn member(g: *mut Group) -> Entry {
+        Entry { f: member, closure: g.cast() }
+    }
+
+    #[inline(always)]
+    fn is(self, other: Entry) -> bool {
+        self.f as usize == other.f as usize && self.closure == other.closure
+    }
+}
+
+/// What belongs to the entry of the same place.
+#[derive(Clone, Copy)]
+struct Beside {
+    /// Of a member.
+    task: Option<Entry>,
+    /// While there are stamps.
     number: u32,
 }
 
@@ -86,6 +90,7 @@ pub struct Serial {
     end: *mut Entry,
     places: Vec<MaybeUninit<Entry>>,
     stamped: bool,
+    beside: Vec<Beside>,
     tape: Tape,
     tasks: u32,
     groups: u32,
@@ -151,6 +156,7 @@ impl Serial {
             end: ptr::null_mut(),
             places: Vec::new(),
             stamped: false,
+            beside: Vec::new(),
             tape: Tape::default(),
             tasks: 0,
             groups: 0,
@@ -160,19 +166,32 @@ impl Serial {
         serial
     }
 
+    #[inline(always)]
+    fn first(&mut self) -> *mut Entry {
+        self.places.as_mut_ptr().cast()
+    }
+
+    /// How many tasks are on the stack; of a task just taken, the place it had.
+    fn count(&mut self) -> usize {
+        // SAFETY: both are of the places.
+        unsafe { self.top.offset_from(self.first()) as usize }
+    }
+
     /// The tasks on the stack, the latest last.
     fn queued(&mut self) -> &mut [Entry] {
-        let first: *mut Entry = self.places.as_mut_ptr().cast();
+        let count = self.count();
         // SAFETY: the places from the first to the top are filled.
-        unsafe { std::slice::from_raw_parts_mut(first, self.top.offset_from(first) as usize) }
+        unsafe { std::slice::from_raw_parts_mut(self.first(), count) }
     }
 
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
         const LEAST: usize = 1 << 16;
-        let used = if self.places.is_empty() { 0 } else { self.queued().len() };
-        self.places.resize(LEAST.max(2 * used), MaybeUninit::uninit());
+        let used = if self.places.is_empty() { 0 } else { self.count() };
+        let room = LEAST.max(2 * used);
+        self.places.resize(room, MaybeUninit::uninit());
+        self.beside.resize(room, Beside { task: None, number: 0 });
         let places = self.places.as_mut_ptr_range();
         self.end = places.end.cast();
         // SAFETY: there are at least so many.
@@ -190,97 +209,133 @@ impl Serial {
             serial.copies.clear();
             serial.tape.rewind();
             (serial.stamped, serial.tasks, serial.groups) = (stamped, 0, 0);
-            serial.add(f, closure, Of::NOBODY);
+            serial.number_next();
+            serial.push(Entry { f, closure });
         }
         // SAFETY: passed on; each reference ends before the next task begins.
-        while let Some(entry) = unsafe { (*s).take_if(|_| true) } {
+        while let Some(entry) = unsafe { (*s).take() } {
             // SAFETY: passed on.
             unsafe { Serial::call(s, entry) };
         }
     }
 
-    #[inline]
-    fn stamp(&mut self, op: Op) {
-        if self.stamped {
-            self.tape.stamp(op);
-        }
-    }
-
-    /// Runs a task that was taken from the stack.
+    /// Runs a task that was taken from the stack just now.
     ///
     /// # Safety
     /// As for `run`.
-    #[inline]
+    #[inline(always)]
     unsafe fn call(s: *mut Serial, entry: Entry) {
-        let Entry { f, closure, of, number } = entry;
-        let group = of.as_group();
-        // SAFETY: `s` is valid, and no task runs while a reference to it lives; a group outlives its
-        // tasks; the rest is passed on.
+        // SAFETY: passed on; no reference to `s` lives while a task runs.
         unsafe {
-            (*s).stamp(Op::Begin(number));
-            if group.is_none_or(|group| (*group).cancelled == 0) {
-                f(closure, s);
-            }
-            (*s).stamp(Op::End);
-            if let Some(t) = of.as_fork() {
-                (*t).state = OVER;
-            } else if let Some(group) = group {
-                (*group).pending -= 1;
+            if (*s).stamped {
+                Serial::call_stamped(s, entry);
+            } else {
+                (entry.f)(entry.closure, s);
             }
         }
     }
 
-    /// Adds a task to the stack; its number.
-    #[inline]
-    fn add(&mut self, f: TaskFn, closure: *mut c_void, of: Of) -> u32 {
-        let mut number = 0;
-        if self.stamped {
-            number = self.tasks;
-            self.tasks += 1;
-            if number >= MOST {
-                refuse(format_args!("a recording holds {MOST} tasks at most"));
-            }
+    /// # Safety
+    /// As for `call`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn call_stamped(s: *mut Serial, entry: Entry) {
+        // SAFETY: passed on; no reference to `s` lives while a task runs.
+        unsafe {
+            let serial = &mut *s;
+            let place = serial.count();
+            serial.tape.stamp(Op::Begin(serial.beside[place].number));
+            (entry.f)(entry.closure, s);
+            (*s).tape.stamp(Op::End);
         }
-        if self.top == self.end {
+    }
+
+    /// While there are stamps: the next task on the stack has the next number, which is returned.
+    #[inline]
+    fn number_next(&mut self) -> u32 {
+        let (number, place) = (self.tasks, self.count());
+        if number >= MOST {
+            refuse(format_args!("a recording holds {MOST} tasks at most"));
+        }
+        if place == self.beside.len() {
             self.grow();
         }
-        // SAFETY: below the end, so a place of ours.
-        unsafe {
-            self.top.write(Entry { f, closure, of, number });
-            self.top = self.top.add(1);
-        }
+        self.beside[place].number = number;
+        self.tasks += 1;
         number
     }
 
-    /// Takes the latest task, if there is one and it is as wanted.
-    #[inline]
-    fn take_if(&mut self, wanted: impl FnOnce(Of) -> bool) -> Option<Entry> {
-        if self.top.cast() == self.places.as_mut_ptr() {
+    #[inline(always)]
+    fn push(&mut self, entry: Entry) {
+        if self.top == self.end {
+            return self.push_growing(entry);
+        }
+        // SAFETY: below the end, so a place of ours.
+        unsafe {
+            self.top.write(entry);
+            self.top = self.top.add(1);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_growing(&mut self, entry: Entry) {
+        self.grow();
+        self.push(entry);
+    }
+
+    /// Takes the latest task, if there is one.
+    #[inline(always)]
+    fn take(&mut self) -> Option<Entry> {
+        if self.top == self.first() {
             return None;
         }
         // SAFETY: above the first place, so the one below is filled.
-        let last = unsafe { self.top.sub(1) };
-        // SAFETY: as above.
-        if !wanted(unsafe { (*last).of }) {
-            return None;
+        unsafe {
+            self.top = self.top.sub(1);
+            Some(self.top.read())
         }
-        self.top = last;
-        // SAFETY: as above.
-        Some(unsafe { last.read() })
     }
 
-    /// Takes the latest task that such a one waits for, from anywhere in the stack.
-    fn remove(&mut self, of: Of) -> Option<Entry> {
+    /// Takes the latest task, if it is this one.
+    #[inline(always)]
+    fn take_this(&mut self, entry: Entry) -> bool {
+        // SAFETY: above the first place, so the one below is filled.
+        unsafe {
+            let last = self.top.sub(1);
+            let found = self.top != self.first() && (*last).is(entry);
+            if found {
+                self.top = last;
+            }
+            found
+        }
+    }
+
+    /// Makes the latest task of this kind the latest of all; false if there is none.
+    fn raise(&mut self, entry: Entry) -> bool {
         let queued = self.queued();
-        let at = queued.iter().rposition(|entry| entry.of == of)?;
+        let Some(at) = queued.iter().rposition(|queued| queued.is(entry)) else { return false };
         queued[at..].rotate_left(1);
-        self.take_if(|_| true)
+        let count = queued.len();
+        self.beside[at..count].rotate_left(1);
+        true
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn spawn(&mut self, f: TaskFn, closure: *mut c_void) -> c_int {
-        self.add(f, closure, Of::NOBODY);
-        self.stamp(Op::Spawn { group: None });
+        if self.stamped {
+            return self.spawn_stamped(f, closure);
+        }
+        self.push(Entry { f, closure });
+        0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn spawn_stamped(&mut self, f: TaskFn, closure: *mut c_void) -> c_int {
+        self.number_next();
+        self.push(Entry { f, closure });
+        self.tape.stamp(Op::Spawn { group: None });
         0
     }
 
@@ -301,46 +356,63 @@ impl Serial {
 
     /// # Safety
     /// The descriptor lives until it is joined.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn fork(&mut self, t: *mut Descriptor, f: TaskFn, closure: *mut c_void) {
-        let number = self.add(f, closure, Of::fork(t)) as usize;
         // SAFETY: by the caller's promise.
-        unsafe { *t = Descriptor { state: FORKED, closure, f: f as usize, number } };
-        self.stamp(Op::Fork);
+        unsafe {
+            (*t).state = f as usize;
+            (*t).closure = closure;
+            if self.stamped {
+                return self.fork_stamped(t);
+            }
+        }
+        self.push(Entry::forked(t));
+    }
+
+    /// # Safety
+    /// As for `fork`, which has begun.
+    #[cold]
+    #[inline(never)]
+    unsafe fn fork_stamped(&mut self, t: *mut Descriptor) {
+        let number = self.number_next() as usize;
+        // SAFETY: by the caller's promise.
+        unsafe { (*t).number = number };
+        self.push(Entry::forked(t));
+        self.tape.stamp(Op::Fork);
     }
 
     /// # Safety
     /// As for `run`; `t` was forked.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn join(s: *mut Serial, t: *mut Descriptor) {
-        // SAFETY: both are valid, and the reference to the stack ends with the statement.
-        let last = unsafe {
-            (*s).stamp(Op::Join((*t).number as u32));
-            (*s).take_if(|of| of == Of::fork(t))
-        };
-        match last {
-            // SAFETY: passed on.
-            Some(entry) => unsafe { Serial::call(s, entry) },
-            // SAFETY: passed on.
-            None => unsafe { Serial::join_another(s, t) },
+        // SAFETY: both are valid, and the reference to the stack ends with its statement; passed on.
+        unsafe {
+            if (*s).stamped || !(*s).take_this(Entry::forked(t)) {
+                return Serial::join_slowly(s, t);
+            }
+            (*t).call(s); // the descriptor is not used again
         }
     }
 
     /// # Safety
     /// As for `join`.
     #[cold]
-    unsafe fn join_another(s: *mut Serial, t: *mut Descriptor) {
-        // SAFETY: both are valid; no reference lives on.
-        let entry = unsafe {
+    #[inline(never)]
+    unsafe fn join_slowly(s: *mut Serial, t: *mut Descriptor) {
+        // SAFETY: both are valid, and no reference to the stack lives while a task runs; passed on.
+        unsafe {
+            if (*s).stamped {
+                (*s).tape.stamp(Op::Join((*t).number as u32));
+            }
             if (*t).state == OVER {
                 return;
             }
-            (*s).remove(Of::fork(t))
-        };
-        match entry {
-            // SAFETY: passed on.
-            Some(entry) => unsafe { Serial::call(s, entry) },
-            None => refuse("sched_join of a task that runs, or was not forked"),
+            let entry = Entry::forked(t);
+            if !(*s).raise(entry) {
+                refuse("sched_join of a task that runs, or was not forked");
+            }
+            (*s).take_this(entry);
+            Serial::call(s, entry);
         }
     }
 
@@ -354,9 +426,13 @@ impl Serial {
             group.number = self.groups as usize;
         }
         group.pending += 1;
-        let number = group.number as u32;
-        self.add(f, closure, Of::group(g));
-        self.stamp(Op::Spawn { group: Some(number) });
+        self.number_next();
+        let place = self.count();
+        self.beside[place].task = Some(Entry { f, closure });
+        self.push(Entry::member(g));
+        if self.stamped {
+            self.tape.stamp(Op::Spawn { group: Some(group.number as u32) });
+        }
     }
 
     /// True unless the group was cancelled.
@@ -366,17 +442,16 @@ impl Serial {
     pub unsafe fn group_wait(s: *mut Serial, g: *mut Group) -> bool {
         // SAFETY: both are valid; no reference lives while a task runs.
         unsafe {
-            if (*g).number != 0 {
-                (*s).stamp(Op::Wait((*g).number as u32));
+            if (*s).stamped && (*g).number != 0 {
+                (*s).tape.stamp(Op::Wait((*g).number as u32));
             }
-            loop {
-                if (*g).pending == 0 {
-                    break;
+            let entry = Entry::member(g);
+            while (*g).pending > 0 {
+                if !(*s).raise(entry) {
+                    refuse("sched_group_wait in a task of the group");
                 }
-                match (*s).remove(Of::group(g)) {
-                    Some(entry) => Serial::call(s, entry),
-                    None => refuse("sched_group_wait in a task of the group"),
-                }
+                (*s).take_this(entry);
+                Serial::call(s, entry);
             }
             (*g).number = 0;
             std::mem::replace(&mut (*g).cancelled, 0) == 0
@@ -395,6 +470,40 @@ impl Serial {
     pub unsafe fn cancelled(g: *const Group) -> bool {
         // SAFETY: by the caller's promise.
         unsafe { (*g).cancelled != 0 }
+    }
+}
+
+impl Descriptor {
+    /// # Safety
+    /// It was forked, and has not begun; as for `Serial::run`.
+    #[inline(always)]
+    unsafe fn call(&self, s: *mut Serial) {
+        // SAFETY: forked, so it is a function; the rest is passed on.
+        unsafe { std::mem::transmute::<usize, TaskFn>(self.state)(self.closure, s) };
+    }
+}
+
+/// A forked task that is run out of the stack.
+unsafe extern "C" fn forked(closure: *mut c_void, s: *mut Serial) {
+    let t: *mut Descriptor = closure.cast();
+    // SAFETY: a descriptor lives until it is joined, which this is part of, or comes later.
+    unsafe {
+        (*t).call(s);
+        (*t).state = OVER;
+    }
+}
+
+/// A task of a group, which was taken from the stack just now.
+unsafe extern "C" fn member(closure: *mut c_void, s: *mut Serial) {
+    let g: *mut Group = closure.cast();
+    // SAFETY: a group outlives its tasks; no reference to `s` lives while a task runs.
+    unsafe {
+        let place = (*s).count();
+        let task = (&raw mut (*s).beside).as_mut().and_then(|beside| beside[place].task);
+        if let Some(task) = task.filter(|_| (*g).cancelled == 0) {
+            (task.f)(task.closure, s);
+        }
+        (*g).pending -= 1;
     }
 }
 

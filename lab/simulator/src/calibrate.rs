@@ -1,66 +1,71 @@
 //! The prices of each policy, measured on this machine.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, ensure};
 
+use crate::calm::{Calm, Sample, calmest};
 use crate::policy::Policy;
-use crate::prices::Prices;
+use crate::prices::{LENGTHS, Prices};
 use crate::process::{Costs, Places, typical};
 
 /// Worker counts between which the cost of a look, and of setting up a worker, is the slope.
+const TWO: &str = "2";
 const FEW: &str = "64";
 const MANY: &str = "256";
 
 const SPIN: [(&str, &str); 1] = [("SCHED_IDLE", "spin")];
 
+/// What was measured, by name.
+type Measured = BTreeMap<String, Vec<Sample<f64>>>;
+
 /// Everything measured, again and again.
 #[derive(Default)]
 pub struct Calibration {
-    recorder: Vec<Costs>,
-    policies: Vec<(Policy, Vec<Costs>)>,
-    searches: Vec<Costs>,
+    recorder: Measured,
+    policies: Vec<(Policy, Measured)>,
+    searches: Measured,
 }
 
 impl Calibration {
     /// Of these policies, which the library knows.
     pub fn new(known: &[Policy]) -> Calibration {
-        let policies = known.iter().map(|&policy| (policy, Vec::new())).collect();
+        let policies = known.iter().map(|&policy| (policy, Measured::new())).collect();
         Calibration { policies, ..Calibration::default() }
     }
 
     /// Measures everything once more.
-    pub fn round(&mut self, places: &Places) -> Result<()> {
-        self.recorder.push(places.costs_of_recorder("alone")?);
-        let mut searches = Costs::new();
-        for threads in [FEW, MANY] {
+    pub fn round(&mut self, places: &Places, calm: &Calm) -> Result<()> {
+        add(&mut self.recorder, calm.sample(|| places.costs_of_recorder("alone"))?);
+        for threads in [TWO, FEW, MANY] {
             let settings = [SPIN[0], ("SCHED_THREADS", threads)];
-            let costs = places.costs("searching", &settings)?;
-            searches.insert(threads.to_owned(), value(&costs, "search")?);
+            let costs = calm.sample(|| places.costs("searching", &settings))?;
+            add_as(&mut self.searches, threads, costs, "search")?;
         }
-        self.searches.push(searches);
-        for (policy, rounds) in &mut self.policies {
+        for (policy, measured) in &mut self.policies {
             let with = |threads| [policy.environment(), &[("SCHED_THREADS", threads)]].concat();
-            let mut costs = places.costs("alone", &with("1"))?;
-            costs.extend(places.costs("together", &with("2"))?);
+            add(measured, calm.sample(|| places.costs("alone", &with("1")))?);
+            add(measured, calm.sample(|| places.costs("together", &with("2")))?);
             if !policy.shares() {
-                costs.extend(places.costs("lone", &[&with("2")[..], &SPIN].concat())?);
+                let settings = [&with("2")[..], &SPIN].concat();
+                add(measured, calm.sample(|| places.costs("lone", &settings))?);
             }
             for threads in ["1", FEW] {
-                let empty = places.costs("empty", &with(threads))?;
-                costs.insert(format!("init {threads}"), value(&empty, "init")?);
+                let empty = calm.sample(|| places.costs("empty", &with(threads)))?;
+                add_as(measured, &format!("init {threads}"), empty, "init")?;
             }
-            rounds.push(costs);
         }
         Ok(())
     }
 
-    fn rounds(&self, policy: Policy) -> Option<&[Costs]> {
+    fn measured(&self, policy: Policy) -> Option<&Measured> {
         let found = self.policies.iter().find(|(known, _)| *known == policy);
-        found.map(|(_, rounds)| &rounds[..])
+        found.map(|(_, measured)| measured)
     }
 
     /// None: the library does not know the policy.
     pub fn prices(&self, policy: Policy) -> Result<Option<Prices>> {
-        let Some(rounds) = self.rounds(policy) else { return Ok(None) };
+        let Some(rounds) = self.measured(policy) else { return Ok(None) };
         let more =
             |name: &str| Ok::<f64, anyhow::Error>(of(rounds, name)? - of(&self.recorder, name)?);
         let (push, run) = (more("push")?, more("run")?);
@@ -68,7 +73,16 @@ impl Calibration {
         let between = |few: f64, many: f64, slope: f64| (slope / (many - few)).max(0.0);
         let (few, many) = (workers(FEW)?, workers(MANY)?);
         let searching = of(&self.searches, MANY)? - of(&self.searches, FEW)?;
+        let look = between(few, many, searching);
         let setting_up = of(rounds, &format!("init {FEW}"))? - of(rounds, "init 1")?;
+        let mut fresh = [0.0; LENGTHS.len()];
+        let (mut shorter, mut all_of_shorter) = (0.0, 0.0);
+        for (price, length) in fresh.iter_mut().zip(LENGTHS) {
+            let all = length as f64 * more(&format!("flood {length}"))?;
+            let (longer, more) = (length as f64 - shorter, all - all_of_shorter);
+            *price = more / longer - push - run;
+            (shorter, all_of_shorter) = (length as f64, all);
+        }
         // In the flood of the calibration `cont` may have nothing to steal, and a bounded deque sends
         // most tasks through the queue of all: then a theft is taken to cost what it costs `steal`.
         let steals = |name: &str| {
@@ -76,17 +90,18 @@ impl Calibration {
                 return Ok(0.0);
             }
             let own = of(rounds, "thief").is_ok_and(|thief| thief > 0.0);
-            of(if own { rounds } else { self.rounds(Policy::Steal).unwrap_or(rounds) }, name)
+            of(if own { rounds } else { self.measured(Policy::Steal).unwrap_or(rounds) }, name)
         };
         Ok(Some(Prices {
             push,
             run,
             fork: more("fork")?,
-            fresh: more("flood")? - push - run,
+            fresh,
             thief: steals("thief")?.max(0.0),
             robbed: steals("robbed")?.max(0.0),
             late: if policy.shares() { 0.0 } else { of(rounds, "late")? },
-            look: if policy.shares() { 0.0 } else { between(few, many, searching) },
+            look: if policy.shares() { 0.0 } else { look },
+            pause: if policy.shares() { 0.0 } else { of(&self.searches, TWO)? - look }.max(0.0),
             wake: of(rounds, "wake")?,
             waker: of(rounds, "waker")?,
             syscall: of(rounds, "syscall")?,
@@ -97,24 +112,34 @@ impl Calibration {
     }
 }
 
-fn value(costs: &Costs, name: &str) -> Result<f64> {
-    costs.get(name).copied().with_context(|| format!("costs did not print {name}"))
+fn add(to: &mut Measured, costs: Sample<Costs>) {
+    for (name, value) in costs.value {
+        to.entry(name).or_default().push(Sample { value, calm: costs.calm });
+    }
+}
+
+fn add_as(to: &mut Measured, new: &str, costs: Sample<Costs>, name: &str) -> Result<()> {
+    let Sample { value: costs, calm } = costs;
+    let &value = costs.get(name).with_context(|| format!("costs did not print {name}"))?;
+    to.entry(new.to_owned()).or_default().push(Sample { value, calm });
+    Ok(())
 }
 
 /// Of all rounds in which it could be measured: on a busy machine two workers may never
 /// have run at the same time.
-fn of(rounds: &[Costs], name: &str) -> Result<f64> {
-    let values: Vec<f64> = rounds.iter().filter_map(|costs| costs.get(name).copied()).collect();
-    ensure!(!values.is_empty(), "costs did not print {name} in any of {} rounds", rounds.len());
-    Ok(typical(values))
+fn of(measured: &Measured, name: &str) -> Result<f64> {
+    let values = measured.get(name).map_or(&[][..], |samples| samples);
+    ensure!(!values.is_empty(), "costs did not print {name} in any round");
+    Ok(typical(calmest(values).copied().collect()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn costs(values: &[(&str, f64)]) -> Costs {
-        values.iter().map(|&(name, value)| (name.to_owned(), value)).collect()
+    fn costs(values: &[(&str, f64)]) -> Measured {
+        let sample = |value| vec![Sample { value, calm: true }];
+        values.iter().map(|&(name, value)| (name.to_owned(), sample(value))).collect()
     }
 
     #[test]
@@ -123,7 +148,9 @@ mod tests {
             ("push", 9.0),
             ("run", 4.0),
             ("fork", 20.0),
-            ("flood", 33.0),
+            ("flood 16384", 33.0),
+            ("flood 65536", 33.0),
+            ("flood 262144", 66.0),
             ("thief", 150.0),
             ("robbed", -3.0),
             ("late", 900.0),
@@ -135,20 +162,28 @@ mod tests {
             ("init 64", 7300.0),
         ];
         let calibration = Calibration {
-            recorder: vec![costs(&[("push", 3.0), ("run", 5.0), ("fork", 8.0), ("flood", 10.0)])],
-            policies: vec![(Policy::Steal, vec![costs(&library)])],
-            searches: vec![costs(&[("64", 1000.0), ("256", 1960.0)])],
+            recorder: costs(&[
+                ("push", 3.0),
+                ("run", 5.0),
+                ("fork", 8.0),
+                ("flood 16384", 10.0),
+                ("flood 65536", 10.0),
+                ("flood 262144", 10.0),
+            ]),
+            policies: vec![(Policy::Steal, costs(&library))],
+            searches: costs(&[("2", 70.0), ("64", 1000.0), ("256", 1960.0)]),
         };
         let prices = calibration.prices(Policy::Steal).unwrap().unwrap();
         let expected = Prices {
             push: 6.0,
             run: -1.0,
             fork: 12.0,
-            fresh: 18.0,
+            fresh: [18.0, 18.0, 18.0 + 33.0 * 4.0 / 3.0],
             thief: 150.0,
             robbed: 0.0,
             late: 900.0,
             look: 5.0,
+            pause: 65.0,
             wake: 5000.0,
             waker: 2000.0,
             syscall: 200.0,

@@ -11,7 +11,11 @@
 //!
 //! As the library's kinds (its modules `kind::stealing`, `kind::shared`, `idle::eventcount` say more):
 //!
-//! - The only task of a deque is its owner's for some time, which may take it back meanwhile.
+//! - The deques of `steal` and `cont` are private to their owners but for some of the oldest tasks.
+//!   A thief that finds none of these asks, and at its next spawn the owner offers half of its tasks, but
+//!   not the only one, unless somebody sleeps. An owner that does not answer is raided.
+//! - The deques of `steal half` have so many places. What a spawn finds no room for, and the older half,
+//!   goes to a queue of all, with a lock, in which who has no task looks first.
 //! - A worker without tasks looks at the others' deques, from a random one on. Thieves of one
 //!   victim follow each other, as its lock has them do. A spawn wakes a sleeper if nobody searches;
 //!   a searcher that has found a task wakes the next if there are more tasks and nobody else
@@ -22,8 +26,10 @@
 //! - A join of a task that nobody has begun runs it. If it was taken, the task that joins is set
 //!   aside, and goes on where the other ends, at once.
 //!
-//! A run is over with its last task: the others' way to their rest costs nothing.
+//! A run is over with its last task, and when the first worker, which was called for the run, has
+//! noticed: the others' way to their rest costs nothing.
 
+mod overflow;
 mod shared;
 mod thieves;
 
@@ -39,6 +45,7 @@ use crate::policy::Policy;
 use crate::prices::{Picoseconds, Prices, picoseconds};
 
 use shared::{Lock, Locked};
+use thieves::Bits;
 
 /// Picoseconds.
 type Time = u64;
@@ -85,8 +92,12 @@ struct Worker {
     deque: VecDeque<u32>,
     /// The most it ever had.
     longest: usize,
-    /// When the deque came to have one task, the only one.
-    lone_since: Time,
+    /// How many of the oldest thieves may take.
+    offered: usize,
+    /// Thieves want more.
+    asked: bool,
+    /// When the deque came to have tasks.
+    filled_since: Time,
     /// Until then thieves are at the deque.
     locked_until: Time,
     current: u32,
@@ -96,6 +107,8 @@ struct Worker {
     /// It is counted as searching, until it loses patience.
     searching: bool,
     patience: Time,
+    /// When it began to look for a task.
+    looks_since: Time,
     /// It found the lock held, and has called the kernel.
     waited: bool,
 }
@@ -115,13 +128,16 @@ struct Engine<'a> {
     policy: Policy,
     prices: Picoseconds,
     workers: Vec<Worker>,
-    /// Deques that are not empty, a bit each.
-    filled: Vec<u64>,
+    /// Deques that are not empty, a bit each; those of which thieves may take.
+    filled: Bits,
+    offering: Bits,
     events: BinaryHeap<Reverse<(Time, u32)>>,
     /// The one queue; some of its entries may be of tasks that a join has taken.
     shared: VecDeque<u32>,
     longest: usize,
     lock: Lock,
+    /// Tasks for which bounded deques had no room.
+    overflow: VecDeque<u32>,
     sleepers: Vec<u32>,
     searching: usize,
     /// Each task's next step.
@@ -144,13 +160,16 @@ impl<'a> Engine<'a> {
         let new = |_| Worker {
             deque: VecDeque::new(),
             longest: 0,
-            lone_since: 0,
+            offered: 0,
+            asked: false,
+            filled_since: 0,
             locked_until: 0,
             current: NOBODY,
             next: Next::Take,
             debt: 0,
             searching: false,
             patience: 0,
+            looks_since: 0,
             waited: false,
         };
         Engine {
@@ -158,11 +177,13 @@ impl<'a> Engine<'a> {
             policy,
             prices: prices.into(),
             workers: (0..workers).map(new).collect(),
-            filled: vec![0; workers.div_ceil(64)],
+            filled: Bits::new(workers),
+            offering: Bits::new(workers),
             events: BinaryHeap::with_capacity(workers),
             shared: VecDeque::new(),
             longest: 0,
             lock: Lock::new(),
+            overflow: VecDeque::new(),
             sleepers: Vec::with_capacity(workers),
             searching: 0,
             step: graph.tasks.iter().map(|task| task.first).collect(),
@@ -186,7 +207,9 @@ impl<'a> Engine<'a> {
                     break;
                 }
                 if self.left == 0 {
-                    self.outcome.nanoseconds = now as f64 / 1e3;
+                    let asleep = w != 0 && self.sleepers.contains(&0);
+                    let told = if asleep { self.prices.wake.max(0) as Time } else { 0 };
+                    self.outcome.nanoseconds = (now + told) as f64 / 1e3;
                     return self.outcome;
                 }
                 let next = self.workers[w as usize].pay(now);
@@ -243,7 +266,7 @@ impl<'a> Engine<'a> {
     fn operation(&mut self, w: usize, now: Time) -> bool {
         let task = self.workers[w].current;
         let then = self.graph.steps[self.step[task as usize] as usize].then;
-        if self.policy.shares() && self.needs_queue(then) {
+        if self.workers[w].waited || self.needs_lock(w, then) {
             match self.try_lock(w, now) {
                 Locked::Yes => (),
                 Locked::Later => return true,
@@ -286,10 +309,12 @@ impl<'a> Engine<'a> {
         true
     }
 
-    fn needs_queue(&self, then: Then) -> bool {
+    /// That of the queue of all.
+    fn needs_lock(&self, w: usize, then: Then) -> bool {
+        let shares = self.policy.shares();
         match then {
-            Then::Spawn(_) | Then::Fork(_) => true,
-            Then::Join(other) => self.can_take_back(other),
+            Then::Spawn(_) | Then::Fork(_) => shares || self.is_full(w),
+            Then::Join(other) => shares && self.can_take_back(other),
             Then::Wait(_) | Then::End => false,
         }
     }
@@ -305,8 +330,9 @@ impl<'a> Engine<'a> {
         if self.policy.shares() {
             self.queued[child as usize] = true;
             self.shared.push_back(child);
-            let fresh = if self.shared.len() > self.longest { self.prices.fresh } else { 0 };
-            self.longest = self.longest.max(self.shared.len());
+            let count = self.shared.len();
+            let fresh = if count > self.longest { self.prices.fresh_at(count) } else { 0 };
+            self.longest = self.longest.max(count);
             self.hold(w, price + fresh, now);
             self.wake_one(w, now);
             return;
@@ -317,6 +343,11 @@ impl<'a> Engine<'a> {
             self.workers[w].current = child;
         }
         self.workers[w].debt += price;
+        if self.is_full(w) {
+            self.make_room(w, now);
+        } else if self.workers[w].waited {
+            self.hold(w, 0, now); // thieves have made room; who waits next is to be woken
+        }
         self.put(w, task, now);
         if self.searching == 0 {
             self.wake_one(w, now);
@@ -325,24 +356,44 @@ impl<'a> Engine<'a> {
 
     fn put(&mut self, w: usize, task: u32, now: Time) {
         self.queued[task as usize] = true;
-        self.filled[w / 64] |= 1 << (w % 64);
+        let asleep = !self.sleepers.is_empty() && self.searching == 0;
         let worker = &mut self.workers[w];
         worker.deque.push_back(task);
-        if worker.deque.len() == 1 {
-            worker.lone_since = now;
+        let count = worker.deque.len();
+        if count == 1 {
+            worker.filled_since = now;
         }
-        if worker.deque.len() > worker.longest {
-            worker.longest = worker.deque.len();
-            worker.debt += self.prices.fresh;
+        if count > worker.longest {
+            worker.longest = count;
+            let bounded = self.policy.places().is_some();
+            worker.debt += if bounded { 0 } else { self.prices.fresh_at(count) };
         }
+        if (worker.asked || asleep) && worker.offered == 0 {
+            worker.offered = (count + usize::from(asleep)) / 2;
+            worker.asked = asleep;
+        }
+        self.note(w);
     }
 
-    /// What was in the worker's deque has been taken.
+    /// A task has left the worker's deque.
     fn taken(&mut self, w: usize, task: u32) {
         self.queued[task as usize] = false;
-        if self.workers[w].deque.is_empty() {
-            self.filled[w / 64] &= !(1 << (w % 64));
+        let worker = &mut self.workers[w];
+        if worker.deque.len() < worker.offered {
+            worker.offered /= 2; // its owner has taken one back, and others with it
         }
+        self.note(w);
+    }
+
+    /// Whether there is something in the worker's deque, and for thieves.
+    fn note(&mut self, w: usize) {
+        let worker = &mut self.workers[w];
+        let count = worker.deque.len();
+        if !self.policy.is_private() {
+            worker.offered = count;
+        }
+        self.filled.set(w, count > 0);
+        self.offering.set(w, worker.offered > 0);
     }
 
     /// True if the task goes on: the other is over, or is what it does now.
@@ -356,7 +407,10 @@ impl<'a> Engine<'a> {
             return false;
         }
         if self.policy.shares() {
-            self.queued[o] = false; // its entry stays, for nothing
+            self.queued[o] = false; // its entry stays, for nothing, unless it is the last
+            if self.shared.back() == Some(&other) {
+                self.shared.pop_back();
+            }
             self.hold(w, self.prices.fork / 2, now);
         } else {
             let deque = &mut self.workers[w].deque;
@@ -406,8 +460,12 @@ impl<'a> Engine<'a> {
         if self.policy.shares() {
             return self.take_shared(w, now);
         }
-        let Some(task) = self.workers[w].deque.pop_back() else {
-            self.workers[w].next = Next::Search;
+        let worker = &mut self.workers[w];
+        let first = self.policy.places().is_some();
+        let task = if first { worker.deque.pop_front() } else { worker.deque.pop_back() };
+        let Some(task) = task else {
+            worker.next = Next::Search;
+            worker.looks_since = now;
             return true;
         };
         self.taken(w, task);
@@ -426,6 +484,7 @@ impl<'a> Engine<'a> {
             self.workers[sleeper as usize].next = Next::Take;
         } else {
             self.workers[sleeper as usize].next = Next::Search;
+            self.workers[sleeper as usize].looks_since = at;
             self.start_search(sleeper as usize, at);
         }
         self.events.push(Reverse((at, sleeper)));

@@ -6,12 +6,14 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use sched_dag::{Graph, Recording};
 use serde::Serialize;
 
 use crate::calibrate::Calibration;
+use crate::calm::{Calm, Sample, calmest};
 use crate::engine::{Outcome, simulate};
 use crate::policy::Policy;
 use crate::prices::Prices;
@@ -22,15 +24,21 @@ pub const WORKERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /// A program of bench_c, its size in a full experiment and in a quick one.
 const PROGRAMS: [(&str, u64, u64); 5] = [
-    ("quicksort", 1 << 20, 1 << 18),
+    ("quicksort", 1 << 18, 1 << 16),
     ("fib", 27, 24),
-    ("uts", 8, 6),
+    ("uts", 7, 6),
     ("flood", 1 << 18, 1 << 16),
     ("mandelbrot", 640, 256),
 ];
 
+/// How long a measurement waits for a calm moment.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// Runs in a recording: with stamps, and without, in turn.
 const RECORDED: usize = 6;
+
+/// Runs of a program that are measured at a time; the first finds cold memory and does not count.
+const MEASURED: usize = 4;
 
 pub struct Options {
     pub places: Places,
@@ -96,6 +104,8 @@ pub struct Report {
     pub predictions: Vec<Prediction>,
     /// Where this machine has so many processors.
     pub checks: Vec<Check>,
+    /// How much of what was measured for them was measured in calm moments: at most 1.
+    pub calm: f64,
 }
 
 /// A graph, and where it is from.
@@ -108,46 +118,53 @@ struct Subject {
 /// The whole experiment; `progress` is told what is done.
 pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     let Options { places, quick, .. } = options;
-    let (rounds, runs) = if *quick { (6, 4) } else { (12, 6) };
+    let rounds = if *quick { 6 } else { 8 };
+    let calm = Calm::new(if *quick { PATIENCE / 4 } else { PATIENCE });
     let known = known(places)?;
     let programs = PROGRAMS.map(|(name, full, small)| (name, if *quick { small } else { full }));
-    let mut recordings: [Vec<Recording>; PROGRAMS.len()] = Default::default();
+    let mut recordings: [Vec<Sample<Recording>>; PROGRAMS.len()] = Default::default();
     let mut calibration = Calibration::new(&known);
-    let mut measured: BTreeMap<(usize, Policy, usize), Vec<f64>> = BTreeMap::new();
+    let mut measured: BTreeMap<(usize, Policy, usize), Vec<Sample<f64>>> = BTreeMap::new();
     let processors = thread::available_parallelism()?.get();
     // In rounds, so that what changes on the machine meanwhile changes all of it.
     for round in 1..=rounds {
         progress(&format!("recording and measuring, round {round} of {rounds}"));
         for (recordings, (name, n)) in recordings.iter_mut().zip(programs) {
-            recordings.push(places.record(name, n, RECORDED)?);
+            recordings.push(calm.sample(|| places.record(name, n, RECORDED))?);
         }
-        calibration.round(places)?;
+        calibration.round(places, &calm)?;
         for (p, (name, n)) in programs.into_iter().enumerate() {
             for &policy in &known {
                 for workers in WORKERS.into_iter().filter(|&workers| workers <= processors) {
                     let threads = workers.to_string();
                     let threads = [("SCHED_THREADS", threads.as_str())];
                     let settings = [policy.environment(), &threads].concat();
-                    let lines = places.measure(name, n, runs, &settings)?;
-                    measured.entry((p, policy, workers)).or_default().extend(lines);
+                    let runs = calm.sample(|| places.measure(name, n, MEASURED, &settings))?;
+                    let samples = runs.value.into_iter().skip(1).map(|run| Sample {
+                        value: run.nanoseconds,
+                        calm: runs.calm && !run.preempted,
+                    });
+                    measured.entry((p, policy, workers)).or_default().extend(samples);
                 }
             }
         }
     }
     progress("predicting");
     let mut subjects = Vec::new();
-    for (recordings, (name, n)) in recordings.iter().zip(programs) {
-        let graph = Graph::of(recordings).with_context(|| format!("the recording of {name}"))?;
+    for (recordings, (name, n)) in recordings.into_iter().zip(programs) {
+        let graph =
+            Graph::of(&best(recordings)).with_context(|| format!("the recording of {name}"))?;
         subjects.push(Subject { name: name.to_owned(), n, graph });
     }
-    drop(recordings);
     let mut report = Report::new(&subjects, all_prices(&calibration)?, options.seed)?;
+    let all: Vec<_> = measured.values().flatten().collect();
+    report.calm = all.iter().filter(|sample| sample.calm).count() as f64 / all.len() as f64;
     report.checks = measured
         .into_iter()
         .filter_map(|((p, policy, workers), runs)| {
             let program = &subjects[p].name;
             let predicted = report.prediction(program, policy, workers)?.nanoseconds;
-            let measured = typical(runs);
+            let measured = typical(calmest(&runs).copied().collect());
             Some(Check { program: program.clone(), policy, workers, predicted, measured })
         })
         .collect();
@@ -160,8 +177,9 @@ pub fn replay(options: &Options, file: &Path) -> Result<Report> {
     let graph = Graph::of(&[process::read(file)?])?;
     let subject = Subject { name, n: 0, graph };
     let mut calibration = Calibration::new(&known(&options.places)?);
+    let calm = Calm::new(PATIENCE);
     for _ in 0..3 {
-        calibration.round(&options.places)?;
+        calibration.round(&options.places, &calm)?;
     }
     Report::new(&[subject], all_prices(&calibration)?, options.seed)
 }
@@ -207,7 +225,7 @@ impl Report {
             });
         let predictions = predictions.collect();
         let programs = subjects.iter().map(Program::of).collect::<Result<_>>()?;
-        Ok(Report { programs, prices, predictions, checks: Vec::new() })
+        Ok(Report { programs, prices, predictions, ..Report::default() })
     }
 
     pub fn prediction(&self, program: &str, policy: Policy, workers: usize) -> Option<&Prediction> {
@@ -224,6 +242,16 @@ impl Program {
         let (work, span) = (graph.work(), graph.span()?);
         Ok(Program { name: name.clone(), n: *n, tasks: graph.tasks.len(), work, span })
     }
+}
+
+/// Each interval is the median of all recordings, which a disturbance seldom hits at the same place;
+/// but the time of the whole, where it can be, is of calm ones.
+fn best(recordings: Vec<Sample<Recording>>) -> Vec<Recording> {
+    let any = recordings.iter().any(|sample| sample.calm);
+    let of = |Sample { value, calm }: Sample<Recording>| {
+        if calm || !any { value } else { value.without_totals() }
+    };
+    recordings.into_iter().map(of).collect()
 }
 
 fn all_prices(calibration: &Calibration) -> Result<Vec<Price>> {

@@ -7,6 +7,7 @@
 //! itself as a section of a page ([`markdown`]).
 
 pub mod calibrate;
+pub mod calm;
 pub mod engine;
 pub mod lab;
 pub mod markdown;

@@ -53,15 +53,18 @@ impl Report {
 
     fn write_prices(&self, page: &mut String) -> std::fmt::Result {
         type Row = (&'static str, fn(&Price) -> f64);
-        let rows: [Row; 14] = [
+        let rows: [Row; 17] = [
             ("spawn, more than the recorder's", |p| p.prices.push),
             ("run of a spawned task, likewise", |p| p.prices.run),
             ("fork and join, likewise", |p| p.prices.fork),
-            ("spawn into a place never used, likewise", |p| p.prices.fresh),
+            ("spawn into a place never used, or without room, of 2^14", |p| p.prices.fresh[0]),
+            ("the same, of 2^16", |p| p.prices.fresh[1]),
+            ("the same, of 2^18", |p| p.prices.fresh[2]),
             ("steal, for the thief", |p| p.prices.thief),
             ("steal, for its victim", |p| p.prices.robbed),
-            ("until a thief has the only task of a deque", |p| p.prices.late),
+            ("until a thief has a task of an owner that computes", |p| p.prices.late),
             ("look at an empty deque", |p| p.prices.look),
+            ("search, beyond its looks", |p| p.prices.pause),
             ("wake-up, until the woken runs", |p| p.prices.wake),
             ("wake-up, for the waker", |p| p.prices.waker),
             ("call of the kernel for a lock, for nothing", |p| p.prices.syscall),
@@ -152,7 +155,13 @@ impl Report {
                 if check.agrees() { "agrees" } else { "**differs**" }
             )?;
         }
-        writeln!(page, "\n{}\n", self.agreement())
+        writeln!(page, "\n{}\n", self.agreement())?;
+        writeln!(
+            page,
+            "Of what was measured for this {:.0} % was measured in moments in which all processors computed as fast as\n\
+             they ever do; where there was any for a figure, the rest does not count.\n",
+            100.0 * self.calm
+        )
     }
 
     /// A sentence on how many of the predictions agree with what was measured.
@@ -197,16 +206,17 @@ impl Check {
 }
 
 const LIMITS: &str = "\
-*Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
-calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of
-which more workers take their share; two threads of one core; a clock that slows down when all cores are busy;
-the kernel's scheduler; and that a task runs slower where its data are not. A line of memory costs what it
-costs between the two processors of the calibration. Deques grow: what a bounded one sends through the queue of all is
-not in `steal half`. A recording is of one run's tasks, and its steps of a few
-nanoseconds are known by their sum alone. Where many tiny tasks contend for the one lock of `lifo` and `fifo`, what
-happens depends on who comes some nanoseconds earlier, and on where the machine has put the two
-processors: there the curve says that it does not scale, and no more. So trust the order of the policies and where
-a curve bends before its height, and with many workers the programs whose tasks share little (fib, uts,
+*Where this cannot be trusted.* It was compared with what this machine has processors for, in moments in which
+nobody disturbed them, and beyond that is a calculation. Not in it are the bandwidth of memory, the capacity of
+caches, and the distance between sockets, of which more workers take their share; two threads of one core, which
+the processors of a virtual machine are from time to time; a clock that slows down when all cores are busy; the
+kernel's scheduler; and that a task runs slower where its data are not. A line of memory costs what it costs between
+the two processors of the calibration. What a theft costs `cont` and `steal half` is taken from `steal`, where their own
+calibration sees too few. A recording is of one run's tasks, and its steps of a few nanoseconds are known by their sum
+alone. Where many tiny tasks contend for one lock, that of `lifo` and `fifo` or of the queue to which a bounded deque
+sends what it has no room for, what happens depends on who comes some nanoseconds earlier, and on where the machine has
+put the two processors: there the curve says that it does not scale, and no more. So trust the order of the policies and
+where a curve bends before its height, and with many workers the programs whose tasks share little (fib, uts,
 mandelbrot) before those that move memory (quicksort, flood).";
 
 /// Three digits.

@@ -44,6 +44,16 @@ impl Policy {
         }
     }
 
+    /// How many tasks a deque has room for, if it does not grow: the library's `queue::ring`.
+    pub fn places(self) -> Option<usize> {
+        (self == Policy::StealHalf).then_some(256)
+    }
+
+    /// Owners keep tasks to themselves until they are asked, or raided.
+    pub fn is_private(self) -> bool {
+        matches!(self, Policy::Steal | Policy::Cont)
+    }
+
     /// All workers use one queue.
     pub fn shares(self) -> bool {
         matches!(self, Policy::Lifo | Policy::Fifo)

@@ -2,6 +2,10 @@
 
 use serde::Serialize;
 
+/// Lengths of a queue up to which the prices of a place never used are measured: what is touched for
+/// the first time comes from ever farther away.
+pub const LENGTHS: [usize; 3] = [1 << 14, 1 << 16, 1 << 18];
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Prices {
     /// Adding a task, taking it from the own queue (from the shared one), and a fork with its join;
@@ -9,15 +13,17 @@ pub struct Prices {
     pub push: f64,
     pub run: f64,
     pub fork: f64,
-    /// Adding a task to a queue that was never so long, beyond that.
-    pub fresh: f64,
+    /// Adding a task to a queue that was never so long, beyond that; where deques are bounded,
+    /// sending it through the queue of all. For each of the lengths.
+    pub fresh: [f64; LENGTHS.len()],
     /// What a thief spends on a task that it takes, and what its victim loses by that.
     pub thief: f64,
     pub robbed: f64,
-    /// Until a thief that searches has the only task of a deque, whose owner computes meanwhile.
+    /// Until a thief that searches has a task of an owner that computes and does not answer.
     pub late: f64,
-    /// A look at the queue of a worker that has none.
+    /// A look at the queue of a worker that has none; what a search takes beyond its looks.
     pub look: f64,
+    pub pause: f64,
     /// From a wake-up to the woken worker, and what the waker spends.
     pub wake: f64,
     pub waker: f64,
@@ -35,17 +41,26 @@ pub struct Picoseconds {
     pub push: i64,
     pub run: i64,
     pub fork: i64,
-    pub fresh: i64,
+    pub fresh: [i64; LENGTHS.len()],
     pub thief: i64,
     pub robbed: i64,
     pub late: i64,
     pub look: i64,
+    pub pause: i64,
     pub wake: i64,
     pub waker: i64,
     pub syscall: i64,
     pub line: i64,
     pub init: i64,
     pub init_worker: i64,
+}
+
+impl Picoseconds {
+    /// The price of a place that makes a queue so long.
+    pub fn fresh_at(&self, length: usize) -> i64 {
+        let at = LENGTHS.iter().position(|&up_to| length <= up_to);
+        self.fresh[at.unwrap_or(LENGTHS.len() - 1)]
+    }
 }
 
 pub fn picoseconds(nanoseconds: f64) -> i64 {
@@ -58,11 +73,12 @@ impl From<&Prices> for Picoseconds {
             push: picoseconds(p.push),
             run: picoseconds(p.run),
             fork: picoseconds(p.fork),
-            fresh: picoseconds(p.fresh),
+            fresh: p.fresh.map(picoseconds),
             thief: picoseconds(p.thief),
             robbed: picoseconds(p.robbed),
             late: picoseconds(p.late),
             look: picoseconds(p.look),
+            pause: picoseconds(p.pause),
             wake: picoseconds(p.wake),
             waker: picoseconds(p.waker),
             syscall: picoseconds(p.syscall),

@@ -80,18 +80,18 @@ impl Places {
         recording
     }
 
-    /// Runs a program of bench_c so often: nanoseconds of each run.
+    /// Runs a program of bench_c so often.
     pub fn measure(
         &self,
         program: &str,
         n: u64,
         runs: usize,
         settings: Settings,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<Vec<Measured>> {
         let (n, runs) = (n.to_string(), runs.to_string());
         let arguments = ["-n", &n, "-r", &runs];
         let text = output(&self.programs.join(program), &arguments, settings)?;
-        text.lines().map(nanoseconds).collect()
+        text.lines().map(Measured::read).collect()
     }
 }
 
@@ -100,12 +100,27 @@ pub fn read(file: &Path) -> Result<Recording> {
     Recording::read(BufReader::new(open)).with_context(|| file.display().to_string())
 }
 
-/// Nanoseconds of a run, from the line of a program of bench_c.
-fn nanoseconds(line: &str) -> Result<f64> {
-    ensure!(line.ends_with(" ok"), "a wrong answer: `{line}`");
-    let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
-    let seconds = fields.find(|(name, _)| *name == "seconds").map(|(_, value)| value);
-    Ok(seconds.with_context(|| format!("no `seconds=` in `{line}`"))?.parse::<f64>()? * 1e9)
+/// A run of a program.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    pub nanoseconds: f64,
+    /// Another took a processor from it.
+    pub preempted: bool,
+}
+
+impl Measured {
+    /// From the line of a program of bench_c.
+    fn read(line: &str) -> Result<Measured> {
+        ensure!(line.ends_with(" ok"), "a wrong answer: `{line}`");
+        let field = |wanted: &str| {
+            let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
+            let value = fields.find(|(name, _)| *name == wanted).map(|(_, value)| value);
+            Ok::<f64, anyhow::Error>(
+                value.with_context(|| format!("no `{wanted}=` in `{line}`"))?.parse()?,
+            )
+        };
+        Ok(Measured { nanoseconds: field("seconds")? * 1e9, preempted: field("icsw")? > 0.0 })
+    }
 }
 
 /// The lower quartile: the median of those that others on the machine did not slow down, if half
@@ -120,11 +135,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_how_long() {
+    fn a_line_says_how_long_and_whether_alone() {
         let line = "bench=fib n=3 seconds=0.000250 vcsw=1 icsw=7 cal=0.5 ok";
-        assert!((nanoseconds(line).unwrap() - 250_000.0).abs() < 1e-6);
-        assert!(nanoseconds(&line.replace("ok", "WRONG")).is_err());
-        assert!(nanoseconds(&line.replace("seconds", "none")).is_err());
+        let run = Measured::read(line).unwrap();
+        assert!((run.nanoseconds - 250_000.0).abs() < 1e-6 && run.preempted);
+        assert!(!Measured::read(&line.replace("icsw=7", "icsw=0")).unwrap().preempted);
+        assert!(Measured::read(&line.replace("ok", "WRONG")).is_err());
+        assert!(Measured::read(&line.replace("seconds", "none")).is_err());
     }
 
     #[test]

@@ -11,11 +11,12 @@ const FREE: Prices = Prices {
     push: 0.0,
     run: 0.0,
     fork: 0.0,
-    fresh: 0.0,
+    fresh: [0.0; 3],
     thief: 0.0,
     robbed: 0.0,
     late: 0.0,
     look: 0.0,
+    pause: 0.0,
     wake: 0.0,
     waker: 0.0,
     syscall: 0.0,
@@ -133,7 +134,7 @@ fn without_costs_every_policy_is_greedy() {
 
 #[test]
 fn one_worker_pays_for_each_call() {
-    let prices = Prices { push: 7.0, run: 5.0, fresh: 2.0, init: 1000.0, ..FREE };
+    let prices = Prices { push: 7.0, run: 5.0, fresh: [2.0; 3], init: 1000.0, ..FREE };
     // 100 spawns, each to a place that is fresh; the last task ends the run.
     let found = time(&flood(100, 50.0), Policy::Steal, 1, &prices);
     assert_eq!(found, 1000.0 + 100.0 * (50.0 + 7.0 + 5.0 + 2.0));
@@ -178,7 +179,7 @@ fn thieves_of_one_victim_follow_each_other() {
 #[test]
 fn a_lone_task_of_a_worker_that_soon_takes_it_back_is_not_stolen() {
     let graph = flood(1000, 50.0);
-    let prices = Prices { late: 51.0, thief: 500.0, ..FREE };
+    let prices = Prices { late: 51.0, thief: 500.0, wake: 200.0, ..FREE };
     let steals = |policy, prices| simulate(&graph, policy, 2, prices, 1).steals;
     assert_eq!(steals(Policy::Cont, &prices), 0);
     assert!(steals(Policy::Steal, &prices) > 0);
@@ -192,4 +193,49 @@ fn the_same_seed_gives_the_same_run() {
     let graphs: Vec<Graph> = (0..20).map(any).collect();
     assert!(graphs.iter().all(|graph| run(graph, 3) == run(graph, 3)));
     assert!(graphs.iter().any(|graph| run(graph, 3) != run(graph, 4)));
+}
+
+/// A task that spawns others, computes for so long, and ends.
+fn busy_owner(others: u32, each: f32, then: f32) -> Graph {
+    let spawns = (1..=others).map(|i| (0.0, Then::Spawn(i))).chain([(then, Then::End)]);
+    let mut all = vec![spawns.collect()];
+    all.resize(others as usize + 1, vec![(each, Then::End)]);
+    graph(&all)
+}
+
+#[test]
+fn an_owner_that_does_not_answer_is_raided() {
+    let graph = busy_owner(4, 1000.0, 10_000.0);
+    let run = |late| {
+        let prices = Prices { wake: 100.0, late, ..FREE };
+        let outcome = simulate(&graph, Policy::Steal, 2, &prices, 1);
+        (outcome.steals, outcome.nanoseconds)
+    };
+    // The first, for which it was woken; half of the other three; the last.
+    assert_eq!(run(300.0), (4, 10_000.0));
+    // Its owner comes to the rest before that.
+    assert_eq!(run(20_000.0), (1, 13_000.0));
+}
+
+#[test]
+fn what_a_bounded_deque_has_no_room_for_goes_through_the_queue_of_all() {
+    let prices = Prices { fresh: [10.0; 3], ..FREE };
+    let alone = |tasks| time(&flood(tasks, 50.0), Policy::StealHalf, 1, &prices);
+    assert_eq!(alone(256), 256.0 * 50.0);
+    // 128 go when there are 256, and then with each 128 more.
+    assert_eq!(alone(1000), 1000.0 * 50.0 + 6.0 * 128.0 * 10.0);
+    let both = time(&flood(1000, 5000.0), Policy::StealHalf, 2, &prices);
+    assert!(both < 0.6 * 1000.0 * 5000.0, "{both}");
+    // Many contend for its lock, and none sleeps for ever.
+    let prices = Prices { syscall: 300.0, wake: 2000.0, waker: 500.0, line: 30.0, ..prices };
+    for workers in [2, 3, 16, 1024] {
+        time(&flood(20_000, 5.0), Policy::StealHalf, workers, &prices);
+    }
+}
+
+#[test]
+fn the_first_worker_has_to_be_woken_for_the_end() {
+    let prices = Prices { wake: 100.0, ..FREE };
+    let found = time(&busy_owner(1, 10_000.0, 500.0), Policy::Steal, 2, &prices);
+    assert_eq!(found, 100.0 + 10_000.0 + 100.0);
 }

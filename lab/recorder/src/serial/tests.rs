@@ -19,7 +19,7 @@ fn record(f: TaskFn, closure: *mut c_void) -> (Graph, f64) {
 }
 
 fn descriptor() -> Descriptor {
-    Descriptor { state: 0, closure: ptr::null_mut(), f: 0, number: 0 }
+    Descriptor { state: 0, closure: ptr::null_mut(), number: 0, unused: 0 }
 }
 
 struct Fib {

@@ -44,7 +44,7 @@ impl Lock {
 impl Engine<'_> {
     /// Who does not get the lock tries again at its next event, or sleeps until it is woken for that.
     pub fn try_lock(&mut self, w: usize, now: Time) -> Locked {
-        if now >= self.lock.until {
+        if now >= self.lock.until || self.lock.holder == w as u32 {
             return Locked::Yes;
         }
         let asleep = self.workers[w].waited && self.lock.marked;

@@ -11,12 +11,52 @@ const TASKS_OF_A_LINE: i64 = 4;
 /// Picoseconds.
 const LEAST_SEARCH: i64 = 1000;
 
+/// A bit for each worker.
+pub struct Bits(Vec<u64>);
+
+impl Bits {
+    pub fn new(workers: usize) -> Bits {
+        Bits(vec![0; workers.div_ceil(64)])
+    }
+
+    pub fn set(&mut self, w: usize, to: bool) {
+        let bit = 1 << (w % 64);
+        let word = &mut self.0[w / 64];
+        *word = if to { *word | bit } else { *word & !bit };
+    }
+
+    /// The first that is set, from there on.
+    fn first_from(&self, start: usize) -> Option<usize> {
+        let words = self.0.len();
+        let at = |word: usize, bits: u64| {
+            (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)
+        };
+        let above = u64::MAX << (start % 64);
+        let first = start / 64;
+        at(first, self.0[first] & above)
+            .or_else(|| {
+                let others = (1..words).map(|i| (first + i) % words);
+                others.into_iter().find_map(|word| at(word, self.0[word]))
+            })
+            .or_else(|| at(first, self.0[first] & !above))
+    }
+
+    fn all(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(|(word, &bits)| {
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
+        })
+    }
+}
+
 impl Engine<'_> {
     /// One look at the others' deques, from a random one on.
     pub fn search(&mut self, w: usize, now: Time) -> bool {
+        if let Some(awake) = self.take_overflow(w, now) {
+            return awake;
+        }
         let workers = self.workers.len();
         let start = self.rng.random_range(0..workers);
-        if let Some(victim) = self.filled_from(start) {
+        if let Some(victim) = self.offering.first_from(start) {
             let looks = (victim + workers - start) % workers + 1;
             self.workers[w].debt += looks as i64 * self.prices.look;
             self.workers[w].next = Next::Reach(victim as u32);
@@ -25,15 +65,39 @@ impl Engine<'_> {
         if !self.workers[w].searching && self.searching < (workers / 2).max(1) {
             self.start_search(w, now);
         }
-        if !self.workers[w].searching || now >= self.workers[w].patience {
+        let victim = self.filled.first_from(start);
+        let patient = now < self.workers[w].patience || victim.is_some();
+        if !(self.workers[w].searching && patient) {
             self.stop_search(w);
             self.workers[w].debt = 0;
             self.sleepers.push(w as u32);
             return false;
         }
         // A search takes some time, however few there are to look at.
-        self.workers[w].debt += (workers as i64 * self.prices.look).max(LEAST_SEARCH);
+        let look = self.prices.pause + workers as i64 * self.prices.look;
+        let mut until_next = look.max(LEAST_SEARCH);
+        if let Some(victim) = victim {
+            for victim in self.filled.all() {
+                self.workers[victim].asked = true;
+            }
+            let since = self.workers[victim].filled_since.max(self.workers[w].looks_since);
+            let raid = (since + self.prices.late.max(0) as Time) as i64 - now as i64;
+            if raid <= 0 {
+                self.raid(victim);
+                self.workers[w].next = Next::Reach(victim as u32);
+                return true;
+            }
+            until_next = until_next.min(raid);
+        }
+        self.workers[w].debt += until_next;
         true
+    }
+
+    /// Opens half of what the victim keeps to itself.
+    fn raid(&mut self, victim: usize) {
+        let worker = &mut self.workers[victim];
+        worker.offered += (worker.deque.len() - worker.offered).div_ceil(2);
+        self.note(victim);
     }
 
     pub fn start_search(&mut self, w: usize, now: Time) {
@@ -48,31 +112,9 @@ impl Engine<'_> {
         }
     }
 
-    /// The first deque from there on that is not empty.
-    fn filled_from(&self, start: usize) -> Option<usize> {
-        let words = self.filled.len();
-        let at = |word: usize, bits: u64| {
-            (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)
-        };
-        let above = u64::MAX << (start % 64);
-        let first = start / 64;
-        at(first, self.filled[first] & above)
-            .or_else(|| {
-                let others = (1..words).map(|i| (first + i) % words);
-                others.into_iter().find_map(|word| at(word, self.filled[word]))
-            })
-            .or_else(|| at(first, self.filled[first] & !above))
-    }
-
     pub fn reach(&mut self, w: usize, victim: usize, now: Time) {
-        if self.workers[victim].deque.is_empty() {
+        if self.workers[victim].offered == 0 {
             self.workers[w].next = Next::Search;
-            return;
-        }
-        let lone = &self.workers[victim];
-        let given = lone.lone_since + self.prices.late.max(0) as Time;
-        if lone.deque.len() == 1 && now < given {
-            self.workers[w].debt += (given - now) as i64; // and then looks again
             return;
         }
         let hold = self.prices.thief.max(0) as Time;
@@ -88,27 +130,37 @@ impl Engine<'_> {
 
     pub fn grab(&mut self, w: usize, victim: usize, now: Time) {
         let half = self.workers[victim].deque.len().div_ceil(2);
-        let count = if self.policy == Policy::StealHalf { half } else { half.min(1) };
-        let Some(task) = self.workers[victim].deque.pop_front() else {
+        let count = if self.policy == Policy::StealHalf { half } else { 1 };
+        if self.workers[victim].offered == 0 {
             self.workers[w].next = Next::Search;
             return;
-        };
-        self.taken(victim, task);
-        for _ in 1..count {
-            if let Some(more) = self.workers[victim].deque.pop_front() {
-                self.taken(victim, more);
-                self.put(w, more, now);
+        }
+        let mut first = None;
+        for _ in 0..count {
+            let Some(task) = self.workers[victim].deque.pop_front() else { break };
+            self.workers[victim].offered -= 1;
+            self.taken(victim, task);
+            match first {
+                None => first = Some(task),
+                Some(_) => self.put(w, task, now),
             }
         }
+        let Some(task) = first else { return };
         let lines = (count as i64 - 1) / TASKS_OF_A_LINE;
         self.outcome.steals += 1;
         self.workers[victim].debt += self.prices.robbed;
         self.workers[w].debt += self.prices.thief + lines * self.prices.line + self.price_of(task);
-        self.begin_task(w, task);
-        let was_searching = self.workers[w].searching;
+        self.begin_found(w, task, now);
+    }
+
+    /// Begins a task that the worker did not have itself.
+    pub fn begin_found(&mut self, w: usize, task: u32, now: Time) {
+        let searched = self.workers[w].searching;
         self.stop_search(w);
-        if was_searching && self.searching == 0 && self.filled_from(0).is_some() {
+        let more = self.filled.first_from(0).is_some() || !self.overflow.is_empty();
+        if searched && self.searching == 0 && more {
             self.wake_one(w, now);
         }
+        self.begin_task(w, task);
     }
 }

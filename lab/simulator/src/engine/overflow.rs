@@ -1,0 +1,47 @@
+//! Deques with so many places, and the queue of all for what they have no room for.
+
+use super::shared::Locked;
+use super::{Engine, Time};
+
+impl Engine<'_> {
+    /// Has the worker's deque no room?
+    pub fn is_full(&self, w: usize) -> bool {
+        self.policy.places().is_some_and(|places| self.workers[w].deque.len() >= places)
+    }
+
+    /// Moves the older half of the tasks; the worker has the lock. Of what it costs to send a task
+    /// through this queue half is paid here, half by who takes the task.
+    pub fn make_room(&mut self, w: usize, now: Time) {
+        let half = self.workers[w].deque.len() / 2;
+        for _ in 0..half {
+            if let Some(task) = self.workers[w].deque.pop_front() {
+                self.overflow.push_back(task);
+            }
+        }
+        self.note(w);
+        let each = self.prices.fresh_at(self.overflow.len()) / 2;
+        self.hold(w, half as i64 * each, now);
+    }
+
+    /// Takes a task from the queue of all, if there is one: None then. Else whether the worker is
+    /// awake, and looks on.
+    pub fn take_overflow(&mut self, w: usize, now: Time) -> Option<bool> {
+        if self.overflow.is_empty() && !self.workers[w].waited {
+            return None;
+        }
+        match self.try_lock(w, now) {
+            Locked::Yes => (),
+            Locked::Later => return Some(true),
+            Locked::Asleep => return Some(false),
+        }
+        let Some(task) = self.overflow.pop_front() else {
+            self.hold(w, 0, now); // who waits next is to be woken
+            return None;
+        };
+        self.queued[task as usize] = false;
+        let price = self.prices.fresh_at(self.overflow.len()) / 2 + self.price_of(task);
+        self.hold(w, price, now);
+        self.begin_found(w, task, now);
+        Some(true)
+    }
+}
