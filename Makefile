@@ -165,8 +165,9 @@ debug:
 	$(CARGO) build --quiet --package libsched
 	ln -sf libsched.so $(TARGET)/debug/libsched.so.1
 
-# Format and lints, where cargo has them.
+# Format and lints, where cargo has them; and whether the mutants of the models still fit the code.
 check:
+	@if command -v perl >/dev/null; then model/mutants.sh -n; else echo "check: no perl here, skipped"; fi
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
 	 else echo "check: no cargo fmt here, skipped"; fi
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
