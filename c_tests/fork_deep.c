@@ -6,7 +6,7 @@
 #include <sched_tasks.h>
 #include <stdatomic.h>
 
-enum { DEEP = 6000, HANDED = 500 };
+enum { DEEP = 6000 / SMALLER, HANDED = 500 / SMALLER };
 
 struct level {
     long depth, sum;

@@ -99,7 +99,7 @@ static void root(void *closure, struct scheduler *s)
         for (size_t n = 0; n < 40; n++)
             one(n % 2 ? RANDOM : FEW, n, 0, s);
         for (enum shape shape = 0; shape < SHAPES; shape++) {
-            one(shape, size > 1000 ? 500 : 2001, i % 2, s);
+            one(shape, (size > 1000 ? 500 : 2001) / SMALLER, i % 2, s);
         }
     }
     for (size = 4; size <= 8; size += 4)

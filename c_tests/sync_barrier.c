@@ -36,7 +36,7 @@ static void root(void *closure, struct scheduler *s)
 int main(int argc, char **argv)
 {
     tasks = argc > 1 ? atoi(argv[1]) : 20;
-    rounds = argc > 2 ? atoi(argv[2]) : 20;
+    rounds = argc > 2 ? atoi(argv[2]) / SMALLER : 20;
     steps = calloc((size_t)tasks, sizeof *steps);
     CHECK(steps != NULL);
     CHECK_EQ(sched_barrier_init(&all, (size_t)tasks), 0);
