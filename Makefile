@@ -34,7 +34,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
 .PHONY: all lib headers bench bench-peers bench-programs bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep loom mutants asan tsan valgrind stress install uninstall stage clean
+        check check-deep knobs loom mutants asan tsan valgrind stress install uninstall stage clean
 
 all: lib
 
@@ -178,7 +178,14 @@ check:
 
 MINUTES ?= 10
 
-check-deep: loom mutants asan tsan valgrind stress
+check-deep: knobs loom mutants asan tsan valgrind stress
+
+# Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
+# hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
+KNOBS ?= 1/1
+
+knobs: stage debug bench-programs
+	$(CTEST) --knobs $(KNOBS) $(TEST_ARGS)
 
 loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) clippy --quiet --package sched-model --all-targets \

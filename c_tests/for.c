@@ -2,7 +2,7 @@
  * part; with a grain the parts are those of so many numbers from lo on; what they wrote is seen
  * when it returns. Empty ranges, and ranges at the end of the type, too.
  * ctest: static
- * ctest: matrix threads=1,4
+ * ctest: matrix refuse threads=1,4
  * ctest: matrix idle=park threads=2,16 */
 #include "marks.h"
 #include <sched_tasks.h>

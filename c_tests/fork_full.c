@@ -1,7 +1,7 @@
 /* SCHED_OVERFLOW=refuse: a fork that finds no room runs the child at once, and it is joined as any
  * other; group spawns are refused with EAGAIN, and change nothing.
  * ctest: debug
- * ctest: matrix env=SCHED_OVERFLOW=refuse */
+ * ctest: matrix overflow=refuse */
 #include "marks.h"
 #include <sched_tasks.h>
 

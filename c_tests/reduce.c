@@ -2,7 +2,7 @@
  * so that the operation need not commute; the brackets are the same under each kind, with any
  * number of workers, and each time. Values of any size; the result is written at the end.
  * ctest: static
- * ctest: matrix threads=1,4
+ * ctest: matrix refuse threads=1,4
  * ctest: matrix idle=park threads=2,16 */
 #include "check.h"
 #include <sched_tasks.h>

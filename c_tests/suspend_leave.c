@@ -2,7 +2,7 @@
  * and fork with a run in the child; a message where it ends its thread, or returns in the child.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,chaselev idle=park threads=1,2,4
- * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_JOIN=help */
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help */
 #include "aside.h"
 #include "leaving.h"
 

@@ -1,9 +1,9 @@
 /* Tasks of any number meet at a barrier, on any number of workers; one of them is told so. Each sees what
  * the others did before.
  * ctest: static debug
- * ctest: matrix args=20,20
+ * ctest: matrix refuse args=20,20
  * ctest: matrix idle=park threads=1,4 args=100,1000
- * ctest: matrix idle=park args=20,20 env=SCHED_JOIN=help */
+ * ctest: matrix idle=park args=20,20 join=help */
 #include "sync.h"
 
 static int tasks, rounds;
