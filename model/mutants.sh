@@ -88,7 +88,7 @@ rearm-unchecked~src/queue/mod.rs~s/self\.0\.ask\(\); \/\/ it was.*//~sleep:the_q
 rearm-late~src/queue/mod.rs~s/self\.rearm\(\);\n\s*if anybody\(\) \{/let any = anybody(); self.rearm(); if any {/~sleep:the_question_overwritten
 announce-unfenced~src/kind/stealing.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
 park-unasked~src/kind/stealing.rs~s/self\.deques\.iter\(\)\.for_each\(\|deque\| deque\.ask\(\)\);//~sleep:a_sleeper_beside_an_armed_owner
-asked-unheard~src/kind/stealing/batches.rs~s/self\.published\(place\);//~sleep:a_sleeper_beside_its_first_task
+asked-unheard~src/kind/stealing/batches.rs~s/(rely_on_spawns\(\)\);\n\s*)self\.published\(place\);/$1/~sleep:a_sleeper_beside_its_first_task
 search-unraided~src/kind/stealing.rs~s/ \|\| raid && !victim\.looks_empty\(\) && victim\.raid\(\)//~stealing:split::a_blocked_parent
 spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
 park-unfenced~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner

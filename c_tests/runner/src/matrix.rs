@@ -7,7 +7,7 @@
 //! - some of all combinations of all variables, those with which a choice begins that covers each pair of
 //!   values that suit each other (`cover.rs`): they have most pairs between them. Each run has a choice of
 //!   its own, by its name and of what its marker leaves: so each pair meets many programs, in
-//!   many combinations; that none is left out is a test of its own.
+//!   many combinations; that none is left out is a test of its own. (Not a run with a longer timeout.)
 //!
 //! With `--knobs`, instead, through every combination there is, some 2,700 where nothing is restricted; so
 //! that it can be cut in slices.

@@ -145,10 +145,14 @@ fn runs_of(
         };
         match &run.matrix {
             None => add(None),
-            Some(part) => session
-                .settings(part, &format!("{group} {line}"))
-                .into_iter()
-                .for_each(|setting| add(Some(setting))),
+            Some(part) => {
+                // What takes its time does so in the base.
+                let plain = part.plain || run.timeout.is_some() && session.options.knobs.is_none();
+                let mut part = part.clone();
+                part.plain = plain;
+                let settings = session.settings(&part, &format!("{group} {line}"));
+                settings.into_iter().for_each(|setting| add(Some(setting)));
+            }
         }
     }
     Ok(jobs)
