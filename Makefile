@@ -34,7 +34,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
 .PHONY: all lib headers bench bench-peers bench-programs bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep loom mutants asan tsan valgrind stress install uninstall stage clean
+        check check-deep knobs loom mutants asan tsan valgrind stress install uninstall stage clean
 
 all: lib
 
@@ -165,8 +165,9 @@ debug:
 	$(CARGO) build --quiet --package libsched
 	ln -sf libsched.so $(TARGET)/debug/libsched.so.1
 
-# Format and lints, where cargo has them.
+# Format and lints, where cargo has them; and whether the mutants of the models still fit the code.
 check:
+	@if command -v perl >/dev/null; then model/mutants.sh -n; else echo "check: no perl here, skipped"; fi
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
 	 else echo "check: no cargo fmt here, skipped"; fi
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
@@ -177,7 +178,14 @@ check:
 
 MINUTES ?= 10
 
-check-deep: loom mutants asan tsan valgrind stress
+check-deep: knobs loom mutants asan tsan valgrind stress
+
+# Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
+# hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
+KNOBS ?= 1/1
+
+knobs: stage debug bench-programs
+	$(CTEST) --knobs $(KNOBS) $(TEST_ARGS)
 
 loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) clippy --quiet --package sched-model --all-targets \

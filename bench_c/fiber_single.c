@@ -3,15 +3,9 @@
  * The fiber scheduler's SingleSpawner: its 4/1000/10/1 is -t 4 -n 1000 -d 10/1. All tasks begin in
  * one worker's queue: how do the others get theirs, and what happens where the queue is full? */
 
-#include "fiber.h"
+#include "fibers.h"
 
-static long n, turns = 10, spawner_yields;
-static long *seen;
-
-static void fiber(void *closure, struct scheduler *s)
-{
-    fiber_turns(closure, turns, FIBER_SLEEP, s);
-}
+static long spawner_yields;
 
 static void spawner(void *closure, struct scheduler *s)
 {
@@ -20,13 +14,6 @@ static void spawner(void *closure, struct scheduler *s)
         bench_spawn(fiber, &seen[i], s);
         fiber_yield(spawner_yields, s);
     }
-}
-
-static void serial_run(void *closure)
-{
-    (void)closure;
-    for (long i = 0; i < n; i++)
-        fiber(&seen[i], NULL);
 }
 
 static const struct bench_about about = {
@@ -42,13 +29,8 @@ int main(int argc, char **argv)
     seen = bench_alloc((size_t)n, sizeof *seen);
 
     for (int r = 0; r < b.repetitions; r++) {
-        memset(seen, 0, (size_t)n * sizeof *seen);
-
-        bench_run(&b, spawner, serial_run, NULL);
-
-        uint64_t sum;
-        int right = fiber_right(seen, n, turns, &sum);
-        bench_line(&b, n + 1, sum, right);
+        fibers_run(&b, spawner);
+        fibers_line(&b, 1);
     }
     free(seen);
     return bench_end(&b);

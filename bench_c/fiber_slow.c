@@ -5,19 +5,18 @@
  * differ that much indeed, -d 10/2500000 asks for 5 ms. slow_turns= are those that the slow worker
  * had: an even share of them would be one in as many as there are workers. */
 
-#include "fiber.h"
+#include "fibers.h"
 
-static long n, turns = 10, slowness = 100;
-static long *seen;
+static long slowness = 100;
 static int slow_worker;
 static long slow_turns; /* written by the slow worker alone */
 
-static void fiber(void *closure, struct scheduler *s)
+static void slowed_fiber(void *closure, struct scheduler *s)
 {
     long *mine = closure;
     for (long i = 0; i < turns; i++) {
         /* Asked anew each turn: after a yield it may be another worker. */
-        int slow = s != NULL && sched_worker_index(s) == slow_worker;
+        int slow = sched_worker_index(s) == slow_worker;
         if (slow)
             slow_turns++;
         fiber_turns(mine, 1, slow ? FIBER_SLEEP * slowness : FIBER_SLEEP, s);
@@ -29,14 +28,7 @@ static void spawner(void *closure, struct scheduler *s)
     (void)closure;
     slow_worker = sched_worker_count(s) - 1;
     for (long i = 0; i < n; i++)
-        bench_spawn(fiber, &seen[i], s);
-}
-
-static void serial_run(void *closure)
-{
-    (void)closure;
-    for (long i = 0; i < n; i++)
-        fiber(&seen[i], NULL);
+        bench_spawn(slowed_fiber, &seen[i], s);
 }
 
 static const struct bench_about about = {
@@ -52,15 +44,10 @@ int main(int argc, char **argv)
     seen = bench_alloc((size_t)n, sizeof *seen);
 
     for (int r = 0; r < b.repetitions; r++) {
-        memset(seen, 0, (size_t)n * sizeof *seen);
         slow_turns = 0;
-
-        bench_run(&b, spawner, serial_run, NULL);
-
-        uint64_t sum;
-        int right = fiber_right(seen, n, turns, &sum);
+        fibers_run(&b, spawner);
         bench_field(&b, "slow_turns", (double)slow_turns);
-        bench_line(&b, n + 1, sum, right);
+        fibers_line(&b, 1);
     }
     free(seen);
     return bench_end(&b);

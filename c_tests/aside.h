@@ -51,6 +51,28 @@ static inline void wait_aside(struct scheduler *s)
     sched_join(&t, s);
 }
 
+/* A task: as aside_until_set with the first of two; at its end it sets the second. */
+static void aside_until_followed(void *closure, struct scheduler *s)
+{
+    int *flags = (int *)closure;
+    aside_until_set(&flags[0], s);
+    __atomic_store_n(&flags[1], 1, __ATOMIC_SEQ_CST);
+}
+
+/* With cont: lets another worker take the caller from under a child, and the child end before the join; at a
+ * join that waits the caller would come back, to where the child ends. */
+static inline void leave_to_thief(struct scheduler *s)
+{
+    int flags[2] = {0, 0};
+    unsigned turns = 0;
+    sched_task child;
+    sched_fork(&child, aside_until_followed, flags, s);
+    __atomic_store_n(&flags[0], 1, __ATOMIC_SEQ_CST);
+    while (!__atomic_load_n(&flags[1], __ATOMIC_SEQ_CST))
+        spin(&turns);
+    sched_join(&child, s);
+}
+
 /* Waits until the calling task goes on in another thread. With one worker, or where tasks are not
  * set aside, it does not: then it waits once. */
 static inline void change_thread(struct scheduler *s)
@@ -60,7 +82,10 @@ static inline void change_thread(struct scheduler *s)
     double end = now() + 10;
     do {
         CHECK(now() < end);
-        wait_aside(s);
+        if (kind_is("cont") && !stays)
+            leave_to_thief(s);
+        else
+            wait_aside(s);
     } while (!stays && thread_id() == here);
 }
 

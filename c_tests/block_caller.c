@@ -2,7 +2,7 @@
  * worker, at any moment of the run; each task is counted once.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring
- * ctest: matrix deque=mutex,split idle=park env=SCHED_JOIN=help */
+ * ctest: matrix deque=mutex,split idle=park join=help */
 #include "block.h"
 
 enum { RUNS = 6, TASKS = 30 };

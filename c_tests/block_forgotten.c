@@ -2,7 +2,7 @@
  * that returns in a child which it made there is told that.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring threads=1,4
- * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_JOIN=help */
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help */
 #include "block.h"
 #include "child.h"
 

@@ -5,8 +5,7 @@
  * ctest: matrix deque=mutex,split,chaselev idle=park threads=1,2,4
  * ctest: matrix deque=mutex,split idle=park threads=2 env=SCHED_WARM=0 */
 #include "block.h"
-#include "child.h"
-#include "leave.h"
+#include "leaving.h"
 
 static void busy(void *closure, struct scheduler *s)
 {
@@ -17,34 +16,28 @@ static void busy(void *closure, struct scheduler *s)
     }
 }
 
-static void others(struct scheduler *s)
+static void get_ready(struct scheduler *s)
 {
     spawn_all(5, busy, s);
     begin(s);
     pause_us(500);
 }
 
-static void leaves(void *closure, struct scheduler *s)
+static void go_on(struct scheduler *s)
 {
-    (void)closure;
-    others(s);
-    leave(s);
+    end(s);
 }
 
-static void ends(void *closure, struct scheduler *s)
+static void try_parents(struct scheduler *s)
 {
-    (void)closure;
-    others(s);
-    pthread_exit(NULL);
+    CHECK_ERRNO(sched_block_end(s), EINVAL);
+    CHECK_ERRNO(sched_block_begin(s), EINVAL);
 }
 
-static void is_cancelled(void *closure, struct scheduler *s)
+static void inner(void *closure, struct scheduler *s)
 {
-    (void)closure;
-    others(s);
-    pthread_cancel(pthread_self());
-    for (;;)
-        pthread_testcancel();
+    block(100, s);
+    *(int *)closure = 1;
 }
 
 static __attribute__((noinline)) int deep(volatile char *above, long levels)
@@ -58,63 +51,14 @@ static void overflows(void *closure, struct scheduler *s)
 {
     volatile char here = 0;
     (void)closure;
-    others(s);
+    get_ready(s);
     deep(&here, LONG_MAX);
-}
-
-static void inner(void *closure, struct scheduler *s)
-{
-    block(100, s);
-    *(int *)closure = 1;
-}
-
-static void forks(void *closure, struct scheduler *s)
-{
-    int status, ran = 0;
-    others(s);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        alarm(20);
-        CHECK_ERRNO(sched_block_end(s), EINVAL);
-        CHECK_ERRNO(sched_block_begin(s), EINVAL);
-        for (int i = 0; i < 3; i++) {
-            ran = 0;
-            CHECK_EQ(sched_init(2, 4, inner, &ran), 0);
-            CHECK(ran);
-        }
-        _exit(0);
-    }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 0);
-    end(s);
-    *(int *)closure = 1;
-}
-
-static void start(void *task)
-{
-    sched_init(2, 4, *(taskfunc *)task, NULL);
-    check_say("sched_init came back\n");
 }
 
 int main(void)
 {
-    taskfunc leaving = leaves, ending = ends, cancelled = is_cancelled, deepest = overflows;
-    for (way = 0; way < WAYS_OUT; way++) {
-        in_child(start, &leaving);
-        check_child(__FILE__, __LINE__,
-                    WIFEXITED(child.status) && WEXITSTATUS(child.status) == 40 + way, "exit");
-    }
-    in_child(start, &ending);
-    CHECK_CHILD_ABORTED("pthread_exit");
-    in_child(start, &cancelled);
-    CHECK_CHILD_ABORTED("cancel");
-    in_child(start, &deepest);
+    check_leaving(5);
+    run_in_child(overflows);
     CHECK_CHILD_SAID("overflowed its stack");
-    for (int i = 0; i < 5; i++) {
-        int done = 0;
-        CHECK_EQ(sched_init(2, 4, forks, &done), 0);
-        CHECK(done);
-    }
     return 0;
 }

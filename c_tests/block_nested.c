@@ -3,7 +3,7 @@
  * where the task goes on in another thread.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring threads=1,2,4
- * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_JOIN=help */
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help */
 #include "block.h"
 
 static struct scheduler *ended;

@@ -2,7 +2,7 @@
  * at once: each runs once, with its own variables.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring idle=park,spin
- * ctest: matrix deque=mutex,split threads=1,2,4 env=SCHED_JOIN=help
+ * ctest: matrix deque=mutex,split threads=1,2,4 join=help
  * ctest: matrix deque=mutex,split idle=park threads=2,4 env=SCHED_WARM=0 */
 #include "block.h"
 #include "marks.h"

@@ -3,7 +3,7 @@
  * forked before it may join within, and the other way round.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring threads=1,2,4
- * ctest: matrix deque=mutex,split idle=park threads=1,2,4 env=SCHED_JOIN=help
+ * ctest: matrix deque=mutex,split idle=park threads=1,2,4 join=help
  * ctest: matrix deque=mutex,split idle=park threads=2 env=SCHED_WARM=0 */
 #include "block.h"
 

@@ -22,6 +22,22 @@
 #include <time.h>
 #include <unistd.h>
 
+/* gcc's names of the tools that a program is compiled for, with clang as well. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__
+#elif __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__
+#endif
+#endif
+
+/* What sizes are divided by: to ThreadSanitizer each stack is a thread, which it takes a millisecond to make. */
+#ifdef __SANITIZE_THREAD__
+enum { SMALLER = 10 };
+#else
+enum { SMALLER = 1 };
+#endif
+
 #define CHECK(cond) \
     ((cond) ? (void)0 : check_failed(__FILE__, __LINE__, #cond))
 

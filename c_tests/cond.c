@@ -1,7 +1,7 @@
 /* A bounded buffer with two conditions: each item comes out once, no wake-up is lost.
  * ctest: static debug
- * ctest: matrix
- * ctest: matrix idle=park env=SCHED_JOIN=help */
+ * ctest: matrix refuse
+ * ctest: matrix idle=park join=help */
 #include "marks.h"
 #include "sync.h"
 

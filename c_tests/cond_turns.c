@@ -1,7 +1,7 @@
 /* Two tasks signal each other in turn, a hunt for lost wake-ups; a third, queued below them, has its
  * turn all the same, in every kind.
  * ctest: matrix idle=park,spin
- * ctest: matrix idle=park env=SCHED_JOIN=help */
+ * ctest: matrix idle=park join=help */
 #include "sync.h"
 
 enum { TURNS = 500 };

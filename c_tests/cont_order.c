@@ -1,7 +1,7 @@
 /* Kind cont with one worker: every spawn and every fork is a call. The program runs in its serial order, tasks
  * that others fork, copy or group included, and a join finds its child over.
  * ctest: matrix kind=cont threads=1
- * ctest: matrix kind=cont threads=1 idle=park env=SCHED_JOIN=help
+ * ctest: matrix kind=cont threads=1 idle=park join=help
  * ctest: matrix kind=cont threads=1 idle=park env=SCHED_SEED=3 */
 #include "check.h"
 #include <sched_tasks.h>

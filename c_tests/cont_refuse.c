@@ -1,6 +1,6 @@
 /* Kind cont with SCHED_OVERFLOW=refuse: qlen is how many spawners may wait for their children on one worker; a
  * spawn beyond gives -1 with EAGAIN and calls nothing, and what was accepted has run.
- * ctest: matrix kind=cont idle=park threads=1 env=SCHED_OVERFLOW=refuse */
+ * ctest: matrix kind=cont idle=park threads=1 overflow=refuse */
 #include "check.h"
 
 enum { QLEN = 50 };

@@ -1,7 +1,7 @@
 /* SCHED_OVERFLOW=refuse: a copy beyond qlen is refused with EAGAIN, which costs no memory;
  * every accepted one runs.
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1 env=SCHED_OVERFLOW=refuse
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=4 env=SCHED_OVERFLOW=refuse */
+ * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1 overflow=refuse
+ * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=4 overflow=refuse */
 #include "marks.h"
 #include "proc.h"
 #include <sched_tasks.h>

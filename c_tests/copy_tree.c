@@ -4,7 +4,7 @@
 #include "marks.h"
 #include <sched_tasks.h>
 
-enum { N = 3000 };
+enum { N = 3000 / SMALLER };
 
 struct node {
     long i;

@@ -1,12 +1,12 @@
 /* A chain of forks, each child forking the next: as deep as the stacks allow, run by their parents
  * or, where these wait for a thief, handed from worker to worker.
  * ctest: static
- * ctest: matrix */
+ * ctest: matrix refuse */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>
 
-enum { DEEP = 6000, HANDED = 500 };
+enum { DEEP = 6000 / SMALLER, HANDED = 500 / SMALLER };
 
 struct level {
     long depth, sum;

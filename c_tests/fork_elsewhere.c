@@ -1,7 +1,7 @@
 /* Forks and joins in other places than a task's own: with the s of another worker of the run, from a
  * thread that is no worker, in a run within a forked task, and there into the outer run.
  * ctest: static debug
- * ctest: matrix */
+ * ctest: matrix refuse */
 #include "check.h"
 #include "fib.h"
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* fork; call; join: fib without a cut-off. Each forked task is counted once, whoever ran it.
  * ctest: static debug
- * ctest: matrix stats=2584 */
+ * ctest: matrix refuse stats=2584 */
 #include "check.h"
 #include "fib.h"
 

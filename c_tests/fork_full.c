@@ -1,7 +1,7 @@
 /* SCHED_OVERFLOW=refuse: a fork that finds no room runs the child at once, and it is joined as any
  * other; group spawns are refused with EAGAIN, and change nothing.
  * ctest: debug
- * ctest: matrix env=SCHED_OVERFLOW=refuse */
+ * ctest: matrix overflow=refuse */
 #include "marks.h"
 #include <sched_tasks.h>
 
@@ -49,11 +49,11 @@ static void spawns(void *closure, struct scheduler *s)
     long before = 0;
     (void)closure;
     for (int tries = 0; tries < N; tries++) {
-        errno = 0;
+        set_errno(0);
         if (sched_group_spawn(&g, leaf, (void *)accepted, s) == 0)
             accepted++;
         else
-            CHECK_EQ(errno, EAGAIN);
+            CHECK_EQ(get_errno(), EAGAIN);
     }
     CHECK(accepted >= QLEN);
     if (refuse && threads_of(4) == 1)

@@ -1,6 +1,6 @@
 /* Tasks that run in the middle of one that waits have not its rounding mode, and it keeps that.
  * ctest: debug libs=m
- * ctest: matrix kind=steal,lifo,fifo idle=park threads=1 env=SCHED_JOIN=help */
+ * ctest: matrix kind=steal,lifo,fifo idle=park threads=1 join=help */
 #include "check.h"
 #include <fenv.h>
 #include <sched_tasks.h>

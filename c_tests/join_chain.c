@@ -3,8 +3,8 @@
  * the program finds some left.
  * ctest: matrix kind=steal deque=split idle=park threads=2 timeout=120
  * ctest: matrix deque=mutex,split idle=park threads=1,2 args=space timeout=60
- * ctest: matrix deque=mutex,split idle=park threads=1,2 args=space env=SCHED_JOIN=help timeout=60
- * ctest: matrix kind=steal deque=split idle=park threads=1,2 args=mappings timeout=60
+ * ctest: matrix deque=mutex,split idle=park threads=1,2 args=space join=help timeout=60
+ * ctest: matrix kind=steal deque=split idle=park threads=1,2 join=suspend args=mappings timeout=60
  * ctest: matrix kind=steal deque=split idle=park threads=1,2 args=space env=SCHED_STACK=1G timeout=60 */
 #include "aside.h"
 #include "child.h"

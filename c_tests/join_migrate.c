@@ -2,7 +2,7 @@
  * and its floating-point controls, which are no other task's.
  * ctest: static debug libs=m
  * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split,chaselev idle=park,nap threads=2,4,16
- * ctest: matrix deque=mutex,split idle=park threads=1,4 env=SCHED_JOIN=help
+ * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help
  * ctest: matrix deque=mutex,split idle=park threads=4 env=SCHED_STACK=64K */
 #include "aside.h"
 #include <fenv.h>

@@ -1,6 +1,6 @@
 /* SCHED_OVERFLOW=refuse: with queues that are full the caller does what it cannot share, and
  * parts are not cut smaller for it.
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1,4 env=SCHED_OVERFLOW=refuse */
+ * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1,4 overflow=refuse */
 #include "marks.h"
 #include <sched_tasks.h>
 

@@ -1,7 +1,7 @@
 /* A mutex excludes, also where its holder yields and goes on elsewhere; trylock never waits.
  * ctest: static debug
- * ctest: matrix
- * ctest: matrix idle=park env=SCHED_JOIN=help */
+ * ctest: matrix refuse
+ * ctest: matrix idle=park join=help */
 #include "sync.h"
 
 enum { TASKS = 20, ROUNDS = 40 };

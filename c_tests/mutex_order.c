@@ -1,7 +1,7 @@
 /* Those who wait for a mutex, a semaphore or a condition get it in the order in which they came; who
  * unlocks and locks again does not overtake them.
  * ctest: matrix idle=park threads=1
- * ctest: matrix idle=park threads=1 env=SCHED_JOIN=help */
+ * ctest: matrix idle=park threads=1 join=help */
 #include "sync.h"
 
 enum { N = 50 };

@@ -4,14 +4,6 @@
 #include "aside.h"
 #include "child.h"
 
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__
-#elif __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__
-#endif
-#endif
-
 static volatile size_t beyond = 9; /* volatile: not for the compiler to see */
 static char *volatile kept;
 static volatile int shared;

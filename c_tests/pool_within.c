@@ -1,7 +1,7 @@
 /* Pools and runs within each other: a task makes a pool and destroys it; a task of a pool calls
  * sched_init; tasks of pool A submit to pool B and back, and wait for B; a run's task hands tasks to
  * a pool that outlives it.
- * ctest: matrix */
+ * ctest: matrix refuse */
 #include "pool.h"
 #include <stdatomic.h>
 

@@ -2,7 +2,7 @@
  * so that the operation need not commute; the brackets are the same under each kind, with any
  * number of workers, and each time. Values of any size; the result is written at the end.
  * ctest: static
- * ctest: matrix threads=1,4
+ * ctest: matrix refuse threads=1,4
  * ctest: matrix idle=park threads=2,16 */
 #include "check.h"
 #include <sched_tasks.h>
@@ -175,11 +175,11 @@ static void root(void *closure, struct scheduler *s)
         }
     permute(5, 5, 0, s);
     permute(9, 3, 1, s);
-    draw(100000, 0, s);
+    draw(100000 / SMALLER, 0, s);
     for (size_t size = 1; size < 300; size += 1 + size / 20)
         sized(size, s);
-    sized(100000, s);
-    for (int round = 0; round < 20; round++) {
+    sized(100000 / SMALLER, s);
+    for (int round = 0; round < 20 / SMALLER; round++) {
         float sum = -1;
         CHECK_EQ(sched_reduce(0, 30000, 0, sizeof sum, &zero, harmonic, plus, NULL, &sum, s), 0);
         if (round == 0)

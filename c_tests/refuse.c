@@ -1,7 +1,7 @@
 /* SCHED_OVERFLOW=refuse makes qlen a limit: the spawn beyond it gives -1 with EAGAIN and
  * changes nothing; every accepted task runs.
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1 env=SCHED_OVERFLOW=refuse
- * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=4 env=SCHED_OVERFLOW=refuse */
+ * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=1 overflow=refuse
+ * ctest: matrix kind=lifo,fifo,steal,serial idle=park threads=4 overflow=refuse */
 #include "marks.h"
 
 static atomic_long accepted;

@@ -1,8 +1,8 @@
 /* A semaphore of K lets K in at a time; units that nobody waits for are kept; one that is freed by who
  * has passed it is not touched any more.
  * ctest: static debug
- * ctest: matrix
- * ctest: matrix idle=park env=SCHED_JOIN=help */
+ * ctest: matrix refuse
+ * ctest: matrix idle=park join=help */
 #include "sync.h"
 
 enum { TASKS = 16, ROUNDS = 20, K = 3, FREED = 60 };

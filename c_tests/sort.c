@@ -1,7 +1,7 @@
 /* sched_sort gives what a stable sort gives: for elements of 1 to 100 bytes and some much larger,
  * at any alignment, in any order at first; and touches nothing beside the array.
  * ctest: static
- * ctest: matrix idle=park
+ * ctest: matrix refuse idle=park
  * ctest: matrix deque=split,mutex idle=nap,spin threads=4 */
 #include "check.h"
 #include <sched_tasks.h>
@@ -99,7 +99,7 @@ static void root(void *closure, struct scheduler *s)
         for (size_t n = 0; n < 40; n++)
             one(n % 2 ? RANDOM : FEW, n, 0, s);
         for (enum shape shape = 0; shape < SHAPES; shape++) {
-            one(shape, size > 1000 ? 500 : 2001, i % 2, s);
+            one(shape, (size > 1000 ? 500 : 2001) / SMALLER, i % 2, s);
         }
     }
     for (size = 4; size <= 8; size += 4)

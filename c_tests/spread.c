@@ -1,5 +1,5 @@
 /* The workers run tasks at the same time: four tasks, each of which waits for the others.
- * ctest: matrix kind=lifo,fifo,steal,cont threads=4,16 */
+ * ctest: matrix refuse kind=lifo,fifo,steal,cont threads=4,16 */
 #include "check.h"
 #include <stdatomic.h>
 

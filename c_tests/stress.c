@@ -10,6 +10,7 @@ enum { MOST = 1 << 18 };
 static atomic_long next_mark; /* marks given out in this round */
 static long budget;
 static atomic_int strangers;
+static int may_refuse; /* SCHED_OVERFLOW=refuse */
 static struct scheduler *volatile outer_run;
 
 static void *of(long i)
@@ -21,6 +22,20 @@ static void leaf(void *closure, struct scheduler *s)
 {
     (void)s;
     mark((long)closure);
+}
+
+/* A spawn that is refused leaves the task with the caller, who runs it. */
+static void run_if_refused(int rc, taskfunc f, long i, struct scheduler *s)
+{
+    if (rc == 0)
+        return;
+    CHECK(may_refuse && get_errno() == EAGAIN);
+    f(of(i), s);
+}
+
+static void give(taskfunc f, long i, struct scheduler *s)
+{
+    run_if_refused(sched_spawn(f, of(i), s), f, i, s);
 }
 
 /* Takes the next free mark, -1 when the round has enough. */
@@ -45,7 +60,7 @@ static void branch(void *closure, struct scheduler *s)
         long child = take();
         if (child < 0)
             break;
-        CHECK_EQ(sched_spawn(c % 3 == 2 ? leaf : branch, of(child), s), 0);
+        give(c % 3 == 2 ? leaf : branch, child, s);
     }
     if (dice % 4096 == 0)
         pause_us(200);
@@ -57,14 +72,14 @@ static void flood(void *closure, struct scheduler *s)
 {
     mark((long)closure);
     for (long i; (i = take()) >= 0;)
-        CHECK_EQ(sched_spawn(leaf, of(i), s), 0);
+        give(leaf, i, s);
 }
 
 static void *stranger(void *arg)
 {
     (void)arg;
     for (long i; (i = take()) >= 0;) {
-        CHECK_EQ(sched_spawn(i % 4 ? leaf : branch, of(i), outer_run), 0);
+        give(i % 4 ? leaf : branch, i, outer_run);
         if (i % 1024 == 0)
             pause_us(100);
     }
@@ -97,7 +112,7 @@ static void nests(void *closure, struct scheduler *s)
     for (int i = 0; i < 2; i++) {
         long child = take(), inner = take();
         if (child >= 0)
-            CHECK_EQ(sched_spawn(branch, of(child), s), 0);
+            give(branch, child, s);
         if (inner >= 0)
             CHECK_EQ(sched_init(2, 8, branch, of(inner)), 0);
     }
@@ -118,10 +133,10 @@ static void forks(void *closure, struct scheduler *s)
         if (child < 0)
             break;
         if (dice / 8 % 4 == 0) {
-            CHECK_EQ(sched_group_spawn(&g, forks, of(child), s), 0);
+            run_if_refused(sched_group_spawn(&g, forks, of(child), s), forks, child, s);
             grouped = 1;
         } else if (dice / 32 % 8 == 0) {
-            CHECK_EQ(sched_spawn(branch, of(child), s), 0);
+            give(branch, child, s);
         } else {
             sched_fork(&tasks[forked++], forks, of(child), s);
         }
@@ -156,6 +171,8 @@ int main(int argc, char **argv)
         else
             return 2;
 
+    const char *overflow = getenv("SCHED_OVERFLOW");
+    may_refuse = overflow && strcmp(overflow, "refuse") == 0;
     for (double end = now() + seconds; rounds == 0 || now() < end; rounds++) {
         int shape = (int)(rounds < SHAPES ? rounds : (long)(next_random(&seed) % SHAPES));
         budget = shapes[shape].budget;

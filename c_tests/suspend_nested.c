@@ -1,7 +1,7 @@
 /* Runs within runs, and tasks that wait for those of another run: the outer's within the inner, in a task or at
  * its side, and a task of one run for a group whose tasks are another run's.
  * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split,chaselev idle=park,nap threads=4,16
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 env=SCHED_JOIN=help */
+ * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 join=help */
 #include "aside.h"
 #include <stdatomic.h>
 

@@ -3,7 +3,7 @@
  * task which has waited ends the process with a message.
  * ctest: static debug
  * ctest: matrix deque=mutex,split,chaselev idle=park
- * ctest: matrix deque=mutex,split idle=park env=SCHED_JOIN=help */
+ * ctest: matrix deque=mutex,split idle=park join=help */
 #include "aside.h"
 #include "child.h"
 #include <stdexcept>

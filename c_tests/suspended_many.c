@@ -4,7 +4,7 @@
  * ctest: matrix kind=steal deque=split idle=park threads=1,2 timeout=120
  * ctest: env=SCHED_STACK=64K timeout=120
  * ctest: matrix deque=mutex,split idle=park threads=1,2,4 args=space
- * ctest: matrix deque=mutex,split idle=park threads=1,2,4 args=space env=SCHED_JOIN=help
+ * ctest: matrix deque=mutex,split idle=park threads=1,2,4 args=space join=help
  * ctest: args=mappings timeout=120 */
 #include "aside.h"
 #include "proc.h"

@@ -1,9 +1,9 @@
 /* Tasks of any number meet at a barrier, on any number of workers; one of them is told so. Each sees what
  * the others did before.
  * ctest: static debug
- * ctest: matrix args=20,20
+ * ctest: matrix refuse args=20,20
  * ctest: matrix idle=park threads=1,4 args=100,1000
- * ctest: matrix idle=park args=20,20 env=SCHED_JOIN=help */
+ * ctest: matrix idle=park args=20,20 join=help */
 #include "sync.h"
 
 static int tasks, rounds;
@@ -36,7 +36,7 @@ static void root(void *closure, struct scheduler *s)
 int main(int argc, char **argv)
 {
     tasks = argc > 1 ? atoi(argv[1]) : 20;
-    rounds = argc > 2 ? atoi(argv[2]) : 20;
+    rounds = argc > 2 ? atoi(argv[2]) / SMALLER : 20;
     steps = calloc((size_t)tasks, sizeof *steps);
     CHECK(steps != NULL);
     CHECK_EQ(sched_barrier_init(&all, (size_t)tasks), 0);

@@ -1,6 +1,6 @@
 /* Threads that are no workers use mutex, condition, semaphore and barrier with tasks: they sleep.
  * ctest: matrix idle=park,nap
- * ctest: matrix idle=park threads=2 env=SCHED_JOIN=help */
+ * ctest: matrix idle=park threads=2 join=help */
 #include "sync.h"
 
 enum { THREADS = 3, TASKS = 5, ROUNDS = 30, BOTH = THREADS + TASKS };

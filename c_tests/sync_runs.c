@@ -1,7 +1,7 @@
 /* Tasks of two pools, and of runs that tasks have started, wait for each other: by mutex, semaphore and
  * barrier.
  * ctest: matrix idle=park,nap
- * ctest: matrix idle=park threads=2 env=SCHED_JOIN=help */
+ * ctest: matrix idle=park threads=2 join=help */
 #include "sync.h"
 
 enum { ROUNDS = 40, TASKS = 4 };

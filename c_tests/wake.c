@@ -1,6 +1,6 @@
 /* A spawn wakes a sleeping worker: a task waits, on its worker, for a child that another
  * worker must run, over and over, the others asleep or about to be.
- * ctest: matrix kind=lifo,fifo,steal,cont threads=2,4,16 */
+ * ctest: matrix refuse kind=lifo,fifo,steal,cont threads=2,4,16 */
 #include "check.h"
 #include <stdatomic.h>
 

@@ -2,9 +2,9 @@
  * queued.
  * ctest: static debug
  * ctest: matrix threads=1
- * ctest: matrix threads=1 deque=mutex,split idle=park env=SCHED_JOIN=help
+ * ctest: matrix threads=1 deque=mutex,split idle=park join=help
  * ctest: matrix threads=1 deque=mutex,split idle=park env=SCHED_SEED=7
- * ctest: matrix threads=1 deque=mutex,split idle=park env=SCHED_OVERFLOW=refuse
+ * ctest: matrix threads=1 deque=mutex,split idle=park overflow=refuse
  * ctest: matrix threads=1 deque=mutex,split idle=park env=SCHED_STACK=64K */
 #include "check.h"
 #include <sched_tasks.h>

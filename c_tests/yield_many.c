@@ -1,7 +1,7 @@
 /* Many tasks that yield, fork, spawn and wait for groups between: each ends, with its own variables.
  * ctest: static debug
  * ctest: matrix
- * ctest: matrix deque=mutex,split idle=park env=SCHED_JOIN=help
+ * ctest: matrix deque=mutex,split idle=park join=help
  * ctest: matrix deque=mutex,split idle=park env=SCHED_STACK=64K */
 #include "check.h"
 #include <sched_tasks.h>

@@ -2,6 +2,7 @@
 # Tests of the tests: weakens one ordering or step of the protocols at a time, and expects the
 # models to fail. Prints a line per mutant; exits 1 if one survived.
 #   model/mutants.sh [NAME…]      all, or those named
+#   model/mutants.sh -n           nothing but whether each substitution still changes its file
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -87,7 +88,7 @@ rearm-unchecked~src/queue/mod.rs~s/self\.0\.ask\(\); \/\/ it was.*//~sleep:the_q
 rearm-late~src/queue/mod.rs~s/self\.rearm\(\);\n\s*if anybody\(\) \{/let any = anybody(); self.rearm(); if any {/~sleep:the_question_overwritten
 announce-unfenced~src/kind/stealing.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
 park-unasked~src/kind/stealing.rs~s/self\.deques\.iter\(\)\.for_each\(\|deque\| deque\.ask\(\)\);//~sleep:a_sleeper_beside_an_armed_owner
-asked-unheard~src/kind/stealing.rs~s/self\.published\(place\);(\n\s*Ok\(\(\)\)\n    \}\n\n    \/\/\/ A task)/$1/~sleep:a_sleeper_beside_its_first_task
+asked-unheard~src/kind/stealing/batches.rs~s/(rely_on_spawns\(\)\);\n\s*)self\.published\(place\);/$1/~sleep:a_sleeper_beside_its_first_task
 search-unraided~src/kind/stealing.rs~s/ \|\| raid && !victim\.looks_empty\(\) && victim\.raid\(\)//~stealing:split::a_blocked_parent
 spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
 park-unfenced~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
@@ -142,9 +143,9 @@ sem-waited-for-ever~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)/
 barrier-too-late~src/sync/barrier.rs~s/\*arrived < self\.size/*arrived <= self.size/~sync:a_barrier_in_rounds
 barrier-one-round~src/sync/barrier.rs~s/\*arrived = 0;//~sync:a_barrier_in_rounds
 barrier-forgets~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:a_barrier_of_three
-suspend-unheld~src/idle/quiescence.rs~s/self\.waiting\.fetch_add\(1, Ordering::Relaxed\);.*//~suspend:split::for_one_outside
-suspend-held-for-ever~src/idle/quiescence.rs~s/self\.waiting\.fetch_sub\(1, Ordering::Relaxed\);.*//~suspend:split::for_one_outside
-end-over-a-waiter~src/idle/quiescence.rs~s/&& self\.waiting\.load\(Ordering::Acquire\) == 0//~suspend:split::for_one_outside
+suspend-unheld~src/idle/quiescence.rs~s/self\.count\(worker, 1\);//~suspend:split::for_one_outside
+suspend-held-for-ever~src/idle/quiescence.rs~s/self\.count\(worker, u32::MAX\);//~suspend:split::for_one_outside
+end-over-a-waiter~src/idle/quiescence.rs~s/&& waits\(\) == 0//~suspend:split::for_one_outside
 requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
 members-leave-relaxed~src/sync/members.rs~s/(let new = if last.*?\(state, new, Ordering::)AcqRel/$1Relaxed/s~suspend:split::for_two
 members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~sync:two_wait_for_a_group
@@ -157,9 +158,9 @@ event-waits-relaxed~src/base/event.rs~s/(load\(Ordering::)Acquire(\) != PAST)/$1
 event-silent~src/base/event.rs~s/self\.0\.wake\(i32::MAX\);//~block:an_event
 event-torn~src/base/event.rs~s/if self\.0\.swap\(PAST, Ordering::Release\) == AWAITED \{/let was = self.0.load(Ordering::Relaxed);\n        self.0.store(PAST, Ordering::Release);\n        if was == AWAITED {/~block:an_event
 event-overwritten~src/base/event.rs~s/self\.0\.swap_if\(TO_COME, AWAITED\);/self.0.store(AWAITED, Ordering::Relaxed);/~block:an_event
-block-unheld~src/idle/quiescence.rs~s/self\.waiting\.fetch_add\(1, Ordering::Relaxed\);.*//~block:split::any_of_two_is_left
-block-held-for-ever~src/idle/quiescence.rs~s/self\.waiting\.fetch_sub\(1, Ordering::Relaxed\);.*//~block:split::the_only_is_left
-end-over-a-section~src/idle/quiescence.rs~s/&& self\.waiting\.load\(Ordering::Acquire\) == 0//~block:split::the_first_of_two_is_left
+block-unheld~src/idle/quiescence.rs~s/self\.count\(worker, 1\);//~block:split::any_of_two_is_left
+block-held-for-ever~src/idle/quiescence.rs~s/self\.count\(worker, u32::MAX\);//~block:split::the_only_is_left
+end-over-a-section~src/idle/quiescence.rs~s/&& waits\(\) == 0//~block:split::the_first_of_two_is_left
 section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
 creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls
 vacancy-unswapped~src/base/vacancy.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ let still = self.word.load(Ordering::Relaxed) == left; if still { self.word.store(back, Ordering::Relaxed); } still }/~block:a_place_that_stays_vacant
@@ -170,21 +171,24 @@ vacancy-deserted~src/base/vacancy.rs~s/match self\.word\.compare_exchange\(word,
 vacancy-kept-coming~src/base/vacancy.rs~s/self\.word\.fetch_and\(!\(VACANT \| COMING\), Ordering::Relaxed\);/self.word.fetch_and(!VACANT, Ordering::Relaxed);/~block:a_place_that_nobody_comes_to
 section-retaken-blind~src/base/vacancy.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ self.word.store(back, Ordering::Relaxed); true }/~block:split::the_only_is_left'
 
+dry=
+[ "${1:-}" != -n ] || { dry=1; shift; }
 survivors=0
 while IFS='~' read -r name file change tests; do
     [ -n "$name" ] || continue
     [ $# -eq 0 ] || printf '%s\n' "$@" | grep -qx "$name" || continue
+    if perl -0pe "$change" "$file" | cmp -s - "$file"; then
+        echo "$name: the substitution no longer changes $file"
+        survivors=$((survivors + 1))
+        continue
+    fi
+    [ -z "$dry" ] || continue
     rm -rf "$copy"
     mkdir -p "$copy"
     cp -r Cargo.toml Cargo.lock build.rs cbindgen.toml cbindgen_tasks.toml include src model "$copy"
     # The copy is a workspace of the library and its model alone.
     sed -i 's/^members = .*/members = ["model"]/; s/^crate-type = .*/crate-type = ["rlib"]/' "$copy/Cargo.toml"
     perl -0pi -e "$change" "$copy/$file"
-    if cmp -s "$file" "$copy/$file"; then
-        echo "$name: the substitution no longer changes $file"
-        survivors=$((survivors + 1))
-        continue
-    fi
     test=${tests%%:*}
     model=${tests#"$test"} model=${model#:}
     if ! (cd "$copy" && cargo test --quiet --profile tools -p sched-model --test "$test" --no-run) >"$copy/log" 2>&1; then

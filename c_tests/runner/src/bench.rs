@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use crate::Session;
 use crate::compile::shown;
 use crate::exec;
-use crate::matrix::{Part, Setting, THREADS};
+use crate::matrix::{Part, Setting};
 use crate::programs::clear_settings;
 use crate::report::{Job, Outcome};
 
@@ -60,17 +60,18 @@ pub fn jobs(session: &Session) -> Result<Vec<Job>> {
         .collect();
     programs.sort();
 
-    let settings = Part::default().of_kinds(&session.options.kinds).settings(THREADS);
     let mut jobs = Vec::new();
     for program in &programs {
         jobs.push(job(session, program, None, &["-s"]));
         let name = program.file_name().unwrap_or_default().to_string_lossy();
-        let alone = |setting: &&Setting| setting.threads.is_none_or(|threads| threads == 1);
-        let refused = |setting: &&Setting| WITH_OTHERS.contains(&&*name) && alone(setting);
-        for setting in settings.iter().filter(|setting| !refused(setting)) {
-            jobs.push(job(session, program, Some(setting), &[]));
+        let alone = |setting: &Setting| setting.get("THREADS").is_none_or(|threads| threads == "1");
+        for setting in session.settings(&Part::default(), &format!("bench {name}")) {
+            if !(WITH_OTHERS.contains(&&*name) && alone(&setting)) {
+                jobs.push(job(session, program, Some(&setting), &[]));
+            }
         }
     }
+    jobs.retain(|job| session.wants(job));
     Ok(jobs)
 }
 
@@ -82,7 +83,7 @@ fn job(session: &Session, program: &Path, setting: Option<&Setting>, more: &[&st
     arguments.extend(more.iter().map(|word| word.to_string()));
     let mut environment = setting.map_or_else(Vec::new, Setting::environment);
     environment.retain(|(name, _)| name != "SCHED_THREADS");
-    if let Some(threads) = setting.and_then(|setting| setting.threads) {
+    if let Some(threads) = setting.and_then(|setting| setting.get("THREADS")) {
         arguments.extend(["-t".to_string(), threads.to_string()]);
     }
     let variables: Vec<String> = environment.iter().map(|(n, v)| format!("{n}={v}")).collect();
@@ -91,7 +92,7 @@ fn job(session: &Session, program: &Path, setting: Option<&Setting>, more: &[&st
         format!("{} {}", variables.replace("SCHED_", "").to_lowercase(), arguments.join(" "));
     let (program, work, limit) =
         (program.to_path_buf(), session.work.clone(), session.options.timeout);
-    Job::new(format!("bench {name}"), detail, move |worker| {
+    let job = Job::new(format!("bench {name}"), detail, move |worker| {
         let mut command = Command::new(&program);
         command.args(&arguments);
         clear_settings(&mut command);
@@ -102,5 +103,6 @@ fn job(session: &Session, program: &Path, setting: Option<&Setting>, more: &[&st
         }
         let how = ended.how(limit);
         Ok(Outcome::Failed(format!("{variables} {}\n{how}\n{}", shown(&command), ended.output)))
-    })
+    });
+    Job { setting: setting.cloned(), ..job }
 }

@@ -46,15 +46,18 @@ pub fn run(command: &mut Command, log: &Path, limit: f64) -> Result<Ended> {
         .process_group(0)
         .spawn()
         .with_context(|| format!("{:?}", command.get_program()))?;
-    let mut step = Duration::from_micros(300);
+    let (mut step, mut waited) = (Duration::from_micros(300), Duration::ZERO);
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break Some(status);
         }
-        if start.elapsed().as_secs_f64() > limit {
+        if waited.as_secs_f64() > limit {
             break None;
         }
+        let before = Instant::now();
         std::thread::sleep(step);
+        // A sleep that takes longer is that of a machine that was stopped, its processes with it.
+        waited += before.elapsed().min(Duration::from_secs(1));
         step = (step * 5 / 4).min(Duration::from_millis(5));
     };
     let seconds = start.elapsed().as_secs_f64();

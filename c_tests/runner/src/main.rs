@@ -7,11 +7,13 @@
 //! bench.rs    the benchmark programs, small, for their answers
 //! stress.rs   c_tests/stress.c over everything, for a given time
 //! ```
-//! `matrix.rs` holds the one table of kinds, deques and idle policies; `exec.rs` runs
-//! processes with a time limit; `report.rs` counts and prints.
+//! `matrix.rs` says which settings each goes through, `cover.rs` chooses few of many, `ask.rs` asks the
+//! library what there is; `exec.rs` runs processes with a time limit; `report.rs` counts and prints.
 
+mod ask;
 mod bench;
 mod compile;
+mod cover;
 mod exec;
 mod header;
 mod marker;
@@ -24,13 +26,14 @@ mod symbols;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
 use compile::Toolchain;
-use matrix::Setting;
-use report::{Job, Report};
+use matrix::{Matrix, Part, Setting};
+use report::{Job, Outcome, Report};
 
 #[derive(Parser)]
 #[command(about = "Builds the C tests of libsched against an installed tree and runs them")]
@@ -72,6 +75,10 @@ pub struct Options {
     /// A line for every test, passed ones too
     #[arg(long, short)]
     verbose: bool,
+    /// Only the programs that walk the matrix, over every combination that the library accepts; of those
+    /// runs the Kth of N slices
+    #[arg(long, value_name = "K/N")]
+    knobs: Option<Slice>,
     /// Instead of the tests: the stress program over everything, for so many minutes
     #[arg(long, value_name = "MINUTES")]
     stress: Option<f64>,
@@ -90,13 +97,56 @@ impl Options {
         self.programs.is_empty() || self.programs.iter().any(fits)
     }
 
-    /// True if a setting of the matrix is to be run.
-    fn tries(&self, setting: &Setting) -> bool {
-        self.programs.is_empty()
-            || setting.idle.is_none_or(|idle| idle == "park")
-                && setting.threads.is_none_or(|threads| threads == 4)
+    /// A part of the matrix, as far as these options leave it.
+    fn part(&self, part: &Part) -> Part {
+        let mut part = part.clone();
+        if !self.kinds.is_empty() {
+            part.restrict("KIND", &self.kinds);
+        }
+        if !self.programs.is_empty() {
+            part.restrict("IDLE", &["park".to_string()]);
+            part.restrict("THREADS", &["4".to_string()]);
+        }
+        part
+    }
+
+    /// True where nothing is left out.
+    fn whole(&self) -> bool {
+        self.programs.is_empty() && self.kinds.is_empty() && self.filter.is_empty()
     }
 }
+
+/// `K/N`, 1 <= K <= N.
+#[derive(Clone, Copy)]
+struct Slice {
+    k: usize,
+    n: usize,
+}
+
+impl FromStr for Slice {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Slice, &'static str> {
+        let numbers =
+            text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+        match numbers {
+            Some((k, n)) if (1..=n).contains(&k) => Ok(Slice { k, n }),
+            _ => Err("not K/N with 1 <= K <= N"),
+        }
+    }
+}
+
+impl Slice {
+    /// Names are spread over the slices without an order, so that each has some of everything.
+    fn has(self, job: &Job) -> bool {
+        job.setting.is_some() && matrix::number(&job.name()) % self.n == self.k - 1
+    }
+}
+
+/// How many combinations a run takes beside the base, out of the 35 or so that cover all pairs.
+const SOME: usize = 12;
+/// With the tools of `--programs`, which take their time.
+const FEW: usize = 4;
 
 /// What every part of the runner looks up.
 pub struct Session {
@@ -106,6 +156,24 @@ pub struct Session {
     pub prefix: PathBuf,
     pub work: PathBuf,
     pub jobs: usize,
+    pub matrix: Matrix,
+}
+
+impl Session {
+    /// The settings of a part of the matrix for the run called `name`.
+    pub fn settings(&self, part: &Part, name: &str) -> Vec<Setting> {
+        let part = self.options.part(part);
+        match self.options.knobs {
+            Some(_) => self.matrix.all(&part),
+            None if self.options.programs.is_empty() => self.matrix.some(&part, name, SOME),
+            None => self.matrix.some(&part, name, FEW),
+        }
+    }
+
+    /// True if the job is of the slice that was asked for.
+    pub fn wants(&self, job: &Job) -> bool {
+        self.options.knobs.is_none_or(|slice| slice.has(job))
+    }
 }
 
 fn main() -> ExitCode {
@@ -137,9 +205,11 @@ fn run(options: Options) -> Result<bool> {
     });
     std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let tools = Toolchain::find(&prefix, options.libdir.as_deref())?;
     let context = Session {
         jobs: options.jobs.unwrap_or(cores).max(1),
-        tools: Toolchain::find(&prefix, options.libdir.as_deref())?,
+        matrix: ask::matrix(&tools, &work, options.sanitize.as_deref())?,
+        tools,
         options,
         root,
         prefix,
@@ -150,7 +220,7 @@ fn run(options: Options) -> Result<bool> {
     }
 
     let mut jobs: Vec<Job> = Vec::new();
-    if context.options.programs.is_empty() {
+    if context.options.programs.is_empty() && context.options.knobs.is_none() {
         header::jobs(&context, &mut jobs)?;
         symbols::jobs(&context, &mut jobs)?;
     }
@@ -158,9 +228,20 @@ fn run(options: Options) -> Result<bool> {
     report.run(jobs);
     // Compiled now, in parallel; their runs follow.
     let runs = programs::compile_all(&context, &mut report)?;
+    let benches = match context.options.programs.is_empty() {
+        true => bench::jobs(&context)?,
+        false => Vec::new(),
+    };
+    let settings = runs.iter().chain(&benches).filter_map(|job| job.setting.as_ref());
+    let unmet = context.matrix.unmet(settings);
     report.run(runs);
-    if context.options.programs.is_empty() {
-        report.run(bench::jobs(&context)?);
+    report.run(benches);
+    if context.options.whole() && context.options.knobs.is_none() {
+        report.run(vec![Job::new("matrix", "every pair", move |_| {
+            Ok(unmet.clone().map_or(Outcome::Passed, |lacking| {
+                Outcome::Failed(format!("no run has all pairs of {lacking:?}\n"))
+            }))
+        })]);
     }
     Ok(report.close())
 }

@@ -1,9 +1,12 @@
 //! The markers of a test program: lines `ctest: WORDS` in its first comment.
 //!
 //! ```text
-//! matrix                  over every kind × deque × idle × threads; without: once, no variable set
-//! kind= deque= idle= threads=   only these of the matrix (comma between)
-//! plain                   without the matrix's further variables, which deque= leaves out, too
+//! matrix                  over settings of the variables: see matrix.rs; without: once, no variable set
+//! kind= deque= idle= threads= steal= overflow= global= join=
+//!                         only these values there (comma between); one value of the last four: in
+//!                         all settings
+//! refuse                  with overflow=refuse, too
+//! plain                   every kind × deque × idle × threads alone
 //! stats=N                 the run writes one line of statistics, with N tasks
 //! env=NAME=VALUE args=A,B timeout=SECONDS
 //! static                  also linked with libsched.a
@@ -20,7 +23,7 @@
 
 use anyhow::{Context, Result, bail};
 
-use crate::matrix::Part;
+use crate::matrix::{Matrix, Part};
 
 #[derive(Clone, Debug, Default)]
 pub struct Run {
@@ -51,11 +54,11 @@ pub struct Markers {
     pub header: Option<String>,
 }
 
-pub fn parse(source: &str) -> Result<Markers> {
+pub fn parse(source: &str, matrix: &Matrix) -> Result<Markers> {
     let mut markers = Markers::default();
     for line in source.lines().take_while(|line| !line.starts_with("#include")) {
         if let Some((_, words)) = line.split_once("ctest:") {
-            parse_line(words, &mut markers).with_context(|| format!("marker:{words}"))?;
+            parse_line(words, matrix, &mut markers).with_context(|| format!("marker:{words}"))?;
         }
     }
     if markers.runs.is_empty() {
@@ -64,7 +67,7 @@ pub fn parse(source: &str) -> Result<Markers> {
     Ok(markers)
 }
 
-fn parse_line(words: &str, markers: &mut Markers) -> Result<()> {
+fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()> {
     let words = words.trim().trim_end_matches("*/");
     let (mut run, mut part, mut says_run) =
         (Run::default(), Part::default(), words.trim().is_empty());
@@ -84,12 +87,7 @@ fn parse_line(words: &str, markers: &mut Markers) -> Result<()> {
             "header" => markers.header = Some(value.to_string()),
             "matrix" => run.matrix = Some(Part::default()),
             "plain" => part.plain = true,
-            "kind" => part.kinds = list(value),
-            "deque" => part.deques = list(value),
-            "idle" => part.idles = list(value),
-            "threads" => {
-                part.threads = value.split(',').map(str::parse).collect::<Result<_, _>>()?
-            }
+            "refuse" => part.refuse = true,
             "stats" => run.tasks = Some(value.parse()?),
             "args" => run.arguments = list(value),
             "timeout" => run.timeout = Some(value.parse()?),
@@ -97,19 +95,20 @@ fn parse_line(words: &str, markers: &mut Markers) -> Result<()> {
                 let (name, value) = value.split_once('=').context("env=NAME=VALUE")?;
                 run.environment.push((name.to_string(), value.to_string()));
             }
+            _ if !value.is_empty() => part.restrict(&name.to_uppercase(), &list(value)),
             _ => bail!("unknown word {word:?}"),
         }
     }
-    if let Some(word) = part.unknown() {
+    if let Some(word) = matrix.unknown(&part) {
         bail!("{word:?} is in no table");
     }
     if let Some(matrix) = &mut run.matrix {
         *matrix = part;
-    } else if [&part.kinds, &part.deques, &part.idles].iter().any(|l| !l.is_empty())
-        || !part.threads.is_empty()
-        || part.plain
-    {
-        bail!("kind=, deque=, idle=, threads=, plain go with matrix");
+    } else if part != Part::default() {
+        bail!(
+            "{} goes with matrix",
+            part.names().next().unwrap_or("plain or refuse").to_lowercase()
+        );
     }
     if says_run {
         markers.runs.push(run);

@@ -1,151 +1,339 @@
-//! The one table of settings: a new kind, deque or idle policy is a word here.
+//! The settings that programs are walked through.
+//!
+//! What there is to choose, and what suits what, is the library's to say (`ask.rs`): a new kind or deque
+//! needs no word here. Each run of a program that its marker calls `matrix` goes through
+//!
+//! - the base: every kind × deque × idle policy × number of threads, the other variables unset;
+//! - some of all combinations of all variables, those with which a choice begins that covers each pair of
+//!   values that suit each other (`cover.rs`): they have most pairs between them. Each run has a choice of
+//!   its own, by its name and of what its marker leaves: so each pair meets many programs, in
+//!   many combinations; that none is left out is a test of its own. (Not a run with a longer timeout.)
+//!
+//! With `--knobs`, instead, through every combination there is, some 2,700 where nothing is restricted; so
+//! that it can be cut in slices.
+//!
+//! `serial` is one setting: it is one thread, whatever the other variables say. `SCHED_OVERFLOW=refuse`
+//! makes spawns fail, at the number of tasks that the program has asked for: it is for programs that
+//! reckon with that, and say so in their marker.
 
-pub struct Kind {
-    pub name: &'static str,
-    /// The values of SCHED_DEQUE it takes; none: the variable stays unset.
-    pub deques: &'static [&'static str],
-    /// Whether SCHED_IDLE and SCHED_THREADS mean anything to it.
-    pub threads: bool,
-}
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{Hash, Hasher};
 
-pub const KINDS: &[Kind] = &[
-    Kind { name: "serial", deques: &[], threads: false },
-    Kind { name: "lifo", deques: &["mutex", "spin", "sem"], threads: true },
-    Kind { name: "fifo", deques: &["mutex", "spin", "sem"], threads: true },
-    Kind { name: "cont", deques: &["split", "chaselev"], threads: true },
-    Kind {
-        name: "steal",
-        deques: &["split", "chaselev", "ring", "mutex", "spin", "sem"],
-        threads: true,
-    },
-];
-pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
-pub const THREADS: &[usize] = &[1, 2, 4, 16];
+use crate::cover::{Pairs, Row, covering};
 
-/// Further settings of `steal`: a deque, and variables beside it. With those of the table above, they are
-/// the nine algorithms of the fiber scheduler, and what those leave out. They are walked with
-/// [`KNOB_IDLE`] and [`KNOB_THREADS`]: what they change is how tasks move, not how workers wait.
-const KNOBS: &[(&str, &[(&str, &str)])] = &[
-    ("mutex", &[("STEAL", "half")]),
-    ("mutex", &[("GLOBAL", "all")]),
-    ("mutex", &[("STEAL", "half"), ("GLOBAL", "all")]),
-    ("ring", &[("OVERFLOW", "one")]),
-    ("ring", &[("STEAL", "one")]),
-    ("ring", &[("OVERFLOW", "one"), ("STEAL", "one")]),
-    ("ring", &[("GLOBAL", "all")]),
-    ("mutex", &[("OVERFLOW", "half")]),
-    ("spin", &[("OVERFLOW", "one"), ("STEAL", "half"), ("GLOBAL", "all")]),
-    ("split", &[("GLOBAL", "all")]),
-];
-const KNOB_IDLE: &str = "park";
-const KNOB_THREADS: &[usize] = &[1, 4];
+/// The variables, without `SCHED_`, that change how tasks are scheduled: the base's first.
+pub const POLICIES: [&str; 7] = ["KIND", "DEQUE", "IDLE", "STEAL", "OVERFLOW", "GLOBAL", "JOIN"];
+const THREADS: &str = "THREADS";
+const BASE: [&str; 4] = ["KIND", "DEQUE", "IDLE", THREADS];
+const COUNTS: [&str; 4] = ["1", "2", "4", "16"];
+/// The kind to which the other variables mean nothing.
+const ALONE: &str = "serial";
+/// A value for programs that say they can have it.
+const ASKED_FOR: (&str, &str) = ("OVERFLOW", "refuse");
 
-/// One setting of the environment; `None` leaves the variable unset.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    pub kind: &'static str,
-    pub deque: Option<&'static str>,
-    pub idle: Option<&'static str>,
-    pub threads: Option<usize>,
-    /// Names without `SCHED_`, and values.
-    pub knobs: &'static [(&'static str, &'static str)],
-}
+/// One setting of the environment; variables that are not in it stay unset.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Setting(Vec<(String, String)>);
 
 impl Setting {
     pub fn environment(&self) -> Vec<(String, String)> {
-        let mut all = vec![("SCHED_KIND".to_string(), self.kind.to_string())];
-        let mut add = |name: &str, value: Option<String>| {
-            all.extend(value.map(|value| (name.to_string(), value)));
-        };
-        add("SCHED_DEQUE", self.deque.map(str::to_string));
-        add("SCHED_IDLE", self.idle.map(str::to_string));
-        add("SCHED_THREADS", self.threads.map(|n| n.to_string()));
-        all.extend(
-            self.knobs.iter().map(|(name, value)| (format!("SCHED_{name}"), value.to_string())),
-        );
-        all
+        self.0.iter().map(|(name, value)| (format!("SCHED_{name}"), value.clone())).collect()
+    }
+
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Which part of the matrix: an empty list is no restriction.
-#[derive(Clone, Debug, Default)]
+/// Which part of the matrix.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Part {
-    pub kinds: Vec<String>,
-    pub deques: Vec<String>,
-    pub idles: Vec<String>,
-    pub threads: Vec<usize>,
-    /// Without the further settings; which go, too, where deques are named.
+    /// Of a variable that is named, these values only. One that is not of the base, and has one value, has it
+    /// in the base as well.
+    only: BTreeMap<String, Vec<String>>,
+    /// The base alone.
     pub plain: bool,
+    /// With spawns that are refused, too.
+    pub refuse: bool,
 }
 
 impl Part {
-    /// Its settings, over the numbers of threads `counts` where it names none. A kind
-    /// without deques or threads counts as one setting, whatever the part says of those;
-    /// a part that asks for deques a kind does not have leaves the kind out.
-    pub fn settings(&self, counts: &[usize]) -> Vec<Setting> {
-        let wanted =
-            |list: &[String], word: &str| list.is_empty() || list.iter().any(|w| w == word);
-        let counts = if self.threads.is_empty() { counts } else { &self.threads };
-        let mut all = Vec::new();
-        for kind in KINDS.iter().filter(|kind| wanted(&self.kinds, kind.name)) {
-            if !kind.threads {
-                all.push(Setting {
-                    kind: kind.name,
-                    deque: None,
-                    idle: None,
-                    threads: None,
-                    knobs: &[],
-                });
-                continue;
-            }
-            for deque in kind.deques.iter().filter(|deque| wanted(&self.deques, deque)) {
-                for idle in IDLES.iter().filter(|idle| wanted(&self.idles, idle)) {
-                    all.extend(counts.iter().map(|&threads| Setting {
-                        kind: kind.name,
-                        deque: Some(deque),
-                        idle: Some(idle),
-                        threads: Some(threads),
-                        knobs: &[],
-                    }));
-                }
-            }
-        }
-        let knobbed = !self.plain && self.deques.is_empty();
-        if knobbed && wanted(&self.kinds, "steal") && wanted(&self.idles, KNOB_IDLE) {
-            let some = counts.iter().filter(|&n| KNOB_THREADS.contains(n) || counts.len() == 1);
-            for &threads in some {
-                all.extend(KNOBS.iter().map(|&(deque, knobs)| Setting {
-                    kind: "steal",
-                    deque: Some(deque),
-                    idle: Some(KNOB_IDLE),
-                    threads: Some(threads),
-                    knobs,
-                }));
-            }
-        }
-        all
+    /// Only these values from now on, of those that were left.
+    pub fn restrict(&mut self, name: &str, values: &[String]) {
+        let left = self.only.entry(name.to_string()).or_insert_with(|| values.to_vec());
+        left.retain(|value| values.contains(value));
     }
 
-    /// The same, of these kinds only.
-    pub fn of_kinds(&self, kinds: &[String]) -> Part {
-        let mut part = self.clone();
-        if part.kinds.is_empty() {
-            part.kinds = kinds.to_vec();
-        } else if !kinds.is_empty() {
-            part.kinds.retain(|kind| kinds.contains(kind));
-            if part.kinds.is_empty() {
-                part.kinds.push("(none)".to_string());
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.only.keys().map(String::as_str)
+    }
+
+    fn takes(&self, name: &str, value: &str) -> bool {
+        match self.only.get(name) {
+            Some(values) => values.iter().any(|v| v == value),
+            None => self.refuse || (name, value) != ASKED_FOR,
+        }
+    }
+}
+
+/// A variable and its values.
+struct Axis {
+    name: String,
+    values: Vec<String>,
+}
+
+pub struct Matrix {
+    policies: Vec<Axis>,
+    /// The combinations that the library accepts, the kind `ALONE` left out.
+    accepted: Vec<Row>,
+}
+
+impl Matrix {
+    /// `values` of each of the policies; `accept` picks combinations.
+    pub fn new<E>(
+        values: Vec<Vec<String>>,
+        accept: impl FnOnce(&[Setting]) -> Result<Vec<bool>, E>,
+    ) -> Result<Matrix, E> {
+        let axis = |(name, values): (&&str, _)| Axis { name: name.to_string(), values };
+        let policies: Vec<Axis> = POLICIES.iter().zip(values).map(axis).collect();
+        let alone = policies[0].values.iter().position(|kind| kind == ALONE);
+        let mut rows = product(&policies);
+        rows.retain(|row| Some(usize::from(row[0])) != alone);
+        let all: Vec<Setting> = rows.iter().map(|row| setting(&policies, row, |_| true)).collect();
+        let answers = accept(&all)?;
+        let accepted = rows.into_iter().zip(answers).filter_map(|(row, yes)| yes.then_some(row));
+        Ok(Matrix { accepted: accepted.collect(), policies })
+    }
+
+    /// What a part says that is in no table: a slip in a marker.
+    pub fn unknown<'a>(&self, part: &'a Part) -> Option<&'a str> {
+        part.only.iter().find_map(|(name, values)| {
+            if name == THREADS {
+                return values.iter().map(String::as_str).find(|n| n.parse::<u16>().is_err());
             }
+            let Some(axis) = self.policies.iter().find(|axis| axis.name == *name) else {
+                return Some(name.as_str());
+            };
+            values.iter().find(|value| !axis.values.contains(value)).map(String::as_str)
+        })
+    }
+
+    /// The base, and `n` or less of all, another choice for another `name`.
+    pub fn some(&self, part: &Part, name: &str, n: usize) -> Vec<Setting> {
+        let mut settings = self.base(part);
+        if !part.plain {
+            let (axes, rows) = self.left(part);
+            let some = covering(&rows, number(name)).take(n);
+            settings.extend(some.map(|row| setting(&axes, row, |_| true)));
+        }
+        settings
+    }
+
+    /// Every combination there is; of a part that is plain, the base.
+    pub fn all(&self, part: &Part) -> Vec<Setting> {
+        if part.plain {
+            return self.base(part);
+        }
+        let (axes, rows) = self.left(part);
+        let all = rows.iter().map(|row| setting(&axes, row, |_| true));
+        all.chain(self.alone(part)).collect()
+    }
+
+    fn base(&self, part: &Part) -> Vec<Setting> {
+        let (axes, rows) = self.left(part);
+        let given = |name: &str| part.only.get(name).is_some_and(|values| values.len() == 1);
+        let kept = |name: &str| BASE.contains(&name) || given(name);
+        let mut seen = HashSet::new();
+        let all = rows.iter().map(|row| setting(&axes, row, kept));
+        all.chain(self.alone(part)).filter(|setting| seen.insert(setting.clone())).collect()
+    }
+
+    fn alone(&self, part: &Part) -> Option<Setting> {
+        let known = self.policies[0].values.iter().any(|kind| kind == ALONE);
+        let kind = ("KIND".to_string(), ALONE.to_string());
+        let beside = |(name, values): (&String, &Vec<String>)| match &values[..] {
+            [value] if !BASE.contains(&name.as_str()) => Some((name.clone(), value.clone())),
+            _ => None,
+        };
+        let others = part.only.iter().filter_map(beside);
+        (known && part.takes("KIND", ALONE))
+            .then(|| Setting(std::iter::once(kind).chain(others).collect()))
+    }
+
+    /// A combination with a pair of values that none of the settings has.
+    pub fn unmet<'a>(&self, settings: impl Iterator<Item = &'a Setting>) -> Option<Setting> {
+        let (axes, rows) = self.left(&Part { refuse: true, ..Part::default() });
+        let number = |axis: &Axis, setting: &Setting| {
+            let value = setting.get(&axis.name)?;
+            axis.values.iter().position(|v| v == value).map(|at| at as u8)
+        };
+        let row = |setting| axes.iter().map(|axis| number(axis, setting)).collect::<Option<Row>>();
+        let mut met = Pairs::none(&rows);
+        settings.filter_map(row).for_each(|row| met.add(&row));
+        let unmet = rows.iter().max_by_key(|row| met.lacks(row)).filter(|row| met.lacks(row) > 0);
+        unmet.map(|row| setting(&axes, row, |_| true))
+    }
+
+    /// The combinations that a part leaves, numbers of threads among them.
+    fn left(&self, part: &Part) -> (Vec<Axis>, Vec<Row>) {
+        let copy = |axis: &Axis| Axis { name: axis.name.clone(), values: axis.values.clone() };
+        let mut axes: Vec<Axis> = self.policies.iter().map(copy).collect();
+        let counts = || COUNTS.map(str::to_string).to_vec();
+        let values = part.only.get(THREADS).cloned().unwrap_or_else(counts);
+        let n = values.len() as u8;
+        let at = BASE.len() - 1; // the base stands first
+        axes.insert(at, Axis { name: THREADS.to_string(), values });
+        let rows = self
+            .accepted
+            .iter()
+            .flat_map(|row| (0..n).map(|count| [&row[..at], &[count], &row[at..]].concat()));
+        let value = |axis: usize, row: &Row| axes[axis].values[usize::from(row[axis])].as_str();
+        let takes = |row: &Row| (0..axes.len()).all(|i| part.takes(&axes[i].name, value(i, row)));
+        let rows = rows.filter(takes).collect();
+        (axes, rows)
+    }
+}
+
+fn product(axes: &[Axis]) -> Vec<Row> {
+    axes.iter().fold(vec![Row::new()], |rows, axis| {
+        let values = 0..axis.values.len() as u8;
+        rows.iter()
+            .flat_map(|row| values.clone().map(move |value| [&row[..], &[value]].concat()))
+            .collect()
+    })
+}
+
+fn setting(axes: &[Axis], row: &Row, kept: impl Fn(&str) -> bool) -> Setting {
+    let with_values = axes.iter().zip(row).filter(|(axis, _)| kept(&axis.name));
+    let words =
+        with_values.map(|(axis, &at)| (axis.name.clone(), axis.values[usize::from(at)].clone()));
+    Setting(words.collect())
+}
+
+/// A number for a name, the same each time.
+pub fn number(name: &str) -> usize {
+    let mut hasher = DefaultHasher::new(); // without the seed of a HashMap's
+    name.hash(&mut hasher);
+    hasher.finish() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_string).collect()
+    }
+
+    /// Two kinds and the one alone; `ring` is not for `fifo`, and does not grow.
+    fn matrix() -> Matrix {
+        let values = [
+            "steal fifo serial",
+            "mutex ring",
+            "park nap backoff spin",
+            "one half",
+            "grow one half refuse",
+            "one all",
+            "suspend help",
+        ];
+        let suits = |s: &Setting| {
+            let ring = s.get("DEQUE") == Some("ring");
+            !(ring && (s.get("KIND") == Some("fifo") || s.get("OVERFLOW") == Some("grow")))
+        };
+        let accept = |all: &[Setting]| Ok::<_, ()>(all.iter().map(suits).collect());
+        Matrix::new(values.map(words).to_vec(), accept).unwrap()
+    }
+
+    fn part(text: &str) -> Part {
+        let mut part = Part::default();
+        for (name, values) in text.split(' ').filter_map(|word| word.split_once('=')) {
+            part.restrict(name, &values.split(',').map(str::to_string).collect::<Vec<_>>());
         }
         part
     }
 
-    /// The words of the part that are in no table: a slip in a marker.
-    pub fn unknown(&self) -> Option<&str> {
-        let kinds = self.kinds.iter().find(|w| !KINDS.iter().any(|k| k.name == w.as_str()));
-        let deques =
-            self.deques.iter().find(|w| !KINDS.iter().any(|k| k.deques.contains(&w.as_str())));
-        let idles = self.idles.iter().find(|w| !IDLES.contains(&w.as_str()));
-        kinds.or(deques).or(idles).map(String::as_str)
+    #[test]
+    fn the_base_is_every_kind_with_its_deques_and_the_one_alone() {
+        let base = matrix().base(&Part::default());
+        assert_eq!(base.len(), 3 * 4 * COUNTS.len() + 1); // with four idle policies
+        assert_eq!(base.iter().filter(|s| s.get("KIND") == Some(ALONE)).count(), 1);
+        assert!(base.iter().all(|s| s.get("OVERFLOW").is_none() && s.get("JOIN").is_none()));
+    }
+
+    #[test]
+    fn a_marker_restricts_the_base_and_all_else() {
+        let (matrix, part) = (matrix(), part("KIND=steal JOIN=help THREADS=3,64"));
+        for settings in [matrix.base(&part), matrix.all(&part), matrix.some(&part, "x", 12)] {
+            assert!(!settings.is_empty());
+            for s in settings {
+                assert_eq!((s.get("KIND"), s.get("JOIN")), (Some("steal"), Some("help")));
+                assert!(matches!(s.get("THREADS"), Some("3" | "64")));
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_base_leaves_out_goes_where_several_values_are_asked_for() {
+        let (matrix, part) = (matrix(), part("KIND=steal OVERFLOW=grow,refuse JOIN=suspend,help"));
+        assert!(matrix.base(&part).iter().all(|s| s.get("OVERFLOW").is_none()));
+        assert!(matrix.all(&part).iter().any(|s| s.get("OVERFLOW") == Some("refuse")));
+    }
+
+    #[test]
+    fn spawns_are_refused_where_that_is_asked_for() {
+        let matrix = matrix();
+        let refused = |part: &Part| {
+            matrix.all(part).iter().filter(|s| s.get("OVERFLOW") == Some("refuse")).count()
+        };
+        assert_eq!(refused(&Part::default()), 0);
+        assert!(refused(&part("OVERFLOW=refuse")) > 0);
+        assert!(refused(&Part { refuse: true, ..Part::default() }) > 0);
+    }
+
+    #[test]
+    fn restrictions_add_up() {
+        let mut left = part("KIND=steal,fifo");
+        left.restrict("KIND", &words("fifo serial"));
+        assert!(matrix().base(&left).iter().all(|s| s.get("KIND") == Some("fifo")));
+        left.restrict("KIND", &words("steal"));
+        assert!(matrix().some(&left, "x", 12).is_empty());
+    }
+
+    #[test]
+    fn runs_together_leave_no_pair_out() {
+        let (matrix, all) = (matrix(), Part { refuse: true, ..Part::default() });
+        let names: Vec<String> = (0..64).map(|i| format!("program{i}")).collect();
+        let one = matrix.some(&all, &names[0], 12);
+        assert!(matrix.unmet(one.iter()).is_some());
+        let together: Vec<_> = names.iter().flat_map(|name| matrix.some(&all, name, 12)).collect();
+        assert_eq!(matrix.unmet(together.iter()), None);
+    }
+
+    #[test]
+    fn a_pair_that_is_missing_is_named() {
+        let matrix = matrix();
+        let all = matrix.all(&Part { refuse: true, ..Part::default() });
+        let is = |s: &&Setting| s.get("IDLE") == Some("spin") && s.get("JOIN") == Some("help");
+        let without = all.iter().filter(|s| !is(s));
+        assert!(is(&&matrix.unmet(without).unwrap()));
+        assert_eq!(matrix.unmet(all.iter()), None);
+    }
+
+    #[test]
+    fn a_plain_part_is_the_base() {
+        let plain = Part { plain: true, ..Part::default() };
+        let matrix = matrix();
+        assert_eq!(matrix.some(&plain, "x", 12), matrix.base(&plain));
+        assert_eq!(matrix.all(&plain), matrix.base(&plain));
+    }
+
+    #[test]
+    fn a_slip_in_a_marker_is_found() {
+        let matrix = matrix();
+        assert_eq!(matrix.unknown(&part("KIND=steal IDLE=park THREADS=4")), None);
+        assert_eq!(matrix.unknown(&part("KIND=steel")), Some("steel"));
+        assert_eq!(matrix.unknown(&part("KINDS=steal")), Some("KINDS"));
+        assert_eq!(matrix.unknown(&part("THREADS=x")), Some("x"));
     }
 }

@@ -1,5 +1,6 @@
 //! The test programs: c_tests/*.c and *.cpp, each built and run as its markers say.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,7 @@ use anyhow::{Context, Result};
 use crate::compile::{Library, Program, shown};
 use crate::exec;
 use crate::marker::{self, Debug, Markers, Run};
-use crate::matrix::THREADS;
+use crate::matrix::Setting;
 use crate::report::{Job, Outcome, Report, in_parallel};
 use crate::{Session, stats};
 
@@ -32,7 +33,7 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
         if !session.options.names(&name) {
             continue;
         }
-        let markers = marker::parse(&fs::read_to_string(source)?)
+        let markers = marker::parse(&fs::read_to_string(source)?, &session.matrix)
             .with_context(|| source.display().to_string())?;
         for library in libraries(&markers, session.options.programs.is_empty()) {
             let group = match library {
@@ -42,8 +43,12 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
             };
             let output = session.work.join(&group);
             let jobs = runs_of(session, &markers, &group, &output, library)?;
-            let wanted: Vec<Job> =
-                jobs.into_iter().filter(|job| report.wants(&job.name())).collect();
+            // Two lines of one program may share a setting.
+            let mut seen = HashSet::new();
+            let wanted = |job: &Job| {
+                report.wants(&job.name()) && session.wants(job) && seen.insert(job.name())
+            };
+            let wanted: Vec<Job> = jobs.into_iter().filter(wanted).collect();
             if wanted.is_empty() {
                 continue;
             }
@@ -127,24 +132,26 @@ fn runs_of(
     let once = [Run::default()];
     let mut jobs = Vec::new();
     let all = library == Library::Shared || markers.debug == Debug::Only;
-    for run in if all { &markers.runs } else { &once[..] } {
-        let mut add = |mut environment: Vec<(String, String)>| {
+    for (line, run) in (if all { &markers.runs[..] } else { &once }).iter().enumerate() {
+        let mut add = |setting: Option<Setting>| {
+            let mut environment = setting.as_ref().map_or_else(Vec::new, Setting::environment);
             environment.extend(run.environment.iter().cloned());
             let mut words: Vec<String> =
                 environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
             words.extend(run.arguments.iter().cloned());
             let detail = words.join(" ").replace("SCHED_", "").to_lowercase();
-            jobs.push(one_run(session, group, detail, program, run.clone(), environment));
+            let job = one_run(session, group, detail, program, run.clone(), environment);
+            jobs.push(Job { setting, ..job });
         };
         match &run.matrix {
-            None => add(Vec::new()),
+            None => add(None),
             Some(part) => {
-                let part = part.of_kinds(&session.options.kinds);
-                for setting in part.settings(THREADS) {
-                    if session.options.tries(&setting) {
-                        add(setting.environment());
-                    }
-                }
+                // What takes its time does so in the base.
+                let plain = part.plain || run.timeout.is_some() && session.options.knobs.is_none();
+                let mut part = part.clone();
+                part.plain = plain;
+                let settings = session.settings(&part, &format!("{group} {line}"));
+                settings.into_iter().for_each(|setting| add(Some(setting)));
             }
         }
     }

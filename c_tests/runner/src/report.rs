@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::Session;
+use crate::matrix::Setting;
 
 pub enum Outcome {
     Passed,
@@ -22,6 +23,8 @@ pub struct Job {
     pub group: String,
     /// The rest of its name.
     pub detail: String,
+    /// That of the matrix that it runs with.
+    pub setting: Option<Setting>,
     pub work: Box<dyn Fn(usize) -> Result<Outcome> + Send + Sync>,
 }
 
@@ -30,7 +33,7 @@ impl Job {
     where
         F: Fn(usize) -> Result<Outcome> + Send + Sync + 'static,
     {
-        Job { group: group.into(), detail: detail.into(), work: Box::new(work) }
+        Job { group: group.into(), detail: detail.into(), setting: None, work: Box::new(work) }
     }
 
     pub fn name(&self) -> String {

@@ -1,5 +1,5 @@
-//! `--stress MINUTES`: c_tests/stress.c over every kind × deque × idle policy × 1 to 16
-//! threads, again and again in a scattered order, until the time is over.
+//! `--stress MINUTES`: c_tests/stress.c over every combination that the library accepts × 1 to 16
+//! threads, in a scattered order, until the time is over.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use crate::Session;
 use crate::compile::{Library, Program, shown};
 use crate::exec;
-use crate::matrix::{Part, Setting};
+use crate::matrix::Part;
 use crate::programs::clear_settings;
 
 /// Seconds of one run of the program; some rounds of each shape.
@@ -35,8 +35,10 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
     {
         bail!("{}", shown(&command));
     }
-    let counts: Vec<usize> = (1..=16).collect();
-    let settings = scattered(Part::default().of_kinds(&session.options.kinds).settings(&counts));
+    let mut part = session.options.part(&Part::default());
+    part.refuse = true;
+    part.restrict("THREADS", &(1..=16).map(|n| n.to_string()).collect::<Vec<_>>());
+    let settings = scattered(session.matrix.all(&part));
     let end = Instant::now() + Duration::from_secs_f64(60.0 * minutes);
     println!("stress: {} settings, {minutes} minutes, {} at a time", settings.len(), session.jobs);
 
@@ -98,7 +100,7 @@ fn count(output: &str) -> Option<u64> {
 }
 
 /// The same settings in an order whose every stretch mixes kinds, policies and counts.
-fn scattered(settings: Vec<Setting>) -> Vec<Setting> {
+fn scattered<T: Clone>(settings: Vec<T>) -> Vec<T> {
     let n = settings.len();
     let coprime = |step: usize| {
         let (mut a, mut b) = (n, step);

@@ -1,0 +1,91 @@
+/* leaving.h: a task leaves its process in each way there is, in a state that the test puts it into. The test
+ * defines the functions declared here. */
+#ifndef LEAVING_H
+#define LEAVING_H
+
+#include "child.h"
+#include "leave.h"
+
+static void get_ready(struct scheduler *s); /* puts the task into that state; others are busy */
+static void go_on(struct scheduler *s);     /* after that, and a fork */
+static void try_parents(struct scheduler *s); /* what the parent's s does in a forked child */
+static void inner(void *closure, struct scheduler *s); /* a run's first task: sets the closure, an int */
+
+static void leaves(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    get_ready(s);
+    leave(s);
+}
+
+static void ends(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    get_ready(s);
+    pthread_exit(NULL);
+}
+
+static void is_cancelled(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    get_ready(s);
+    pthread_cancel(pthread_self());
+    for (;;)
+        pthread_testcancel();
+}
+
+static void forks(void *closure, struct scheduler *s)
+{
+    int status, ran = 0;
+    get_ready(s);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        alarm(20);
+        try_parents(s);
+        for (int i = 0; i < 3; i++) {
+            ran = 0;
+            CHECK_EQ(sched_init(2, 4, inner, &ran), 0);
+            CHECK(ran);
+        }
+        _exit(0);
+    }
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+    go_on(s);
+    *(int *)closure = 1;
+}
+
+enum { THREADS = 4 };
+
+static void start(void *task)
+{
+    sched_init(THREADS, 4, *(taskfunc *)task, NULL);
+    check_say("sched_init came back\n");
+}
+
+/* What a task does in a process of its own, which it ends. */
+static void run_in_child(taskfunc task)
+{
+    in_child(start, &task);
+}
+
+static void check_leaving(int forkings)
+{
+    for (way = 0; way < WAYS_OUT; way++) {
+        run_in_child(leaves);
+        check_child(__FILE__, __LINE__,
+                    WIFEXITED(child.status) && WEXITSTATUS(child.status) == 40 + way, "exit");
+    }
+    run_in_child(ends);
+    CHECK_CHILD_ABORTED("pthread_exit");
+    run_in_child(is_cancelled);
+    CHECK_CHILD_ABORTED("cancel");
+    for (int i = 0; i < forkings; i++) {
+        int done = 0;
+        CHECK_EQ(sched_init(THREADS, 4, forks, &done), 0);
+        CHECK(done);
+    }
+}
+
+#endif

@@ -1,0 +1,66 @@
+//! Asks the library what there is to choose, and what suits what: by its table of variables
+//! (SCHED_HELP), and by trying each combination, in a program (`suits.c`) linked with it.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::compile::{Library, Program, Toolchain, shown};
+use crate::matrix::{Matrix, POLICIES, Setting};
+use crate::programs::clear_settings;
+
+pub fn matrix(tools: &Toolchain, work: &Path, sanitize: Option<&str>) -> Result<Matrix> {
+    let (source, output) = (work.join("suits.c"), work.join("suits"));
+    fs::write(&source, include_str!("suits.c"))?;
+    let program = Program {
+        source: &source,
+        output: &output,
+        library: Library::Shared,
+        unlinked: false,
+        libraries: &[],
+        sanitize,
+        header: None,
+    };
+    let mut build = program.command(tools).map_err(anyhow::Error::msg)?;
+    ensure!(build.status()?.success(), "{}", shown(&build));
+
+    // What it reads and says is in files: of pipes, one could fill up while the other is written.
+    let run = |help: bool, lines: &str| -> Result<(String, String)> {
+        let names = ["suits.in", "suits.out", "suits.err"].map(|name| work.join(name));
+        fs::write(&names[0], lines)?;
+        let mut command = Command::new(&output);
+        clear_settings(&mut command);
+        command.envs(help.then_some(("SCHED_HELP", "1")));
+        command.stdin(Stdio::from(File::open(&names[0])?));
+        command.stdout(File::create(&names[1])?).stderr(File::create(&names[2])?);
+        ensure!(command.status()?.success(), "{}", shown(&command));
+        Ok((fs::read_to_string(&names[1])?, fs::read_to_string(&names[2])?))
+    };
+    let (_, help) = run(true, "\n")?;
+    let values = POLICIES
+        .iter()
+        .map(|name| values(&help, name).with_context(|| format!("SCHED_{name} in {help}")))
+        .collect::<Result<Vec<_>>>()?;
+    Matrix::new(values, |all| {
+        let line = |setting: &Setting| {
+            let words = setting.environment();
+            let words: Vec<_> =
+                words.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            words.join(" ") + "\n"
+        };
+        let (said, _) = run(false, &all.iter().map(line).collect::<String>())?;
+        let answers: Vec<bool> = said.lines().map(|answer| answer == "1").collect();
+        ensure!(answers.len() == all.len(), "{} answers to {} settings", answers.len(), all.len());
+        ensure!(answers.contains(&true), "no combination is accepted");
+        Ok(answers)
+    })
+}
+
+/// The words in brackets: `SCHED_KIND   steal  [ steal lifo … ]  the scheduler: …`.
+fn values(help: &str, name: &str) -> Option<Vec<String>> {
+    let row = help.lines().find(|line| line.split(' ').next() == Some(&format!("SCHED_{name}")))?;
+    let (_, words) = row.split_once('[')?;
+    Some(words.split_once(']')?.0.split_whitespace().map(str::to_string).collect())
+}

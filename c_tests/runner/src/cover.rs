@@ -1,0 +1,138 @@
+//! Few rows of a table that show each pair of values which the table shows anywhere.
+//!
+//! A fault that takes several settings to show itself takes two, mostly (Kuhn, Wallace and Gallo, "Software
+//! Fault Interactions and Implications for Software Testing", 2004). Row by row, the one is taken that
+//! shows the most new pairs, as in AETG (Cohen, Dalal, Fredman and Patton, 1997), but out of a list of
+//! all rows there are, which is short here.
+
+/// A value of each variable, by its number.
+pub type Row = Vec<u8>;
+
+/// Which pairs of values there are.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Pairs {
+    /// The most values that a variable has.
+    values: usize,
+    /// For each pair of (variable, value).
+    has: Vec<bool>,
+}
+
+impl Pairs {
+    /// None yet, for rows such as these.
+    pub fn none(rows: &[Row]) -> Pairs {
+        let values = rows.iter().flatten().max().map_or(0, |&most| usize::from(most) + 1);
+        let all = values * rows.first().map_or(0, Vec::len);
+        Pairs { values, has: vec![false; all * all] }
+    }
+
+    /// Where those of a row are.
+    fn of(&self, row: &[u8]) -> impl Iterator<Item = usize> {
+        let (values, all) = (self.values, self.values * row.len());
+        let at = move |i: usize| i * values + usize::from(row[i]);
+        (0..row.len()).flat_map(move |i| (i + 1..row.len()).map(move |j| at(i) * all + at(j)))
+    }
+
+    pub fn add(&mut self, row: &[u8]) {
+        self.of(row).collect::<Vec<_>>().into_iter().for_each(|pair| self.has[pair] = true);
+    }
+
+    /// How many of a row's are not there.
+    pub fn lacks(&self, row: &[u8]) -> usize {
+        self.of(row).filter(|&pair| !self.has[pair]).count()
+    }
+}
+
+/// The choice, the rows with the most pairs first. Of rows equally good the first counted from
+/// `start` is taken: other starts give other choices, the same start always the same.
+pub fn covering(rows: &[Row], start: usize) -> impl Iterator<Item = &Row> {
+    let mut met = Pairs::none(rows);
+    let start = start % rows.len().max(1);
+    std::iter::from_fn(move || {
+        let turned = rows[start..].iter().chain(&rows[..start]);
+        // The first of the best: max_by_key gives the last.
+        let best =
+            turned.rev().max_by_key(|row| met.lacks(row)).filter(|row| met.lacks(row) > 0)?;
+        met.add(best);
+        Some(best)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// Counted another way than above.
+    fn pairs(row: &Row) -> HashSet<((usize, u8), (usize, u8))> {
+        let all = || row.iter().copied().enumerate();
+        all().flat_map(|one| all().map(move |other| (one, other))).filter(|(a, b)| a < b).collect()
+    }
+
+    /// All rows over so many values of each variable that a rule accepts.
+    fn table(sizes: &[u8], accepted: fn(&Row) -> bool) -> Vec<Row> {
+        let mut rows = vec![Row::new()];
+        for &size in sizes {
+            let longer = |row: Row| (0..size).map(move |value| [&row[..], &[value]].concat());
+            rows = rows.into_iter().flat_map(longer).collect();
+        }
+        rows.retain(accepted);
+        rows
+    }
+
+    /// As in the library: what the second may be depends on the first, and the third on both.
+    fn suits(row: &Row) -> bool {
+        match (row[0], row[1]) {
+            (0, 0) => true,
+            (0, 1) => row[2] > 0,
+            (1, 2) => row[2] == 1 && row[3] == 0,
+            (2, _) => row[2] < 2,
+            _ => false,
+        }
+    }
+
+    #[test]
+    fn every_pair_of_accepted_rows_is_there() {
+        for rows in [
+            table(&[3, 3, 4, 2, 4], |_| true),
+            table(&[3, 3, 4, 2, 4], suits),
+            table(&[2, 2], |row| row[0] == row[1]),
+            table(&[4, 6, 2, 4, 4, 2, 2, 4], |row| row[1] != row[4]),
+        ] {
+            for start in [0, 1, rows.len() - 1, 1_000_000_007] {
+                let chosen: Vec<&Row> = covering(&rows, start).collect();
+                let shown: HashSet<_> = chosen.into_iter().flat_map(pairs).collect();
+                assert_eq!(shown, rows.iter().flat_map(pairs).collect());
+            }
+        }
+    }
+
+    #[test]
+    fn only_accepted_rows_are_chosen_and_none_twice() {
+        let rows = table(&[3, 3, 4, 2, 4], suits);
+        let chosen: Vec<&Row> = covering(&rows, 7).collect();
+        assert!(chosen.iter().all(|row| suits(row)));
+        assert_eq!(chosen.iter().collect::<HashSet<_>>().len(), chosen.len());
+    }
+
+    #[test]
+    fn few_are_enough() {
+        // The pairs of the two largest need 24; all rows are 3072.
+        let rows = table(&[4, 6, 2, 4, 4, 2, 2], |_| true);
+        assert!((24..40).contains(&covering(&rows, 0).count()));
+    }
+
+    #[test]
+    fn another_start_gives_another_choice_and_the_same_the_same() {
+        let rows = table(&[3, 3, 4, 2, 4], suits);
+        let choice = |start| covering(&rows, start).collect::<Vec<_>>();
+        assert_eq!(choice(3), choice(3));
+        assert_ne!(choice(3), choice(4));
+        assert_eq!(choice(3)[0], &rows[3]);
+    }
+
+    #[test]
+    fn nothing_of_nothing() {
+        assert_eq!(covering(&[], 3).count(), 0);
+        assert_eq!(covering(&table(&[5], |_| true), 3).count(), 0);
+    }
+}
