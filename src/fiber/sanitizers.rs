@@ -49,8 +49,13 @@ pub fn look() {
 
 /// It never changes while a run goes on.
 #[inline(always)]
-pub fn watched() -> bool {
+fn watched() -> bool {
     WATCHED.load(Ordering::Relaxed)
+}
+
+/// True if TSan is there, to which each stack is a thread.
+pub fn stacks_are_threads() -> bool {
+    watched() && weak!("__tsan_switch_to_fiber", SwitchTo).is_some()
 }
 
 /// Tells ASan that the caller goes over to the stack of these bounds and this fake stack; where the other's

@@ -47,7 +47,7 @@ const SIZES: &[(&str, &str)] = &[
     ("fiber_spawners", "5"),
 ];
 /// Those that measure what one worker does to another refuse to run with one.
-const WITH_OTHERS: &[&str] = &["wakeup"];
+const WITH_OTHERS: &[&str] = &["wakeup", "resume"];
 const OTHERS: &str = "10";
 
 pub fn jobs(session: &Session) -> Result<Vec<Job>> {

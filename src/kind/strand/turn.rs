@@ -18,9 +18,9 @@ pub fn yield_now(worker: &Worker) {
         // SAFETY: the caller is on it, in a task: another runs on top of it.
         return unsafe { strand.help(&Turn(Cell::new(false))) };
     }
-    // SAFETY: the calling thread's, of the run that the row belongs to. (To TSan each stack is a thread, and a
-    // mutex must be unlocked by the one that has locked it.)
-    if !sanitizers::watched()
+    // SAFETY: the calling thread's, of the run that the row belongs to. (A mutex must be
+    // unlocked by the thread that has locked it.)
+    if !sanitizers::stacks_are_threads()
         && let Some(task) = unsafe { (mine.row().begin_exchange)(mine) }
     {
         let mut publish = |task| {
