@@ -40,6 +40,7 @@ typedef struct sched_barrier sched_barrier;
 #define SCHED_DEQUE_MUTEX 4
 #define SCHED_DEQUE_SPIN 5
 #define SCHED_DEQUE_SEM 6
+#define SCHED_DEQUE_QUEUE 7
 
 /* Of SCHED_IDLE. */
 #define SCHED_IDLE_PARK 1
