@@ -1,5 +1,5 @@
 /* With one worker the order is exact: last in first out for lifo, steal and serial, first
- * in first out for fifo, and for the ring as long as nothing overflows; for cont the order of calls, each
+ * in first out for fifo, for the queue, and for the ring as long as nothing overflows; for cont the order of calls, each
  * child before what follows its spawn.
  * ctest: matrix threads=1 plain
  * ctest: env=SCHED_KIND=serial env=SCHED_THREADS=4 */
@@ -24,6 +24,7 @@ int main(void)
     /* A random tree: each task has 0 to 5 children, numbered in the order they are spawned. */
     const char *deque = getenv("SCHED_DEQUE");
     int ring = kind_is("steal") && deque && strcmp(deque, "ring") == 0;
+    int queued = ring || kind_is("fifo") || (kind_is("steal") && deque && strcmp(deque, "queue") == 0);
     long N = ring ? 256 : MOST;
     uint64_t seed = 42;
     long made = 1;
@@ -43,7 +44,7 @@ int main(void)
     long head = 0, tail = 0, n = 0;
     queue[tail++] = 0;
     while (head < tail) {
-        long i = kind_is("fifo") || ring ? queue[head++] : queue[--tail];
+        long i = queued ? queue[head++] : queue[--tail];
         expected[n++] = i;
         for (long c = 0; c < children[i]; c++)
             queue[tail++] = first_child[i] + (kind_is("cont") ? children[i] - 1 - c : c);

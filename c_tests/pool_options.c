@@ -45,8 +45,8 @@ static void check_says(const char *kind, const char *deque, const char *idle, in
 static void values(void)
 {
     check_says("steal", "split", "park", 0);
-    static const char *const deques[] = {"", "split", "chaselev", "ring", "mutex", "spin", "sem"};
-    for (int i = 1; i <= 6; i++) {
+    static const char *const deques[] = {"", "split", "chaselev", "ring", "mutex", "spin", "sem", "queue"};
+    for (int i = 1; i <= 7; i++) {
         options = (struct sched_options){.deque = i, .nthreads = i};
         check_says("steal", deques[i], "park", i);
     }
@@ -103,7 +103,7 @@ static void refused(void)
     for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
         o = none;
         for (int bad = 0; bad < 4; bad++) {
-            *members[m] = (int[]){-1, 7, INT_MAX, INT_MIN}[bad];
+            *members[m] = (int[]){-1, 8, INT_MAX, INT_MIN}[bad];
             CHECK_NO_POOL(&o, EINVAL);
         }
     }

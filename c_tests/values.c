@@ -58,6 +58,8 @@ static const struct bad bads[] = {
     {"SCHED_DEQUE", "split", "mutex", "lifo"},
     {"SCHED_DEQUE", "split", "mutex", "fifo"},
     {"SCHED_DEQUE", "ring", "mutex", "lifo"},
+    {"SCHED_DEQUE", "queue", "mutex", "fifo"},
+    {"SCHED_DEQUE", "queue", "split", "cont"},
     {"SCHED_DEQUE", "ring", "chaselev", "cont"},
     /* does not fit the deque, or the kind */
     {"SCHED_STEAL", "half", "one", NULL},

@@ -40,6 +40,7 @@ typedef struct sched_barrier sched_barrier;
 #define SCHED_DEQUE_MUTEX 4
 #define SCHED_DEQUE_SPIN 5
 #define SCHED_DEQUE_SEM 6
+#define SCHED_DEQUE_QUEUE 7
 
 /* Of SCHED_IDLE. */
 #define SCHED_IDLE_PARK 1
@@ -212,13 +213,13 @@ void sched_join(struct sched_task *t,
                 struct scheduler *s);
 
 /* Lets other tasks run: the calling task goes on when its turn has come, behind those that are queued
- * by then for all workers. It may go on in another thread: what belongs to the thread (errno,
- * thread-local variables, a locked pthread mutex) is then another's, and a compiler may have
- * remembered where it was.
+ * by then for all workers; with SCHED_DEQUE=ring or queue, behind those of its own worker, as in Tokio
+ * (C. Lerche, 2019). It may go on in another thread: what belongs to the thread (errno, thread-local
+ * variables, a locked pthread mutex) is then another's, and a compiler may have remembered where it was.
  *
  * s is any worker's of the run; from a thread that is none this is sched_yield(2). There are no
  * errors: with s NULL, or no memory for a stack to go on with, nothing happens.
- * Thread-safe. Cost: two switches of stacks, and the queue of all workers.
+ * Thread-safe. Cost: a switch of stacks, or two, and the queue.
  *
  * Example: while (!done(job)) sched_task_yield(s); */
 void sched_task_yield(struct scheduler *s);

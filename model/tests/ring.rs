@@ -7,6 +7,7 @@ use loom::thread::JoinHandle;
 use sched::kind::Kind;
 use sched::queue::ring::Ring;
 use sched::queue::{Deque, Owner, Steal};
+use sched::task::Task;
 use sched_model::{Scene, count, explore, pop, take};
 
 type Pair = sched_model::Shared<Ring<2>>;
@@ -241,6 +242,33 @@ fn a_full_ring_of_a_worker() {
         while let Some(task) = unsafe { scene.scheduler.next_in_line(&scene.places[0], false) } {
             take(task);
         }
+        for (i, cell) in scene.cells.iter().enumerate() {
+            assert_eq!(cell.get(), 1, "task {i}");
+        }
+    });
+}
+
+/// A task gives way beside a thief: the next is taken, then it stands in line; if the thief has not left the slot, it
+/// goes to those for all.
+#[test]
+fn a_yield_beside_a_thief() {
+    explore("ring, a yield beside a thief", 3, 20, || {
+        let scene = Scene::<Ring<2>>::new(1, 3);
+        let place = &scene.places[0];
+        (0..2).for_each(|i| place.spawn(count, scene.cells[i].closure()));
+        let thief = Scene::thread(&scene, |scene| {
+            if let Steal::Taken(task) = scene.scheduler.deque(0).steal() {
+                take(task);
+            }
+        });
+        let rest = Task { f: count, closure: scene.cells[2].closure() };
+        // SAFETY: this thread occupies the place.
+        let next = || unsafe { scene.scheduler.next_in_line(place, false) };
+        let first = next();
+        // SAFETY: as above.
+        unsafe { scene.scheduler.line_up(place, rest) }.expect("there is memory");
+        first.into_iter().chain(std::iter::from_fn(next)).for_each(take);
+        thief.join().unwrap();
         for (i, cell) in scene.cells.iter().enumerate() {
             assert_eq!(cell.get(), 1, "task {i}");
         }

@@ -7,13 +7,13 @@
 
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
-use sched::kind::Kind;
+use sched::kind::{Kind, Place};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sync::Node;
 use sched::sync::members::Members;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, explore, join};
+use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore, join};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize as Count, Ordering};
 
@@ -153,6 +153,25 @@ unsafe extern "C" fn yields<D: Modelled>(closure: *mut c_void, s: *mut Scheduler
     worker.scheduler().requeue(worker, rest).expect("there is memory");
 }
 
+/// Spawns two tasks, and gives way as `strand::turn` does: the next is taken, then its rest stands in line, for the
+/// worker or a thief.
+unsafe extern "C" fn yields_in_line<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: as above.
+    let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
+    for ran in &story.ran {
+        worker.spawn(count, ran.closure());
+    }
+    // SAFETY: the caller runs at this place.
+    let next = unsafe { worker.scheduler().next_in_line(worker, false) };
+    story.frame.add();
+    let Some(next) = next else { return story.goes_on(0) };
+    ASIDE.fetch_add(1, Ordering::Relaxed);
+    let rest = Task { f: resume_yielded, closure };
+    // SAFETY: as above.
+    unsafe { worker.scheduler().line_up(worker, rest) }.expect("there is memory");
+    worker.call(next);
+}
+
 unsafe extern "C" fn resume_yielded(closure: *mut c_void, _: *mut Scheduler) {
     // SAFETY: as above.
     unsafe { Story::of(closure) }.goes_on(0);
@@ -236,6 +255,18 @@ fn behind_the_others<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
+/// Half of what is queued is stolen, beside a task that comes to stand in line there.
+fn in_line<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("suspend over {}, a yield in line", D::NAME);
+    explore_aside(&name, preemptions, at_least, || {
+        let story = Story::new();
+        complete::<D>(2, yields_in_line::<D>, &story, None);
+        for ran in &story.ran {
+            assert_eq!(ran.get(), 1);
+        }
+    });
+}
+
 /// Each model over each deque, with its preemptions and the executions that it took at least.
 macro_rules! models {
     ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
@@ -254,6 +285,9 @@ models! {
         for_one(1, 20_000);
         for_one_outside(2, 150);
         behind_the_others(1, 500);
+    }
+    ring: SmallRing {
+        in_line(1, 4000);
     }
     split: Split<false> {
         for_one(1, 1000);

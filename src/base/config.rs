@@ -44,8 +44,8 @@ words! {
 words! {
     /// `SCHED_DEQUE`: the deque of `steal`; the lock of `lifo` and `fifo`.
     Deque {
-        Split = "split", ChaseLev = "chaselev", Ring = "ring", Mutex = "mutex", Spin = "spin",
-        Sem = "sem"
+        Split = "split", ChaseLev = "chaselev", Ring = "ring", Queue = "queue", Mutex = "mutex",
+        Spin = "spin", Sem = "sem"
     }
 }
 words! {
@@ -223,7 +223,7 @@ static VARS: [Var; 19] = [
         form: "",
         later: &[],
         set: |c, v| Steal::parse(v.to_bytes()).map(|s| c.steal = Some(s)),
-        meaning: "how much a thief takes: a task, or half of them (ring, mutex, spin, sem)",
+        meaning: "how much a thief takes: a task, or half of them (ring, queue, mutex, spin, sem)",
     },
     Var {
         name: "SCHED_IDLE",

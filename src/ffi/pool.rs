@@ -25,6 +25,7 @@ pub const SCHED_DEQUE_RING: c_int = 3;
 pub const SCHED_DEQUE_MUTEX: c_int = 4;
 pub const SCHED_DEQUE_SPIN: c_int = 5;
 pub const SCHED_DEQUE_SEM: c_int = 6;
+pub const SCHED_DEQUE_QUEUE: c_int = 7;
 
 /// Of SCHED_IDLE.
 pub const SCHED_IDLE_PARK: c_int = 1;
@@ -120,6 +121,7 @@ impl sched_options {
             SCHED_DEQUE_MUTEX => config.deque = Some(Deque::Mutex),
             SCHED_DEQUE_SPIN => config.deque = Some(Deque::Spin),
             SCHED_DEQUE_SEM => config.deque = Some(Deque::Sem),
+            SCHED_DEQUE_QUEUE => config.deque = Some(Deque::Queue),
             _ => return None,
         }
         match self.idle {

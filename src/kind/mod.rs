@@ -110,6 +110,17 @@ pub trait Kind: Sync + Sized + 'static {
     /// run goes on. No limit refuses it.
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
+    /// True if a task that gives way stands in line with the others of its worker (`line_up`), and not behind all.
+    const LINES_UP: bool = false;
+
+    /// Adds a task that gives way, as `requeue` does; or as a spawn, if the kind `LINES_UP` and there is room.
+    ///
+    /// # Safety
+    /// The caller occupies `place`, a worker's of this run.
+    unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        self.requeue(place, task)
+    }
+
     /// A task of the calling worker's, at `place`, is about to wait for what may come from outside of the run,
     /// which goes on for it until `let_go`, on the worker that runs it then.
     fn hold(&self, place: &impl Place);
@@ -128,8 +139,8 @@ pub trait Kind: Sync + Sized + 'static {
     /// The caller occupies `place`, a worker's of this run.
     unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task>;
 
-    /// As `next_in_line`, for a task that is to be queued behind all others, by `end_exchange`: only a `fit` one out
-    /// of the queue where that comes last, if that is next. The queue is locked in between: on the same thread, and
+    /// As `next_in_line`, for a task that is to be queued behind all others, by `end_exchange` in place of `line_up`:
+    /// only a `fit` one out of the queue where that comes last, if that is next. The queue is locked in between: on the same thread, and
     /// for a few instructions.
     ///
     /// # Safety

@@ -495,13 +495,37 @@ impl<D: Deque> Kind for Stealing<D> {
         Ok(())
     }
 
+    const LINES_UP: bool = D::FIFO;
+
+    #[inline]
+    unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        if D::FIFO {
+            // SAFETY: passed on.
+            let mut own = unsafe { self.own(place) };
+            if own.push(task).is_ok() {
+                self.added(&mut own, place);
+                return Ok(());
+            }
+        }
+        self.requeue(place, task)
+    }
+
     unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task> {
-        // SAFETY: passed on.
-        let task = if outside { unsafe { self.behind(place) } } else { None };
+        let task = if outside {
+            place.looked_outside();
+            // SAFETY: passed on.
+            unsafe { self.behind(place) }
+        } else {
+            None
+        };
         // SAFETY: passed on.
         task.or_else(|| unsafe { self.own(place) }.pop())
             .or_else(|| {
                 place.looked_outside();
+                if D::FIFO && self.is_called() {
+                    // SAFETY: passed on.
+                    return unsafe { self.take_injected(place) };
+                }
                 self.injected()
             })
             .or_else(|| self.search(place, false, || (), || ()))

@@ -80,6 +80,8 @@ pub struct Strand {
     tuned: Cell<bool>,
     /// How many tasks help here, each in the middle of the one before.
     nested: Cell<u32>,
+    /// How often tasks here have given way.
+    turns: Cell<u32>,
     /// Until the next tick, and what it was at the last. When another worker has come with a task,
     /// the next is at once.
     countdown: Cell<u32>,
@@ -266,7 +268,7 @@ pub unsafe fn suspend(
     if !strand.can_be_left() {
         return Err(NoMemory);
     }
-    let next = strand.next_in_line();
+    let next = strand.next_in_line(false);
     // SAFETY: passed on.
     let left = unsafe { leave_for(strand, next, &mut publish) };
     if left.is_err()
@@ -527,6 +529,7 @@ impl Strand {
             forked: Cell::new(ptr::null()),
             tuned: Cell::new(false),
             nested: Cell::new(0),
+            turns: Cell::new(0),
             countdown: Cell::new(TICK),
             granted: Cell::new(TICK),
         }
@@ -600,11 +603,17 @@ impl Strand {
         self.fixed.set(covered);
     }
 
-    /// What its worker runs next, if the task here is left.
-    fn next_in_line(&self) -> Option<Task> {
+    /// What its worker runs next, if the task here is left: of those outside, if `outside`, or when it is time.
+    fn next_in_line(&self, outside: bool) -> Option<Task> {
         let worker = self.worker();
         // SAFETY: the calling thread's, of the run that the row belongs to.
-        unsafe { (worker.row().next_in_line)(worker, worker.tick()) }
+        unsafe { (worker.row().next_in_line)(worker, worker.tick() || outside) }
+    }
+
+    /// True once in so many calls.
+    fn every(&self, turns: u32) -> bool {
+        self.turns.set((self.turns.get() + 1) % turns);
+        self.turns.get() == 0
     }
 
     /// The next tick is at once. What was counted until now is the worker's, which is the caller's.

@@ -53,7 +53,9 @@ pub struct Row {
     pub take_back: unsafe fn(&Worker, Task) -> bool,
     /// The kind's `requeue`, from the owner of the worker.
     pub requeue: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
-    /// The kind's `next_in_line`, from the owner of the worker.
+    /// The kind's `LINES_UP`, and `line_up` and `next_in_line`, from the owner of the worker.
+    pub lines_up: bool,
+    pub line_up: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
     pub next_in_line: unsafe fn(&Worker, bool) -> Option<Task>,
     /// The kind's `begin_exchange`, for a task that was set aside, and `end_exchange`, from the owner of the worker.
     pub begin_exchange: unsafe fn(&Worker) -> Option<Task>,
@@ -82,6 +84,8 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         let_go: let_go::<K>,
         take_back: take_back::<K>,
         requeue: requeue::<K>,
+        lines_up: K::LINES_UP,
+        line_up: line_up::<K>,
         next_in_line: next_in_line::<K>,
         begin_exchange: begin_exchange::<K>,
         end_exchange: end_exchange::<K>,
@@ -171,6 +175,13 @@ unsafe fn requeue<K: Kind>(worker: &Worker, task: Task) -> Result<(), NoMemory> 
 
 /// # Safety
 /// The caller owns `worker`, whose run is one of `K`.
+unsafe fn line_up<K: Kind>(worker: &Worker, task: Task) -> Result<(), NoMemory> {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>().line_up(worker, task) }
+}
+
+/// # Safety
+/// The caller owns `worker`, whose run is one of `K`.
 unsafe fn next_in_line<K: Kind>(worker: &Worker, outside: bool) -> Option<Task> {
     // SAFETY: passed on.
     unsafe { worker.kind::<K>().next_in_line(worker, outside) }
@@ -215,13 +226,14 @@ type Lifo<L> = shared::Shared<L, false>;
 type Fifo<L> = shared::Shared<L, true>;
 type Steal<D> = stealing::Stealing<D>;
 
-pub static TABLE: [Row; 15] = {
-    use Deque::{ChaseLev as C, Mutex, Ring as R, Sem, Spin as Sp, Split as Pl};
+pub static TABLE: [Row; 16] = {
+    use Deque::{ChaseLev as C, Mutex, Queue as Q, Ring as R, Sem, Spin as Sp, Split as Pl};
     use config::Kind::{Fifo as F, Lifo as L, Serial as O, Steal as S};
     [
         row::<Steal<Quick>>(S, Some(Pl)),
         row::<Steal<ChaseLev>>(S, Some(C)),
         row::<Steal<Ring>>(S, Some(R)),
+        row::<Steal<Locked<PthreadMutex, true>>>(S, Some(Q)),
         row::<Steal<Locked<PthreadMutex>>>(S, Some(Mutex)),
         row::<Steal<Locked<Spin>>>(S, Some(Sp)),
         row::<Steal<Locked<Semaphore>>>(S, Some(Sem)),
@@ -243,6 +255,9 @@ static FENCED: [Row; 2] = [
     cont::<Split<true>>(Deque::Split),
 ];
 
+/// The row with `queue` where futex is not to be had.
+static FUTEXLESS: Row = row::<Steal<Locked<Spin, true>>>(config::Kind::Steal, Some(Deque::Queue));
+
 /// The row that the configuration asks for. Where futex is refused, glibc's locks would abort
 /// the process at the first contention: then it is the spinlock's row.
 fn find(config: &Config) -> Option<&'static Row> {
@@ -253,6 +268,7 @@ fn find(config: &Config) -> Option<&'static Row> {
     match row.deque {
         Some(Deque::Split) if !barrier::is_free() => FENCED.iter().find(|r| r.kind == row.kind),
         Some(Deque::Mutex | Deque::Sem) if !futex::probe() => with(Deque::Spin),
+        Some(Deque::Queue) if !futex::probe() => Some(&FUTEXLESS),
         _ => Some(row),
     }
 }

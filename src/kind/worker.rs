@@ -44,6 +44,7 @@ use super::strand::{Ground, Strand};
 use super::table::{self, Row};
 use super::{Kind, Place, Quick, TICK, UNAWAITED};
 use crate::base::config::Kind::Cont;
+use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
 use crate::base::vacancy::{Found, Vacancy};
@@ -239,9 +240,13 @@ impl Worker {
     /// Queues a task that has run already, behind all others. The run goes on meanwhile.
     pub fn requeue(&self, task: Task) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        while unsafe { (self.row.get().requeue)(self, task) }.is_err() {
-            thread::sleep(Duration::from_millis(1)); // there is no memory: some may be freed
-        }
+        until_there_is_memory(|| unsafe { (self.row.get().requeue)(self, task) });
+    }
+
+    /// Queues a task that gives way; see `Kind::line_up`. The caller occupies this place.
+    pub fn line_up(&self, task: Task) {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        until_there_is_memory(|| unsafe { (self.row.get().line_up)(self, task) });
     }
 
     /// The calling thread's place in this worker's run, if it has one and that is the run of `other`, too.
@@ -624,6 +629,12 @@ impl Place for Worker {
             section::check_left();
             returned_in_child();
         }
+    }
+}
+
+fn until_there_is_memory(queue: impl Fn() -> Result<(), NoMemory>) {
+    while queue().is_err() {
+        thread::sleep(Duration::from_millis(1)); // some may be freed
     }
 }
 

@@ -1,5 +1,6 @@
 //! A deque under a lock: the course's section 4 to the letter. The lock is a type
-//! parameter, so that the primitives can be compared.
+//! parameter, so that the primitives can be compared; and so is the end that the owner takes from: `FIFO`, it is
+//! the thieves', and the deque a queue, as the fiber scheduler's workers have.
 
 use super::{BATCH, Deque, Full, Steal};
 use crate::base::lock::Monitor;
@@ -9,9 +10,9 @@ use crate::probe::Counter;
 use crate::task::Task;
 use std::collections::VecDeque;
 
-pub struct Locked<L: Monitor> {
+pub struct Locked<L: Monitor, const FIFO: bool = false> {
     lock: L,
-    /// Front: top, the thieves' end. Back: bottom, the owner's end. Used under `lock`.
+    /// Front: top, the thieves' end. Back: bottom, where the owner adds. Used under `lock`.
     ring: UnsafeCell<VecDeque<Task>>,
     /// The ring's length, for `looks_empty`: written under the lock, read without.
     len: AtomicUsize,
@@ -20,9 +21,9 @@ pub struct Locked<L: Monitor> {
 }
 
 // SAFETY: the ring is only touched under the lock.
-unsafe impl<L: Monitor> Sync for Locked<L> {}
+unsafe impl<L: Monitor, const FIFO: bool> Sync for Locked<L, FIFO> {}
 
-impl<L: Monitor> Locked<L> {
+impl<L: Monitor, const FIFO: bool> Locked<L, FIFO> {
     fn with<R>(&self, work: impl FnOnce(&mut VecDeque<Task>) -> R) -> R {
         self.lock.lock();
         let result = self.ring.with_mut(|ring| {
@@ -37,9 +38,17 @@ impl<L: Monitor> Locked<L> {
         unsafe { self.lock.unlock() };
         result
     }
+
+    fn pop_by(&self, take: impl FnOnce(&mut VecDeque<Task>) -> Option<Task>) -> Option<Task> {
+        self.with(|ring| {
+            let task = take(ring)?;
+            self.peak.peak(ring.len() + 1);
+            Some(task)
+        })
+    }
 }
 
-impl<L: Monitor> Deque for Locked<L> {
+impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
     fn new(limit: usize) -> Result<Self, NoMemory> {
         Ok(Locked {
             lock: L::new(),
@@ -50,6 +59,7 @@ impl<L: Monitor> Deque for Locked<L> {
         })
     }
 
+    const FIFO: bool = FIFO;
     const SHARES: bool = true;
 
     unsafe fn settle(&self) {
@@ -73,11 +83,11 @@ impl<L: Monitor> Deque for Locked<L> {
     }
 
     unsafe fn pop(&self) -> Option<Task> {
-        self.with(|ring| {
-            let task = ring.pop_back()?;
-            self.peak.peak(ring.len() + 1);
-            Some(task)
-        })
+        self.pop_by(if FIFO { VecDeque::pop_front } else { VecDeque::pop_back })
+    }
+
+    unsafe fn pop_youngest(&self) -> Option<Task> {
+        self.pop_by(VecDeque::pop_back)
     }
 
     unsafe fn take_back(&self, task: Task) -> bool {

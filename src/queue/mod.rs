@@ -6,7 +6,7 @@
 //! | [`split`] | growable deque, a part of it the owner's own | no fence, no shared write |
 //! | [`chaselev`] | growable Chase-Lev deque | lock-free, a full fence in pop |
 //! | [`ring`] | ring of 256 slots, first in, first out | lock-free, a swap in pop |
-//! | [`locked`] | ring under a lock, the lock a type parameter | lock, unlock |
+//! | [`locked`] | ring under a lock, first or last in, first out; both type parameters | lock, unlock |
 //! | [`injector`] | queue for tasks from outside the run | lock, unlock |
 
 pub mod chaselev;

@@ -174,7 +174,10 @@ fn locked() {
     behaves_like_a_deque::<Locked<PthreadMutex>>();
     behaves_like_a_deque::<Locked<Spin>>();
     behaves_like_a_deque::<Locked<Semaphore>>();
+    behaves_like_a_deque::<Locked<PthreadMutex, true>>();
+    behaves_like_a_deque::<Locked<Spin, true>>();
     refuses_at_its_limit::<Locked<PthreadMutex>>();
     refuses_at_its_limit::<Locked<Spin>>();
     refuses_at_its_limit::<Locked<Semaphore>>();
+    refuses_at_its_limit::<Locked<PthreadMutex, true>>();
 }

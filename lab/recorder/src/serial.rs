@@ -446,7 +446,8 @@ impl Serial {
                 (*s).tape.stamp(Op::Wait((*g).number as u32));
             }
             let entry = Entry::member(g);
-            while (*g).pending > 0 {
+            let waits = || (*g).pending > 0; // until the tasks that are called here have ended
+            while waits() {
                 if !(*s).raise(entry) {
                     refuse("sched_group_wait in a task of the group");
                 }

@@ -3,7 +3,7 @@
 //! | `SCHED_KIND`, `SCHED_DEQUE` | `SCHED_STEAL` | `SCHED_OVERFLOW` | `SCHED_GLOBAL` |
 //! | --- | --- | --- | --- |
 //! | `steal`, `ring` | `half` `one` | `half` `one` `refuse` | `one` `all` |
-//! | `steal`, `mutex` `spin` `sem` | `one` `half` | `grow` `one` `half` `refuse` | `one` `all` |
+//! | `steal`, `queue` `mutex` `spin` `sem` | `one` `half` | `grow` `one` `half` `refuse` | `one` `all` |
 //! | `steal`, `split` `chaselev` | `one` | `grow` `refuse` | `one` `all` |
 //! | others | `one` | `grow` `refuse` | `one` |
 //!
@@ -28,7 +28,7 @@ impl Config {
         match (self.kind, self.deque()) {
             (Kind::Serial, _) => Steal::ALL,
             (Kind::Steal, Deque::Ring) => &[Steal::Half, Steal::One],
-            (Kind::Steal, Deque::Mutex | Deque::Spin | Deque::Sem) => Steal::ALL,
+            (Kind::Steal, Deque::Queue | Deque::Mutex | Deque::Spin | Deque::Sem) => Steal::ALL,
             _ => &[Steal::One],
         }
     }
@@ -37,7 +37,7 @@ impl Config {
         match (self.kind, self.deque()) {
             (Kind::Serial, _) => Overflow::ALL,
             (Kind::Steal, Deque::Ring) => &[Overflow::Half, Overflow::One, Overflow::Refuse],
-            (Kind::Steal, Deque::Mutex | Deque::Spin | Deque::Sem) => Overflow::ALL,
+            (Kind::Steal, Deque::Queue | Deque::Mutex | Deque::Spin | Deque::Sem) => Overflow::ALL,
             _ => &[Overflow::Grow, Overflow::Refuse],
         }
     }

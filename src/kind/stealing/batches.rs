@@ -8,7 +8,7 @@
 //! | its name | setting |
 //! | --- | --- |
 //! | GlobalFIFO | `SCHED_KIND=fifo` |
-//! | MutexQueue, Steal*X*, Get*Y*FromGlob | `SCHED_DEQUE=mutex SCHED_STEAL=`*X* `SCHED_GLOBAL=`*Y* |
+//! | MutexQueue, Steal*X*, Get*Y*FromGlob | `SCHED_DEQUE=queue SCHED_STEAL=`*X* `SCHED_GLOBAL=`*Y* |
 //! | LFABQueue, Put*X*ToGlob, Steal*Y* | `SCHED_DEQUE=ring SCHED_OVERFLOW=`*X* `SCHED_STEAL=`*Y* |
 //!
 //! with *X* and *Y* `one`, `half` or `all`. Tokio's is the ring with `half` and `half`, its default.
@@ -32,9 +32,10 @@
 //! tasks that spawn others for ever would keep from their turn those that lie below in a deque that is
 //! popped at the youngest end. So the look at the injector once in `TICK` tasks is then a look
 //! at the oldest of the own deque, as often as tasks came into it with the last batch: they have waited for
-//! longer than any in the injector. A task that yields is exchanged for one of the injector: a batch
-//! would be one of all that yield but itself, and the last of each batch miss the next. (Either way some
-//! had turn after turn more than others: c_tests/yield_drift.c.)
+//! longer than any in the injector. Where a task that yields goes to the injector, it is exchanged for one of
+//! there: a batch would be one of all that yield but itself, and the last of each batch miss the next. (Either
+//! way some had turn after turn more than others: c_tests/yield_drift.c.) A deque that is popped at the oldest end
+//! needs neither: who came with a batch is before those who yield later.
 
 use super::{Place, Plan, Stealing};
 use crate::base::config::{Global, Overflow, Steal as Amount};
@@ -122,7 +123,8 @@ impl<D: Deque> Stealing<D> {
     /// # Safety
     /// As for `own`.
     pub(super) unsafe fn behind(&self, place: &impl Place) -> Option<Task> {
-        if let Some(batch) = self.shares.batches.get(place.index())
+        if !D::FIFO
+            && let Some(batch) = self.shares.batches.get(place.index())
             && batch.get() > 0
         {
             batch.set(batch.get() - 1);

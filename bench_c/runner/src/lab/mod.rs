@@ -214,9 +214,10 @@ fn sections(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         "Names, parameters and shape are the author's: threads/tasks/yields/yields of the spawner; \
          threads/tasks/yields/slowness; threads/elements; threads/tasks of the first spawner/of the \
          second/yields. The slowness of 100 makes 200 ns of 2 ns, both of which the kernel rounds to its \
-         timer slack; 2500000 makes 5 ms, which is 100 times as long indeed. A task that yields goes to the end \
-         of the global queue, here, so that all others have their turn before it: what is left in the \
-         workers' own queues, and can be stolen, are tasks that have not had their first turn.",
+         timer slack; 2500000 makes 5 ms, which is 100 times as long indeed. Where the \
+         workers' queues are first in, first out, a task that yields goes to the end of its worker's own, as the \
+         author's do; every fourth time it looks at the global queue first, that no two tasks drift apart. \
+         With the default here it goes to the end of the global queue.",
     );
     fiber::section(lab, data, page)?;
     page.heading("Threads");

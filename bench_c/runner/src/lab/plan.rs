@@ -80,13 +80,13 @@ const PUT_ONE: (&str, &str) = ("SCHED_OVERFLOW", "one");
 pub const GLOBAL_FIFO: Setting =
     Setting { name: "GlobalFIFO", code: "fifo", ..Setting::of(Kind::Fifo) };
 pub const MUTEX_HALF_ALL: Setting =
-    queue("MutexQueue, StealHalf, GetAllFromGlob", "m½ all", "mutex", &[HALF, GET_ALL]);
+    queue("MutexQueue, StealHalf, GetAllFromGlob", "m½ all", "queue", &[HALF, GET_ALL]);
 pub const MUTEX_ONE_ALL: Setting =
-    queue("MutexQueue, StealOne, GetAllFromGlob", "m1 all", "mutex", &[ONE, GET_ALL]);
+    queue("MutexQueue, StealOne, GetAllFromGlob", "m1 all", "queue", &[ONE, GET_ALL]);
 pub const MUTEX_HALF_ONE: Setting =
-    queue("MutexQueue, StealHalf, GetOneFromGlob", "m½ one", "mutex", &[HALF, GET_ONE]);
+    queue("MutexQueue, StealHalf, GetOneFromGlob", "m½ one", "queue", &[HALF, GET_ONE]);
 pub const MUTEX_ONE_ONE: Setting =
-    queue("MutexQueue, StealOne, GetOneFromGlob", "m1 one", "mutex", &[ONE, GET_ONE]);
+    queue("MutexQueue, StealOne, GetOneFromGlob", "m1 one", "queue", &[ONE, GET_ONE]);
 pub const RING_HALF_HALF: Setting =
     queue("LFABQueue, PutHalfToGlob, StealHalf", "r½ put½", "ring", &[PUT_HALF, HALF]);
 pub const RING_ONE_HALF: Setting =
