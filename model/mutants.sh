@@ -148,6 +148,10 @@ suspend-held-for-ever~src/idle/quiescence.rs~s/self\.count\(worker, u32::MAX\);/
 end-over-a-waiter~src/idle/quiescence.rs~s/&& waits\(\) == 0//~suspend:split::for_one_outside
 requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
 line-lost~src/kind/stealing.rs~s/(return Ok\(\(\)\);\n            \}\n        \}\n        )self\.requeue\(place, task\)/$1Ok(())/~ring:a_yield_beside_a_thief
+forked-end-relaxed~src/sync/forked.rs~s/swap\(OVER, Ordering::AcqRel\)/swap(OVER, Ordering::Relaxed)/~join:split::against_the_end
+forked-over-relaxed~src/sync/forked.rs~s/(load\(Ordering::)Acquire(\) == OVER)/$1Relaxed$2/~join:split::against_the_end
+forked-unwoken~src/sync/forked.rs~s/\(state != BEGUN\)\.then_some/(state == OVER).then_some/~join:split::against_the_end
+forked-name-lost~src/sync/forked.rs~s/(Ok\(_\) => break,\s*Err\(now\) => )state = now,/$1break,/~join:split::against_the_end
 members-leave-relaxed~src/sync/members.rs~s/(let new = if last.*?\(state, new, Ordering::)AcqRel/$1Relaxed/s~suspend:split::for_two
 members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~sync:two_wait_for_a_group
 members-deaf~src/sync/members.rs~s/\(state \| WAITED\) & !TAKING/state | WAITED/~sync:two_wait_for_a_group

@@ -35,8 +35,8 @@
 //! No atomic read-modify-write and no fence where nobody steals. Calls and returns are in pairs, so the
 //! processor predicts where a child returns to.
 
-use super::{Continuation, Strand, is_continuation, take_over, task_of};
-use super::{Looks, arrive};
+use super::aside::{Continuation, arrive, is_continuation, take_over, task_of};
+use super::{Looks, Strand};
 use crate::base::thread;
 use crate::fiber::exceptions::{self, Handled};
 use crate::fiber::stack::Stack;

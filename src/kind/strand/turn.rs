@@ -21,7 +21,7 @@
 //!   others. The seed of this, and Tokio, move the oldest half of the queue there, some of which had a turn more than
 //!   others each time.
 
-use super::{go_over, leave_for};
+use super::aside::{go_over, leave_for};
 use crate::base::thread;
 use crate::fiber::sanitizers;
 use crate::kind::worker::Worker;

@@ -1,0 +1,256 @@
+//! Tasks that are set aside, and go on: see the parent's essay.
+
+use super::{Begins, Ground, Launch, Strand, run_loop};
+use crate::base::mem::NoMemory;
+use crate::base::thread;
+use crate::fiber::exceptions;
+use crate::fiber::sanitizers::Side;
+use crate::fiber::switch::{self, Context};
+use crate::kind::worker::Worker;
+use crate::kind::{Place, Seat, UNAWAITED};
+use crate::task::{Scheduler, Task, TaskFn};
+use std::ffi::c_void;
+use std::ptr;
+
+/// A task that waits; it lies on its strand. The low bits of its address are left to who packs it.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+pub(super) struct Continuation {
+    pub context: Context,
+    pub strand: *const Strand,
+}
+
+/// A task that is left, until it is known that it waits.
+pub(super) struct Left<'a> {
+    pub continuation: Continuation,
+    /// Makes it known; false if it has nothing to wait for.
+    publish: &'a mut dyn FnMut(Task) -> bool,
+}
+
+impl Left<'_> {
+    /// # Safety
+    /// Its context is saved, and nobody is on its stack. It is not touched any more if that returns true.
+    pub(super) unsafe fn publish(this: *mut Self) -> Result<(), Task> {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let task = task_of(&raw const (*this).continuation);
+            if ((*this).publish)(task) { Ok(()) } else { Err(task) }
+        }
+    }
+}
+
+/// Sets the calling task aside; its worker goes on. `publish` is called with the task that continues
+/// it; if it returns false, the caller is continued soon. Returns when it was continued, by
+/// another thread perhaps. If there is no stack to go on with, nothing has happened.
+///
+/// # Safety
+/// The caller is on the strand, in a task. Once `publish` has made the task known it touches
+/// nothing of the caller's stack any more, and returns true.
+pub unsafe fn suspend(
+    strand: &Strand,
+    mut publish: impl FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
+    if !strand.can_be_left() {
+        return Err(NoMemory);
+    }
+    let next = strand.next_in_line(false);
+    // SAFETY: passed on.
+    let left = unsafe { leave_for(strand, next, &mut publish) };
+    if left.is_err()
+        && let Some(task) = next
+    {
+        strand.worker().queue_soon(task);
+    }
+    left
+}
+
+/// `suspend`, with the task that the worker is to run first.
+///
+/// # Safety
+/// As for `suspend`; the strand can be left.
+#[inline]
+pub(super) unsafe fn leave_for(
+    strand: &Strand,
+    next: Option<Task>,
+    publish: &mut dyn FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
+    match next {
+        Some(task) if is_continuation(task) => {
+            // SAFETY: out of a queue, so published.
+            unsafe { go_over(strand, task, publish) };
+            Ok(())
+        }
+        // SAFETY: passed on.
+        _ => unsafe { leave_for_loop(strand, next, publish) },
+    }
+}
+
+/// Leaves the strand for that of a continuation.
+///
+/// # Safety
+/// As for `suspend`; `next` was published, and only the caller continues it.
+pub(super) unsafe fn go_over(strand: &Strand, next: Task, publish: &mut dyn FnMut(Task) -> bool) {
+    let worker = strand.worker();
+    // SAFETY: passed on.
+    let context = unsafe { take_over(worker, next.closure.cast()) };
+    switch_away(strand, worker.strand().side(), context, 0, publish);
+}
+
+/// Leaves the strand for a loop on a new one, which runs `first` first.
+///
+/// # Safety
+/// As for `suspend`; the strand can be left.
+#[inline(never)] // so that nothing thread-local is remembered across it
+unsafe fn leave_for_loop(
+    strand: &Strand,
+    first: Option<Task>,
+    publish: &mut dyn FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
+    let worker = strand.worker();
+    let stack = worker.rack.take()?;
+    let handled = exceptions::take();
+    let continuation = Continuation { context: ptr::null_mut(), strand };
+    let mut left = Left { continuation, publish };
+    let this = &raw mut left;
+    let launch = Launch { worker, stack: Some(stack), first, begins: Begins::Behind(this) };
+    // SAFETY: a stack of our own; the context is in its place before anybody is told of it, and
+    // whoever is continues it once.
+    unsafe {
+        let launch = (&raw const launch).cast_mut().cast();
+        stack.side().enter_new(|| strand.side());
+        let from = &raw mut (*this).continuation.context;
+        let arrival = switch::begin(from, Strand::top(stack), run_loop, launch);
+        arrive(strand.worker(), arrival);
+    }
+    handled.put();
+    Ok(())
+}
+
+pub(super) fn task_of(continuation: *const Continuation) -> Task {
+    Task { f: resume, closure: continuation.cast_mut().cast() }
+}
+
+/// True if that is a task that was set aside.
+pub fn is_continuation(task: Task) -> bool {
+    std::ptr::fn_addr_eq(task.f, resume as TaskFn)
+}
+
+/// Queues a task that was set aside, to go on; see `Worker::continue_with`.
+///
+/// # Safety
+/// The continuation was published, and only the caller continues it.
+pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
+    let task = task_of(continuation.cast());
+    // SAFETY: it lies on its strand, which nobody runs now.
+    let worker = unsafe { (*(*continuation.cast::<Continuation>()).strand).worker() };
+    worker.continue_with(task, from);
+}
+
+/// A continuation out of a queue: goes on with it. It returns only if the strand that is left for it is
+/// in the middle of a task.
+///
+/// # Safety
+/// `continuation` was published, and is taken once.
+unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
+    let continuation = closure.cast::<Continuation>();
+    // SAFETY: the caller's.
+    let worker = unsafe { Worker::of(s) };
+    let old = worker.strand();
+    if old.fixed.get() {
+        // It cannot be left: another will go on with it, or this worker later.
+        worker.requeue(task_of(continuation));
+        thread::sleep(UNAWAITED);
+        return worker.counters().tasks.uncount(); // whoever has called this counts a task
+    }
+    // SAFETY: by the caller's promise.
+    let context = unsafe { take_over(worker, continuation) };
+    if old.nested.get() == 0 {
+        old.flush();
+        // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
+        unsafe { old.leave(worker, worker.strand().side(), context) }
+    }
+    set_aside(old, context);
+    old.worker().counters().tasks.uncount(); // as above
+}
+
+/// The worker's thread is to go on with a continuation: where.
+///
+/// # Safety
+/// It was published, and only the caller continues it.
+pub(super) unsafe fn take_over(worker: &Worker, continuation: *const Continuation) -> Context {
+    // SAFETY: published, so complete; it lies on its strand, which is this worker's now.
+    let Continuation { context, strand } = unsafe { continuation.read() };
+    // SAFETY: as above.
+    let there = unsafe { &*strand };
+    if !ptr::eq(there.worker.replace(worker), worker) {
+        there.hasten(); // what it has counted is the new worker's: the sum is right
+    }
+    worker.strand.set(strand);
+    context
+}
+
+/// Leaves a strand that is in the middle of a task, for `to`; it is queued behind the others.
+fn set_aside(old: &Strand, to: Context) {
+    let worker = old.worker();
+    let mut publish = |task| {
+        worker.requeue(task);
+        true
+    };
+    switch_away(old, worker.strand().side(), to, 0, &mut publish);
+}
+
+#[inline(never)] // so that nothing thread-local is remembered across it
+pub(super) fn switch_away(
+    old: &Strand,
+    side: &Side,
+    to: Context,
+    also: usize,
+    publish: &mut dyn FnMut(Task) -> bool,
+) {
+    let continuation = Continuation { context: ptr::null_mut(), strand: old };
+    let mut left = Left { continuation, publish };
+    let this = &raw mut left;
+    let handled = exceptions::take();
+    // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
+    unsafe {
+        side.enter(|| Some(old.side()));
+        let left = this.map_addr(|this| this | also).cast();
+        let arrived = switch::switch(&raw mut (*this).continuation.context, to, left);
+        arrive(old.worker(), arrived);
+    }
+    handled.put();
+}
+
+/// The calling thread, which has left its worker, leaves the strand as well, for its own stack, where
+/// `host` returns. The task here is queued behind the others; returns when it goes on, elsewhere.
+///
+/// # Safety
+/// The caller is on the strand, which can be left; `ground` is its thread's, and the run goes on until the task
+/// does.
+pub unsafe fn retire(strand: &Strand, ground: &Ground) {
+    let worker = strand.worker();
+    let mut publish = |task| {
+        worker.requeue(task);
+        true
+    };
+    switch_away(strand, &ground.side, ground.base.get(), RETIRED, &mut publish);
+}
+
+/// In the word that is passed to who is continued: the thread has no worker any more.
+const RETIRED: usize = 1;
+
+/// What who is continued does first: if a task was left for it, makes that known, or queues it. False if the
+/// thread has no worker any more.
+///
+/// # Safety
+/// The caller occupies `worker`, or has occupied it and the run goes on; the word was passed to it.
+pub(super) unsafe fn arrive(worker: &Worker, left: *mut c_void) -> bool {
+    if !left.is_null() {
+        let left: *mut Left = left.map_addr(|word| word & !RETIRED).cast();
+        // SAFETY: it was left just now, and waits to be published.
+        if let Err(task) = unsafe { Left::publish(left) } {
+            worker.queue_soon(task);
+        }
+    }
+    left.addr() & RETIRED == 0
+}
