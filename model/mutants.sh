@@ -151,7 +151,6 @@ line-lost~src/kind/stealing.rs~s/(return Ok\(\(\)\);\n            \}\n        \}
 forked-end-relaxed~src/sync/forked.rs~s/swap\(OVER, Ordering::AcqRel\)/swap(OVER, Ordering::Relaxed)/~join:split::against_the_end
 forked-over-relaxed~src/sync/forked.rs~s/(load\(Ordering::)Acquire(\) == OVER)/$1Relaxed$2/~join:split::against_the_end
 forked-unwoken~src/sync/forked.rs~s/\(state != BEGUN\)\.then_some/(state == OVER).then_some/~join:split::against_the_end
-forked-name-lost~src/sync/forked.rs~s/(Ok\(_\) => break,\s*Err\(now\) => )state = now,/$1break,/~join:split::against_the_end
 members-leave-relaxed~src/sync/members.rs~s/(let new = if last.*?\(state, new, Ordering::)AcqRel/$1Relaxed/s~suspend:split::for_two
 members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~sync:two_wait_for_a_group
 members-deaf~src/sync/members.rs~s/\(state \| WAITED\) & !TAKING/state | WAITED/~sync:two_wait_for_a_group
