@@ -149,7 +149,7 @@ end-over-a-waiter~src/idle/quiescence.rs~s/&& waits\(\) == 0//~suspend:split::fo
 requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
 line-lost~src/kind/stealing.rs~s/(return Ok\(\(\)\);\n            \}\n        \}\n        )self\.requeue\(place, task\)/$1Ok(())/~ring:a_yield_beside_a_thief
 forked-end-relaxed~src/sync/forked.rs~s/swap\(OVER, Ordering::AcqRel\)/swap(OVER, Ordering::Relaxed)/~join:split::against_the_end
-forked-over-relaxed~src/sync/forked.rs~s/(load\(Ordering::)Acquire(\) == OVER)/$1Relaxed$2/~join:split::against_the_end
+forked-over-relaxed~src/sync/forked.rs~s/(load\(Ordering::)Acquire(\) == OVER)/$1Relaxed$2/~join:chaselev::against_a_task
 forked-unwoken~src/sync/forked.rs~s/\(state != BEGUN\)\.then_some/(state == OVER).then_some/~join:split::against_the_end
 members-leave-relaxed~src/sync/members.rs~s/(let new = if last.*?\(state, new, Ordering::)AcqRel/$1Relaxed/s~suspend:split::for_two
 members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~sync:two_wait_for_a_group
