@@ -12,12 +12,16 @@ static inline double cpu(void)
            + 1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
-/* Sleeps for two seconds, in which the process must use less than 0.5 % of a processor. */
+/* Sleeps for two seconds, in which the process must use less than 0.5 % of a processor. A busy machine can only add
+ * to what is measured, caches being cold and clock ticks others': so it may be tried three times. */
 static inline void check_idle(void)
 {
-    double cpu0 = cpu(), t0 = now();
-    pause_us(2000000);
-    double used = (cpu() - cpu0) / (now() - t0);
+    double used = 1;
+    for (int i = 0; i < 3 && used >= 0.005; i++) {
+        double cpu0 = cpu(), t0 = now();
+        pause_us(2000000);
+        used = (cpu() - cpu0) / (now() - t0);
+    }
     if (used >= 0.005) {
         char text[80];
         snprintf(text, sizeof text, "%.2f %% of a processor used while idle\n", 100 * used);
