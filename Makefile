@@ -42,8 +42,10 @@ all: lib
 
 lib: $(OUT)/libsched.so.1 $(OUT)/lean/libsched.a $(OUT)/libsched.pc
 
+# Without the Rust library, whose callers might call anything: so all but the symbols of the interface is the
+# library's own to the optimiser.
 $(OUT)/libsched.so $(OUT)/libsched.a &: $(SOURCES)
-	$(CARGO) build --release --package libsched
+	$(CARGO) rustc --release --package libsched --lib --crate-type cdylib,staticlib
 	@touch $(OUT)/libsched.so $(OUT)/libsched.a
 
 $(OUT)/libsched.so.1: $(OUT)/libsched.so
@@ -66,7 +68,7 @@ $(OUT)/libsched.pc: sched.pc.in Makefile
 
 # Writes include/sched_tasks.h anew from src/ffi; the build fails while they differ.
 headers:
-	LIBSCHED_WRITE_HEADERS=1 $(CARGO) build --release --package libsched
+	LIBSCHED_WRITE_HEADERS=1 $(CARGO) rustc --release --package libsched --lib --crate-type cdylib,staticlib
 
 # --- installing -------------------------------------------------------------
 
