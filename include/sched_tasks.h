@@ -431,7 +431,7 @@ int sched_mutex_init(struct sched_mutex *m);
  * builds of the library end the process with a message).
  *
  * Returns 0, or -1 with errno EINVAL: m or s is NULL; or the mutex is locked, and the run of s has
- * ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, two switches of stacks.
+ * ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
  *
  * Example:
  *
@@ -464,7 +464,7 @@ int sched_cond_init(struct sched_cond *c);
  *
  * Returns 0, or -1 with errno, nothing changed: EINVAL (c, m or s is NULL, or the run of s has
  * ended), EPERM (m is not locked).
- * Thread-safe. Cost: two switches of stacks.
+ * Thread-safe. Cost: one or two switches of stacks.
  *
  * Example:
  *
@@ -498,7 +498,7 @@ int sched_sem_init(struct sched_sem *sem,
  * wait in their order.
  *
  * Returns 0, or -1 with errno EINVAL: sem or s is NULL; or there is no unit, and the run of s has ended.
- * Thread-safe. Cost: if there is one, an atomic operation; to wait, two switches of stacks.
+ * Thread-safe. Cost: if there is one, an atomic operation; to wait, one or two switches of stacks.
  *
  * Example: at most four tasks at a time call the database.
  *
@@ -530,7 +530,7 @@ int sched_barrier_init(struct sched_barrier *b,
  *
  * Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b or s is NULL, the run of s has
  * ended, or the barrier is of 0.
- * Thread-safe. Cost: two switches of stacks, and a lock for some instructions.
+ * Thread-safe. Cost: one or two switches of stacks, and a lock for some instructions.
  *
  * Example:
  *

@@ -106,7 +106,7 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 /// builds of the library end the process with a message).
 ///
 /// Returns 0, or -1 with errno EINVAL: m or s is NULL; or the mutex is locked, and the run of s has
-/// ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, two switches of stacks.
+/// ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
 ///
 /// Example:
 ///
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn sched_cond_init(c: *mut sched_cond) -> c_int {
 ///
 /// Returns 0, or -1 with errno, nothing changed: EINVAL (c, m or s is NULL, or the run of s has
 /// ended), EPERM (m is not locked).
-/// Thread-safe. Cost: two switches of stacks.
+/// Thread-safe. Cost: one or two switches of stacks.
 ///
 /// Example:
 ///
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
 /// wait in their order.
 ///
 /// Returns 0, or -1 with errno EINVAL: sem or s is NULL; or there is no unit, and the run of s has ended.
-/// Thread-safe. Cost: if there is one, an atomic operation; to wait, two switches of stacks.
+/// Thread-safe. Cost: if there is one, an atomic operation; to wait, one or two switches of stacks.
 ///
 /// Example: at most four tasks at a time call the database.
 ///
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> 
 ///
 /// Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b or s is NULL, the run of s has
 /// ended, or the barrier is of 0.
-/// Thread-safe. Cost: two switches of stacks, and a lock for some instructions.
+/// Thread-safe. Cost: one or two switches of stacks, and a lock for some instructions.
 ///
 /// Example:
 ///
