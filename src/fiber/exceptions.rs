@@ -29,35 +29,16 @@ fn globals() -> Option<*mut Globals> {
     Some(unsafe { get() })
 }
 
+/// True if C++'s runtime is there.
+pub fn there() -> bool {
+    weak!("__cxa_get_globals", unsafe extern "C" fn() -> *mut Globals).is_some()
+}
+
 /// Takes them from the calling thread, which handles none from now on.
 #[inline]
 pub fn take() -> Handled {
     // SAFETY: the calling thread's own.
     Handled(globals().map_or(NONE, |globals| unsafe { globals.replace(NONE) }))
-}
-
-/// `take`, for a place that is written only if there is something to be taken.
-///
-/// # Safety
-/// The place may be written.
-#[inline(always)]
-pub unsafe fn take_to(place: *mut Handled) {
-    if let Some(globals) = globals() {
-        // SAFETY: by the caller's promise; the calling thread's own.
-        unsafe { place.write(Handled(globals.replace(NONE))) };
-    }
-}
-
-/// `Handled::put`, from where `take_to` has left it.
-///
-/// # Safety
-/// That was called for this place.
-#[inline(always)]
-pub unsafe fn put_from(place: *const Handled) {
-    if let Some(globals) = globals() {
-        // SAFETY: written, then; the calling thread's own.
-        unsafe { globals.write((*place).0) };
-    }
 }
 
 impl Handled {

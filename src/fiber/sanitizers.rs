@@ -6,8 +6,8 @@
 //! record, a "fiber", for whatever has a stack of its own: what that has seen of the others; a
 //! switch passes it on. All are called by weak symbols, and a program built with none pays a comparison a switch.
 //!
-//! They are told before the switch, of arriving, too: a spawner in kind `cont` goes on without passing here.
-//! What runs until then is the library's, in which nothing is instrumented.
+//! They are told before the switch, of arriving, too. What runs until then is the library's, in which nothing is
+//! instrumented.
 //!
 //! TSan sees what code does that was compiled for it. So it takes two tasks, one of which comes after the
 //! other by what this library does, for a race, unless the library was compiled for it, too: `make tsan`
@@ -39,7 +39,7 @@ type SwitchTo = unsafe extern "C" fn(*mut c_void, u32);
 /// One of them is there.
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Looks for them; before the first run.
+/// Looks for them; before a run.
 pub fn look() {
     let there = weak!("__sanitizer_start_switch_fiber", Start).is_some()
         || weak!("__tsan_switch_to_fiber", SwitchTo).is_some()
@@ -49,7 +49,7 @@ pub fn look() {
 
 /// It never changes while a run goes on.
 #[inline(always)]
-fn watched() -> bool {
+pub fn watched() -> bool {
     WATCHED.load(Ordering::Relaxed)
 }
 

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! low                                                                     high
-//!  | guard | ......................... room, grows down <-- | colour | Foot |
+//!  | guard | ......................... room, grows down <-- | Foot | colour |
 //! ```
 //! A stack is address space, committed as it is touched. Its lowest pages are a guard: it is made by
 //! MADV_GUARD_INSTALL (Linux 6.13), which leaves neighbouring stacks one mapping of the kernel's, of
@@ -25,13 +25,12 @@ use crate::base::sync::{AtomicUsize, Mutex, Ordering};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-/// At the high end of each stack.
+/// Above where a stack begins.
 #[repr(C, align(64))]
 pub struct Foot {
     low: *mut u8,
-    /// Bytes from `low` to the end of the foot.
+    /// Bytes of the whole.
     size: usize,
-    top: *mut u8,
     next: Cell<Option<Stack>>,
     registered: Registered,
     side: Side,
@@ -99,14 +98,14 @@ impl Stack {
             }
         }
         let low = low.cast::<u8>();
-        let foot = low.wrapping_add(bytes - size_of::<Foot>()).cast::<Foot>();
         let colour = MADE.fetch_add(1, Ordering::Relaxed) % COLOURS * 64;
-        let top = foot.cast::<u8>().wrapping_sub(colour);
+        let top = low.wrapping_add(bytes - colour - size_of::<Foot>());
+        let foot = top.cast::<Foot>();
         let registered = valgrind::register(low as usize, low as usize + bytes);
         // SAFETY: the end of our own mapping, aligned: pages are.
         unsafe {
             let side = Side::of(low as usize + guard, top as usize - low as usize - guard);
-            foot.write(Foot { low, size: bytes, top, next: Cell::new(None), registered, side });
+            foot.write(Foot { low, size: bytes, next: Cell::new(None), registered, side });
             Ok(Stack(NonNull::new_unchecked(foot)))
         }
     }
@@ -117,8 +116,9 @@ impl Stack {
     }
 
     /// Where it begins to grow down: aligned to 64.
+    #[inline(always)]
     pub fn top(self) -> *mut u8 {
-        self.foot().top
+        self.0.as_ptr().cast()
     }
 
     /// True if a fault at this address is an overflow of this stack.
@@ -134,7 +134,7 @@ impl Stack {
 
     /// Room for tasks, in bytes.
     pub fn room(self) -> usize {
-        self.foot().top as usize - self.foot().low as usize - guard()
+        self.top() as usize - self.foot().low as usize - guard()
     }
 
     /// # Safety
@@ -247,35 +247,39 @@ impl Rack {
     pub fn next(&self) -> Option<Stack> {
         let count = self.count.get();
         // SAFETY: so many are there.
-        if count == 0 { None } else { unsafe { self.stacks.get_unchecked(count - 1) }.get() }
+        (count > 0)
+            .then(|| unsafe { self.stacks.get_unchecked(count - 1).get().unwrap_unchecked() })
     }
 
     /// A stack at hand.
     #[inline(always)]
     pub fn pop(&self) -> Option<Stack> {
         let stack = self.next()?;
-        self.count.set(self.count.get() - 1);
+        self.take_seen();
         Some(stack)
     }
 
-    /// What `next` has seen.
-    ///
-    /// # Safety
-    /// It has just seen one.
+    /// Takes what `next` has just seen.
     #[inline(always)]
-    pub unsafe fn pop_seen(&self) -> Stack {
-        let count = self.count.get() - 1;
-        self.count.set(count);
-        // SAFETY: by the caller's promise.
-        unsafe { self.stacks.get_unchecked(count).get().unwrap_unchecked() }
+    pub fn take_seen(&self) {
+        self.count.set(self.count.get() - 1);
     }
 
-    /// Has one at hand from now on.
-    pub fn fill(&self) -> Result<(), NoMemory> {
-        let stack = self.take()?;
-        // SAFETY: nobody is on it.
-        unsafe { self.put(stack) };
-        Ok(())
+    /// True if the rack was left like this when the stack was taken from it: then `put_back` will do for a `put`.
+    #[inline(always)]
+    pub fn misses(&self, stack: Stack) -> bool {
+        let count = self.count.get();
+        // SAFETY: there are so many places.
+        count < KEPT && unsafe { self.stacks.get_unchecked(count) }.get() == Some(stack)
+    }
+
+    /// `put`, of a stack that it misses: it is in its place still.
+    ///
+    /// # Safety
+    /// As for `put`.
+    #[inline(always)]
+    pub unsafe fn put_back(&self) {
+        self.count.set(self.count.get() + 1);
     }
 
     /// # Safety

@@ -42,17 +42,24 @@ pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
 
 /// What [`call`] calls.
 pub trait Callee {
-    /// Runs on the new stack, with the first three arguments of `call` and its caller's context. What it
-    /// returns is continued at once: a context that `call` has saved.
+    /// Runs on the new stack, with the first three arguments of `call`, its caller's context, and the end of the
+    /// stack.
     ///
     /// # Safety
     /// As said.
-    unsafe extern "C" fn run(
+    unsafe extern "C" fn enter(
         a: usize,
         b: *mut c_void,
         c: *const c_void,
         context: Context,
-    ) -> Returned;
+        top: *mut u8,
+    );
+
+    /// Runs there next. What it returns is continued at once: a context that `call` has saved.
+    ///
+    /// # Safety
+    /// As said.
+    unsafe extern "C" fn leave(top: *mut u8) -> Context;
 
     /// Called where the context goes on, if it was continued by `switch` or `leave`, with what those
     /// pass.
@@ -60,14 +67,6 @@ pub trait Callee {
     /// # Safety
     /// As said.
     unsafe extern "C" fn arrive(arg: *mut c_void, room: *mut c_void);
-}
-
-/// What a callee returns.
-#[repr(C)]
-pub struct Returned {
-    pub to: Context,
-    /// What `call` returns there; else that is 0.
-    pub result: isize,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -84,6 +83,14 @@ macro_rules! restore {
         "mov rsp, rsi\n cmp eax, [rsp]\n je 2f\n ldmxcsr [rsp]\n 2: cmp cx, [rsp + 4]\n je 3f\n \
          fldcw [rsp + 4]\n 3: mov rax, rdx\n add rsp, 16\n pop r15\n pop r14\n pop r13\n pop r12\n \
          pop rbx\n pop rbp\n ret"
+    };
+}
+/// Continues the context of `call` whose registers are at rsp, and which returns eax.
+#[cfg(target_arch = "x86_64")]
+macro_rules! give_back {
+    () => {
+        "pop r15\n pop r14\n pop r13\n pop r12\n pop rbx\n pop rbp\n \
+         add rsp, 32\n ret"
     };
 }
 #[cfg(target_arch = "aarch64")]
@@ -104,6 +111,17 @@ macro_rules! restore {
          ldp x25, x26, [sp, 64]\n ldp x27, x28, [sp, 80]\n ldp d8, d9, [sp, 96]\n \
          ldp d10, d11, [sp, 112]\n ldp d12, d13, [sp, 128]\n ldp d14, d15, [sp, 144]\n \
          ldp x29, x30, [sp], 176\n ret"
+    };
+}
+
+/// Continues the context of `call` at x0, which returns w1.
+#[cfg(target_arch = "aarch64")]
+macro_rules! give_back {
+    () => {
+        "mov sp, x0\n ldr x29, [sp]\n ldp x19, x20, [sp, 16]\n ldp x21, x22, [sp, 32]\n \
+         ldp x23, x24, [sp, 48]\n ldp x25, x26, [sp, 64]\n ldp x27, x28, [sp, 80]\n \
+         ldp d8, d9, [sp, 96]\n ldp d10, d11, [sp, 112]\n ldp d12, d13, [sp, 128]\n \
+         ldp d14, d15, [sp, 144]\n ldr x30, [sp, 192]\n add sp, sp, 208\n mov w0, w1\n ret"
     };
 }
 
@@ -154,7 +172,7 @@ pub unsafe extern "C" fn begin(
 }
 
 /// Bytes that a context of `call` has for its callee, aligned to 16.
-pub const ROOM: usize = 32;
+pub const ROOM: usize = 16;
 /// Where they are, from the context on; and where its return address is.
 #[cfg(target_arch = "x86_64")]
 const PLACES: [usize; 2] = [72, 64];
@@ -179,10 +197,13 @@ pub unsafe fn has_called<C: Callee>(context: Context) -> bool {
     unsafe { context.add(PLACES[1]).cast::<usize>().read() == landing::<C> as *const () as usize }
 }
 
-/// Suspends the caller, and calls `C::run(a, b, c, context)` on the stack that ends at `top`. Returns what that
-/// says, or 0 if the context is continued by others. If it is the callee that continues it, the
+/// Suspends the caller, and calls `C::enter(a, b, c, context, top)` on the stack that ends at `top`, and then
+/// `C::leave(top)`. Returns 0, or what is passed to `refuse`. If it is the callee that continues the context, the
 /// processor has predicted where this returns to: calls and returns are in pairs. The controls are then
 /// what the callee has left, as after any call.
+///
+/// Two functions, and no frame of theirs below the task that `enter` calls in tail position: what the caller's
+/// frames have in registers is saved once.
 ///
 /// ```text
 /// context   as above, with `landing` for a return address
@@ -203,66 +224,65 @@ pub unsafe extern "C" fn call<C: Callee>(
     std::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
-        "sub rsp, 40",
+        "sub rsp, 24",
         "lea rax, [rip + {landing}]",
         "push rax",
         save!(),
-        "mov rax, rsp",
-        "mov rsp, rcx",
+        "mov r8, rcx",
+        "mov rcx, rsp",
+        "mov rsp, r8",
         ".cfi_undefined rip", // unwinders stop here
-        "mov rcx, rax",
         "xor ebp, ebp",
-        "call {run}",
+        "call {enter}",
+        "mov rdi, rsp",
+        "call {leave}",
         "lea rsp, [rax + 16]",
-        "mov eax, edx",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "add rsp, 48",
-        "ret",
+        "xor eax, eax",
+        give_back!(),
         ".cfi_endproc",
         personality = sym frontier::personality,
         landing = sym landing::<C>,
-        run = sym C::run,
+        enter = sym C::enter,
+        leave = sym C::leave,
     );
     #[cfg(target_arch = "aarch64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
-        "sub sp, sp, 48",
-        "str x30, [sp, 32]",
+        "sub sp, sp, 32",
+        "str x30, [sp, 16]",
         "adrp x30, {landing}",
         "add x30, x30, :lo12:{landing}",
         save!(),
-        "mov sp, x3",
-        ".cfi_undefined x30", // unwinders stop here
+        "mov x4, x3",
         "mov x3, x10",
+        "mov sp, x4",
+        ".cfi_undefined x30", // unwinders stop here
         "mov x29, 0",
         "mov x30, 0",
-        "bl {run}",
-        "mov sp, x0",
-        "ldr x29, [sp]",
-        "ldp x19, x20, [sp, 16]",
-        "ldp x21, x22, [sp, 32]",
-        "ldp x23, x24, [sp, 48]",
-        "ldp x25, x26, [sp, 64]",
-        "ldp x27, x28, [sp, 80]",
-        "ldp d8, d9, [sp, 96]",
-        "ldp d10, d11, [sp, 112]",
-        "ldp d12, d13, [sp, 128]",
-        "ldp d14, d15, [sp, 144]",
-        "ldr x30, [sp, 208]",
-        "add sp, sp, 224",
-        "mov w0, w1",
-        "ret",
+        "bl {enter}",
+        "mov x0, sp",
+        "bl {leave}",
+        "mov w1, 0",
+        give_back!(),
         ".cfi_endproc",
         personality = sym frontier::personality,
         landing = sym landing::<C>,
-        run = sym C::run,
+        enter = sym C::enter,
+        leave = sym C::leave,
     );
+}
+
+/// Continues a context of `call`, which returns `result`.
+///
+/// # Safety
+/// Nobody else continues it, or knows of it. Nothing on the caller's stack is needed any more.
+#[unsafe(naked)]
+pub unsafe extern "C" fn refuse(context: Context, result: c_int) -> ! {
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!("lea rsp, [rdi + 16]", "mov eax, esi", give_back!());
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!(give_back!());
 }
 
 /// Where a context of `call` goes on.
@@ -271,11 +291,11 @@ unsafe extern "C" fn landing<C: Callee>() {
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
-        ".cfi_def_cfa rsp, 48",
+        ".cfi_def_cfa rsp, 32",
         "mov rdi, rax",
         "mov rsi, rsp",
         "call {arrive}",
-        "add rsp, 40",
+        "add rsp, 24",
         ".cfi_def_cfa rsp, 8",
         "xor eax, eax",
         "ret",
@@ -285,12 +305,12 @@ unsafe extern "C" fn landing<C: Callee>() {
     #[cfg(target_arch = "aarch64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
-        ".cfi_def_cfa sp, 48",
+        ".cfi_def_cfa sp, 32",
         ".cfi_offset x30, -16",
         "mov x1, sp",
         "bl {arrive}",
-        "ldr x30, [sp, 32]",
-        "add sp, sp, 48",
+        "ldr x30, [sp, 16]",
+        "add sp, sp, 32",
         ".cfi_def_cfa sp, 0",
         ".cfi_restore x30",
         "mov w0, 0",

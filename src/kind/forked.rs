@@ -49,7 +49,7 @@ pub unsafe fn end(forked: &Forked, from: &Worker) {
 pub unsafe fn fork_elsewhere(forked: &Forked, worker: &Worker) {
     let queued = queued(forked);
     // SAFETY: the descriptor's task.
-    if unsafe { Worker::spawn_any(Some(queued.f), queued.closure, worker) } == 0 {
+    if unsafe { (worker.row().spawn)(Some(queued.f), queued.closure, worker) } == 0 {
         return;
     }
     if thread::errno() == libc::EINVAL {

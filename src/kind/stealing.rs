@@ -114,15 +114,27 @@ impl<D: Deque> Stealing<D> {
     /// As for `spawn`.
     #[inline(always)]
     pub unsafe fn spawn_to(&self, deque: &D, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: passed on: see `own`.
-        if !unsafe { Owner::new(deque) }.put(task) {
-            // SAFETY: passed on.
-            return unsafe { self.spawn_slowly(place, task) };
+        // SAFETY: passed on.
+        unsafe {
+            if self.spawn_quickly(deque, place, task) {
+                return Ok(());
+            }
+            self.spawn_slowly(place, task)
         }
-        if !D::QUIET {
+    }
+
+    /// The first half of `spawn_to`. If false, `spawn_slowly` must follow at once.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    #[inline(always)]
+    pub unsafe fn spawn_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
+        // SAFETY: passed on: see `own`.
+        let put = unsafe { Owner::new(deque) }.put(task);
+        if put && !D::QUIET {
             self.published(place);
         }
-        Ok(())
+        put
     }
 
     /// A task from outside of the run waits, as far as one can see.

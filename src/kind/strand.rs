@@ -79,8 +79,10 @@ pub struct Strand {
     spawner: Cell<Context>,
     /// Kind `cont`: of the child here, if it was forked. The loop does not look at it.
     forked: Cell<*const Forked>,
-    /// Kind `cont`: the task here had other floating-point controls than the run's when it last spawned.
+    /// Kind `cont`: the task here is at a spawn, with other floating-point controls than the run's.
     tuned: Cell<bool>,
+    /// Kind `cont`: who has continued it at its last spawn was not the child.
+    arrived: Cell<bool>,
     /// How many tasks help here, each in the middle of the one before.
     nested: Cell<u32>,
     /// How often tasks here have given way.
@@ -288,6 +290,7 @@ impl Strand {
             spawner: Cell::new(ptr::null_mut()),
             forked: Cell::new(ptr::null()),
             tuned: Cell::new(false),
+            arrived: Cell::new(false),
             nested: Cell::new(0),
             turns: Cell::new(0),
             countdown: Cell::new(TICK),

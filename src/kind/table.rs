@@ -11,6 +11,7 @@ use crate::base::lock::{PthreadMutex, Semaphore, Spin};
 use crate::base::mem::NoMemory;
 use crate::base::thread::{self, Uncancelled};
 use crate::base::{barrier, cpu, futex};
+use crate::fiber::{exceptions, sanitizers};
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::injector::Refused;
 use crate::queue::locked::Locked;
@@ -35,9 +36,8 @@ pub struct Row {
     pub deque: Option<Deque>,
     start: fn(&Request, &Uncancelled, Task) -> Result<(), Errno>,
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
-    /// What `sched_spawn` does, with its outcome, from the owner of the worker: the same as `queue`,
-    /// but in kind `cont`.
-    pub spawn: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
+    /// `sched_spawn`, but for the quick case, from any thread, and for a run that has ended, too.
+    pub spawn: unsafe extern "C" fn(Option<TaskFn>, *mut c_void, &Worker) -> c_int,
     /// What `sched_fork` does, where that calls the task at once.
     pub fork: Option<Fork>,
     /// The kind's `spawn`, with the signature and the outcome of `sched_spawn`.
@@ -75,7 +75,7 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         deque,
         start: run::start::<K>,
         open: run::open::<K>,
-        spawn: queue::<K>,
+        spawn: spawn::<K>,
         fork: None,
         queue: queue::<K>,
         put: put::<K>,
@@ -95,10 +95,25 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
     }
 }
 
-/// Continuation stealing.
-const fn cont<D: queue::Deque>(deque: Deque) -> Row {
-    let (spawn, fork) = (cont::spawn::<D>, cont::fork::<D>);
+/// Continuation stealing. `TOLD`: somebody is told of each switch of stacks.
+const fn cont<D: queue::Deque, const TOLD: bool>(deque: Deque) -> Row {
+    let (spawn, fork) = (cont::spawn::<D, TOLD>, cont::fork::<D, TOLD>);
     Row { spawn, fork: Some(fork), ..row::<Steal<D>>(config::Kind::Cont, Some(deque)) }
+}
+
+/// # Safety
+/// If the caller owns `worker`, its run is one of `K`.
+unsafe extern "C" fn spawn<K: Kind>(
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) -> c_int {
+    match f {
+        // SAFETY: passed on.
+        Some(f) if worker.is_mine() => unsafe { queue::<K>(f, closure, worker) },
+        // SAFETY: passed on.
+        _ => unsafe { Worker::spawn_elsewhere(f, closure, worker) },
+    }
 }
 
 /// # Safety
@@ -243,8 +258,8 @@ pub static TABLE: [Row; 16] = {
         row::<Fifo<PthreadMutex>>(F, Some(Mutex)),
         row::<Fifo<Spin>>(F, Some(Sp)),
         row::<Fifo<Semaphore>>(F, Some(Sem)),
-        cont::<Quick>(Pl),
-        cont::<ChaseLev>(C),
+        cont::<Quick, false>(Pl),
+        cont::<ChaseLev, false>(C),
         row::<serial::Serial>(O, None),
     ]
 };
@@ -252,7 +267,14 @@ pub static TABLE: [Row; 16] = {
 /// The rows with `split` where membarrier is not to be had.
 static FENCED: [Row; 2] = [
     row::<Steal<Split<true>>>(config::Kind::Steal, Some(Deque::Split)),
-    cont::<Split<true>>(Deque::Split),
+    cont::<Split<true>, false>(Deque::Split),
+];
+
+/// The rows of kind `cont` where a sanitizer or C++'s runtime is told of each switch.
+static TOLD: [Row; 3] = [
+    cont::<Quick, true>(Deque::Split),
+    cont::<ChaseLev, true>(Deque::ChaseLev),
+    cont::<Split<true>, true>(Deque::Split),
 ];
 
 /// The row with `queue` where futex is not to be had.
@@ -265,7 +287,10 @@ fn find(config: &Config) -> Option<&'static Row> {
         TABLE.iter().find(|row| row.kind == config.kind && row.deque.is_none_or(|d| d == deque))
     };
     let row = with(config.deque())?;
+    let told = row.kind == config::Kind::Cont && (sanitizers::watched() || exceptions::there());
     match row.deque {
+        Some(Deque::Split) if told => Some(&TOLD[if barrier::is_free() { 0 } else { 2 }]),
+        _ if told => Some(&TOLD[1]),
         Some(Deque::Split) if !barrier::is_free() => FENCED.iter().find(|r| r.kind == row.kind),
         Some(Deque::Mutex | Deque::Sem) if !futex::probe() => with(Deque::Spin),
         Some(Deque::Queue) if !futex::probe() => Some(&FUTEXLESS),
@@ -281,6 +306,7 @@ fn request(asked: &Config, nthreads: i32, qlen: i32) -> Result<Request, Errno> {
     const INVALID: Errno = Errno(libc::EINVAL);
     let config = Config::from_environment(asked).map_err(|config::Refused| INVALID)?;
     barrier::prepare();
+    sanitizers::look();
     let row = find(&config).ok_or_else(|| {
         let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
         let config::Refused =

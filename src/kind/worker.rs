@@ -14,7 +14,8 @@
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
 //! | `quick` | with `owner` | by anyone |
-//! | `row`, `kind`, `own`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
+//! | `row` | before the run starts | by anyone |
+//! | `kind`, `own`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
 //! | `sets_aside`, `float` | before the run starts | by the owner |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `vacancy` | as it says itself | |
@@ -69,7 +70,7 @@ pub struct Worker {
     quick: AtomicUsize,
     deque: AtomicPtr<Quick>,
     owner: AtomicUsize,
-    row: Cell<&'static Row>,
+    row: AtomicPtr<Row>,
     kind: Cell<*const ()>,
     index: Cell<usize>,
     team: Cell<*const Team>,
@@ -210,43 +211,45 @@ impl Worker {
     /// The caller occupies this place.
     pub unsafe fn take_back(&self, task: Task) -> bool {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        let taken = unsafe { (self.row.get().take_back)(self, task) };
+        let taken = unsafe { (self.row().take_back)(self, task) };
         self.counters.tasks.add(usize::from(taken));
         taken
     }
 
-    /// The row of this worker's run.
+    /// The row of this worker's run; or of a former one.
+    #[inline(always)]
     pub fn row(&self) -> &'static Row {
-        self.row.get()
+        // SAFETY: a row of the table's, from the beginning on.
+        unsafe { &*self.row.load(Ordering::Relaxed) }
     }
 
     /// True if a spawn in this worker's run calls the task at once: kind `cont`.
     pub fn calls_at_once(&self) -> bool {
-        self.row.get().kind == Cont
+        self.row().kind == Cont
     }
 
     /// See `Kind::hold`. The caller occupies this place.
     pub fn hold(&self) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe { (self.row.get().hold)(self) };
+        unsafe { (self.row().hold)(self) };
     }
 
     /// See `Kind::hold`. The caller occupies this place.
     pub fn let_go(&self) {
         // SAFETY: as in hold.
-        unsafe { (self.row.get().let_go)(self) };
+        unsafe { (self.row().let_go)(self) };
     }
 
     /// Queues a task that has run already, behind all others. The run goes on meanwhile.
     pub fn requeue(&self, task: Task) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        until_there_is_memory(|| unsafe { (self.row.get().requeue)(self, task) });
+        until_there_is_memory(|| unsafe { (self.row().requeue)(self, task) });
     }
 
     /// Queues a task that gives way; see `Kind::line_up`. The caller occupies this place.
     pub fn line_up(&self, task: Task) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        until_there_is_memory(|| unsafe { (self.row.get().line_up)(self, task) });
+        until_there_is_memory(|| unsafe { (self.row().line_up)(self, task) });
     }
 
     /// The calling thread's place in this worker's run, if it has one and that is the run of `other`, too.
@@ -259,7 +262,7 @@ impl Worker {
     pub fn rouse(&self, from: Option<&Worker>) {
         if from.is_some_and(|from| from.mine_beside(self).is_some()) {
             // SAFETY: the caller's task holds the run open.
-            unsafe { (self.row.get().rouse)(self) };
+            unsafe { (self.row().rouse)(self) };
         } else {
             // What it waited for may have been seen meanwhile, and the run have ended.
             // SAFETY: the run goes on meanwhile.
@@ -281,20 +284,22 @@ impl Worker {
     /// Queues a task that the run has accepted before, to run soon, if that can be. The caller occupies this place.
     pub fn queue_soon(&self, task: Task) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        if unsafe { (self.row.get().put)(self, task) }.is_err() {
+        if unsafe { (self.row().put)(self, task) }.is_err() {
             self.requeue(task);
         }
     }
 
     /// True once in `TICK` calls: a task that leaves its worker has not returned, which else would be counted.
-    #[inline]
+    #[inline(always)]
     pub fn tick(&self) -> bool {
         self.left.set(self.left.get() - 1);
-        let all = self.left.get() == 0;
-        if all {
-            self.left.set(TICK);
-        }
-        all
+        self.left.get() == 0 && self.ticked()
+    }
+
+    #[cold]
+    fn ticked(&self) -> bool {
+        self.left.set(TICK);
+        true
     }
 
     /// The worker's index in the run of `other`; None if it is not of that.
@@ -315,27 +320,8 @@ impl Worker {
             Some(true) => 0,
             // SAFETY: begun just now.
             Some(false) => unsafe { table::spawn_slowly(f, closure, self) },
-            // SAFETY: by the caller's promise.
-            None => unsafe { Worker::spawn_any(f, closure, self) },
-        }
-    }
-
-    /// `spawn`, but for the quick case.
-    ///
-    /// # Safety
-    /// `f` accepts `closure`, as for sched_spawn.
-    #[cold]
-    #[inline(never)]
-    pub unsafe extern "C" fn spawn_any(
-        f: Option<TaskFn>,
-        closure: *mut c_void,
-        worker: &Worker,
-    ) -> c_int {
-        match f {
-            // SAFETY: an owned place belongs to a run; row and kind are that run's.
-            Some(f) if worker.is_mine() => unsafe { (worker.row.get().spawn)(f, closure, worker) },
             // SAFETY: passed on.
-            _ => unsafe { Worker::spawn_elsewhere(f, closure, worker) },
+            None => unsafe { (self.row().spawn)(f, closure, self) },
         }
     }
 
@@ -345,7 +331,7 @@ impl Worker {
     /// As for that.
     #[cold]
     #[inline(never)]
-    unsafe extern "C" fn spawn_elsewhere(
+    pub unsafe extern "C" fn spawn_elsewhere(
         f: Option<TaskFn>,
         closure: *mut c_void,
         worker: &Worker,
@@ -356,7 +342,7 @@ impl Worker {
             return unsafe { worker.inject(f, closure) };
         };
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe { (mine.row.get().spawn)(f, closure, mine) }
+        unsafe { (mine.row().spawn)(Some(f), closure, mine) }
     }
 
     /// Queues a task for this worker's run, from any thread; returns as `sched_spawn` does.
@@ -370,7 +356,7 @@ impl Worker {
             return unsafe { self.inject(f, closure) };
         };
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe { (mine.row.get().queue)(f, closure, mine) }
+        unsafe { (mine.row().queue)(f, closure, mine) }
     }
 
     /// The kind of this worker's run.
@@ -424,7 +410,7 @@ impl Worker {
         self.gate.with(|()| {
             // Acquire: pairs with the Release in assign, so that row and kind are this run's.
             let runs = self.run.load(Ordering::Acquire) != 0;
-            runs.then(|| work(self.row.get()))
+            runs.then(|| work(self.row()))
         })
     }
 
@@ -540,7 +526,7 @@ impl Worker {
         self.sets_aside.set(terms.sets_aside);
         self.float.set(terms.float);
         self.team.set(team);
-        self.row.set(row);
+        self.row.store(ptr::from_ref(row).cast_mut(), Ordering::Relaxed);
         let deque = kind.quick(index).map_or(ptr::null(), ptr::from_ref);
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.kind.set(ptr::from_ref(kind).cast());

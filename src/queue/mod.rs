@@ -154,6 +154,23 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// Only through the one [`Owner`].
     unsafe fn pop(&self) -> Option<Task>;
 
+    /// The first half of `pop`. If None, the owner calls `pop_slowly` at once.
+    ///
+    /// # Safety
+    /// Only through the one [`Owner`].
+    unsafe fn pop_quickly(&self) -> Option<Task> {
+        // SAFETY: passed on.
+        unsafe { self.pop() }
+    }
+
+    /// The rest of a `pop_quickly` that returned None.
+    ///
+    /// # Safety
+    /// As said there.
+    unsafe fn pop_slowly(&self) -> Option<Task> {
+        None
+    }
+
     /// Takes the youngest task.
     ///
     /// # Safety
@@ -251,6 +268,17 @@ impl<'a, D: Deque> Owner<'a, D> {
     pub fn pop(&mut self) -> Option<Task> {
         // SAFETY: this is the one owner.
         unsafe { self.0.pop() }
+    }
+
+    #[inline(always)]
+    pub fn pop_quickly(&mut self) -> Option<Task> {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.pop_quickly() }
+    }
+
+    pub fn pop_slowly(&mut self) -> Option<Task> {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.pop_slowly() }
     }
 
     pub fn pop_youngest(&mut self) -> Option<Task> {

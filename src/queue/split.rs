@@ -502,6 +502,18 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         true
     }
 
+    #[inline(always)]
+    unsafe fn pop_quickly(&self) -> Option<Task> {
+        let last = self.claim();
+        // SAFETY: at or above `split` the slot is the owner's: a whole task.
+        (last >= self.split() && last < self.own.mark.get()).then(|| unsafe { (*last).read() })
+    }
+
+    unsafe fn pop_slowly(&self) -> Option<Task> {
+        let last = self.bot();
+        if last < self.split() { self.pop_public() } else { Some(self.take(last)) }
+    }
+
     unsafe fn take_back(&self, task: Task) -> bool {
         // SAFETY: passed on.
         unsafe {

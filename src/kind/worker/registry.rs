@@ -7,7 +7,6 @@ use crate::base::thread::FloatControl;
 use crate::base::vacancy::Vacancy;
 use crate::base::{crew, process};
 use crate::fiber::overflow::{self, On};
-use crate::fiber::sanitizers;
 use crate::fiber::stack::{self, Rack};
 use crate::kind::TICK;
 use crate::kind::parcel::Stock;
@@ -101,7 +100,7 @@ impl Lease {
                 quick: AtomicUsize::new(0),
                 deque: AtomicPtr::new(ptr::null_mut()),
                 owner: AtomicUsize::new(0),
-                row: Cell::new(&TABLE[0]),
+                row: AtomicPtr::new(ptr::from_ref(&TABLE[0]).cast_mut()),
                 kind: Cell::new(ptr::null()),
                 own: Cell::new(ptr::null()),
                 index: Cell::new(0),
@@ -164,7 +163,6 @@ pub fn watch_process() {
         // unloaded). Registered twice by two threads at once, it does no harm.
         unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
         crew::watch_exit();
-        sanitizers::look();
         overflow::watch(find_stack);
         DONE.store(true, Ordering::Relaxed);
     }
