@@ -189,6 +189,12 @@ pub trait Awaited {
     /// the caller must look again.
     fn enlist(&self) -> bool;
 
+    /// Has `task`, by which the caller will go on, queued when it is over; the caller may have gone on when
+    /// this returns. False if that cannot be had, and nobody but the caller has the task.
+    fn leave(&self, _task: Task) -> bool {
+        false
+    }
+
     /// The worker that runs the task: what that has spawned is wanted soonest.
     fn thief(&self) -> Option<usize>;
 }
