@@ -1,6 +1,7 @@
 /* SCHED_OVERFLOW=refuse, and more tasks than a queue may hold that give way: they take no room there from those that
  * are spawned, so each that tries again after each of its turns spawns at last.
  * ctest: matrix kind=lifo,fifo deque=mutex idle=park,nap threads=1,2,4 env=SCHED_OVERFLOW=refuse
+ * ctest: matrix kind=steal deque=ring,queue idle=park threads=1,2,4 env=SCHED_OVERFLOW=refuse
  * ctest: matrix kind=lifo,fifo deque=spin idle=spin threads=2 env=SCHED_OVERFLOW=refuse env=SCHED_JOIN=help */
 #include "sync.h"
 

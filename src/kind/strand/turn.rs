@@ -20,6 +20,9 @@
 //!   queues stay as long as they were, and each task has its `TURNS` turns at home before it comes behind all
 //!   others. The seed of this, and Tokio, move the oldest half of the queue there, some of which had a turn more than
 //!   others each time.
+//!
+//! With `SCHED_OVERFLOW=refuse` it goes behind all others in any case: if as many as the queue may hold gave way at
+//! home and then tried again to spawn, they would refuse each other for ever.
 
 use super::aside::{go_over, leave_for};
 use crate::base::thread;
