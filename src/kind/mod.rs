@@ -133,7 +133,7 @@ pub trait Kind: Sync + Sized + 'static {
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool;
 
     /// What the worker at `place` is to run next, when it leaves its task in the middle; `outside`: a task from
-    /// outside of the run first. None: there is none to be seen.
+    /// outside of the run first, and if there is nothing else, what others keep to themselves. None: there is none.
     ///
     /// # Safety
     /// The caller occupies `place`, a worker's of this run.

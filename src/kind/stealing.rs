@@ -532,7 +532,9 @@ impl<D: Deque> Kind for Stealing<D> {
                 }
                 self.injected()
             })
-            .or_else(|| self.search(place, false, || (), || ()))
+            // Now and then with raids: the task that is left may yield until one has run that another keeps, and that
+            // other compute.
+            .or_else(|| self.search(place, outside, || (), || ()))
     }
 
     #[cfg(not(loom))]
