@@ -150,6 +150,7 @@ requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_i
 line-lost~src/kind/stealing.rs~s/(return Ok\(\(\)\);\n            \}\n        \}\n        )self\.requeue\(place, task\)/$1Ok(())/~ring:a_yield_beside_a_thief
 forked-end-relaxed~src/sync/forked.rs~s/swap\(OVER, Ordering::AcqRel\)/swap(OVER, Ordering::Relaxed)/~join:split::against_the_end
 forked-over-relaxed~src/sync/forked.rs~s/(load\(Ordering::)Acquire(\) == OVER)/$1Relaxed$2/~join:chaselev::against_a_task
+forked-one-name~src/sync/forked.rs~s/(self\.f\.store\(state, Ordering::Relaxed\); \/\/ for `begin`\n\s*)\}/$1} else if state != BEGUN { return None; }/~join:a_name_in_place_of_another
 forked-unwoken~src/sync/forked.rs~s/\(state != BEGUN\)\.then_some/(state == OVER).then_some/~join:split::against_the_end
 members-leave-relaxed~src/sync/members.rs~s/(let new = if last.*?\(state, new, Ordering::)AcqRel/$1Relaxed/s~suspend:split::for_two
 members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~sync:two_wait_for_a_group

@@ -358,6 +358,35 @@ fn sleep_until_open<D: Modelled>(scene: &Scene<D>, door: &Door) {
     }
 }
 
+/// Who helps has left its worker's name, and is set aside instead: it is woken by the name that it has left last, or
+/// finds that the child is over.
+#[test]
+fn a_name_in_place_of_another() {
+    const NAMES: [usize; 2] = [16, 36];
+    explore("join, a name in place of another", 5, 40, || {
+        let child = Arc::new((Forked::new(nothing), AtomicUsize::new(0)));
+        let thief = {
+            let child = Arc::clone(&child);
+            thread::spawn(move || {
+                let (forked, woken) = &*child;
+                // SAFETY: only this thread begins it.
+                unsafe { forked.state.begin(forked.closure()) };
+                forked.ran.add();
+                woken.store(forked.state.end().unwrap_or(0), Release);
+            })
+        };
+        let (forked, woken) = &*child;
+        let left = NAMES.map(|name| forked.state.leave_name(name).is_some());
+        if !left[1] {
+            assert!(forked.state.is_over());
+            assert_eq!(forked.ran.get(), 1);
+        }
+        thief.join().unwrap();
+        let last = left.iter().rposition(|&left| left);
+        assert_eq!(woken.load(Acquire), last.map_or(0, |last| NAMES[last]));
+    });
+}
+
 /// Two tasks of a group end.
 fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("wait over {}, against the ends of two", D::NAME);

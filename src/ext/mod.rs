@@ -34,11 +34,10 @@ pub mod sync;
 
 use crate::base::futex::Futex;
 use crate::base::sync::AtomicUsize;
-use crate::base::thread;
+use crate::kind::Awaited;
 use crate::kind::strand::{self, Strand};
 use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
-use crate::kind::{Awaited, UNAWAITED};
 use crate::task::Task;
 use std::time::Duration;
 
@@ -50,8 +49,8 @@ pub trait Latch {
     fn word(&self) -> &AtomicUsize;
     fn is_over(&self) -> bool;
 
-    /// Leaves word in the state. Some(its new value): from now on the waiter is woken when it is
-    /// over, and the word changes by then. None: it is over, or another waits already.
+    /// Leaves word in the state, in place of what the caller has left before. Some(its new value): from now on
+    /// the waiter is woken when it is over, and the word changes by then. None: it is over.
     fn leave_word(&self, waiter: Waiter) -> Option<usize>;
 
     /// The worker that runs the task whose end it is, if it is known.
@@ -75,6 +74,10 @@ impl<L: Latch> Awaited for Help<'_, L> {
         self.latch.leave_word(Waiter::Helper(self.strand.worker())).is_some()
     }
 
+    fn leave(&self, task: Task) -> bool {
+        self.latch.leave_word(Waiter::Aside(task.closure)).is_some()
+    }
+
     fn thief(&self) -> Option<usize> {
         let mine = self.strand.worker();
         if mine.calls_at_once() {
@@ -87,10 +90,8 @@ impl<L: Latch> Awaited for Help<'_, L> {
 /// Waits, without helping, as a thread that is no worker of the run.
 fn wait_outside(latch: &impl Latch) {
     while !latch.is_over() {
-        match latch.leave_word(Waiter::Outside) {
-            Some(value) => <&Futex>::from(latch.word()).wait(value as u32, AT_MOST),
-            None if latch.is_over() => {}
-            None => thread::sleep(UNAWAITED),
+        if let Some(value) = latch.leave_word(Waiter::Outside) {
+            <&Futex>::from(latch.word()).wait(value as u32, AT_MOST);
         }
     }
 }
@@ -122,8 +123,7 @@ fn wait_inside(latch: &impl Latch, strand: &Strand, leaves: bool) {
     }
 }
 
-/// Waits by leaving the strand. False if it is not over: there is no stack to go on with, or another
-/// waits already.
+/// Waits by leaving the strand. False if it is not over: there is no stack to go on with.
 fn set_aside(latch: &impl Latch, strand: &Strand) -> bool {
     strand.worker().hold(); // who ends it may be outside of the run
     let publish = |task: Task| latch.leave_word(Waiter::Aside(task.closure)).is_some();

@@ -1,6 +1,7 @@
 //! A forked task (`ext::fork`), as a worker runs it.
 
 use super::Place;
+use super::run::Team;
 use super::waiter::Waiter;
 use super::worker::Worker;
 use crate::base::{io, thread};
@@ -66,8 +67,9 @@ pub unsafe fn fork_elsewhere(forked: &Forked, worker: &Worker) {
 /// `f` accepts `closure` and is not NULL; nobody else has the task.
 pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) {
     let mine = worker.mine();
-    if let Some(mine) = mine {
-        mine.counters().tasks.add(1);
+    match mine {
+        Some(mine) => mine.counters().tasks.add(1),
+        None => _ = worker.with_team(Team::count_outside),
     }
     // SAFETY: by the caller's promise.
     unsafe { f.unwrap_unchecked()(closure, mine.unwrap_or(worker).handle()) };

@@ -133,7 +133,7 @@ pub trait Kind: Sync + Sized + 'static {
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool;
 
     /// What the worker at `place` is to run next, when it leaves its task in the middle; `outside`: a task from
-    /// outside of the run first. None: there is none to be seen.
+    /// outside of the run first, and if there is nothing else, what others keep to themselves. None: there is none.
     ///
     /// # Safety
     /// The caller occupies `place`, a worker's of this run.
@@ -188,6 +188,12 @@ pub trait Awaited {
     /// Has the caller's worker roused when it is over. False if that cannot be had at this moment, and
     /// the caller must look again.
     fn enlist(&self) -> bool;
+
+    /// Has `task`, by which the caller will go on, queued when it is over; the caller may have gone on when
+    /// this returns. False if that cannot be had, and nobody but the caller has the task.
+    fn leave(&self, _task: Task) -> bool {
+        false
+    }
 
     /// The worker that runs the task: what that has spawned is wanted soonest.
     fn thief(&self) -> Option<usize>;

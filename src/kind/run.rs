@@ -16,6 +16,7 @@ use crate::base::config::{Config, Join};
 use crate::base::crew::{Crew, Job, Terms};
 use crate::base::event::Event;
 use crate::base::mem::{self, NoMemory};
+use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread::Uncancelled;
 use crate::base::{Errno, frontier, futex};
 use crate::fiber::stack;
@@ -53,6 +54,8 @@ pub struct Team {
     report: Report,
     /// Worker 0's loop has returned.
     end: Event,
+    /// Tasks that were called at once by a thread that is no worker: no queue had room for them.
+    outside: AtomicUsize,
     began: Instant,
     config: Config,
     row: &'static Row,
@@ -131,7 +134,8 @@ impl Team {
         };
         let depot = Depot::default();
         let end = Event::new();
-        Ok(Team { crew, leases, depot, strands, report, end, began, config, row, qlen })
+        let outside = AtomicUsize::new(0);
+        Ok(Team { crew, leases, depot, strands, report, end, outside, began, config, row, qlen })
     }
 
     /// Makes the records the workers of a run. A thread that is none may then use it.
@@ -188,6 +192,11 @@ impl Team {
         self.end.happen();
     }
 
+    /// Counts a task as `outside` says, from any thread.
+    pub fn count_outside(&self) {
+        self.outside.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// What its strands have in common.
     pub fn strands(&self) -> strand::Terms {
         self.strands
@@ -213,6 +222,7 @@ impl Team {
             totals.values.merge(worker.counters().values());
             totals.threads += 1;
         }
+        totals.values.tasks += self.outside.load(Ordering::Relaxed);
         totals.threads_missing = self.workers() - totals.threads;
         totals
     }

@@ -51,7 +51,7 @@ pub struct Shared<L: Monitor, const FIFO: bool> {
 }
 
 struct State {
-    queue: VecDeque<Task>,
+    queue: Queue,
     active: usize,
     asleep: usize,
     tickets: usize,
@@ -60,9 +60,43 @@ struct State {
     door: Door,
 }
 
-impl State {
-    fn take<const FIFO: bool>(&mut self) -> Option<Task> {
-        if FIFO { self.queue.pop_front() } else { self.queue.pop_back() }
+/// Tasks, the oldest in front.
+#[derive(Default)]
+struct Queue {
+    tasks: VecDeque<Task>,
+    /// Those among them that were set aside. No limit counts them: else as many as it allows, which give way and then
+    /// spawn, would refuse each other for ever.
+    aside: usize,
+}
+
+impl Queue {
+    /// How many count.
+    fn len(&self) -> usize {
+        self.tasks.len() - self.aside
+    }
+
+    fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    fn make_room(&mut self) -> Result<(), NoMemory> {
+        self.tasks.try_reserve(1).map_err(|_| NoMemory)
+    }
+
+    /// There is room.
+    fn push(&mut self, task: Task, front: bool) {
+        self.aside += usize::from(strand::is_continuation(task));
+        if front { self.tasks.push_front(task) } else { self.tasks.push_back(task) }
+    }
+
+    fn peek(&self, front: bool) -> Option<Task> {
+        if front { self.tasks.front() } else { self.tasks.back() }.copied()
+    }
+
+    fn pop(&mut self, front: bool) -> Option<Task> {
+        let task = if front { self.tasks.pop_front() } else { self.tasks.pop_back() }?;
+        self.aside -= usize::from(strand::is_continuation(task));
+        Some(task)
     }
 }
 
@@ -105,11 +139,11 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         let pushed = self.with(|state| {
             if state.door.is_closed() {
                 Err(Refused::Closed)
-            } else if state.queue.len() >= self.limit || state.queue.try_reserve(1).is_err() {
+            } else if state.queue.len() >= self.limit || state.queue.make_room().is_err() {
                 Err(Refused::Full)
             } else {
-                state.queue.push_back(task);
-                Ok((state.queue.len(), self.choose(state)))
+                state.queue.push(task, false);
+                Ok((state.queue.tasks.len(), self.choose(state)))
             }
         });
         pushed.map(|(len, wake)| (len, self.wake(wake)))
@@ -121,7 +155,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         loop {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
-            let task = state.take::<FIFO>();
+            let task = state.queue.pop(FIFO);
             if task.is_some() || state.door.is_closed() {
                 if task.is_some() && !std::mem::replace(active, true) {
                     state.active += 1;
@@ -174,12 +208,9 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
                 self.wake(wake);
                 return None;
             }
-            let last = state.queue.back();
-            let task = if last.is_some_and(|&task| FIFO && strand::is_continuation(task)) {
-                state.queue.pop_front()
-            } else {
-                state.queue.pop_back()
-            };
+            let last = state.queue.peek(false);
+            let oldest = FIFO && last.is_some_and(strand::is_continuation);
+            let task = state.queue.pop(oldest);
             if task.is_some() {
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
@@ -266,7 +297,7 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
             seats: mem::slice(plan.workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
             monitor: L::new(),
             state: UnsafeCell::new(State {
-                queue: VecDeque::new(),
+                queue: Queue::default(),
                 active: 1,
                 asleep: 0,
                 tickets: 0,
@@ -301,17 +332,13 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     }
 
     unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
-        self.with(|state| take_back(&mut state.queue, task))
+        self.with(|state| take_back(&mut state.queue.tasks, task))
     }
 
     fn requeue(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
         let queued = self.with(|state| {
-            state.queue.try_reserve(1).map_err(|_| NoMemory)?;
-            if FIFO {
-                state.queue.push_back(task);
-            } else {
-                state.queue.push_front(task);
-            }
+            state.queue.make_room()?;
+            state.queue.push(task, !FIFO);
             Ok(self.choose(state))
         });
         queued.map(|wake| _ = self.wake(wake))
@@ -322,22 +349,15 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     }
 
     unsafe fn next_in_line(&self, _place: &impl Place, _outside: bool) -> Option<Task> {
-        self.with(State::take::<FIFO>)
+        self.with(|state| state.queue.pop(FIFO))
     }
 
     unsafe fn begin_exchange(&self, _place: &impl Place, fit: fn(Task) -> bool) -> Option<Task> {
         self.monitor.lock();
         // SAFETY: locked just now.
         let queue = &mut unsafe { self.state() }.queue;
-        let next = if FIFO { queue.front() } else { queue.back() };
-        let fits = next.is_some_and(|&task| fit(task));
-        let task = if !fits {
-            None
-        } else if FIFO {
-            queue.pop_front()
-        } else {
-            queue.pop_back()
-        };
+        let fits = queue.peek(FIFO).is_some_and(fit);
+        let task = if fits { queue.pop(FIFO) } else { None };
         if task.is_none() {
             // SAFETY: locked above.
             unsafe { self.monitor.unlock() };
@@ -348,19 +368,14 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     unsafe fn end_exchange(&self, task: Task) {
         // SAFETY: this thread has locked; one was taken out, so there is room.
         unsafe {
-            let queue = &mut self.state().queue;
-            if FIFO {
-                queue.push_back(task)
-            } else {
-                queue.push_front(task)
-            }
+            self.state().queue.push(task, !FIFO);
             self.monitor.unlock();
         }
     }
 
     /// The youngest task, in both kinds: the older one is, the more of others it may have to wait
     /// for, on top of the task that waits. But of those that were set aside the oldest: they have their
-    /// own stacks, and this one queues behind them. (Two that help would else change places for ever.)
+    /// own stacks, and their turns.
     #[cold]
     unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);

@@ -20,7 +20,7 @@ mod lending;
 use self::batches::Shares;
 use self::lending::Lending;
 use super::{Awaited, Kind, Place, Plan, Quick, Seat, TICK, UNAWAITED};
-use crate::base::config::{Idle, Join};
+use crate::base::config::{Idle, Join, Overflow};
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Ordering, Pad, fence, spin_loop};
 use crate::base::{barrier, futex};
@@ -64,6 +64,8 @@ pub struct Stealing<D: Deque> {
     idle: Idle,
     shares: Shares,
     lending: Lending,
+    /// A task that gives way stays at home, if there is room.
+    lines_up: bool,
     /// The injector is looked at after the victims.
     outside_last: bool,
     processors: usize,
@@ -444,6 +446,8 @@ impl<D: Deque> Kind for Stealing<D> {
             idle: plan.idle,
             shares,
             lending: Lending::new(if D::QUIET { plan.workers } else { 0 })?,
+            // Where spawns are refused, it is to take no room from those: see `strand::turn`.
+            lines_up: D::FIFO && plan.overflow != Overflow::Refuse,
             outside_last: plan.join == Join::Help,
             processors: plan.processors,
         })
@@ -511,7 +515,7 @@ impl<D: Deque> Kind for Stealing<D> {
 
     #[inline]
     unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        if D::FIFO {
+        if self.lines_up {
             // SAFETY: passed on.
             let mut own = unsafe { self.own(place) };
             if own.push(task).is_ok() {
@@ -540,7 +544,9 @@ impl<D: Deque> Kind for Stealing<D> {
                 }
                 self.injected()
             })
-            .or_else(|| self.search(place, false, || (), || ()))
+            // Now and then with raids: the task that is left may yield until one has run that another keeps, and that
+            // other compute.
+            .or_else(|| self.search(place, outside, || (), || ()))
     }
 
     #[cfg(not(loom))]

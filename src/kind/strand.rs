@@ -57,7 +57,8 @@ use crate::sync::forked::Forked;
 use crate::task::Task;
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::ptr;
+use std::mem;
+use std::ptr::{self, NonNull};
 
 /// A stack with a worker's loop on it, or with room for one. It lies at the high end of a stack of the
 /// rack's, ready for the next use; or in the loop's first frame.
@@ -85,6 +86,8 @@ pub struct Strand {
     arrived: Cell<bool>,
     /// How many tasks help here, each in the middle of the one before.
     nested: Cell<u32>,
+    /// What the last of them waits for, if others run on top of it for that.
+    awaited: Cell<Option<NonNull<dyn Awaited>>>,
     /// How often tasks here have given way.
     turns: Cell<u32>,
     /// Until the next tick, and what it was at the last. When another worker has come with a task,
@@ -292,6 +295,7 @@ impl Strand {
             tuned: Cell::new(false),
             arrived: Cell::new(false),
             nested: Cell::new(0),
+            awaited: Cell::new(None),
             turns: Cell::new(0),
             countdown: Cell::new(TICK),
             granted: Cell::new(TICK),
@@ -422,8 +426,14 @@ impl Strand {
     /// # Safety
     /// The caller is on it, in a task.
     pub unsafe fn help(&self, awaited: &dyn Awaited) {
+        let awaited = NonNull::from(awaited);
+        // SAFETY: only the lifetime changes: it is forgotten before this returns.
+        let waits =
+            unsafe { mem::transmute::<NonNull<dyn Awaited + '_>, NonNull<dyn Awaited>>(awaited) };
+        let outer = self.awaited.replace(Some(waits));
         // SAFETY: the row of the run; passed on.
-        self.on_top(|| unsafe { (self.place().row().help)(self, awaited) });
+        self.on_top(|| unsafe { (self.place().row().help)(self, waits.as_ref()) });
+        self.awaited.set(outer);
     }
 
     /// Does work of other tasks in the middle of one.

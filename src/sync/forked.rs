@@ -145,24 +145,24 @@ impl Forked {
         &self.state
     }
 
-    /// Some(the state's new value): from now on this one is to be woken. None: it is over, or another waits.
+    /// Some(the state's new value): from now on the caller is woken by this name; another name of its own no more.
+    /// None: it is over.
     pub fn leave_name(&self, name: usize) -> Option<usize> {
         let left = BEGUN | name;
         let mut state = self.state.load(Ordering::Relaxed);
-        loop {
+        while state != OVER {
             if state == left {
                 return Some(left);
             }
             if state & BEGUN == 0 {
                 self.f.store(state, Ordering::Relaxed); // for `begin`
-            } else if state != BEGUN {
-                return None; // over
             }
             match self.state.compare_exchange(state, left, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(left),
                 Err(now) => state = now,
             }
         }
+        None
     }
 
     /// Who runs it, if that is known.

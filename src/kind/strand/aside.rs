@@ -169,7 +169,8 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
         // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
         unsafe { old.leave(worker, worker.strand().side(), context) }
     }
-    set_aside(old, context);
+    // SAFETY: a task runs in the middle of one here, so that helps.
+    unsafe { set_aside(old, context) };
     old.worker().counters().tasks.uncount(); // as above
 }
 
@@ -189,14 +190,26 @@ pub(super) unsafe fn take_over(worker: &Worker, continuation: *const Continuatio
     context
 }
 
-/// Leaves a strand that is in the middle of a task, for `to`; it is queued behind the others.
-fn set_aside(old: &Strand, to: Context) {
+/// Leaves a strand whose task helps, for `to`: from now on that waits as one that was set aside. (If it were queued,
+/// those who took it out would find nothing to do but to take out others: more that help than there are workers
+/// would go on in turn for as long as they wait.)
+///
+/// # Safety
+/// The caller is on it, in `Strand::help`.
+unsafe fn set_aside(old: &Strand, to: Context) {
     let worker = old.worker();
+    worker.hold(); // who ends what it waits for may be outside of the run
     let mut publish = |task| {
-        worker.requeue(task);
+        // SAFETY: what `help` waits for is there until it returns.
+        let waits =
+            old.awaited.get().is_some_and(|awaited| unsafe { awaited.as_ref() }.leave(task));
+        if !waits {
+            worker.requeue(task);
+        }
         true
     };
     switch_away(old, worker.strand().side(), to, 0, &mut publish);
+    old.worker().let_go();
 }
 
 #[inline(never)] // so that nothing thread-local is remembered across it

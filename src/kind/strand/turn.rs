@@ -20,12 +20,15 @@
 //!   queues stay as long as they were, and each task has its `TURNS` turns at home before it comes behind all
 //!   others. The seed of this, and Tokio, move the oldest half of the queue there, some of which had a turn more than
 //!   others each time.
+//!
+//! With `SCHED_OVERFLOW=refuse` it goes behind all others in any case: if as many as the queue may hold gave way at
+//! home and then tried again to spawn, they would refuse each other for ever.
 
 use super::aside::{go_over, leave_for};
 use crate::base::thread;
 use crate::fiber::sanitizers;
 use crate::kind::worker::Worker;
-use crate::kind::{Awaited, Seat};
+use crate::kind::{Awaited, Seat, TICK};
 use std::cell::Cell;
 
 /// See above.
@@ -54,7 +57,9 @@ pub fn yield_now(worker: &Worker) {
         // SAFETY: the caller is on it, in a task; the other is out of a queue, so published.
         return unsafe { go_over(strand, task, &mut publish) };
     }
-    let next = strand.next_in_line(lines_up && strand.every(TURNS));
+    // Elsewhere it is the look for what one who computes keeps to itself: `Kind::next_in_line`.
+    let outside = strand.every(if lines_up { TURNS } else { TICK });
+    let next = strand.next_in_line(outside);
     if next.is_none() {
         return;
     }
