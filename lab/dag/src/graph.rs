@@ -5,10 +5,10 @@
 //! Reading the clock takes longer than a small task. So a process records its run several times,
 //! with stamps and without, in turn. Of the runs with stamps each interval is the median: one that
 //! was interrupted once counts as the others. Their sum exceeds the time of the runs without stamps
-//! (of which it is the lower quartile, half of those that others on the machine did not slow down,
-//! if as many were) by what the stamps took in this very program; so much, divided by their number,
-//! is taken off each interval, and what is left is scaled so that the sum is right. Single
-//! intervals of a few nanoseconds are therefore not to be trusted, sums of many are.
+//! (of which the least counts: others on the machine only add to it) by what the stamps took in this
+//! very program; so much, divided by their number, is taken off each interval, and what is left is
+//! scaled so that the sum is right. Single intervals of a few nanoseconds are therefore not to be
+//! trusted, sums of many are.
 //!
 //! The time of the recorder's own queue stays in: it is the floor on which the simulator puts what
 //! a policy costs more.
@@ -74,9 +74,8 @@ impl Graph {
             (&middle.ops, middle.intervals.clone())
         };
         let whole = runs().filter(|run| run.ops.is_empty());
-        let mut totals: Vec<f64> = whole.map(|run| run.nanoseconds).collect();
-        totals.sort_by(f64::total_cmp);
-        take_stamps_off(&mut intervals, totals.get(totals.len() / 4).copied(), stamp);
+        let whole = whole.map(|run| run.nanoseconds).reduce(f64::min);
+        take_stamps_off(&mut intervals, whole, stamp);
         Graph::from_events(ops, &intervals)
     }
 

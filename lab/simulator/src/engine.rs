@@ -111,6 +111,8 @@ struct Worker {
     looks_since: Time,
     /// It found the lock held, and has called the kernel.
     waited: bool,
+    /// It has not been awake in this run.
+    rested: bool,
 }
 
 impl Worker {
@@ -171,6 +173,7 @@ impl<'a> Engine<'a> {
             patience: 0,
             looks_since: 0,
             waited: false,
+            rested: true,
         };
         Engine {
             graph,
@@ -226,7 +229,7 @@ impl<'a> Engine<'a> {
     /// The first worker has the first task. The others sleep; but who uses the shared queue is called
     /// at once, one after the other.
     fn begin(&mut self) {
-        let Picoseconds { init, init_worker, wake, .. } = self.prices;
+        let Picoseconds { init, init_worker, first_wake, .. } = self.prices;
         let others = self.workers.len() as i64 - 1;
         self.workers[0].debt = init + others * init_worker;
         self.workers[0].current = 0;
@@ -235,7 +238,8 @@ impl<'a> Engine<'a> {
         self.events.push(Reverse((first, 0)));
         for w in (1..self.workers.len() as u32).rev() {
             if self.policy.shares() {
-                let called = init + i64::from(w) * init_worker + wake;
+                let called = init + i64::from(w) * init_worker + first_wake;
+                self.workers[w as usize].rested = false;
                 self.events.push(Reverse((called.max(0) as Time, w)));
             } else {
                 self.sleepers.push(w);
@@ -478,8 +482,11 @@ impl<'a> Engine<'a> {
     fn wake_one(&mut self, w: usize, now: Time) {
         let Some(sleeper) = self.sleepers.pop() else { return };
         self.outcome.wakes += 1;
-        self.workers[w].debt += self.prices.waker;
-        let at = now + self.prices.wake.max(0) as Time;
+        let Picoseconds { wake, waker, first_wake, first_waker, .. } = self.prices;
+        let rested = std::mem::replace(&mut self.workers[sleeper as usize].rested, false);
+        let (wake, waker) = if rested { (first_wake, first_waker) } else { (wake, waker) };
+        self.workers[w].debt += waker;
+        let at = now + wake.max(0) as Time;
         if self.policy.shares() {
             self.workers[sleeper as usize].next = Next::Take;
         } else {

@@ -6,18 +6,17 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use sched_dag::{Graph, Recording};
 use serde::Serialize;
 
 use crate::calibrate::Calibration;
-use crate::calm::{Calm, Sample, calmest};
+use crate::check::Check;
 use crate::engine::{Outcome, simulate};
 use crate::policy::Policy;
 use crate::prices::Prices;
-use crate::process::{self, Places, typical};
+use crate::process::{self, Places};
 
 /// The worker counts of the prediction.
 pub const WORKERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
@@ -31,14 +30,14 @@ const PROGRAMS: [(&str, u64, u64); 5] = [
     ("mandelbrot", 640, 256),
 ];
 
-/// How long a measurement waits for a calm moment.
-const PATIENCE: Duration = Duration::from_millis(100);
-
 /// Runs in a recording: with stamps, and without, in turn.
 const RECORDED: usize = 6;
 
 /// Runs of a program that are measured at a time; the first finds cold memory and does not count.
 const MEASURED: usize = 4;
+
+/// Runs of the simulator beside a measured row.
+const SEEDS: u64 = 9;
 
 pub struct Options {
     pub places: Places,
@@ -80,23 +79,6 @@ pub struct Prediction {
     pub wakes: u64,
 }
 
-/// A prediction beside the library.
-#[derive(Clone, Debug, Serialize)]
-pub struct Check {
-    pub program: String,
-    pub policy: Policy,
-    pub workers: usize,
-    pub predicted: f64,
-    pub measured: f64,
-}
-
-impl Check {
-    /// By how much the prediction is too long, as a part of what was measured.
-    pub fn error(&self) -> f64 {
-        self.predicted / self.measured - 1.0
-    }
-}
-
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     pub programs: Vec<Program>,
@@ -104,8 +86,6 @@ pub struct Report {
     pub predictions: Vec<Prediction>,
     /// Where this machine has so many processors.
     pub checks: Vec<Check>,
-    /// How much of what was measured for them was measured in calm moments: at most 1.
-    pub calm: f64,
 }
 
 /// A graph, and where it is from.
@@ -118,33 +98,28 @@ struct Subject {
 /// The whole experiment; `progress` is told what is done.
 pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     let Options { places, quick, .. } = options;
-    let rounds = if *quick { 6 } else { 8 };
-    let calm = Calm::new(if *quick { PATIENCE / 4 } else { PATIENCE });
+    let rounds = if *quick { 8 } else { 16 };
     let known = known(places)?;
     let programs = PROGRAMS.map(|(name, full, small)| (name, if *quick { small } else { full }));
-    let mut recordings: [Vec<Sample<Recording>>; PROGRAMS.len()] = Default::default();
+    let mut recordings: [Vec<Recording>; PROGRAMS.len()] = Default::default();
     let mut calibration = Calibration::new(&known);
-    let mut measured: BTreeMap<(usize, Policy, usize), Vec<Sample<f64>>> = BTreeMap::new();
+    let mut measured: BTreeMap<(usize, Policy, usize), Vec<Vec<f64>>> = BTreeMap::new();
     let processors = thread::available_parallelism()?.get();
     // In rounds, so that what changes on the machine meanwhile changes all of it.
     for round in 1..=rounds {
         progress(&format!("recording and measuring, round {round} of {rounds}"));
         for (recordings, (name, n)) in recordings.iter_mut().zip(programs) {
-            recordings.push(calm.sample(|| places.record(name, n, RECORDED))?);
+            recordings.push(places.record(name, n, RECORDED)?);
         }
-        calibration.round(places, &calm)?;
+        calibration.round(places)?;
         for (p, (name, n)) in programs.into_iter().enumerate() {
             for &policy in &known {
                 for workers in WORKERS.into_iter().filter(|&workers| workers <= processors) {
                     let threads = workers.to_string();
                     let threads = [("SCHED_THREADS", threads.as_str())];
                     let settings = [policy.environment(), &threads].concat();
-                    let runs = calm.sample(|| places.measure(name, n, MEASURED, &settings))?;
-                    let samples = runs.value.into_iter().skip(1).map(|run| Sample {
-                        value: run.nanoseconds,
-                        calm: runs.calm && !run.preempted,
-                    });
-                    measured.entry((p, policy, workers)).or_default().extend(samples);
+                    let runs = places.measure(name, n, MEASURED, &settings)?;
+                    measured.entry((p, policy, workers)).or_default().push(runs[1..].to_vec());
                 }
             }
         }
@@ -152,22 +127,11 @@ pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     progress("predicting");
     let mut subjects = Vec::new();
     for (recordings, (name, n)) in recordings.into_iter().zip(programs) {
-        let graph =
-            Graph::of(&best(recordings)).with_context(|| format!("the recording of {name}"))?;
+        let graph = Graph::of(&recordings).with_context(|| format!("the recording of {name}"))?;
         subjects.push(Subject { name: name.to_owned(), n, graph });
     }
     let mut report = Report::new(&subjects, all_prices(&calibration)?, options.seed)?;
-    let all: Vec<_> = measured.values().flatten().collect();
-    report.calm = all.iter().filter(|sample| sample.calm).count() as f64 / all.len() as f64;
-    report.checks = measured
-        .into_iter()
-        .filter_map(|((p, policy, workers), runs)| {
-            let program = &subjects[p].name;
-            let predicted = report.prediction(program, policy, workers)?.nanoseconds;
-            let measured = typical(calmest(&runs).copied().collect());
-            Some(Check { program: program.clone(), policy, workers, predicted, measured })
-        })
-        .collect();
+    report.check(&subjects, &measured, options.seed);
     Ok(report)
 }
 
@@ -177,9 +141,8 @@ pub fn replay(options: &Options, file: &Path) -> Result<Report> {
     let graph = Graph::of(&[process::read(file)?])?;
     let subject = Subject { name, n: 0, graph };
     let mut calibration = Calibration::new(&known(&options.places)?);
-    let calm = Calm::new(PATIENCE);
     for _ in 0..3 {
-        calibration.round(&options.places, &calm)?;
+        calibration.round(&options.places)?;
     }
     Report::new(&[subject], all_prices(&calibration)?, options.seed)
 }
@@ -228,6 +191,30 @@ impl Report {
         Ok(Report { programs, prices, predictions, ..Report::default() })
     }
 
+    /// Compares with what was measured, by subject, policy and workers.
+    fn check(
+        &mut self,
+        subjects: &[Subject],
+        measured: &BTreeMap<(usize, Policy, usize), Vec<Vec<f64>>>,
+        seed: u64,
+    ) {
+        let jobs: Vec<_> = measured
+            .keys()
+            .flat_map(|row| (0..SEEDS).map(move |more| (row, seed.wrapping_add(more))))
+            .collect();
+        let outcomes = in_parallel(&jobs, |&(&(p, policy, workers), seed)| {
+            let own = self.prices.iter().find(|price| price.policy == policy);
+            let prices = own.map(|price| price.prices).unwrap_or_default();
+            simulate(&subjects[p].graph, policy, workers, &prices, seed)
+        });
+        let rows = measured.iter().zip(outcomes.chunks(SEEDS as usize));
+        let checks = rows.filter_map(|((&(p, policy, workers), rounds), outcomes)| {
+            let seeds = outcomes.iter().map(|outcome| outcome.nanoseconds).collect();
+            Check::new((&subjects[p].name, policy, workers), seeds, rounds)
+        });
+        self.checks = checks.collect();
+    }
+
     pub fn prediction(&self, program: &str, policy: Policy, workers: usize) -> Option<&Prediction> {
         self.predictions.iter().find(|prediction| {
             prediction.program == program
@@ -242,16 +229,6 @@ impl Program {
         let (work, span) = (graph.work(), graph.span()?);
         Ok(Program { name: name.clone(), n: *n, tasks: graph.tasks.len(), work, span })
     }
-}
-
-/// Each interval is the median of all recordings, which a disturbance seldom hits at the same place;
-/// but the time of the whole, where it can be, is of calm ones.
-fn best(recordings: Vec<Sample<Recording>>) -> Vec<Recording> {
-    let any = recordings.iter().any(|sample| sample.calm);
-    let of = |Sample { value, calm }: Sample<Recording>| {
-        if calm || !any { value } else { value.without_totals() }
-    };
-    recordings.into_iter().map(of).collect()
 }
 
 fn all_prices(calibration: &Calibration) -> Result<Vec<Price>> {

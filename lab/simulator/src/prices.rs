@@ -27,6 +27,9 @@ pub struct Prices {
     /// From a wake-up to the woken worker, and what the waker spends.
     pub wake: f64,
     pub waker: f64,
+    /// The same of a worker that has rested since the last run.
+    pub first_wake: f64,
+    pub first_waker: f64,
     /// A call of the kernel for a lock that is held, or is marked, by which nobody sleeps or wakes.
     pub syscall: f64,
     /// A line of memory that another processor has written.
@@ -49,6 +52,8 @@ pub struct Picoseconds {
     pub pause: i64,
     pub wake: i64,
     pub waker: i64,
+    pub first_wake: i64,
+    pub first_waker: i64,
     pub syscall: i64,
     pub line: i64,
     pub init: i64,
@@ -81,6 +86,8 @@ impl From<&Prices> for Picoseconds {
             pause: picoseconds(p.pause),
             wake: picoseconds(p.wake),
             waker: picoseconds(p.waker),
+            first_wake: picoseconds(p.first_wake),
+            first_waker: picoseconds(p.first_waker),
             syscall: picoseconds(p.syscall),
             line: picoseconds(p.line),
             init: picoseconds(p.init),
