@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 
 use crate::policy::Policy;
-use crate::prices::{LENGTHS, Prices};
+use crate::prices::{Fresh, LENGTHS, Prices};
 use crate::process::{Costs, Places, typical};
 
 /// Worker counts between which the cost of a look, and of setting up a worker, is the slope.
@@ -58,6 +58,11 @@ impl Calibration {
         Ok(())
     }
 
+    /// What the recorder spends on a place never used, by the lengths of its queue.
+    pub fn growth_of_recorder(&self) -> Result<Fresh> {
+        growth(&self.recorder)
+    }
+
     fn measured(&self, policy: Policy) -> Option<&Measured> {
         let found = self.policies.iter().find(|(known, _)| *known == policy);
         found.map(|(_, measured)| measured)
@@ -76,14 +81,6 @@ impl Calibration {
         let searching = usual(&self.searches, MANY)? - usual(&self.searches, FEW)?;
         let look = between(few, many, searching);
         let setting_up = usual(rounds, &format!("init {FEW}"))? - usual(rounds, "init 1")?;
-        let mut fresh = [0.0; LENGTHS.len()];
-        let (mut shorter, mut all_of_shorter) = (0.0, 0.0);
-        for (price, length) in fresh.iter_mut().zip(LENGTHS) {
-            let all = length as f64 * more(&format!("flood {length}"))?;
-            let (longer, more) = (length as f64 - shorter, all - all_of_shorter);
-            *price = more / longer - push - run;
-            (shorter, all_of_shorter) = (length as f64, all);
-        }
         // In the flood of the calibration `cont` may have nothing to steal, and a bounded deque sends
         // most tasks through the queue of all: then a theft is taken to cost what it costs `steal`.
         let steals = |name: &str| {
@@ -97,7 +94,7 @@ impl Calibration {
             push,
             run,
             fork: more("fork")?,
-            fresh,
+            fresh: growth(rounds)?,
             thief: steals("thief")?.max(0.0),
             robbed: steals("robbed")?.max(0.0),
             late: if policy.shares() { 0.0 } else { usual(rounds, "late")? },
@@ -108,11 +105,24 @@ impl Calibration {
             first_wake: usual(rounds, "first wake")?,
             first_waker: usual(rounds, "first waker")?,
             syscall: usual(&self.machine, "syscall")?,
-            line: least(&self.machine, "line")?,
+            line: usual(&self.machine, "line")?,
             init: usual(rounds, "init 1")?,
             init_worker: between(1.0, few, setting_up),
         }))
     }
+}
+
+/// What tasks cost that make a queue longer than it was, beyond what they cost where it was so long.
+fn growth(measured: &Measured) -> Result<Fresh> {
+    let each = least(measured, "push")? + least(measured, "run")?;
+    let mut fresh = [0.0; LENGTHS.len()];
+    let (mut shorter, mut all_of_shorter) = (0.0, 0.0);
+    for (price, length) in fresh.iter_mut().zip(LENGTHS) {
+        let all = length as f64 * least(measured, &format!("flood {length}"))?;
+        *price = (all - all_of_shorter) / (length as f64 - shorter) - each;
+        (shorter, all_of_shorter) = (length as f64, all);
+    }
+    Ok(fresh)
 }
 
 fn add(to: &mut Measured, costs: Costs) {
@@ -190,7 +200,7 @@ mod tests {
             push: 6.0,
             run: -1.0,
             fork: 12.0,
-            fresh: [18.0, 18.0, 18.0 + 33.0 * 4.0 / 3.0],
+            fresh: [20.0, 20.0, 20.0 + 33.0 * 4.0 / 3.0],
             thief: 150.0,
             robbed: 0.0,
             late: 900.0,
@@ -206,6 +216,7 @@ mod tests {
             init_worker: 100.0,
         };
         assert_eq!(prices, expected);
+        assert_eq!(calibration.growth_of_recorder().unwrap(), [2.0; 3]);
         assert_eq!(calibration.prices(Policy::Cont).unwrap(), None);
     }
 }

@@ -7,17 +7,16 @@
 //! with as many, in 95 of 100 the least would lie below what is now the third least of the rounds'
 //! leasts ((1 - 3/n)^n < 0.05: the bootstrap of B. Efron, 1979). That is the interval.
 //!
-//! Where workers contend for a lock, runs differ by themselves, up to threefold, and the least is a
-//! stroke of luck. There the simulator's runs differ, too, with the seed: by that, not by what was
-//! measured, such a row is known. Of both the median counts, and the interval is that between the
-//! quartiles of all runs.
+//! Where workers contend for a lock, so that they take longer than one alone, it is the other way
+//! round: who is kept away by others lets the rest go on, and the least is of a run in which the
+//! workers did not meet. By the prediction, not by what was measured, such a row is known. There
+//! the median counts, and the interval is that between the quartiles of all runs.
 
 use serde::Serialize;
 
 use crate::policy::Policy;
 
-/// The error up to which a prediction is said to agree, and how much one seed may differ from
-/// another where chance has no say.
+/// The error up to which a prediction is said to agree.
 pub const AGREES: f64 = 0.10;
 
 /// Nanoseconds.
@@ -55,39 +54,39 @@ pub struct Check {
     pub program: String,
     pub policy: Policy,
     pub workers: usize,
-    /// Left to chance: medians and quartiles are compared.
-    pub chance: bool,
-    pub predicted: Estimate,
+    /// Predicted to take longer than one worker: medians count.
+    pub contended: bool,
+    pub predicted: f64,
     pub measured: Estimate,
     /// How many of the rounds came within a tenth of the least.
     pub undisturbed: f64,
 }
 
 impl Check {
-    /// Of predictions with one seed each, and of rounds of measured runs. None: nothing was measured.
+    /// Of predictions for one worker and for so many, and rounds of measured runs. None: nothing was
+    /// measured.
     pub fn new(
         (program, policy, workers): (&str, Policy, usize),
-        seeds: Vec<f64>,
+        [alone, predicted]: [f64; 2],
         rounds: &[Vec<f64>],
     ) -> Option<Check> {
-        let predicted = Estimate::quartiles(seeds)?;
         let least = Estimate::least(rounds)?;
         let near = |runs: &&Vec<f64>| runs.iter().any(|&run| run <= least.value * (1.0 + AGREES));
-        let chance = predicted.is_wide();
+        let contended = predicted > alone;
         Some(Check {
             program: program.to_owned(),
             policy,
             workers,
-            chance,
+            contended,
             predicted,
-            measured: if chance { Estimate::quartiles(rounds.concat())? } else { least },
+            measured: if contended { Estimate::quartiles(rounds.concat())? } else { least },
             undisturbed: rounds.iter().filter(near).count() as f64 / rounds.len() as f64,
         })
     }
 
     /// By how much the prediction is too long, as a part of what was measured.
     pub fn error(&self) -> f64 {
-        self.predicted.value / self.measured.value - 1.0
+        self.predicted / self.measured.value - 1.0
     }
 
     /// Figure by figure.
@@ -98,12 +97,12 @@ impl Check {
     /// Within a tenth of the interval of what was measured.
     pub fn may_agree(&self) -> bool {
         let Estimate { low, high, .. } = self.measured;
-        (low * (1.0 - AGREES)..=high * (1.0 + AGREES)).contains(&self.predicted.value)
+        (low * (1.0 - AGREES)..=high * (1.0 + AGREES)).contains(&self.predicted)
     }
 
     /// As many times too long as too short count the same.
     pub fn distance(&self) -> f64 {
-        (self.predicted.value / self.measured.value).ln().abs()
+        (self.predicted / self.measured.value).ln().abs()
     }
 }
 
@@ -111,37 +110,36 @@ impl Check {
 mod tests {
     use super::*;
 
-    fn check(seeds: &[f64], rounds: &[&[f64]]) -> Check {
+    fn check(predicted: [f64; 2], rounds: &[&[f64]]) -> Check {
         let rounds: Vec<Vec<f64>> = rounds.iter().map(|runs| runs.to_vec()).collect();
-        Check::new(("fib", Policy::Lifo, 2), seeds.to_vec(), &rounds).unwrap()
+        Check::new(("fib", Policy::Lifo, 2), predicted, &rounds).unwrap()
     }
 
     #[test]
-    fn the_least_counts_where_runs_do_the_same() {
+    fn the_least_counts_where_workers_are_a_help() {
         let rounds: [&[f64]; 5] =
             [&[150.0, 155.0], &[100.0, 180.0], &[], &[160.0, 109.0], &[118.0, 170.0]];
-        let close = check(&[106.0, 107.0, 108.0], &rounds);
-        assert!(!close.chance && close.agrees() && close.may_agree());
+        let close = check([200.0, 107.0], &rounds);
+        assert!(!close.contended && close.agrees() && close.may_agree());
         assert_eq!(close.measured, Estimate { low: 100.0, value: 100.0, high: 118.0 });
         assert_eq!(close.undisturbed, 0.4);
         assert!((close.error() - 0.07).abs() < 1e-9);
-        let far = check(&[125.0], &rounds);
+        let far = check([200.0, 125.0], &rounds);
         assert!(!far.agrees() && far.may_agree() && far.measured.is_wide());
-        assert!(!check(&[131.0], &rounds).may_agree());
-        assert!(!check(&[89.0], &rounds).may_agree());
+        assert!(!check([200.0, 131.0], &rounds).may_agree());
+        assert!(!check([200.0, 89.0], &rounds).may_agree());
     }
 
     #[test]
-    fn medians_count_where_seeds_differ() {
+    fn the_median_counts_where_workers_are_in_each_others_way() {
         let rounds: [&[f64]; 2] = [&[100.0, 200.0, 300.0], &[400.0, 500.0]];
-        let check = check(&[120.0, 250.0, 280.0, 350.0, 900.0], &rounds);
-        assert!(check.chance && check.agrees());
+        let check = check([90.0, 280.0], &rounds);
+        assert!(check.contended && check.agrees());
         assert_eq!(check.measured, Estimate { low: 200.0, value: 300.0, high: 400.0 });
-        assert_eq!(check.predicted, Estimate { low: 250.0, value: 280.0, high: 350.0 });
     }
 
     #[test]
     fn nothing_measured_is_no_check() {
-        assert!(Check::new(("fib", Policy::Lifo, 2), vec![1.0], &[]).is_none());
+        assert!(Check::new(("fib", Policy::Lifo, 2), [1.0, 1.0], &[]).is_none());
     }
 }

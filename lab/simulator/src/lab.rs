@@ -15,7 +15,7 @@ use crate::calibrate::Calibration;
 use crate::check::Check;
 use crate::engine::{Outcome, simulate};
 use crate::policy::Policy;
-use crate::prices::Prices;
+use crate::prices::{Prices, fresh_at};
 use crate::process::{self, Places};
 
 /// The worker counts of the prediction.
@@ -30,14 +30,11 @@ const PROGRAMS: [(&str, u64, u64); 5] = [
     ("mandelbrot", 640, 256),
 ];
 
-/// Runs in a recording: with stamps, and without, in turn.
+/// Runs in a recording: every third with stamps, of which the first finds cold memory.
 const RECORDED: usize = 6;
 
 /// Runs of a program that are measured at a time; the first finds cold memory and does not count.
 const MEASURED: usize = 4;
-
-/// Runs of the simulator beside a measured row.
-const SEEDS: u64 = 9;
 
 pub struct Options {
     pub places: Places,
@@ -98,7 +95,7 @@ struct Subject {
 /// The whole experiment; `progress` is told what is done.
 pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     let Options { places, quick, .. } = options;
-    let rounds = if *quick { 8 } else { 16 };
+    let rounds = if *quick { 8 } else { 12 };
     let known = known(places)?;
     let programs = PROGRAMS.map(|(name, full, small)| (name, if *quick { small } else { full }));
     let mut recordings: [Vec<Recording>; PROGRAMS.len()] = Default::default();
@@ -125,25 +122,29 @@ pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
         }
     }
     progress("predicting");
+    let growth = calibration.growth_of_recorder()?;
     let mut subjects = Vec::new();
     for (recordings, (name, n)) in recordings.into_iter().zip(programs) {
-        let graph = Graph::of(&recordings).with_context(|| format!("the recording of {name}"))?;
+        let graph = Graph::of(&recordings, |length| fresh_at(&growth, length))
+            .with_context(|| format!("the recording of {name}"))?;
         subjects.push(Subject { name: name.to_owned(), n, graph });
     }
     let mut report = Report::new(&subjects, all_prices(&calibration)?, options.seed)?;
-    report.check(&subjects, &measured, options.seed);
+    report.check(&subjects, &measured);
     Ok(report)
 }
 
 /// Predicts a recording of the user's.
 pub fn replay(options: &Options, file: &Path) -> Result<Report> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let graph = Graph::of(&[process::read(file)?])?;
-    let subject = Subject { name, n: 0, graph };
+    let recording = process::read(file)?;
     let mut calibration = Calibration::new(&known(&options.places)?);
     for _ in 0..3 {
         calibration.round(&options.places)?;
     }
+    let growth = calibration.growth_of_recorder()?;
+    let graph = Graph::of(&[recording], |length| fresh_at(&growth, length))?;
+    let subject = Subject { name, n: 0, graph };
     Report::new(&[subject], all_prices(&calibration)?, options.seed)
 }
 
@@ -196,21 +197,11 @@ impl Report {
         &mut self,
         subjects: &[Subject],
         measured: &BTreeMap<(usize, Policy, usize), Vec<Vec<f64>>>,
-        seed: u64,
     ) {
-        let jobs: Vec<_> = measured
-            .keys()
-            .flat_map(|row| (0..SEEDS).map(move |more| (row, seed.wrapping_add(more))))
-            .collect();
-        let outcomes = in_parallel(&jobs, |&(&(p, policy, workers), seed)| {
-            let own = self.prices.iter().find(|price| price.policy == policy);
-            let prices = own.map(|price| price.prices).unwrap_or_default();
-            simulate(&subjects[p].graph, policy, workers, &prices, seed)
-        });
-        let rows = measured.iter().zip(outcomes.chunks(SEEDS as usize));
-        let checks = rows.filter_map(|((&(p, policy, workers), rounds), outcomes)| {
-            let seeds = outcomes.iter().map(|outcome| outcome.nanoseconds).collect();
-            Check::new((&subjects[p].name, policy, workers), seeds, rounds)
+        let checks = measured.iter().filter_map(|(&(p, policy, workers), rounds)| {
+            let name = &subjects[p].name;
+            let predicted = |workers| Some(self.prediction(name, policy, workers)?.nanoseconds);
+            Check::new((name, policy, workers), [predicted(1)?, predicted(workers)?], rounds)
         });
         self.checks = checks.collect();
     }

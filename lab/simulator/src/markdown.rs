@@ -143,19 +143,14 @@ impl Report {
         )?;
         writeln!(page, "| --- | ---: | ---: | ---: | ---: | --- |")?;
         for check in &self.checks {
-            let predicted = if check.chance {
-                interval(&check.predicted)
-            } else {
-                short(check.predicted.value / 1e6)
-            };
             writeln!(
                 page,
                 "| {}, {}{} | {} | {} | {} | {:+.1} | {} |",
                 check.program,
                 check.policy.name(),
-                if check.chance { " (chance)" } else { "" },
+                if check.contended { " (contended)" } else { "" },
                 check.workers,
-                predicted,
+                short(check.predicted / 1e6),
                 interval(&check.measured),
                 100.0 * check.error(),
                 verdict_on(check)
@@ -218,13 +213,13 @@ impl Report {
         let all = self.checks.iter().map(|check| check.undisturbed).sum::<f64>();
         format!(
             "Of the rounds {:.0} % came within {:.0} % of the least of their row: as often was the machine ours. \
-             Left to chance: {}. Too uncertain, as measured, for a verdict on a prediction, since the interval is \
+             In each other's way: {}. Too uncertain, as measured, for a verdict on a prediction, since the interval is \
              wider than {:.0} %: {}. Predicted wrongly, whatever the interval: {}.",
             100.0 * all / self.checks.len().max(1) as f64,
             100.0 * AGREES,
-            names(&|check| check.chance),
+            names(&|check| check.contended),
             100.0 * AGREES,
-            names(&|check| check.measured.is_wide() && !check.chance),
+            names(&|check| check.measured.is_wide()),
             names(&|check| !check.may_agree()),
         )
     }
@@ -247,9 +242,9 @@ fn interval(of: &Estimate) -> String {
 const METHOD: &str = "\
 Recordings, prices and measurements were taken in turn, a process each, round after round. Others on the machine only add
 to what a program takes, so that the least counts, on both sides; the interval goes up to the third least of the rounds:
-below that would be the least of 95 of 100 repetitions. *Chance*: already the simulator's own runs differ by more than a
-tenth with the seed; there both are medians, with the quartiles of all runs. *Within the interval*: not within a tenth of
-the figure, but of its interval.";
+below that would be the least of 95 of 100 repetitions. *Contended*: predicted to take longer than one worker alone. There
+who is kept away lets the others go on, so that the median counts, with the quartiles of all runs. *Within the interval*:
+not within a tenth of the figure, but of its interval.";
 
 const LIMITS: &str = "\
 *Where this cannot be trusted.* It was compared with what this machine has processors for, in moments in which
@@ -280,7 +275,7 @@ mod tests {
 
     fn check(policy: Policy, predicted: f64, measured: f64) -> Check {
         let rounds = [vec![measured], vec![1.2 * measured], vec![1.3 * measured]];
-        Check::new(("fib", policy, 2), vec![predicted], &rounds).unwrap()
+        Check::new(("fib", policy, 2), [1e9, predicted], &rounds).unwrap()
     }
 
     #[test]
@@ -299,7 +294,7 @@ mod tests {
         );
         assert!(text.contains("fib under lifo at P = 2, by -60 %"), "{text}");
         let text = report.reliability();
-        assert!(text.contains("the rounds 33 %") && text.contains("chance: none."), "{text}");
+        assert!(text.contains("the rounds 33 %") && text.contains("way: none."), "{text}");
         assert!(text.ends_with("whatever the interval: fib under lifo at P = 2."), "{text}");
         let page = report.markdown();
         let row = "| fib, lifo | 2 | 0.000111 | 0.000100 [0.000100–0.000130] | +11.0 | within the interval |";
