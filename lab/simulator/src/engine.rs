@@ -44,7 +44,7 @@ use sched_dag::{Graph, Then};
 use crate::policy::Policy;
 use crate::prices::{Picoseconds, Prices, picoseconds};
 
-use shared::{Lock, Locked};
+use shared::{End, Lock, Locked};
 use thieves::Bits;
 
 /// Picoseconds.
@@ -337,7 +337,7 @@ impl<'a> Engine<'a> {
             let count = self.shared.len();
             let fresh = if count > self.longest { self.prices.fresh_at(count) } else { 0 };
             self.longest = self.longest.max(count);
-            self.hold(w, price + fresh, now);
+            self.hold(w, End::Back, price + fresh, now);
             self.wake_one(w, now);
             return;
         }
@@ -350,7 +350,7 @@ impl<'a> Engine<'a> {
         if self.is_full(w) {
             self.make_room(w, now);
         } else if self.workers[w].waited {
-            self.hold(w, 0, now); // thieves have made room; who waits next is to be woken
+            self.hold(w, End::Back, 0, now); // thieves have made room; who waits next is to be woken
         }
         self.put(w, task, now);
         if self.searching == 0 {
@@ -415,7 +415,7 @@ impl<'a> Engine<'a> {
             if self.shared.back() == Some(&other) {
                 self.shared.pop_back();
             }
-            self.hold(w, self.prices.fork / 2, now);
+            self.hold(w, End::Back, self.prices.fork / 2, now);
         } else {
             let deque = &mut self.workers[w].deque;
             let Some(at) = deque.iter().rposition(|&queued| queued == other) else { return false };
