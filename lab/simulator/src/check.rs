@@ -54,7 +54,7 @@ pub struct Check {
     pub program: String,
     pub policy: Policy,
     pub workers: usize,
-    /// Predicted to take longer than one worker: medians count.
+    /// Has a lock of all, and is predicted to take longer than one worker: medians count.
     pub contended: bool,
     pub predicted: f64,
     pub measured: Estimate,
@@ -72,7 +72,7 @@ impl Check {
     ) -> Option<Check> {
         let least = Estimate::least(rounds)?;
         let near = |runs: &&Vec<f64>| runs.iter().any(|&run| run <= least.value * (1.0 + AGREES));
-        let contended = predicted > alone;
+        let contended = policy.has_lock() && predicted > alone;
         Some(Check {
             program: program.to_owned(),
             policy,
@@ -128,6 +128,9 @@ mod tests {
         assert!(!far.agrees() && far.may_agree() && far.measured.is_wide());
         assert!(!check([200.0, 131.0], &rounds).may_agree());
         assert!(!check([200.0, 89.0], &rounds).may_agree());
+        let rounds = rounds.map(<[f64]>::to_vec);
+        let lockless = Check::new(("fib", Policy::Cont, 2), [50.0, 107.0], &rounds).unwrap();
+        assert!(!lockless.contended && lockless.agrees());
     }
 
     #[test]

@@ -242,23 +242,25 @@ fn interval(of: &Estimate) -> String {
 const METHOD: &str = "\
 Recordings, prices and measurements were taken in turn, a process each, round after round. Others on the machine only add
 to what a program takes, so that the least counts, on both sides; the interval goes up to the third least of the rounds:
-below that would be the least of 95 of 100 repetitions. *Contended*: predicted to take longer than one worker alone. There
+below that would be the least of 95 of 100 repetitions. *Contended*: all want one lock, and are predicted to take longer than one worker. There
 who is kept away lets the others go on, so that the median counts, with the quartiles of all runs. *Within the interval*:
 not within a tenth of the figure, but of its interval.";
 
 const LIMITS: &str = "\
-*Where this cannot be trusted.* It was compared with what this machine has processors for, in moments in which
-nobody disturbed them, and beyond that is a calculation. Not in it are the bandwidth of memory, the capacity of
-caches, and the distance between sockets, of which more workers take their share; two threads of one core, which
-the processors of a virtual machine are from time to time; a clock that slows down when all cores are busy; the
-kernel's scheduler; and that a task runs slower where its data are not. A line of memory costs what it costs between
-the two processors of the calibration. What a theft costs `cont` and `steal half` is taken from `steal`, where their own
-calibration sees too few. A recording is of one run's tasks, and its steps of a few nanoseconds are known by their sum
-alone. Where many tiny tasks contend for one lock, that of `lifo` and `fifo` or of the queue to which a bounded deque
-sends what it has no room for, what happens depends on who comes some nanoseconds earlier, and on where the machine has
-put the two processors: there the curve says that it does not scale, and no more. So trust the order of the policies and
-where a curve bends before its height, and with many workers the programs whose tasks share little (fib, uts,
-mandelbrot) before those that move memory (quicksort, flood).";
+*Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
+calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of which
+more workers take their share; two threads of one core, which the processors of a virtual machine are from time to time; a
+clock that slows down when all cores are busy; the kernel's scheduler; and that a task runs slower where its data are
+not. Costs are added up, while a processor does what a task of some nanoseconds computes, or waits for, at the same time
+as the calls around it: so tasks so small are predicted too slow, under slow policies more than under fast ones. A line of
+memory costs what it costs between the two processors of the calibration. What a theft costs `cont` and `steal half` is
+taken from `steal`, where their own calibration sees too few; it counts only where thefts are many, and `cont` has few. A
+recording is of one run's tasks, and its steps of a few nanoseconds are known by their sum alone. Of programs marked
+*contended* the curve says that they do not scale, and no more: what happens at the lock depends on who comes some
+nanoseconds earlier, and on where the machine has put the two processors; a simulation in which a line of memory costs
+more can even be faster. So trust the order of the policies and where a curve bends before its height, and
+with many workers the programs whose tasks share little (fib, uts, mandelbrot) before those that move memory (quicksort,
+flood).";
 
 /// Three digits.
 fn short(value: f64) -> String {
