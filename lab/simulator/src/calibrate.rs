@@ -68,6 +68,13 @@ impl Calibration {
         found.map(|(_, measured)| measured)
     }
 
+    /// In the flood of the calibration `cont` may have nothing to steal, and a bounded deque sends most
+    /// tasks through the queue of all: then a theft is taken to cost what it costs `steal`.
+    pub fn borrows_theft(&self, policy: Policy) -> bool {
+        let own = |rounds| usual(rounds, "thief").is_ok_and(|thief| thief > 0.0);
+        !policy.shares() && !self.measured(policy).is_some_and(own)
+    }
+
     /// None: the library does not know the policy.
     pub fn prices(&self, policy: Policy) -> Result<Option<Prices>> {
         let Some(rounds) = self.measured(policy) else { return Ok(None) };
@@ -81,14 +88,12 @@ impl Calibration {
         let searching = usual(&self.searches, MANY)? - usual(&self.searches, FEW)?;
         let look = between(few, many, searching);
         let setting_up = usual(rounds, &format!("init {FEW}"))? - usual(rounds, "init 1")?;
-        // In the flood of the calibration `cont` may have nothing to steal, and a bounded deque sends
-        // most tasks through the queue of all: then a theft is taken to cost what it costs `steal`.
         let steals = |name: &str| {
             if policy.shares() {
                 return Ok(0.0);
             }
-            let own = usual(rounds, "thief").is_ok_and(|thief| thief > 0.0);
-            usual(if own { rounds } else { self.measured(Policy::Steal).unwrap_or(rounds) }, name)
+            let other = self.borrows_theft(policy).then(|| self.measured(Policy::Steal)).flatten();
+            usual(other.unwrap_or(rounds), name)
         };
         Ok(Some(Prices {
             push,
@@ -216,6 +221,8 @@ mod tests {
             init_worker: 100.0,
         };
         assert_eq!(prices, expected);
+        let borrows = |policy| calibration.borrows_theft(policy);
+        assert_eq!(Policy::ALL.map(borrows), [false, true, true, false, false]);
         assert_eq!(calibration.growth_of_recorder().unwrap(), [2.0; 3]);
         assert_eq!(calibration.prices(Policy::Cont).unwrap(), None);
     }

@@ -64,6 +64,8 @@ pub struct Price {
     pub prices: Prices,
     /// False: the library does not know the policy; the prices are those of `steal`.
     pub measured: bool,
+    /// What a theft costs is that of `steal`.
+    pub borrows_theft: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -85,6 +87,9 @@ pub struct Report {
     pub predictions: Vec<Prediction>,
     /// Where this machine has so many processors.
     pub checks: Vec<Check>,
+    /// Where thefts have a borrowed price: the prediction that would change most if one cost as much as
+    /// one from an owner that does not answer; and by what part.
+    pub theft_matters: Option<(Prediction, f64)>,
 }
 
 /// A graph, and where it is from.
@@ -189,9 +194,21 @@ impl Report {
                 steals: outcome.steals,
                 wakes: outcome.wakes,
             });
-        let predictions = predictions.collect();
+        let predictions: Vec<Prediction> = predictions.collect();
+        let doubtful: Vec<usize> = (0..jobs.len()).filter(|&i| jobs[i].1.borrows_theft).collect();
+        let dearer = in_parallel(&doubtful, |&i| {
+            let (subject, price, workers) = jobs[i];
+            let thief = price.prices.thief.max(price.prices.late);
+            let prices = Prices { thief, ..price.prices };
+            simulate(&subject.graph, price.policy, workers, &prices, seed)
+        });
+        let changes = doubtful.into_iter().zip(dearer).map(|(i, outcome)| {
+            let change = outcome.nanoseconds / outcomes[i].nanoseconds - 1.0;
+            (predictions[i].clone(), change)
+        });
+        let theft_matters = changes.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
         let programs = subjects.iter().map(Program::of).collect::<Result<_>>()?;
-        Ok(Report { programs, prices, predictions, ..Report::default() })
+        Ok(Report { programs, prices, predictions, theft_matters, ..Report::default() })
     }
 
     /// Compares with what was measured, by subject, policy and workers.
@@ -230,7 +247,9 @@ fn all_prices(calibration: &Calibration) -> Result<Vec<Price>> {
         .into_iter()
         .map(|policy| {
             let prices = calibration.prices(policy)?;
-            Ok(Price { policy, prices: prices.unwrap_or(steal), measured: prices.is_some() })
+            let measured = prices.is_some();
+            let borrows_theft = calibration.borrows_theft(policy);
+            Ok(Price { policy, prices: prices.unwrap_or(steal), measured, borrows_theft })
         })
         .collect()
 }

@@ -28,6 +28,21 @@ impl Report {
         if !self.checks.is_empty() {
             self.write_checks(page)?;
         }
+        if let Some((most, change)) = &self.theft_matters {
+            let borrowers = self.prices.iter().filter(|price| price.borrows_theft);
+            let borrowers: Vec<&str> = borrowers.map(|price| price.policy.name()).collect();
+            writeln!(
+                page,
+                "What a theft costs {} is taken from `steal`, where their own calibration sees too few. Did it cost\n\
+                 as much as one from an owner that does not answer, the prediction that changed most would be that of\n\
+                 {} under {} at P = {}, by {:+.1} %.\n",
+                borrowers.join(" and "),
+                most.program,
+                most.policy.name(),
+                most.workers,
+                100.0 * change
+            )?;
+        }
         writeln!(page, "{LIMITS}")
     }
 
@@ -249,18 +264,16 @@ not within a tenth of the figure, but of its interval.";
 const LIMITS: &str = "\
 *Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
 calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of which
-more workers take their share; two threads of one core, which the processors of a virtual machine are from time to time; a
-clock that slows down when all cores are busy; the kernel's scheduler; and that a task runs slower where its data are
-not. Costs are added up, while a processor does what a task of some nanoseconds computes, or waits for, at the same time
-as the calls around it: so tasks so small are predicted too slow, under slow policies more than under fast ones. A line of
-memory costs what it costs between the two processors of the calibration. What a theft costs `cont` and `steal half` is
-taken from `steal`, where their own calibration sees too few; it counts only where thefts are many, and `cont` has few. A
-recording is of one run's tasks, and its steps of a few nanoseconds are known by their sum alone. Of programs marked
-*contended* the curve says that they do not scale, and no more: what happens at the lock depends on who comes some
-nanoseconds earlier, and on where the machine has put the two processors; a simulation in which a line of memory costs
-more can even be faster. So trust the order of the policies and where a curve bends before its height, and
-with many workers the programs whose tasks share little (fib, uts, mandelbrot) before those that move memory (quicksort,
-flood).";
+more workers take their share; two threads of one core, which the processors of a virtual machine are from time to
+time; a clock that slows down when all cores are busy; the kernel's scheduler; and that a task runs slower where its
+data are not. Costs are added up, while a processor does what a task of some nanoseconds computes, or waits for, at
+the same time as the calls around it: so tasks so small are predicted too slow, under slow policies more than under
+fast ones. A line of memory costs what it costs between the two processors of the calibration. A recording is of one
+run's tasks, and its steps of a few nanoseconds are known by their sum alone. Of programs marked *contended* the curve
+says that they do not scale, and no more: what happens at the lock depends on who comes some nanoseconds earlier, and
+on where the machine has put the two processors; a simulation in which a line of memory costs more can even be faster.
+So trust the order of the policies and where a curve bends before its height, and with many workers the programs whose
+tasks share little (fib, uts, mandelbrot) before those that move memory (quicksort, flood).";
 
 /// Three digits.
 fn short(value: f64) -> String {
