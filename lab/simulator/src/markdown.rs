@@ -33,7 +33,7 @@ impl Report {
             let borrowers: Vec<&str> = borrowers.map(|price| price.policy.name()).collect();
             writeln!(
                 page,
-                "What a theft costs {} is taken from `steal`, where their own calibration sees too few. Did it cost\n\
+                "What a theft costs {} is taken from `steal`, where the own calibration sees too few. Did it cost\n\
                  as much as one from an owner that does not answer, the prediction that changed most would be that of\n\
                  {} under {} at P = {}, by {:+.1} %.\n",
                 borrowers.join(" and "),
