@@ -5,13 +5,14 @@
 //! Reading the clock takes longer than a small task. So a process records its run several times,
 //! with stamps and without, in turn. Of the runs with stamps each interval is the median: one that
 //! was interrupted once counts as the others. Their sum exceeds the time of the runs without stamps
-//! (of which it is the lower quartile, half of those that others on the machine did not slow down,
-//! if as many were) by what the stamps took in this very program; so much, divided by their number,
-//! is taken off each interval, and what is left is scaled so that the sum is right. Single
-//! intervals of a few nanoseconds are therefore not to be trusted, sums of many are.
+//! (of which the least counts: others on the machine only add to it) by what the stamps took in this
+//! very program; so much, divided by their number, is taken off each interval, and what is left is
+//! scaled so that the sum is right. Single intervals of a few nanoseconds are therefore not to be
+//! trusted, sums of many are.
 //!
 //! The time of the recorder's own queue stays in: it is the floor on which the simulator puts what
-//! a policy costs more.
+//! a policy costs more. Only what its growth cost is taken off, since other policies' queues do not
+//! grow where it did.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -52,8 +53,10 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Of recordings of the same run, each by a process of its own.
-    pub fn of(recordings: &[Recording]) -> Result<Graph> {
+    /// Of recordings of the same run, each by a process of its own. `growth` tells the nanoseconds that
+    /// the recorder spends on a task that makes its queue so long as it never was in the run, beyond
+    /// others.
+    pub fn of(recordings: &[Recording], growth: impl Fn(usize) -> f64) -> Result<Graph> {
         let stamp = recordings.first().context("there is no recording")?.stamp;
         let runs = || recordings.iter().flat_map(|recording| &recording.runs);
         let is_timed = |run: &&Run| !run.ops.is_empty();
@@ -74,9 +77,9 @@ impl Graph {
             (&middle.ops, middle.intervals.clone())
         };
         let whole = runs().filter(|run| run.ops.is_empty());
-        let mut totals: Vec<f64> = whole.map(|run| run.nanoseconds).collect();
-        totals.sort_by(f64::total_cmp);
-        take_stamps_off(&mut intervals, totals.get(totals.len() / 4).copied(), stamp);
+        let whole = whole.map(|run| run.nanoseconds).reduce(f64::min);
+        take_stamps_off(&mut intervals, whole, stamp);
+        take_growth_off(&mut intervals, longest(ops), growth);
         Graph::from_events(ops, &intervals)
     }
 
@@ -247,6 +250,30 @@ fn take_stamps_off(intervals: &mut [f32], whole: Option<f64>, in_a_loop: f64) {
     }
 }
 
+/// The most tasks that the recorder had queued.
+fn longest(ops: &[Op]) -> usize {
+    let (mut queued, mut longest) = (1usize, 0); // the first task
+    for op in ops {
+        match op {
+            Op::Spawn { .. } | Op::Fork => queued += 1,
+            Op::Begin(_) => queued = queued.saturating_sub(1),
+            Op::End | Op::Join(_) | Op::Wait(_) => (),
+        }
+        longest = longest.max(queued);
+    }
+    longest
+}
+
+/// See above: evenly off all, since single ones are not known so well.
+fn take_growth_off(intervals: &mut [f32], longest: usize, growth: impl Fn(usize) -> f64) {
+    let sum = intervals.iter().map(|&x| f64::from(x)).sum::<f64>();
+    let off = (1..=longest).map(growth).sum::<f64>();
+    if sum > 0.0 {
+        let part = (1.0 - off / sum).max(0.0);
+        intervals.iter_mut().for_each(|x| *x = (f64::from(*x) * part) as f32);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,7 +364,7 @@ mod tests {
                 run(&[20.0, 20.0, 120.0, 20.0, 70.0], &ops),
             ],
         };
-        let graph = Graph::of(&[recording]).unwrap();
+        let graph = Graph::of(&[recording], |_| 0.0).unwrap();
         // 250 with stamps, 150 without: each takes 20.
         assert!((graph.work() - 150.0).abs() < 1e-3);
         assert!((graph.steps_of(0)[1].nanoseconds - 100.0).abs() < 1e-3);
@@ -346,9 +373,23 @@ mod tests {
     }
 
     #[test]
+    fn what_the_queue_of_the_recorder_cost_to_grow_is_taken_off() {
+        let spawn = Op::Spawn { group: None };
+        let first = [Op::Begin(0), spawn, spawn, spawn, Op::End];
+        let others = [3, 2, 1].map(|task| [Op::Begin(task), Op::End]);
+        let ops = [&first[..], &others.concat()].concat();
+        assert_eq!(longest(&ops), 3);
+        assert_eq!(longest(&FORKS), 2);
+        let recording =
+            Recording { stamp: 0.0, runs: vec![run(&[10.0; 11], &ops), run(&[10.0; 11], &ops)] };
+        let graph = Graph::of(&[recording], |length| if length > 1 { 11.0 } else { 0.0 }).unwrap();
+        assert!((graph.work() - 88.0).abs() < 1e-3);
+    }
+
+    #[test]
     fn without_a_whole_run_a_stamp_takes_what_it_takes_in_a_loop() {
         let ops = [Op::Begin(0), Op::End];
         let recording = Recording { stamp: 8.0, runs: vec![run(&[10.0, 50.0], &ops)] };
-        assert_eq!(Graph::of(&[recording]).unwrap().work(), 44.0);
+        assert_eq!(Graph::of(&[recording], |_| 0.0).unwrap().work(), 44.0);
     }
 }

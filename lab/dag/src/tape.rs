@@ -133,12 +133,6 @@ pub fn write_run(file: &mut impl Write, elapsed: Elapsed, tape: &[Event]) -> io:
 }
 
 impl Recording {
-    /// Without the runs that were measured only as a whole.
-    pub fn without_totals(mut self) -> Recording {
-        self.runs.retain(|run| !run.ops.is_empty());
-        self
-    }
-
     pub fn read(mut file: impl Read) -> Result<Recording> {
         let mut magic = [0; 8];
         file.read_exact(&mut magic).context("the recording has no head")?;

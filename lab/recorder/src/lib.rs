@@ -8,7 +8,7 @@
 //! nothing for it. Tasks run one after the other, on the thread that called `sched_init`, the
 //! latest first, as on one worker of kind `steal`; a fork is run by its join. Every spawn, fork,
 //! join, wait, beginning and end leaves the ticks since the one before on a tape
-//! ([`sched_dag::tape`]), every other run of the process: the runs between are measured as a whole,
+//! ([`sched_dag::tape`]), every third run of the process: the runs between are measured as a whole,
 //! to tell what the stamps cost.
 //!
 //! Recorded are `sched_spawn`, `sched_spawn_copy`, fork and join, groups, `sched_for` and

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::calm::{Calm, Sample, calmest};
 use crate::policy::Policy;
-use crate::prices::{LENGTHS, Prices};
+use crate::prices::{Fresh, LENGTHS, Prices};
 use crate::process::{Costs, Places, typical};
 
 /// Worker counts between which the cost of a look, and of setting up a worker, is the slope.
@@ -17,12 +16,14 @@ const MANY: &str = "256";
 const SPIN: [(&str, &str); 1] = [("SCHED_IDLE", "spin")];
 
 /// What was measured, by name.
-type Measured = BTreeMap<String, Vec<Sample<f64>>>;
+type Measured = BTreeMap<String, Vec<f64>>;
 
 /// Everything measured, again and again.
 #[derive(Default)]
 pub struct Calibration {
     recorder: Measured,
+    /// What no policy changes.
+    machine: Measured,
     policies: Vec<(Policy, Measured)>,
     searches: Measured,
 }
@@ -35,27 +36,31 @@ impl Calibration {
     }
 
     /// Measures everything once more.
-    pub fn round(&mut self, places: &Places, calm: &Calm) -> Result<()> {
-        add(&mut self.recorder, calm.sample(|| places.costs_of_recorder("alone"))?);
+    pub fn round(&mut self, places: &Places) -> Result<()> {
+        add(&mut self.recorder, places.costs_of_recorder("alone")?);
         for threads in [TWO, FEW, MANY] {
             let settings = [SPIN[0], ("SCHED_THREADS", threads)];
-            let costs = calm.sample(|| places.costs("searching", &settings))?;
-            add_as(&mut self.searches, threads, costs, "search")?;
+            add_as(&mut self.searches, threads, &places.costs("searching", &settings)?, "search")?;
         }
         for (policy, measured) in &mut self.policies {
             let with = |threads| [policy.environment(), &[("SCHED_THREADS", threads)]].concat();
-            add(measured, calm.sample(|| places.costs("alone", &with("1")))?);
-            add(measured, calm.sample(|| places.costs("together", &with("2")))?);
+            add(measured, places.costs("alone", &with("1"))?);
+            add(measured, places.costs("together", &with("2"))?);
             if !policy.shares() {
-                let settings = [&with("2")[..], &SPIN].concat();
-                add(measured, calm.sample(|| places.costs("lone", &settings))?);
+                add(measured, places.costs("lone", &[&with("2")[..], &SPIN].concat())?);
             }
             for threads in ["1", FEW] {
-                let empty = calm.sample(|| places.costs("empty", &with(threads)))?;
-                add_as(measured, &format!("init {threads}"), empty, "init")?;
+                let empty = places.costs("empty", &with(threads))?;
+                add_as(measured, &format!("init {threads}"), &empty, "init")?;
             }
         }
+        add(&mut self.machine, places.costs("machine", &[])?);
         Ok(())
+    }
+
+    /// What the recorder spends on a place never used, by the lengths of its queue.
+    pub fn growth_of_recorder(&self) -> Result<Fresh> {
+        growth(&self.recorder)
     }
 
     fn measured(&self, policy: Policy) -> Option<&Measured> {
@@ -63,74 +68,96 @@ impl Calibration {
         found.map(|(_, measured)| measured)
     }
 
+    /// In the flood of the calibration `cont` may have nothing to steal, and a bounded deque sends most
+    /// tasks through the queue of all: then a theft is taken to cost what it costs `steal`.
+    pub fn borrows_theft(&self, policy: Policy) -> bool {
+        let own = |rounds| usual(rounds, "thief").is_ok_and(|thief| thief > 0.0);
+        !policy.shares() && !self.measured(policy).is_some_and(own)
+    }
+
     /// None: the library does not know the policy.
     pub fn prices(&self, policy: Policy) -> Result<Option<Prices>> {
         let Some(rounds) = self.measured(policy) else { return Ok(None) };
-        let more =
-            |name: &str| Ok::<f64, anyhow::Error>(of(rounds, name)? - of(&self.recorder, name)?);
+        let more = |name: &str| {
+            Ok::<f64, anyhow::Error>(least(rounds, name)? - least(&self.recorder, name)?)
+        };
         let (push, run) = (more("push")?, more("run")?);
         let workers = |count: &str| count.parse::<f64>().context("a number");
         let between = |few: f64, many: f64, slope: f64| (slope / (many - few)).max(0.0);
         let (few, many) = (workers(FEW)?, workers(MANY)?);
-        let searching = of(&self.searches, MANY)? - of(&self.searches, FEW)?;
+        let searching = usual(&self.searches, MANY)? - usual(&self.searches, FEW)?;
         let look = between(few, many, searching);
-        let setting_up = of(rounds, &format!("init {FEW}"))? - of(rounds, "init 1")?;
-        let mut fresh = [0.0; LENGTHS.len()];
-        let (mut shorter, mut all_of_shorter) = (0.0, 0.0);
-        for (price, length) in fresh.iter_mut().zip(LENGTHS) {
-            let all = length as f64 * more(&format!("flood {length}"))?;
-            let (longer, more) = (length as f64 - shorter, all - all_of_shorter);
-            *price = more / longer - push - run;
-            (shorter, all_of_shorter) = (length as f64, all);
-        }
-        // In the flood of the calibration `cont` may have nothing to steal, and a bounded deque sends
-        // most tasks through the queue of all: then a theft is taken to cost what it costs `steal`.
+        let setting_up = usual(rounds, &format!("init {FEW}"))? - usual(rounds, "init 1")?;
         let steals = |name: &str| {
             if policy.shares() {
                 return Ok(0.0);
             }
-            let own = of(rounds, "thief").is_ok_and(|thief| thief > 0.0);
-            of(if own { rounds } else { self.measured(Policy::Steal).unwrap_or(rounds) }, name)
+            let other = self.borrows_theft(policy).then(|| self.measured(Policy::Steal)).flatten();
+            usual(other.unwrap_or(rounds), name)
         };
         Ok(Some(Prices {
             push,
             run,
             fork: more("fork")?,
-            fresh,
+            fresh: growth(rounds)?,
             thief: steals("thief")?.max(0.0),
             robbed: steals("robbed")?.max(0.0),
-            late: if policy.shares() { 0.0 } else { of(rounds, "late")? },
+            late: if policy.shares() { 0.0 } else { usual(rounds, "late")? },
             look: if policy.shares() { 0.0 } else { look },
-            pause: if policy.shares() { 0.0 } else { of(&self.searches, TWO)? - look }.max(0.0),
-            wake: of(rounds, "wake")?,
-            waker: of(rounds, "waker")?,
-            syscall: of(rounds, "syscall")?,
-            line: of(rounds, "line")?,
-            init: of(rounds, "init 1")?,
+            pause: if policy.shares() { 0.0 } else { usual(&self.searches, TWO)? - look }.max(0.0),
+            wake: usual(rounds, "wake")?,
+            waker: usual(rounds, "waker")?,
+            first_wake: usual(rounds, "first wake")?,
+            first_waker: usual(rounds, "first waker")?,
+            syscall: usual(&self.machine, "syscall")?,
+            line: usual(&self.machine, "line")?,
+            init: usual(rounds, "init 1")?,
             init_worker: between(1.0, few, setting_up),
         }))
     }
 }
 
-fn add(to: &mut Measured, costs: Sample<Costs>) {
-    for (name, value) in costs.value {
-        to.entry(name).or_default().push(Sample { value, calm: costs.calm });
+/// What tasks cost that make a queue longer than it was, beyond what they cost where it was so long.
+fn growth(measured: &Measured) -> Result<Fresh> {
+    let each = least(measured, "push")? + least(measured, "run")?;
+    let mut fresh = [0.0; LENGTHS.len()];
+    let (mut shorter, mut all_of_shorter) = (0.0, 0.0);
+    for (price, length) in fresh.iter_mut().zip(LENGTHS) {
+        let all = length as f64 * least(measured, &format!("flood {length}"))?;
+        *price = (all - all_of_shorter) / (length as f64 - shorter) - each;
+        (shorter, all_of_shorter) = (length as f64, all);
+    }
+    Ok(fresh)
+}
+
+fn add(to: &mut Measured, costs: Costs) {
+    for (name, value) in costs {
+        to.entry(name).or_default().push(value);
     }
 }
 
-fn add_as(to: &mut Measured, new: &str, costs: Sample<Costs>, name: &str) -> Result<()> {
-    let Sample { value: costs, calm } = costs;
+fn add_as(to: &mut Measured, new: &str, costs: &Costs, name: &str) -> Result<()> {
     let &value = costs.get(name).with_context(|| format!("costs did not print {name}"))?;
-    to.entry(new.to_owned()).or_default().push(Sample { value, calm });
+    to.entry(new.to_owned()).or_default().push(value);
     Ok(())
 }
 
-/// Of all rounds in which it could be measured: on a busy machine two workers may never
+/// In all rounds in which it could be measured: on a busy machine two workers may never
 /// have run at the same time.
-fn of(measured: &Measured, name: &str) -> Result<f64> {
-    let values = measured.get(name).map_or(&[][..], |samples| samples);
+fn all<'a>(measured: &'a Measured, name: &str) -> Result<&'a [f64]> {
+    let values = measured.get(name).map_or(&[][..], |values| values);
     ensure!(!values.is_empty(), "costs did not print {name} in any round");
-    Ok(typical(calmest(values).copied().collect()))
+    Ok(values)
+}
+
+/// Of what takes the same each time, but for what others on the machine add.
+fn least(measured: &Measured, name: &str) -> Result<f64> {
+    Ok(all(measured, name)?.iter().copied().fold(f64::INFINITY, f64::min))
+}
+
+/// Of what is different each time.
+fn usual(measured: &Measured, name: &str) -> Result<f64> {
+    Ok(typical(all(measured, name)?.to_vec()))
 }
 
 #[cfg(test)]
@@ -138,8 +165,7 @@ mod tests {
     use super::*;
 
     fn costs(values: &[(&str, f64)]) -> Measured {
-        let sample = |value| vec![Sample { value, calm: true }];
-        values.iter().map(|&(name, value)| (name.to_owned(), sample(value))).collect()
+        values.iter().map(|&(name, value)| (name.to_owned(), vec![value])).collect()
     }
 
     #[test]
@@ -156,8 +182,8 @@ mod tests {
             ("late", 900.0),
             ("wake", 5000.0),
             ("waker", 2000.0),
-            ("syscall", 200.0),
-            ("line", 80.0),
+            ("first wake", 60_000.0),
+            ("first waker", 20_000.0),
             ("init 1", 1000.0),
             ("init 64", 7300.0),
         ];
@@ -170,6 +196,7 @@ mod tests {
                 ("flood 65536", 10.0),
                 ("flood 262144", 10.0),
             ]),
+            machine: costs(&[("syscall", 200.0), ("line", 80.0)]),
             policies: vec![(Policy::Steal, costs(&library))],
             searches: costs(&[("2", 70.0), ("64", 1000.0), ("256", 1960.0)]),
         };
@@ -178,7 +205,7 @@ mod tests {
             push: 6.0,
             run: -1.0,
             fork: 12.0,
-            fresh: [18.0, 18.0, 18.0 + 33.0 * 4.0 / 3.0],
+            fresh: [20.0, 20.0, 20.0 + 33.0 * 4.0 / 3.0],
             thief: 150.0,
             robbed: 0.0,
             late: 900.0,
@@ -186,12 +213,17 @@ mod tests {
             pause: 65.0,
             wake: 5000.0,
             waker: 2000.0,
+            first_wake: 60_000.0,
+            first_waker: 20_000.0,
             syscall: 200.0,
             line: 80.0,
             init: 1000.0,
             init_worker: 100.0,
         };
         assert_eq!(prices, expected);
+        let borrows = |policy| calibration.borrows_theft(policy);
+        assert_eq!(Policy::ALL.map(borrows), [false, true, true, false, false]);
+        assert_eq!(calibration.growth_of_recorder().unwrap(), [2.0; 3]);
         assert_eq!(calibration.prices(Policy::Cont).unwrap(), None);
     }
 }

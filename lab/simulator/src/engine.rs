@@ -44,7 +44,7 @@ use sched_dag::{Graph, Then};
 use crate::policy::Policy;
 use crate::prices::{Picoseconds, Prices, picoseconds};
 
-use shared::{Lock, Locked};
+use shared::{End, Lock, Locked};
 use thieves::Bits;
 
 /// Picoseconds.
@@ -111,6 +111,8 @@ struct Worker {
     looks_since: Time,
     /// It found the lock held, and has called the kernel.
     waited: bool,
+    /// It has not been awake in this run.
+    rested: bool,
 }
 
 impl Worker {
@@ -171,6 +173,7 @@ impl<'a> Engine<'a> {
             patience: 0,
             looks_since: 0,
             waited: false,
+            rested: true,
         };
         Engine {
             graph,
@@ -226,7 +229,7 @@ impl<'a> Engine<'a> {
     /// The first worker has the first task. The others sleep; but who uses the shared queue is called
     /// at once, one after the other.
     fn begin(&mut self) {
-        let Picoseconds { init, init_worker, wake, .. } = self.prices;
+        let Picoseconds { init, init_worker, first_wake, .. } = self.prices;
         let others = self.workers.len() as i64 - 1;
         self.workers[0].debt = init + others * init_worker;
         self.workers[0].current = 0;
@@ -235,7 +238,8 @@ impl<'a> Engine<'a> {
         self.events.push(Reverse((first, 0)));
         for w in (1..self.workers.len() as u32).rev() {
             if self.policy.shares() {
-                let called = init + i64::from(w) * init_worker + wake;
+                let called = init + i64::from(w) * init_worker + first_wake;
+                self.workers[w as usize].rested = false;
                 self.events.push(Reverse((called.max(0) as Time, w)));
             } else {
                 self.sleepers.push(w);
@@ -333,7 +337,7 @@ impl<'a> Engine<'a> {
             let count = self.shared.len();
             let fresh = if count > self.longest { self.prices.fresh_at(count) } else { 0 };
             self.longest = self.longest.max(count);
-            self.hold(w, price + fresh, now);
+            self.hold(w, End::Back, price + fresh, now);
             self.wake_one(w, now);
             return;
         }
@@ -346,7 +350,7 @@ impl<'a> Engine<'a> {
         if self.is_full(w) {
             self.make_room(w, now);
         } else if self.workers[w].waited {
-            self.hold(w, 0, now); // thieves have made room; who waits next is to be woken
+            self.hold(w, End::Back, 0, now); // thieves have made room; who waits next is to be woken
         }
         self.put(w, task, now);
         if self.searching == 0 {
@@ -411,7 +415,7 @@ impl<'a> Engine<'a> {
             if self.shared.back() == Some(&other) {
                 self.shared.pop_back();
             }
-            self.hold(w, self.prices.fork / 2, now);
+            self.hold(w, End::Back, self.prices.fork / 2, now);
         } else {
             let deque = &mut self.workers[w].deque;
             let Some(at) = deque.iter().rposition(|&queued| queued == other) else { return false };
@@ -478,8 +482,11 @@ impl<'a> Engine<'a> {
     fn wake_one(&mut self, w: usize, now: Time) {
         let Some(sleeper) = self.sleepers.pop() else { return };
         self.outcome.wakes += 1;
-        self.workers[w].debt += self.prices.waker;
-        let at = now + self.prices.wake.max(0) as Time;
+        let Picoseconds { wake, waker, first_wake, first_waker, .. } = self.prices;
+        let rested = std::mem::replace(&mut self.workers[sleeper as usize].rested, false);
+        let (wake, waker) = if rested { (first_wake, first_waker) } else { (wake, waker) };
+        self.workers[w].debt += waker;
+        let at = now + wake.max(0) as Time;
         if self.policy.shares() {
             self.workers[sleeper as usize].next = Next::Take;
         } else {

@@ -6,35 +6,33 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use sched_dag::{Graph, Recording};
 use serde::Serialize;
 
 use crate::calibrate::Calibration;
-use crate::calm::{Calm, Sample, calmest};
+use crate::check::Check;
 use crate::engine::{Outcome, simulate};
 use crate::policy::Policy;
-use crate::prices::Prices;
-use crate::process::{self, Places, typical};
+use crate::prices::{Prices, fresh_at};
+use crate::process::{self, Places};
 
 /// The worker counts of the prediction.
 pub const WORKERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/// A program of bench_c, its size in a full experiment and in a quick one.
+/// A program of bench_c, its size in a full experiment and in a quick one. Flood's is no power of two:
+/// then all it counts in would be in one set of the cache, and what it waits for memory a slower
+/// scheduler would hide.
 const PROGRAMS: [(&str, u64, u64); 5] = [
     ("quicksort", 1 << 18, 1 << 16),
     ("fib", 27, 24),
     ("uts", 7, 6),
-    ("flood", 1 << 18, 1 << 16),
+    ("flood", 250_000, 60_000),
     ("mandelbrot", 640, 256),
 ];
 
-/// How long a measurement waits for a calm moment.
-const PATIENCE: Duration = Duration::from_millis(100);
-
-/// Runs in a recording: with stamps, and without, in turn.
+/// Runs in a recording: every third with stamps, of which the first finds cold memory.
 const RECORDED: usize = 6;
 
 /// Runs of a program that are measured at a time; the first finds cold memory and does not count.
@@ -66,6 +64,8 @@ pub struct Price {
     pub prices: Prices,
     /// False: the library does not know the policy; the prices are those of `steal`.
     pub measured: bool,
+    /// What a theft costs is that of `steal`.
+    pub borrows_theft: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -80,23 +80,6 @@ pub struct Prediction {
     pub wakes: u64,
 }
 
-/// A prediction beside the library.
-#[derive(Clone, Debug, Serialize)]
-pub struct Check {
-    pub program: String,
-    pub policy: Policy,
-    pub workers: usize,
-    pub predicted: f64,
-    pub measured: f64,
-}
-
-impl Check {
-    /// By how much the prediction is too long, as a part of what was measured.
-    pub fn error(&self) -> f64 {
-        self.predicted / self.measured - 1.0
-    }
-}
-
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     pub programs: Vec<Program>,
@@ -104,8 +87,9 @@ pub struct Report {
     pub predictions: Vec<Prediction>,
     /// Where this machine has so many processors.
     pub checks: Vec<Check>,
-    /// How much of what was measured for them was measured in calm moments: at most 1.
-    pub calm: f64,
+    /// Where thefts have a borrowed price: the prediction that would change most if one cost as much as
+    /// one from an owner that does not answer; and by what part.
+    pub theft_matters: Option<(Prediction, f64)>,
 }
 
 /// A graph, and where it is from.
@@ -118,69 +102,56 @@ struct Subject {
 /// The whole experiment; `progress` is told what is done.
 pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     let Options { places, quick, .. } = options;
-    let rounds = if *quick { 6 } else { 8 };
-    let calm = Calm::new(if *quick { PATIENCE / 4 } else { PATIENCE });
+    let rounds = if *quick { 8 } else { 12 };
     let known = known(places)?;
     let programs = PROGRAMS.map(|(name, full, small)| (name, if *quick { small } else { full }));
-    let mut recordings: [Vec<Sample<Recording>>; PROGRAMS.len()] = Default::default();
+    let mut recordings: [Vec<Recording>; PROGRAMS.len()] = Default::default();
     let mut calibration = Calibration::new(&known);
-    let mut measured: BTreeMap<(usize, Policy, usize), Vec<Sample<f64>>> = BTreeMap::new();
+    let mut measured: BTreeMap<(usize, Policy, usize), Vec<Vec<f64>>> = BTreeMap::new();
     let processors = thread::available_parallelism()?.get();
     // In rounds, so that what changes on the machine meanwhile changes all of it.
     for round in 1..=rounds {
         progress(&format!("recording and measuring, round {round} of {rounds}"));
         for (recordings, (name, n)) in recordings.iter_mut().zip(programs) {
-            recordings.push(calm.sample(|| places.record(name, n, RECORDED))?);
+            recordings.push(places.record(name, n, RECORDED)?);
         }
-        calibration.round(places, &calm)?;
+        calibration.round(places)?;
         for (p, (name, n)) in programs.into_iter().enumerate() {
             for &policy in &known {
                 for workers in WORKERS.into_iter().filter(|&workers| workers <= processors) {
                     let threads = workers.to_string();
                     let threads = [("SCHED_THREADS", threads.as_str())];
                     let settings = [policy.environment(), &threads].concat();
-                    let runs = calm.sample(|| places.measure(name, n, MEASURED, &settings))?;
-                    let samples = runs.value.into_iter().skip(1).map(|run| Sample {
-                        value: run.nanoseconds,
-                        calm: runs.calm && !run.preempted,
-                    });
-                    measured.entry((p, policy, workers)).or_default().extend(samples);
+                    let runs = places.measure(name, n, MEASURED, &settings)?;
+                    measured.entry((p, policy, workers)).or_default().push(runs[1..].to_vec());
                 }
             }
         }
     }
     progress("predicting");
+    let growth = calibration.growth_of_recorder()?;
     let mut subjects = Vec::new();
     for (recordings, (name, n)) in recordings.into_iter().zip(programs) {
-        let graph =
-            Graph::of(&best(recordings)).with_context(|| format!("the recording of {name}"))?;
+        let graph = Graph::of(&recordings, |length| fresh_at(&growth, length))
+            .with_context(|| format!("the recording of {name}"))?;
         subjects.push(Subject { name: name.to_owned(), n, graph });
     }
     let mut report = Report::new(&subjects, all_prices(&calibration)?, options.seed)?;
-    let all: Vec<_> = measured.values().flatten().collect();
-    report.calm = all.iter().filter(|sample| sample.calm).count() as f64 / all.len() as f64;
-    report.checks = measured
-        .into_iter()
-        .filter_map(|((p, policy, workers), runs)| {
-            let program = &subjects[p].name;
-            let predicted = report.prediction(program, policy, workers)?.nanoseconds;
-            let measured = typical(calmest(&runs).copied().collect());
-            Some(Check { program: program.clone(), policy, workers, predicted, measured })
-        })
-        .collect();
+    report.check(&subjects, &measured);
     Ok(report)
 }
 
 /// Predicts a recording of the user's.
 pub fn replay(options: &Options, file: &Path) -> Result<Report> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let graph = Graph::of(&[process::read(file)?])?;
-    let subject = Subject { name, n: 0, graph };
+    let recording = process::read(file)?;
     let mut calibration = Calibration::new(&known(&options.places)?);
-    let calm = Calm::new(PATIENCE);
     for _ in 0..3 {
-        calibration.round(&options.places, &calm)?;
+        calibration.round(&options.places)?;
     }
+    let growth = calibration.growth_of_recorder()?;
+    let graph = Graph::of(&[recording], |length| fresh_at(&growth, length))?;
+    let subject = Subject { name, n: 0, graph };
     Report::new(&[subject], all_prices(&calibration)?, options.seed)
 }
 
@@ -223,9 +194,35 @@ impl Report {
                 steals: outcome.steals,
                 wakes: outcome.wakes,
             });
-        let predictions = predictions.collect();
+        let predictions: Vec<Prediction> = predictions.collect();
+        let doubtful: Vec<usize> = (0..jobs.len()).filter(|&i| jobs[i].1.borrows_theft).collect();
+        let dearer = in_parallel(&doubtful, |&i| {
+            let (subject, price, workers) = jobs[i];
+            let thief = price.prices.thief.max(price.prices.late);
+            let prices = Prices { thief, ..price.prices };
+            simulate(&subject.graph, price.policy, workers, &prices, seed)
+        });
+        let changes = doubtful.into_iter().zip(dearer).map(|(i, outcome)| {
+            let change = outcome.nanoseconds / outcomes[i].nanoseconds - 1.0;
+            (predictions[i].clone(), change)
+        });
+        let theft_matters = changes.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
         let programs = subjects.iter().map(Program::of).collect::<Result<_>>()?;
-        Ok(Report { programs, prices, predictions, ..Report::default() })
+        Ok(Report { programs, prices, predictions, theft_matters, ..Report::default() })
+    }
+
+    /// Compares with what was measured, by subject, policy and workers.
+    fn check(
+        &mut self,
+        subjects: &[Subject],
+        measured: &BTreeMap<(usize, Policy, usize), Vec<Vec<f64>>>,
+    ) {
+        let checks = measured.iter().filter_map(|(&(p, policy, workers), rounds)| {
+            let name = &subjects[p].name;
+            let predicted = |workers| Some(self.prediction(name, policy, workers)?.nanoseconds);
+            Check::new((name, policy, workers), [predicted(1)?, predicted(workers)?], rounds)
+        });
+        self.checks = checks.collect();
     }
 
     pub fn prediction(&self, program: &str, policy: Policy, workers: usize) -> Option<&Prediction> {
@@ -244,23 +241,15 @@ impl Program {
     }
 }
 
-/// Each interval is the median of all recordings, which a disturbance seldom hits at the same place;
-/// but the time of the whole, where it can be, is of calm ones.
-fn best(recordings: Vec<Sample<Recording>>) -> Vec<Recording> {
-    let any = recordings.iter().any(|sample| sample.calm);
-    let of = |Sample { value, calm }: Sample<Recording>| {
-        if calm || !any { value } else { value.without_totals() }
-    };
-    recordings.into_iter().map(of).collect()
-}
-
 fn all_prices(calibration: &Calibration) -> Result<Vec<Price>> {
     let steal = calibration.prices(Policy::Steal)?.unwrap_or_default();
     Policy::ALL
         .into_iter()
         .map(|policy| {
             let prices = calibration.prices(policy)?;
-            Ok(Price { policy, prices: prices.unwrap_or(steal), measured: prices.is_some() })
+            let measured = prices.is_some();
+            let borrows_theft = calibration.borrows_theft(policy);
+            Ok(Price { policy, prices: prices.unwrap_or(steal), measured, borrows_theft })
         })
         .collect()
 }

@@ -54,6 +54,11 @@ impl Policy {
         matches!(self, Policy::Steal | Policy::Cont)
     }
 
+    /// There is a lock that all workers may want.
+    pub fn has_lock(self) -> bool {
+        self.shares() || self.places().is_some()
+    }
+
     /// All workers use one queue.
     pub fn shares(self) -> bool {
         matches!(self, Policy::Lifo | Policy::Fifo)

@@ -6,6 +6,15 @@ use serde::Serialize;
 /// the first time comes from ever farther away.
 pub const LENGTHS: [usize; 3] = [1 << 14, 1 << 16, 1 << 18];
 
+/// A price for each of the lengths.
+pub type Fresh = [f64; LENGTHS.len()];
+
+/// The price of a place that makes a queue so long.
+pub fn fresh_at<T: Copy>(fresh: &[T; LENGTHS.len()], length: usize) -> T {
+    let at = LENGTHS.iter().position(|&up_to| length <= up_to);
+    fresh[at.unwrap_or(LENGTHS.len() - 1)]
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Prices {
     /// Adding a task, taking it from the own queue (from the shared one), and a fork with its join;
@@ -14,8 +23,8 @@ pub struct Prices {
     pub run: f64,
     pub fork: f64,
     /// Adding a task to a queue that was never so long, beyond that; where deques are bounded,
-    /// sending it through the queue of all. For each of the lengths.
-    pub fresh: [f64; LENGTHS.len()],
+    /// sending it through the queue of all.
+    pub fresh: Fresh,
     /// What a thief spends on a task that it takes, and what its victim loses by that.
     pub thief: f64,
     pub robbed: f64,
@@ -27,6 +36,9 @@ pub struct Prices {
     /// From a wake-up to the woken worker, and what the waker spends.
     pub wake: f64,
     pub waker: f64,
+    /// The same of a worker that has rested since the last run.
+    pub first_wake: f64,
+    pub first_waker: f64,
     /// A call of the kernel for a lock that is held, or is marked, by which nobody sleeps or wakes.
     pub syscall: f64,
     /// A line of memory that another processor has written.
@@ -49,6 +61,8 @@ pub struct Picoseconds {
     pub pause: i64,
     pub wake: i64,
     pub waker: i64,
+    pub first_wake: i64,
+    pub first_waker: i64,
     pub syscall: i64,
     pub line: i64,
     pub init: i64,
@@ -56,10 +70,8 @@ pub struct Picoseconds {
 }
 
 impl Picoseconds {
-    /// The price of a place that makes a queue so long.
     pub fn fresh_at(&self, length: usize) -> i64 {
-        let at = LENGTHS.iter().position(|&up_to| length <= up_to);
-        self.fresh[at.unwrap_or(LENGTHS.len() - 1)]
+        fresh_at(&self.fresh, length)
     }
 }
 
@@ -81,6 +93,8 @@ impl From<&Prices> for Picoseconds {
             pause: picoseconds(p.pause),
             wake: picoseconds(p.wake),
             waker: picoseconds(p.waker),
+            first_wake: picoseconds(p.first_wake),
+            first_waker: picoseconds(p.first_waker),
             syscall: picoseconds(p.syscall),
             line: picoseconds(p.line),
             init: picoseconds(p.init),

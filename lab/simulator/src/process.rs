@@ -87,11 +87,11 @@ impl Places {
         n: u64,
         runs: usize,
         settings: Settings,
-    ) -> Result<Vec<Measured>> {
+    ) -> Result<Vec<f64>> {
         let (n, runs) = (n.to_string(), runs.to_string());
         let arguments = ["-n", &n, "-r", &runs];
         let text = output(&self.programs.join(program), &arguments, settings)?;
-        text.lines().map(Measured::read).collect()
+        text.lines().map(nanoseconds).collect()
     }
 }
 
@@ -100,31 +100,17 @@ pub fn read(file: &Path) -> Result<Recording> {
     Recording::read(BufReader::new(open)).with_context(|| file.display().to_string())
 }
 
-/// A run of a program.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
-    pub nanoseconds: f64,
-    /// Another took a processor from it.
-    pub preempted: bool,
-}
-
-impl Measured {
-    /// From the line of a program of bench_c.
-    fn read(line: &str) -> Result<Measured> {
-        ensure!(line.ends_with(" ok"), "a wrong answer: `{line}`");
-        let field = |wanted: &str| {
-            let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
-            let value = fields.find(|(name, _)| *name == wanted).map(|(_, value)| value);
-            Ok::<f64, anyhow::Error>(
-                value.with_context(|| format!("no `{wanted}=` in `{line}`"))?.parse()?,
-            )
-        };
-        Ok(Measured { nanoseconds: field("seconds")? * 1e9, preempted: field("icsw")? > 0.0 })
-    }
+/// What a run took, from the line of a program of bench_c.
+fn nanoseconds(line: &str) -> Result<f64> {
+    ensure!(line.ends_with(" ok"), "a wrong answer: `{line}`");
+    let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
+    let seconds = fields.find(|(name, _)| *name == "seconds");
+    let (_, seconds) = seconds.with_context(|| format!("no `seconds=` in `{line}`"))?;
+    Ok(seconds.parse::<f64>()? * 1e9)
 }
 
 /// The lower quartile: the median of those that others on the machine did not slow down, if half
-/// of them were. So are the prices and the recordings. NaN of none.
+/// of them were. NaN of none.
 pub fn typical(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 4).copied().unwrap_or(f64::NAN)
@@ -135,13 +121,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_how_long_and_whether_alone() {
+    fn a_line_says_how_long() {
         let line = "bench=fib n=3 seconds=0.000250 vcsw=1 icsw=7 cal=0.5 ok";
-        let run = Measured::read(line).unwrap();
-        assert!((run.nanoseconds - 250_000.0).abs() < 1e-6 && run.preempted);
-        assert!(!Measured::read(&line.replace("icsw=7", "icsw=0")).unwrap().preempted);
-        assert!(Measured::read(&line.replace("ok", "WRONG")).is_err());
-        assert!(Measured::read(&line.replace("seconds", "none")).is_err());
+        assert!((nanoseconds(line).unwrap() - 250_000.0).abs() < 1e-6);
+        assert!(nanoseconds(&line.replace("ok", "WRONG")).is_err());
+        assert!(nanoseconds(&line.replace("seconds", "none")).is_err());
     }
 
     #[test]

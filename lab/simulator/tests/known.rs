@@ -18,7 +18,9 @@ const FREE: Prices = Prices {
     look: 0.0,
     pause: 0.0,
     wake: 0.0,
+    first_wake: 0.0,
     waker: 0.0,
+    first_waker: 0.0,
     syscall: 0.0,
     line: 0.0,
     init: 0.0,
@@ -179,7 +181,7 @@ fn thieves_of_one_victim_follow_each_other() {
 #[test]
 fn a_lone_task_of_a_worker_that_soon_takes_it_back_is_not_stolen() {
     let graph = flood(1000, 50.0);
-    let prices = Prices { late: 51.0, thief: 500.0, wake: 200.0, ..FREE };
+    let prices = Prices { late: 51.0, thief: 500.0, wake: 200.0, first_wake: 200.0, ..FREE };
     let steals = |policy, prices| simulate(&graph, policy, 2, prices, 1).steals;
     assert_eq!(steals(Policy::Cont, &prices), 0);
     assert!(steals(Policy::Steal, &prices) > 0);
@@ -188,7 +190,15 @@ fn a_lone_task_of_a_worker_that_soon_takes_it_back_is_not_stolen() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
-    let prices = Prices { thief: 100.0, look: 5.0, wake: 500.0, waker: 100.0, ..FREE };
+    let prices = Prices {
+        thief: 100.0,
+        look: 5.0,
+        wake: 500.0,
+        first_wake: 500.0,
+        waker: 100.0,
+        first_waker: 100.0,
+        ..FREE
+    };
     let run = |graph, seed| simulate(graph, Policy::StealHalf, 8, &prices, seed);
     let graphs: Vec<Graph> = (0..20).map(any).collect();
     assert!(graphs.iter().all(|graph| run(graph, 3) == run(graph, 3)));
@@ -207,7 +217,7 @@ fn busy_owner(others: u32, each: f32, then: f32) -> Graph {
 fn an_owner_that_does_not_answer_is_raided() {
     let graph = busy_owner(4, 1000.0, 10_000.0);
     let run = |late| {
-        let prices = Prices { wake: 100.0, late, ..FREE };
+        let prices = Prices { wake: 100.0, first_wake: 100.0, late, ..FREE };
         let outcome = simulate(&graph, Policy::Steal, 2, &prices, 1);
         (outcome.steals, outcome.nanoseconds)
     };
@@ -227,7 +237,15 @@ fn what_a_bounded_deque_has_no_room_for_goes_through_the_queue_of_all() {
     let both = time(&flood(1000, 5000.0), Policy::StealHalf, 2, &prices);
     assert!(both < 0.6 * 1000.0 * 5000.0, "{both}");
     // Many contend for its lock, and none sleeps for ever.
-    let prices = Prices { syscall: 300.0, wake: 2000.0, waker: 500.0, line: 30.0, ..prices };
+    let prices = Prices {
+        syscall: 300.0,
+        wake: 2000.0,
+        first_wake: 2000.0,
+        waker: 500.0,
+        first_waker: 500.0,
+        line: 30.0,
+        ..prices
+    };
     for workers in [2, 3, 16, 1024] {
         time(&flood(20_000, 5.0), Policy::StealHalf, workers, &prices);
     }
@@ -235,7 +253,7 @@ fn what_a_bounded_deque_has_no_room_for_goes_through_the_queue_of_all() {
 
 #[test]
 fn the_first_worker_has_to_be_woken_for_the_end() {
-    let prices = Prices { wake: 100.0, ..FREE };
+    let prices = Prices { wake: 100.0, first_wake: 100.0, ..FREE };
     let found = time(&busy_owner(1, 10_000.0, 500.0), Policy::Steal, 2, &prices);
     assert_eq!(found, 100.0 + 10_000.0 + 100.0);
 }

@@ -15,7 +15,7 @@ fn record(f: TaskFn, closure: *mut c_void) -> (Graph, f64) {
     assert!(serial.queued().is_empty());
     write_run(&mut file, elapsed, &serial.tape.events).unwrap();
     let recording = Recording::read(&file[..]).unwrap();
-    (Graph::of(&[recording]).unwrap(), elapsed.wall as f64)
+    (Graph::of(&[recording], |_| 0.0).unwrap(), elapsed.wall as f64)
 }
 
 fn descriptor() -> Descriptor {

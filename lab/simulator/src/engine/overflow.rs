@@ -1,6 +1,6 @@
 //! Deques with so many places, and the queue of all for what they have no room for.
 
-use super::shared::Locked;
+use super::shared::{End, Locked};
 use super::{Engine, Time};
 
 impl Engine<'_> {
@@ -20,7 +20,7 @@ impl Engine<'_> {
         }
         self.note(w);
         let each = self.prices.fresh_at(self.overflow.len()) / 2;
-        self.hold(w, half as i64 * each, now);
+        self.hold(w, End::Back, half as i64 * each, now);
     }
 
     /// Takes a task from the queue of all, if there is one: None then. Else whether the worker is
@@ -35,12 +35,12 @@ impl Engine<'_> {
             Locked::Asleep => return Some(false),
         }
         let Some(task) = self.overflow.pop_front() else {
-            self.hold(w, 0, now); // who waits next is to be woken
+            self.hold(w, End::Front, 0, now); // who waits next is to be woken
             return None;
         };
         self.queued[task as usize] = false;
         let price = self.prices.fresh_at(self.overflow.len()) / 2 + self.price_of(task);
-        self.hold(w, price, now);
+        self.hold(w, End::Front, price, now);
         self.begin_found(w, task, now);
         Some(true)
     }

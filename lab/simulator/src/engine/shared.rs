@@ -10,11 +10,14 @@ use std::collections::VecDeque;
 
 use rand::RngExt;
 
+use super::thieves::TASKS_OF_A_LINE;
 use super::{Engine, NOBODY, Time};
 use crate::policy::Policy;
 
-/// That who takes the shared queue over fetches: of the lock, of the queue's state, of its tasks.
-const LINES_OF_A_QUEUE: i64 = 3;
+/// That who takes the queue over fetches: a POSIX mutex has a line of its own, and the queue's state
+/// another; what bounded deques overflow to has both in one.
+const LINES_SHARED: i64 = 2;
+const LINES_OVERFLOW: i64 = 1;
 
 /// What came of an attempt at the lock.
 pub enum Locked {
@@ -33,11 +36,26 @@ pub struct Lock {
     wakes: bool,
     /// Those asleep in the kernel, the first in front.
     waiters: VecDeque<u32>,
+    /// The end of the queue that its holder has touched.
+    end: End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    Front,
+    Back,
 }
 
 impl Lock {
     pub fn new() -> Lock {
-        Lock { until: 0, holder: NOBODY, marked: false, wakes: false, waiters: VecDeque::new() }
+        Lock {
+            until: 0,
+            holder: NOBODY,
+            marked: false,
+            wakes: false,
+            waiters: VecDeque::new(),
+            end: End::Back,
+        }
     }
 }
 
@@ -47,6 +65,11 @@ impl Engine<'_> {
         if now >= self.lock.until || self.lock.holder == w as u32 {
             return Locked::Yes;
         }
+        // The attempt has taken the lock's line from its holder, who needs it back to free the lock.
+        let line = self.prices.line;
+        self.workers[w].debt += line;
+        self.workers[self.lock.holder as usize].debt += line;
+        self.lock.until += line.max(0) as Time;
         let asleep = self.workers[w].waited && self.lock.marked;
         self.workers[w].waited = true;
         if asleep {
@@ -72,9 +95,10 @@ impl Engine<'_> {
     }
 
     /// Holds the lock for an operation.
-    pub fn hold(&mut self, w: usize, price: i64, now: Time) {
+    pub fn hold(&mut self, w: usize, end: End, price: i64, now: Time) {
         let another = self.lock.holder != w as u32 && self.lock.holder != NOBODY;
-        let price = price + if another { LINES_OF_A_QUEUE * self.prices.line } else { 0 };
+        let price = price + if another { self.take_over(end) } else { 0 };
+        self.lock.end = end;
         self.workers[w].debt += price;
         self.lock.until = now + price.max(0) as Time;
         self.lock.holder = w as u32;
@@ -85,6 +109,16 @@ impl Engine<'_> {
         } else if self.lock.marked {
             self.wake_waiter();
         }
+    }
+
+    /// Tasks are fetched, too: where the last holder has touched the same end of the queue, or the ends
+    /// are close; else a line now and then.
+    fn take_over(&self, end: End) -> i64 {
+        let line = self.prices.line;
+        let close = (self.shared.len().max(self.overflow.len()) as i64) < TASKS_OF_A_LINE;
+        let tasks = if end == self.lock.end || close { line } else { line / TASKS_OF_A_LINE };
+        let lines = if self.policy.shares() { LINES_SHARED } else { LINES_OVERFLOW };
+        lines * line + tasks
     }
 
     /// The holder will wake the first waiter.
@@ -102,21 +136,24 @@ impl Engine<'_> {
             Locked::Later => return true,
             Locked::Asleep => return false,
         }
+        let end = if self.policy == Policy::Lifo { End::Back } else { End::Front };
         let task = loop {
-            let lifo = self.policy == Policy::Lifo;
-            let task = if lifo { self.shared.pop_back() } else { self.shared.pop_front() };
+            let task = match end {
+                End::Back => self.shared.pop_back(),
+                End::Front => self.shared.pop_front(),
+            };
             if task.is_none_or(|task| self.queued[task as usize]) {
                 break task;
             }
         };
         let Some(task) = task else {
-            self.hold(w, self.prices.run, now);
+            self.hold(w, end, self.prices.run, now);
             self.workers[w].debt = 0; // it sleeps until woken
             self.sleepers.push(w as u32);
             return false;
         };
         self.queued[task as usize] = false;
-        self.hold(w, self.price_of(task), now);
+        self.hold(w, end, self.price_of(task), now);
         self.begin_task(w, task);
         true
     }

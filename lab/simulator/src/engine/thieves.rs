@@ -6,7 +6,7 @@ use super::{Engine, Next, Time};
 use crate::policy::Policy;
 
 /// Sixteen bytes each.
-const TASKS_OF_A_LINE: i64 = 4;
+pub const TASKS_OF_A_LINE: i64 = 4;
 
 /// Picoseconds.
 const LEAST_SEARCH: i64 = 1000;

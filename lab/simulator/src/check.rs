@@ -1,0 +1,148 @@
+//! A prediction beside what was measured, and whether they agree.
+//!
+//! Others have the other half of a core, or a neighbour's memory, for hundredths of a second or for
+//! minutes: that only adds to what a run takes, and at times half as much again. So of a program that
+//! does the same each time the *least* time counts, as of the prices and the recordings, and a
+//! prediction is of that. How far it can be trusted the rounds tell: were the experiment repeated
+//! with as many, in 95 of 100 the least would lie below what is now the third least of the rounds'
+//! leasts ((1 - 3/n)^n < 0.05: the bootstrap of B. Efron, 1979). That is the interval.
+//!
+//! Where workers contend for a lock, so that they take longer than one alone, it is the other way
+//! round: who is kept away by others lets the rest go on, and the least is of a run in which the
+//! workers did not meet. By the prediction, not by what was measured, such a row is known. There
+//! the median counts, and the interval is that between the quartiles of all runs.
+
+use serde::Serialize;
+
+use crate::policy::Policy;
+
+/// The error up to which a prediction is said to agree.
+pub const AGREES: f64 = 0.10;
+
+/// Nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    pub low: f64,
+    pub value: f64,
+    pub high: f64,
+}
+
+impl Estimate {
+    /// Of the least of all.
+    fn least(rounds: &[Vec<f64>]) -> Option<Estimate> {
+        let mut leasts: Vec<f64> =
+            rounds.iter().filter_map(|runs| runs.iter().copied().reduce(f64::min)).collect();
+        leasts.sort_by(f64::total_cmp);
+        let &least = leasts.first()?;
+        Some(Estimate { low: least, value: least, high: leasts[2.min(leasts.len() - 1)] })
+    }
+
+    fn quartiles(mut all: Vec<f64>) -> Option<Estimate> {
+        all.sort_by(f64::total_cmp);
+        let at = |part: usize| all.get(all.len().saturating_sub(1) * part / 4).copied();
+        Some(Estimate { low: at(1)?, value: at(2)?, high: at(3)? })
+    }
+
+    /// More than a tenth.
+    pub fn is_wide(&self) -> bool {
+        self.high > self.low * (1.0 + AGREES)
+    }
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    pub program: String,
+    pub policy: Policy,
+    pub workers: usize,
+    /// Has a lock of all, and is predicted to take longer than one worker: medians count.
+    pub contended: bool,
+    pub predicted: f64,
+    pub measured: Estimate,
+    /// How many of the rounds came within a tenth of the least.
+    pub undisturbed: f64,
+}
+
+impl Check {
+    /// Of predictions for one worker and for so many, and rounds of measured runs. None: nothing was
+    /// measured.
+    pub fn new(
+        (program, policy, workers): (&str, Policy, usize),
+        [alone, predicted]: [f64; 2],
+        rounds: &[Vec<f64>],
+    ) -> Option<Check> {
+        let least = Estimate::least(rounds)?;
+        let near = |runs: &&Vec<f64>| runs.iter().any(|&run| run <= least.value * (1.0 + AGREES));
+        let contended = policy.has_lock() && predicted > alone;
+        Some(Check {
+            program: program.to_owned(),
+            policy,
+            workers,
+            contended,
+            predicted,
+            measured: if contended { Estimate::quartiles(rounds.concat())? } else { least },
+            undisturbed: rounds.iter().filter(near).count() as f64 / rounds.len() as f64,
+        })
+    }
+
+    /// By how much the prediction is too long, as a part of what was measured.
+    pub fn error(&self) -> f64 {
+        self.predicted / self.measured.value - 1.0
+    }
+
+    /// Figure by figure.
+    pub fn agrees(&self) -> bool {
+        self.error().abs() <= AGREES
+    }
+
+    /// Within a tenth of the interval of what was measured.
+    pub fn may_agree(&self) -> bool {
+        let Estimate { low, high, .. } = self.measured;
+        (low * (1.0 - AGREES)..=high * (1.0 + AGREES)).contains(&self.predicted)
+    }
+
+    /// As many times too long as too short count the same.
+    pub fn distance(&self) -> f64 {
+        (self.predicted / self.measured.value).ln().abs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(predicted: [f64; 2], rounds: &[&[f64]]) -> Check {
+        let rounds: Vec<Vec<f64>> = rounds.iter().map(|runs| runs.to_vec()).collect();
+        Check::new(("fib", Policy::Lifo, 2), predicted, &rounds).unwrap()
+    }
+
+    #[test]
+    fn the_least_counts_where_workers_are_a_help() {
+        let rounds: [&[f64]; 5] =
+            [&[150.0, 155.0], &[100.0, 180.0], &[], &[160.0, 109.0], &[118.0, 170.0]];
+        let close = check([200.0, 107.0], &rounds);
+        assert!(!close.contended && close.agrees() && close.may_agree());
+        assert_eq!(close.measured, Estimate { low: 100.0, value: 100.0, high: 118.0 });
+        assert_eq!(close.undisturbed, 0.4);
+        assert!((close.error() - 0.07).abs() < 1e-9);
+        let far = check([200.0, 125.0], &rounds);
+        assert!(!far.agrees() && far.may_agree() && far.measured.is_wide());
+        assert!(!check([200.0, 131.0], &rounds).may_agree());
+        assert!(!check([200.0, 89.0], &rounds).may_agree());
+        let rounds = rounds.map(<[f64]>::to_vec);
+        let lockless = Check::new(("fib", Policy::Cont, 2), [50.0, 107.0], &rounds).unwrap();
+        assert!(!lockless.contended && lockless.agrees());
+    }
+
+    #[test]
+    fn the_median_counts_where_workers_are_in_each_others_way() {
+        let rounds: [&[f64]; 2] = [&[100.0, 200.0, 300.0], &[400.0, 500.0]];
+        let check = check([90.0, 280.0], &rounds);
+        assert!(check.contended && check.agrees());
+        assert_eq!(check.measured, Estimate { low: 200.0, value: 300.0, high: 400.0 });
+    }
+
+    #[test]
+    fn nothing_measured_is_no_check() {
+        assert!(Check::new(("fib", Policy::Lifo, 2), [1.0, 1.0], &[]).is_none());
+    }
+}
