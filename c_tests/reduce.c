@@ -10,7 +10,7 @@
 
 /* --- permutations: composition does not commute --------------------------------- */
 
-enum { POINTS = 13 };
+enum { POINTS = 13, MOST = 5000 / SMALLER };
 
 struct permutation {
     unsigned char to[POINTS];
@@ -163,8 +163,8 @@ static void plus(void *into, const void *from, void *ctx)
 
 static void root(void *closure, struct scheduler *s)
 {
-    static const size_t sizes[] = {1, 2, 3, 17, 1000, 5000};
-    static const size_t grains[] = {0, 1, 2, 5, 64, 4999, SIZE_MAX};
+    static const size_t sizes[] = {1, 2, 3, 17, MOST / 5, MOST};
+    static const size_t grains[] = {0, 1, 2, 5, 64, MOST - 1, SIZE_MAX};
     float first = 0, zero = 0;
     (void)closure;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

@@ -60,6 +60,9 @@ pub struct Options {
     /// The programs run by this command
     #[arg(long, value_name = "COMMAND", value_delimiter = ' ')]
     under: Vec<String>,
+    /// What programs divide their sizes by, for tools that take their time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    smaller: u32,
     /// The folder of the library to link with [default: that of the prefix]
     #[arg(long)]
     libdir: Option<PathBuf>,
