@@ -187,7 +187,7 @@ static void root(void *closure, struct scheduler *s)
         CHECK(sum == first && sum > 10.8f && sum < 10.95f);
     }
     /* The result may be where the identity is. */
-    struct permutation both = IDENTITY, expected = IDENTITY;
+    _Alignas(max_align_t) struct permutation both = IDENTITY, expected = IDENTITY;
     compose(0, 100, &expected, (void *)&IDENTITY, s);
     CHECK_EQ(sched_reduce(0, 100, 7, sizeof both, &both, compose, after, (void *)&IDENTITY, &both,
                           s), 0);
