@@ -201,7 +201,7 @@ mutants:
 # Programs whose tasks wait and go on elsewhere, and the rest of the interface, under the tools that watch
 # memory and threads: none may have anything to say, and no suppression is used. (Not those that call fork
 # beside threads, which the runtimes of these compilers do not stand.)
-WATCHED := suspend_nested,yield_*,join_migrate,join_stats,sync_*,fork_fib,fork_order,fork_full,\
+WATCHED := suspend_nested,yield_many,yield_starve,join_migrate,join_stats,sync_*,fork_fib,fork_order,fork_full,\
            fork_deep,fork_elsewhere,group_*,for,for_spread,reduce,sort*,inline,copy,copy_tree,\
            copy_anywhere,pool,pool_within,pool_rest,planted
 COMPILERS := $(shell for c in gcc clang; do command -v $$c; done)
@@ -210,23 +210,25 @@ PLUSPLUS = $(subst clang,clang++,$(subst gcc,g++,$(1)))
 asan: stage
 	$(foreach c,$(COMPILERS),CC=$(c) CXX=$(call PLUSPLUS,$(c)) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=1 \
-	    $(CTEST) --sanitize address --programs '$(subst $(empty) ,,$(WATCHED))' &&) true
+	    $(CTEST) --sanitize address --timeout 300 --programs '$(subst $(empty) ,,$(WATCHED))' &&) true
 
 # The library is compiled for it as well, by a nightly rustc; its calls of memcpy and so on stay as they are:
-# older runtimes do not know those of LLVM 15.
+# older runtimes do not know those of LLVM 15. Each stack is a thread to the tool, which it takes a millisecond
+# to make: the programs are smaller. At the end it would wait a second for threads, and ours do nothing then.
 tsan: stage
 	@if ! $(CARGO) +nightly --version >/dev/null 2>&1; then echo "tsan: no nightly cargo here, skipped"; \
 	 else RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer \
 	                 -Cllvm-args=-tsan-instrument-memintrinsics=0" \
 	      $(CARGO) +nightly build --release --package libsched --target $(HOST) --target-dir $(TARGET)/tsan && \
 	      ln -sf libsched.so $(TARGET)/tsan/$(HOST)/release/libsched.so.1 && \
-	      $(foreach c,$(COMPILERS),CC=$(c) CXX=$(call PLUSPLUS,$(c)) $(CTEST) --sanitize thread \
+	      $(foreach c,$(COMPILERS),CC=$(c) CXX=$(call PLUSPLUS,$(c)) \
+	          TSAN_OPTIONS=atexit_sleep_ms=0 $(CTEST) --sanitize thread --smaller 10 --timeout 300 \
 	          --libdir $(TARGET)/tsan/$(HOST)/release --programs '$(subst $(empty) ,,$(WATCHED))' &&) true; fi
 
 valgrind: stage
 	@if ! command -v valgrind >/dev/null; then echo "valgrind: not here, skipped"; \
-	 else $(CTEST) --under 'valgrind -q --error-exitcode=9' --timeout 300 \
-	          --programs 'suspend_nested,yield_*,join_migrate,sync_*,group_many,for,reduce,sort,valgrind'; fi
+	 else $(CTEST) --under 'valgrind -q --error-exitcode=9 --fair-sched=yes' --smaller 10 --timeout 300 \
+	          --programs 'suspend_nested,yield_many,yield_starve,join_migrate,sync_*,group_many,for,reduce,sort,valgrind'; fi
 
 stress: stage bench-programs
 	$(CTEST) --stress $(MINUTES)

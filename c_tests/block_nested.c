@@ -6,7 +6,7 @@
  * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help */
 #include "block.h"
 
-static struct scheduler *ended;
+static struct scheduler *_Atomic ended;
 static atomic_int done;
 
 APART void check_errno(int error)

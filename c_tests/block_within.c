@@ -57,14 +57,14 @@ static int by_value(const void *a, const void *b)
 
 static void all(struct scheduler *s)
 {
-    int forked = 0, grouped = 0, a[N];
+    int forked = 0, grouped = 0, copied = 0, a[N];
     sched_task t;
     sched_group g = SCHED_GROUP_INIT;
 
     sched_fork(&t, add_one, &forked, s);
     CHECK_EQ(sched_group_spawn(&g, add_one, &grouped, s), 0);
     CHECK_EQ(sched_spawn(count, NULL, s), 0);
-    CHECK_EQ(sched_spawn_copy(count, &forked, sizeof forked, s), 0);
+    CHECK_EQ(sched_spawn_copy(count, &copied, sizeof copied, s), 0);
     sched_task_yield(s);
     sched_join(&t, s);
     CHECK_EQ(forked, 1);

@@ -50,7 +50,8 @@ int main(int argc, char **argv)
     n = atol(argv[1]);
     long before = status_kb("VmRSS");
     for (int run = 0; run < RUNS; run++) {
-        spawned = ran = 0;
+        spawned = 0;
+        ran = 0;
         CHECK_EQ(sched_init(2, 10, chunk, NULL), 0);
         CHECK_EQ(ran, n);
         /* 20,000 copies take 2.6 MB, and as much more while they lie with others. */

@@ -5,7 +5,7 @@
 
 enum { THREADS = 2, N = 500 };
 
-static struct scheduler *volatile run;
+static struct scheduler *_Atomic run;
 static atomic_int gone;
 
 static void task(void *closure, struct scheduler *s)

@@ -76,7 +76,8 @@ static void root(void *closure, struct scheduler *s)
     pthread_t thread;
     sched_group g = SCHED_GROUP_INIT;
     sched_task t;
-    opened = guests = leave = begun = done = 0;
+    opened = 0;
+    guests = leave = begun = done = 0;
     for (int i = 0; i < workers - 2; i++)
         CHECK_EQ(sched_spawn(guest, NULL, s), 0);
     while (guests < workers - 2)

@@ -5,7 +5,7 @@
 #include "marks.h"
 #include <sched_tasks.h>
 
-enum { N = 700, ROUNDS = 4, NESTED = 3 };
+enum { N = 700 / SMALLER, ROUNDS = 4, NESTED = 3 };
 
 struct node {
     sched_group *group;

@@ -103,7 +103,7 @@ static void root(void *closure, struct scheduler *s)
         }
     }
     for (size = 4; size <= 8; size += 4)
-        one(RANDOM, 50021, size / 5, s);
+        one(RANDOM, 50021 / SMALLER, size / 5, s);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 #include <sched_tasks.h>
 #include <stdatomic.h>
 
-enum { TASKS = 60, TURNS = 40 };
+enum { TASKS = 60, TURNS = 8 * (1 + 4 / SMALLER) };
 
 static atomic_int ended, spawned;
 

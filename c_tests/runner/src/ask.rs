@@ -21,6 +21,7 @@ pub fn matrix(tools: &Toolchain, work: &Path, sanitize: Option<&str>) -> Result<
         unlinked: false,
         libraries: &[],
         sanitize,
+        smaller: 1,
         header: None,
     };
     let mut build = program.command(tools).map_err(anyhow::Error::msg)?;

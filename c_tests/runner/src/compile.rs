@@ -128,6 +128,8 @@ pub struct Program<'a> {
     pub libraries: &'a [String],
     /// -fsanitize.
     pub sanitize: Option<&'a str>,
+    /// What it divides its sizes by.
+    pub smaller: u32,
     /// A folder with a sched.h to take, by -iquote, instead of the installed one.
     pub header: Option<&'a Path>,
 }
@@ -160,6 +162,7 @@ impl Program<'_> {
             Some(folder) => command.arg("-iquote").arg(folder),
             None => command.args(&tools.pc.cflags),
         };
+        command.arg(format!("-DSMALLER={}", self.smaller));
         command.arg(format!("-DCTEST_LIBDIR=\"{}\"", tools.libdir.display()));
         command.arg(format!("-DCTEST_PLUGIN=\"{}\"", self.plugin().display()));
         command.arg("-o").arg(self.output).arg(self.source);

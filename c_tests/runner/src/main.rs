@@ -51,7 +51,7 @@ pub struct Options {
     #[arg(long, default_value = "")]
     filter: String,
     /// Only these programs (a `*` at the end stands for anything), with 4 threads and
-    /// SCHED_IDLE=park, and no other checks
+    /// SCHED_IDLE=park, or what of these they leave instead, and no other checks
     #[arg(long, value_delimiter = ',')]
     programs: Vec<String>,
     /// The programs compiled with -fsanitize=WORD
@@ -60,6 +60,9 @@ pub struct Options {
     /// The programs run by this command
     #[arg(long, value_name = "COMMAND", value_delimiter = ' ')]
     under: Vec<String>,
+    /// What programs divide their sizes by, for tools that take their time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    smaller: u32,
     /// The folder of the library to link with [default: that of the prefix]
     #[arg(long)]
     libdir: Option<PathBuf>,
@@ -104,8 +107,8 @@ impl Options {
             part.restrict("KIND", &self.kinds);
         }
         if !self.programs.is_empty() {
-            part.restrict("IDLE", &["park".to_string()]);
-            part.restrict("THREADS", &["4".to_string()]);
+            part.prefer("IDLE", "park");
+            part.prefer("THREADS", "4");
         }
         part
     }
@@ -145,8 +148,8 @@ impl Slice {
 
 /// How many combinations a run takes beside the base, out of the 35 or so that cover all pairs.
 const SOME: usize = 12;
-/// With the tools of `--programs`, which take their time.
-const FEW: usize = 4;
+/// How many there are, without the base, for the tools of `--programs`.
+const FEW: usize = 8;
 
 /// What every part of the runner looks up.
 pub struct Session {
@@ -166,7 +169,7 @@ impl Session {
         match self.options.knobs {
             Some(_) => self.matrix.all(&part),
             None if self.options.programs.is_empty() => self.matrix.some(&part, name, SOME),
-            None => self.matrix.some(&part, name, FEW),
+            None => self.matrix.few(&part, name, FEW),
         }
     }
 

@@ -9,6 +9,7 @@
 //!   its own, by its name and of what its marker leaves: so each pair meets many programs, in
 //!   many combinations; that none is left out is a test of its own. (Not a run with a longer timeout.)
 //!
+//! With `--programs`, for tools that take their time, through the latter alone, and fewer.
 //! With `--knobs`, instead, through every combination there is, some 2,700 where nothing is restricted; so
 //! that it can be cut in slices.
 //!
@@ -63,6 +64,13 @@ impl Part {
     pub fn restrict(&mut self, name: &str, values: &[String]) {
         let left = self.only.entry(name.to_string()).or_insert_with(|| values.to_vec());
         left.retain(|value| values.contains(value));
+    }
+
+    /// Only this value from now on; where it is not left, the first that is.
+    pub fn prefer(&mut self, name: &str, value: &str) {
+        let left = self.only.entry(name.to_string()).or_insert_with(|| vec![value.to_string()]);
+        let at = left.iter().position(|v| v == value).unwrap_or(0);
+        *left = left.drain(..).skip(at).take(1).collect();
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -123,11 +131,22 @@ impl Matrix {
     pub fn some(&self, part: &Part, name: &str, n: usize) -> Vec<Setting> {
         let mut settings = self.base(part);
         if !part.plain {
-            let (axes, rows) = self.left(part);
-            let some = covering(&rows, number(name)).take(n);
-            settings.extend(some.map(|row| setting(&axes, row, |_| true)));
+            settings.extend(self.chosen(part, name, n));
         }
         settings
+    }
+
+    /// As `some`, without the base; of a part that is plain, the base.
+    pub fn few(&self, part: &Part, name: &str, n: usize) -> Vec<Setting> {
+        if part.plain {
+            return self.base(part);
+        }
+        self.chosen(part, name, n).into_iter().chain(self.alone(part)).collect()
+    }
+
+    fn chosen(&self, part: &Part, name: &str, n: usize) -> Vec<Setting> {
+        let (axes, rows) = self.left(part);
+        covering(&rows, number(name)).take(n).map(|row| setting(&axes, row, |_| true)).collect()
     }
 
     /// Every combination there is; of a part that is plain, the base.
@@ -292,12 +311,39 @@ mod tests {
     }
 
     #[test]
+    fn few_are_of_every_kind() {
+        let matrix = matrix();
+        let few = matrix.few(&part("IDLE=park THREADS=4"), "x", 8);
+        assert_eq!(few.len(), 8 + 1);
+        for kind in ["steal", "fifo", "serial"] {
+            assert!(few.iter().any(|s| s.get("KIND") == Some(kind)));
+        }
+        let plain = Part { plain: true, ..Part::default() };
+        assert_eq!(matrix.few(&plain, "x", 8), matrix.base(&plain));
+    }
+
+    #[test]
     fn restrictions_add_up() {
         let mut left = part("KIND=steal,fifo");
         left.restrict("KIND", &words("fifo serial"));
         assert!(matrix().base(&left).iter().all(|s| s.get("KIND") == Some("fifo")));
         left.restrict("KIND", &words("steal"));
         assert!(matrix().some(&left, "x", 12).is_empty());
+    }
+
+    #[test]
+    fn what_is_preferred_is_taken_where_it_is_left() {
+        let threads = |text: &str| {
+            let mut left = part(text);
+            left.prefer("THREADS", "4");
+            let base = matrix().base(&left);
+            let counts: HashSet<_> = base.iter().filter_map(|s| s.get("THREADS")).collect();
+            counts.into_iter().map(str::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(threads(""), ["4"]);
+        assert_eq!(threads("THREADS=1,4,16"), ["4"]);
+        assert_eq!(threads("THREADS=2,16"), ["2"]);
+        assert!(threads("KIND=serial THREADS=2").is_empty());
     }
 
     #[test]

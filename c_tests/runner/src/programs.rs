@@ -83,6 +83,7 @@ fn compilation(
         unlinked: markers.unlinked,
         libraries: &markers.libraries,
         sanitize: session.options.sanitize.as_deref(),
+        smaller: session.options.smaller,
         header: header.as_deref(),
     };
     let words = |command: Command| {

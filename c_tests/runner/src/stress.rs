@@ -28,6 +28,7 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
         unlinked: false,
         libraries: &[],
         sanitize: None,
+        smaller: session.options.smaller,
         header: None,
     };
     if let Ok(mut command) = build.command(&session.tools)
