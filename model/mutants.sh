@@ -89,6 +89,10 @@ rearm-late~src/queue/mod.rs~s/self\.rearm\(\);\n\s*if anybody\(\) \{/let any = a
 announce-unfenced~src/kind/stealing.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
 park-unasked~src/kind/stealing.rs~s/self\.deques\.iter\(\)\.for_each\(\|deque\| deque\.ask\(\)\);//~sleep:a_sleeper_beside_an_armed_owner
 asked-unheard~src/kind/stealing/batches.rs~s/(rely_on_spawns\(\)\);\n\s*)self\.published\(place\);/$1/~sleep:a_sleeper_beside_its_first_task
+lend-silent~src/kind/stealing/batches.rs~s/return self\.published\(place\);/return;/~sleep:a_sleeper_beside_an_owner_that_lends
+lend-private~src/kind/stealing/batches.rs~s/own\.publish\(true\);//~sleep:a_sleeper_beside_an_owner_that_lends
+lend-never~src/kind/stealing/lending.rs~s/self\.0\[owner\]\.lends\.store\(true, Ordering::Relaxed\);/let _ = owner;/~sleep:a_sleeper_beside_an_owner_that_lends
+lend-unasked~src/kind/stealing.rs~s/self\.deques\[place\.index\(\)\]\.ask\(\);//~sleep:a_sleeper_beside_a_thief_that_lends
 search-unraided~src/kind/stealing.rs~s/ \|\| raid && !victim\.looks_empty\(\) && victim\.raid\(\)//~stealing:split::a_blocked_parent
 spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
 park-unfenced~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner

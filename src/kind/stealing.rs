@@ -411,9 +411,8 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Takes from `victim` to `place`, whose owner calls this, and who is active.
-    pub fn rob(&self, victim: usize, place: &impl Place) -> Steal {
-        // SAFETY: as said.
-        unsafe { self.take_from(&self.deques[victim], place) }
+    pub fn rob(&self, victim: usize, place: &impl Place) -> Option<Task> {
+        self.steal_from(victim, place, true, &|| (), &|| ())
     }
 
     pub fn wake_for_more(&self, place: &impl Place) {
