@@ -18,8 +18,8 @@ static void holds(void *closure, struct scheduler *s)
     set_errno(0);
     if (sched_block_begin(s) == 0) {
         atomic_fetch_add(&within, 1);
-        while (!full)
-            pause_us(1000);
+        while (!full) /* seldom: hundreds look, while others are to begin */
+            pause_us(20000);
         atomic_fetch_sub(&within, 1);
         end(s);
     } else {
@@ -35,7 +35,7 @@ static void holds(void *closure, struct scheduler *s)
         full = 1;
     }
     while (sched_block_begin(s) != 0)
-        pause_us(100);
+        pause_us(1000);
     pause_us(100);
     end(s);
     atomic_fetch_add(&again, 1);
