@@ -513,7 +513,7 @@ impl<D: Deque> Kind for Stealing<D> {
         let task = if outside {
             place.looked_outside();
             // SAFETY: passed on.
-            unsafe { self.behind(place) }
+            unsafe { self.behind(place, false) }
         } else {
             None
         };
@@ -556,7 +556,7 @@ impl<D: Deque> Kind for Stealing<D> {
             let injected = if countdown == 0 {
                 countdown = TICK;
                 // SAFETY: passed on.
-                unsafe { self.behind(place) }
+                unsafe { self.behind(place, true) }
             } else {
                 None
             };
@@ -597,7 +597,7 @@ impl<D: Deque> Kind for Stealing<D> {
         let mut idle = seat.begins_idle();
         if seat.begins_outside()
             // SAFETY: passed on.
-            && let Some(task) = unsafe { self.behind(seat.place()) }
+            && let Some(task) = unsafe { self.behind(seat.place(), false) }
         {
             seat.run(task);
         }
@@ -614,7 +614,7 @@ impl<D: Deque> Kind for Stealing<D> {
                     }
                     if seat.tick() {
                         // SAFETY: passed on.
-                        if let Some(task) = unsafe { self.behind(seat.place()) } {
+                        if let Some(task) = unsafe { self.behind(seat.place(), false) } {
                             seat.run(task);
                         }
                         if !ptr::eq(seat.place(), place) {
