@@ -79,9 +79,9 @@ static inline void change_thread(struct scheduler *s)
 {
     int here = thread_id();
     int stays = threads_of(2) == 1 || join_is("help");
-    double end = now() + 10;
+    struct patience p = patience_of(20);
     do {
-        CHECK(now() < end);
+        CHECK(is_patient(&p));
         if (kind_is("cont") && !stays)
             leave_to_thief(s);
         else

@@ -27,8 +27,8 @@ static void holds(void *closure, struct scheduler *s)
         CHECK(sched_worker_index(s) >= 0);
         CHECK_ERRNO(sched_block_end(s), EPERM);
         /* The others have begun, and are about to say so. */
-        double until = now() + 20;
-        while (!full && within < MOST && now() < until)
+        struct patience p = patience_of(20);
+        while (!full && within < MOST && is_patient(&p))
             pause_us(1000);
         CHECK(full || within == MOST);
         atomic_fetch_add(&refused, 1);

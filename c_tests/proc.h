@@ -64,7 +64,7 @@ static inline void one_heap(void)
  * may be seen in /proc for an instant more, warm ones until their time is over. */
 static inline int threads_become(int n)
 {
-    for (double end = now() + 20; now() < end; pause_us(1000))
+    for (struct patience p = patience_of(20); is_patient(&p); pause_us(1000))
         if (thread_count() == n)
             return 1;
     return 0;
