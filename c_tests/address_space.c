@@ -18,6 +18,7 @@ static void flood(void *closure, struct scheduler *s)
 
 int main(void)
 {
+    one_heap();
     CHECK_EQ(sched_init(2, 4, flood, NULL), 0);
     long before = status_kb("VmSize");
     int mappings = mapping_count();

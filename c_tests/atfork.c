@@ -52,7 +52,7 @@ static void fork_once(void)
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        alarm(5);
+        alarm(20);
         run();
         _exit(0);
     }
@@ -63,7 +63,7 @@ static void fork_once(void)
 static void with_lock(void *used_before)
 {
     pthread_t thread;
-    alarm(5); /* a deadlock ends the child */
+    alarm(20); /* a deadlock ends the child */
     if (used_before)
         run();
     pthread_atfork(lock_it, unlock_it, unlock_it);
@@ -78,7 +78,7 @@ static void with_lock(void *used_before)
 
 static void with_run(void *used_before)
 {
-    alarm(5);
+    alarm(20);
     if (used_before)
         run();
     pthread_atfork(run, run, run);

@@ -28,7 +28,7 @@ static void *runs(void *arg)
 
 static void in_the_child(void)
 {
-    alarm(10); /* a hang ends the child */
+    alarm(20); /* a hang ends the child */
     run();
 }
 

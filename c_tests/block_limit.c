@@ -18,8 +18,8 @@ static void holds(void *closure, struct scheduler *s)
     set_errno(0);
     if (sched_block_begin(s) == 0) {
         atomic_fetch_add(&within, 1);
-        while (!full)
-            pause_us(1000);
+        while (!full) /* seldom: hundreds look, while others are to begin */
+            pause_us(20000);
         atomic_fetch_sub(&within, 1);
         end(s);
     } else {
@@ -27,15 +27,15 @@ static void holds(void *closure, struct scheduler *s)
         CHECK(sched_worker_index(s) >= 0);
         CHECK_ERRNO(sched_block_end(s), EPERM);
         /* The others have begun, and are about to say so. */
-        double until = now() + 20;
-        while (!full && within < MOST && now() < until)
+        struct patience p = patience_of(20);
+        while (!full && within < MOST && is_patient(&p))
             pause_us(1000);
         CHECK(full || within == MOST);
         atomic_fetch_add(&refused, 1);
         full = 1;
     }
     while (sched_block_begin(s) != 0)
-        pause_us(100);
+        pause_us(1000);
     pause_us(100);
     end(s);
     atomic_fetch_add(&again, 1);

@@ -56,8 +56,8 @@ int main(void)
         CHECK(round < 5 || count_threads() <= most + 2 * threads_of(2)); /* the inner run's may rest still */
     }
     /* The workers' threads stay, also those whose workers have others. */
-    double until = now() + 20;
-    while (count_threads() > before + 2 * threads_of(2) && now() < until)
+    struct patience p = patience_of(20);
+    while (count_threads() > before + 2 * threads_of(2) && is_patient(&p))
         pause_us(10000);
     CHECK(count_threads() <= before + 2 * threads_of(2));
     CHECK_EQ(sched_pool_destroy(pool), 0);

@@ -4,7 +4,7 @@
  * ctest: matrix deque=mutex,split idle=park,nap threads=1,2,4 */
 #include "block.h"
 
-enum { TASKS = 64, MS = 100, ATTEMPTS = 8 };
+enum { TASKS = 64, MS = 100, ATTEMPTS = 30 };
 
 static atomic_int ended;
 static double share; /* of a processor, that the computing task had */

@@ -141,6 +141,27 @@ static inline double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* How long a test waits for what must come. A look that is late by more than a second is that of a machine that was
+ * stopped, its processes with it. */
+struct patience {
+    double left, looked;
+};
+
+static inline struct patience patience_of(double seconds)
+{
+    struct patience p = {seconds, now()};
+    return p;
+}
+
+/* To be called over and over: true until the time is up. */
+static inline int is_patient(struct patience *p)
+{
+    double t = now(), passed = t - p->looked;
+    p->looked = t;
+    p->left -= passed < 1 ? passed : 1;
+    return p->left > 0;
+}
+
 static inline void pause_us(long us)
 {
     struct timespec t = {us / 1000000, us % 1000000 * 1000};

@@ -12,22 +12,27 @@ static inline double cpu(void)
            + 1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
-/* Sleeps for two seconds, in which the process must use less than 0.5 % of a processor. A busy machine can only add
- * to what is measured, caches being cold and clock ticks others': so it may be tried three times. */
-static inline void check_idle(void)
+/* Sleeps for so long, in which the process must use less than such a share of a processor. A busy machine can only
+ * add to what is measured, caches being cold and clock ticks others': so it may be tried three times. */
+static inline void check_use(long us, double most)
 {
     double used = 1;
-    for (int i = 0; i < 3 && used >= 0.005; i++) {
+    for (int i = 0; i < 3 && used >= most; i++) {
         double cpu0 = cpu(), t0 = now();
-        pause_us(2000000);
+        pause_us(us);
         used = (cpu() - cpu0) / (now() - t0);
     }
-    if (used >= 0.005) {
+    if (used >= most) {
         char text[80];
         snprintf(text, sizeof text, "%.2f %% of a processor used while idle\n", 100 * used);
         check_say(text);
         _exit(1);
     }
+}
+
+static inline void check_idle(void)
+{
+    check_use(2000000, 0.005);
 }
 
 #endif

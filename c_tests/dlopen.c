@@ -45,6 +45,7 @@ static void use(void)
 
 int main(void)
 {
+    one_heap();
     for (int i = 0; i < 10; i++)
         use();
     CHECK(threads_become(1));
@@ -54,7 +55,7 @@ int main(void)
         use();
     CHECK(threads_become(1));
     CHECK_EQ(descriptor_count(), descriptors);
-    if (mapping_count() > mappings + 4)
+    if (mapping_count() > mappings + 50) /* stacks are kept, and not always as many threads at once */
         CHECK_EQ(mapping_count(), mappings);
     long grown = status_kb("VmRSS") - resident;
     if (grown > 1024)

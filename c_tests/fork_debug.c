@@ -71,7 +71,7 @@ static void member_never_joins(void *closure, struct scheduler *s)
 static void run(void *root)
 {
     memset(&t, 0, sizeof t);
-    alarm(3);
+    alarm(20);
     sched_init(4, 10, *(taskfunc *)root, NULL);
 }
 

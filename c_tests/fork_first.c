@@ -40,7 +40,7 @@ static void body(void *delay)
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        alarm(3);
+        alarm(20);
         runner(NULL);
         _exit(0);
     }

@@ -46,7 +46,7 @@ static void join_in_child(void *closure, struct scheduler *s)
     if (pid == 0) {
         struct rlimit no_core = {0, 0};
         setrlimit(RLIMIT_CORE, &no_core);
-        alarm(3);
+        alarm(20);
         sched_join(&t, s);
         _exit(0); /* a thief had done it before */
     }

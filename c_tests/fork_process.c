@@ -15,7 +15,7 @@ static void process(void *closure, struct scheduler *s)
     CHECK(pid >= 0);
     if (pid == 0) {
         long n = 12;
-        alarm(3);
+        alarm(20);
         CHECK_EQ(sched_init(4, 10, fib, &n), 0);
         CHECK_EQ(n, 144);
         _exit(0);
@@ -53,7 +53,7 @@ static void waits(void *closure, struct scheduler *s)
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        alarm(3);
+        alarm(20);
         CHECK_ERRNO(sched_group_spawn(g, nothing, NULL, s), EINVAL);
         CHECK_ERRNO(sched_group_wait(g, s), EINVAL);
         _exit(0);

@@ -34,7 +34,7 @@ static void body(void *arg)
         pid_t pid = fork();
         CHECK(pid >= 0);
         if (pid == 0) {
-            alarm(3);
+            alarm(20);
             CHECK_EQ(sched_init(1, 4, task, arg), 0);
             _exit(0);
         }

@@ -25,7 +25,9 @@ static void slow(void *closure, struct scheduler *s)
 {
     (void)closure;
     (void)s;
-    pause_us(20000);
+    while (waiting < 2 * WAITERS + 1)
+        pause_us(1000);
+    pause_us(20000); /* and they fall asleep */
     long before = switches();
     pause_us(MS * 1000L);
     long in_between = switches() - before;

@@ -2,20 +2,12 @@
  * a thread that is none.
  * ctest: matrix kind=steal,cont deque=split,chaselev,mutex idle=park threads=2,8
  * ctest: matrix kind=lifo,fifo deque=mutex,spin idle=park threads=2,8 */
-#include "check.h"
+#include "cpu.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>
 
 static atomic_int begun;
 static pthread_t thread;
-
-static double cpu(void)
-{
-    struct rusage use;
-    CHECK_EQ(getrusage(RUSAGE_SELF, &use), 0);
-    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec)
-           + 1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-}
 
 /* The first tenth of a second is for looking around and going to sleep. */
 static void sleeper(void *closure, struct scheduler *s)
@@ -24,15 +16,7 @@ static void sleeper(void *closure, struct scheduler *s)
     (void)s;
     begun = 1;
     pause_us(100000);
-    double cpu0 = cpu(), t0 = now();
-    pause_us(900000);
-    double used = (cpu() - cpu0) / (now() - t0);
-    if (used >= 0.01) {
-        char text[80];
-        snprintf(text, sizeof text, "%.2f %% of a processor used while waiting\n", 100 * used);
-        check_say(text);
-        _exit(1);
-    }
+    check_use(900000, 0.01);
 }
 
 static void forks(void *closure, struct scheduler *s)

@@ -1,7 +1,10 @@
 /* A task from outside has its turn while a worker waits, however long the tasks go on that the worker
- * runs meanwhile: here they go on until that one has run, and the worker waits for it.
+ * runs meanwhile: here they go on until that one has run, and the worker waits for it. So has one that came with
+ * such tasks, which a worker may take from outside all at once.
  * ctest: debug
- * ctest: matrix kind=serial,steal,cont threads=1,2 */
+ * ctest: matrix kind=serial,steal,cont threads=1,2
+ * ctest: matrix kind=steal threads=1 idle=park global=all join=help
+ * ctest: matrix kind=steal threads=1 idle=park overflow=half global=all join=help */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>
@@ -16,6 +19,18 @@ static void leaf(void *closure, struct scheduler *s)
     ran = 1;
 }
 
+static void goes_on(void *closure, struct scheduler *s)
+{
+    if (!ran)
+        CHECK_EQ(sched_spawn(goes_on, closure, s), 0);
+}
+
+static void nothing(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+}
+
 static void *stranger(void *s)
 {
     CHECK_EQ(sched_group_spawn(&g, leaf, NULL, s), 0);
@@ -23,20 +38,26 @@ static void *stranger(void *s)
     return NULL;
 }
 
-static void goes_on(void *closure, struct scheduler *s)
+/* The first of them is run at once. */
+static void *sends_several(void *s)
 {
-    if (!ran)
-        CHECK_EQ(sched_spawn(goes_on, closure, s), 0);
+    CHECK_EQ(sched_spawn(nothing, NULL, s), 0);
+    CHECK_EQ(sched_group_spawn(&g, leaf, NULL, s), 0);
+    for (int i = 0; i < threads_of(4); i++)
+        CHECK_EQ(sched_spawn(goes_on, NULL, s), 0);
+    sent = 1;
+    return NULL;
 }
 
-static void root(void *closure, struct scheduler *s)
+static void root(void *several, struct scheduler *s)
 {
     pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, stranger, s), 0);
+    ran = sent = 0;
+    CHECK_EQ(pthread_create(&thread, NULL, several ? sends_several : stranger, s), 0);
     while (!sent)
         pause_us(50);
-    for (int i = 0; i < threads_of(4); i++)
-        CHECK_EQ(sched_spawn(goes_on, closure, s), 0);
+    for (int i = 0; !several && i < threads_of(4); i++)
+        CHECK_EQ(sched_spawn(goes_on, NULL, s), 0);
     CHECK_EQ(sched_group_wait(&g, s), 0);
     CHECK_EQ(ran, 1);
     pthread_join(thread, NULL);
@@ -45,5 +66,6 @@ static void root(void *closure, struct scheduler *s)
 int main(void)
 {
     CHECK_EQ(sched_init(4, 10, root, NULL), 0);
+    CHECK_EQ(sched_init(4, 10, root, &g), 0);
     return 0;
 }

@@ -26,8 +26,8 @@ static void root(void *closure, struct scheduler *s)
         for (int k = 0; k < batches[i]; k++)
             CHECK_EQ(sched_spawn(leaf, &me, s), 0);
         /* No system call here, as in a loop that computes: the kernel shares the processors. */
-        for (double end = now() + 20; atomic_load_explicit(&ran, memory_order_relaxed) < wanted;)
-            if (now() >= end) {
+        for (struct patience p = patience_of(20); atomic_load_explicit(&ran, memory_order_relaxed) < wanted;)
+            if (!is_patient(&p)) {
                 char text[80];
                 snprintf(text, sizeof text, "%d of %d tasks were not reached\n", wanted - ran, batches[i]);
                 check_say(text);

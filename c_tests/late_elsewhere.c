@@ -22,8 +22,8 @@ static void compute(struct scheduler *s)
     int wanted = ran + TASKS;
     for (int i = 0; i < TASKS; i++)
         CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
-    for (double end = now() + 20; atomic_load_explicit(&ran, memory_order_relaxed) < wanted;)
-        CHECK(now() < end);
+    for (struct patience p = patience_of(20); atomic_load_explicit(&ran, memory_order_relaxed) < wanted;)
+        CHECK(is_patient(&p));
 }
 
 static int calls;

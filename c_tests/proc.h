@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include <dirent.h>
+#include <malloc.h>
 
 static inline int entries(const char *path)
 {
@@ -52,11 +53,18 @@ static inline int mapping_count(void)
     return n;
 }
 
-/* Waits up to ten seconds for the number of threads; true when it came. A joined thread
+/* The C library makes a heap, 64 MB of address space, for each thread that allocates when others do: from now on
+ * there is one for all. */
+static inline void one_heap(void)
+{
+    CHECK(mallopt(M_ARENA_MAX, 1));
+}
+
+/* Waits up to twenty seconds for the number of threads; true when it came. A joined thread
  * may be seen in /proc for an instant more, warm ones until their time is over. */
 static inline int threads_become(int n)
 {
-    for (double end = now() + 10; now() < end; pause_us(1000))
+    for (struct patience p = patience_of(20); is_patient(&p); pause_us(1000))
         if (thread_count() == n)
             return 1;
     return 0;

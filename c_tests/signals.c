@@ -35,7 +35,7 @@ static void caller_is_as_before(void)
     unsigned long long mine = 1ull << (SIGUSR2 - 1), blocked = 0;
     status_of(pid, "Name", value, sizeof value);
     CHECK(strcmp(value, "the caller") == 0);
-    for (double end = now() + 10; now() < end; pause_us(500)) {
+    for (struct patience p = patience_of(20); is_patient(&p); pause_us(500)) {
         status_of(pid, "SigBlk", value, sizeof value);
         blocked = strtoull(value, NULL, 16);
         if (blocked == mine || thread_id() == pid)

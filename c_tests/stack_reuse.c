@@ -44,6 +44,7 @@ static void run(int tasks, int number)
 int main(int argc, char **argv)
 {
     int sizes = argc > 1 && strcmp(argv[1], "sizes") == 0;
+    one_heap();
     for (int i = 0; i < 20; i++)
         run(TASKS, sizes ? i : -1);
     long size = status_kb("VmSize"), rss = status_kb("VmRSS");

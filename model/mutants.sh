@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 copy=$root/target/mutants
 export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$root/target/loom-mutants
+export MODEL_UNCOUNTED=1 CARGO_INCREMENTAL=1
 
 # Not among them:
 # - The AcqRel and the fence of Quiescence::enter: the fence in the pop just before stands in; the
@@ -42,7 +43,7 @@ grow-short~src/queue/chaselev.rs~s/for position in top\.\.bottom/for position in
 ring-put-relaxed~src/queue/ring.rs~s/(tail\.wrapping_add\(1\), Ordering::)Release/$1Relaxed/~ring
 ring-pop-unswapped~src/queue/ring.rs~s/if n > 0 \{\s*self\.swap\(word, word\.taken\(n\), Ordering::Relaxed\)/if n > 0 { Ok(self.word.store(word.taken(n).0, Ordering::Relaxed))/~ring
 ring-pop-releases~src/queue/ring.rs~s/if self\.is_robbed\(\) \{ Word::new\(self\.steal\(\), head\) \} else \{ Word::at\(head\) \}/Word::at(head)/~ring
-ring-pop-keeps~src/queue/ring.rs~s/if self\.is_robbed\(\) \{ (Word::new\(self\.steal\(\), head\)) \} else \{ Word::at\(head\) \}/$1/~ring
+ring-pop-keeps~src/queue/ring.rs~s/if self\.is_robbed\(\) \{ (Word::new\(self\.steal\(\), head\)) \} else \{ Word::at\(head\) \}/$1/~ring:a_theft_after_a_pop
 ring-steal-unswapped~src/queue/ring.rs~s/if self\.swap\(word, reserved, Ordering::Release\)\.is_err\(\) \{/self.word.store(reserved.0, Ordering::Release); if false {/~ring
 ring-two-thieves~src/queue/ring.rs~s/if word\.is_robbed\(\) \{/if false {/~ring
 ring-unreserved~src/queue/ring.rs~s/let reserved = Word::new\(head, /let reserved = Word::at(/~ring
@@ -89,13 +90,17 @@ rearm-late~src/queue/mod.rs~s/self\.rearm\(\);\n\s*if anybody\(\) \{/let any = a
 announce-unfenced~src/kind/stealing.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
 park-unasked~src/kind/stealing.rs~s/self\.deques\.iter\(\)\.for_each\(\|deque\| deque\.ask\(\)\);//~sleep:a_sleeper_beside_an_armed_owner
 asked-unheard~src/kind/stealing/batches.rs~s/(rely_on_spawns\(\)\);\n\s*)self\.published\(place\);/$1/~sleep:a_sleeper_beside_its_first_task
+lend-silent~src/kind/stealing/batches.rs~s/return self\.published\(place\);/return;/~sleep:a_sleeper_beside_an_owner_that_lends
+lend-private~src/kind/stealing/batches.rs~s/own\.publish\(true\);//~sleep:a_sleeper_beside_an_owner_that_lends
+lend-never~src/kind/stealing/lending.rs~s/self\.0\[owner\]\.lends\.store\(true, Ordering::Relaxed\);/let _ = owner;/~sleep:a_sleeper_beside_an_owner_that_lends
+lend-unasked~src/kind/stealing.rs~s/self\.deques\[place\.index\(\)\]\.ask\(\);//~sleep:a_sleeper_beside_a_thief_that_lends
 search-unraided~src/kind/stealing.rs~s/ \|\| raid && !victim\.looks_empty\(\) && victim\.raid\(\)//~stealing:split::a_blocked_parent
 spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
 park-unfenced~src/kind/stealing.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
 park-unchecked~src/kind/stealing.rs~s/if self\.work_visible\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::a_blocked_parent
 park-deaf-to-end~src/kind/stealing.rs~s/if self\.is_over\(until\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::one_child_two_workers
 park-deaf-to-child~src/kind/stealing.rs~s/if self\.is_over\(until\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~join:split::against_the_end
-child-unawaited~src/kind/stealing.rs~s/if !awaited\.enlist\(\) => UNAWAITED/if { awaited.enlist(); false } => UNAWAITED/~join:split::against_the_end
+child-unawaited~src/kind/stealing.rs~s/if !awaited\.enlist\(\) => UNAWAITED/if { awaited.enlist(); false } => UNAWAITED/~join:split::against_an_end_without_a_word
 child-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::against_the_end
 group-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::group_against_its_ends
 rouse-unlisted~src/idle/eventcount.rs~s/let woken = self\.list\.with\(\|list\| self\.unlist\(list, worker\)\);/let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;\n        let woken = waits && self.list.with(|list| self.unlist(list, worker));/~join:split::against_the_end

@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Explores `model` with at most `preemptions` forced switches per execution (each seeded bug
 /// here needs three or fewer), prints how many executions that took, and fails if it was fewer
-/// than `at_least`: then the model reached less than it did when it was written.
+/// than `at_least`: then the model reached less than it did when it was written. (MODEL_QUICK: one switch less, and
+/// as many as that takes. MODEL_UNCOUNTED, for mutants: any number, so that what kills one is a check.)
 pub fn explore(
     name: &str,
     preemptions: usize,
@@ -31,8 +32,9 @@ pub fn explore(
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     EXECUTIONS.store(0, Ordering::Relaxed);
     let quick = std::env::var_os("MODEL_QUICK").is_some();
-    let (preemptions, at_least) =
-        if quick { (preemptions - 1, 1) } else { (preemptions, at_least) };
+    let uncounted = quick || std::env::var_os("MODEL_UNCOUNTED").is_some();
+    let preemptions = preemptions - usize::from(quick);
+    let at_least = if uncounted { 1 } else { at_least };
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 20_000;

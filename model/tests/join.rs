@@ -415,6 +415,38 @@ fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
+/// Wakes nobody: who waits for it has to look again.
+#[derive(Default)]
+struct Silent(AtomicUsize);
+
+impl Awaited for Silent {
+    fn over(&self) -> bool {
+        self.0.load(Acquire) != 0
+    }
+
+    fn enlist(&self) -> bool {
+        false
+    }
+
+    fn thief(&self) -> Option<usize> {
+        None
+    }
+}
+
+fn against_an_end_without_a_word<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("wait over {}, against an end without a word", D::NAME);
+    explore_sleeps(&name, preemptions, at_least, || {
+        let (scene, silent) = (Scene::<D>::new(1, 0), Arc::new(Silent::default()));
+        let other = {
+            let silent = Arc::clone(&silent);
+            thread::spawn(move || silent.0.store(1, Release))
+        };
+        scene.places[0].help(&*silent);
+        SLEPT.fetch_add(sleeps(&scene.places[0]), Ordering::Relaxed);
+        other.join().unwrap();
+    });
+}
+
 /// Each model over each deque, with its preemptions and the executions that it took at least.
 macro_rules! models {
     ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
@@ -441,6 +473,7 @@ models! {
         against_a_task_and_the_end(2, 100_000);
         against_another_join(2, 50_000);
         group_against_its_ends(3, 10_000);
+        against_an_end_without_a_word(3, 30);
         a_child_that_blocks(1, 1500);
     }
 }

@@ -122,6 +122,37 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
     });
 }
 
+/// A task that was alone has been taken: the next is public at once, and a sleeper is woken for it.
+#[test]
+fn a_sleeper_beside_an_owner_that_lends() {
+    explore("sleep, the owner lends", 4, 200, || {
+        let scene = Scene::new(2, 2);
+        spawn(&scene, 0);
+        assert!(scene.scheduler.rob(0, &scene.places[1]).is_some());
+        let sleeper = dozer(&scene, 1);
+        spawn(&scene, 1);
+        assert!(scene.scheduler.deque(0).offers(), "a task was lent");
+        sleeper.join().unwrap();
+    });
+}
+
+/// So does the thief, though its puts were silent until then.
+#[test]
+fn a_sleeper_beside_a_thief_that_lends() {
+    explore("sleep, the thief lends", 4, 200, || {
+        let scene = Scene::new(2, 4);
+        spawn(&scene, 0);
+        spawn(&scene, 1);
+        assert!(pop(&scene) && pop(&scene));
+        scene.places[1].spawn(count, scene.cells[2].closure());
+        assert!(scene.scheduler.rob(1, &scene.places[0]).is_some());
+        let sleeper = dozer(&scene, 1);
+        spawn(&scene, 3);
+        assert!(scene.scheduler.deque(0).offers(), "a task was lent");
+        sleeper.join().unwrap();
+    });
+}
+
 /// Somebody who will not come back asks the owner while the sleeper looks.
 #[test]
 fn a_sleeper_and_an_asker() {

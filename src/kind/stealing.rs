@@ -425,9 +425,8 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Takes from `victim` to `place`, whose owner calls this, and who is active.
-    pub fn rob(&self, victim: usize, place: &impl Place) -> Steal {
-        // SAFETY: as said.
-        unsafe { self.take_from(&self.deques[victim], place) }
+    pub fn rob(&self, victim: usize, place: &impl Place) -> Option<Task> {
+        self.steal_from(victim, place, true, &|| (), &|| ())
     }
 
     pub fn wake_for_more(&self, place: &impl Place) {
@@ -530,7 +529,7 @@ impl<D: Deque> Kind for Stealing<D> {
         let task = if outside {
             place.looked_outside();
             // SAFETY: passed on.
-            unsafe { self.behind(place) }
+            unsafe { self.behind(place, false) }
         } else {
             None
         };
@@ -575,7 +574,7 @@ impl<D: Deque> Kind for Stealing<D> {
             let injected = if countdown == 0 {
                 countdown = TICK;
                 // SAFETY: passed on.
-                unsafe { self.behind(place) }
+                unsafe { self.behind(place, true) }
             } else {
                 None
             };
@@ -616,7 +615,7 @@ impl<D: Deque> Kind for Stealing<D> {
         let mut idle = seat.begins_idle();
         if seat.begins_outside()
             // SAFETY: passed on.
-            && let Some(task) = unsafe { self.behind(seat.place()) }
+            && let Some(task) = unsafe { self.behind(seat.place(), false) }
         {
             seat.run(task);
         }
@@ -633,7 +632,7 @@ impl<D: Deque> Kind for Stealing<D> {
                     }
                     if seat.tick() {
                         // SAFETY: passed on.
-                        if let Some(task) = unsafe { self.behind(seat.place()) } {
+                        if let Some(task) = unsafe { self.behind(seat.place(), false) } {
                             seat.run(task);
                         }
                         if !ptr::eq(seat.place(), place) {

@@ -35,7 +35,8 @@
 //! longer than any in the injector. Where a task that yields goes to the injector, it is exchanged for one of
 //! there: a batch would be one of all that yield but itself, and the last of each batch miss the next. (Either
 //! way some had turn after turn more than others: c_tests/yield_drift.c.) A deque that is popped at the oldest end
-//! needs neither: who came with a batch is before those who yield later.
+//! needs neither: who came with a batch is before those who yield later. But who waits in the middle of a task
+//! (`help`) pops any deque at its youngest end, and looks at the oldest of any.
 
 use super::{Place, Plan, Stealing};
 use crate::base::config::{Global, Overflow, Steal as Amount};
@@ -118,12 +119,13 @@ impl<D: Deque> Stealing<D> {
         first
     }
 
-    /// A task that its worker would not come to for long, if there is one.
+    /// A task that its worker would not come to for long, if there is one. `youngest`: it takes the youngest of its
+    /// own now, whatever its deque.
     ///
     /// # Safety
     /// As for `own`.
-    pub(super) unsafe fn behind(&self, place: &impl Place) -> Option<Task> {
-        if !D::FIFO
+    pub(super) unsafe fn behind(&self, place: &impl Place, youngest: bool) -> Option<Task> {
+        if (youngest || !D::FIFO)
             && let Some(batch) = self.shares.batches.get(place.index())
             && batch.get() > 0
         {
