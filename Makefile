@@ -201,9 +201,11 @@ mutants:
 # Programs whose tasks wait and go on elsewhere, and the rest of the interface, under the tools that watch
 # memory and threads: none may have anything to say, and no suppression is used. (Not those that call fork
 # beside threads, which the runtimes of these compilers do not stand.)
-WATCHED := suspend_nested,yield_many,yield_starve,join_migrate,join_stats,sync_*,fork_fib,fork_order,fork_full,\
-           fork_deep,fork_elsewhere,group_*,for,for_spread,reduce,sort*,inline,copy,copy_tree,\
-           copy_anywhere,pool,pool_within,pool_rest,planted
+WATCHED := suspend_nested,yield_many,yield_starve,join_migrate,join_stats,sync_*,fork_fib,fork_order,\
+           fork_full,fork_deep,fork_elsewhere,group_*,for,for_spread,reduce,sort*,inline,copy,copy_tree,\
+           copy_anywhere,pool,pool_within,pool_rest,pool_crowd,pool_destroy,planted,block_nested,\
+           block_within,cond,cond_turns,mutex,mutex_order,once,cont_fork,cont_late,cont_order,cont_round,\
+           foreign,foreign_turn,help,late,nested,closures,concurrent
 COMPILERS := $(shell for c in gcc clang; do command -v $$c; done)
 PLUSPLUS = $(subst clang,clang++,$(subst gcc,g++,$(1)))
 

@@ -173,6 +173,7 @@ block-held-for-ever~src/idle/quiescence.rs~s/self\.count\(worker, u32::MAX\);//~
 end-over-a-section~src/idle/quiescence.rs~s/&& waits\(\) == 0//~block:split::the_first_of_two_is_left
 section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
 creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls
+caller-late~src/base/call.rs~s/let alive = self\.is_alive\(\);(.*?swap\(CALLED, Ordering::AcqRel\);)/let alive = true;$1\n        let alive = self.is_alive();/s~block:a_creator_beside_the_next_who_calls
 vacancy-unswapped~src/base/vacancy.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ let still = self.word.load(Ordering::Relaxed) == left; if still { self.word.store(back, Ordering::Relaxed); } still }/~block:a_place_that_stays_vacant
 vacancy-uncounted~src/base/vacancy.rs~s/fetch_add\(ONE \+ VACANT, Ordering::AcqRel\);\n(\s*)let left = \(was \+ ONE \+ VACANT\) \| COMING;/fetch_add(VACANT, Ordering::AcqRel);\n$1let left = (was + VACANT) | COMING;/~block:a_place_that_is_left_by_two
 vacancy-left-relaxed~src/base/vacancy.rs~s/(fetch_add\(ONE \+ VACANT, Ordering::)AcqRel/$1Relaxed/~block:a_place_that_stays_vacant

@@ -332,12 +332,17 @@ impl Hand {
         spare
     }
 
-    /// The thread's life.
+    /// The thread's life: after the second job its time is up at once.
     fn live(&self) {
         for job in 1.. {
             assert_eq!(self.job.get(), job);
-            *self.spare.lock().unwrap() = job == 1; // before the job is done
+            *self.spare.lock().unwrap() = true; // before the job is done
             self.call.done();
+            if job == 2 {
+                let _spare = self.spare.lock().unwrap();
+                assert!(self.call.set_alive(false));
+                return;
+            }
             self.call.lie_down();
             while self.call.order() == Order::Rest {
                 self.call.sleep(LONGEST);
@@ -349,7 +354,8 @@ impl Hand {
     }
 }
 
-/// Who makes a thread is late: that has done its job, and another calls it again.
+/// Who makes a thread is late: that has done its job, and another calls it again. That is late, too: the thread
+/// has done that job, and ended.
 #[test]
 fn a_creator_beside_the_next_who_calls() {
     explore("a thread is called again", 3, 1, || {

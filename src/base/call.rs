@@ -47,14 +47,18 @@ impl Call {
         self.alive.with_mut(|was| unsafe { was.replace(alive) })
     }
 
-    /// Gives the thread the job that was written before. `slept` is done before one that sleeps is woken;
+    /// Gives the thread the job that was written before. `sleeps` is done before one that sleeps is called;
     /// `create` if there is none, and tells if it could be made: so does this.
-    pub fn make(&self, slept: impl FnOnce(), create: impl FnOnce() -> bool) -> bool {
+    pub fn make(&self, sleeps: impl FnOnce(), create: impl FnOnce() -> bool) -> bool {
+        // Before the call: after it the thread may do the job, rest, and end, its time being up.
+        let alive = self.is_alive();
+        if alive && self.word.load(Ordering::Relaxed) == ASLEEP {
+            sleeps();
+        }
         // Release: pairs with the load in `order`.
         let was = self.word.swap(CALLED, Ordering::AcqRel);
-        if self.is_alive() {
+        if alive {
             if was == ASLEEP {
-                slept();
                 self.word.wake(1);
             }
             return true;

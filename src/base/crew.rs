@@ -169,9 +169,9 @@ impl Hand {
         // milliseconds. It starts elsewhere, and takes over the mask of the terms as its first act.
         // (Without futex: pthread_create would need it for that.)
         let elsewhere = || crew.terms().mask.elsewhere().filter(|_| beside && futex::probe());
-        let slept = || {
+        let sleeps = || {
             if let Some(mask) = &elsewhere() {
-                // SAFETY: alive.
+                // SAFETY: alive, and until it is called it does not end.
                 unsafe { thread::move_to(self.id.get().assume_init(), mask) };
             }
         };
@@ -181,7 +181,7 @@ impl Hand {
             // SAFETY: a hand is never freed.
             unsafe { thread::create(main, hand, elsewhere()) }.is_ok()
         };
-        self.call.make(slept, create)
+        self.call.make(sleeps, create)
     }
 
     /// Waits for the end of the thread, if it has one.
