@@ -433,7 +433,7 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
         // SAFETY: out of the queue, so published, and the caller's.
         unsafe {
             let Continuation { context, strand: below } = *next;
-            if Self::is_at_hand(context, &*below, worker) {
+            if context == strand.spawner.get() && Self::is_at_hand(context, &*below, worker) {
                 Self::end_unawaited(strand);
                 Self::back(strand, worker, &*below);
                 Self::tune(context, worker);
