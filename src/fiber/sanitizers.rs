@@ -6,8 +6,8 @@
 //! record, a "fiber", for whatever has a stack of its own: what that has seen of the others; a
 //! switch passes it on. All are called by weak symbols, and a program built with none pays a comparison a switch.
 //!
-//! They are told before the switch, of arriving, too. What runs until then is the library's, in which nothing is
-//! instrumented.
+//! They are told before the switch, of arriving, too; a spawner of kind `cont` to which its child returns tells them
+//! itself. What runs in between is the library's, in which nothing is instrumented.
 //!
 //! TSan sees what code does that was compiled for it. So it takes two tasks, one of which comes after the
 //! other by what this library does, for a race, unless the library was compiled for it, too: `make tsan`

@@ -276,7 +276,7 @@ impl Rack {
     /// `put`, of a stack that it misses: it is in its place still.
     ///
     /// # Safety
-    /// As for `put`.
+    /// As for `put`; `misses` has just said so.
     #[inline(always)]
     pub unsafe fn put_back(&self) {
         self.count.set(self.count.get() + 1);

@@ -24,7 +24,8 @@
 //! | `stock`, `rack`, `ground`, `strand`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
 //!
 //! `quick`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
-//! them, and that reads what it wrote.
+//! them, and that reads what it wrote. `row` as well: rows are never changed, and for who is not the owner an
+//! outdated one does the same.
 //!
 //! A task may give its `s` to another task or thread, so each entry asks: is the caller the
 //! thread at this place? `owner` holds that thread's pointer, a number no two living threads

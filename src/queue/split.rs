@@ -510,6 +510,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     }
 
     unsafe fn pop_slowly(&self) -> Option<Task> {
+        // A raid may have come or gone since the first look; this one comes after the claim as well, and is as good.
         let last = self.bot();
         if last < self.split() { self.pop_public() } else { Some(self.take(last)) }
     }
