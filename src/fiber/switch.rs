@@ -42,8 +42,8 @@ pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
 
 /// What [`call`] calls.
 pub trait Callee {
-    /// Runs on the new stack, with the first three arguments of `call`, its caller's context, and the end of the
-    /// stack.
+    /// Runs on the new stack, with the arguments of `call`, of which the last is the end of the stack, and its
+    /// caller's context.
     ///
     /// # Safety
     /// As said.
@@ -51,18 +51,21 @@ pub trait Callee {
         a: usize,
         b: *mut c_void,
         c: *const c_void,
-        context: Context,
         top: *mut u8,
+        context: Context,
     );
 
-    /// Runs there next. What it returns is continued at once: a context that `call` has saved.
+    /// Runs there next. What it returns is continued at once: the context that this very `call` has saved. (So
+    /// what functions preserve is in the registers still.)
     ///
     /// # Safety
     /// As said.
     unsafe extern "C" fn leave(top: *mut u8) -> Context;
+}
 
-    /// Called where the context goes on, if it was continued by `switch` or `leave`, with what those
-    /// pass.
+/// What follows a [`call`] whose context was [made ready](make_ready), and continued by `switch` or `leave`.
+pub trait Arrival {
+    /// Called there with what those pass, and the room of the context.
     ///
     /// # Safety
     /// As said.
@@ -85,14 +88,6 @@ macro_rules! restore {
          pop rbx\n pop rbp\n ret"
     };
 }
-/// Continues the context of `call` whose registers are at rsp, and which returns eax.
-#[cfg(target_arch = "x86_64")]
-macro_rules! give_back {
-    () => {
-        "pop r15\n pop r14\n pop r13\n pop r12\n pop rbx\n pop rbp\n \
-         add rsp, 32\n ret"
-    };
-}
 #[cfg(target_arch = "aarch64")]
 macro_rules! save {
     () => {
@@ -111,17 +106,6 @@ macro_rules! restore {
          ldp x25, x26, [sp, 64]\n ldp x27, x28, [sp, 80]\n ldp d8, d9, [sp, 96]\n \
          ldp d10, d11, [sp, 112]\n ldp d12, d13, [sp, 128]\n ldp d14, d15, [sp, 144]\n \
          ldp x29, x30, [sp], 176\n ret"
-    };
-}
-
-/// Continues the context of `call` at x0, which returns w1.
-#[cfg(target_arch = "aarch64")]
-macro_rules! give_back {
-    () => {
-        "mov sp, x0\n ldr x29, [sp]\n ldp x19, x20, [sp, 16]\n ldp x21, x22, [sp, 32]\n \
-         ldp x23, x24, [sp, 48]\n ldp x25, x26, [sp, 64]\n ldp x27, x28, [sp, 80]\n \
-         ldp d8, d9, [sp, 96]\n ldp d10, d11, [sp, 112]\n ldp d12, d13, [sp, 128]\n \
-         ldp d14, d15, [sp, 144]\n ldr x30, [sp, 192]\n add sp, sp, 208\n mov w0, w1\n ret"
     };
 }
 
@@ -179,25 +163,27 @@ const PLACES: [usize; 2] = [72, 64];
 #[cfg(target_arch = "aarch64")]
 const PLACES: [usize; 2] = [176, 8];
 
-/// # Safety
-/// The context was saved by `call`, and nobody has continued it.
+/// The room of a context that was saved by `call`.
 #[inline(always)]
-pub unsafe fn room_of(context: Context) -> *mut c_void {
-    // SAFETY: see the layout.
-    unsafe { context.add(PLACES[0]).cast() }
+pub fn room_of(context: Context) -> *mut c_void {
+    context.wrapping_add(PLACES[0]).cast()
 }
 
-/// True if the context was saved by `call::<C>`.
+/// The context, saved by `call`, that has this room.
+pub fn context_of(room: *mut c_void) -> Context {
+    room.cast::<u8>().wrapping_sub(PLACES[0])
+}
+
+/// Has a context of `call` go on by `A::arrive`: to be done before any but its callee continues it.
 ///
 /// # Safety
-/// Nobody has continued it.
-#[inline(always)]
-pub unsafe fn has_called<C: Callee>(context: Context) -> bool {
+/// The context was saved by `call`, and nobody has continued it.
+pub unsafe fn make_ready<A: Arrival>(context: Context) {
     // SAFETY: see the layout.
-    unsafe { context.add(PLACES[1]).cast::<usize>().read() == landing::<C> as *const () as usize }
+    unsafe { context.add(PLACES[1]).cast::<usize>().write(landing::<A> as *const () as usize) }
 }
 
-/// Suspends the caller, and calls `C::enter(a, b, c, context, top)` on the stack that ends at `top`, and then
+/// Suspends the caller, and calls `C::enter(a, b, c, top, context)` on the stack that ends at `top`, and then
 /// `C::leave(top)`. Returns 0, or what is passed to `refuse`. If it is the callee that continues the context, the
 /// processor has predicted where this returns to: calls and returns are in pairs. The controls are then
 /// what the callee has left, as after any call.
@@ -206,7 +192,7 @@ pub unsafe fn has_called<C: Callee>(context: Context) -> bool {
 /// frames have in registers is saved once.
 ///
 /// ```text
-/// context   as above, with `landing` for a return address
+/// context   as above, but for the return address
 ///           ROOM bytes, and 8 more
 ///           the caller's return address (aarch64: among the 16 more)
 /// ```
@@ -224,24 +210,21 @@ pub unsafe extern "C" fn call<C: Callee>(
     std::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
-        "sub rsp, 24",
-        "lea rax, [rip + {landing}]",
-        "push rax",
-        save!(),
-        "mov r8, rcx",
-        "mov rcx, rsp",
-        "mov rsp, r8",
-        ".cfi_undefined rip", // unwinders stop here
-        "xor ebp, ebp",
+        "sub rsp, 32",
+        "push rbp\n push rbx\n push r12\n push r13\n push r14\n push r15",
+        "stmxcsr [rsp - 16]", // as `save` does, without moving rsp
+        "fnstcw [rsp - 12]",
+        "lea r8, [rsp - 16]",
+        "mov rsp, rcx",
+        ".cfi_undefined rip", // unwinders stop here; those that go by rbp, at the spawner's end
         "call {enter}",
         "mov rdi, rsp",
         "call {leave}",
-        "lea rsp, [rax + 16]",
+        "lea rsp, [rax + 96]",
         "xor eax, eax",
-        give_back!(),
+        "ret",
         ".cfi_endproc",
         personality = sym frontier::personality,
-        landing = sym landing::<C>,
         enter = sym C::enter,
         leave = sym C::leave,
     );
@@ -251,23 +234,20 @@ pub unsafe extern "C" fn call<C: Callee>(
         ".cfi_personality 0x1b, {personality}",
         "sub sp, sp, 32",
         "str x30, [sp, 16]",
-        "adrp x30, {landing}",
-        "add x30, x30, :lo12:{landing}",
         save!(),
-        "mov x4, x3",
-        "mov x3, x10",
-        "mov sp, x4",
-        ".cfi_undefined x30", // unwinders stop here
-        "mov x29, 0",
-        "mov x30, 0",
+        "mov x4, x10",
+        "mov sp, x3",
+        ".cfi_undefined x30", // unwinders stop here; those that go by x29, at the spawner's end
         "bl {enter}",
         "mov x0, sp",
         "bl {leave}",
-        "mov w1, 0",
-        give_back!(),
+        "mov sp, x0",
+        "ldr x30, [sp, 192]",
+        "add sp, sp, 208",
+        "mov w0, 0",
+        "ret",
         ".cfi_endproc",
         personality = sym frontier::personality,
-        landing = sym landing::<C>,
         enter = sym C::enter,
         leave = sym C::leave,
     );
@@ -280,14 +260,30 @@ pub unsafe extern "C" fn call<C: Callee>(
 #[unsafe(naked)]
 pub unsafe extern "C" fn refuse(context: Context, result: c_int) -> ! {
     #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!("lea rsp, [rdi + 16]", "mov eax, esi", give_back!());
+    std::arch::naked_asm!(
+        "lea rsp, [rdi + 16]",
+        "mov eax, esi",
+        "pop r15\n pop r14\n pop r13\n pop r12\n pop rbx\n pop rbp",
+        "add rsp, 32",
+        "ret",
+    );
     #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!(give_back!());
+    std::arch::naked_asm!(
+        "mov sp, x0",
+        "ldr x29, [sp]",
+        "ldp x19, x20, [sp, 16]\n ldp x21, x22, [sp, 32]\n ldp x23, x24, [sp, 48]",
+        "ldp x25, x26, [sp, 64]\n ldp x27, x28, [sp, 80]\n ldp d8, d9, [sp, 96]",
+        "ldp d10, d11, [sp, 112]\n ldp d12, d13, [sp, 128]\n ldp d14, d15, [sp, 144]",
+        "ldr x30, [sp, 192]",
+        "add sp, sp, 208",
+        "mov w0, w1",
+        "ret",
+    );
 }
 
-/// Where a context of `call` goes on.
+/// Where a context of `call` goes on that was made ready.
 #[unsafe(naked)]
-unsafe extern "C" fn landing<C: Callee>() {
+unsafe extern "C" fn landing<A: Arrival>() {
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
@@ -300,7 +296,7 @@ unsafe extern "C" fn landing<C: Callee>() {
         "xor eax, eax",
         "ret",
         ".cfi_endproc",
-        arrive = sym C::arrive,
+        arrive = sym A::arrive,
     );
     #[cfg(target_arch = "aarch64")]
     std::arch::naked_asm!(
@@ -316,7 +312,7 @@ unsafe extern "C" fn landing<C: Callee>() {
         "mov w0, 0",
         "ret",
         ".cfi_endproc",
-        arrive = sym C::arrive,
+        arrive = sym A::arrive,
     );
 }
 

@@ -78,10 +78,13 @@ pub struct Strand {
     forks: Cell<isize>,
     /// Kind `cont`: of the spawner whose child is here, its context at that spawn.
     spawner: Cell<Context>,
+    /// Kind `cont`: null, or the strand on which children of the task here run: the one that it waits for, or the
+    /// next one. Nobody else has it. Always null if this strand cannot be left.
+    above: Cell<*const Strand>,
+    /// Kind `cont`: the strand of that spawner, for as long as it waits for this.
+    below: Cell<*const Strand>,
     /// Kind `cont`: of the child here, if it was forked. The loop does not look at it.
     forked: Cell<*const Forked>,
-    /// Kind `cont`: the task here is at a spawn, with other floating-point controls than the run's.
-    tuned: Cell<bool>,
     /// Kind `cont`: who has continued it at its last spawn was not the child.
     arrived: Cell<bool>,
     /// How many tasks help here, each in the middle of the one before.
@@ -138,6 +141,7 @@ impl Seat for Strand {
     fn flush(&self) {
         let counted = self.granted.replace(TICK) - self.countdown.replace(TICK);
         self.place().counters().tasks.add(counted as usize);
+        self.shed();
     }
 
     #[inline]
@@ -204,7 +208,7 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     // SAFETY: records are never freed.
     let outer = unsafe { worker.outer.get().as_ref() }.map(Worker::strand);
     let below = [outer, section::innermost()];
-    let before = below.map(|strand| strand.is_some_and(|strand| strand.fixed.replace(true)));
+    let before = below.map(|strand| strand.is_some_and(Strand::fix));
     let stack = worker.rack.take().ok();
     let ground = Ground::default();
     ground.side.settle();
@@ -291,8 +295,9 @@ impl Strand {
             section: Section::default(),
             forks: Cell::new(0),
             spawner: Cell::new(ptr::null_mut()),
+            above: Cell::new(ptr::null()),
+            below: Cell::new(ptr::null()),
             forked: Cell::new(ptr::null()),
-            tuned: Cell::new(false),
             arrived: Cell::new(false),
             nested: Cell::new(0),
             awaited: Cell::new(None),
@@ -351,6 +356,7 @@ impl Strand {
     #[inline(always)] // see `Side::enter`
     unsafe fn leave(&self, worker: &Worker, side: &Side, to: Context) -> ! {
         self.looks.set(Looks::Inside);
+        self.shed();
         // SAFETY: by the caller's promise.
         unsafe {
             if let Some(stack) = self.stack {
@@ -361,12 +367,47 @@ impl Strand {
         }
     }
 
+    /// It cannot be left from now on. Returns whether that is new. Its worker is the calling thread's, or has nothing above.
+    fn fix(&self) -> bool {
+        self.shed();
+        self.fixed.replace(true)
+    }
+
+    /// The strand for the next child.
+    #[inline(always)]
+    fn above(&self) -> Option<&Strand> {
+        // SAFETY: it is this strand's, and stays as long.
+        unsafe { self.above.get().as_ref() }
+    }
+
+    /// Gives what is above, and above that, back to the worker's rack. Nobody is on it.
+    pub fn shed(&self) {
+        if !self.above.get().is_null() {
+            self.shed_all();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn shed_all(&self) {
+        let mut next = self.above.replace(ptr::null());
+        // SAFETY: each is the caller's, and was the one below's alone.
+        while let Some(strand) = unsafe { next.as_ref() } {
+            next = strand.above.replace(ptr::null());
+            if let Some(stack) = strand.stack {
+                // SAFETY: nobody is on it.
+                unsafe { self.worker().rack.put(stack) };
+            }
+        }
+    }
+
     /// A task that has started another run, whose tasks are running now.
     pub fn is_covered(&self) -> bool {
         self.fixed.get() && self.stack.is_some()
     }
 
     pub fn cover(&self, covered: bool) {
+        self.shed();
         self.fixed.set(covered);
     }
 

@@ -1,6 +1,6 @@
 //! Tasks that are set aside, and go on: see the parent's essay.
 
-use super::{Begins, Ground, Launch, Strand, run_loop};
+use super::{Begins, Ground, Launch, Strand, cont, run_loop};
 use crate::base::mem::NoMemory;
 use crate::base::thread;
 use crate::fiber::exceptions;
@@ -53,6 +53,7 @@ pub unsafe fn suspend(
     if !strand.can_be_left() {
         return Err(NoMemory);
     }
+    strand.shed();
     let next = strand.next_in_line(false);
     // SAFETY: passed on.
     let left = unsafe { leave_for(strand, next, &mut publish) };
@@ -92,7 +93,7 @@ pub(super) unsafe fn leave_for(
 pub(super) unsafe fn go_over(strand: &Strand, next: Task, publish: &mut dyn FnMut(Task) -> bool) {
     let worker = strand.worker();
     // SAFETY: passed on.
-    let context = unsafe { take_over(worker, next.closure.cast()) };
+    let context = unsafe { take_over(worker, next) };
     switch_away(strand, worker.strand().side(), context, 0, publish);
 }
 
@@ -130,9 +131,20 @@ pub(super) fn task_of(continuation: *const Continuation) -> Task {
     Task { f: resume, closure: continuation.cast_mut().cast() }
 }
 
-/// True if that is a task that was set aside.
+/// The task that continues a [spawner](super::cont).
+#[inline(always)]
+pub(super) fn spawner_at(room: *mut c_void) -> Task {
+    Task { f: resume_spawner, closure: room }
+}
+
+#[inline(always)]
+pub(super) fn is_spawner(task: Task) -> bool {
+    std::ptr::fn_addr_eq(task.f, resume_spawner as TaskFn)
+}
+
+/// True if that is a task that was set aside, or a spawner.
 pub fn is_continuation(task: Task) -> bool {
-    std::ptr::fn_addr_eq(task.f, resume as TaskFn)
+    std::ptr::fn_addr_eq(task.f, resume as TaskFn) || is_spawner(task)
 }
 
 /// Queues a task that was set aside, to go on; see `Worker::continue_with`.
@@ -151,19 +163,32 @@ pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
 ///
 /// # Safety
 /// `continuation` was published, and is taken once.
-unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
-    let continuation = closure.cast::<Continuation>();
-    // SAFETY: the caller's.
-    let worker = unsafe { Worker::of(s) };
+unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: passed on.
+    unsafe { resume_task(Task { f: resume, closure: continuation }, Worker::of(s)) }
+}
+
+/// The same of a spawner.
+///
+/// # Safety
+/// As for `resume`.
+unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: passed on.
+    unsafe { resume_task(spawner_at(room), Worker::of(s)) }
+}
+
+/// # Safety
+/// As for `resume`; `worker` is the calling thread's.
+unsafe fn resume_task(task: Task, worker: &Worker) {
     let old = worker.strand();
     if old.fixed.get() {
         // It cannot be left: another will go on with it, or this worker later.
-        worker.requeue(task_of(continuation));
+        worker.requeue(task);
         thread::sleep(UNAWAITED);
         return worker.counters().tasks.uncount(); // whoever has called this counts a task
     }
     // SAFETY: by the caller's promise.
-    let context = unsafe { take_over(worker, continuation) };
+    let context = unsafe { take_over(worker, task) };
     if old.nested.get() == 0 {
         old.flush();
         // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
@@ -178,9 +203,15 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
 ///
 /// # Safety
 /// It was published, and only the caller continues it.
-pub(super) unsafe fn take_over(worker: &Worker, continuation: *const Continuation) -> Context {
+pub(super) unsafe fn take_over(worker: &Worker, next: Task) -> Context {
     // SAFETY: published, so complete; it lies on its strand, which is this worker's now.
-    let Continuation { context, strand } = unsafe { continuation.read() };
+    let Continuation { context, strand } = unsafe {
+        if is_spawner(next) {
+            cont::part(next.closure)
+        } else {
+            next.closure.cast::<Continuation>().read()
+        }
+    };
     // SAFETY: as above.
     let there = unsafe { &*strand };
     if !ptr::eq(there.worker.replace(worker), worker) {

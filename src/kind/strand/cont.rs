@@ -11,19 +11,31 @@
 //! # Protocol
 //!
 //! ```text
-//! spawn   takes a stack from the rack, saves its own context, and calls on that stack
-//! enter   makes the context known: the task {resume, continuation} in the own deque
+//! spawn   saves its own context, and calls on the strand above its own
+//! enter   makes the context known: the task {resume_spawner, room of the context} in the own deque
 //!         calls the child
 //! leave   pops the deque: the youngest there is the spawner, unless it was taken
-//!         yes: returns to it, and the stack is free; no: becomes a worker's loop
+//!         yes: returns to it; no: goes on with the other, or becomes a worker's loop
 //! ```
 //! The deque is used on the child's stack only: so whoever takes the continuation finds it complete, and
 //! nothing runs on the spawner's.
 //!
-//! The child may have waited, and come back on another worker. What it pops there is that worker's
-//! youngest task: perhaps another continuation, or its own spawner's at a later spawn, which has
-//! the same address. Any is as good: the child needs to know nothing of its spawner but what
-//! the deque holds.
+//! # Whose the strand above is
+//!
+//! A strand keeps the one *above*, on which the children of its task run, one after the other. It is taken from the
+//! rack at the first spawn. While the spawner waits for its child in a deque, that is on the strand above; who continues the spawner in
+//! any other way than by the child's return ([`part`]) makes `above` null before: the child's strand is the child's own
+//! from then on, and the next spawn takes another.
+//!
+//! So a child that pops a spawner whose `above` is its own strand returns from the very spawn that has called it. It
+//! looks for no more than that: the callee-saved registers are what they were there, since each function has
+//! preserved them, and are not loaded again. (The child may have waited, and come back on another worker, with the same
+//! registers. What it pops there is that worker's youngest: perhaps its own spawner's continuation at a later spawn,
+//! which has the same address. That has another strand above.) A thief that holds the spawner may be late with the null.
+//! Until it is there, nobody finds that spawner in a deque.
+//!
+//! Strands above the current one pile up to the depth that the recursion has had. They go back to the rack at
+//! each tick, when a task is set aside, and when the loop has found its deque empty.
 //!
 //! # Where there is no stack
 //!
@@ -37,12 +49,11 @@
 //! whatever is rare is a call in tail position. Runs in which each switch is to be told to somebody, a sanitizer
 //! or C++'s runtime, have a spawn of their own.
 
-use super::aside::{Continuation, arrive, is_continuation, take_over, task_of};
+use super::aside::{Continuation, arrive, is_continuation, is_spawner, spawner_at, take_over};
 use super::{Looks, Strand};
 use crate::base::thread;
 use crate::fiber::exceptions;
-use crate::fiber::stack::Stack;
-use crate::fiber::switch::{self, Callee, Context};
+use crate::fiber::switch::{self, Arrival, Callee, Context};
 use crate::kind::forked::{self, fork_elsewhere, misuse};
 use crate::kind::section;
 use crate::kind::stealing::Stealing;
@@ -55,16 +66,47 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr;
 
-const _: () = assert!(size_of::<Continuation>() <= switch::ROOM);
+const _: () = assert!(size_of::<*const Strand>() <= switch::ROOM);
 
-/// What is left of a spawner, beside its context.
+/// The strand of a spawner, noted in the room of its context, whose address is the closure of the task that continues
+/// it.
 ///
 /// # Safety
-/// Of a context that a spawn has saved, and nobody has continued.
+/// It was noted, and nobody has continued the context.
 #[inline(always)]
-unsafe fn continuation(context: Context) -> *mut Continuation {
+unsafe fn noted<'a>(room: *mut c_void) -> &'a Strand {
+    // SAFETY: by the caller's promise; a strand that waits stays.
+    unsafe { &**room.cast::<*const Strand>() }
+}
+
+/// A spawner goes on by another way than its child's return: its context. The child's stack is the child's own from
+/// now on.
+///
+/// # Safety
+/// It was published, and is the caller's.
+pub(super) unsafe fn part(room: *mut c_void) -> Continuation {
+    let context = switch::context_of(room);
     // SAFETY: passed on.
-    unsafe { switch::room_of(context).cast() }
+    unsafe {
+        switch::make_ready::<Apart>(context);
+        let strand = noted(room);
+        strand.above.set(ptr::null());
+        Continuation { context, strand }
+    }
+}
+
+/// Where such a spawner goes on.
+struct Apart;
+
+impl Arrival for Apart {
+    unsafe extern "C" fn arrive(left: *mut c_void, room: *mut c_void) {
+        // SAFETY: of this context, which is continued now.
+        unsafe {
+            let strand = noted(room);
+            strand.arrived.set(true);
+            arrive(strand.worker(), left);
+        }
+    }
 }
 
 /// `sched_spawn`, with its outcome. `TOLD`: somebody is told of each switch.
@@ -80,10 +122,10 @@ pub unsafe extern "C" fn spawn<D: Deque, const TOLD: bool>(
         // SAFETY: passed on.
         return unsafe { Worker::spawn_elsewhere(f, closure, worker) };
     }
-    match (f, worker.rack.next()) {
-        (Some(f), Some(stack)) if worker.strand().can_be_left() => {
+    match (f, worker.strand().above()) {
+        (Some(f), Some(above)) => {
             // SAFETY: by the caller's promise.
-            unsafe { call::<Child<D, false>, TOLD>(f as usize, closure, worker, stack) }
+            unsafe { call::<Child<D, false>, TOLD>(f as usize, closure, worker, above) }
         }
         // SAFETY: passed on.
         _ => unsafe { spawn_slowly::<D, TOLD>(f, closure, worker) },
@@ -103,12 +145,11 @@ pub unsafe extern "C" fn fork<D: Deque, const TOLD: bool>(
     let Some(f) = f else { misuse("sched_fork", "f is NULL") };
     forked.set_begun(f, closure);
     if worker.is_mine()
-        && let Some(stack) = worker.rack.next()
-        && worker.strand().can_be_left()
+        && let Some(above) = worker.strand().above().or_else(|| extend(worker))
     {
         let child = ptr::from_ref(forked).expose_provenance();
         // SAFETY: as in `spawn`.
-        if unsafe { call::<Child<D, true>, TOLD>(child, ptr::null_mut(), worker, stack) } == 0 {
+        if unsafe { call::<Child<D, true>, TOLD>(child, ptr::null_mut(), worker, above) } == 0 {
             return;
         }
     }
@@ -116,23 +157,24 @@ pub unsafe extern "C" fn fork<D: Deque, const TOLD: bool>(
     unsafe { fork_elsewhere(forked, worker) };
 }
 
-/// Calls the child on the stack, which is the next of the worker's rack.
+/// Calls the child on the strand above the worker's.
 ///
 /// # Safety
-/// The caller owns the worker, and is on its strand, which can be left.
+/// The caller owns the worker, and is on its strand.
 #[inline(always)]
 unsafe fn call<C: Callee, const TOLD: bool>(
     child: usize,
     closure: *mut c_void,
     worker: &Worker,
-    stack: Stack,
+    above: &Strand,
 ) -> c_int {
     if TOLD {
         // SAFETY: passed on.
-        return unsafe { call_told::<C>(child, closure, worker, stack) };
+        return unsafe { call_told::<C>(child, closure, worker, above) };
     }
-    // SAFETY: the stack is the worker's, and `enter` takes it.
-    unsafe { switch::call::<C>(child, closure, ptr::from_ref(worker).cast(), Strand::top(stack)) }
+    let top = ptr::from_ref(above).cast_mut().cast(); // it lies where its stack begins
+    // SAFETY: the stack is the caller's, and nobody is on it.
+    unsafe { switch::call::<C>(child, closure, ptr::from_ref(worker).cast(), top) }
 }
 
 /// `call`, where somebody is told.
@@ -144,13 +186,13 @@ unsafe fn call_told<C: Callee>(
     child: usize,
     closure: *mut c_void,
     worker: &Worker,
-    stack: Stack,
+    above: &Strand,
 ) -> c_int {
     let (below, handled) = (worker.strand(), exceptions::take());
     below.arrived.set(false);
-    stack.side().enter_new(|| below.side());
+    above.side().enter_new(|| below.side());
     // SAFETY: passed on.
-    let outcome = unsafe { call::<C, false>(child, closure, worker, stack) };
+    let outcome = unsafe { call::<C, false>(child, closure, worker, above) };
     if !below.arrived.get() {
         below.side().enter(|| None);
     }
@@ -170,19 +212,27 @@ unsafe extern "C" fn spawn_slowly<D: Deque, const TOLD: bool>(
     worker: &Worker,
 ) -> c_int {
     let Some(task) = f else { return thread::failed(libc::EINVAL) };
-    if worker.strand().can_be_left()
+    match extend(worker) {
+        // SAFETY: passed on.
+        Some(_) => unsafe { spawn::<D, TOLD>(f, closure, worker) },
+        // SAFETY: passed on.
+        None => unsafe { (worker.row().queue)(task, closure, worker) },
+    }
+}
+
+/// Gives the strand of the worker, which is the caller's, one above, if it can be left and there is a stack.
+#[cold]
+#[inline(never)]
+fn extend(worker: &Worker) -> Option<&Strand> {
+    let strand = worker.strand();
+    if strand.can_be_left()
         && let Ok(stack) = worker.rack.take()
     {
-        Strand::on(stack); // it is there from now on
-        // SAFETY: nobody is on it; passed on.
-        unsafe {
-            worker.rack.put(stack);
-            spawn::<D, TOLD>(f, closure, worker)
-        }
-    } else {
-        // SAFETY: passed on.
-        unsafe { (worker.row().queue)(task, closure, worker) }
+        let above = Strand::on(stack);
+        above.below.set(strand);
+        strand.above.set(above);
     }
+    strand.above()
 }
 
 /// A spawned task; or a forked one.
@@ -194,64 +244,59 @@ impl<D: Deque, const FORKED: bool> Callee for Child<D, FORKED> {
         f: usize,
         closure: *mut c_void,
         worker: *const c_void,
-        context: Context,
         top: *mut u8,
+        context: Context,
     ) {
         // SAFETY: what `call` passes; records of workers are not freed, and that strand is its stack's.
         let (worker, strand) = unsafe { (&*worker.cast::<Worker>(), &*top.cast::<Strand>()) };
         // SAFETY: saved just now, and nobody knows of it; passed on.
         unsafe {
             if switch::float_of(context) != worker.float.get() {
-                return Self::enter_tuned(f, closure, worker, context, strand);
+                return Self::enter_tuned(f, closure, worker, strand, context);
             }
-            Self::begin(f, closure, worker, context, strand);
+            Self::begin(f, closure, worker, strand, context);
         }
     }
 
     unsafe extern "C" fn leave(top: *mut u8) -> Context {
         // SAFETY: as above.
         let strand = unsafe { &*top.cast::<Strand>() };
-        section::check_closed(strand);
+        if !section::is_closed(strand) {
+            return Self::leave_open(strand);
+        }
         let worker = strand.worker(); // another than at first, perhaps
-        worker.stay();
+        // SAFETY: the run is one of `Stealing<D>`, as the caller of `call` promised.
+        let deque = unsafe { worker.deque::<D>() };
+        // A forked child's copy of a quick deque is abandoned: nothing is popped.
+        if deque.quick().is_none() {
+            worker.stay();
+        }
         worker.counters().tasks.add(1);
         // SAFETY: the calling thread's worker, of the same run.
-        let mut own = unsafe { Owner::new(worker.deque::<D>()) };
-        let Some(next) = own.pop_quickly() else { return Self::leave_last(strand) };
+        let Some(next) = unsafe { Owner::new(deque) }.pop_quickly() else {
+            return Self::leave_last(strand);
+        };
         // Compared with what is at hand: so the processor need not wait for what it loads.
         let context = strand.spawner.get();
+        let room = switch::room_of(context);
         // SAFETY: out of the queue, so published, and the caller's.
         unsafe {
-            if is_continuation(next)
-                && let Continuation { context: there, strand: below } = *next.closure.cast()
-                && there == context
-                && Self::is_at_hand(context, &*below, worker)
-                && !(*below).tuned.get()
-                && worker.rack.misses(strand.stack.unwrap_unchecked())
-            {
-                Self::end_unawaited(strand);
-                worker.strand.set(below);
-                worker.rack.put_back();
-                context
-            } else {
-                Self::leave_for(strand, next.f, next.closure)
+            if is_spawner(next) && next.closure == room {
+                let below = &*strand.below.get(); // that of the context, since it is its stack's
+                if ptr::eq(below.above.get(), strand) && ptr::eq(below.worker.get(), worker) {
+                    Self::end_unawaited(strand);
+                    worker.strand.set(below);
+                    return context;
+                }
             }
-        }
-    }
-
-    unsafe extern "C" fn arrive(left: *mut c_void, room: *mut c_void) {
-        // SAFETY: of this context, which is continued now.
-        unsafe {
-            let strand = &*(*room.cast::<Continuation>()).strand;
-            strand.tuned.set(false);
-            strand.arrived.set(true);
-            arrive(strand.worker(), left);
+            Self::leave_for(strand, next.f, next.closure)
         }
     }
 }
 
 impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
-    /// `enter`, if the spawner has other floating-point controls than the run's, with which tasks begin.
+    /// `enter`, if the spawner has other floating-point controls than the run's, with which tasks begin: it is not
+    /// returned to, but continued.
     ///
     /// # Safety
     /// As for that.
@@ -261,13 +306,13 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
         f: usize,
         closure: *mut c_void,
         worker: &Worker,
-        context: Context,
         strand: &Strand,
+        context: Context,
     ) {
-        worker.strand().tuned.set(true);
+        worker.strand().above.set(ptr::null());
         worker.float.get().set();
         // SAFETY: passed on.
-        unsafe { Self::begin(f, closure, worker, context, strand) }
+        unsafe { Self::begin(f, closure, worker, strand, context) }
     }
 
     /// The rest of `enter`.
@@ -279,16 +324,12 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
         f: usize,
         closure: *mut c_void,
         worker: &Worker,
-        context: Context,
         strand: &Strand,
+        context: Context,
     ) {
-        // SAFETY: saved just now, and nobody knows of it; the strand is the spawner's, which nobody else runs yet.
-        let this = unsafe {
-            let this = continuation(context);
-            this.write(Continuation { context, strand: worker.strand.get() });
-            task_of(this)
-        };
-        worker.rack.take_seen();
+        let room = switch::room_of(context);
+        // SAFETY: saved just now, and nobody knows of it.
+        unsafe { room.cast::<*const Strand>().write(worker.strand.get()) };
         strand.worker.set(worker);
         strand.spawner.set(context);
         if FORKED {
@@ -297,8 +338,9 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
         worker.strand.set(strand);
         // SAFETY: the caller owns the worker, whose kind and deque these are; passed on.
         unsafe {
-            if !worker.kind::<Stealing<D>>().spawn_quickly(worker.deque::<D>(), worker, this) {
-                return Self::begin_slowly(f, closure, worker, strand);
+            let kind = worker.kind::<Stealing<D>>();
+            if !kind.spawn_quickly(worker.deque::<D>(), worker, spawner_at(room)) {
+                return Self::begin_slowly(f, closure, worker, strand, context);
             }
             // From here on the spawner may run elsewhere.
             Self::call(f, closure, worker, strand);
@@ -316,14 +358,16 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
         closure: *mut c_void,
         worker: &Worker,
         strand: &Strand,
+        context: Context,
     ) {
+        let room = switch::room_of(context);
         // SAFETY: the caller owns the worker; the context is known to nobody, if it was refused.
         unsafe {
-            let context = strand.spawner.get();
-            let this = continuation(context);
-            if worker.kind::<Stealing<D>>().spawn_slowly(worker, task_of(this)).is_err() {
-                Self::back(strand, worker, &*(*this).strand);
-                Self::tune(context, worker);
+            if worker.kind::<Stealing<D>>().spawn_slowly(worker, spawner_at(room)).is_err() {
+                let below = noted(room);
+                below.above.set(strand);
+                worker.strand.set(below);
+                switch::float_of(context).set();
                 switch::refuse(context, thread::failed(libc::EAGAIN));
             }
             Self::call(f, closure, worker, strand);
@@ -386,39 +430,7 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
         }
     }
 
-    /// True if the child on this worker's strand can return there: a spawn of its own kind has saved the context,
-    /// on a strand that this worker was on last.
-    ///
-    /// # Safety
-    /// It was published, and is the caller's.
-    #[inline(always)]
-    unsafe fn is_at_hand(context: Context, below: &Strand, worker: &Worker) -> bool {
-        // SAFETY: passed on.
-        ptr::eq(below.worker.get(), worker) && unsafe { switch::has_called::<Self>(context) }
-    }
-
-    /// The child on this strand is about to return to a spawner, on the strand `below`, with `worker`.
-    ///
-    /// # Safety
-    /// As said; they are the caller's.
-    #[inline(always)]
-    unsafe fn back(strand: &Strand, worker: &Worker, below: &Strand) {
-        worker.strand.set(below);
-        // SAFETY: it is left by the return.
-        unsafe { worker.rack.put(strand.stack.unwrap_unchecked()) };
-    }
-
-    /// The calling thread is about to go on there, at a spawn.
-    ///
-    /// # Safety
-    /// The context is the caller's; its strand is the worker's.
-    unsafe fn tune(context: Context, worker: &Worker) {
-        worker.strand().tuned.set(false);
-        // SAFETY: by the caller's promise.
-        unsafe { switch::float_of(context) }.set();
-    }
-
-    /// `leave`, if the next task is not the spawner at hand; or it is tuned.
+    /// `leave`, if the next task is not the spawner that waits for it.
     ///
     /// # Safety
     /// As for that; the task is out of the worker's queue.
@@ -426,29 +438,30 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
     #[inline(never)]
     unsafe extern "C" fn leave_for(strand: &Strand, f: TaskFn, closure: *mut c_void) -> Context {
         let (worker, next) = (strand.worker(), Task { f, closure });
+        worker.stay();
         if !is_continuation(next) {
             Self::stay_with(strand, Some(next));
         }
-        let next: *const Continuation = closure.cast();
+        Self::end(strand, worker);
         // SAFETY: out of the queue, so published, and the caller's.
         unsafe {
-            let Continuation { context, strand: below } = *next;
-            if context == strand.spawner.get() && Self::is_at_hand(context, &*below, worker) {
-                Self::end_unawaited(strand);
-                Self::back(strand, worker, &*below);
-                Self::tune(context, worker);
-                return context;
-            }
-            Self::end(strand, worker);
             let context = take_over(worker, next);
             strand.leave(worker, worker.strand().side(), context)
         }
+    }
+
+    /// `leave`, if the task has not ended a blocking section: dies.
+    #[cold]
+    #[inline(never)]
+    extern "C" fn leave_open(strand: &Strand) -> Context {
+        section::returned(strand)
     }
 
     /// `leave`, if the queue seems to be empty.
     #[cold]
     #[inline(never)]
     extern "C" fn leave_last(strand: &Strand) -> Context {
+        strand.worker().stay();
         // SAFETY: the calling thread's worker, of the same run.
         let next = unsafe { Owner::new(strand.worker().deque::<D>()).pop_slowly() };
         match next {
