@@ -165,7 +165,10 @@ pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
 /// `continuation` was published, and is taken once.
 unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
     // SAFETY: passed on.
-    unsafe { resume_task(Task { f: resume, closure: continuation }, Worker::of(s)) }
+    unsafe {
+        let task = task_of(continuation.cast());
+        resume_task(task, Worker::of(s), || continuation.cast::<Continuation>().read());
+    }
 }
 
 /// The same of a spawner.
@@ -174,12 +177,16 @@ unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
 /// As for `resume`.
 unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
     // SAFETY: passed on.
-    unsafe { resume_task(spawner_at(room), Worker::of(s)) }
+    unsafe { resume_task(spawner_at(room), Worker::of(s), || cont::part(room)) }
 }
 
+/// `content`: of the continuation, once it is certain that it goes on. (So the two functions above differ. Were
+/// they alike but for their own names, the compiler would make one of them.)
+///
 /// # Safety
 /// As for `resume`; `worker` is the calling thread's.
-unsafe fn resume_task(task: Task, worker: &Worker) {
+#[inline(always)]
+unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Continuation) {
     let old = worker.strand();
     if old.fixed.get() {
         // It cannot be left: another will go on with it, or this worker later.
@@ -188,7 +195,7 @@ unsafe fn resume_task(task: Task, worker: &Worker) {
         return worker.counters().tasks.uncount(); // whoever has called this counts a task
     }
     // SAFETY: by the caller's promise.
-    let context = unsafe { take_over(worker, task) };
+    let context = unsafe { come_to(worker, content()) };
     if old.nested.get() == 0 {
         old.flush();
         // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
@@ -204,15 +211,21 @@ unsafe fn resume_task(task: Task, worker: &Worker) {
 /// # Safety
 /// It was published, and only the caller continues it.
 pub(super) unsafe fn take_over(worker: &Worker, next: Task) -> Context {
-    // SAFETY: published, so complete; it lies on its strand, which is this worker's now.
-    let Continuation { context, strand } = unsafe {
-        if is_spawner(next) {
-            cont::part(next.closure)
-        } else {
-            next.closure.cast::<Continuation>().read()
-        }
-    };
-    // SAFETY: as above.
+    // SAFETY: published, so complete.
+    unsafe {
+        let spawner = is_spawner(next);
+        let closure = next.closure;
+        come_to(
+            worker,
+            if spawner { cont::part(closure) } else { closure.cast::<Continuation>().read() },
+        )
+    }
+}
+
+/// # Safety
+/// As for `take_over`; that is what was published.
+unsafe fn come_to(worker: &Worker, Continuation { context, strand }: Continuation) -> Context {
+    // SAFETY: a continuation lies on its strand, which is this worker's now.
     let there = unsafe { &*strand };
     if !ptr::eq(there.worker.replace(worker), worker) {
         there.hasten(); // what it has counted is the new worker's: the sum is right

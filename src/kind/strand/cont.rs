@@ -400,6 +400,7 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
         worker: &Worker,
         strand: &Strand,
     ) {
+        strand.shed();
         // SAFETY: nobody has begun it; the caller owns the worker, and is on its strand.
         unsafe {
             let task = Self::task(f, closure);
