@@ -64,6 +64,9 @@ impl Group {
     pub fn wait(&self, worker: &Worker) -> c_int {
         while !self.members.is_over() {
             if !may_wait(worker) {
+                if self.members.is_over() {
+                    break; // since the first look; and then the run has ended
+                }
                 return thread::failed(libc::EINVAL);
             }
             let node = Node::default();
