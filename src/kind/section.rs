@@ -191,7 +191,7 @@ fn stay(strand: &Strand) {
     let worker = strand.worker();
     INNERMOST.set(strand.section.outer.get());
     worker.occupy();
-    worker.strand.set(strand);
+    strand.go_on_with(worker);
     worker.let_go();
 }
 

@@ -267,7 +267,7 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
         }
         worker.float.get().set(); // not those of the task that was left
     }
-    worker.strand.set(strand);
+    strand.go_on_with(worker);
     strand.first.set(first);
     strand.looks.set(looks);
     // SAFETY: the strand is in place.
@@ -373,11 +373,11 @@ impl Strand {
         self.fixed.replace(true)
     }
 
-    /// The strand for the next child.
+    /// It is the one that the worker, which is the caller's, is on from now on.
     #[inline(always)]
-    fn above(&self) -> Option<&Strand> {
-        // SAFETY: it is this strand's, and stays as long.
-        unsafe { self.above.get().as_ref() }
+    pub fn go_on_with(&self, worker: &Worker) {
+        worker.strand.set(self);
+        worker.above.set(self.above.get());
     }
 
     /// Gives what is above, and above that, back to the worker's rack. Nobody is on it.
@@ -391,12 +391,16 @@ impl Strand {
     #[inline(never)]
     fn shed_all(&self) {
         let mut next = self.above.replace(ptr::null());
+        let worker = self.worker();
+        if ptr::eq(worker.strand.get(), self) {
+            worker.above.set(ptr::null());
+        }
         // SAFETY: each is the caller's, and was the one below's alone.
         while let Some(strand) = unsafe { next.as_ref() } {
             next = strand.above.replace(ptr::null());
             if let Some(stack) = strand.stack {
                 // SAFETY: nobody is on it.
-                unsafe { self.worker().rack.put(stack) };
+                unsafe { worker.rack.put(stack) };
             }
         }
     }

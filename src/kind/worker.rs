@@ -95,6 +95,9 @@ pub struct Worker {
     left: Cell<u32>,
     /// The stack that its thread is on.
     pub strand: Cell<*const Strand>,
+    /// Kind `cont`: what that has above. (Beside it, since the one is the other's child's place: so each spawn
+    /// need not wait for what the one before has loaded.)
+    pub above: Cell<*const Strand>,
     /// Free stacks.
     pub rack: Rack,
     rng: UnsafeCell<SmallRng>,
@@ -545,6 +548,7 @@ impl Worker {
     pub fn occupy(&self) {
         self.outer.set(CURRENT.replace(self));
         self.strand.set(ptr::null());
+        self.above.set(ptr::null());
         self.owner.store(thread::pointer(), Ordering::Relaxed);
         // `sched_spawn` may put tasks there itself, where that is what a spawn does. Debug builds count
         // and mark what is forked and joined, which sched_inline.h does not.

@@ -230,7 +230,7 @@ unsafe fn come_to(worker: &Worker, Continuation { context, strand }: Continuatio
     if !ptr::eq(there.worker.replace(worker), worker) {
         there.hasten(); // what it has counted is the new worker's: the sum is right
     }
-    worker.strand.set(strand);
+    there.go_on_with(worker);
     context
 }
 

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn spawn<D: Deque, const TOLD: bool>(
         // SAFETY: passed on.
         return unsafe { Worker::spawn_elsewhere(f, closure, worker) };
     }
-    match (f, worker.strand().above()) {
+    match (f, above(worker)) {
         (Some(f), Some(above)) => {
             // SAFETY: by the caller's promise.
             unsafe { call::<Child<D, false>, TOLD>(f as usize, closure, worker, above) }
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn fork<D: Deque, const TOLD: bool>(
     let Some(f) = f else { misuse("sched_fork", "f is NULL") };
     forked.set_begun(f, closure);
     if worker.is_mine()
-        && let Some(above) = worker.strand().above().or_else(|| extend(worker))
+        && let Some(above) = above(worker).or_else(|| extend(worker))
     {
         let child = ptr::from_ref(forked).expose_provenance();
         // SAFETY: as in `spawn`.
@@ -155,6 +155,13 @@ pub unsafe extern "C" fn fork<D: Deque, const TOLD: bool>(
     }
     // SAFETY: passed on; nobody has got it.
     unsafe { fork_elsewhere(forked, worker) };
+}
+
+/// The strand for the next child.
+#[inline(always)]
+fn above(worker: &Worker) -> Option<&Strand> {
+    // SAFETY: it is the worker's strand's, and stays as long.
+    unsafe { worker.above.get().as_ref() }
 }
 
 /// Calls the child on the strand above the worker's.
@@ -231,8 +238,9 @@ fn extend(worker: &Worker) -> Option<&Strand> {
         let above = Strand::on(stack);
         above.below.set(strand);
         strand.above.set(above);
+        worker.above.set(above);
     }
-    strand.above()
+    above(worker)
 }
 
 /// A spawned task; or a forked one.
@@ -285,7 +293,8 @@ impl<D: Deque, const FORKED: bool> Callee for Child<D, FORKED> {
                 let below = &*strand.below.get(); // that of the context, since it is its stack's
                 if ptr::eq(below.above.get(), strand) && ptr::eq(below.worker.get(), worker) {
                     Self::end_unawaited(strand);
-                    worker.strand.set(below);
+                    below.go_on_with(worker);
+                    worker.above.set(strand);
                     return context;
                 }
             }
@@ -335,7 +344,7 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
         if FORKED {
             strand.forked.set(ptr::with_exposed_provenance(f));
         }
-        worker.strand.set(strand);
+        strand.go_on_with(worker);
         // SAFETY: the caller owns the worker, whose kind and deque these are; passed on.
         unsafe {
             let kind = worker.kind::<Stealing<D>>();

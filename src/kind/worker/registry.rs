@@ -115,6 +115,7 @@ impl Lease {
                 float: Cell::new(FloatControl::get()),
                 left: Cell::new(TICK),
                 strand: Cell::new(ptr::null()),
+                above: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 wakes: Cell::new(0),
                 outer: Cell::new(ptr::null()),
