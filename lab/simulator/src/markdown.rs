@@ -190,6 +190,10 @@ impl Report {
                 write!(text, "; {} {own}", policy.name()).expect("a string takes all");
             }
         }
+        if self.checks.iter().any(|check| check.contended) {
+            let others = count(&|check| !check.contended);
+            write!(text, "; of those that are not contended {others}").expect("a string takes all");
+        }
         let unsure = self.checks.iter().filter(|check| !check.agrees() && check.may_agree());
         let unsure = unsure.count();
         if unsure > 0 {
@@ -261,7 +265,8 @@ below that would be the least of 95 of 100 repetitions. *Contended*: all want on
 who is kept away lets the others go on, so that the median counts, with the quartiles of all runs. *Within the interval*:
 not within a tenth of the figure, but of its interval. No price is fitted to these rows, but flood's size (at a power of two
 its own data collide in the cache), the shape of the calibration's tree of forks (of three, that which costs what fib's
-does) and the lines fetched at a lock were chosen with this table in view: it is no test on programs never seen.";
+does), the lines fetched at a lock, how long a sample of the calibration is and which rows count as contended were chosen
+with this table in view: it is no test on programs never seen.";
 
 const LIMITS: &str = "\
 *Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
@@ -310,6 +315,9 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("fib under lifo at P = 2, by -60 %"), "{text}");
+        let mut contended = report.clone();
+        contended.checks[3].contended = true;
+        assert!(contended.agreement().contains("not contended 2 of 3. 1 more is"));
         let text = report.reliability();
         assert!(text.contains("the rounds 33 %") && text.contains("way: none."), "{text}");
         assert!(text.ends_with("whatever the interval: fib under lifo at P = 2."), "{text}");
