@@ -148,8 +148,8 @@ sem-waited-for-ever~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)/
 barrier-too-late~src/sync/barrier.rs~s/\*arrived < self\.size/*arrived <= self.size/~sync:a_barrier_in_rounds
 barrier-one-round~src/sync/barrier.rs~s/\*arrived = 0;//~sync:a_barrier_in_rounds
 barrier-forgets~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:a_barrier_of_three
-suspend-unheld~src/idle/quiescence.rs~s/self\.count\(worker, 1\);//~suspend:split::for_one_outside
-suspend-held-for-ever~src/idle/quiescence.rs~s/self\.count\(worker, u32::MAX\);//~suspend:split::for_one_outside
+suspend-unheld~src/idle/quiescence.rs~s/self\.count\(1\);//~suspend:split::for_one_outside
+suspend-held-for-ever~src/idle/quiescence.rs~s/self\.count\(u32::MAX\);//~suspend:split::for_one_outside
 end-over-a-waiter~src/idle/quiescence.rs~s/&& waits\(\) == 0//~suspend:split::for_one_outside
 requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
 line-lost~src/kind/stealing.rs~s/(return Ok\(\(\)\);\n            \}\n        \}\n        )self\.requeue\(place, task\)/$1Ok(())/~ring:a_yield_beside_a_thief
@@ -168,8 +168,8 @@ event-waits-relaxed~src/base/event.rs~s/(load\(Ordering::)Acquire(\) != PAST)/$1
 event-silent~src/base/event.rs~s/self\.0\.wake\(i32::MAX\);//~block:an_event
 event-torn~src/base/event.rs~s/if self\.0\.swap\(PAST, Ordering::Release\) == AWAITED \{/let was = self.0.load(Ordering::Relaxed);\n        self.0.store(PAST, Ordering::Release);\n        if was == AWAITED {/~block:an_event
 event-overwritten~src/base/event.rs~s/self\.0\.swap_if\(TO_COME, AWAITED\);/self.0.store(AWAITED, Ordering::Relaxed);/~block:an_event
-block-unheld~src/idle/quiescence.rs~s/self\.count\(worker, 1\);//~block:split::any_of_two_is_left
-block-held-for-ever~src/idle/quiescence.rs~s/self\.count\(worker, u32::MAX\);//~block:split::the_only_is_left
+block-unheld~src/idle/quiescence.rs~s/self\.count\(1\);//~block:split::any_of_two_is_left
+block-held-for-ever~src/idle/quiescence.rs~s/self\.count\(u32::MAX\);//~block:split::the_only_is_left
 end-over-a-section~src/idle/quiescence.rs~s/&& waits\(\) == 0//~block:split::the_first_of_two_is_left
 section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
 creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls

@@ -35,6 +35,7 @@ pub mod worker;
 
 use crate::base::config::{Global, Idle, Join, Overflow, Steal};
 use crate::base::mem::NoMemory;
+use crate::idle::quiescence::Waiting;
 use crate::probe::Counters;
 use crate::queue::Full;
 use crate::queue::injector::Refused;
@@ -119,6 +120,11 @@ pub trait Kind: Sync + Sized + 'static {
     /// The caller occupies `place`, a worker's of this run.
     unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
         self.requeue(place, task)
+    }
+
+    /// The number by which `hold` and `let_go` count for worker `index`, if that is all that they do.
+    fn waiting(&self, _index: usize) -> Option<&Waiting> {
+        None
     }
 
     /// A task of the calling worker's, at `place`, is about to wait for what may come from outside of the run,

@@ -25,7 +25,7 @@ use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Ordering, Pad, fence, spin_loop};
 use crate::base::{barrier, futex};
 use crate::idle::eventcount::{EventCount, Slept};
-use crate::idle::quiescence::Quiescence;
+use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::idle::{Naps, Next};
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, Full, Owner, Steal};
@@ -487,12 +487,16 @@ impl<D: Deque> Kind for Stealing<D> {
         Ok(())
     }
 
+    fn waiting(&self, index: usize) -> Option<&Waiting> {
+        Some(self.quiescence.waiting(index))
+    }
+
     fn hold(&self, place: &impl Place) {
-        self.quiescence.hold(place.index());
+        self.quiescence.waiting(place.index()).hold();
     }
 
     fn let_go(&self, place: &impl Place) {
-        self.quiescence.let_go(place.index());
+        self.quiescence.waiting(place.index()).let_go();
     }
 
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool {

@@ -16,7 +16,7 @@
 //! | `quick` | with `owner` | by anyone |
 //! | `row` | before the run starts | by anyone |
 //! | `kind`, `own`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
-//! | `sets_aside`, `float` | before the run starts | by the owner |
+//! | `sets_aside`, `float`, `waiting` | before the run starts | by the owner |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `vacancy` | as it says itself | |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
@@ -52,6 +52,7 @@ use crate::base::thread::FloatControl;
 use crate::base::vacancy::{Found, Vacancy};
 use crate::base::{io, thread};
 use crate::fiber::stack::Rack;
+use crate::idle::quiescence::Waiting;
 use crate::probe::Counters;
 use crate::queue::Owner;
 use crate::queue::injector::Refused;
@@ -85,6 +86,8 @@ pub struct Worker {
     stock: Stock,
     /// The kind's deque of this worker, if it has one.
     own: Cell<*const ()>,
+    /// See `Kind::waiting`; or null.
+    waiting: Cell<*const Waiting>,
     /// Its thread's own stack.
     pub ground: Cell<*const Ground>,
     /// `SCHED_JOIN=suspend`.
@@ -230,15 +233,27 @@ impl Worker {
     }
 
     /// See `Kind::hold`. The caller occupies this place.
+    #[inline]
     pub fn hold(&self) {
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe { (self.row().hold)(self) };
+        // SAFETY: an owned place belongs to a run; the number, row, and kind are that run's.
+        unsafe {
+            match self.waiting.get().as_ref() {
+                Some(waiting) => waiting.hold(),
+                None => (self.row().hold)(self),
+            }
+        }
     }
 
     /// See `Kind::hold`. The caller occupies this place.
+    #[inline]
     pub fn let_go(&self) {
         // SAFETY: as in hold.
-        unsafe { (self.row().let_go)(self) };
+        unsafe {
+            match self.waiting.get().as_ref() {
+                Some(waiting) => waiting.let_go(),
+                None => (self.row().let_go)(self),
+            }
+        }
     }
 
     /// Queues a task that has run already, behind all others. The run goes on meanwhile.
@@ -532,6 +547,7 @@ impl Worker {
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.kind.set(ptr::from_ref(kind).cast());
         self.own.set(kind.deque_of(index));
+        self.waiting.set(kind.waiting(index).map_or(ptr::null(), ptr::from_ref));
         self.index.set(index);
         self.counters.clear();
         self.wakes.set(0);

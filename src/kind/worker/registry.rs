@@ -103,6 +103,7 @@ impl Lease {
                 row: AtomicPtr::new(ptr::from_ref(&TABLE[0]).cast_mut()),
                 kind: Cell::new(ptr::null()),
                 own: Cell::new(ptr::null()),
+                waiting: Cell::new(ptr::null()),
                 index: Cell::new(0),
                 team: Cell::new(ptr::null()),
                 run: AtomicUsize::new(0),
