@@ -44,6 +44,24 @@ fn wait_by(node: &Node, bits: usize) {
     }
 }
 
+/// Waits for what `get_or_link` asks for, as a task that leaves its stack does: it is named first, then linked.
+fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool) {
+    let node = Node::default();
+    let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
+    let name = Arc::into_raw(Arc::clone(&bell));
+    node.set_name(name.expose_provenance() | LASTING);
+    if get_or_link(&node) {
+        node.pass();
+        // SAFETY: nobody has learnt of the count.
+        drop(unsafe { Arc::from_raw(name) });
+    } else {
+        while !bell.rung.load(Ordering::Acquire) {
+            bell.notify.wait();
+        }
+    }
+    assert!(node.is_granted());
+}
+
 /// As `ext::sync` does it.
 fn grant(nodes: impl Iterator<Item = *const Node>) {
     for node in nodes {
@@ -94,6 +112,14 @@ impl Scene {
 
     fn lock(&self) {
         if !self.mutex.try_lock() {
+            // SAFETY: it lives until it is granted.
+            wait_aside(|node| unsafe { self.mutex.lock_or_link(node) });
+        }
+    }
+
+    /// As a thread that sleeps, or a task that helps.
+    fn lock_outside(&self) {
+        if !self.mutex.try_lock() {
             let node = Node::default();
             // SAFETY: it lives until it is granted.
             if !unsafe { self.mutex.lock_or_link(&node) } {
@@ -143,10 +169,18 @@ impl Scene {
     }
 
     fn wait(&self) {
+        if !self.sem.try_wait() {
+            // SAFETY: it lives until it is granted.
+            wait_aside(|node| unsafe { self.sem.wait_or_link(node) });
+        }
+    }
+
+    /// As `lock_outside`.
+    fn wait_outside(&self) {
         let node = Node::default();
         // SAFETY: it lives until it is granted.
         if !unsafe { self.sem.wait_or_link(&node) } {
-            wait_by(&node, LASTING);
+            wait(&node);
         }
     }
 
@@ -190,7 +224,9 @@ fn a_mutex_excludes() {
             scene.unlock();
         };
         let threads = [Scene::thread(&scene, add), Scene::thread(&scene, add)];
-        add(&scene);
+        scene.lock_outside();
+        scene.add();
+        scene.unlock();
         join(threads);
         assert!(scene.mutex.try_lock());
         assert_eq!(scene.number(), 3);
@@ -323,7 +359,9 @@ fn a_unit_is_passed_on() {
             scene.post();
         };
         let threads = [Scene::thread(&scene, add), Scene::thread(&scene, add)];
-        add(&scene);
+        scene.wait_outside();
+        scene.add();
+        scene.post();
         join(threads);
         assert!(scene.sem.try_wait());
         assert_eq!(scene.number(), 3);
@@ -338,7 +376,7 @@ fn two_units_for_two() {
         let wait = |scene: &Scene| scene.wait();
         let threads = [
             Scene::thread(&scene, wait),
-            Scene::thread(&scene, wait),
+            Scene::thread(&scene, Scene::wait_outside),
             Scene::thread(&scene, |scene| scene.post()),
         ];
         scene.post();

@@ -2,10 +2,12 @@
 //!
 //! # Waiting
 //!
-//! A task that must wait links its node and is set aside, as one that joins is, whatever `SCHED_JOIN`
-//! says: helping would put the task that holds the mutex below one that waits for it. Only where there is no
-//! stack to go on with, or a run that this task has started lies on top, does it help. A thread that is
-//! no worker sleeps on the node's word.
+//! A task that must wait is set aside, as one that joins is, whatever `SCHED_JOIN` says: helping would put the
+//! task that holds the mutex below one that waits for it. For a mutex or a semaphore its node is linked when it has
+//! left its stack, by one atomic operation, which also says if it need not wait any more; for a
+//! condition or a barrier before. Only where there is no stack to go on with, or a run that this task has started
+//! lies on top, does it help; a thread that is no worker sleeps on the node's word. Both link the node
+//! first: only who is in the list has its turn.
 //!
 //! # Where a woken task goes on
 //!
@@ -23,10 +25,11 @@
 //!
 //! Each function has done with the mutex, and so on, before it grants it: who gets it may free it.
 
-use super::{Latch, wait_inside, wait_outside};
+use super::{Latch, set_aside, wait_inside, wait_outside};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
 use crate::kind::section;
+use crate::kind::strand;
 use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
 use crate::sync::Node;
@@ -34,6 +37,7 @@ use crate::sync::barrier::Barrier;
 use crate::sync::cond::{self, Cond};
 use crate::sync::mutex::{Mutex, NotLocked};
 use crate::sync::sem::{Overflow, Sem};
+use crate::task::Task;
 use std::ffi::c_int;
 
 impl Latch for Node {
@@ -61,6 +65,28 @@ fn wait(node: &Node, worker: &Worker) {
     }
 }
 
+/// Waits for what `get_or_link` asks for: that returns true if the caller has got it; else it has linked the
+/// node, which will be granted it.
+///
+/// # Safety
+/// The node is in no list. As soon as it is linked `get_or_link` touches nothing of the caller's.
+#[inline]
+unsafe fn wait_for(node: &Node, worker: &Worker, get_or_link: impl Fn(&Node) -> bool) {
+    let publish = |task: Task| {
+        node.set_name(Waiter::Aside(task.closure).pack());
+        let got = get_or_link(node);
+        if got {
+            node.pass();
+        }
+        !got
+    };
+    // SAFETY: the caller is on the strand, in a task; the rest by its promise. It goes on when it has got it.
+    let left = worker.mine().is_some_and(|mine| unsafe { set_aside(mine.strand(), publish) });
+    if !left && !get_or_link(node) {
+        wait(node, worker);
+    }
+}
+
 /// False if the run of `worker` has ended and the caller is not of it: it has no business there.
 pub(super) fn may_wait(worker: &Worker) -> bool {
     worker.mine().is_some() || !worker.has_ended()
@@ -74,27 +100,41 @@ pub(super) enum Go {
     InTurn,
 }
 
-/// Lets those go on whose nodes these are. `from`: as for `Waiter::wake`.
+/// Lets those go on whose nodes these are. `from`: as for `Waiter::wake`; asked where that is needed.
 ///
 /// # Safety
 /// Taken out of the lists just now.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn grant(
+pub(super) unsafe fn grant<'a>(
     nodes: impl Iterator<Item = *const Node>,
-    from: Option<&Worker>,
+    from: impl Fn() -> Option<&'a Worker>,
     go: Go,
 ) {
     for node in nodes {
-        // SAFETY: it waits until it is granted. Only the address is used afterwards.
-        let word = std::ptr::from_ref(unsafe { (*node).word() });
-        // SAFETY: by the caller's promise; the name was packed.
-        let waiter = unsafe { Node::grant(node).map(|name| Waiter::unpack(name)) };
-        if let Some(waiter) = waiter {
-            let soon = |worker: &&Worker| go == Go::Soon || !worker.wakes_behind();
-            waiter.wake(word, from.filter(soon));
-        }
+        // SAFETY: passed on.
+        unsafe { grant_one(node, &from, go) };
     }
+}
+
+/// # Safety
+/// As for `grant`.
+#[inline]
+unsafe fn grant_one<'a>(node: *const Node, from: impl Fn() -> Option<&'a Worker>, go: Go) {
+    // SAFETY: it waits until it is granted. Only the address is used afterwards.
+    let word = std::ptr::from_ref(unsafe { (*node).word() });
+    // SAFETY: by the caller's promise; the name was packed.
+    let Some(waiter) = (unsafe { Node::grant(node).map(|name| Waiter::unpack(name)) }) else {
+        return;
+    };
+    let soon = |worker: &Worker| go == Go::Soon || !worker.wakes_behind();
+    if let Waiter::Aside(continuation) = waiter
+        // SAFETY: it waits until now, and was published.
+        && let Some((home, task)) = unsafe { strand::at_home(continuation) }
+    {
+        return if soon(home) { home.queue_soon(task) } else { home.requeue(task) };
+    }
+    waiter.wake(word, from().filter(|worker| soon(worker)));
 }
 
 // --- mutex ------------------------------------------------------------------------------
@@ -116,10 +156,8 @@ fn lock_contended(mutex: &Mutex, worker: &Worker) -> c_int {
     }
     check_holder(mutex, worker);
     let node = Node::default();
-    // SAFETY: it lives until it was waited for.
-    if !unsafe { mutex.lock_or_link(&node) } {
-        wait(&node, worker);
-    }
+    // SAFETY: the node lives until it was waited for; linking it is the last that `lock_or_link` does.
+    unsafe { wait_for(&node, worker, |node| mutex.lock_or_link(node)) };
     note_holder(mutex, worker);
     0
 }
@@ -140,7 +178,7 @@ fn hand_over(mutex: &Mutex, go: Go) -> c_int {
     match mutex.unlock() {
         Ok(None) => {}
         // SAFETY: taken out just now.
-        Ok(next) => unsafe { grant(next.into_iter(), Worker::current(), go) },
+        Ok(Some(next)) => unsafe { grant_one(next, Worker::current, go) },
         Err(NotLocked) => return thread::failed(libc::EPERM),
     }
     0
@@ -197,7 +235,7 @@ pub fn broadcast(cond: &Cond) {
 /// Has those who were taken out of a condition's list lock their mutexes.
 fn relock(nodes: impl Iterator<Item = *const Node>) {
     // SAFETY: taken out just now; those who get theirs at once go on.
-    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Worker::current(), Go::InTurn) };
+    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Worker::current, Go::InTurn) };
 }
 
 // --- semaphore --------------------------------------------------------------------------
@@ -214,10 +252,8 @@ fn sem_wait_contended(sem: &Sem, worker: &Worker) -> c_int {
         return thread::failed(libc::EINVAL);
     }
     let node = Node::default();
-    // SAFETY: it lives until it was waited for.
-    if !unsafe { sem.wait_or_link(&node) } {
-        wait(&node, worker);
-    }
+    // SAFETY: the node lives until it was waited for; linking it is the last that `wait_or_link` does.
+    unsafe { wait_for(&node, worker, |node| sem.wait_or_link(node)) };
     0
 }
 
@@ -229,9 +265,9 @@ pub fn sem_try_wait(sem: &Sem) -> c_int {
 pub fn post(sem: &Sem) -> c_int {
     match sem.post() {
         Ok(None) => 0,
-        Ok(next) => {
+        Ok(Some(next)) => {
             // SAFETY: taken out just now.
-            unsafe { grant(next.into_iter(), Worker::current(), Go::InTurn) };
+            unsafe { grant_one(next, Worker::current, Go::InTurn) };
             0
         }
         Err(Overflow) => thread::failed(libc::EOVERFLOW),
@@ -254,7 +290,7 @@ pub fn arrive(barrier: &Barrier, worker: &Worker) -> c_int {
         }
         Some(others) => {
             // SAFETY: taken out just now.
-            unsafe { grant(others, Worker::current(), Go::InTurn) };
+            unsafe { grant(others, Worker::current, Go::InTurn) };
             1
         }
     }

@@ -42,7 +42,7 @@ pub mod cont;
 pub mod turn;
 
 use self::aside::{Continuation, Left, arrive};
-pub use self::aside::{go_on, is_continuation, retire, suspend};
+pub use self::aside::{at_home, go_on, is_continuation, retire, suspend};
 
 use super::section::{self, Section};
 use super::worker::Worker;

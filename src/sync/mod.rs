@@ -25,10 +25,16 @@
 //! next   the next in the list; who unlinks it reads it before it grants
 //! mutex  of who waits for a condition: what it needs in order to go on
 //! ```
-//! Who waits links the node first, and leaves its name afterwards, when it is ready to be woken: by a
-//! compare-and-swap, which finds 1 if it has been granted meanwhile; then there is nothing to wait
-//! for. Who grants swaps 1 in, and wakes whom the old value names; the swap is its last access, since a
-//! node that is granted may be gone.
+//! A task that can leave its stack does that first: whoever runs where it went names it in the node, by a
+//! store, and then links the node; by that it is known, and ready to be woken. If what it wants is to be had by
+//! then, the node is not linked, and it goes on.
+//!
+//! Who cannot, or waits for a condition or a barrier, links the node first, and leaves its name afterwards, when it
+//! is ready to be woken: by a compare-and-swap, which finds 1 if it has been granted meanwhile; then there is
+//! nothing to wait for.
+//!
+//! Who grants swaps 1 in, and wakes whom the old value names; the swap is its last access, since a node that
+//! is granted may be gone.
 //! A name that *lasts* nobody changes but who grants: a task that was set aside does nothing until it goes on.
 //! So that is read, and 1 written, which costs less than the swap.
 //!
@@ -94,6 +100,18 @@ impl Node {
         self.word.load(Ordering::Acquire) == GRANTED // with `grant`
     }
 
+    /// The caller is to be woken by this name. The node is not linked yet, and is released by that.
+    #[inline]
+    pub fn set_name(&self, name: usize) {
+        self.word.store(name, Ordering::Relaxed);
+    }
+
+    /// The node is not linked, after `set_name`: there is nothing to wait for.
+    #[inline]
+    pub fn pass(&self) {
+        self.word.store(GRANTED, Ordering::Relaxed);
+    }
+
     /// From now on the caller is woken by this name; another name of its own no more. False: it has been
     /// granted.
     pub fn leave_name(&self, name: usize) -> bool {
@@ -112,6 +130,7 @@ impl Node {
     ///
     /// # Safety
     /// Unlinked by the caller, and not granted yet.
+    #[inline]
     pub unsafe fn grant(this: *const Node) -> Option<usize> {
         // SAFETY: it waits until now.
         let word = unsafe { &(*this).word };
@@ -140,19 +159,24 @@ impl Node {
     }
 }
 
-/// Nodes in the order in which they came, linked by `next`.
-struct Fifo {
-    /// Null if there are none. Written under the list's lock.
+/// Nodes in the order in which they came, linked by `next`. Used under a lock.
+struct List {
+    /// Null if there are none.
     first: AtomicPtr<Node>,
     /// If there are some.
     last: UnsafeCell<*const Node>,
-    lock: TryLock,
 }
 
-// SAFETY: the nodes wait as long as they are in the list, which is used under its lock.
-unsafe impl Send for Fifo {}
+// SAFETY: the nodes wait as long as they are in the list, which is used under a lock.
+unsafe impl Send for List {}
 // SAFETY: as above.
-unsafe impl Sync for Fifo {}
+unsafe impl Sync for List {}
+
+/// A list with a lock of its own.
+struct Fifo {
+    list: List,
+    lock: TryLock,
+}
 
 /// Nodes that were taken out, to be granted in their order.
 pub struct Taken(*const Node);
@@ -174,20 +198,27 @@ impl Iterator for Taken {
 
 impl Fifo {
     fn new() -> Self {
-        Fifo {
-            first: AtomicPtr::default(),
-            last: UnsafeCell::new(ptr::null()),
-            lock: TryLock::new(),
-        }
+        Fifo { list: List::new(), lock: TryLock::new() }
     }
 
     /// Calls `work` under the lock, which is for a few instructions.
-    fn locked<R>(&self, work: impl FnOnce(&Self) -> R) -> R {
+    fn locked<R>(&self, work: impl FnOnce(&List) -> R) -> R {
         self.lock.lock();
-        let result = work(self);
+        let result = work(&self.list);
         // SAFETY: locked above.
         unsafe { self.lock.unlock() };
         result
+    }
+
+    /// Without the lock.
+    fn looks_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+impl List {
+    fn new() -> Self {
+        List { first: AtomicPtr::default(), last: UnsafeCell::new(ptr::null()) }
     }
 
     fn is_empty(&self) -> bool {

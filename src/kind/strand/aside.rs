@@ -146,6 +146,22 @@ pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
     worker.continue_with(task, from);
 }
 
+/// The worker that this continuation has left, with the task that goes on with it, if that is the calling
+/// thread's innermost.
+///
+/// # Safety
+/// As for `go_on`.
+#[inline]
+pub unsafe fn at_home<'a>(continuation: *mut c_void) -> Option<(&'a Worker, Task)> {
+    let continuation: *const Continuation = continuation.cast();
+    // SAFETY: as in `go_on`. Records are never freed.
+    let worker: &Worker = unsafe { &*(*(*continuation).strand).worker.get() };
+    // Where the thread is a worker of another run, too, which a task here has started, that lies on top of a
+    // strand that cannot be left.
+    let home = worker.is_mine() && worker.strand().can_be_left();
+    home.then(|| (worker, task_of(continuation)))
+}
+
 /// A continuation out of a queue: goes on with it. It returns only if the strand that is left for it is
 /// in the middle of a task.
 ///
