@@ -24,7 +24,8 @@
 //! says so, and the worker switches back, or queues the task if it has gone to another. After it has said
 //! yes nothing of the old strand is touched.
 //!
-//! If what the worker would run next was set aside, too, it goes straight to that stack, without a loop in between.
+//! If what the worker would run next was set aside, too, it goes straight to that stack, without a loop in between;
+//! `publish` is called there, before that goes on (`switch::hand_over`).
 //!
 //! A stack that is left for good is put into the rack before: nobody else takes it from there, and
 //! the worker's thread only when it has arrived on another.
@@ -384,6 +385,8 @@ impl Strand {
     }
 
     /// The next tick is at once. What was counted until now is the worker's, which is the caller's.
+    #[cold]
+    #[inline(never)]
     pub fn hasten(&self) {
         self.flush();
         self.countdown.set(1);

@@ -4,8 +4,8 @@ use super::{Begins, Ground, Launch, Strand, run_loop};
 use crate::base::mem::NoMemory;
 use crate::base::thread;
 use crate::fiber::exceptions;
-use crate::fiber::sanitizers::Side;
-use crate::fiber::switch::{self, Context};
+use crate::fiber::sanitizers::{self, Side};
+use crate::fiber::switch::{self, Context, Publish};
 use crate::kind::worker::Worker;
 use crate::kind::{Place, Seat, UNAWAITED};
 use crate::task::{Scheduler, Task, TaskFn};
@@ -46,22 +46,27 @@ impl Left<'_> {
 /// # Safety
 /// The caller is on the strand, in a task. Once `publish` has made the task known it touches
 /// nothing of the caller's stack any more, and returns true.
-pub unsafe fn suspend(
-    strand: &Strand,
-    mut publish: impl FnMut(Task) -> bool,
-) -> Result<(), NoMemory> {
+#[inline]
+pub unsafe fn suspend(strand: &Strand, publish: impl FnMut(Task) -> bool) -> Result<(), NoMemory> {
     if !strand.can_be_left() {
         return Err(NoMemory);
     }
     let next = strand.next_in_line(false);
     // SAFETY: passed on.
-    let left = unsafe { leave_for(strand, next, &mut publish) };
-    if left.is_err()
-        && let Some(task) = next
-    {
-        strand.worker().queue_soon(task);
+    let left = unsafe { leave_for(strand, next, publish) };
+    if left.is_err() {
+        put_back(strand, next);
     }
     left
+}
+
+/// What was taken for the strand's worker to go on with is not to be run now.
+#[cold]
+#[inline(never)]
+fn put_back(strand: &Strand, next: Option<Task>) {
+    if let Some(task) = next {
+        strand.worker().queue_soon(task);
+    }
 }
 
 /// `suspend`, with the task that the worker is to run first.
@@ -72,16 +77,17 @@ pub unsafe fn suspend(
 pub(super) unsafe fn leave_for(
     strand: &Strand,
     next: Option<Task>,
-    publish: &mut dyn FnMut(Task) -> bool,
+    publish: impl FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
+    let mut left = HandedOver::new(strand, publish);
     match next {
         Some(task) if is_continuation(task) => {
             // SAFETY: out of a queue, so published.
-            unsafe { go_over(strand, task, publish) };
+            unsafe { go_over(strand, task, &mut left) };
             Ok(())
         }
         // SAFETY: passed on.
-        _ => unsafe { leave_for_loop(strand, next, publish) },
+        _ => unsafe { leave_for_loop(strand, next, &mut left.publish) },
     }
 }
 
@@ -89,11 +95,63 @@ pub(super) unsafe fn leave_for(
 ///
 /// # Safety
 /// As for `suspend`; `next` was published, and only the caller continues it.
-pub(super) unsafe fn go_over(strand: &Strand, next: Task, publish: &mut dyn FnMut(Task) -> bool) {
+#[inline]
+pub(super) unsafe fn go_over<F>(strand: &Strand, next: Task, left: &mut HandedOver<F>)
+where
+    F: FnMut(Task) -> bool,
+{
     let worker = strand.worker();
     // SAFETY: passed on.
     let context = unsafe { take_over(worker, next.closure.cast()) };
-    switch_away(strand, worker.strand().side(), context, 0, publish);
+    if sanitizers::watched() || exceptions::there() {
+        return switch_away(strand, worker.strand().side(), context, 0, &mut left.publish);
+    }
+    let left = ptr::from_mut(left).cast();
+    // SAFETY: `left` stays where it is until the task goes on, by whoever is told of it, once.
+    let arrived = unsafe { switch::hand_over::<HandedOver<F>>(left, context) };
+    if !arrived.is_null() {
+        // SAFETY: the strand's worker is the caller's, to whom this was passed.
+        unsafe { arrive(strand.worker(), arrived) };
+    }
+}
+
+/// A task that is left for another by `go_over`.
+pub(super) struct HandedOver<F> {
+    continuation: Continuation,
+    /// As in [`Left`].
+    publish: F,
+}
+
+impl<F: FnMut(Task) -> bool> HandedOver<F> {
+    pub(super) fn new(strand: &Strand, publish: F) -> Self {
+        HandedOver { continuation: Continuation { context: ptr::null_mut(), strand }, publish }
+    }
+}
+
+impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
+    unsafe extern "C" fn publish(this: *mut c_void, context: Context) {
+        let this: *mut Self = this.cast();
+        // SAFETY: left just now, and nobody else knows of it until `publish` returns true.
+        unsafe {
+            (*this).continuation.context = context;
+            let task = task_of(&raw const (*this).continuation);
+            if !((*this).publish)(task) {
+                go_on_soon(task.closure);
+            }
+        }
+    }
+}
+
+/// Queues a task that has nothing to wait for.
+///
+/// # Safety
+/// The continuation is complete, and nobody knows of it; the caller occupies the worker that it has left.
+#[cold]
+#[inline(never)]
+unsafe fn go_on_soon(continuation: *mut c_void) {
+    let continuation: *const Continuation = continuation.cast();
+    // SAFETY: it lies on its strand, which nobody runs now.
+    unsafe { (*(*continuation).strand).worker() }.queue_soon(task_of(continuation));
 }
 
 /// Leaves the strand for a loop on a new one, which runs `first` first.
@@ -199,7 +257,8 @@ pub(super) unsafe fn take_over(worker: &Worker, continuation: *const Continuatio
     let Continuation { context, strand } = unsafe { continuation.read() };
     // SAFETY: as above.
     let there = unsafe { &*strand };
-    if !ptr::eq(there.worker.replace(worker), worker) {
+    if !ptr::eq(there.worker.get(), worker) {
+        there.worker.set(worker);
         there.hasten(); // what it has counted is the new worker's: the sum is right
     }
     worker.strand.set(strand);
