@@ -142,9 +142,9 @@ cond-relock-free~src/sync/cond.rs~s/unsafe \{ \(\*\(\*node\)\.mutex\)\.lock_or_l
 cond-broadcast-to-one~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:all_hear_a_broadcast
 sem-wait-relaxed~src/sync/sem.rs~s/(state, less, Ordering::)Acquire/$1Relaxed/~sync:a_unit_is_passed_on
 sem-post-relaxed~src/sync/sem.rs~s/(state \+ 1, Ordering::)Release/$1Relaxed/~sync:a_unit_is_passed_on
-sem-link-beside-a-unit~src/sync/sem.rs~s/1\.\.=MOST => match self\.take\(state\) \{/MOST => match self.take(state) {/~sync:two_units_for_two
-sem-waited-too-short~src/sync/sem.rs~s/if self\.list\.is_empty\(\) \{ 0 \} else \{ WAITED \}/0/~sync:two_post_to_two_who_wait
-sem-waited-for-ever~src/sync/sem.rs~s/if self\.list\.is_empty\(\) \{ 0 \} else \{ WAITED \}/WAITED/~sync:a_unit_is_passed_on
+sem-link-beside-a-unit~src/sync/sem.rs~s/1\.\.=MOST => return self\.take\(state\)\.map\(\|\(\)\| true\),/MOST => unreachable!(),/~sync:two_units_for_two
+sem-waited-too-short~src/sync/sem.rs~s/if last \{ 0 \} else \{ WAITED \}/0/~sync:two_post_to_two_who_wait
+sem-waited-for-ever~src/sync/sem.rs~s/if last \{ 0 \} else \{ WAITED \}/WAITED/~sync:a_unit_is_passed_on
 sem-lock-relaxed~src/sync/sem.rs~s/(state, LOCKED, Ordering::)Acquire/$1Relaxed/~sync:a_unit_is_passed_on
 sem-unlock-relaxed~src/sync/sem.rs~s/(store\(state, Ordering::)Release/$1Relaxed/~sync:a_unit_is_passed_on
 sem-unlocked-too-soon~src/sync/sem.rs~s/self\.list\.push\(node\);\n\s*self\.unlock\(WAITED\);/self.unlock(WAITED);\n            self.list.push(node);/~sync:a_unit_is_passed_on

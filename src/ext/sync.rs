@@ -66,25 +66,43 @@ fn wait(node: &Node, worker: &Worker) {
 }
 
 /// Waits for what `get_or_link` asks for: that returns true if the caller has got it; else it has linked the
-/// node, which will be granted it.
+/// node, which will be granted it. False if the caller has no business there: see `may_wait`.
 ///
 /// # Safety
-/// The node is in no list. As soon as it is linked `get_or_link` touches nothing of the caller's.
+/// Linking the node, which lives until it is granted, is the last that `get_or_link` does.
 #[inline]
-unsafe fn wait_for(node: &Node, worker: &Worker, get_or_link: impl Fn(&Node) -> bool) {
-    let publish = |task: Task| {
-        node.set_name(Waiter::Aside(task.closure).pack());
-        let got = get_or_link(node);
-        if got {
-            node.pass();
+unsafe fn wait_for(worker: &Worker, get_or_link: impl Fn(&Node) -> bool + Copy) -> bool {
+    if let Some(mine) = worker.mine() {
+        let node = Node::default();
+        let this = &raw const node;
+        let publish = move |task: Task| {
+            // SAFETY: it is there until the task goes on.
+            let node = unsafe { &*this };
+            node.set_name(Waiter::Aside(task.closure).pack());
+            let got = get_or_link(node);
+            if got {
+                node.pass();
+            }
+            !got
+        };
+        // SAFETY: the caller is on the strand, in a task; the rest by its promise.
+        if unsafe { set_aside(mine.strand(), publish) } {
+            return true; // it has it
         }
-        !got
-    };
-    // SAFETY: the caller is on the strand, in a task; the rest by its promise. It goes on when it has got it.
-    let left = worker.mine().is_some_and(|mine| unsafe { set_aside(mine.strand(), publish) });
-    if !left && !get_or_link(node) {
-        wait(node, worker);
     }
+    wait_on_top(worker, get_or_link)
+}
+
+/// `wait_for`, of one who cannot leave its stack.
+#[cold]
+#[inline(never)]
+fn wait_on_top(worker: &Worker, get_or_link: impl Fn(&Node) -> bool) -> bool {
+    let may = may_wait(worker);
+    let node = Node::default();
+    if may && !get_or_link(&node) {
+        wait(&node, worker);
+    }
+    may
 }
 
 /// False if the run of `worker` has ended and the caller is not of it: it has no business there.
@@ -98,6 +116,14 @@ pub(super) enum Go {
     Soon,
     /// Soon, but now and then behind all others.
     InTurn,
+}
+
+impl Go {
+    /// Whether one that is woken by this worker's task is to go on soon. The caller occupies the place.
+    #[inline]
+    fn is_soon(self, worker: &Worker) -> bool {
+        self == Go::Soon || !worker.wakes_behind()
+    }
 }
 
 /// Lets those go on whose nodes these are. `from`: as for `Waiter::wake`; asked where that is needed.
@@ -124,17 +150,30 @@ unsafe fn grant_one<'a>(node: *const Node, from: impl Fn() -> Option<&'a Worker>
     // SAFETY: it waits until it is granted. Only the address is used afterwards.
     let word = std::ptr::from_ref(unsafe { (*node).word() });
     // SAFETY: by the caller's promise; the name was packed.
-    let Some(waiter) = (unsafe { Node::grant(node).map(|name| Waiter::unpack(name)) }) else {
-        return;
-    };
-    let soon = |worker: &Worker| go == Go::Soon || !worker.wakes_behind();
-    if let Waiter::Aside(continuation) = waiter
-        // SAFETY: it waits until now, and was published.
-        && let Some((home, task)) = unsafe { strand::at_home(continuation) }
-    {
-        return if soon(home) { home.queue_soon(task) } else { home.requeue(task) };
+    let Some(name) = (unsafe { Node::grant(node) }) else { return };
+    // SAFETY: it was packed; who was set aside waits until now, and was published.
+    let home = unsafe { Waiter::aside(name).and_then(|aside| strand::at_home(aside)) };
+    match home {
+        Some((home, task)) if go.is_soon(home) => home.queue_soon(task),
+        Some((home, task)) => home.queue_behind(task),
+        // SAFETY: it was packed.
+        None => unsafe { wake_elsewhere(name, word, from, go) },
     }
-    waiter.wake(word, from().filter(|worker| soon(worker)));
+}
+
+/// # Safety
+/// The name was packed.
+#[cold]
+#[inline(never)]
+unsafe fn wake_elsewhere<'a>(
+    name: usize,
+    word: *const AtomicUsize,
+    from: impl Fn() -> Option<&'a Worker>,
+    go: Go,
+) {
+    // SAFETY: passed on.
+    let waiter = unsafe { Waiter::unpack(name) };
+    waiter.wake(word, from().filter(|from| go.is_soon(from)));
 }
 
 // --- mutex ------------------------------------------------------------------------------
@@ -150,14 +189,13 @@ pub fn lock(mutex: &Mutex, worker: &Worker) -> c_int {
 }
 
 #[cold]
+#[inline(never)]
 fn lock_contended(mutex: &Mutex, worker: &Worker) -> c_int {
-    if !may_wait(worker) {
+    check_holder(mutex, worker);
+    // SAFETY: linking the node is the last that `lock_or_link` does.
+    if !unsafe { wait_for(worker, |node| mutex.lock_or_link(node)) } {
         return thread::failed(libc::EINVAL);
     }
-    check_holder(mutex, worker);
-    let node = Node::default();
-    // SAFETY: the node lives until it was waited for; linking it is the last that `lock_or_link` does.
-    unsafe { wait_for(&node, worker, |node| mutex.lock_or_link(node)) };
     note_holder(mutex, worker);
     0
 }
@@ -198,7 +236,8 @@ fn note_holder(mutex: &Mutex, worker: &Worker) {
 }
 
 fn check_holder(mutex: &Mutex, worker: &Worker) {
-    if cfg!(debug_assertions) && mutex.holder.load(Ordering::Relaxed) == identity(worker) {
+    let held = || mutex.holder.load(Ordering::Relaxed) == identity(worker);
+    if cfg!(debug_assertions) && may_wait(worker) && held() {
         super::fork::misuse("sched_mutex_lock", "the task holds the mutex already");
     }
 }
@@ -247,14 +286,14 @@ pub fn sem_wait(sem: &Sem, worker: &Worker) -> c_int {
 }
 
 #[cold]
+#[inline(never)]
 fn sem_wait_contended(sem: &Sem, worker: &Worker) -> c_int {
-    if !may_wait(worker) {
-        return thread::failed(libc::EINVAL);
+    // SAFETY: linking the node is the last that `wait_or_link` does.
+    if unsafe { wait_for(worker, |node| sem.wait_or_link(node)) } {
+        0
+    } else {
+        thread::failed(libc::EINVAL)
     }
-    let node = Node::default();
-    // SAFETY: the node lives until it was waited for; linking it is the last that `wait_or_link` does.
-    unsafe { wait_for(&node, worker, |node| sem.wait_or_link(node)) };
-    0
 }
 
 pub fn sem_try_wait(sem: &Sem) -> c_int {
@@ -263,15 +302,28 @@ pub fn sem_try_wait(sem: &Sem) -> c_int {
 
 #[inline]
 pub fn post(sem: &Sem) -> c_int {
+    match sem.try_post() {
+        Some(next) => posted(next),
+        None => post_contended(sem),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn post_contended(sem: &Sem) -> c_int {
     match sem.post() {
-        Ok(None) => 0,
-        Ok(Some(next)) => {
-            // SAFETY: taken out just now.
-            unsafe { grant_one(next, Worker::current, Go::InTurn) };
-            0
-        }
+        Ok(next) => posted(next),
         Err(Overflow) => thread::failed(libc::EOVERFLOW),
     }
+}
+
+#[inline]
+fn posted(next: Option<*const Node>) -> c_int {
+    if let Some(next) = next {
+        // SAFETY: taken out just now.
+        unsafe { grant_one(next, Worker::current, Go::InTurn) };
+    }
+    0
 }
 
 // --- barrier ----------------------------------------------------------------------------

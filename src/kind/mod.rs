@@ -88,6 +88,21 @@ pub trait Kind: Sync + Sized + 'static {
     /// nobody does.
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full>;
 
+    /// The first half of a `spawn`. False: `spawn_rest` must follow at once.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    unsafe fn spawn_first(&self, _place: &impl Place, _task: Task) -> bool {
+        false
+    }
+
+    /// # Safety
+    /// As for `spawn`; `spawn_first` has returned false just now.
+    unsafe fn spawn_rest(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: passed on.
+        unsafe { self.spawn(place, task) }
+    }
+
     /// The deque of worker `index`, if it is the one whose `put` `sched_spawn` has built in.
     fn quick(&self, _index: usize) -> Option<&Quick> {
         None

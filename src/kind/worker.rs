@@ -101,7 +101,7 @@ pub struct Worker {
     /// Free stacks.
     pub rack: Rack,
     rng: UnsafeCell<SmallRng>,
-    /// Tasks that were made to go on by tasks here.
+    /// Tasks that may be made to go on soon by tasks here, before one goes behind all others.
     wakes: Cell<u32>,
     /// The worker that the owner's thread was when it started this run, if any.
     pub outer: Cell<*const Worker>,
@@ -298,11 +298,17 @@ impl Worker {
     }
 
     /// Queues a task that the run has accepted before, to run soon, if that can be. The caller occupies this place.
+    #[inline]
     pub fn queue_soon(&self, task: Task) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        if unsafe { (self.row().put)(self, task) }.is_err() {
-            self.requeue(task);
-        }
+        unsafe { (self.row().queue_soon)(self, task) }
+    }
+
+    /// `requeue`, where that is rare.
+    #[cold]
+    #[inline(never)]
+    pub fn queue_behind(&self, task: Task) {
+        self.requeue(task);
     }
 
     /// True once in `TICK` calls: a task that leaves its worker has not returned, which else would be counted.
@@ -460,9 +466,16 @@ impl Worker {
     }
 
     /// True once in so many calls. The caller occupies this place.
+    #[inline]
     pub fn wakes_behind(&self) -> bool {
-        self.wakes.set((self.wakes.get() + 1) % IN_TURN);
-        self.wakes.get() == 0
+        self.wakes.set(self.wakes.get() - 1);
+        self.wakes.get() == 0 && self.woke_in_turn()
+    }
+
+    #[cold]
+    fn woke_in_turn(&self) -> bool {
+        self.wakes.set(IN_TURN);
+        true
     }
 
     /// What a task gets.
@@ -550,7 +563,7 @@ impl Worker {
         self.waiting.set(kind.waiting(index).map_or(ptr::null(), ptr::from_ref));
         self.index.set(index);
         self.counters.clear();
-        self.wakes.set(0);
+        self.wakes.set(IN_TURN);
         // SAFETY: no thread occupies the place yet.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
         // Release: pairs with while_it_runs and index_beside.

@@ -247,13 +247,20 @@ impl List {
     /// # Safety
     /// Under the lock.
     unsafe fn pop(&self) -> Option<*const Node> {
+        // SAFETY: passed on.
+        (!self.is_empty()).then(|| unsafe { self.pop_first() }.0)
+    }
+
+    /// The oldest, and whether it was the last.
+    ///
+    /// # Safety
+    /// Under the lock; the list is not empty.
+    unsafe fn pop_first(&self) -> (*const Node, bool) {
         let first = self.first.load(Ordering::Relaxed);
-        if first.is_null() {
-            return None;
-        }
         // SAFETY: in the list.
-        self.first.store(unsafe { Node::next(first) }.cast_mut(), Ordering::Relaxed);
-        Some(first)
+        let next = unsafe { Node::next(first) };
+        self.first.store(next.cast_mut(), Ordering::Relaxed);
+        (first, next.is_null())
     }
 
     /// All of them.

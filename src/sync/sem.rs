@@ -83,65 +83,96 @@ impl Sem {
     /// The node is in no list, and lives until it is granted.
     #[inline]
     pub unsafe fn wait_or_link(&self, node: *const Node) -> bool {
+        // SAFETY: passed on.
+        let got = unsafe { self.try_wait_or_link(node, self.state.load(Ordering::Relaxed)) };
+        // SAFETY: passed on; nothing has happened.
+        got.unwrap_or_else(|state| unsafe { self.wait_or_link_slowly(node, state) })
+    }
+
+    /// # Safety
+    /// As for `wait_or_link`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn wait_or_link_slowly(&self, node: *const Node, mut state: usize) -> bool {
         let mut backoff = Backoff::default();
-        let mut state = self.state.load(Ordering::Relaxed);
         loop {
-            let tried = match state {
-                1..=MOST => match self.take(state) {
-                    Ok(()) => return true,
-                    Err(now) => Err(now),
-                },
-                LOCKED => {
-                    backoff.wait();
-                    Err(self.state.load(Ordering::Relaxed))
-                }
-                _ => self.lock(state),
-            };
-            match tried {
-                Err(now) => state = now,
-                Ok(()) => break,
+            // SAFETY: passed on.
+            match unsafe { self.try_wait_or_link(node, state) } {
+                Ok(got) => return got,
+                Err(now) => state = self.look_again(now, &mut backoff),
             }
+        }
+    }
+
+    /// `wait_or_link` where the state is `state`. Err: it was not, or is LOCKED, and nothing has happened; what it
+    /// was.
+    ///
+    /// # Safety
+    /// As for that.
+    #[inline]
+    unsafe fn try_wait_or_link(&self, node: *const Node, state: usize) -> Result<bool, usize> {
+        match state {
+            LOCKED => return Err(LOCKED),
+            1..=MOST => return self.take(state).map(|()| true),
+            _ => self.lock(state)?,
         }
         // SAFETY: locked; the rest by the caller's promise.
         unsafe {
             self.list.push(node);
             self.unlock(WAITED);
         }
-        false
+        Ok(false)
+    }
+
+    /// After a try in vain the state was `state`: what it is now.
+    fn look_again(&self, state: usize, backoff: &mut Backoff) -> usize {
+        if state != LOCKED {
+            return state;
+        }
+        backoff.wait();
+        self.state.load(Ordering::Relaxed)
     }
 
     /// Adds a unit; if somebody waits, that has it now, and is to be granted.
-    #[inline]
     pub fn post(&self) -> Result<Option<*const Node>, Overflow> {
         let mut backoff = Backoff::default();
         let mut state = self.state.load(Ordering::Relaxed);
-        loop {
-            let tried = match state {
-                MOST => return Err(Overflow),
-                WAITED => self.lock(state),
-                LOCKED => {
-                    backoff.wait();
-                    Err(self.state.load(Ordering::Relaxed))
-                }
-                _ => {
-                    // Release: to who gets the unit.
-                    let (more, order) = (state + 1, Ordering::Release);
-                    match self.state.compare_exchange(state, more, order, Ordering::Relaxed) {
-                        Ok(_) => return Ok(None),
-                        Err(now) => Err(now),
-                    }
-                }
-            };
-            match tried {
-                Err(now) => state = now,
-                Ok(()) => break,
+        while state != MOST {
+            match self.post_to(state) {
+                Ok(next) => return Ok(next),
+                Err(now) => state = self.look_again(now, &mut backoff),
             }
         }
-        // SAFETY: locked.
+        Err(Overflow)
+    }
+
+    /// `post`, tried once. None: nothing has happened.
+    #[inline]
+    pub fn try_post(&self) -> Option<Option<*const Node>> {
+        self.post_to(self.state.load(Ordering::Relaxed)).ok()
+    }
+
+    /// `post` where the state is `state`. Err: it was not, or is LOCKED or `MOST`, and nothing has happened; what
+    /// it was.
+    #[inline]
+    fn post_to(&self, state: usize) -> Result<Option<*const Node>, usize> {
+        match state {
+            LOCKED | MOST => return Err(state),
+            WAITED => self.lock(state)?,
+            _ => {
+                // Release: to who gets the unit.
+                let (more, order) = (state + 1, Ordering::Release);
+                return self
+                    .state
+                    .compare_exchange(state, more, order, Ordering::Relaxed)
+                    .map(|_| None);
+            }
+        }
+        // SAFETY: locked, and somebody is in the list.
         unsafe {
-            let oldest = self.list.pop();
-            self.unlock(if self.list.is_empty() { 0 } else { WAITED });
-            Ok(oldest)
+            let (oldest, last) = self.list.pop_first();
+            self.unlock(if last { 0 } else { WAITED });
+            Ok(Some(oldest))
         }
     }
 }

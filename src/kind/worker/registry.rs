@@ -117,7 +117,7 @@ impl Lease {
                 left: Cell::new(TICK),
                 strand: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
-                wakes: Cell::new(0),
+                wakes: Cell::new(u32::MAX),
                 outer: Cell::new(ptr::null()),
                 vacancy: Vacancy::default(),
                 next: Cell::new(ptr::null()),
