@@ -237,15 +237,18 @@ fn a_mutex_excludes() {
 fn a_mutex_is_handed_over_again_and_again() {
     explore("mutex, two tasks twice each", 3, 1000, || {
         let scene = Scene::new(0, 0);
-        let add = |scene: &Scene| {
+        let thread = Scene::thread(&scene, |scene| {
             for _ in 0..2 {
                 scene.lock();
                 scene.add();
                 scene.unlock();
             }
-        };
-        let thread = Scene::thread(&scene, add);
-        add(&scene);
+        });
+        for _ in 0..2 {
+            scene.lock_outside();
+            scene.add();
+            scene.unlock();
+        }
         thread.join().unwrap();
         assert!(scene.mutex.try_lock());
         assert_eq!(scene.number(), 4);
@@ -366,6 +369,24 @@ fn a_unit_is_passed_on() {
         assert!(scene.sem.try_wait());
         assert_eq!(scene.number(), 3);
         assert!(!scene.sem.try_wait());
+    });
+}
+
+/// Who gets the last unit frees the semaphore: nobody touches it any more.
+#[test]
+fn a_semaphore_is_freed_by_who_gets_the_unit() {
+    explore("sem, freed after the last unit", 3, 100, || {
+        let sem = Arc::new(UnsafeCell::new(Sem::new(0)));
+        let posts = Arc::clone(&sem);
+        let thread = thread::spawn(move || {
+            // SAFETY: loom checks it.
+            grant(posts.with(|sem| unsafe { (*sem).post() }).expect("there is room").into_iter());
+        });
+        // SAFETY: it lives until it is granted; loom checks the rest.
+        wait_aside(|node| sem.with(|sem| unsafe { (*sem).wait_or_link(node) }));
+        // SAFETY: as above.
+        sem.with_mut(|sem| unsafe { *sem = Sem::new(0) });
+        thread.join().unwrap();
     });
 }
 
