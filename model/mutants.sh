@@ -149,7 +149,7 @@ sem-lock-relaxed~src/sync/sem.rs~s/(state, LOCKED, Ordering::)Acquire/$1Relaxed/
 sem-unlock-relaxed~src/sync/sem.rs~s/(store\(state, Ordering::)Release/$1Relaxed/~sync:a_unit_is_passed_on
 sem-unlocked-too-soon~src/sync/sem.rs~s/self\.list\.push\(node\);\n\s*self\.unlock\(WAITED\);/self.unlock(WAITED);\n            self.list.push(node);/~sync:a_unit_is_passed_on
 sem-post-touches~src/sync/sem.rs~s/\.map\(\|_\| None\)/.map(|_| { self.state.load(Ordering::Relaxed); None })/~sync:a_semaphore_is_freed_by_who_gets_the_unit
-sem-named-too-late~src/sync/mod.rs~s/self\.word\.store\(name, Ordering::Relaxed\);/let _ = name;/~sync:a_unit_is_passed_on
+sem-unnamed~src/sync/mod.rs~s/Node::new\(name, ptr::null\(\)\)/Node::new((name, WAITING).1, ptr::null())/~sync:a_unit_is_passed_on
 barrier-too-late~src/sync/barrier.rs~s/\*arrived < self\.size/*arrived <= self.size/~sync:a_barrier_in_rounds
 barrier-one-round~src/sync/barrier.rs~s/\*arrived = 0;//~sync:a_barrier_in_rounds
 barrier-forgets~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:a_barrier_of_three

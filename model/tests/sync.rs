@@ -46,18 +46,15 @@ fn wait_by(node: &Node, bits: usize) {
 
 /// Waits for what `get_or_link` asks for, as a task that leaves its stack does: it is named first, then linked.
 fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool) {
-    let node = Node::default();
     let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
     let name = Arc::into_raw(Arc::clone(&bell));
-    node.set_name(name.expose_provenance() | LASTING);
+    let node = Node::named(name.expose_provenance() | LASTING);
     if get_or_link(&node) {
-        node.pass();
         // SAFETY: nobody has learnt of the count.
-        drop(unsafe { Arc::from_raw(name) });
-    } else {
-        while !bell.rung.load(Ordering::Acquire) {
-            bell.notify.wait();
-        }
+        return drop(unsafe { Arc::from_raw(name) });
+    }
+    while !bell.rung.load(Ordering::Acquire) {
+        bell.notify.wait();
     }
     assert!(node.is_granted());
 }

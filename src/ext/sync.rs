@@ -39,6 +39,7 @@ use crate::sync::mutex::{Mutex, NotLocked};
 use crate::sync::sem::{Overflow, Sem};
 use crate::task::Task;
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 impl Latch for Node {
     fn word(&self) -> &AtomicUsize {
@@ -73,22 +74,17 @@ fn wait(node: &Node, worker: &Worker) {
 #[inline]
 unsafe fn wait_for(worker: &Worker, get_or_link: impl Fn(&Node) -> bool + Copy) -> bool {
     if let Some(mine) = worker.mine() {
-        let node = Node::default();
-        let this = &raw const node;
+        let strand = mine.strand();
+        let mut node = MaybeUninit::uninit();
+        let this = &raw mut node;
         let publish = move |task: Task| {
+            let name = Waiter::Aside(task.closure).pack();
             // SAFETY: it is there until the task goes on.
-            let node = unsafe { &*this };
-            node.set_name(Waiter::Aside(task.closure).pack());
-            let got = get_or_link(node);
-            if got {
-                node.pass();
-            }
-            !got
+            !get_or_link(unsafe { (*this).write(Node::named(name)) })
         };
         // SAFETY: the caller is on the strand, in a task; the rest by its promise.
-        if unsafe { set_aside(mine.strand(), publish) } {
-            return true; // it has it
-        }
+        let left = unsafe { set_aside(strand, publish) };
+        return left || wait_on_top(strand.worker(), get_or_link); // if it was left, it has it
     }
     wait_on_top(worker, get_or_link)
 }

@@ -22,7 +22,7 @@ impl Cond {
     /// To be called with the mutex held that the node was made with; which is to be unlocked next.
     ///
     /// # Safety
-    /// The node is in no list, and waits until it is granted.
+    /// The node was in no list before, and waits until it is granted.
     pub unsafe fn link(&self, node: &Node) {
         // SAFETY: passed on.
         self.0.locked(|list| unsafe { list.push(node) });

@@ -25,9 +25,9 @@
 //! next   the next in the list; who unlinks it reads it before it grants
 //! mutex  of who waits for a condition: what it needs in order to go on
 //! ```
-//! A task that can leave its stack does that first: whoever runs where it went names it in the node, by a
-//! store, and then links the node; by that it is known, and ready to be woken. If what it wants is to be had by
-//! then, the node is not linked, and it goes on.
+//! A task that can leave its stack does that first; then, from where it went, its node is written, with its name,
+//! and linked: by that it is known, and ready to be woken. If what it wants is to be had by then, the node is not
+//! linked, and it goes on.
 //!
 //! Who cannot, or waits for a condition or a barrier, links the node first, and leaves its name afterwards, when it
 //! is ready to be woken: by a compare-and-swap, which finds 1 if it has been granted meanwhile; then there is
@@ -78,18 +78,25 @@ pub struct Node {
 
 impl Default for Node {
     fn default() -> Self {
-        Node::new(ptr::null())
+        Node::new(WAITING, ptr::null())
     }
 }
 
 impl Node {
-    fn new(mutex: *const Mutex) -> Self {
-        Node { word: AtomicUsize::new(WAITING), next: UnsafeCell::new(ptr::null()), mutex }
+    #[inline]
+    fn new(word: usize, mutex: *const Mutex) -> Self {
+        Node { word: AtomicUsize::new(word), next: UnsafeCell::new(ptr::null()), mutex }
+    }
+
+    /// Of one who is to be woken by this name, and is ready for that.
+    #[inline]
+    pub fn named(name: usize) -> Self {
+        Node::new(name, ptr::null())
     }
 
     /// Of one who waits for a condition, holding `mutex`.
     pub fn with(mutex: &Mutex) -> Self {
-        Node::new(mutex)
+        Node::new(WAITING, mutex)
     }
 
     pub fn word(&self) -> &AtomicUsize {
@@ -98,18 +105,6 @@ impl Node {
 
     pub fn is_granted(&self) -> bool {
         self.word.load(Ordering::Acquire) == GRANTED // with `grant`
-    }
-
-    /// The caller is to be woken by this name. The node is not linked yet, and is released by that.
-    #[inline]
-    pub fn set_name(&self, name: usize) {
-        self.word.store(name, Ordering::Relaxed);
-    }
-
-    /// The node is not linked, after `set_name`: there is nothing to wait for.
-    #[inline]
-    pub fn pass(&self) {
-        self.word.store(GRANTED, Ordering::Relaxed);
     }
 
     /// From now on the caller is woken by this name; another name of its own no more. False: it has been
@@ -226,10 +221,8 @@ impl List {
     }
 
     /// # Safety
-    /// Under the lock; the node is the caller's, and waits until it is granted.
+    /// Under the lock; the node is the caller's, was in no list before, and waits until it is granted.
     unsafe fn push(&self, node: *const Node) {
-        // SAFETY: by the caller's promise.
-        unsafe { Node::set_next(node, ptr::null()) };
         let last = self.last.with_mut(|last| {
             // SAFETY: the lock's.
             unsafe { ptr::replace(last, node) }

@@ -80,7 +80,7 @@ impl Sem {
     /// True if the caller has got a unit. Else its node is linked, and will be granted one.
     ///
     /// # Safety
-    /// The node is in no list, and lives until it is granted.
+    /// The node was in no list before, and lives until it is granted.
     #[inline]
     pub unsafe fn wait_or_link(&self, node: *const Node) -> bool {
         // SAFETY: passed on.
