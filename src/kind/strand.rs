@@ -385,8 +385,6 @@ impl Strand {
     }
 
     /// The next tick is at once. What was counted until now is the worker's, which is the caller's.
-    #[cold]
-    #[inline(never)]
     pub fn hasten(&self) {
         self.flush();
         self.countdown.set(1);

@@ -53,23 +53,28 @@ pub unsafe fn suspend(strand: &Strand, publish: impl FnMut(Task) -> bool) -> Res
     }
     let next = strand.next_in_line(false);
     // SAFETY: passed on.
-    let left = unsafe { leave_for(strand, next, publish) };
-    if left.is_err() {
-        put_back(strand, next);
-    }
-    left
+    unsafe { leave_for(strand, next, publish, leave_for_loop_or_put_back) }
 }
 
-/// What was taken for the strand's worker to go on with is not to be run now.
+/// `leave_for_loop`; if that cannot be, what was to be run next is queued again.
+///
+/// # Safety
+/// As for that.
 #[cold]
 #[inline(never)]
-fn put_back(strand: &Strand, next: Option<Task>) {
-    if let Some(task) = next {
-        strand.worker().queue_soon(task);
-    }
+unsafe fn leave_for_loop_or_put_back(
+    strand: &Strand,
+    next: Option<Task>,
+    publish: &mut dyn FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
+    // SAFETY: passed on.
+    unsafe { leave_for_loop(strand, next, publish) }.inspect_err(|NoMemory| {
+        next.inspect(|&task| strand.worker().queue_soon(task));
+    })
 }
 
-/// `suspend`, with the task that the worker is to run first.
+/// `suspend`, with the task that the worker is to run first. `to_loop`: how it goes on where that has no stack,
+/// `leave_for_loop` or what calls that.
 ///
 /// # Safety
 /// As for `suspend`; the strand can be left.
@@ -78,6 +83,7 @@ pub(super) unsafe fn leave_for(
     strand: &Strand,
     next: Option<Task>,
     publish: impl FnMut(Task) -> bool,
+    to_loop: unsafe fn(&Strand, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>,
 ) -> Result<(), NoMemory> {
     let mut left = HandedOver::new(strand, publish);
     match next {
@@ -87,7 +93,7 @@ pub(super) unsafe fn leave_for(
             Ok(())
         }
         // SAFETY: passed on.
-        _ => unsafe { leave_for_loop(strand, next, &mut left.publish) },
+        _ => unsafe { to_loop(strand, next, &mut left.publish) },
     }
 }
 
@@ -104,7 +110,8 @@ where
     // SAFETY: passed on.
     let context = unsafe { take_over(worker, next.closure.cast()) };
     if sanitizers::watched() || exceptions::there() {
-        return switch_away(strand, worker.strand().side(), context, 0, &mut left.publish);
+        // SAFETY: passed on.
+        return unsafe { go_over_told(strand, context, &mut left.publish) };
     }
     let left = ptr::from_mut(left).cast();
     // SAFETY: `left` stays where it is until the task goes on, by whoever is told of it, once.
@@ -113,6 +120,16 @@ where
         // SAFETY: the strand's worker is the caller's, to whom this was passed.
         unsafe { arrive(strand.worker(), arrived) };
     }
+}
+
+/// The rest of `go_over`, where somebody is told of each switch.
+///
+/// # Safety
+/// As for that; the worker's strand is the other's.
+#[cold]
+#[inline(never)]
+unsafe fn go_over_told(strand: &Strand, to: Context, publish: &mut dyn FnMut(Task) -> bool) {
+    switch_away(strand, strand.worker().strand().side(), to, 0, publish);
 }
 
 /// A task that is left for another by `go_over`.
@@ -159,7 +176,7 @@ unsafe fn go_on_soon(continuation: *mut c_void) {
 /// # Safety
 /// As for `suspend`; the strand can be left.
 #[inline(never)] // so that nothing thread-local is remembered across it
-unsafe fn leave_for_loop(
+pub(super) unsafe fn leave_for_loop(
     strand: &Strand,
     first: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
@@ -252,17 +269,34 @@ unsafe extern "C" fn resume(closure: *mut c_void, s: *mut Scheduler) {
 ///
 /// # Safety
 /// It was published, and only the caller continues it.
+#[inline]
 pub(super) unsafe fn take_over(worker: &Worker, continuation: *const Continuation) -> Context {
     // SAFETY: published, so complete; it lies on its strand, which is this worker's now.
-    let Continuation { context, strand } = unsafe { continuation.read() };
-    // SAFETY: as above.
-    let there = unsafe { &*strand };
-    if !ptr::eq(there.worker.get(), worker) {
-        there.worker.set(worker);
-        there.hasten(); // what it has counted is the new worker's: the sum is right
+    unsafe {
+        let Continuation { context, strand } = continuation.read();
+        if !ptr::eq((*strand).worker.get(), worker) {
+            return take_over_from_another(worker, continuation);
+        }
+        worker.strand.set(strand);
+        context
     }
-    worker.strand.set(strand);
-    context
+}
+
+/// `take_over`, if another worker has left it.
+///
+/// # Safety
+/// As for that.
+#[cold]
+#[inline(never)]
+unsafe fn take_over_from_another(worker: &Worker, continuation: *const Continuation) -> Context {
+    // SAFETY: as in `take_over`.
+    unsafe {
+        let Continuation { context, strand } = continuation.read();
+        (*strand).worker.set(worker);
+        (*strand).hasten(); // what it has counted is the new worker's: the sum is right
+        worker.strand.set(strand);
+        context
+    }
 }
 
 /// Leaves a strand whose task helps, for `to`: from now on that waits as one that was set aside. (If it were queued,

@@ -24,7 +24,7 @@
 //! With `SCHED_OVERFLOW=refuse` it goes behind all others in any case: if as many as the queue may hold gave way at
 //! home and then tried again to spawn, they would refuse each other for ever.
 
-use super::aside::{HandedOver, go_over, leave_for};
+use super::aside::{HandedOver, go_over, leave_for, leave_for_loop};
 use crate::base::thread;
 use crate::fiber::sanitizers;
 use crate::kind::worker::Worker;
@@ -68,7 +68,7 @@ pub fn yield_now(worker: &Worker) {
         true
     };
     // SAFETY: the caller is on it, in a task.
-    let left = unsafe { leave_for(strand, next, publish) };
+    let left = unsafe { leave_for(strand, next, publish, leave_for_loop) };
     if left.is_err() {
         // There is no stack: another runs on top of it.
         strand.on_top(|| next.into_iter().for_each(|task| strand.run(task)));
