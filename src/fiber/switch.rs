@@ -85,15 +85,10 @@ macro_rules! restore {
     };
     ($mxcsr:literal, $control:literal, $result:literal) => {
         concat!(
-            "cmp ",
-            $mxcsr,
-            ", [rsp]\n je 2f\n ldmxcsr [rsp]\n 2: cmp ",
-            $control,
-            ", [rsp + 4]\n \
-             je 3f\n fldcw [rsp + 4]\n 3: ",
-            $result,
-            "add rsp, 16\n pop r15\n pop r14\n \
-             pop r13\n pop r12\n pop rbx\n pop rbp\n ret"
+            concat!("cmp ", $mxcsr, ", [rsp]\n je 2f\n ldmxcsr [rsp]\n "),
+            concat!("2: cmp ", $control, ", [rsp + 4]\n je 3f\n fldcw [rsp + 4]\n "),
+            concat!("3: ", $result, "add rsp, 16\n pop r15\n pop r14\n pop r13\n pop r12\n "),
+            "pop rbx\n pop rbp\n ret"
         )
     };
 }
@@ -466,5 +461,45 @@ mod tests {
             }
         }
         assert_eq!(pair.sum, (N - 1) * N / 2);
+    }
+
+    /// Stores the context.
+    struct Store;
+
+    impl Publish for Store {
+        unsafe extern "C" fn publish(this: *mut c_void, context: Context) {
+            // SAFETY: the test keeps the place.
+            unsafe { this.cast::<Context>().write(context) };
+        }
+    }
+
+    unsafe extern "C" fn count_and_hand_over(arg: *mut c_void) -> ! {
+        let pair = arg.cast::<Pair>();
+        loop {
+            // SAFETY: as in `add_and_return`.
+            unsafe {
+                (*pair).sum += 1;
+                let back = (*pair).here;
+                hand_over::<Store>((&raw mut (*pair).there).cast(), back);
+            }
+        }
+    }
+
+    #[test]
+    fn handed_over_to_and_fro() {
+        const N: usize = 100_000;
+        let mut stack = vec![0u128; 4096];
+        let top = stack.as_mut_ptr_range().end.cast::<u8>();
+        let mut pair = Pair { here: std::ptr::null_mut(), there: std::ptr::null_mut(), sum: 0 };
+        let arg = &raw mut pair;
+        // SAFETY: as in `to_and_fro`.
+        unsafe {
+            assert!(begin(&raw mut (*arg).here, top, count_and_hand_over, arg.cast()).is_null());
+            for _ in 1..N {
+                let to = (*arg).there;
+                assert!(hand_over::<Store>((&raw mut (*arg).here).cast(), to).is_null());
+            }
+        }
+        assert_eq!(pair.sum, N);
     }
 }

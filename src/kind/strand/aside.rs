@@ -73,6 +73,9 @@ unsafe fn leave_for_loop_or_put_back(
     })
 }
 
+type ToLoop =
+    unsafe fn(&Strand, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>;
+
 /// `suspend`, with the task that the worker is to run first. `to_loop`: how it goes on where that has no stack,
 /// `leave_for_loop` or what calls that.
 ///
@@ -83,7 +86,7 @@ pub(super) unsafe fn leave_for(
     strand: &Strand,
     next: Option<Task>,
     publish: impl FnMut(Task) -> bool,
-    to_loop: unsafe fn(&Strand, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>,
+    to_loop: ToLoop,
 ) -> Result<(), NoMemory> {
     let mut left = HandedOver::new(strand, publish);
     match next {
