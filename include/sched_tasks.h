@@ -97,7 +97,7 @@ struct sched_sem {
   size_t state;
   void *first;
   void *last;
-  size_t lock;
+  size_t reserved;
 };
 
 /* A barrier; SCHED_BARRIER_INIT(n) is one of n. */

@@ -141,15 +141,20 @@ mutex-queue-lost~src/sync/mutex.rs~s/\*queue = Node::next\(oldest\)/*queue = (No
 cond-relock-free~src/sync/cond.rs~s/unsafe \{ \(\*\(\*node\)\.mutex\)\.lock_or_link\(node\) \}/!node.is_null()/~sync:a_signal_is_not_lost
 cond-broadcast-to-one~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:all_hear_a_broadcast
 sem-wait-relaxed~src/sync/sem.rs~s/(state, less, Ordering::)Acquire/$1Relaxed/~sync:a_unit_is_passed_on
-sem-post-relaxed~src/sync/sem.rs~s/(state, more, Ordering::)Release/$1Relaxed/~sync:a_unit_is_passed_on
-sem-link-beside-a-unit~src/sync/sem.rs~s/Err\(state\) => state == WAITED/Err(_) => true/~sync:two_units_for_two
-sem-waited-too-short~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)/oldest.is_some()/~sync:two_post_to_two_who_wait
-sem-waited-for-ever~src/sync/sem.rs~s/oldest\.is_some\(\) && list\.is_empty\(\)/false/~sync:a_unit_is_passed_on
+sem-post-relaxed~src/sync/sem.rs~s/(state \+ 1, Ordering::)Release/$1Relaxed/~sync:a_unit_is_passed_on
+sem-link-beside-a-unit~src/sync/sem.rs~s/1\.\.=MOST => return self\.take\(state\)\.map\(\|\(\)\| true\),/MOST => unreachable!(),/~sync:two_units_for_two
+sem-waited-too-short~src/sync/sem.rs~s/if last \{ 0 \} else \{ WAITED \}/0/~sync:two_post_to_two_who_wait
+sem-waited-for-ever~src/sync/sem.rs~s/if last \{ 0 \} else \{ WAITED \}/WAITED/~sync:a_unit_is_passed_on
+sem-lock-relaxed~src/sync/sem.rs~s/(state, LOCKED, Ordering::)Acquire/$1Relaxed/~sync:a_unit_is_passed_on
+sem-unlock-relaxed~src/sync/sem.rs~s/(store\(state, Ordering::)Release/$1Relaxed/~sync:a_unit_is_passed_on
+sem-unlocked-too-soon~src/sync/sem.rs~s/self\.list\.push\(node\);\n\s*self\.unlock\(WAITED\);/self.unlock(WAITED);\n            self.list.push(node);/~sync:a_unit_is_passed_on
+sem-post-touches~src/sync/sem.rs~s/\.map\(\|_\| None\)/.map(|_| { self.state.load(Ordering::Relaxed); None })/~sync:a_semaphore_is_freed_by_who_gets_the_unit
+sem-unnamed~src/sync/mod.rs~s/Node::new\(name, ptr::null\(\)\)/Node::new((name, WAITING).1, ptr::null())/~sync:a_unit_is_passed_on
 barrier-too-late~src/sync/barrier.rs~s/\*arrived < self\.size/*arrived <= self.size/~sync:a_barrier_in_rounds
 barrier-one-round~src/sync/barrier.rs~s/\*arrived = 0;//~sync:a_barrier_in_rounds
 barrier-forgets~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:a_barrier_of_three
-suspend-unheld~src/idle/quiescence.rs~s/self\.count\(worker, 1\);//~suspend:split::for_one_outside
-suspend-held-for-ever~src/idle/quiescence.rs~s/self\.count\(worker, u32::MAX\);//~suspend:split::for_one_outside
+suspend-unheld~src/idle/quiescence.rs~s/self\.count\(1\);//~suspend:split::for_one_outside
+suspend-held-for-ever~src/idle/quiescence.rs~s/self\.count\(u32::MAX\);//~suspend:split::for_one_outside
 end-over-a-waiter~src/idle/quiescence.rs~s/&& waits\(\) == 0//~suspend:split::for_one_outside
 requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
 line-lost~src/kind/stealing.rs~s/(return Ok\(\(\)\);\n            \}\n        \}\n        )self\.requeue\(place, task\)/$1Ok(())/~ring:a_yield_beside_a_thief
@@ -168,8 +173,8 @@ event-waits-relaxed~src/base/event.rs~s/(load\(Ordering::)Acquire(\) != PAST)/$1
 event-silent~src/base/event.rs~s/self\.0\.wake\(i32::MAX\);//~block:an_event
 event-torn~src/base/event.rs~s/if self\.0\.swap\(PAST, Ordering::Release\) == AWAITED \{/let was = self.0.load(Ordering::Relaxed);\n        self.0.store(PAST, Ordering::Release);\n        if was == AWAITED {/~block:an_event
 event-overwritten~src/base/event.rs~s/self\.0\.swap_if\(TO_COME, AWAITED\);/self.0.store(AWAITED, Ordering::Relaxed);/~block:an_event
-block-unheld~src/idle/quiescence.rs~s/self\.count\(worker, 1\);//~block:split::any_of_two_is_left
-block-held-for-ever~src/idle/quiescence.rs~s/self\.count\(worker, u32::MAX\);//~block:split::the_only_is_left
+block-unheld~src/idle/quiescence.rs~s/self\.count\(1\);//~block:split::any_of_two_is_left
+block-held-for-ever~src/idle/quiescence.rs~s/self\.count\(u32::MAX\);//~block:split::the_only_is_left
 end-over-a-section~src/idle/quiescence.rs~s/&& waits\(\) == 0//~block:split::the_first_of_two_is_left
 section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
 creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls

@@ -44,6 +44,21 @@ fn wait_by(node: &Node, bits: usize) {
     }
 }
 
+/// Waits for what `get_or_link` asks for, as a task that leaves its stack does: it is named first, then linked.
+fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool) {
+    let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
+    let name = Arc::into_raw(Arc::clone(&bell));
+    let node = Node::named(name.expose_provenance() | LASTING);
+    if get_or_link(&node) {
+        // SAFETY: nobody has learnt of the count.
+        return drop(unsafe { Arc::from_raw(name) });
+    }
+    while !bell.rung.load(Ordering::Acquire) {
+        bell.notify.wait();
+    }
+    assert!(node.is_granted());
+}
+
 /// As `ext::sync` does it.
 fn grant(nodes: impl Iterator<Item = *const Node>) {
     for node in nodes {
@@ -94,6 +109,14 @@ impl Scene {
 
     fn lock(&self) {
         if !self.mutex.try_lock() {
+            // SAFETY: it lives until it is granted.
+            wait_aside(|node| unsafe { self.mutex.lock_or_link(node) });
+        }
+    }
+
+    /// As a thread that sleeps, or a task that helps.
+    fn lock_outside(&self) {
+        if !self.mutex.try_lock() {
             let node = Node::default();
             // SAFETY: it lives until it is granted.
             if !unsafe { self.mutex.lock_or_link(&node) } {
@@ -143,10 +166,18 @@ impl Scene {
     }
 
     fn wait(&self) {
+        if !self.sem.try_wait() {
+            // SAFETY: it lives until it is granted.
+            wait_aside(|node| unsafe { self.sem.wait_or_link(node) });
+        }
+    }
+
+    /// As `lock_outside`.
+    fn wait_outside(&self) {
         let node = Node::default();
         // SAFETY: it lives until it is granted.
         if !unsafe { self.sem.wait_or_link(&node) } {
-            wait_by(&node, LASTING);
+            wait(&node);
         }
     }
 
@@ -190,7 +221,9 @@ fn a_mutex_excludes() {
             scene.unlock();
         };
         let threads = [Scene::thread(&scene, add), Scene::thread(&scene, add)];
-        add(&scene);
+        scene.lock_outside();
+        scene.add();
+        scene.unlock();
         join(threads);
         assert!(scene.mutex.try_lock());
         assert_eq!(scene.number(), 3);
@@ -201,15 +234,18 @@ fn a_mutex_excludes() {
 fn a_mutex_is_handed_over_again_and_again() {
     explore("mutex, two tasks twice each", 3, 1000, || {
         let scene = Scene::new(0, 0);
-        let add = |scene: &Scene| {
+        let thread = Scene::thread(&scene, |scene| {
             for _ in 0..2 {
                 scene.lock();
                 scene.add();
                 scene.unlock();
             }
-        };
-        let thread = Scene::thread(&scene, add);
-        add(&scene);
+        });
+        for _ in 0..2 {
+            scene.lock_outside();
+            scene.add();
+            scene.unlock();
+        }
         thread.join().unwrap();
         assert!(scene.mutex.try_lock());
         assert_eq!(scene.number(), 4);
@@ -323,11 +359,31 @@ fn a_unit_is_passed_on() {
             scene.post();
         };
         let threads = [Scene::thread(&scene, add), Scene::thread(&scene, add)];
-        add(&scene);
+        scene.wait_outside();
+        scene.add();
+        scene.post();
         join(threads);
         assert!(scene.sem.try_wait());
         assert_eq!(scene.number(), 3);
         assert!(!scene.sem.try_wait());
+    });
+}
+
+/// Who gets the last unit frees the semaphore: nobody touches it any more.
+#[test]
+fn a_semaphore_is_freed_by_who_gets_the_unit() {
+    explore("sem, freed after the last unit", 3, 100, || {
+        let sem = Arc::new(UnsafeCell::new(Sem::new(0)));
+        let posts = Arc::clone(&sem);
+        let thread = thread::spawn(move || {
+            // SAFETY: loom checks it.
+            grant(posts.with(|sem| unsafe { (*sem).post() }).expect("there is room").into_iter());
+        });
+        // SAFETY: it lives until it is granted; loom checks the rest.
+        wait_aside(|node| sem.with(|sem| unsafe { (*sem).wait_or_link(node) }));
+        // SAFETY: as above.
+        sem.with_mut(|sem| unsafe { *sem = Sem::new(0) });
+        thread.join().unwrap();
     });
 }
 
@@ -338,7 +394,7 @@ fn two_units_for_two() {
         let wait = |scene: &Scene| scene.wait();
         let threads = [
             Scene::thread(&scene, wait),
-            Scene::thread(&scene, wait),
+            Scene::thread(&scene, Scene::wait_outside),
             Scene::thread(&scene, |scene| scene.post()),
         ];
         scene.post();

@@ -38,16 +38,23 @@ impl<T> Mutex<T> {
     ///
     /// # Safety
     /// The reference is not used after that.
+    #[inline]
     #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
     pub unsafe fn lock(&self) -> &mut T {
         // Acquire in both swaps: pairs with the Release of the last holder.
         if self.state.swap(HELD, Ordering::Acquire) != FREE {
-            while self.state.swap(WANTED, Ordering::Acquire) != FREE {
-                self.state.wait(WANTED, LONGEST);
-            }
+            self.lock_contended();
         }
         // SAFETY: held from now on.
         unsafe { &mut *self.value.get() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_contended(&self) {
+        while self.state.swap(WANTED, Ordering::Acquire) != FREE {
+            self.state.wait(WANTED, LONGEST);
+        }
     }
 
     /// The value again.
@@ -62,10 +69,17 @@ impl<T> Mutex<T> {
 
     /// # Safety
     /// The calling thread has locked it.
+    #[inline]
     pub unsafe fn unlock(&self) {
         if self.state.swap(FREE, Ordering::Release) == WANTED {
-            self.state.wake(1);
+            self.wake();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        self.state.wake(1);
     }
 
     /// Frees the lock and sets the value anew, whoever held it: for the child of a fork, where

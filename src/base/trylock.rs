@@ -17,6 +17,39 @@ const PAUSES_BEFORE_GIVING_WAY: u32 = 64;
 #[cfg(not(loom))]
 const YIELDS_BEFORE_SLEEPING: u32 = 4096;
 
+/// How one waits who tries again and again for such a lock.
+#[derive(Default)]
+pub struct Backoff {
+    /// The next round's, as a power of two.
+    #[cfg(not(loom))]
+    pauses: u32,
+    #[cfg(not(loom))]
+    yields: u32,
+}
+
+impl Backoff {
+    /// Waits between two tries.
+    #[cfg(not(loom))]
+    #[cold]
+    pub fn wait(&mut self) {
+        let pauses = 1 << self.pauses;
+        if pauses <= PAUSES_BEFORE_GIVING_WAY {
+            (0..pauses).for_each(|_| spin_loop());
+            self.pauses += 1;
+        } else if self.yields < YIELDS_BEFORE_SLEEPING {
+            thread::give_way();
+            self.yields += 1;
+        } else {
+            thread::sleep(std::time::Duration::from_micros(50));
+        }
+    }
+
+    #[cfg(loom)]
+    pub fn wait(&mut self) {
+        spin_loop();
+    }
+}
+
 impl TryLock {
     pub fn new() -> Self {
         TryLock(AtomicBool::new(false))
@@ -57,17 +90,9 @@ impl TryLock {
     #[cfg(not(loom))]
     #[cold]
     fn lock_contended(&self) {
-        let (mut pauses, mut yields) = (1, 0);
+        let mut backoff = Backoff::default();
         while !self.try_lock() {
-            if pauses <= PAUSES_BEFORE_GIVING_WAY {
-                (0..pauses).for_each(|_| spin_loop());
-                pauses *= 2;
-            } else if yields < YIELDS_BEFORE_SLEEPING {
-                thread::give_way();
-                yields += 1;
-            } else {
-                thread::sleep(std::time::Duration::from_micros(50));
-            }
+            backoff.wait();
         }
     }
 

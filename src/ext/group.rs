@@ -73,7 +73,7 @@ impl Group {
             // SAFETY: it lives until it was waited for.
             if let Some(nodes) = unsafe { self.members.link(&node) } {
                 // SAFETY: taken out just now.
-                unsafe { grant(nodes, Some(worker), Go::Soon) };
+                unsafe { grant(nodes, || Some(worker), Go::Soon) };
             }
             match worker.mine().map(Worker::strand) {
                 Some(strand) => wait_inside(&node, strand, strand.sets_aside()),
@@ -94,7 +94,7 @@ impl Group {
         // SAFETY: passed on.
         if let Some(nodes) = unsafe { self.members.leave() } {
             // SAFETY: taken out just now.
-            unsafe { grant(nodes, Some(from), Go::Soon) };
+            unsafe { grant(nodes, || Some(from), Go::Soon) };
         }
     }
 }

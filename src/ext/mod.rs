@@ -33,6 +33,7 @@ pub mod sort;
 pub mod sync;
 
 use crate::base::futex::Futex;
+use crate::base::mem::NoMemory;
 use crate::base::sync::AtomicUsize;
 use crate::kind::Awaited;
 use crate::kind::strand::{self, Strand};
@@ -115,7 +116,9 @@ fn wait(latch: &impl Latch, worker: &Worker) -> bool {
 /// `leaves` it, if that can be.
 fn wait_inside(latch: &impl Latch, strand: &Strand, leaves: bool) {
     while !latch.is_over() {
-        if leaves && set_aside(latch, strand) {
+        let publish = |task: Task| latch.leave_word(Waiter::Aside(task.closure)).is_some();
+        // SAFETY: the caller is on the strand, in a task; having left word, `leave_word` returns.
+        if leaves && unsafe { set_aside(strand, publish) } && latch.is_over() {
             break;
         }
         // SAFETY: the caller is on the strand, in a task.
@@ -123,12 +126,26 @@ fn wait_inside(latch: &impl Latch, strand: &Strand, leaves: bool) {
     }
 }
 
-/// Waits by leaving the strand. False if it is not over: there is no stack to go on with.
-fn set_aside(latch: &impl Latch, strand: &Strand) -> bool {
+/// Waits by leaving the strand: see `strand::suspend`. False if there is no stack to go on with.
+///
+/// # Safety
+/// As for that.
+#[inline]
+unsafe fn set_aside(strand: &Strand, publish: impl FnMut(Task) -> bool) -> bool {
     strand.worker().hold(); // who ends it may be outside of the run
-    let publish = |task: Task| latch.leave_word(Waiter::Aside(task.closure)).is_some();
-    // SAFETY: the caller is on the strand, in a task; having left word, `leave_word` returns.
-    let left = unsafe { strand::suspend(strand, publish) };
+    // SAFETY: passed on.
+    match unsafe { strand::suspend(strand, publish) } {
+        Ok(()) => {
+            strand.worker().let_go();
+            true
+        }
+        Err(NoMemory) => stays(strand),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn stays(strand: &Strand) -> bool {
     strand.worker().let_go();
-    left.is_ok() && latch.is_over()
+    false
 }

@@ -2,10 +2,12 @@
 //!
 //! # Waiting
 //!
-//! A task that must wait links its node and is set aside, as one that joins is, whatever `SCHED_JOIN`
-//! says: helping would put the task that holds the mutex below one that waits for it. Only where there is no
-//! stack to go on with, or a run that this task has started lies on top, does it help. A thread that is
-//! no worker sleeps on the node's word.
+//! A task that must wait is set aside, as one that joins is, whatever `SCHED_JOIN` says: helping would put the
+//! task that holds the mutex below one that waits for it. For a mutex or a semaphore its node is linked when it has
+//! left its stack, by one atomic operation, which also says if it need not wait any more; for a
+//! condition or a barrier before. Only where there is no stack to go on with, or a run that this task has started
+//! lies on top, does it help; a thread that is no worker sleeps on the node's word. Both link the node
+//! first: only who is in the list has its turn.
 //!
 //! # Where a woken task goes on
 //!
@@ -23,10 +25,11 @@
 //!
 //! Each function has done with the mutex, and so on, before it grants it: who gets it may free it.
 
-use super::{Latch, wait_inside, wait_outside};
+use super::{Latch, set_aside, wait_inside, wait_outside};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
 use crate::kind::section;
+use crate::kind::strand;
 use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
 use crate::sync::Node;
@@ -34,7 +37,9 @@ use crate::sync::barrier::Barrier;
 use crate::sync::cond::{self, Cond};
 use crate::sync::mutex::{Mutex, NotLocked};
 use crate::sync::sem::{Overflow, Sem};
+use crate::task::Task;
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 impl Latch for Node {
     fn word(&self) -> &AtomicUsize {
@@ -61,6 +66,41 @@ fn wait(node: &Node, worker: &Worker) {
     }
 }
 
+/// Waits for what `get_or_link` asks for: that returns true if the caller has got it; else it has linked the
+/// node, which will be granted it. False if the caller has no business there: see `may_wait`.
+///
+/// # Safety
+/// Linking the node, which lives until it is granted, is the last that `get_or_link` does.
+#[inline]
+unsafe fn wait_for(worker: &Worker, get_or_link: impl Fn(&Node) -> bool + Copy) -> bool {
+    if let Some(mine) = worker.mine() {
+        let strand = mine.strand();
+        let mut node = MaybeUninit::uninit();
+        let this = &raw mut node;
+        let publish = move |task: Task| {
+            let name = Waiter::Aside(task.closure).pack();
+            // SAFETY: it is there until the task goes on.
+            !get_or_link(unsafe { (*this).write(Node::named(name)) })
+        };
+        // SAFETY: the caller is on the strand, in a task; the rest by its promise.
+        let left = unsafe { set_aside(strand, publish) };
+        return left || wait_on_top(strand.worker(), get_or_link); // if it was left, it has it
+    }
+    wait_on_top(worker, get_or_link)
+}
+
+/// `wait_for`, of one who cannot leave its stack.
+#[cold]
+#[inline(never)]
+fn wait_on_top(worker: &Worker, get_or_link: impl Fn(&Node) -> bool) -> bool {
+    let may = may_wait(worker);
+    let node = Node::default();
+    if may && !get_or_link(&node) {
+        wait(&node, worker);
+    }
+    may
+}
+
 /// False if the run of `worker` has ended and the caller is not of it: it has no business there.
 pub(super) fn may_wait(worker: &Worker) -> bool {
     worker.mine().is_some() || !worker.has_ended()
@@ -74,27 +114,62 @@ pub(super) enum Go {
     InTurn,
 }
 
-/// Lets those go on whose nodes these are. `from`: as for `Waiter::wake`.
+impl Go {
+    /// Whether one that is woken by this worker's task is to go on soon. The caller occupies the place.
+    #[inline]
+    fn is_soon(self, worker: &Worker) -> bool {
+        self == Go::Soon || !worker.wakes_behind()
+    }
+}
+
+/// Lets those go on whose nodes these are. `from`: as for `Waiter::wake`; asked where that is needed.
 ///
 /// # Safety
 /// Taken out of the lists just now.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn grant(
+pub(super) unsafe fn grant<'a>(
     nodes: impl Iterator<Item = *const Node>,
-    from: Option<&Worker>,
+    from: impl Fn() -> Option<&'a Worker>,
     go: Go,
 ) {
     for node in nodes {
-        // SAFETY: it waits until it is granted. Only the address is used afterwards.
-        let word = std::ptr::from_ref(unsafe { (*node).word() });
-        // SAFETY: by the caller's promise; the name was packed.
-        let waiter = unsafe { Node::grant(node).map(|name| Waiter::unpack(name)) };
-        if let Some(waiter) = waiter {
-            let soon = |worker: &&Worker| go == Go::Soon || !worker.wakes_behind();
-            waiter.wake(word, from.filter(soon));
-        }
+        // SAFETY: passed on.
+        unsafe { grant_one(node, &from, go) };
     }
+}
+
+/// # Safety
+/// As for `grant`.
+#[inline]
+unsafe fn grant_one<'a>(node: *const Node, from: impl Fn() -> Option<&'a Worker>, go: Go) {
+    // SAFETY: it waits until it is granted. Only the address is used afterwards.
+    let word = std::ptr::from_ref(unsafe { (*node).word() });
+    // SAFETY: by the caller's promise; the name was packed.
+    let Some(name) = (unsafe { Node::grant(node) }) else { return };
+    // SAFETY: it was packed; who was set aside waits until now, and was published.
+    let home = unsafe { Waiter::aside(name).and_then(|aside| strand::at_home(aside)) };
+    match home {
+        Some((home, task)) if go.is_soon(home) => home.queue_soon(task),
+        Some((home, task)) => home.queue_behind(task),
+        // SAFETY: it was packed.
+        None => unsafe { wake_elsewhere(name, word, from, go) },
+    }
+}
+
+/// # Safety
+/// The name was packed.
+#[cold]
+#[inline(never)]
+unsafe fn wake_elsewhere<'a>(
+    name: usize,
+    word: *const AtomicUsize,
+    from: impl Fn() -> Option<&'a Worker>,
+    go: Go,
+) {
+    // SAFETY: passed on.
+    let waiter = unsafe { Waiter::unpack(name) };
+    waiter.wake(word, from().filter(|from| go.is_soon(from)));
 }
 
 // --- mutex ------------------------------------------------------------------------------
@@ -110,15 +185,12 @@ pub fn lock(mutex: &Mutex, worker: &Worker) -> c_int {
 }
 
 #[cold]
+#[inline(never)]
 fn lock_contended(mutex: &Mutex, worker: &Worker) -> c_int {
-    if !may_wait(worker) {
-        return thread::failed(libc::EINVAL);
-    }
     check_holder(mutex, worker);
-    let node = Node::default();
-    // SAFETY: it lives until it was waited for.
-    if !unsafe { mutex.lock_or_link(&node) } {
-        wait(&node, worker);
+    // SAFETY: linking the node is the last that `lock_or_link` does.
+    if !unsafe { wait_for(worker, |node| mutex.lock_or_link(node)) } {
+        return thread::failed(libc::EINVAL);
     }
     note_holder(mutex, worker);
     0
@@ -140,7 +212,7 @@ fn hand_over(mutex: &Mutex, go: Go) -> c_int {
     match mutex.unlock() {
         Ok(None) => {}
         // SAFETY: taken out just now.
-        Ok(next) => unsafe { grant(next.into_iter(), Worker::current(), go) },
+        Ok(Some(next)) => unsafe { grant_one(next, Worker::current, go) },
         Err(NotLocked) => return thread::failed(libc::EPERM),
     }
     0
@@ -160,7 +232,8 @@ fn note_holder(mutex: &Mutex, worker: &Worker) {
 }
 
 fn check_holder(mutex: &Mutex, worker: &Worker) {
-    if cfg!(debug_assertions) && mutex.holder.load(Ordering::Relaxed) == identity(worker) {
+    let held = || mutex.holder.load(Ordering::Relaxed) == identity(worker);
+    if cfg!(debug_assertions) && may_wait(worker) && held() {
         super::fork::misuse("sched_mutex_lock", "the task holds the mutex already");
     }
 }
@@ -197,7 +270,7 @@ pub fn broadcast(cond: &Cond) {
 /// Has those who were taken out of a condition's list lock their mutexes.
 fn relock(nodes: impl Iterator<Item = *const Node>) {
     // SAFETY: taken out just now; those who get theirs at once go on.
-    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Worker::current(), Go::InTurn) };
+    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Worker::current, Go::InTurn) };
 }
 
 // --- semaphore --------------------------------------------------------------------------
@@ -209,16 +282,14 @@ pub fn sem_wait(sem: &Sem, worker: &Worker) -> c_int {
 }
 
 #[cold]
+#[inline(never)]
 fn sem_wait_contended(sem: &Sem, worker: &Worker) -> c_int {
-    if !may_wait(worker) {
-        return thread::failed(libc::EINVAL);
+    // SAFETY: linking the node is the last that `wait_or_link` does.
+    if unsafe { wait_for(worker, |node| sem.wait_or_link(node)) } {
+        0
+    } else {
+        thread::failed(libc::EINVAL)
     }
-    let node = Node::default();
-    // SAFETY: it lives until it was waited for.
-    if !unsafe { sem.wait_or_link(&node) } {
-        wait(&node, worker);
-    }
-    0
 }
 
 pub fn sem_try_wait(sem: &Sem) -> c_int {
@@ -227,15 +298,28 @@ pub fn sem_try_wait(sem: &Sem) -> c_int {
 
 #[inline]
 pub fn post(sem: &Sem) -> c_int {
+    match sem.try_post() {
+        Some(next) => posted(next),
+        None => post_contended(sem),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn post_contended(sem: &Sem) -> c_int {
     match sem.post() {
-        Ok(None) => 0,
-        Ok(next) => {
-            // SAFETY: taken out just now.
-            unsafe { grant(next.into_iter(), Worker::current(), Go::InTurn) };
-            0
-        }
+        Ok(next) => posted(next),
         Err(Overflow) => thread::failed(libc::EOVERFLOW),
     }
+}
+
+#[inline]
+fn posted(next: Option<*const Node>) -> c_int {
+    if let Some(next) = next {
+        // SAFETY: taken out just now.
+        unsafe { grant_one(next, Worker::current, Go::InTurn) };
+    }
+    0
 }
 
 // --- barrier ----------------------------------------------------------------------------
@@ -254,7 +338,7 @@ pub fn arrive(barrier: &Barrier, worker: &Worker) -> c_int {
         }
         Some(others) => {
             // SAFETY: taken out just now.
-            unsafe { grant(others, Worker::current(), Go::InTurn) };
+            unsafe { grant(others, Worker::current, Go::InTurn) };
             1
         }
     }

@@ -40,7 +40,7 @@ pub struct sched_sem {
     state: usize,
     first: *mut c_void,
     last: *mut c_void,
-    lock: usize,
+    reserved: usize,
 }
 
 /// A barrier; SCHED_BARRIER_INIT(n) is one of n.

@@ -79,13 +79,20 @@ macro_rules! save {
          stmxcsr [rsp]\n fnstcw [rsp + 4]"
     };
 }
-/// Continues the context at rsi, with rdx as its result; eax and cx are the controls in force.
+/// Continues the context at rsi, with rdx as its result; eax and cx are the controls in force. Or the one
+/// at rsp, with rax; the controls are in the registers named.
 #[cfg(target_arch = "x86_64")]
 macro_rules! restore {
     () => {
-        "mov rsp, rsi\n cmp eax, [rsp]\n je 2f\n ldmxcsr [rsp]\n 2: cmp cx, [rsp + 4]\n je 3f\n \
-         fldcw [rsp + 4]\n 3: mov rax, rdx\n add rsp, 16\n pop r15\n pop r14\n pop r13\n pop r12\n \
-         pop rbx\n pop rbp\n ret"
+        concat!("mov rsp, rsi\n ", restore!("eax", "cx", "mov rax, rdx\n"))
+    };
+    ($mxcsr:literal, $control:literal, $result:literal) => {
+        concat!(
+            concat!("cmp ", $mxcsr, ", [rsp]\n je 2f\n ldmxcsr [rsp]\n "),
+            concat!("2: cmp ", $control, ", [rsp + 4]\n je 3f\n fldcw [rsp + 4]\n "),
+            concat!("3: ", $result, "add rsp, 16\n pop r15\n pop r14\n pop r13\n pop r12\n "),
+            "pop rbx\n pop rbp\n ret"
+        )
     };
 }
 #[cfg(target_arch = "aarch64")]
@@ -335,6 +342,60 @@ pub unsafe extern "C" fn switch(from: *mut Context, to: Context, arg: *mut c_voi
     std::arch::naked_asm!(save!(), "str x10, [x0]", restore!());
 }
 
+/// What [`hand_over`] calls.
+pub trait Publish {
+    /// Runs on the stack that is gone over to, below its context. `this` is what `hand_over` got; `context` its
+    /// caller's, which is complete. Nothing of the caller's is touched after this.
+    ///
+    /// # Safety
+    /// As said.
+    unsafe extern "C" fn publish(this: *mut c_void, context: Context);
+}
+
+/// As `switch`, but the caller's context is published before `to` goes on, which gets null: `P::publish(this, context)`
+/// is called, on the other stack.
+///
+/// # Safety
+/// As for `switch`; the context is continued at most once. `this` as for `P::publish`.
+#[unsafe(naked)]
+pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -> *mut c_void {
+    // What must last for the time of the call is in registers that were saved, and that the callee keeps.
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        save!(),
+        "mov ebx, [rsp]",
+        "movzx r12d, word ptr [rsp + 4]",
+        "lea rax, [rsi - 8]", // aligned, as contexts are 8 beyond
+        "mov rsi, rsp",
+        "mov rsp, rax",
+        ".cfi_undefined rip", // unwinders stop here
+        "call {publish}",
+        "add rsp, 8",
+        restore!("ebx", "r12w", "xor eax, eax\n "),
+        ".cfi_endproc",
+        publish = sym P::publish,
+    );
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!(
+        ".cfi_startproc",
+        save!(),
+        "mov x19, x1",
+        "mov x20, x9",
+        "mov sp, x1",
+        "mov x1, x10",
+        ".cfi_undefined x30", // unwinders stop here
+        "mov x29, 0",
+        "bl {publish}",
+        "mov x1, x19",
+        "mov x9, x20",
+        "mov x2, 0",
+        restore!(),
+        ".cfi_endproc",
+        publish = sym P::publish,
+    );
+}
+
 /// Continues `to`, which gets `arg`; the caller's own context is lost. (The first argument is for the
 /// others to be where `switch` has them.)
 ///
@@ -396,5 +457,45 @@ mod tests {
             }
         }
         assert_eq!(pair.sum, (N - 1) * N / 2);
+    }
+
+    /// Stores the context.
+    struct Store;
+
+    impl Publish for Store {
+        unsafe extern "C" fn publish(this: *mut c_void, context: Context) {
+            // SAFETY: the test keeps the place.
+            unsafe { this.cast::<Context>().write(context) };
+        }
+    }
+
+    unsafe extern "C" fn count_and_hand_over(arg: *mut c_void) -> ! {
+        let pair = arg.cast::<Pair>();
+        loop {
+            // SAFETY: as in `add_and_return`.
+            unsafe {
+                (*pair).sum += 1;
+                let back = (*pair).here;
+                hand_over::<Store>((&raw mut (*pair).there).cast(), back);
+            }
+        }
+    }
+
+    #[test]
+    fn handed_over_to_and_fro() {
+        const N: usize = 100_000;
+        let mut stack = vec![0u128; 4096];
+        let top = stack.as_mut_ptr_range().end.cast::<u8>();
+        let mut pair = Pair { here: std::ptr::null_mut(), there: std::ptr::null_mut(), sum: 0 };
+        let arg = &raw mut pair;
+        // SAFETY: as in `to_and_fro`.
+        unsafe {
+            assert!(begin(&raw mut (*arg).here, top, count_and_hand_over, arg.cast()).is_null());
+            for _ in 1..N {
+                let to = (*arg).there;
+                assert!(hand_over::<Store>((&raw mut (*arg).here).cast(), to).is_null());
+            }
+        }
+        assert_eq!(pair.sum, N);
     }
 }

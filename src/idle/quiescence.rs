@@ -60,14 +60,37 @@ use crate::queue::injector::Injector;
 pub struct Quiescence {
     idle: Pad<AtomicU32>,
     ended: Pad<AtomicBool>,
-    /// Of each worker: tasks that wait for what may come from outside of the run; modulo 2^32.
-    waiting: Box<[Pad<AtomicU32>]>,
+    waiting: Box<[Pad<Waiting>]>,
     workers: u32,
+}
+
+/// Of one worker: tasks that wait for what may come from outside of the run; modulo 2^32. Only the worker
+/// itself, active, changes it; and passes it on by its `enter`.
+pub struct Waiting(AtomicU32);
+
+impl Waiting {
+    /// A task of the calling worker's is about to wait, and nobody counts it.
+    #[inline]
+    pub fn hold(&self) {
+        self.count(1);
+    }
+
+    /// It goes on, on the calling worker.
+    #[inline]
+    pub fn let_go(&self) {
+        self.count(u32::MAX);
+    }
+
+    #[inline]
+    fn count(&self, more: u32) {
+        let before = self.0.load(Ordering::Relaxed);
+        self.0.store(before.wrapping_add(more), Ordering::Relaxed);
+    }
 }
 
 impl Quiescence {
     pub fn new(workers: usize) -> Result<Self, NoMemory> {
-        let waiting = mem::slice(workers, |_| Ok(Pad(AtomicU32::new(0))))?;
+        let waiting = mem::slice(workers, |_| Ok(Pad(Waiting(AtomicU32::new(0)))))?;
         let workers = u32::try_from(workers).expect("at most 4096 workers");
         Ok(Quiescence {
             idle: Pad(AtomicU32::new(workers - 1)),
@@ -99,31 +122,16 @@ impl Quiescence {
         injector.wait_for_rest(|| self.is_full());
     }
 
-    /// A task of the calling worker's is about to wait, and nobody counts it.
-    #[inline]
-    pub fn hold(&self, worker: usize) {
-        self.count(worker, 1);
-    }
-
-    /// It goes on, on the calling worker.
-    #[inline]
-    pub fn let_go(&self, worker: usize) {
-        self.count(worker, u32::MAX);
-    }
-
-    /// Only the worker itself, active, changes its number; and passes it on by its `enter`.
-    #[inline]
-    fn count(&self, worker: usize, more: u32) {
-        let waiting = &self.waiting[worker];
-        let before = waiting.load(Ordering::Relaxed);
-        waiting.store(before.wrapping_add(more), Ordering::Relaxed);
+    /// The number of a worker's.
+    pub fn waiting(&self, worker: usize) -> &Waiting {
+        &self.waiting[worker]
     }
 
     /// All workers are idle, no task waits, and what they did is seen. In this order: a worker that was
     /// active at the first look may have a task that waits by the second. The injector is locked, and empty.
     fn is_full(&self) -> bool {
         let waits = || {
-            let numbers = self.waiting.iter().map(|waiting| waiting.load(Ordering::Relaxed));
+            let numbers = self.waiting.iter().map(|waiting| waiting.0.0.load(Ordering::Relaxed));
             numbers.fold(0, u32::wrapping_add)
         };
         self.idle.load(Ordering::Acquire) == self.workers && waits() == 0

@@ -35,6 +35,7 @@ pub mod worker;
 
 use crate::base::config::{Global, Idle, Join, Overflow, Steal};
 use crate::base::mem::NoMemory;
+use crate::idle::quiescence::Waiting;
 use crate::probe::Counters;
 use crate::queue::Full;
 use crate::queue::injector::Refused;
@@ -87,6 +88,21 @@ pub trait Kind: Sync + Sized + 'static {
     /// nobody does.
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full>;
 
+    /// The first half of a `spawn`. False: `spawn_rest` must follow at once.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    unsafe fn spawn_first(&self, _place: &impl Place, _task: Task) -> bool {
+        false
+    }
+
+    /// # Safety
+    /// As for `spawn`; `spawn_first` has returned false just now.
+    unsafe fn spawn_rest(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: passed on.
+        unsafe { self.spawn(place, task) }
+    }
+
     /// The deque of worker `index`, if it is the one whose `put` `sched_spawn` has built in.
     fn quick(&self, _index: usize) -> Option<&Quick> {
         None
@@ -119,6 +135,11 @@ pub trait Kind: Sync + Sized + 'static {
     /// The caller occupies `place`, a worker's of this run.
     unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
         self.requeue(place, task)
+    }
+
+    /// The number by which `hold` and `let_go` count for worker `index`, if that is all that they do.
+    fn waiting(&self, _index: usize) -> Option<&Waiting> {
+        None
     }
 
     /// A task of the calling worker's, at `place`, is about to wait for what may come from outside of the run,

@@ -12,7 +12,7 @@ use crate::base::futex::{self, Futex};
 use crate::base::mem::NoMemory;
 use crate::base::sync::Ordering;
 use crate::base::thread;
-use crate::idle::quiescence::Quiescence;
+use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::task::Task;
@@ -61,12 +61,16 @@ impl Kind for Serial {
         Ok(())
     }
 
+    fn waiting(&self, index: usize) -> Option<&Waiting> {
+        Some(self.quiescence.waiting(index))
+    }
+
     fn hold(&self, place: &impl Place) {
-        self.quiescence.hold(place.index());
+        self.quiescence.waiting(place.index()).hold();
     }
 
     fn let_go(&self, place: &impl Place) {
-        self.quiescence.let_go(place.index());
+        self.quiescence.waiting(place.index()).let_go();
     }
 
     unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {

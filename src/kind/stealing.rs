@@ -25,7 +25,7 @@ use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{Ordering, Pad, fence, spin_loop};
 use crate::base::{barrier, futex};
 use crate::idle::eventcount::{EventCount, Slept};
-use crate::idle::quiescence::Quiescence;
+use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::idle::{Naps, Next};
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, Full, Owner, Steal};
@@ -76,9 +76,9 @@ impl<D: Deque> Stealing<D> {
     /// The caller occupies `place`, or nobody does.
     #[inline]
     unsafe fn own(&self, place: &impl Place) -> Owner<'_, D> {
-        // SAFETY: the place has one occupant at a time, and each has seen the end of the one
+        // SAFETY: the place, one of the run's, has one occupant at a time, and each has seen the end of the one
         // before it.
-        unsafe { Owner::new(&self.deques[place.index()]) }
+        unsafe { Owner::new(self.deques.get_unchecked(place.index())) }
     }
 
     /// The rest of a spawn whose `put` returned false.
@@ -93,6 +93,39 @@ impl<D: Deque> Stealing<D> {
         own.put_slowly(task).or_else(|Full| self.spill(&mut own, task))?;
         self.added(&mut own, place);
         Ok(())
+    }
+
+    /// `next_in_line`, where that is not the next at home; after a `pop_quickly` in vain, if not `outside`.
+    ///
+    /// # Safety
+    /// As for that.
+    #[cold]
+    #[inline(never)]
+    unsafe fn next_in_line_slowly(&self, place: &impl Place, outside: bool) -> Option<Task> {
+        let task = if outside {
+            place.looked_outside();
+            // SAFETY: passed on.
+            unsafe { self.behind(place, false) }
+        } else {
+            None
+        };
+        // SAFETY: passed on. (If it is the rest of a pop, no other has come in between.)
+        let own = || unsafe {
+            let mut own = self.own(place);
+            if outside { own.pop() } else { own.pop_slowly() }
+        };
+        task.or_else(own)
+            .or_else(|| {
+                place.looked_outside();
+                if D::FIFO && self.is_called() {
+                    // SAFETY: passed on.
+                    return unsafe { self.take_injected(place) };
+                }
+                self.injected()
+            })
+            // Now and then with raids: the task that is left may yield until one has run that another keeps, and that
+            // other compute.
+            .or_else(|| self.search(place, outside, || (), || ()))
     }
 
     /// A task was made visible: wakes somebody, if need be.
@@ -470,7 +503,18 @@ impl<D: Deque> Kind for Stealing<D> {
     #[inline]
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: passed on.
-        unsafe { self.spawn_to(&self.deques[place.index()], place, task) }
+        unsafe { self.spawn_to(self.deques.get_unchecked(place.index()), place, task) }
+    }
+
+    #[inline]
+    unsafe fn spawn_first(&self, place: &impl Place, task: Task) -> bool {
+        // SAFETY: passed on; a place of the run's.
+        unsafe { self.spawn_quickly(self.deques.get_unchecked(place.index()), place, task) }
+    }
+
+    unsafe fn spawn_rest(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: passed on.
+        unsafe { self.spawn_slowly(place, task) }
     }
 
     fn deque_of(&self, index: usize) -> *const () {
@@ -487,12 +531,16 @@ impl<D: Deque> Kind for Stealing<D> {
         Ok(())
     }
 
+    fn waiting(&self, index: usize) -> Option<&Waiting> {
+        Some(self.quiescence.waiting(index))
+    }
+
     fn hold(&self, place: &impl Place) {
-        self.quiescence.hold(place.index());
+        self.quiescence.waiting(place.index()).hold();
     }
 
     fn let_go(&self, place: &impl Place) {
-        self.quiescence.let_go(place.index());
+        self.quiescence.waiting(place.index()).let_go();
     }
 
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool {
@@ -525,27 +573,15 @@ impl<D: Deque> Kind for Stealing<D> {
         self.requeue(place, task)
     }
 
+    #[inline]
     unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task> {
-        let task = if outside {
-            place.looked_outside();
-            // SAFETY: passed on.
-            unsafe { self.behind(place, false) }
-        } else {
-            None
-        };
         // SAFETY: passed on.
-        task.or_else(|| unsafe { self.own(place) }.pop())
-            .or_else(|| {
-                place.looked_outside();
-                if D::FIFO && self.is_called() {
-                    // SAFETY: passed on.
-                    return unsafe { self.take_injected(place) };
-                }
-                self.injected()
-            })
-            // Now and then with raids: the task that is left may yield until one has run that another keeps, and that
-            // other compute.
-            .or_else(|| self.search(place, outside, || (), || ()))
+        unsafe {
+            if !outside && let Some(task) = self.own(place).pop_quickly() {
+                return Some(task);
+            }
+            self.next_in_line_slowly(place, outside)
+        }
     }
 
     #[cfg(not(loom))]

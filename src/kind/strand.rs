@@ -24,7 +24,8 @@
 //! says so, and the worker switches back, or queues the task if it has gone to another. After it has said
 //! yes nothing of the old strand is touched.
 //!
-//! If what the worker would run next was set aside, too, it goes straight to that stack, without a loop in between.
+//! If what the worker would run next was set aside, too, it goes straight to that stack, without a loop in between;
+//! `publish` is called there, before that goes on (`switch::hand_over`).
 //!
 //! A stack that is left for good is put into the rack before: nobody else takes it from there, and
 //! the worker's thread only when it has arrived on another.
@@ -42,7 +43,7 @@ pub mod cont;
 pub mod turn;
 
 use self::aside::{Continuation, Left, arrive};
-pub use self::aside::{go_on, is_continuation, retire, suspend};
+pub use self::aside::{at_home, go_on, is_continuation, retire, suspend};
 
 use super::section::{self, Section};
 use super::worker::Worker;
@@ -371,6 +372,14 @@ impl Strand {
     fn fix(&self) -> bool {
         self.shed();
         self.fixed.replace(true)
+    }
+
+    /// Another worker has left it.
+    #[cold]
+    #[inline(never)]
+    fn change_to(&self, worker: &Worker) {
+        self.worker.set(worker);
+        self.hasten(); // what it has counted is the new worker's: the sum is right
     }
 
     /// It is the one that the worker, which is the caller's, is on from now on.

@@ -42,8 +42,8 @@ pub struct Row {
     pub fork: Option<Fork>,
     /// The kind's `spawn`, with the signature and the outcome of `sched_spawn`.
     pub queue: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
-    /// The kind's `spawn`, from the owner of the worker.
-    pub put: unsafe fn(&Worker, Task) -> Result<(), Full>,
+    /// The kind's `spawn`, else its `requeue`, from the owner of the worker.
+    pub queue_soon: unsafe fn(&Worker, Task),
     /// The kind's `inject`, while the worker's run goes on.
     pub inject: unsafe fn(&Worker, Task) -> Result<(), Refused>,
     /// The kind's `hold` and `let_go`, from the owner of the worker.
@@ -78,7 +78,7 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         spawn: spawn::<K>,
         fork: None,
         queue: queue::<K>,
-        put: put::<K>,
+        queue_soon: queue_soon::<K>,
         inject: inject::<K>,
         hold: hold::<K>,
         let_go: let_go::<K>,
@@ -125,9 +125,24 @@ unsafe extern "C" fn queue<K: Kind>(f: TaskFn, closure: *mut c_void, worker: &Wo
 
 /// # Safety
 /// The caller owns `worker`, whose run is one of `K`.
-unsafe fn put<K: Kind>(worker: &Worker, task: Task) -> Result<(), Full> {
+unsafe fn queue_soon<K: Kind>(worker: &Worker, task: Task) {
     // SAFETY: passed on.
-    unsafe { worker.kind::<K>().spawn(worker, task) }
+    unsafe {
+        if !worker.kind::<K>().spawn_first(worker, task) {
+            queue_slowly::<K>(worker, task);
+        }
+    }
+}
+
+/// # Safety
+/// As for `Kind::spawn_rest`.
+#[cold]
+#[inline(never)]
+unsafe fn queue_slowly<K: Kind>(worker: &Worker, task: Task) {
+    // SAFETY: passed on.
+    if unsafe { worker.kind::<K>().spawn_rest(worker, task) }.is_err() {
+        worker.requeue(task);
+    }
 }
 
 /// The rest of a spawn that `Worker::quick_put` has begun.

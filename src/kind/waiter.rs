@@ -43,6 +43,15 @@ impl Waiter {
         }
     }
 
+    /// The continuation, if it is a task that was set aside.
+    ///
+    /// # Safety
+    /// As for `unpack`.
+    #[inline]
+    pub unsafe fn aside(word: usize) -> Option<*mut c_void> {
+        (word & ASIDE != 0).then(|| ptr::with_exposed_provenance_mut(word & !LOW_BITS))
+    }
+
     /// `word`: what it may sleep on, perhaps not there any more; `from`: the caller's worker, if it has
     /// one. Without, a task goes on behind the others.
     pub fn wake(self, word: *const AtomicUsize, from: Option<&Worker>) {

@@ -16,7 +16,7 @@
 //! | `quick` | with `owner` | by anyone |
 //! | `row` | before the run starts | by anyone |
 //! | `kind`, `own`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
-//! | `sets_aside`, `float` | before the run starts | by the owner |
+//! | `sets_aside`, `float`, `waiting` | before the run starts | by the owner |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `vacancy` | as it says itself | |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
@@ -52,6 +52,7 @@ use crate::base::thread::FloatControl;
 use crate::base::vacancy::{Found, Vacancy};
 use crate::base::{io, thread};
 use crate::fiber::stack::Rack;
+use crate::idle::quiescence::Waiting;
 use crate::probe::Counters;
 use crate::queue::Owner;
 use crate::queue::injector::Refused;
@@ -85,6 +86,8 @@ pub struct Worker {
     stock: Stock,
     /// The kind's deque of this worker, if it has one.
     own: Cell<*const ()>,
+    /// See `Kind::waiting`; or null.
+    waiting: Cell<*const Waiting>,
     /// Its thread's own stack.
     pub ground: Cell<*const Ground>,
     /// `SCHED_JOIN=suspend`.
@@ -101,7 +104,7 @@ pub struct Worker {
     /// Free stacks.
     pub rack: Rack,
     rng: UnsafeCell<SmallRng>,
-    /// Tasks that were made to go on by tasks here.
+    /// Tasks that may be made to go on soon by tasks here, before one goes behind all others.
     wakes: Cell<u32>,
     /// The worker that the owner's thread was when it started this run, if any.
     pub outer: Cell<*const Worker>,
@@ -233,15 +236,27 @@ impl Worker {
     }
 
     /// See `Kind::hold`. The caller occupies this place.
+    #[inline]
     pub fn hold(&self) {
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe { (self.row().hold)(self) };
+        // SAFETY: an owned place belongs to a run; the number, row, and kind are that run's.
+        unsafe {
+            match self.waiting.get().as_ref() {
+                Some(waiting) => waiting.hold(),
+                None => (self.row().hold)(self),
+            }
+        }
     }
 
     /// See `Kind::hold`. The caller occupies this place.
+    #[inline]
     pub fn let_go(&self) {
         // SAFETY: as in hold.
-        unsafe { (self.row().let_go)(self) };
+        unsafe {
+            match self.waiting.get().as_ref() {
+                Some(waiting) => waiting.let_go(),
+                None => (self.row().let_go)(self),
+            }
+        }
     }
 
     /// Queues a task that has run already, behind all others. The run goes on meanwhile.
@@ -286,11 +301,17 @@ impl Worker {
     }
 
     /// Queues a task that the run has accepted before, to run soon, if that can be. The caller occupies this place.
+    #[inline]
     pub fn queue_soon(&self, task: Task) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        if unsafe { (self.row().put)(self, task) }.is_err() {
-            self.requeue(task);
-        }
+        unsafe { (self.row().queue_soon)(self, task) }
+    }
+
+    /// `requeue`, where that is rare.
+    #[cold]
+    #[inline(never)]
+    pub fn queue_behind(&self, task: Task) {
+        self.requeue(task);
     }
 
     /// True once in `TICK` calls: a task that leaves its worker has not returned, which else would be counted.
@@ -448,9 +469,16 @@ impl Worker {
     }
 
     /// True once in so many calls. The caller occupies this place.
+    #[inline]
     pub fn wakes_behind(&self) -> bool {
-        self.wakes.set((self.wakes.get() + 1) % IN_TURN);
-        self.wakes.get() == 0
+        self.wakes.set(self.wakes.get() - 1);
+        self.wakes.get() == 0 && self.woke_in_turn()
+    }
+
+    #[cold]
+    fn woke_in_turn(&self) -> bool {
+        self.wakes.set(IN_TURN);
+        true
     }
 
     /// What a task gets.
@@ -535,9 +563,10 @@ impl Worker {
         self.deque.store(deque.cast_mut(), Ordering::Relaxed);
         self.kind.set(ptr::from_ref(kind).cast());
         self.own.set(kind.deque_of(index));
+        self.waiting.set(kind.waiting(index).map_or(ptr::null(), ptr::from_ref));
         self.index.set(index);
         self.counters.clear();
-        self.wakes.set(0);
+        self.wakes.set(IN_TURN);
         // SAFETY: no thread occupies the place yet.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
         // Release: pairs with while_it_runs and index_beside.

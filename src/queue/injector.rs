@@ -124,6 +124,7 @@ impl Injector {
     /// Takes the oldest task, if it is a `fit` one, for another that is to come in its place at the end: then the
     /// queue is locked until `end_exchange`, which must follow on the same thread.
     #[cfg(not(loom))]
+    #[inline]
     pub fn begin_exchange(&self, fit: impl FnOnce(Task) -> bool) -> Option<Task> {
         if self.looks_empty() {
             return None;
@@ -142,6 +143,7 @@ impl Injector {
     /// # Safety
     /// `begin_exchange` has given the calling thread a task.
     #[cfg(not(loom))]
+    #[inline]
     pub unsafe fn end_exchange(&self, task: Task) {
         // SAFETY: locked by this thread; it is only needed to write the queue.
         unsafe {

@@ -35,7 +35,7 @@ impl Barrier {
     /// granted.
     ///
     /// # Safety
-    /// The node is in no list, and waits until it is granted.
+    /// The node was in no list before, and waits until it is granted.
     pub unsafe fn arrive(&self, node: &Node) -> Option<Taken> {
         self.list.locked(|list| {
             // SAFETY: locked; the rest by the caller's promise.

@@ -22,7 +22,7 @@ impl Cond {
     /// To be called with the mutex held that the node was made with; which is to be unlocked next.
     ///
     /// # Safety
-    /// The node is in no list, and waits until it is granted.
+    /// The node was in no list before, and waits until it is granted.
     pub unsafe fn link(&self, node: &Node) {
         // SAFETY: passed on.
         self.0.locked(|list| unsafe { list.push(node) });
@@ -30,7 +30,7 @@ impl Cond {
 
     /// The one who has waited longest, if any: to be passed to `relock`.
     pub fn signal(&self) -> Option<*const Node> {
-        if self.0.is_empty() {
+        if self.0.looks_empty() {
             return None;
         }
         // SAFETY: locked.
@@ -39,7 +39,7 @@ impl Cond {
 
     /// All who wait: each to be passed to `relock`, in their order.
     pub fn broadcast(&self) -> Taken {
-        if self.0.is_empty() {
+        if self.0.looks_empty() {
             return Taken(std::ptr::null());
         }
         // SAFETY: locked.

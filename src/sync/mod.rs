@@ -25,10 +25,16 @@
 //! next   the next in the list; who unlinks it reads it before it grants
 //! mutex  of who waits for a condition: what it needs in order to go on
 //! ```
-//! Who waits links the node first, and leaves its name afterwards, when it is ready to be woken: by a
-//! compare-and-swap, which finds 1 if it has been granted meanwhile; then there is nothing to wait
-//! for. Who grants swaps 1 in, and wakes whom the old value names; the swap is its last access, since a
-//! node that is granted may be gone.
+//! A task that can leave its stack does that first; then, from where it went, its node is written, with its name,
+//! and linked: by that it is known, and ready to be woken. If what it wants is to be had by then, the node is not
+//! linked, and it goes on.
+//!
+//! Who cannot, or waits for a condition or a barrier, links the node first, and leaves its name afterwards, when it
+//! is ready to be woken: by a compare-and-swap, which finds 1 if it has been granted meanwhile; then there is
+//! nothing to wait for.
+//!
+//! Who grants swaps 1 in, and wakes whom the old value names; the swap is its last access, since a node that
+//! is granted may be gone.
 //! A name that *lasts* nobody changes but who grants: a task that was set aside does nothing until it goes on.
 //! So that is read, and 1 written, which costs less than the swap.
 //!
@@ -72,18 +78,25 @@ pub struct Node {
 
 impl Default for Node {
     fn default() -> Self {
-        Node::new(ptr::null())
+        Node::new(WAITING, ptr::null())
     }
 }
 
 impl Node {
-    fn new(mutex: *const Mutex) -> Self {
-        Node { word: AtomicUsize::new(WAITING), next: UnsafeCell::new(ptr::null()), mutex }
+    #[inline]
+    fn new(word: usize, mutex: *const Mutex) -> Self {
+        Node { word: AtomicUsize::new(word), next: UnsafeCell::new(ptr::null()), mutex }
+    }
+
+    /// Of one who is to be woken by this name, and is ready for that.
+    #[inline]
+    pub fn named(name: usize) -> Self {
+        Node::new(name, ptr::null())
     }
 
     /// Of one who waits for a condition, holding `mutex`.
     pub fn with(mutex: &Mutex) -> Self {
-        Node::new(mutex)
+        Node::new(WAITING, mutex)
     }
 
     pub fn word(&self) -> &AtomicUsize {
@@ -112,6 +125,7 @@ impl Node {
     ///
     /// # Safety
     /// Unlinked by the caller, and not granted yet.
+    #[inline]
     pub unsafe fn grant(this: *const Node) -> Option<usize> {
         // SAFETY: it waits until now.
         let word = unsafe { &(*this).word };
@@ -140,19 +154,24 @@ impl Node {
     }
 }
 
-/// Nodes in the order in which they came, linked by `next`.
-struct Fifo {
-    /// Null if there are none. Written under the list's lock.
+/// Nodes in the order in which they came, linked by `next`. Used under a lock.
+struct List {
+    /// Null if there are none.
     first: AtomicPtr<Node>,
     /// If there are some.
     last: UnsafeCell<*const Node>,
-    lock: TryLock,
 }
 
-// SAFETY: the nodes wait as long as they are in the list, which is used under its lock.
-unsafe impl Send for Fifo {}
+// SAFETY: the nodes wait as long as they are in the list, which is used under a lock.
+unsafe impl Send for List {}
 // SAFETY: as above.
-unsafe impl Sync for Fifo {}
+unsafe impl Sync for List {}
+
+/// A list with a lock of its own.
+struct Fifo {
+    list: List,
+    lock: TryLock,
+}
 
 /// Nodes that were taken out, to be granted in their order.
 pub struct Taken(*const Node);
@@ -174,20 +193,27 @@ impl Iterator for Taken {
 
 impl Fifo {
     fn new() -> Self {
-        Fifo {
-            first: AtomicPtr::default(),
-            last: UnsafeCell::new(ptr::null()),
-            lock: TryLock::new(),
-        }
+        Fifo { list: List::new(), lock: TryLock::new() }
     }
 
     /// Calls `work` under the lock, which is for a few instructions.
-    fn locked<R>(&self, work: impl FnOnce(&Self) -> R) -> R {
+    fn locked<R>(&self, work: impl FnOnce(&List) -> R) -> R {
         self.lock.lock();
-        let result = work(self);
+        let result = work(&self.list);
         // SAFETY: locked above.
         unsafe { self.lock.unlock() };
         result
+    }
+
+    /// Without the lock.
+    fn looks_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+impl List {
+    fn new() -> Self {
+        List { first: AtomicPtr::default(), last: UnsafeCell::new(ptr::null()) }
     }
 
     fn is_empty(&self) -> bool {
@@ -195,10 +221,8 @@ impl Fifo {
     }
 
     /// # Safety
-    /// Under the lock; the node is the caller's, and waits until it is granted.
+    /// Under the lock; the node is the caller's, was in no list before, and waits until it is granted.
     unsafe fn push(&self, node: *const Node) {
-        // SAFETY: by the caller's promise.
-        unsafe { Node::set_next(node, ptr::null()) };
         let last = self.last.with_mut(|last| {
             // SAFETY: the lock's.
             unsafe { ptr::replace(last, node) }
@@ -216,13 +240,20 @@ impl Fifo {
     /// # Safety
     /// Under the lock.
     unsafe fn pop(&self) -> Option<*const Node> {
+        // SAFETY: passed on.
+        (!self.is_empty()).then(|| unsafe { self.pop_first() }.0)
+    }
+
+    /// The oldest, and whether it was the last.
+    ///
+    /// # Safety
+    /// Under the lock; the list is not empty.
+    unsafe fn pop_first(&self) -> (*const Node, bool) {
         let first = self.first.load(Ordering::Relaxed);
-        if first.is_null() {
-            return None;
-        }
         // SAFETY: in the list.
-        self.first.store(unsafe { Node::next(first) }.cast_mut(), Ordering::Relaxed);
-        Some(first)
+        let next = unsafe { Node::next(first) };
+        self.first.store(next.cast_mut(), Ordering::Relaxed);
+        (first, next.is_null())
     }
 
     /// All of them.

@@ -4,8 +4,8 @@ use super::{Begins, Ground, Launch, Strand, cont, run_loop};
 use crate::base::mem::NoMemory;
 use crate::base::thread;
 use crate::fiber::exceptions;
-use crate::fiber::sanitizers::Side;
-use crate::fiber::switch::{self, Context};
+use crate::fiber::sanitizers::{self, Side};
+use crate::fiber::switch::{self, Context, Publish};
 use crate::kind::worker::Worker;
 use crate::kind::{Place, Seat, UNAWAITED};
 use crate::task::{Scheduler, Task, TaskFn};
@@ -46,26 +46,39 @@ impl Left<'_> {
 /// # Safety
 /// The caller is on the strand, in a task. Once `publish` has made the task known it touches
 /// nothing of the caller's stack any more, and returns true.
-pub unsafe fn suspend(
-    strand: &Strand,
-    mut publish: impl FnMut(Task) -> bool,
-) -> Result<(), NoMemory> {
+#[inline]
+pub unsafe fn suspend(strand: &Strand, publish: impl FnMut(Task) -> bool) -> Result<(), NoMemory> {
     if !strand.can_be_left() {
         return Err(NoMemory);
     }
     strand.shed();
     let next = strand.next_in_line(false);
     // SAFETY: passed on.
-    let left = unsafe { leave_for(strand, next, &mut publish) };
-    if left.is_err()
-        && let Some(task) = next
-    {
-        strand.worker().queue_soon(task);
-    }
-    left
+    unsafe { leave_for(strand, next, publish, leave_for_loop_or_put_back) }
 }
 
-/// `suspend`, with the task that the worker is to run first.
+/// `leave_for_loop`; if that cannot be, what was to be run next is queued again.
+///
+/// # Safety
+/// As for that.
+#[cold]
+#[inline(never)]
+unsafe fn leave_for_loop_or_put_back(
+    strand: &Strand,
+    next: Option<Task>,
+    publish: &mut dyn FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
+    // SAFETY: passed on.
+    unsafe { leave_for_loop(strand, next, publish) }.inspect_err(|NoMemory| {
+        next.inspect(|&task| strand.worker().queue_soon(task));
+    })
+}
+
+type ToLoop =
+    unsafe fn(&Strand, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>;
+
+/// `suspend`, with the task that the worker is to run first. `to_loop`: how it goes on where that has no stack,
+/// `leave_for_loop` or what calls that.
 ///
 /// # Safety
 /// As for `suspend`; the strand can be left.
@@ -73,16 +86,18 @@ pub unsafe fn suspend(
 pub(super) unsafe fn leave_for(
     strand: &Strand,
     next: Option<Task>,
-    publish: &mut dyn FnMut(Task) -> bool,
+    publish: impl FnMut(Task) -> bool,
+    to_loop: ToLoop,
 ) -> Result<(), NoMemory> {
+    let mut left = HandedOver::new(strand, publish);
     match next {
         Some(task) if is_continuation(task) => {
             // SAFETY: out of a queue, so published.
-            unsafe { go_over(strand, task, publish) };
+            unsafe { go_over(strand, task, &mut left) };
             Ok(())
         }
         // SAFETY: passed on.
-        _ => unsafe { leave_for_loop(strand, next, publish) },
+        _ => unsafe { to_loop(strand, next, &mut left.publish) },
     }
 }
 
@@ -90,11 +105,74 @@ pub(super) unsafe fn leave_for(
 ///
 /// # Safety
 /// As for `suspend`; `next` was published, and only the caller continues it.
-pub(super) unsafe fn go_over(strand: &Strand, next: Task, publish: &mut dyn FnMut(Task) -> bool) {
+#[inline]
+pub(super) unsafe fn go_over<F>(strand: &Strand, next: Task, left: &mut HandedOver<F>)
+where
+    F: FnMut(Task) -> bool,
+{
     let worker = strand.worker();
     // SAFETY: passed on.
     let context = unsafe { take_over(worker, next) };
-    switch_away(strand, worker.strand().side(), context, 0, publish);
+    if sanitizers::watched() || exceptions::there() {
+        // SAFETY: passed on.
+        return unsafe { go_over_told(strand, context, &mut left.publish) };
+    }
+    let left = ptr::from_mut(left).cast();
+    // SAFETY: `left` stays where it is until the task goes on, by whoever is told of it, once.
+    let arrived = unsafe { switch::hand_over::<HandedOver<F>>(left, context) };
+    if !arrived.is_null() {
+        // SAFETY: the strand's worker is the caller's, to whom this was passed.
+        unsafe { arrive(strand.worker(), arrived) };
+    }
+}
+
+/// The rest of `go_over`, where somebody is told of each switch.
+///
+/// # Safety
+/// As for that; the worker's strand is the other's.
+#[cold]
+#[inline(never)]
+unsafe fn go_over_told(strand: &Strand, to: Context, publish: &mut dyn FnMut(Task) -> bool) {
+    switch_away(strand, strand.worker().strand().side(), to, 0, publish);
+}
+
+/// A task that is left for another by `go_over`.
+pub(super) struct HandedOver<F> {
+    continuation: Continuation,
+    /// As in [`Left`].
+    publish: F,
+}
+
+impl<F: FnMut(Task) -> bool> HandedOver<F> {
+    pub(super) fn new(strand: &Strand, publish: F) -> Self {
+        HandedOver { continuation: Continuation { context: ptr::null_mut(), strand }, publish }
+    }
+}
+
+impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
+    unsafe extern "C" fn publish(this: *mut c_void, context: Context) {
+        let this: *mut Self = this.cast();
+        // SAFETY: left just now, and nobody else knows of it until `publish` returns true.
+        unsafe {
+            (*this).continuation.context = context;
+            let task = task_of(&raw const (*this).continuation);
+            if !((*this).publish)(task) {
+                go_on_soon(task.closure);
+            }
+        }
+    }
+}
+
+/// Queues a task that has nothing to wait for.
+///
+/// # Safety
+/// The continuation is complete, and nobody knows of it; the caller occupies the worker that it has left.
+#[cold]
+#[inline(never)]
+unsafe fn go_on_soon(continuation: *mut c_void) {
+    let continuation: *const Continuation = continuation.cast();
+    // SAFETY: it lies on its strand, which nobody runs now.
+    unsafe { (*(*continuation).strand).worker() }.queue_soon(task_of(continuation));
 }
 
 /// Leaves the strand for a loop on a new one, which runs `first` first.
@@ -102,7 +180,7 @@ pub(super) unsafe fn go_over(strand: &Strand, next: Task, publish: &mut dyn FnMu
 /// # Safety
 /// As for `suspend`; the strand can be left.
 #[inline(never)] // so that nothing thread-local is remembered across it
-unsafe fn leave_for_loop(
+pub(super) unsafe fn leave_for_loop(
     strand: &Strand,
     first: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
@@ -158,6 +236,22 @@ pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
     worker.continue_with(task, from);
 }
 
+/// The worker that this continuation has left, with the task that goes on with it, if that is the calling
+/// thread's innermost.
+///
+/// # Safety
+/// As for `go_on`.
+#[inline]
+pub unsafe fn at_home<'a>(continuation: *mut c_void) -> Option<(&'a Worker, Task)> {
+    let continuation: *const Continuation = continuation.cast();
+    // SAFETY: as in `go_on`. Records are never freed.
+    let worker: &Worker = unsafe { &*(*(*continuation).strand).worker.get() };
+    // Where the thread is a worker of another run, too, which a task here has started, that lies on top of a
+    // strand that cannot be left.
+    let home = worker.is_mine() && worker.strand().can_be_left();
+    home.then(|| (worker, task_of(continuation)))
+}
+
 /// A continuation out of a queue: goes on with it. It returns only if the strand that is left for it is
 /// in the middle of a task.
 ///
@@ -210,25 +304,26 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
 ///
 /// # Safety
 /// It was published, and only the caller continues it.
+#[inline]
 pub(super) unsafe fn take_over(worker: &Worker, next: Task) -> Context {
     // SAFETY: published, so complete.
     unsafe {
-        let spawner = is_spawner(next);
-        let closure = next.closure;
-        come_to(
-            worker,
-            if spawner { cont::part(closure) } else { closure.cast::<Continuation>().read() },
-        )
+        if is_spawner(next) {
+            come_to(worker, cont::part(next.closure))
+        } else {
+            come_to(worker, next.closure.cast::<Continuation>().read())
+        }
     }
 }
 
 /// # Safety
 /// As for `take_over`; that is what was published.
+#[inline]
 unsafe fn come_to(worker: &Worker, Continuation { context, strand }: Continuation) -> Context {
     // SAFETY: a continuation lies on its strand, which is this worker's now.
     let there = unsafe { &*strand };
-    if !ptr::eq(there.worker.replace(worker), worker) {
-        there.hasten(); // what it has counted is the new worker's: the sum is right
+    if !ptr::eq(there.worker.get(), worker) {
+        there.change_to(worker);
     }
     there.go_on_with(worker);
     context

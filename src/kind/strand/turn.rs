@@ -24,7 +24,7 @@
 //! With `SCHED_OVERFLOW=refuse` it goes behind all others in any case: if as many as the queue may hold gave way at
 //! home and then tried again to spawn, they would refuse each other for ever.
 
-use super::aside::{go_over, leave_for};
+use super::aside::{HandedOver, go_over, leave_for, leave_for_loop};
 use crate::base::thread;
 use crate::fiber::sanitizers;
 use crate::kind::worker::Worker;
@@ -49,13 +49,13 @@ pub fn yield_now(worker: &Worker) {
         // SAFETY: the calling thread's, of the run that the row belongs to.
         && let Some(task) = unsafe { (mine.row().begin_exchange)(mine) }
     {
-        let mut publish = |task| {
+        let publish = |task| {
             // SAFETY: the calling thread's until now, and begun there.
             unsafe { (mine.row().end_exchange)(mine, task) };
             true
         };
         // SAFETY: the caller is on it, in a task; the other is out of a queue, so published.
-        return unsafe { go_over(strand, task, &mut publish) };
+        return unsafe { go_over(strand, task, &mut HandedOver::new(strand, publish)) };
     }
     // Elsewhere it is the look for what one who computes keeps to itself: `Kind::next_in_line`.
     let outside = strand.every(if lines_up { TURNS } else { TICK });
@@ -63,12 +63,12 @@ pub fn yield_now(worker: &Worker) {
     if next.is_none() {
         return;
     }
-    let mut publish = |task| {
+    let publish = |task| {
         mine.line_up(task);
         true
     };
     // SAFETY: the caller is on it, in a task.
-    let left = unsafe { leave_for(strand, next, &mut publish) };
+    let left = unsafe { leave_for(strand, next, publish, leave_for_loop) };
     if left.is_err() {
         // There is no stack: another runs on top of it.
         strand.on_top(|| next.into_iter().for_each(|task| strand.run(task)));
