@@ -337,6 +337,7 @@ unsafe fn come_to(worker: &Worker, Continuation { context, strand }: Continuatio
 /// The caller is on it, in `Strand::help`.
 unsafe fn set_aside(old: &Strand, to: Context) {
     let worker = old.worker();
+    old.shed();
     worker.hold(); // who ends what it waits for may be outside of the run
     let mut publish = |task| {
         // SAFETY: what `help` waits for is there until it returns.

@@ -35,7 +35,7 @@
 //! Until it is there, nobody finds that spawner in a deque.
 //!
 //! Strands above the current one pile up to the depth that the recursion has had. They go back to the rack at
-//! each tick, when a task is set aside, and when the loop has found its deque empty.
+//! each tick, when a task waits or gives way, and when the loop has found its deque empty.
 //!
 //! # Where there is no stack
 //!

@@ -42,6 +42,7 @@ pub fn yield_now(worker: &Worker) {
         // SAFETY: the caller is on it, in a task: another runs on top of it.
         return unsafe { strand.help(&Turn(Cell::new(false))) };
     }
+    strand.shed();
     let lines_up = mine.row().lines_up;
     // (A mutex must be unlocked by the thread that has locked it.)
     let exchanges = !lines_up && !sanitizers::stacks_are_threads();
