@@ -290,10 +290,14 @@ impl<D: Deque, const FORKED: bool> Callee for Child<D, FORKED> {
         // SAFETY: out of the queue, so published, and the caller's.
         unsafe {
             if is_spawner(next) && next.closure == room {
-                let below = &*strand.below.get(); // that of the context, since it is its stack's
-                if ptr::eq(below.above.get(), strand) && ptr::eq(below.worker.get(), worker) {
+                let below = strand.below.get();
+                // Not so if its spawner has ended, and another has the same place on another stack.
+                if ptr::eq(below, noted(room))
+                    && ptr::eq((*below).above.get(), strand)
+                    && ptr::eq((*below).worker.get(), worker)
+                {
                     Self::end_unawaited(strand);
-                    below.go_on_with(worker);
+                    (*below).go_on_with(worker);
                     worker.above.set(strand);
                     return context;
                 }
