@@ -379,7 +379,7 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
             if worker.kind::<Stealing<D>>().spawn_slowly(worker, spawner_at(room)).is_err() {
                 let below = noted(room);
                 below.above.set(strand);
-                worker.strand.set(below);
+                below.go_on_with(worker);
                 switch::float_of(context).set();
                 switch::refuse(context, thread::failed(libc::EAGAIN));
             }
