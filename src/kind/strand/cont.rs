@@ -297,7 +297,7 @@ impl<D: Deque, const FORKED: bool> Callee for Child<D, FORKED> {
                     && ptr::eq((*below).worker.get(), worker)
                 {
                     Self::end_unawaited(strand);
-                    (*below).go_on_with(worker);
+                    worker.strand.set(below);
                     worker.above.set(strand);
                     return context;
                 }
