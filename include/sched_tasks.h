@@ -13,7 +13,7 @@
 /* A free mutex; a condition; a semaphore with n units; a barrier of n. */
 #define SCHED_MUTEX_INIT { 0, 0, 0 }
 #define SCHED_COND_INIT { 0, 0, 0 }
-#define SCHED_SEM_INIT(n) { (size_t)(n), 0, 0, 0 }
+#define SCHED_SEM_INIT(n) { (size_t)(n), 0, 0 }
 #define SCHED_BARRIER_INIT(n) { (size_t)(n), 0, 0, 0, 0 }
 
 typedef struct sched_task sched_task;
@@ -97,7 +97,6 @@ struct sched_sem {
   size_t state;
   void *first;
   void *last;
-  size_t reserved;
 };
 
 /* A barrier; SCHED_BARRIER_INIT(n) is one of n. */

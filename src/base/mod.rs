@@ -17,6 +17,8 @@ pub mod trylock;
 pub mod vacancy;
 
 #[cfg(not(loom))]
+pub mod countdown;
+#[cfg(not(loom))]
 pub mod crew;
 #[cfg(not(loom))]
 pub mod frontier;

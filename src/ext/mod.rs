@@ -33,7 +33,6 @@ pub mod sort;
 pub mod sync;
 
 use crate::base::futex::Futex;
-use crate::base::mem::NoMemory;
 use crate::base::sync::AtomicUsize;
 use crate::kind::Awaited;
 use crate::kind::strand::{self, Strand};
@@ -134,18 +133,7 @@ fn wait_inside(latch: &impl Latch, strand: &Strand, leaves: bool) {
 unsafe fn set_aside(strand: &Strand, publish: impl FnMut(Task) -> bool) -> bool {
     strand.worker().hold(); // who ends it may be outside of the run
     // SAFETY: passed on.
-    match unsafe { strand::suspend(strand, publish) } {
-        Ok(()) => {
-            strand.worker().let_go();
-            true
-        }
-        Err(NoMemory) => stays(strand),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn stays(strand: &Strand) -> bool {
+    let left = unsafe { strand::suspend(strand, publish) };
     strand.worker().let_go();
-    false
+    left.is_ok()
 }

@@ -151,7 +151,7 @@ unsafe fn grant_one<'a>(node: *const Node, from: impl Fn() -> Option<&'a Worker>
     let home = unsafe { Waiter::aside(name).and_then(|aside| strand::at_home(aside)) };
     match home {
         Some((home, task)) if go.is_soon(home) => home.queue_soon(task),
-        Some((home, task)) => home.queue_behind(task),
+        Some((home, task)) => home.requeue(task),
         // SAFETY: it was packed.
         None => unsafe { wake_elsewhere(name, word, from, go) },
     }

@@ -40,7 +40,6 @@ pub struct sched_sem {
     state: usize,
     first: *mut c_void,
     last: *mut c_void,
-    reserved: usize,
 }
 
 /// A barrier; SCHED_BARRIER_INIT(n) is one of n.

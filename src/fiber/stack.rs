@@ -9,7 +9,7 @@
 //! A stack is address space, committed as it is touched. Its lowest pages are a guard: it is made by
 //! MADV_GUARD_INSTALL (Linux 6.13), which leaves neighbouring stacks one mapping of the kernel's, of
 //! which a process may have some 65,000; elsewhere by mprotect, which costs two of them. *Foot*
-//! is what the library knows of the stack. *Colour*: between 0 and 2 KiB, other for each stack, so that
+//! is what the library knows of the stack. *Colour*: up to some 2 KiB, other for each stack, so that
 //! the hot ends of many do not compete for the same places in a cache.
 //!
 //! A new one takes some microseconds and page faults; so they are kept: by each worker, last used, first
@@ -44,8 +44,7 @@ pub struct Stack(NonNull<Foot>);
 unsafe impl Send for Stack {}
 
 /// That of the stack made as number `n`: the hot ends of three in a row, where a task and its children are, perhaps,
-/// share no addresses within a page; loads are held up by stores to such (4 KiB aliasing). So tree takes 10 %
-/// less in kind `cont` than with colours 64 bytes apart (Intel, 2023).
+/// share no addresses within a page; loads are held up by stores to such (4 KiB aliasing).
 const fn colour(n: usize) -> usize {
     n % 3 * 832 + n / 3 % 8 * 64
 }

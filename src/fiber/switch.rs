@@ -439,24 +439,29 @@ mod tests {
         }
     }
 
+    /// Calls `test` with a pair, and the end of a stack for its other side, which stays there when that is dropped;
+    /// returns the sum.
+    fn with_a_stack(test: impl FnOnce(*mut Pair, *mut u8)) -> usize {
+        let mut stack = vec![0u128; 4096];
+        let mut pair = Pair { here: std::ptr::null_mut(), there: std::ptr::null_mut(), sum: 0 };
+        test(&raw mut pair, stack.as_mut_ptr_range().end.cast());
+        pair.sum
+    }
+
     #[test]
     fn to_and_fro() {
         const N: usize = 100_000;
-        let mut stack = vec![0u128; 4096];
-        let top = stack.as_mut_ptr_range().end.cast::<u8>();
-        let mut pair = Pair { here: std::ptr::null_mut(), there: std::ptr::null_mut(), sum: 0 };
-        let arg = &raw mut pair;
-        // SAFETY: a stack of the test's, on which the other side stays when it is dropped.
-        unsafe {
-            let got = begin(&raw mut (*arg).here, top, add_and_return, arg.cast());
+        // SAFETY: a stack of the test's.
+        let sum = with_a_stack(|pair, top| unsafe {
+            let got = begin(&raw mut (*pair).here, top, add_and_return, pair.cast());
             assert_eq!(got.addr(), 1);
             for n in 2..N {
-                let to = (*arg).there;
-                let got = switch(&raw mut (*arg).here, to, std::ptr::without_provenance_mut(n));
+                let to = (*pair).there;
+                let got = switch(&raw mut (*pair).here, to, std::ptr::without_provenance_mut(n));
                 assert_eq!(got.addr(), n);
             }
-        }
-        assert_eq!(pair.sum, (N - 1) * N / 2);
+        });
+        assert_eq!(sum, (N - 1) * N / 2);
     }
 
     /// Stores the context.
@@ -484,18 +489,15 @@ mod tests {
     #[test]
     fn handed_over_to_and_fro() {
         const N: usize = 100_000;
-        let mut stack = vec![0u128; 4096];
-        let top = stack.as_mut_ptr_range().end.cast::<u8>();
-        let mut pair = Pair { here: std::ptr::null_mut(), there: std::ptr::null_mut(), sum: 0 };
-        let arg = &raw mut pair;
         // SAFETY: as in `to_and_fro`.
-        unsafe {
-            assert!(begin(&raw mut (*arg).here, top, count_and_hand_over, arg.cast()).is_null());
+        let sum = with_a_stack(|pair, top| unsafe {
+            let got = begin(&raw mut (*pair).here, top, count_and_hand_over, pair.cast());
+            assert!(got.is_null());
             for _ in 1..N {
-                let to = (*arg).there;
-                assert!(hand_over::<Store>((&raw mut (*arg).here).cast(), to).is_null());
+                let to = (*pair).there;
+                assert!(hand_over::<Store>((&raw mut (*pair).here).cast(), to).is_null());
             }
-        }
-        assert_eq!(pair.sum, N);
+        });
+        assert_eq!(sum, N);
     }
 }

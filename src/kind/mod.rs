@@ -71,6 +71,9 @@ impl Plan {
     }
 }
 
+/// What a kind without `hold` of its own promises.
+const COUNTED: &str = "a number for each worker";
+
 /// A scheduling policy: the verbs a run needs of it.
 pub trait Kind: Sync + Sized + 'static {
     fn new(plan: &Plan) -> Result<Self, NoMemory>;
@@ -87,21 +90,6 @@ pub trait Kind: Sync + Sized + 'static {
     /// The caller occupies `place`, a worker's of this run; or the run has not started, and
     /// nobody does.
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full>;
-
-    /// The first half of a `spawn`. False: `spawn_rest` must follow at once.
-    ///
-    /// # Safety
-    /// As for `spawn`.
-    unsafe fn spawn_first(&self, _place: &impl Place, _task: Task) -> bool {
-        false
-    }
-
-    /// # Safety
-    /// As for `spawn`; `spawn_first` has returned false just now.
-    unsafe fn spawn_rest(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: passed on.
-        unsafe { self.spawn(place, task) }
-    }
 
     /// The deque of worker `index`, if it is the one whose `put` `sched_spawn` has built in.
     fn quick(&self, _index: usize) -> Option<&Quick> {
@@ -144,8 +132,13 @@ pub trait Kind: Sync + Sized + 'static {
 
     /// A task of the calling worker's, at `place`, is about to wait for what may come from outside of the run,
     /// which goes on for it until `let_go`, on the worker that runs it then.
-    fn hold(&self, place: &impl Place);
-    fn let_go(&self, place: &impl Place);
+    fn hold(&self, place: &impl Place) {
+        self.waiting(place.index()).expect(COUNTED).hold();
+    }
+
+    fn let_go(&self, place: &impl Place) {
+        self.waiting(place.index()).expect(COUNTED).let_go();
+    }
 
     /// Takes this task, if the worker at `place` has added it and it is at hand.
     ///

@@ -171,8 +171,7 @@ fn hand_over(strand: &Strand) -> Result<(), Errno> {
     let errno = thread::errno();
     let worker = strand.worker();
     worker.hold();
-    strand.shed();
-    strand.hasten();
+    strand.hasten(); // which sheds what is above
     strand.section.ground.set(worker.ground());
     worker.vacate();
     strand.section.outer.set(INNERMOST.replace(strand));
@@ -231,18 +230,13 @@ pub fn beneath(strand: &Strand, work: impl FnOnce()) {
 /// A task has returned to its loop.
 #[inline]
 pub fn check_closed(strand: &Strand) {
-    if !is_closed(strand) {
+    if strand.section.depth.get() > 0 {
         returned(strand);
     }
 }
 
-#[inline(always)]
-pub fn is_closed(strand: &Strand) -> bool {
-    strand.section.depth.get() == 0
-}
-
 #[cold]
-pub fn returned(strand: &Strand) -> ! {
+fn returned(strand: &Strand) -> ! {
     if innermost().is_none() {
         strand.place().stay(); // no message of ours in a child that it made by fork
     }

@@ -65,14 +65,6 @@ impl Kind for Serial {
         Some(self.quiescence.waiting(index))
     }
 
-    fn hold(&self, place: &impl Place) {
-        self.quiescence.waiting(place.index()).hold();
-    }
-
-    fn let_go(&self, place: &impl Place) {
-        self.quiescence.waiting(place.index()).let_go();
-    }
-
     unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
         // SAFETY: as in spawn.
         take_back(unsafe { &mut *self.ready.get() }, task)

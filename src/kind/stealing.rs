@@ -76,9 +76,16 @@ impl<D: Deque> Stealing<D> {
     /// The caller occupies `place`, or nobody does.
     #[inline]
     unsafe fn own(&self, place: &impl Place) -> Owner<'_, D> {
-        // SAFETY: the place, one of the run's, has one occupant at a time, and each has seen the end of the one
-        // before it.
-        unsafe { Owner::new(self.deques.get_unchecked(place.index())) }
+        // SAFETY: passed on; the place has one occupant at a time, and each has seen the end of the one before it.
+        unsafe { Owner::new(self.deque_at(place)) }
+    }
+
+    /// # Safety
+    /// `place` is a worker's of this run.
+    #[inline]
+    unsafe fn deque_at(&self, place: &impl Place) -> &D {
+        // SAFETY: there are as many as workers.
+        unsafe { self.deques.get_unchecked(place.index()) }
     }
 
     /// The rest of a spawn whose `put` returned false.
@@ -503,18 +510,7 @@ impl<D: Deque> Kind for Stealing<D> {
     #[inline]
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: passed on.
-        unsafe { self.spawn_to(self.deques.get_unchecked(place.index()), place, task) }
-    }
-
-    #[inline]
-    unsafe fn spawn_first(&self, place: &impl Place, task: Task) -> bool {
-        // SAFETY: passed on; a place of the run's.
-        unsafe { self.spawn_quickly(self.deques.get_unchecked(place.index()), place, task) }
-    }
-
-    unsafe fn spawn_rest(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: passed on.
-        unsafe { self.spawn_slowly(place, task) }
+        unsafe { self.spawn_to(self.deque_at(place), place, task) }
     }
 
     fn deque_of(&self, index: usize) -> *const () {
@@ -533,14 +529,6 @@ impl<D: Deque> Kind for Stealing<D> {
 
     fn waiting(&self, index: usize) -> Option<&Waiting> {
         Some(self.quiescence.waiting(index))
-    }
-
-    fn hold(&self, place: &impl Place) {
-        self.quiescence.waiting(place.index()).hold();
-    }
-
-    fn let_go(&self, place: &impl Place) {
-        self.quiescence.waiting(place.index()).let_go();
     }
 
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool {

@@ -368,7 +368,8 @@ impl Strand {
         }
     }
 
-    /// It cannot be left from now on. Returns whether that is new. Its worker is the calling thread's, or has nothing above.
+    /// It cannot be left from now on. Returns whether that is not new. Its worker is the calling thread's, or it has
+    /// nothing above.
     fn fix(&self) -> bool {
         self.shed();
         self.fixed.replace(true)
@@ -419,8 +420,8 @@ impl Strand {
         self.fixed.get() && self.stack.is_some()
     }
 
+    /// (One that is in a section has nothing above: `section::begin` has shed it, and no child comes there.)
     pub fn cover(&self, covered: bool) {
-        self.shed();
         self.fixed.set(covered);
     }
 

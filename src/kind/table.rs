@@ -128,20 +128,9 @@ unsafe extern "C" fn queue<K: Kind>(f: TaskFn, closure: *mut c_void, worker: &Wo
 unsafe fn queue_soon<K: Kind>(worker: &Worker, task: Task) {
     // SAFETY: passed on.
     unsafe {
-        if !worker.kind::<K>().spawn_first(worker, task) {
-            queue_slowly::<K>(worker, task);
+        if worker.kind::<K>().spawn(worker, task).is_err() {
+            worker.requeue(task);
         }
-    }
-}
-
-/// # Safety
-/// As for `Kind::spawn_rest`.
-#[cold]
-#[inline(never)]
-unsafe fn queue_slowly<K: Kind>(worker: &Worker, task: Task) {
-    // SAFETY: passed on.
-    if unsafe { worker.kind::<K>().spawn_rest(worker, task) }.is_err() {
-        worker.requeue(task);
     }
 }
 

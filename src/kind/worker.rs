@@ -46,6 +46,7 @@ use super::strand::{Ground, Strand};
 use super::table::{self, Row};
 use super::{Kind, Place, Quick, TICK, UNAWAITED};
 use crate::base::config::Kind::Cont;
+use crate::base::countdown::Countdown;
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
@@ -95,7 +96,7 @@ pub struct Worker {
     /// The floating-point controls that tasks start with.
     pub float: Cell<FloatControl>,
     /// Tasks that may be left here in the middle before the worker looks at the injector.
-    left: Cell<u32>,
+    left: Countdown,
     /// The stack that its thread is on.
     pub strand: Cell<*const Strand>,
     /// Kind `cont`: what that has above. (Beside it, since the one is the other's child's place: so each spawn
@@ -105,7 +106,7 @@ pub struct Worker {
     pub rack: Rack,
     rng: UnsafeCell<SmallRng>,
     /// Tasks that may be made to go on soon by tasks here, before one goes behind all others.
-    wakes: Cell<u32>,
+    wakes: Countdown,
     /// The worker that the owner's thread was when it started this run, if any.
     pub outer: Cell<*const Worker>,
     /// Who has the place, when its thread has left it in the middle of a task.
@@ -260,6 +261,8 @@ impl Worker {
     }
 
     /// Queues a task that has run already, behind all others. The run goes on meanwhile.
+    #[cold]
+    #[inline(never)]
     pub fn requeue(&self, task: Task) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
         until_there_is_memory(|| unsafe { (self.row().requeue)(self, task) });
@@ -307,24 +310,10 @@ impl Worker {
         unsafe { (self.row().queue_soon)(self, task) }
     }
 
-    /// `requeue`, where that is rare.
-    #[cold]
-    #[inline(never)]
-    pub fn queue_behind(&self, task: Task) {
-        self.requeue(task);
-    }
-
     /// True once in `TICK` calls: a task that leaves its worker has not returned, which else would be counted.
     #[inline(always)]
     pub fn tick(&self) -> bool {
-        self.left.set(self.left.get() - 1);
-        self.left.get() == 0 && self.ticked()
-    }
-
-    #[cold]
-    fn ticked(&self) -> bool {
-        self.left.set(TICK);
-        true
+        self.left.tick(TICK)
     }
 
     /// The worker's index in the run of `other`; None if it is not of that.
@@ -471,14 +460,7 @@ impl Worker {
     /// True once in so many calls. The caller occupies this place.
     #[inline]
     pub fn wakes_behind(&self) -> bool {
-        self.wakes.set(self.wakes.get() - 1);
-        self.wakes.get() == 0 && self.woke_in_turn()
-    }
-
-    #[cold]
-    fn woke_in_turn(&self) -> bool {
-        self.wakes.set(IN_TURN);
-        true
+        self.wakes.tick(IN_TURN)
     }
 
     /// What a task gets.

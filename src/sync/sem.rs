@@ -13,8 +13,8 @@
 //! Under the lock nothing is done but to link and to unlink: a unit that was posted there could be taken, and the
 //! semaphore freed by who took it, before it is unlocked.
 //!
-//! What is written under the lock is seen by who has it next: between the store and that compare-and-swap the
-//! state is changed by others of these alone.
+//! What is written under the lock is seen by who has it next: between the Release store that unlocks and the Acquire
+//! compare-and-swap that locks the state is changed by compare-and-swaps alone, which continue the release.
 
 use super::{List, Node};
 use crate::base::sync::{AtomicUsize, Ordering};
@@ -29,7 +29,6 @@ pub const MOST: usize = WAITED - 1;
 pub struct Sem {
     state: AtomicUsize,
     list: List,
-    reserved: usize,
 }
 
 /// The count is at its most.
@@ -39,7 +38,7 @@ pub struct Overflow;
 impl Sem {
     /// At most `MOST`.
     pub fn new(count: usize) -> Self {
-        Sem { state: AtomicUsize::new(count), list: List::new(), reserved: 0 }
+        Sem { state: AtomicUsize::new(count), list: List::new() }
     }
 
     /// True if the caller has got a unit.

@@ -23,16 +23,16 @@
 //! # Whose the strand above is
 //!
 //! A strand keeps the one *above*, on which the children of its task run, one after the other. It is taken from the
-//! rack at the first spawn. While the spawner waits for its child in a deque, that is on the strand above; who continues the spawner in
-//! any other way than by the child's return ([`part`]) makes `above` null before: the child's strand is the child's own
-//! from then on, and the next spawn takes another.
+//! rack at the first spawn. While the spawner waits for its child in a deque, that is on the strand above; who
+//! continues the spawner in any other way than by the child's return ([`part`]) makes `above` null before: the child's
+//! strand is the child's own from then on, and the next spawn takes another.
 //!
-//! So a child that pops a spawner whose `above` is its own strand returns from the very spawn that has called it. It
-//! looks for no more than that: the callee-saved registers are what they were there, since each function has
-//! preserved them, and are not loaded again. (The child may have waited, and come back on another worker, with the same
-//! registers. What it pops there is that worker's youngest: perhaps its own spawner's continuation at a later spawn,
-//! which has the same address. That has another strand above.) A thief that holds the spawner may be late with the null.
-//! Until it is there, nobody finds that spawner in a deque.
+//! So a child that pops a spawner whose `above` is its own strand returns from the very spawn that has called it (if
+//! the worker is that strand's, too; else the spawner is continued like any other task). The callee-saved registers are
+//! what they were there, since each function has preserved them, and are not loaded again. (The child may have waited,
+//! and come back on another worker, with the same registers. What it pops there is that worker's youngest: perhaps its
+//! own spawner's continuation at a later spawn, which has the same address. That has another strand above.) A thief that
+//! holds the spawner may be late with the null. Until it is there, nobody finds that spawner in a deque.
 //!
 //! Strands above the current one pile up to the depth that the recursion has had. They go back to the rack at
 //! each tick, when a task waits or gives way, and when the loop has found its deque empty.
@@ -269,9 +269,7 @@ impl<D: Deque, const FORKED: bool> Callee for Child<D, FORKED> {
     unsafe extern "C" fn leave(top: *mut u8) -> Context {
         // SAFETY: as above.
         let strand = unsafe { &*top.cast::<Strand>() };
-        if !section::is_closed(strand) {
-            return Self::leave_open(strand);
-        }
+        section::check_closed(strand);
         let worker = strand.worker(); // another than at first, perhaps
         // SAFETY: the run is one of `Stealing<D>`, as the caller of `call` promised.
         let deque = unsafe { worker.deque::<D>() };
@@ -462,13 +460,6 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
             let context = take_over(worker, next);
             strand.leave(worker, worker.strand().side(), context)
         }
-    }
-
-    /// `leave`, if the task has not ended a blocking section: dies.
-    #[cold]
-    #[inline(never)]
-    extern "C" fn leave_open(strand: &Strand) -> Context {
-        section::returned(strand)
     }
 
     /// `leave`, if the queue seems to be empty.

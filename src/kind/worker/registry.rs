@@ -1,6 +1,7 @@
 //! All worker records: those at rest, and what becomes of them in a forked child.
 
 use super::{CURRENT, Worker};
+use crate::base::countdown::Countdown;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
@@ -114,11 +115,11 @@ impl Lease {
                 ground: Cell::new(ptr::null()),
                 sets_aside: Cell::new(false),
                 float: Cell::new(FloatControl::get()),
-                left: Cell::new(TICK),
+                left: Countdown::new(TICK),
                 strand: Cell::new(ptr::null()),
                 above: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
-                wakes: Cell::new(u32::MAX),
+                wakes: Countdown::new(u32::MAX),
                 outer: Cell::new(ptr::null()),
                 vacancy: Vacancy::default(),
                 next: Cell::new(ptr::null()),
