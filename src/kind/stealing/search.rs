@@ -1,0 +1,297 @@
+//! What a worker does without tasks of its own: it looks for some, waits, and sleeps.
+
+use super::Stealing;
+use crate::base::barrier;
+use crate::base::futex;
+use crate::base::sync::{Ordering, fence, spin_loop};
+use crate::idle::eventcount::Slept;
+use crate::idle::{Naps, Next};
+use crate::kind::{Awaited, Place, UNAWAITED};
+use crate::queue::{Deque, Steal};
+use crate::task::Task;
+use std::time::Duration;
+
+/// Attempts at a deque where others get in the way, before the next victim: one of them may have
+/// lost its processor.
+const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
+
+/// Searches of an idle worker before its first raid, which costs the victim about as much as one
+/// of these; after a raid that found nothing it waits twice as long, up to `RAREST_RAID`.
+const FIRST_RAID: u32 = if cfg!(loom) { 0 } else { 16 };
+const RAREST_RAID: u32 = 384;
+
+/// See `Stealing::hold_back`. Some twenty times what it costs to wake a worker.
+const HOLD_BACK: Duration = Duration::from_micros(100);
+
+/// How long to sleep at most when the heavy fence could not be had.
+const UNSURE: Duration = Duration::from_millis(1);
+
+/// What a worker without tasks waits for, beside tasks.
+pub(super) enum Until<'a> {
+    /// The end of the run: it is idle.
+    Ended,
+    /// In the middle of a task: it is active, and the run goes on for it.
+    Over(&'a dyn Awaited),
+}
+
+impl<D: Deque> Stealing<D> {
+    /// One search, from a random victim on. `before` and `failed` are called around each attempt to
+    /// take a task from a queue that looks as if it had one; `raid`: also of those that their owner
+    /// keeps to itself.
+    pub(super) fn search(
+        &self,
+        place: &impl Place,
+        raid: bool,
+        before: impl Fn(),
+        failed: impl Fn(),
+    ) -> Option<Task> {
+        if !self.outside_last
+            && let Some(task) = self.search_outside(place, &before, &failed)
+        {
+            return Some(task);
+        }
+        let n = self.deques.len();
+        let start = place.random_below(n);
+        for victim in (start..n).chain(0..start).filter(|&k| k != place.index()) {
+            let task = self.steal_from(victim, place, raid, &before, &failed);
+            if task.is_some() {
+                return task;
+            }
+        }
+        let task =
+            if self.outside_last { self.search_outside(place, &before, &failed) } else { None };
+        place.counters().failed_steals.add(usize::from(task.is_none()));
+        task
+    }
+
+    /// Takes a task from the injector: see `search`.
+    fn search_outside(
+        &self,
+        place: &impl Place,
+        before: &impl Fn(),
+        failed: &impl Fn(),
+    ) -> Option<Task> {
+        if self.injector.looks_empty() {
+            return None;
+        }
+        before();
+        // SAFETY: who searches occupies its place, and uses no other end of its own deque meanwhile.
+        let task = unsafe { self.take_injected(place) };
+        if task.is_none() {
+            failed();
+        }
+        task
+    }
+
+    /// Takes a task from worker `victim`: see `search`.
+    pub(super) fn steal_from(
+        &self,
+        victim: usize,
+        place: &impl Place,
+        raid: bool,
+        before: &impl Fn(),
+        failed: &impl Fn(),
+    ) -> Option<Task> {
+        let owner = victim;
+        let victim = &self.deques[owner];
+        if !(victim.offers() || raid && !victim.looks_empty() && victim.raid()) {
+            return None;
+        }
+        before();
+        for _ in 0..MOST_TRIES {
+            // SAFETY: as in search_outside.
+            match unsafe { self.take_from(victim, place) } {
+                Steal::Taken(task) => {
+                    place.counters().steals.add(1);
+                    place.counters().stolen_tasks.add(1);
+                    if D::QUIET && victim.looks_empty() {
+                        victim.ask();
+                        if self.lending.taken(place.index(), owner) {
+                            self.deques[place.index()].ask();
+                        }
+                    }
+                    return Some(task);
+                }
+                Steal::Empty => break,
+                Steal::Retry => spin_loop(),
+            }
+        }
+        failed();
+        None
+    }
+
+    /// One search of a worker that waits for `until`.
+    pub(super) fn search_until(
+        &self,
+        until: &Until,
+        place: &impl Place,
+        raid: bool,
+    ) -> Option<Task> {
+        match until {
+            Until::Ended => {
+                self.search(place, raid, || self.quiescence.leave(), || self.enter(place))
+            }
+            Until::Over(awaited) => {
+                // Leapfrogging (D. Wagner and B. Calder, "Leapfrogging: a portable technique for
+                // implementing efficient futures", 1993).
+                let thief = awaited.thief().filter(|&k| k != place.index());
+                thief
+                    .and_then(|k| self.steal_from(k, place, raid, &|| (), &|| ()))
+                    .or_else(|| self.search(place, raid, || (), || ()))
+            }
+        }
+    }
+
+    fn is_over(&self, until: &Until) -> bool {
+        match until {
+            Until::Ended => self.quiescence.ended(),
+            Until::Over(awaited) => awaited.over(),
+        }
+    }
+
+    /// The next task from elsewhere; None at the end of the run. The own deque is empty.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn find(&self, place: &impl Place, naps: &mut Naps, idle: bool) -> Option<Task> {
+        if !idle {
+            // First as an active worker: a success costs the others nothing.
+            if let Some(task) = self.search(place, false, || (), || ()) {
+                naps.success();
+                return Some(task);
+            }
+            self.enter(place);
+        }
+        let task = self.wait_for_work(&Until::Ended, place, naps)?;
+        self.found(place);
+        naps.success();
+        Some(task)
+    }
+
+    /// A searching worker has found a task, or what it waited for is over: it searches no more.
+    pub(super) fn found(&self, place: &impl Place) {
+        if self.parks() && self.sleepers.stop_search() {
+            self.listen();
+            if self.work_visible() {
+                let woke = self.sleepers.wake_one(|worker| place.start(worker));
+                place.counters().wakes.add(usize::from(woke));
+            }
+        }
+    }
+
+    /// A task from outside the run, if there is one.
+    pub(super) fn injected(&self) -> Option<Task> {
+        if self.injector.looks_empty() { None } else { self.injector.take() }
+    }
+
+    /// Becomes idle; ends the run if that was the last.
+    pub(super) fn enter(&self, place: &impl Place) {
+        if self.quiescence.enter(&self.injector) && self.parks() {
+            place.counters().wakes.add(self.sleepers.wake_all());
+        }
+    }
+
+    /// Searches and waits until there is a task, which is returned, or `until` has come.
+    pub(super) fn wait_for_work(
+        &self,
+        until: &Until,
+        place: &impl Place,
+        naps: &mut Naps,
+    ) -> Option<Task> {
+        let idle = matches!(until, Until::Ended);
+        let mut searching = !self.parks() || self.sleepers.start_search(place.index());
+        if searching && self.surplus() && idle {
+            self.hold_back(place, HOLD_BACK);
+        }
+        naps.patience.begin(self.sleepers.wake_cost());
+        let (mut rest, mut next_raid) = (FIRST_RAID, FIRST_RAID); // in searches
+        let mut woken = false; // and nothing found since
+        loop {
+            if self.is_over(until) {
+                if searching && !idle {
+                    self.found(place);
+                }
+                return None;
+            }
+            if searching {
+                let raid = next_raid == 0 || !self.spins() || self.surplus();
+                let task = self.search_until(until, place, raid);
+                if task.is_some() {
+                    return task;
+                }
+                if raid {
+                    rest = (rest * 2).min(RAREST_RAID);
+                }
+                next_raid = if raid { rest } else { next_raid - 1 };
+            }
+            if !self.parks() {
+                place.counters().naps.add(usize::from(naps.wait()));
+                continue;
+            }
+            let next =
+                if searching && !self.surplus() { naps.patience.next_step() } else { Next::Park };
+            match next {
+                Next::Search => _ = naps.wait(),
+                Next::Doze(time) if idle => self.hold_back(place, time),
+                Next::Doze(_) | Next::Park => {
+                    let in_vain = woken;
+                    woken = self.park(until, place, searching);
+                    searching = true;
+                    if self.surplus() && !self.is_over(until) {
+                        self.hold_back(place, HOLD_BACK);
+                    }
+                    naps.patience.woken(in_vain && woken);
+                }
+            }
+        }
+    }
+
+    /// More workers are awake than can run at once.
+    fn surplus(&self) -> bool {
+        self.parks() && self.sleepers.awake() > self.processors
+    }
+
+    /// A worker that was woken though all processors have one waits before it searches. Meanwhile
+    /// it counts as searching, so that no other is woken: of a thousand workers on two processors
+    /// few ever run, unless tasks block, and then one more wakes at each `HOLD_BACK`.
+    fn hold_back(&self, place: &impl Place, time: Duration) {
+        self.sleepers.doze(time);
+        place.counters().naps.add(1);
+    }
+
+    /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if it
+    /// was woken, or saw what kept it from sleeping.
+    pub(super) fn park(&self, until: &Until, place: &impl Place, searching: bool) -> bool {
+        let me = place.index();
+        let mut limit = match until {
+            Until::Over(awaited) if !awaited.enlist() => UNAWAITED,
+            _ => futex::LONGEST,
+        };
+        // While others search it is theirs to look again.
+        if self.sleepers.announce(me, searching) {
+            if !self.listen() {
+                limit = limit.min(UNSURE);
+            }
+            if self.work_visible() {
+                self.sleepers.cancel(me);
+                #[cfg(loom)]
+                spin_loop(); // whoever holds the deque's lock has to get on
+                return true;
+            }
+        }
+        if self.is_over(until) {
+            self.sleepers.cancel(me);
+            return true;
+        }
+        place.counters().parks.add(1);
+        self.sleepers.commit(me, limit) == Slept::Woken
+    }
+
+    /// Called by who has announced a sleep, or has stopped to search: from now on each spawn sees
+    /// that, or was made before and is seen by what the caller reads next. False if that cannot be
+    /// had.
+    fn listen(&self) -> bool {
+        fence(Ordering::SeqCst); // with the one in rearm: `queue::split`, 2
+        self.deques.iter().for_each(|deque| deque.ask());
+        barrier::heavy()
+    }
+}
