@@ -1,0 +1,169 @@
+//! The ways of a task to its worker and back: spawned or queued, by the worker's own thread or another;
+//! taken back by who forked it; made to go on after it has waited or given way.
+//!
+//! What the quick deque can do is done here, inlined into the interface; the rest is the row's.
+
+use super::Worker;
+use crate::base::mem::NoMemory;
+use crate::base::sync::Ordering;
+use crate::base::thread;
+use crate::kind::table;
+use crate::queue::Owner;
+use crate::queue::injector::Refused;
+use crate::task::{Task, TaskFn};
+use std::ffi::{c_int, c_void};
+use std::time::Duration;
+
+impl Worker {
+    /// Adds the task that `task` makes of `f`, if that is not NULL and the caller the owner of a
+    /// quick deque. Some(false): it is half done, `table::spawn_slowly` does the rest.
+    #[inline(always)]
+    pub fn quick_put(&self, f: Option<TaskFn>, task: impl FnOnce(TaskFn) -> Task) -> Option<bool> {
+        let unlike = thread::unlike_pointer(self.quick.load(Ordering::Relaxed));
+        // Both conditions in one comparison: 0 < f where the pointers are equal; else the right
+        // side is beyond all addresses.
+        if f.map_or(0, |f| f as usize) <= unlike.wrapping_neg() {
+            return None;
+        }
+        let task = task(f?);
+        // SAFETY: `quick` says that the caller is the owner, and that the run has such deques.
+        Some(unsafe { Owner::new(&*self.deque.load(Ordering::Relaxed)).put(task) })
+    }
+
+    /// Takes `task`, if the caller is the owner of a quick deque and it is the youngest there.
+    /// Some(false): it is half done, `quick_unclaim` does the rest.
+    #[inline(always)]
+    pub fn quick_take(&self, task: Task) -> Option<bool> {
+        if self.quick.load(Ordering::Relaxed) != thread::pointer() {
+            return None;
+        }
+        // SAFETY: `quick` says that the caller is the owner, and that the run has such deques.
+        let taken = unsafe { (*self.deque.load(Ordering::Relaxed)).claim_this(task) };
+        if taken {
+            self.counters.tasks.add(1);
+        }
+        Some(taken)
+    }
+
+    /// # Safety
+    /// `quick_take` returned Some(false) just now.
+    pub unsafe fn quick_unclaim(&self) {
+        // SAFETY: as in quick_take.
+        unsafe { (*self.deque.load(Ordering::Relaxed)).unclaim() };
+    }
+
+    /// Takes `task` back, if it is at hand, to be called now.
+    ///
+    /// # Safety
+    /// The caller occupies this place.
+    pub unsafe fn take_back(&self, task: Task) -> bool {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        let taken = unsafe { (self.row().take_back)(self, task) };
+        self.counters.tasks.add(usize::from(taken));
+        taken
+    }
+
+    /// Queues a task that has run already, behind all others. The run goes on meanwhile.
+    #[cold]
+    #[inline(never)]
+    pub fn requeue(&self, task: Task) {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        until_there_is_memory(|| unsafe { (self.row().requeue)(self, task) });
+    }
+
+    /// Queues a task that gives way; see `Kind::line_up`. The caller occupies this place.
+    pub fn line_up(&self, task: Task) {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        until_there_is_memory(|| unsafe { (self.row().line_up)(self, task) });
+    }
+
+    /// Queues a task of this run that was set aside: soon to go on, if the caller is a worker of this
+    /// run; else behind the others. `from`: as for `rouse`.
+    pub fn continue_with(&self, task: Task, from: Option<&Worker>) {
+        let Some(mine) = from.and_then(|from| from.mine_beside(self)) else {
+            // The run goes on, for the task that waits; or it was a parent process's.
+            self.while_it_runs(|_| self.requeue(task));
+            return;
+        };
+        mine.queue_soon(task);
+    }
+
+    /// Queues a task that the run has accepted before, to run soon, if that can be. The caller occupies this place.
+    #[inline]
+    pub fn queue_soon(&self, task: Task) {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        unsafe { (self.row().queue_soon)(self, task) }
+    }
+
+    /// Adds a task to this worker's run, from any thread; returns as `sched_spawn` does.
+    ///
+    /// # Safety
+    /// `f` accepts `closure`, as for sched_spawn.
+    #[inline(always)]
+    pub unsafe fn spawn(&self, f: Option<TaskFn>, closure: *mut c_void) -> c_int {
+        // All ways out are returns, or calls of one signature in tail position: jumps, and no
+        // prologue here.
+        match self.quick_put(f, |f| Task { f, closure }) {
+            Some(true) => 0,
+            // SAFETY: begun just now.
+            Some(false) => unsafe { table::spawn_slowly(f, closure, self) },
+            // SAFETY: passed on.
+            None => unsafe { (self.row().spawn)(f, closure, self) },
+        }
+    }
+
+    /// `spawn`, but for the worker's own thread.
+    ///
+    /// # Safety
+    /// As for that.
+    #[cold]
+    #[inline(never)]
+    pub unsafe extern "C" fn spawn_elsewhere(
+        f: Option<TaskFn>,
+        closure: *mut c_void,
+        worker: &Worker,
+    ) -> c_int {
+        let Some(f) = f else { return thread::failed(libc::EINVAL) };
+        let Some(mine) = worker.mine() else {
+            // SAFETY: passed on.
+            return unsafe { worker.inject(f, closure) };
+        };
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        unsafe { (mine.row().spawn)(Some(f), closure, mine) }
+    }
+
+    /// Queues a task for this worker's run, from any thread; returns as `sched_spawn` does.
+    ///
+    /// # Safety
+    /// `task.f` accepts its closure, as for sched_spawn.
+    pub unsafe fn queue(&self, task: Task) -> c_int {
+        let Task { f, closure } = task;
+        let Some(mine) = self.mine() else {
+            // SAFETY: passed on.
+            return unsafe { self.inject(f, closure) };
+        };
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        unsafe { (mine.row().queue)(f, closure, mine) }
+    }
+
+    /// Adds a task to this worker's run, from a thread that is no worker of it.
+    ///
+    /// # Safety
+    /// `f` accepts `closure`, as for sched_spawn.
+    #[cold]
+    #[inline(never)]
+    unsafe fn inject(&self, f: TaskFn, closure: *mut c_void) -> c_int {
+        // SAFETY: the run goes on meanwhile.
+        match self.while_it_runs(|row| unsafe { (row.inject)(self, Task { f, closure }) }) {
+            Some(Ok(())) => 0,
+            Some(Err(Refused::Full)) => thread::failed(libc::EAGAIN),
+            Some(Err(Refused::Closed)) | None => thread::failed(libc::EINVAL),
+        }
+    }
+}
+
+fn until_there_is_memory(queue: impl Fn() -> Result<(), NoMemory>) {
+    while queue().is_err() {
+        thread::sleep(Duration::from_millis(1)); // some may be freed
+    }
+}
