@@ -61,6 +61,12 @@ pub trait Callee {
     /// # Safety
     /// As said.
     unsafe extern "C" fn leave(top: *mut u8) -> Context;
+
+    /// Called by [`leave_otherwise`].
+    ///
+    /// # Safety
+    /// As for that.
+    unsafe extern "C" fn leave_otherwise(top: *mut u8, a: usize, b: *mut c_void) -> !;
 }
 
 /// What follows a [`call`] whose context was [made ready](make_ready), and continued by `switch` or `leave`.
@@ -258,6 +264,23 @@ pub unsafe extern "C" fn call<C: Callee>(
         enter = sym C::enter,
         leave = sym C::leave,
     );
+}
+
+/// What `C::leave` ends with if it does not return; `a` and `b` are its own. (To the optimiser this returns, so it is a
+/// jump, and `leave` needs no frame.)
+///
+/// # Safety
+/// In tail position there.
+#[unsafe(naked)]
+pub unsafe extern "C" fn leave_otherwise<C: Callee>(
+    top: *mut u8,
+    a: usize,
+    b: *mut c_void,
+) -> Context {
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!("jmp {to}", to = sym C::leave_otherwise);
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!("b {to}", to = sym C::leave_otherwise);
 }
 
 /// Continues a context of `call`, which returns `result`.

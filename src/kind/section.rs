@@ -77,6 +77,13 @@ pub struct Section {
     outer: Cell<*const Strand>,
 }
 
+impl Section {
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.depth.get() > 0
+    }
+}
+
 thread_local! {
     /// The innermost section for which this thread has left a worker; the others by `outer`.
     static INNERMOST: Cell<*const Strand> = const { Cell::new(ptr::null()) };
@@ -230,7 +237,7 @@ pub fn beneath(strand: &Strand, work: impl FnOnce()) {
 /// A task has returned to its loop.
 #[inline]
 pub fn check_closed(strand: &Strand) {
-    if strand.section.depth.get() > 0 {
+    if strand.section.is_open() {
         returned(strand);
     }
 }

@@ -27,12 +27,15 @@
 //! continues the spawner in any other way than by the child's return ([`part`]) makes `above` null before: the child's
 //! strand is the child's own from then on, and the next spawn takes another.
 //!
-//! So a child that pops a spawner whose `above` is its own strand returns from the very spawn that has called it (if
-//! the worker is that strand's, too; else the spawner is continued like any other task). The callee-saved registers are
-//! what they were there, since each function has preserved them, and are not loaded again. (The child may have waited,
-//! and come back on another worker, with the same registers. What it pops there is that worker's youngest: perhaps its
-//! own spawner's continuation at a later spawn, which has the same address. That has another strand above.) A thief that
-//! holds the spawner may be late with the null. Until it is there, nobody finds that spawner in a deque.
+//! So a child that pops a spawner, of the strand *below* its own, whose `above` is its own still, returns from the very
+//! spawn that has called it: a strand waits at one spawn at a time. (Not so if the worker is not that strand's, too: then
+//! the spawner is continued like any other task.) The callee-saved registers are what they were there, since each
+//! function has preserved them, and are not loaded again. (The child may have waited, and come back on another worker,
+//! with the same registers. What it pops there is that worker's youngest: perhaps its own spawner's continuation at a
+//! later spawn, which has the same address. That has another strand above.) A thief that holds the spawner may be late
+//! with the null. Until it is there, nobody finds that spawner in a deque.
+//!
+//! `above` is of the same worker: a strand has none whenever another worker goes on with it.
 //!
 //! Strands above the current one pile up to the depth that the recursion has had. They go back to the rack at
 //! each tick, when a task waits or gives way, and when the loop has found its deque empty.
@@ -64,6 +67,7 @@ use crate::sync::forked::Forked;
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
+use std::mem;
 use std::ptr;
 
 const _: () = assert!(size_of::<*const Strand>() <= switch::ROOM);
@@ -236,6 +240,7 @@ fn extend(worker: &Worker) -> Option<&Strand> {
         && let Ok(stack) = worker.rack.take()
     {
         let above = Strand::on(stack);
+        above.worker.set(worker);
         above.below.set(strand);
         strand.above.set(above);
         worker.above.set(above);
@@ -269,7 +274,10 @@ impl<D: Deque, const FORKED: bool> Callee for Child<D, FORKED> {
     unsafe extern "C" fn leave(top: *mut u8) -> Context {
         // SAFETY: as above.
         let strand = unsafe { &*top.cast::<Strand>() };
-        section::check_closed(strand);
+        if strand.section.is_open() {
+            // SAFETY: as said there.
+            return unsafe { switch::leave_otherwise::<Self>(top, 0, ptr::null_mut()) };
+        }
         let worker = strand.worker(); // another than at first, perhaps
         // SAFETY: the run is one of `Stealing<D>`, as the caller of `call` promised.
         let deque = unsafe { worker.deque::<D>() };
@@ -280,27 +288,55 @@ impl<D: Deque, const FORKED: bool> Callee for Child<D, FORKED> {
         worker.counters().tasks.add(1);
         // SAFETY: the calling thread's worker, of the same run.
         let Some(next) = unsafe { Owner::new(deque) }.pop_quickly() else {
-            return Self::leave_last(strand);
+            // SAFETY: as said there.
+            return unsafe { switch::leave_otherwise::<Self>(top, 0, ptr::null_mut()) };
         };
-        // Compared with what is at hand: so the processor need not wait for what it loads.
-        let context = strand.spawner.get();
-        let room = switch::room_of(context);
         // SAFETY: out of the queue, so published, and the caller's.
         unsafe {
-            if is_spawner(next) && next.closure == room {
+            if is_spawner(next) {
                 let below = strand.below.get();
-                // Not so if its spawner has ended, and another has the same place on another stack.
-                if ptr::eq(below, noted(room))
+                // (`below` is what it was if that is noted. Else its task may have ended, and its stack be gone.)
+                if ptr::eq(below, noted(next.closure))
                     && ptr::eq((*below).above.get(), strand)
                     && ptr::eq((*below).worker.get(), worker)
                 {
                     Self::end_unawaited(strand);
                     worker.strand.set(below);
                     worker.above.set(strand);
-                    return context;
+                    // That of `next`, but at hand: so the processor need not wait for what it loads.
+                    return strand.spawner.get();
                 }
             }
-            Self::leave_for(strand, next.f, next.closure)
+            switch::leave_otherwise::<Self>(top, next.f as usize, next.closure)
+        }
+    }
+
+    /// The next task, which is out of the worker's queue, is not the spawner that waits for this; or that seems to be
+    /// empty, `f` being 0.
+    #[cold]
+    unsafe extern "C" fn leave_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> ! {
+        // SAFETY: as above.
+        let strand = unsafe { &*top.cast::<Strand>() };
+        section::check_closed(strand);
+        let worker = strand.worker();
+        worker.stay();
+        // SAFETY: a task's function, or none.
+        let next = match unsafe { mem::transmute::<usize, Option<TaskFn>>(f) } {
+            Some(f) => Some(Task { f, closure }),
+            // SAFETY: the calling thread's worker, of the same run.
+            None => unsafe { Owner::new(worker.deque::<D>()).pop_slowly() },
+        };
+        Self::end(strand, worker);
+        // SAFETY: out of the queue, so published, and the caller's; on this strand, with its worker.
+        unsafe {
+            if let Some(next) = next
+                && is_continuation(next)
+            {
+                let context = take_over(worker, next);
+                strand.leave(worker, worker.strand().side(), context)
+            }
+            strand.first.set(next);
+            strand.go_through()
         }
     }
 }
@@ -341,7 +377,7 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
         let room = switch::room_of(context);
         // SAFETY: saved just now, and nobody knows of it.
         unsafe { room.cast::<*const Strand>().write(worker.strand.get()) };
-        strand.worker.set(worker);
+        debug_assert!(ptr::eq(strand.worker.get(), worker));
         strand.spawner.set(context);
         if FORKED {
             strand.forked.set(ptr::with_exposed_provenance(f));
@@ -437,51 +473,9 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
             if FORKED {
                 (*ptr::with_exposed_provenance::<Forked>(f)).task_begun()
             } else {
-                Task { f: std::mem::transmute::<usize, TaskFn>(f), closure }
+                Task { f: mem::transmute::<usize, TaskFn>(f), closure }
             }
         }
-    }
-
-    /// `leave`, if the next task is not the spawner that waits for it.
-    ///
-    /// # Safety
-    /// As for that; the task is out of the worker's queue.
-    #[cold]
-    #[inline(never)]
-    unsafe extern "C" fn leave_for(strand: &Strand, f: TaskFn, closure: *mut c_void) -> Context {
-        let (worker, next) = (strand.worker(), Task { f, closure });
-        worker.stay();
-        if !is_continuation(next) {
-            Self::stay_with(strand, Some(next));
-        }
-        Self::end(strand, worker);
-        // SAFETY: out of the queue, so published, and the caller's.
-        unsafe {
-            let context = take_over(worker, next);
-            strand.leave(worker, worker.strand().side(), context)
-        }
-    }
-
-    /// `leave`, if the queue seems to be empty.
-    #[cold]
-    #[inline(never)]
-    extern "C" fn leave_last(strand: &Strand) -> Context {
-        strand.worker().stay();
-        // SAFETY: the calling thread's worker, of the same run.
-        let next = unsafe { Owner::new(strand.worker().deque::<D>()).pop_slowly() };
-        match next {
-            // SAFETY: out of the queue.
-            Some(Task { f, closure }) => unsafe { Self::leave_for(strand, f, closure) },
-            None => Self::stay_with(strand, None),
-        }
-    }
-
-    /// The child's stack becomes a worker's loop.
-    fn stay_with(strand: &Strand, first: Option<Task>) -> ! {
-        strand.first.set(first);
-        Self::end(strand, strand.worker());
-        // SAFETY: on this strand, with its worker.
-        unsafe { strand.go_through() }
     }
 
     /// The spawner is at hand: it waits at a fork, and nobody but it may join the child.
