@@ -38,8 +38,7 @@ static void descend(long depth, int hand)
 
 int main(void)
 {
-    /* Where tasks help in kind cont, all that wait go on in turn, at each end of a child perhaps. */
-    descend(kind_is("cont") && join_is("help") ? DEEP / 6 : DEEP, 0);
+    descend(DEEP, 0);
     descend(HANDED, threads_of(4) > 1);
     return 0;
 }

@@ -1,8 +1,7 @@
 /* Several tasks and threads that wait for one group all sleep until it is over: the process has hardly any
  * context switches meanwhile.
- * (Where tasks help in kind cont, more that wait than there are workers go on in turn.)
  * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=2,4 join=suspend
- * ctest: matrix kind=lifo,fifo,steal deque=mutex,split idle=park threads=4 join=help */
+ * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 join=help */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>
