@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Explores `model` with at most `preemptions` forced switches per execution (each seeded bug
 /// here needs three or fewer), prints how many executions that took, and fails if it was fewer
-/// than `at_least`: then the model reached less than it did when it was written. (MODEL_QUICK: one switch less, and
-/// as many as that takes. MODEL_UNCOUNTED, for mutants: any number, so that what kills one is a check.)
+/// than `at_least`: then the model reached less than it did when it was written. (MODEL_UNCOUNTED,
+/// for mutants: any number, so that what kills one is a check.)
 pub fn explore(
     name: &str,
     preemptions: usize,
@@ -31,9 +31,7 @@ pub fn explore(
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     EXECUTIONS.store(0, Ordering::Relaxed);
-    let quick = std::env::var_os("MODEL_QUICK").is_some();
-    let uncounted = quick || std::env::var_os("MODEL_UNCOUNTED").is_some();
-    let preemptions = preemptions - usize::from(quick);
+    let uncounted = std::env::var_os("MODEL_UNCOUNTED").is_some();
     let at_least = if uncounted { 1 } else { at_least };
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -45,6 +43,29 @@ pub fn explore(
     let executions = EXECUTIONS.load(Ordering::Relaxed);
     println!("{name}: {executions} executions, at most {preemptions} preemptions each");
     assert!(executions >= at_least, "{name}: only {executions} executions");
+}
+
+thread_local! {
+    /// A model and its threads run on one thread.
+    static SEEN: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// For [`explore_seeing`]: so many times what is to be seen.
+pub fn saw(times: usize) {
+    SEEN.set(SEEN.get() + times);
+}
+
+/// [`explore`]s a model in some executions of which it [`saw`] what it is made for, lest it show nothing.
+pub fn explore_seeing(
+    what: &str,
+    name: &str,
+    preemptions: usize,
+    at_least: usize,
+    model: impl Fn() + Sync + Send + 'static,
+) {
+    SEEN.set(0);
+    explore(name, preemptions, at_least, model);
+    assert!(SEEN.get() > 0, "{name}: {what}");
 }
 
 /// Waits for the ends of all.

@@ -16,10 +16,9 @@ use sched::sync::Node;
 use sched::sync::forked::Forked as State;
 use sched::sync::members::Members;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, explore, join};
+use sched_model::{Cell, Modelled, Scene, Worker, explore, explore_seeing, join, saw};
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicUsize as Count, Ordering};
 
 /// A forked task's descriptor, with what it does.
 struct Forked {
@@ -125,9 +124,6 @@ unsafe fn root<'a, D: Modelled>(
     unsafe { (Cell::of(closure), Worker::<D>::of(s)) }
 }
 
-/// Executions in which the waiter slept, lest a model show nothing.
-static SLEPT: Count = Count::new(0);
-
 fn sleeps<D: Modelled>(worker: &Worker<D>) -> usize {
     Place::counters(worker).parks.get()
 }
@@ -138,8 +134,7 @@ fn explore_sleeps(
     at_least: usize,
     model: impl Fn() + Sync + Send + 'static,
 ) {
-    explore(name, preemptions, at_least, model);
-    assert!(SLEPT.swap(0, Ordering::Relaxed) > 0, "{name}: nobody slept in a wait");
+    explore_seeing("nobody slept in a wait", name, preemptions, at_least, model);
 }
 
 unsafe extern "C" fn nothing(_: *mut c_void, _: *mut Scheduler) {}
@@ -201,7 +196,7 @@ unsafe extern "C" fn fork_a_blocking_one<D: Modelled>(closure: *mut c_void, s: *
     let before = sleeps(worker);
     child.forked.fork(worker);
     child.forked.join(worker);
-    SLEPT.fetch_add(sleeps(worker) - before, Ordering::Relaxed);
+    saw(sleeps(worker) - before);
     done.add();
 }
 
@@ -274,7 +269,7 @@ fn thief<D: Modelled>(scene: &Arc<Scene<D>>, child: &Arc<Blocking>) -> JoinHandl
 
 fn join_in_scene<D: Modelled>(scene: &Scene<D>, child: &Blocking) {
     child.forked.join(&scene.places[0]);
-    SLEPT.fetch_add(sleeps(&scene.places[0]), Ordering::Relaxed);
+    saw(sleeps(&scene.places[0]));
 }
 
 fn against_the_end<D: Modelled>(preemptions: usize, at_least: usize) {
@@ -410,7 +405,7 @@ fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
         scene.places[0].help(&Wait { node: &node, name: name_of(&scene.places[0]) });
         assert!(group.members.is_over());
         assert!(group.ran.iter().all(|ran| ran.get() == 1));
-        SLEPT.fetch_add(sleeps(&scene.places[0]), Ordering::Relaxed);
+        saw(sleeps(&scene.places[0]));
         join(members);
     });
 }
@@ -442,7 +437,7 @@ fn against_an_end_without_a_word<D: Modelled>(preemptions: usize, at_least: usiz
             thread::spawn(move || silent.0.store(1, Release))
         };
         scene.places[0].help(&*silent);
-        SLEPT.fetch_add(sleeps(&scene.places[0]), Ordering::Relaxed);
+        saw(sleeps(&scene.places[0]));
         other.join().unwrap();
     });
 }

@@ -13,9 +13,8 @@ use sched::queue::split::Split;
 use sched::sync::Node;
 use sched::sync::members::Members;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore, join};
+use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore_seeing, join, saw};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicUsize as Count, Ordering};
 
 /// One task that waits, and what it waits for.
 struct Story {
@@ -65,9 +64,6 @@ impl Story {
     }
 }
 
-/// Executions in which the task was set aside and not continued at once.
-static ASIDE: Count = Count::new(0);
-
 /// As `ext::sync::grant`: `go` queues what has left its name.
 fn wake(nodes: impl Iterator<Item = *const Node>, go: impl Fn(*mut c_void)) {
     for node in nodes {
@@ -87,7 +83,7 @@ fn set_aside<D: Modelled>(story: &Story, worker: &Worker<D>) -> bool {
         wake(nodes, |_| unreachable!("it has not left its name"));
     }
     if story.node.leave_name(story.closure().expose_provenance()) {
-        ASIDE.fetch_add(1, Ordering::Relaxed);
+        saw(1);
         return true; // and touches nothing of it any more
     }
     worker.scheduler().let_go(worker);
@@ -148,7 +144,7 @@ unsafe extern "C" fn yields<D: Modelled>(closure: *mut c_void, s: *mut Scheduler
     // SAFETY: as above.
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
     story.frame.add();
-    ASIDE.fetch_add(1, Ordering::Relaxed);
+    saw(1);
     let rest = Task { f: resume_yielded, closure };
     worker.scheduler().requeue(worker, rest).expect("there is memory");
 }
@@ -165,7 +161,7 @@ unsafe extern "C" fn yields_in_line<D: Modelled>(closure: *mut c_void, s: *mut S
     let next = unsafe { worker.scheduler().next_in_line(worker, false) };
     story.frame.add();
     let Some(next) = next else { return story.goes_on(0) };
-    ASIDE.fetch_add(1, Ordering::Relaxed);
+    saw(1);
     let rest = Task { f: resume_yielded, closure };
     // SAFETY: as above.
     unsafe { worker.scheduler().line_up(worker, rest) }.expect("there is memory");
@@ -210,8 +206,7 @@ fn explore_aside(
     at_least: usize,
     model: impl Fn() + Sync + Send + 'static,
 ) {
-    explore(name, preemptions, at_least, model);
-    assert!(ASIDE.swap(0, Ordering::Relaxed) > 0, "{name}: nobody was set aside");
+    explore_seeing("nobody was set aside", name, preemptions, at_least, model);
 }
 
 fn for_one<D: Modelled>(preemptions: usize, at_least: usize) {
