@@ -38,6 +38,24 @@ pub fn prefetch(at: *const u8) {
     let _ = at;
 }
 
+/// As `prefetch`: it will be written soon.
+#[inline(always)]
+pub fn prefetch_to_write(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) at, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) at,
+                        options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = at;
+}
+
 /// True if a program may have been compiled with a struct of so many bytes, of which the first version
 /// had `first`: later ones have more, though not more than this.
 pub fn is_size_of_struct(size: usize, first: usize) -> bool {

@@ -21,8 +21,9 @@ const NAP: Duration = Duration::from_millis(1);
 /// Below this the kernel's own cost of a sleep (about 50 µs of timer slack) dominates.
 const SHORTEST: Duration = Duration::from_micros(15);
 
-/// So many searches before the processor is given to who wants it, which takes as long as several.
-const SEARCHES: u32 = 8;
+/// So many searches before the processor is given to who wants it. That takes as long as several, and a task that comes
+/// meanwhile waits.
+const SEARCHES: u32 = 64;
 
 /// One worker's waiting between two searches: all of it but the parking.
 pub struct Naps {

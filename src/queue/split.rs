@@ -79,7 +79,7 @@
 use super::{Deque, Full, Steal};
 use crate::base::barrier;
 use crate::base::block::Block;
-use crate::base::mem::NoMemory;
+use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicPtr, Ordering, Pad, UnsafeCell, fence};
 use crate::base::trylock::TryLock;
 use crate::probe::Counter;
@@ -460,6 +460,9 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
 
     /// The task is in its place already.
     unsafe fn put_slowly(&self, _task: Task) -> Result<(), Full> {
+        // Who asks has both, and they will be written: so they come at once, side by side.
+        mem::prefetch_to_write((&raw const self.thieves).cast());
+        mem::prefetch_to_write((&raw const self.watched).cast());
         // SAFETY: `armed` is the owner's.
         let armed = self.seldom.with_mut(|seldom| unsafe { (*seldom).armed });
         if self.bot() > armed { self.make_room() } else { Ok(()) } // else somebody asks
@@ -550,7 +553,9 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     }
 
     fn offers(&self) -> bool {
-        if self.top() < self.split() {
+        let top = self.top();
+        if top < self.split() {
+            mem::prefetch(top.cast()); // on its way while the lock is
             return true;
         }
         self.ask();

@@ -17,6 +17,7 @@
 //! compare-and-swap that locks the state is changed by compare-and-swaps alone, which continue the release.
 
 use super::{List, Node};
+use crate::base::mem;
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::trylock::Backoff;
 
@@ -148,6 +149,7 @@ impl Sem {
     /// `post`, tried once. None: nothing has happened.
     #[inline]
     pub fn try_post(&self) -> Option<Option<*const Node>> {
+        mem::prefetch_to_write((&raw const self.state).cast()); // so that it comes once, not to be read first
         self.post_to(self.state.load(Ordering::Relaxed)).ok()
     }
 
