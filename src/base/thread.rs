@@ -201,7 +201,7 @@ impl FloatControl {
     #[cfg(target_arch = "aarch64")]
     pub unsafe fn stored(at: *const u8) -> Self {
         // SAFETY: by the caller's promise.
-        FloatControl { fpcr: unsafe { at.cast().read() } }
+        FloatControl { fpcr: unsafe { at.cast::<u64>().read() } }
     }
 
     #[cfg(target_arch = "x86_64")]
