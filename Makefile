@@ -34,7 +34,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
 .PHONY: all lib headers bench bench-peers bench-programs bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants asan tsan valgrind stress install uninstall stage clean
+        check check-deep knobs loom mutants asan tsan valgrind aarch64 stress install uninstall stage clean
 
 all: lib
 
@@ -182,7 +182,7 @@ check:
 
 MINUTES ?= 10
 
-check-deep: knobs loom mutants asan tsan valgrind stress
+check-deep: knobs loom mutants asan tsan valgrind aarch64 stress
 
 # Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
 # hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
@@ -233,6 +233,24 @@ valgrind: stage
 	@if ! command -v valgrind >/dev/null; then echo "valgrind: not here, skipped"; \
 	 else $(CTEST) --under 'valgrind -q --error-exitcode=9 --fair-sched=yes' --smaller 10 --timeout 300 \
 	          --programs 'suspend_nested,yield_many,yield_starve,join_migrate,sync_*,group_many,for,reduce,sort,valgrind'; fi
+
+# The library for aarch64, and what its assembly is for, under qemu: Rust's target of that name, a cross compiler
+# and qemu-user. This shows wrong code, and no wrong order of memory, where the processor below keeps more order.
+ARM  := aarch64-unknown-linux-gnu
+QEMU := $(firstword $(shell command -v qemu-aarch64 || command -v qemu-aarch64-static))
+ON_ARM := $(WATCHED),registers,overflow,throw,cont_deep,cont_refuse*,cont_throw,refuse*,suspend_leave,\
+          suspend_throw,yield_far,stack_reuse,inline_cpp,block_leave,block_stress
+
+aarch64: stage
+	@if [ -z "$(QEMU)" ] || ! command -v aarch64-linux-gnu-g++ >/dev/null || \
+	    ! [ -d "$$(rustc --print target-libdir --target $(ARM))" ]; then \
+	     echo "aarch64: no qemu-aarch64, aarch64-linux-gnu-g++ or $(ARM) here, skipped"; \
+	 else CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	      $(CARGO) build --release --package libsched --target $(ARM) && \
+	      ln -sf libsched.so $(TARGET)/$(ARM)/release/libsched.so.1 && \
+	      CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ \
+	      $(CTEST) --under '$(QEMU) -L /usr/aarch64-linux-gnu' --timeout 300 \
+	          --libdir $(TARGET)/$(ARM)/release --programs '$(subst $(empty) ,,$(ON_ARM))'; fi
 
 stress: stage bench-programs
 	$(CTEST) --stress $(MINUTES)

@@ -32,7 +32,7 @@ int main(void)
     gather_stats();
     in_child(body, NULL);
     const char *line = gathered_stats();
-    CHECK_CHILD_EXITED(0);
+    CHECK_CHILD_PASSED();
     for (int run = 0; run < 3; run++) {
         CHECK_EQ(stat_number(line, "threads_missing"), 0);
         line = strchr(line, '\n') + 1;

@@ -272,6 +272,9 @@ extern "C" fn main(hand: *mut c_void) -> *mut c_void {
         if surplus {
             crew.spare(hand);
         }
+        if keep.is_none() && thread::is_detached() {
+            io::die(format_args!("a task detached its thread, which the run waits for"));
+        }
         hand.call.done();
         let awake = if index < processors && !surplus { AWAKE } else { Duration::ZERO };
         if !keep.is_some_and(|keep| hand.rest(keep, awake)) {

@@ -92,6 +92,10 @@ unsafe extern "C" {
         mask: *const u8,
     ) -> c_int;
     fn pthread_setaffinity_np(id: libc::pthread_t, length: usize, mask: *const u8) -> c_int;
+    fn pthread_attr_getdetachstate(
+        attributes: *const libc::pthread_attr_t,
+        state: *mut c_int,
+    ) -> c_int;
 }
 
 const CANCEL_DISABLE: c_int = 1; // PTHREAD_CANCEL_DISABLE
@@ -201,7 +205,7 @@ impl FloatControl {
     #[cfg(target_arch = "aarch64")]
     pub unsafe fn stored(at: *const u8) -> Self {
         // SAFETY: by the caller's promise.
-        FloatControl { fpcr: unsafe { at.cast().read() } }
+        FloatControl { fpcr: unsafe { at.cast::<u64>().read() } }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -327,9 +331,23 @@ pub unsafe fn move_to(id: libc::pthread_t, mask: &Mask) {
     unsafe { pthread_setaffinity_np(id, bytes.len(), bytes.as_ptr()) };
 }
 
-/// Waits until the thread has ended; an error if a task has detached it. Where futex is refused,
-/// pthread_join would abort the process, so it is only called once the kernel has marked the thread
-/// as gone.
+/// True if a task has detached the calling thread.
+pub fn is_detached() -> bool {
+    let mut state = 0;
+    // SAFETY: zero is a valid bit pattern; valid places; destroyed if it was made.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) == 0 {
+            pthread_attr_getdetachstate(&raw const attributes, &raw mut state);
+            libc::pthread_attr_destroy(&raw mut attributes);
+        }
+    }
+    state == libc::PTHREAD_CREATE_DETACHED
+}
+
+/// Waits until the thread has ended. An error if a task has detached it; but of one that has ended newer C libraries
+/// do not say so. Where futex is refused, pthread_join would abort the process, so it is only called once the kernel
+/// has marked the thread as gone.
 ///
 /// # Safety
 /// `id` must come from `create` and be joined once.

@@ -7,11 +7,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::Options;
 use crate::compile::{Library, Program, Toolchain, shown};
 use crate::matrix::{Matrix, POLICIES, Setting};
 use crate::programs::clear_settings;
 
-pub fn matrix(tools: &Toolchain, work: &Path, sanitize: Option<&str>) -> Result<Matrix> {
+pub fn matrix(tools: &Toolchain, work: &Path, options: &Options) -> Result<Matrix> {
     let (source, output) = (work.join("suits.c"), work.join("suits"));
     fs::write(&source, include_str!("suits.c"))?;
     let program = Program {
@@ -20,18 +21,20 @@ pub fn matrix(tools: &Toolchain, work: &Path, sanitize: Option<&str>) -> Result<
         library: Library::Shared,
         unlinked: false,
         libraries: &[],
-        sanitize,
+        sanitize: options.sanitize.as_deref(),
         smaller: 1,
         header: None,
     };
     let mut build = program.command(tools).map_err(anyhow::Error::msg)?;
     ensure!(build.status()?.success(), "{}", shown(&build));
 
+    let words = options.words(&output);
     // What it reads and says is in files: of pipes, one could fill up while the other is written.
     let run = |help: bool, lines: &str| -> Result<(String, String)> {
         let names = ["suits.in", "suits.out", "suits.err"].map(|name| work.join(name));
         fs::write(&names[0], lines)?;
-        let mut command = Command::new(&output);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
         clear_settings(&mut command);
         command.envs(help.then_some(("SCHED_HELP", "1")));
         command.stdin(Stdio::from(File::open(&names[0])?));

@@ -24,7 +24,7 @@ mod stats;
 mod stress;
 mod symbols;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -57,7 +57,7 @@ pub struct Options {
     /// The programs compiled with -fsanitize=WORD
     #[arg(long, value_name = "WORD")]
     sanitize: Option<String>,
-    /// The programs run by this command
+    /// The programs run by this command: valgrind, or an emulator of the processor that CC compiles for
     #[arg(long, value_name = "COMMAND", value_delimiter = ' ')]
     under: Vec<String>,
     /// What programs divide their sizes by, for tools that take their time
@@ -98,6 +98,13 @@ impl Options {
             None => program == name,
         };
         self.programs.is_empty() || self.programs.iter().any(fits)
+    }
+
+    /// The words that run the program.
+    fn words(&self, program: &Path) -> Vec<String> {
+        let mut words = self.under.clone();
+        words.push(program.display().to_string());
+        words
     }
 
     /// A part of the matrix, as far as these options leave it.
@@ -211,7 +218,7 @@ fn run(options: Options) -> Result<bool> {
     let tools = Toolchain::find(&prefix, options.libdir.as_deref())?;
     let context = Session {
         jobs: options.jobs.unwrap_or(cores).max(1),
-        matrix: ask::matrix(&tools, &work, options.sanitize.as_deref())?,
+        matrix: ask::matrix(&tools, &work, &options)?,
         tools,
         options,
         root,

@@ -168,9 +168,7 @@ fn one_run(
     environment: Vec<(String, String)>,
 ) -> Job {
     let limit = run.timeout.unwrap_or(0.0).max(session.options.timeout);
-    let mut words = session.options.under.clone();
-    let (work, program) = (session.work.clone(), program.to_path_buf());
-    words.push(program.display().to_string());
+    let (work, words) = (session.work.clone(), session.options.words(program));
     Job::new(group, detail, move |worker| {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(&run.arguments);
