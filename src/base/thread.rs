@@ -185,29 +185,6 @@ impl FloatControl {
         FloatControl { x87, sse: sse & !SSE_FLAGS }
     }
 
-    /// Those that were stored there: MXCSR, and 4 bytes further the x87's.
-    ///
-    /// # Safety
-    /// As said.
-    #[cfg(target_arch = "x86_64")]
-    pub unsafe fn stored(at: *const u8) -> Self {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            let sse = at.cast::<u32>().read() & !SSE_FLAGS;
-            FloatControl { x87: at.add(4).cast::<u16>().read(), sse }
-        }
-    }
-
-    /// Those that were stored there: FPCR.
-    ///
-    /// # Safety
-    /// As said.
-    #[cfg(target_arch = "aarch64")]
-    pub unsafe fn stored(at: *const u8) -> Self {
-        // SAFETY: by the caller's promise.
-        FloatControl { fpcr: unsafe { at.cast::<u64>().read() } }
-    }
-
     #[cfg(target_arch = "x86_64")]
     pub fn set(self) {
         if self != Self::get() {

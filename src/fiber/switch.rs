@@ -18,24 +18,10 @@
 //! in a process that loads it.
 
 use crate::base::frontier;
-use crate::base::thread::FloatControl;
 use std::ffi::{c_int, c_void};
 
 /// A suspended context: its stack pointer.
 pub type Context = *mut u8;
-
-/// Where in a context the floating-point controls are.
-const FLOAT: usize = if cfg!(target_arch = "aarch64") { 160 } else { 0 };
-
-/// The floating-point controls of a suspended context.
-///
-/// # Safety
-/// Nobody has continued it.
-#[inline(always)]
-pub unsafe fn float_of(context: Context) -> FloatControl {
-    // SAFETY: by the caller's promise; see the layout.
-    unsafe { FloatControl::stored(context.add(FLOAT)) }
-}
 
 /// What runs first on a new stack.
 pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;

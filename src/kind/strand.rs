@@ -266,7 +266,6 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
             // SAFETY: nobody else knows of it; nothing is on the strand.
             unsafe { strand.leave(worker, (*below).side(), context) }
         }
-        worker.float.get().set(); // not those of the task that was left
     }
     strand.go_on_with(worker);
     strand.first.set(first);
@@ -337,6 +336,7 @@ impl Strand {
     /// # Safety
     /// The caller is on it, and its worker, too; it has no task in hand.
     unsafe fn go_through(&self) -> ! {
+        self.worker().float.get().set(); // not those of the task that was left, or has ended
         // SAFETY: the frontier is where the thread came from.
         unsafe { frontier::again(work, ptr::from_ref(self).cast_mut().cast()) };
         self.flush();
