@@ -9,19 +9,20 @@
 /* --- flood -------------------------------------------------------------------- */
 
 /* Neighbouring tasks count themselves in bytes that are height apart, so that two workers
- * do not share a cache line for the check's sake. */
+ * do not share a cache line for the check's sake: an odd number of lines, as 64 lines that are a power of two
+ * apart have few places in a cache, and 64 that are not, one each. */
 struct flood {
     long n, height;
     unsigned char *seen;
 };
 
-enum { FLOOD_STRIPES = 64 };
+enum { FLOOD_STRIPES = 64, FLOOD_LINE = 64 };
 
 static inline struct flood flood_new(long n)
 {
     struct flood f;
     f.n = n;
-    f.height = (n + FLOOD_STRIPES - 1) / FLOOD_STRIPES;
+    f.height = ((n / FLOOD_STRIPES / FLOOD_LINE + 1) | 1) * FLOOD_LINE;
     f.seen = (unsigned char *)bench_alloc((size_t)f.height * FLOOD_STRIPES, 1);
     return f;
 }
