@@ -46,6 +46,7 @@ extern "C" fn invalid(_f: taskfunc, _closure: *mut c_void, _s: *mut Scheduler) -
 /// # Safety
 /// `s` is NULL or was given to a task by this library; `f` is NULL or a function of its type.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot")]
 pub unsafe extern "C" fn sched_spawn(
     f: taskfunc,
     closure: *mut c_void,

@@ -199,6 +199,7 @@ pub unsafe fn make_ready<A: Arrival>(context: Context) {
 /// # Safety
 /// `top`, aligned to 16, is the end of a stack that nobody else uses.
 #[unsafe(naked)]
+#[unsafe(link_section = ".text.hot")]
 pub unsafe extern "C" fn call<C: Callee>(
     a: usize,
     b: *mut c_void,
