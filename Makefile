@@ -120,14 +120,21 @@ lab: lab-programs
 	$(CARGO) run --profile tools --quiet --package sched-bench -- lab --programs $(BENCH) \
 	        --recorder $(LAB) $(if $(QUICK),--quick) $(BENCH_ARGS)
 
-# The least that the interface can cost, beside what the library costs: tree, 1 thread, in turn.
-bench-floor: $(BENCH)/tree
-	@mkdir -p $(BENCH)/floor
-	$(CC) -std=c11 $(CFLAGS) $(CWARN) -shared -fPIC -Wl,-soname,libsched.so.1 \
-	      -o $(BENCH)/floor/libsched.so.1 bench_c/floor/floor.c
+# The least that the interface can cost, beside what the library costs: tree, 1 thread, in turn. And the least that
+# continuation stealing can, on x86-64: flood.
+FLOORS := floor $(if $(filter x86_64,$(shell uname -m)),cont)
+
+bench-floor: $(BENCH)/tree $(BENCH)/flood $(FLOORS:%=$(BENCH)/floor/%/libsched.so.1)
 	@for i in 1 2 3 4 5 6 7; do \
 	     $(BENCH)/tree -t 1; \
-	     SCHED_KIND=floor LD_LIBRARY_PATH=$(BENCH)/floor $(BENCH)/tree -t 1; done
+	     SCHED_KIND=floor LD_LIBRARY_PATH=$(BENCH)/floor/floor $(BENCH)/tree -t 1; \
+	     $(if $(filter cont,$(FLOORS)), \
+	     SCHED_KIND=cont $(BENCH)/flood -t 1; \
+	     SCHED_KIND=floor LD_LIBRARY_PATH=$(BENCH)/floor/cont $(BENCH)/flood -t 1;) done
+
+$(BENCH)/floor/%/libsched.so.1: bench_c/floor/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) $(CWARN) -shared -fPIC -Wl,-soname,libsched.so.1 -o $@ $<
 
 # What predicts how programs scale: the recorder, a stand-in for the library; the costs of its calls.
 lab-programs: bench-programs $(LAB)/libsched.so.1 $(LAB)/costs

@@ -21,9 +21,7 @@ use crate::process::{self, Places};
 /// The worker counts of the prediction.
 pub const WORKERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/// A program of bench_c, its size in a full experiment and in a quick one. Flood's is no power of two:
-/// then all it counts in would be in one set of the cache, and what it waits for memory a slower
-/// scheduler would hide.
+/// A program of bench_c, its size in a full experiment and in a quick one.
 const PROGRAMS: [(&str, u64, u64); 5] = [
     ("quicksort", 1 << 18, 1 << 16),
     ("fib", 27, 24),
