@@ -34,7 +34,8 @@
 //!
 //! A loop that ends, on whichever strand, continues its thread's own stack at `base`, where `host` has
 //! left it. No thread ever runs on another's own stack, so none has to wait for another then. Where no stack
-//! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it.
+//! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it. The loop itself can, for a
+//! continuation: if all workers have come to such a loop, nobody else would go on with that.
 //!
 //! A thread that has no worker any more ([`section`]) goes back there earlier, by `retire`.
 
@@ -448,6 +449,12 @@ impl Strand {
     /// True if its task can be set aside.
     pub fn can_be_left(&self) -> bool {
         !self.fixed.get()
+    }
+
+    /// True if its loop can be left for good, where that is at hand: the thread's own stack goes on at `base`, after the
+    /// run, and keeps nothing for a loop that has no task in hand.
+    fn loop_can_be_left(&self) -> bool {
+        self.can_be_left() || self.stack.is_none() && self.nested.get() == 0
     }
 
     /// Its stack; None: the thread's own.

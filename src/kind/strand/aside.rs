@@ -282,8 +282,8 @@ unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
 #[inline(always)]
 unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Continuation) {
     let old = worker.strand();
-    if old.fixed.get() {
-        // It cannot be left: another will go on with it, or this worker later.
+    if !old.loop_can_be_left() {
+        // A task lies below: another will go on with it, or this worker later.
         worker.requeue(task);
         thread::sleep(UNAWAITED);
         return worker.counters().tasks.uncount(); // whoever has called this counts a task

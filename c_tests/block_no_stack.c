@@ -1,0 +1,51 @@
+/* Memory for one task's stack, which the first worker gets. The others, and who comes while a task blocks there, have
+ * their threads' own: one of them goes on with that task, when its section has ended on a thread without a worker.
+ * ctest: matrix deque=mutex,split idle=park threads=1,2,4 env=SCHED_STACK=256M timeout=60 */
+#include "block.h"
+#include "child.h"
+#include "proc.h"
+
+enum { TASKS = 20, RUNS = 3 };
+
+static atomic_int elsewhere, ended;
+
+static void sleeps(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    int here = thread_id();
+    int began = sched_block_begin(s) == 0;
+    CHECK(began || errno == EAGAIN);
+    pause_us(2000);
+    if (began)
+        end(s);
+    elsewhere += thread_id() != here;
+    ended++;
+}
+
+static void first(void *closure, struct scheduler *s)
+{
+    for (int i = 0; i < TASKS; i++)
+        CHECK_EQ(sched_spawn(sleeps, NULL, s), 0);
+    sleeps(closure, s);
+}
+
+static void with_one_stack(void *arg)
+{
+    (void)arg;
+    /* Half of it may be stacks. */
+    rlim_t bytes = (rlim_t)(status_kb("VmSize") + (700 << 10)) * 1024;
+    struct rlimit limit = {bytes, bytes};
+    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    for (int i = 1; i <= RUNS; i++) {
+        CHECK_EQ(sched_init(1, 4, first, NULL), 0);
+        CHECK_EQ(ended, i * (TASKS + 1));
+    }
+    CHECK(elsewhere > 0 || kind_is("serial"));
+}
+
+int main(void)
+{
+    in_child(with_one_stack, NULL);
+    CHECK_CHILD_PASSED();
+    return 0;
+}
