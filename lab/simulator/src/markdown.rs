@@ -263,9 +263,10 @@ Recordings, prices and measurements were taken in turn, a process each, round af
 to what a program takes, so that the least counts, on both sides; the interval goes up to the third least of the rounds:
 below that would be the least of 95 of 100 repetitions. *Contended*: all want one lock, and are predicted to take longer than one worker. There
 who is kept away lets the others go on, so that the median counts, with the quartiles of all runs. *Within the interval*:
-not within a tenth of the figure, but of its interval. No price is fitted to these rows, but
-the shape of the calibration's tree of forks (of three, that which costs what fib's does), the lines fetched at a lock, how long a sample of the calibration is and which rows count as contended were chosen
-with this table in view: it is no test on programs never seen.";
+not within a tenth of the figure, but of its interval. No price is fitted to these rows, but the shape of the
+calibration's tree of forks (of three, that which costs what fib's does), the lines fetched at a lock, how long a
+sample of the calibration is and which rows count as contended were chosen with this table in view: it is no test on
+programs never seen.";
 
 const LIMITS: &str = "\
 *Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
