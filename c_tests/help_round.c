@@ -2,7 +2,7 @@
  * ctest: debug libs=m
  * ctest: matrix kind=steal,lifo,fifo idle=park threads=1 join=help */
 #include "check.h"
-#include <fenv.h>
+#include "modes.h"
 #include <sched_tasks.h>
 
 enum { CHILDREN = 3 };
@@ -13,7 +13,7 @@ static void child(void *closure, struct scheduler *s)
 {
     (void)closure;
     (void)s;
-    CHECK_EQ(fegetround(), FE_TONEAREST);
+    CHECK_EQ(mode_now(), FE_TONEAREST);
     ran++;
 }
 
@@ -25,7 +25,7 @@ static void root(void *closure, struct scheduler *s)
     for (int i = 0; i < CHILDREN; i++)
         CHECK_EQ(sched_group_spawn(&g, child, NULL, s), 0);
     CHECK_EQ(sched_group_wait(&g, s), 0);
-    CHECK_EQ(fegetround(), FE_UPWARD);
+    CHECK_EQ(mode_now(), FE_UPWARD);
     CHECK_EQ(ran, CHILDREN);
     CHECK_EQ(fesetround(FE_TONEAREST), 0);
 }

@@ -5,7 +5,7 @@
  * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help
  * ctest: matrix deque=mutex,split idle=park threads=4 env=SCHED_STACK=64K */
 #include "aside.h"
-#include <fenv.h>
+#include "modes.h"
 #include <stdatomic.h>
 
 static atomic_int spawned, covered;
@@ -20,7 +20,7 @@ static void rounds_to_nearest(void *closure, struct scheduler *s)
 {
     (void)s;
     if (!kind_is("cont"))
-        CHECK_EQ(fegetround(), FE_TONEAREST);
+        CHECK_EQ(mode_now(), FE_TONEAREST);
     atomic_fetch_add((atomic_int *)closure, 1);
 }
 
@@ -65,7 +65,7 @@ static void root(void *closure, struct scheduler *s)
     all_calls(s);
     CHECK_EQ(fesetround(FE_UPWARD), 0);
     change_thread(s);
-    CHECK_EQ(fegetround(), FE_UPWARD);
+    CHECK_EQ(mode_now(), FE_UPWARD);
     if (join_is("suspend")) {
         for (int i = 0; i < 20; i++)
             CHECK_EQ(sched_group_spawn(&g, rounds_to_nearest, &nearest, s), 0);
@@ -73,7 +73,7 @@ static void root(void *closure, struct scheduler *s)
         CHECK_EQ(nearest, 20);
     }
     change_thread(s);
-    CHECK_EQ(fegetround(), FE_UPWARD);
+    CHECK_EQ(mode_now(), FE_UPWARD);
     CHECK_EQ(fesetround(FE_TONEAREST), 0);
     all_calls(s);
     *(int *)closure = 1;
@@ -87,7 +87,7 @@ int main(void)
         CHECK_EQ(sched_init(4, 10, root, &ran), 0);
         CHECK(ran);
         CHECK_EQ(spawned, 2);
-        CHECK_EQ(fegetround(), FE_TONEAREST);
+        CHECK_EQ(mode_now(), FE_TONEAREST);
     }
     return 0;
 }

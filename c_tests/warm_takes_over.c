@@ -4,7 +4,7 @@
  * ctest: matrix idle=park deque=mutex,split,chaselev threads=4 env=SCHED_WARM=1min
  * ctest: matrix kind=steal deque=split idle=nap,backoff,spin threads=16 env=SCHED_WARM=1min */
 #include "warm.h"
-#include <fenv.h>
+#include "modes.h"
 #include <sys/prctl.h>
 
 static cpu_set_t wanted;
@@ -36,7 +36,7 @@ static void look(struct party *party, int i)
     (void)i;
     CHECK_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
     CHECK(CPU_EQUAL(&mask, &wanted));
-    CHECK_EQ(fegetround(), rounding);
+    CHECK_EQ(mode_now(), rounding);
     name_is_right(party->guests);
     if (thread_id() == pid)
         return;
@@ -86,7 +86,7 @@ int main(void)
         if (getenv("SCHED_THREADS"))
             party.guests = most;
         give_party(&party);
-        CHECK_EQ(fegetround(), rounding);
+        CHECK_EQ(mode_now(), rounding);
         for (int worker = 1; worker < party.guests; worker++)
             CHECK_EQ(seen[worker], 1);
     }

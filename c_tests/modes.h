@@ -1,0 +1,24 @@
+/* modes.h: the rounding mode in force. */
+#ifndef MODES_H
+#define MODES_H
+
+#include "check.h"
+#include <fenv.h>
+
+/* As fegetround tells it, which on x86-64 asks the x87 unit; and as numbers are rounded, which there is in the hands of
+ * another register. */
+__attribute__((noinline, unused)) static int mode_now(void)
+{
+    volatile double one = 1, minus_one = -1, three = 3, five = 5;
+    int mode = FE_TOWARDZERO;
+    if (one / three > 0x1.5555555555555p-2)
+        mode = FE_UPWARD;
+    else if (minus_one / three < -0x1.5555555555555p-2)
+        mode = FE_DOWNWARD;
+    else if (one / five > 0x1.9999999999999p-3)
+        mode = FE_TONEAREST;
+    CHECK_EQ(fegetround(), mode);
+    return mode;
+}
+
+#endif
