@@ -9,8 +9,8 @@
 /* --- flood -------------------------------------------------------------------- */
 
 /* Neighbouring tasks count themselves in bytes that are height apart, so that two workers
- * do not share a cache line for the check's sake: an odd number of lines, as 64 lines that are a power of two
- * apart have few places in a cache, and 64 that are not, one each. */
+ * do not share a cache line for the check's sake. That is an odd number of lines: 64 bytes so far apart are
+ * spread over the places of a cache, while a power of two leaves few to them. */
 struct flood {
     long n, height;
     unsigned char *seen;

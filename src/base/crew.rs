@@ -68,7 +68,7 @@ impl Terms {
         Terms { mask: Mask::of_caller(), float: FloatControl::get(), keep }
     }
 
-    /// The controls that tasks start with.
+    /// The controls of the run.
     pub fn float(&self) -> FloatControl {
         self.float
     }

@@ -334,7 +334,8 @@ pub unsafe extern "C" fn sched_for(
 /// combine is to be associative, and need not be commutative. Which parts there are, and which
 /// values are combined, depends on lo, hi, grain and size alone, not on the number of workers or
 /// on their speed: the result is the same each time, even where combine is associative only
-/// nearly, as the addition of floating-point numbers is.
+/// nearly, as the addition of floating-point numbers is; if the caller has the floating-point modes of
+/// the run.
 ///
 /// grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
 ///

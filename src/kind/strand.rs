@@ -198,7 +198,7 @@ pub struct Terms {
     pub stack: usize,
     /// `SCHED_JOIN=suspend`.
     pub sets_aside: bool,
-    /// What tasks start with.
+    /// What a loop begins with.
     pub float: FloatControl,
 }
 

@@ -89,7 +89,7 @@ pub struct Worker {
     pub ground: Cell<*const Ground>,
     /// `SCHED_JOIN=suspend`.
     pub sets_aside: Cell<bool>,
-    /// The floating-point controls that tasks start with.
+    /// The floating-point controls of the run, with which a loop begins.
     pub float: Cell<FloatControl>,
     /// Tasks that may be left here in the middle before the worker looks at the injector.
     left: Countdown,
