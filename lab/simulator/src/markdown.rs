@@ -194,6 +194,12 @@ impl Report {
             let others = count(&|check| !check.contended);
             write!(text, "; of those that are not contended {others}").expect("a string takes all");
         }
+        if self.checks.iter().any(|check| check.measured.is_wide()) {
+            let certain = count(&|check| !check.measured.is_wide());
+            let tenth = 100.0 * AGREES;
+            write!(text, "; of those measured to within {tenth:.0} % {certain}")
+                .expect("a string takes all");
+        }
         let unsure = self.checks.iter().filter(|check| !check.agrees() && check.may_agree());
         let unsure = unsure.count();
         if unsure > 0 {
@@ -311,13 +317,20 @@ mod tests {
         let report = Report { checks, ..Report::default() };
         let text = report.agreement();
         assert!(
-            text.contains("2 of 4 predictions; steal 2 of 2; lifo 0 of 2. 1 more is"),
+            text.contains("2 of 4 predictions; steal 2 of 2; lifo 0 of 2; of those measured to within 10 % 0 of 0. 1 more is"),
             "{text}"
         );
         assert!(text.contains("fib under lifo at P = 2, by -60 %"), "{text}");
         let mut contended = report.clone();
         contended.checks[3].contended = true;
-        assert!(contended.agreement().contains("not contended 2 of 3. 1 more is"));
+        for check in &mut contended.checks[1..3] {
+            check.measured.high = 109.0;
+        }
+        let text = contended.agreement();
+        assert!(
+            text.contains("not contended 2 of 3; of those measured to within 10 % 1 of 2."),
+            "{text}"
+        );
         let text = report.reliability();
         assert!(text.contains("the rounds 33 %") && text.contains("way: none."), "{text}");
         assert!(text.ends_with("whatever the interval: fib under lifo at P = 2."), "{text}");
