@@ -308,8 +308,12 @@ pub unsafe fn move_to(id: libc::pthread_t, mask: &Mask) {
     unsafe { pthread_setaffinity_np(id, bytes.len(), bytes.as_ptr()) };
 }
 
-/// True if a task has detached the calling thread.
+/// True if a task has detached the calling thread. Not asked where futex is refused: it takes locks of the C library,
+/// which aborts the process there if another thread has them.
 pub fn is_detached() -> bool {
+    if !super::futex::works() {
+        return false;
+    }
     let mut state = 0;
     // SAFETY: zero is a valid bit pattern; valid places; destroyed if it was made.
     unsafe {
