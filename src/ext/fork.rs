@@ -14,8 +14,8 @@
 
 use super::Latch;
 use crate::base::sync::AtomicUsize;
-use crate::kind::forked::{fork_elsewhere, queued, run_now};
 pub use crate::kind::forked::{misuse, run_forked};
+use crate::kind::forked::{queued, run_now};
 use crate::kind::table;
 use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
@@ -38,7 +38,7 @@ impl Forked {
             // SAFETY: begun just now.
             Some(false) => unsafe { fork_slowly(self, f, closure, worker) },
             // SAFETY: by the caller's promise.
-            None => unsafe { fork_any(self, f, closure, worker) },
+            None => unsafe { (worker.row().fork)(self, f, closure, worker) },
         }
     }
 
@@ -161,29 +161,6 @@ pub unsafe extern "C" fn fork_slowly(
     unsafe {
         if !queue_slowly(forked, worker) {
             run_now(forked, f, closure, worker);
-        }
-    }
-}
-
-/// A fork in any other case than the quick one.
-///
-/// # Safety
-/// `f` accepts `closure`; the descriptor lives until it is joined.
-#[inline(never)]
-unsafe extern "C" fn fork_any(
-    forked: &Forked,
-    f: Option<TaskFn>,
-    closure: *mut c_void,
-    worker: &Worker,
-) {
-    match worker.row().fork {
-        // SAFETY: passed on.
-        Some(fork) => unsafe { fork(forked, f, closure, worker) },
-        None => {
-            let Some(f) = f else { misuse("sched_fork", "f is NULL") };
-            forked.set(f, closure);
-            // SAFETY: passed on.
-            unsafe { fork_elsewhere(forked, worker) }
         }
     }
 }

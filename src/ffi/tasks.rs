@@ -91,6 +91,7 @@ const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = ".text.hot")]
 pub unsafe extern "C" fn sched_fork(
     t: *mut sched_task,
     f: taskfunc,

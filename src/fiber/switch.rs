@@ -183,7 +183,7 @@ pub unsafe fn make_ready<A: Arrival>(context: Context) {
 }
 
 /// Suspends the caller, and calls `C::enter(a, b, c, top, context)` on the stack that ends at `top`, and then
-/// `C::leave(top)`. Returns 0, or what is passed to `refuse`. If it is the callee that continues the context, the
+/// `C::leave(top)`. Returns 0, or what is called by `refuse` does. If it is the callee that continues the context, the
 /// processor has predicted where this returns to: calls and returns are in pairs. The controls are then
 /// what the callee has left, as after any call.
 ///
@@ -270,31 +270,41 @@ pub unsafe extern "C" fn leave_otherwise<C: Callee>(
     std::arch::naked_asm!("b {to}", to = sym C::leave_otherwise);
 }
 
-/// Continues a context of `call`, which returns `result`.
+/// Continues a context of `call` with a call of `next(a, b)` in its place: what that returns is what `call` does.
 ///
 /// # Safety
-/// Nobody else continues it, or knows of it. Nothing on the caller's stack is needed any more.
+/// Nobody else continues it, or knows of it. Nothing on the caller's stack is needed any more. `next` accepts `a` and
+/// `b`.
 #[unsafe(naked)]
-pub unsafe extern "C" fn refuse(context: Context, result: c_int) -> ! {
+pub unsafe extern "C" fn refuse(
+    context: Context,
+    next: unsafe extern "C" fn(usize, *const c_void) -> c_int,
+    a: usize,
+    b: *const c_void,
+) -> ! {
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
         "lea rsp, [rdi + 16]",
-        "mov eax, esi",
+        "mov rax, rsi",
+        "mov rdi, rdx",
+        "mov rsi, rcx",
         "pop r15\n pop r14\n pop r13\n pop r12\n pop rbx\n pop rbp",
         "add rsp, 32",
-        "ret",
+        "jmp rax",
     );
     #[cfg(target_arch = "aarch64")]
     std::arch::naked_asm!(
         "mov sp, x0",
+        "mov x16, x1",
+        "mov x0, x2",
+        "mov x1, x3",
         "ldr x29, [sp]",
         "ldp x19, x20, [sp, 16]\n ldp x21, x22, [sp, 32]\n ldp x23, x24, [sp, 48]",
         "ldp x25, x26, [sp, 64]\n ldp x27, x28, [sp, 80]\n ldp d8, d9, [sp, 96]",
         "ldp d10, d11, [sp, 112]\n ldp d12, d13, [sp, 128]\n ldp d14, d15, [sp, 144]",
         "ldr x30, [sp, 192]",
         "add sp, sp, 208",
-        "mov w0, w1",
-        "ret",
+        "br x16",
     );
 }
 

@@ -41,6 +41,22 @@ pub unsafe fn end(forked: &Forked, from: &Worker) {
     }
 }
 
+/// `sched_fork`, but for the quick case, where it queues the task.
+///
+/// # Safety
+/// `f` accepts `closure`; the descriptor lives until it is joined.
+pub unsafe extern "C" fn fork(
+    forked: &Forked,
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) {
+    let Some(f) = f else { misuse("sched_fork", "f is NULL") };
+    forked.set(f, closure);
+    // SAFETY: passed on.
+    unsafe { fork_elsewhere(forked, worker) }
+}
+
 /// The rest of a fork on a descriptor that is set.
 ///
 /// # Safety

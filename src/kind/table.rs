@@ -4,7 +4,7 @@
 use super::run::Open;
 use super::strand::{Strand, cont, is_continuation};
 use super::worker::Worker;
-use super::{Awaited, Kind, Place, Quick, Seat, run, serial, shared, stealing};
+use super::{Awaited, Kind, Place, Quick, Seat, forked, run, serial, shared, stealing};
 use crate::base::Errno;
 use crate::base::config::{self, Config, Deque};
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
@@ -38,8 +38,8 @@ pub struct Row {
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
     /// `sched_spawn`, but for the quick case, from any thread, and for a run that has ended, too.
     pub spawn: unsafe extern "C" fn(Option<TaskFn>, *mut c_void, &Worker) -> c_int,
-    /// What `sched_fork` does, where that calls the task at once.
-    pub fork: Option<Fork>,
+    /// `sched_fork`, but for the quick case, from any thread.
+    pub fork: unsafe extern "C" fn(&Forked, Option<TaskFn>, *mut c_void, &Worker),
     /// The kind's `spawn`, with the signature and the outcome of `sched_spawn`.
     pub queue: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
     /// The kind's `spawn`, else its `requeue`, from the owner of the worker.
@@ -67,8 +67,6 @@ pub struct Row {
     pub rouse: unsafe fn(&Worker),
 }
 
-pub type Fork = unsafe extern "C" fn(&Forked, Option<TaskFn>, *mut c_void, &Worker);
-
 const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
     Row {
         kind,
@@ -76,7 +74,7 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         start: run::start::<K>,
         open: run::open::<K>,
         spawn: spawn::<K>,
-        fork: None,
+        fork: forked::fork,
         queue: queue::<K>,
         queue_soon: queue_soon::<K>,
         inject: inject::<K>,
@@ -98,7 +96,7 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
 /// Continuation stealing. `TOLD`: somebody is told of each switch of stacks.
 const fn cont<D: queue::Deque, const TOLD: bool>(deque: Deque) -> Row {
     let (spawn, fork) = (cont::spawn::<D, TOLD>, cont::fork::<D, TOLD>);
-    Row { spawn, fork: Some(fork), ..row::<Steal<D>>(config::Kind::Cont, Some(deque)) }
+    Row { spawn, fork, ..row::<Steal<D>>(config::Kind::Cont, Some(deque)) }
 }
 
 /// # Safety

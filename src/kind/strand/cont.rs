@@ -137,7 +137,7 @@ pub unsafe extern "C" fn spawn<D: Deque, const TOLD: bool>(
     match (f, above(worker)) {
         (Some(f), Some(above)) => {
             // SAFETY: by the caller's promise.
-            unsafe { call::<Child<D, false>, TOLD>(f as usize, closure, worker, above) }
+            unsafe { call::<Child<D, false, false>, TOLD>(f as usize, closure, worker, above) }
         }
         // SAFETY: passed on.
         _ => unsafe { spawn_slowly::<D, TOLD>(f, closure, worker) },
@@ -147,26 +147,30 @@ pub unsafe extern "C" fn spawn<D: Deque, const TOLD: bool>(
 /// `sched_fork`.
 ///
 /// # Safety
-/// The run of `worker` is one of `Stealing<D>`; `f` accepts `closure`; the descriptor lives until it is joined.
+/// As for `spawn`; the descriptor lives until it is joined.
+#[unsafe(link_section = ".text.hot")]
 pub unsafe extern "C" fn fork<D: Deque, const TOLD: bool>(
     forked: &Forked,
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
 ) {
-    let Some(f) = f else { misuse("sched_fork", "f is NULL") };
-    forked.set_begun(f, closure);
     if worker.is_mine()
-        && let Some(above) = above(worker).or_else(|| extend(worker))
+        && let (Some(f), Some(above)) = (f, above(worker))
     {
+        forked.set_begun(f, closure);
         let child = ptr::from_ref(forked).expose_provenance();
-        // SAFETY: as in `spawn`.
-        if unsafe { call::<Child<D, true>, TOLD>(child, ptr::null_mut(), worker, above) } == 0 {
-            return;
+        // SAFETY: by the caller's promise; if it was refused, nobody has got it.
+        unsafe {
+            let outcome = call::<Child<D, true, TOLD>, TOLD>(child, closure, worker, above);
+            if TOLD && outcome != 0 {
+                fork_elsewhere(forked, worker);
+            }
         }
+        return;
     }
-    // SAFETY: passed on; nobody has got it.
-    unsafe { fork_elsewhere(forked, worker) };
+    // SAFETY: passed on.
+    unsafe { fork_slowly::<D, TOLD>(forked, f, closure, worker) }
 }
 
 /// The strand for the next child.
@@ -239,6 +243,29 @@ unsafe extern "C" fn spawn_slowly<D: Deque, const TOLD: bool>(
     }
 }
 
+/// `fork`, if there is no stack at hand.
+///
+/// # Safety
+/// As for that.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn fork_slowly<D: Deque, const TOLD: bool>(
+    forked: &Forked,
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) {
+    let Some(task) = f else { misuse("sched_fork", "f is NULL") };
+    // SAFETY: passed on.
+    unsafe {
+        if worker.is_mine() && extend(worker).is_some() {
+            return fork::<D, TOLD>(forked, f, closure, worker);
+        }
+        forked.set_begun(task, closure);
+        fork_elsewhere(forked, worker);
+    }
+}
+
 /// Gives the strand of the worker, which is the caller's, one above, if it can be left and there is a stack.
 #[cold]
 #[inline(never)]
@@ -256,10 +283,10 @@ fn extend(worker: &Worker) -> Option<&Strand> {
     above(worker)
 }
 
-/// A spawned task; or a forked one.
-struct Child<D, const FORKED: bool>(PhantomData<D>);
+/// A spawned task; or a forked one, which may be `TOLD`.
+struct Child<D, const FORKED: bool, const TOLD: bool>(PhantomData<D>);
 
-impl<D: Deque, const FORKED: bool> Callee for Child<D, FORKED> {
+impl<D: Deque, const FORKED: bool, const TOLD: bool> Callee for Child<D, FORKED, TOLD> {
     /// `f`: the function; or the descriptor of a forked task.
     #[unsafe(link_section = ".text.hot")]
     unsafe extern "C" fn enter(
@@ -362,7 +389,21 @@ impl<D: Deque, const FORKED: bool> Callee for Child<D, FORKED> {
     }
 }
 
-impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
+/// What a spawn does whose continuation no queue has room for.
+extern "C" fn refused(_f: usize, _worker: *const c_void) -> c_int {
+    thread::failed(libc::EAGAIN)
+}
+
+/// What such a fork does.
+unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int {
+    // SAFETY: what `fork` has passed; nobody has got the task.
+    unsafe {
+        fork_elsewhere(&*ptr::with_exposed_provenance(forked), &*worker.cast());
+    }
+    0
+}
+
+impl<D: Deque, const FORKED: bool, const TOLD: bool> Child<D, FORKED, TOLD> {
     /// The rest of `enter`, if the continuation is half queued.
     ///
     /// # Safety
@@ -383,7 +424,8 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
                 let below = noted(room);
                 below.above.set(strand);
                 below.go_on_with(worker);
-                switch::refuse(context, thread::failed(libc::EAGAIN));
+                let next = if FORKED && !TOLD { fork_refused } else { refused };
+                switch::refuse(context, next, f, ptr::from_ref(worker).cast());
             }
             Self::call(f, closure, worker, strand);
         }
@@ -437,13 +479,14 @@ impl<D: Deque, const FORKED: bool> Child<D, FORKED> {
     #[inline(always)]
     unsafe fn task(f: usize, closure: *mut c_void) -> Task {
         // SAFETY: by the caller's promise.
-        unsafe {
+        let f = unsafe {
             if FORKED {
-                (*ptr::with_exposed_provenance::<Forked>(f)).task_begun()
+                (*ptr::with_exposed_provenance::<Forked>(f)).task_begun().f
             } else {
-                Task { f: mem::transmute::<usize, TaskFn>(f), closure }
+                mem::transmute::<usize, TaskFn>(f)
             }
-        }
+        };
+        Task { f, closure }
     }
 
     /// The spawner is at hand: it waits at a fork, and nobody but it may join the child.
