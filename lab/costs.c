@@ -8,7 +8,8 @@
  *   costs lone        SCHED_IDLE=spin, two workers: late
  *   costs searching   SCHED_IDLE=spin, many workers: search
  *   costs empty       init, for as many workers as SCHED_THREADS says
- *   costs machine     no scheduler: syscall, line
+ *   costs contended   SCHED_THREADS=1, and 2: spawns and forks, by how long tasks think
+ *   costs machine     no scheduler: line
  *
  * A line `name=nanoseconds` for each. Others who use the machine, or the other half of a core, only add
  * to what a loop takes: of what does the same each time the least sample counts. A sample of these is as
@@ -16,14 +17,12 @@
  * least of many short ones would be less than any run can be. What is different each time, a wake-up or
  * a theft, has the lower quartile of many short samples. */
 
-#define _GNU_SOURCE /* for syscall */
+#define _GNU_SOURCE /* for processor sets */
 #include "../bench_c/measure.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched_tasks.h>
 #include <stdatomic.h>
-#include <sys/syscall.h>
 
 static double now_ns(void)
 {
@@ -171,19 +170,23 @@ struct forks {
     long leaves, seen;
 };
 
-static void forks(void *closure, struct scheduler *s)
+static inline void fork_or_end(struct forks *f, taskfunc itself, struct scheduler *s)
 {
-    struct forks *f = closure;
     f->seen = 1;
     if (f->leaves == 1)
         return;
     long fewer = f->leaves * 3 / 8 + (f->leaves == 2);
     struct forks other = {fewer, 0}, own = {f->leaves - fewer, 0};
     sched_task t;
-    sched_fork(&t, forks, &other, s);
-    forks(&own, s);
+    sched_fork(&t, itself, &other, s);
+    itself(&own, s);
     sched_join(&t, s);
     f->seen = own.seen + other.seen;
+}
+
+static void forks(void *closure, struct scheduler *s)
+{
+    fork_or_end(closure, forks, s);
 }
 
 static void forks_task(void *closure, struct scheduler *s)
@@ -299,86 +302,80 @@ static void measure_steals(void)
     }
 }
 
-/* --- calls of the kernel for a lock, for nothing ---------------------------------------- */
+/* --- where workers contend for a queue's lock ---------------------------------------------- */
 
-enum { CALLS = 100, SAMPLES = 151 };
+/* Spawns by one task, and a tree of forks, whose tasks think for a while. The simulator knows for how
+ * long on average: prices.rs. */
+enum { CONTENDED = 1 << 15, CONTESTS = 7 };
 
-static cpu_set_t processors; /* that this thread had before it started another */
-static int word;
-static atomic_int calling; /* who else calls */
+static const long thinks[] = {0, 16, 64, 256};
+static long thinking;
 
-/* To sleep for a lock that is free by then; to wake for a lock that nobody waits for. */
-static void call_for_nothing(void)
+/* Between nothing and twice the average, by the task's number. */
+static void think(uint64_t task)
 {
-    if (syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0) == 0)
-        bench_die("a wait for another value");
-    if (syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) != 0)
-        bench_die("a wake-up of nobody");
+    if (thinking == 0)
+        return;
+    uint64_t hash = task * 0x9e3779b97f4a7c15, y = 1;
+    long times = (long)(((hash ^ hash >> 32) & 0xffff) * (uint64_t)(2 * thinking + 1) >> 16);
+    for (long i = 0; i < times; i++) {
+        y = y * 3 + 1;
+        __asm__ volatile("" : "+r"(y));
+    }
 }
 
-static void *call_beside(void *closure)
+static void thinker(void *closure, struct scheduler *s)
+{
+    (void)s;
+    think((uint64_t)(uintptr_t)closure);
+}
+
+static void spawn_thinkers(void *closure, struct scheduler *s)
 {
     (void)closure;
-    for (calling = 1; calling != 0;)
-        call_for_nothing();
-    return NULL;
+    first_begun = now_ns();
+    for (long i = 0; i < CONTENDED; i++)
+        if (sched_spawn(thinker, (void *)(intptr_t)i, s) != 0)
+            bench_die("sched_spawn");
 }
 
-/* Keeps a thread on the first, or the last, of the processors that we have. */
-static void keep_on(pthread_t t, int last)
+static void forked_thinkers(void *closure, struct scheduler *s)
 {
-    cpu_set_t all, one;
-    if (sched_getaffinity(0, sizeof all, &all) != 0)
-        return;
-    CPU_ZERO(&one);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &all) && (last || CPU_COUNT(&one) == 0)) {
-            CPU_ZERO(&one);
-            CPU_SET(cpu, &one);
+    struct forks *f = closure;
+    think((uint64_t)(uintptr_t)f + (uint64_t)f->leaves);
+    fork_or_end(f, forked_thinkers, s);
+}
+
+static void fork_thinkers(void *closure, struct scheduler *s)
+{
+    struct forks root = {CONTENDED, 0};
+    (void)closure;
+    first_begun = now_ns();
+    forked_thinkers(&root, s);
+    last_ended = now_ns();
+}
+
+/* Of one worker, or of two that contend. Others who use the machine may keep one away, and then the
+ * other is faster: so the median of all. */
+static void measure_contention(void)
+{
+    for (size_t t = 0; t < sizeof thinks / sizeof *thinks; t++) {
+        double spawning_ns[CONTESTS], forking_ns[CONTESTS];
+        thinking = thinks[t];
+        for (int i = 0; i < CONTESTS; i++) {
+            run(0, spawn_thinkers);
+            spawning_ns[i] = (now_ns() - first_begun) / CONTENDED;
+            run(0, fork_thinkers);
+            forking_ns[i] = (last_ended - first_begun) / (CONTENDED - 1);
         }
-    pthread_setaffinity_np(t, sizeof one, &one);
-}
-
-/* On another processor than this one, if there are two. */
-static pthread_t start_thread(void *f(void *))
-{
-    pthread_t t;
-    cpu_set_t all;
-    int known = sched_getaffinity(0, sizeof all, &all) == 0;
-    errno = pthread_create(&t, NULL, f, NULL);
-    if (errno != 0)
-        bench_die("pthread_create");
-    keep_on(t, 1);
-    keep_on(pthread_self(), 0);
-    if (known)
-        processors = all;
-    return t;
-}
-
-static void end_thread(pthread_t t)
-{
-    errno = pthread_join(t, NULL);
-    if (errno != 0)
-        bench_die("pthread_join");
-    pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
-}
-
-/* Two contend for a lock: so do their calls. */
-static void measure_syscall(void)
-{
-    double all[SAMPLES];
-    pthread_t t = start_thread(call_beside);
-    while (calling == 0)
-        ;
-    for (int i = 0; i < SAMPLES; i++) {
-        double start = now_ns();
-        for (int call = 0; call < CALLS / 2; call++)
-            call_for_nothing();
-        all[i] = (now_ns() - start) / CALLS;
+        char name[32];
+        bench_sort(spawning_ns, CONTESTS);
+        snprintf(name, sizeof name, "spawns %ld", thinking);
+        print(name, spawning_ns[CONTESTS / 2]);
+        bench_sort(forking_ns, CONTESTS);
+        snprintf(name, sizeof name, "forks %ld", thinking);
+        print(name, forking_ns[CONTESTS / 2]);
     }
-    calling = 0;
-    end_thread(t);
-    print("syscall", typical(all, SAMPLES));
 }
 
 /* --- from a spawn to its start on another worker -------------------------------------------- */
@@ -466,7 +463,48 @@ static void measure_late(void)
 
 /* --- a line of memory, from one processor to another -------------------------------------- */
 
-enum { TURNS = 200 };
+enum { TURNS = 200, SAMPLES = 151 };
+
+static cpu_set_t processors; /* that this thread had before it started another */
+
+/* Keeps a thread on the first, or the last, of the processors that we have. */
+static void keep_on(pthread_t t, int last)
+{
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && (last || CPU_COUNT(&one) == 0)) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+        }
+    pthread_setaffinity_np(t, sizeof one, &one);
+}
+
+/* On another processor than this one, if there are two. */
+static pthread_t start_thread(void *f(void *))
+{
+    pthread_t t;
+    cpu_set_t all;
+    int known = sched_getaffinity(0, sizeof all, &all) == 0;
+    errno = pthread_create(&t, NULL, f, NULL);
+    if (errno != 0)
+        bench_die("pthread_create");
+    keep_on(t, 1);
+    keep_on(pthread_self(), 0);
+    if (known)
+        processors = all;
+    return t;
+}
+
+static void end_thread(pthread_t t)
+{
+    errno = pthread_join(t, NULL);
+    if (errno != 0)
+        bench_die("pthread_join");
+    pthread_setaffinity_np(pthread_self(), sizeof processors, &processors);
+}
 
 static _Alignas(128) atomic_int turn;
 
@@ -561,11 +599,12 @@ int main(int argc, char **argv)
         run(0, searching);
     } else if (strcmp(mode, "empty") == 0) {
         measure_empty();
+    } else if (strcmp(mode, "contended") == 0) {
+        measure_contention();
     } else if (strcmp(mode, "machine") == 0) {
-        measure_syscall();
         measure_line();
     } else {
-        fprintf(stderr, "usage: costs alone, together, lone, searching, empty or machine\n");
+        fprintf(stderr, "usage: costs alone, together, lone, searching, empty, contended or machine\n");
         return 2;
     }
     return 0;

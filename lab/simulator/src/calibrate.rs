@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 
 use crate::policy::Policy;
-use crate::prices::{Fresh, LENGTHS, Prices};
+use crate::prices::{Contention, Fresh, LENGTHS, Prices, THINKS};
 use crate::process::{Costs, Places, typical};
 
 /// Worker counts between which the cost of a look, and of setting up a worker, is the slope.
@@ -49,6 +49,14 @@ impl Calibration {
             if !policy.shares() {
                 add(measured, places.costs("lone", &[&with("2")[..], &SPIN].concat())?);
             }
+            if policy.has_lock() {
+                for threads in ["1", TWO] {
+                    for (name, value) in places.costs("contended", &with(threads))? {
+                        let name = format!("{name}, {threads}");
+                        measured.entry(name).or_default().push(value);
+                    }
+                }
+            }
             for threads in ["1", FEW] {
                 let empty = places.costs("empty", &with(threads))?;
                 add_as(measured, &format!("init {threads}"), &empty, "init")?;
@@ -69,10 +77,10 @@ impl Calibration {
     }
 
     /// In the flood of the calibration `cont` may have nothing to steal, and a bounded deque sends most
-    /// tasks through the queue of all: then a theft is taken to cost what it costs `steal`.
+    /// tasks through the queue of all: there a theft is taken to cost what it costs `steal`.
     pub fn borrows_theft(&self, policy: Policy) -> bool {
         let own = |rounds| usual(rounds, "thief").is_ok_and(|thief| thief > 0.0);
-        !policy.shares() && !self.measured(policy).is_some_and(own)
+        !policy.shares() && (policy.places().is_some() || !self.measured(policy).is_some_and(own))
     }
 
     /// None: the library does not know the policy.
@@ -109,11 +117,36 @@ impl Calibration {
             waker: usual(rounds, "waker")?,
             first_wake: usual(rounds, "first wake")?,
             first_waker: usual(rounds, "first waker")?,
-            syscall: usual(&self.machine, "syscall")?,
+            spawns: self.contention(policy, rounds, "spawns", &["push", "run"])?,
+            forks: self.contention(policy, rounds, "forks", &["fork"])?,
             line: usual(&self.machine, "line")?,
             init: usual(rounds, "init 1")?,
             init_worker: between(1.0, few, setting_up),
         }))
+    }
+
+    /// Of what is done to the queue, if it has a lock; the recorder has these calls in its place.
+    fn contention(
+        &self,
+        policy: Policy,
+        rounds: &Measured,
+        does: &str,
+        calls: &[&str],
+    ) -> Result<Contention> {
+        let mut contention = Contention::default();
+        if policy.has_lock() {
+            // Operations a task: what a bounded deque has no room for comes in batches.
+            let each = if policy.shares() { 2.0 } else { 1.0 };
+            for (turns, think) in contention.turns.iter_mut().zip(THINKS) {
+                let of = |threads| format!("{does} {think}, {threads}");
+                turns.alone = least(rounds, &of("1"))? / each;
+                turns.two = middle(rounds, &of(TWO))? / each;
+            }
+            for call in calls {
+                contention.least += least(&self.recorder, call)? / each;
+            }
+        }
+        Ok(contention)
     }
 }
 
@@ -160,6 +193,13 @@ fn usual(measured: &Measured, name: &str) -> Result<f64> {
     Ok(typical(all(measured, name)?.to_vec()))
 }
 
+/// Of what others on the machine may shorten, too.
+fn middle(measured: &Measured, name: &str) -> Result<f64> {
+    let mut values = all(measured, name)?.to_vec();
+    values.sort_by(f64::total_cmp);
+    Ok(values[values.len() / 2])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,7 +236,7 @@ mod tests {
                 ("flood 65536", 10.0),
                 ("flood 262144", 10.0),
             ]),
-            machine: costs(&[("syscall", 200.0), ("line", 80.0)]),
+            machine: costs(&[("line", 80.0)]),
             policies: vec![(Policy::Steal, costs(&library))],
             searches: costs(&[("2", 70.0), ("64", 1000.0), ("256", 1960.0)]),
         };
@@ -215,7 +255,8 @@ mod tests {
             waker: 2000.0,
             first_wake: 60_000.0,
             first_waker: 20_000.0,
-            syscall: 200.0,
+            spawns: Contention::default(),
+            forks: Contention::default(),
             line: 80.0,
             init: 1000.0,
             init_worker: 100.0,

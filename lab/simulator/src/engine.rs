@@ -44,7 +44,7 @@ use sched_dag::{Graph, Then};
 use crate::policy::Policy;
 use crate::prices::{Picoseconds, Prices, picoseconds};
 
-use shared::{End, Lock, Locked};
+use shared::{Does, Lock};
 use thieves::Bits;
 
 /// Picoseconds.
@@ -109,8 +109,8 @@ struct Worker {
     patience: Time,
     /// When it began to look for a task.
     looks_since: Time,
-    /// It found the lock held, and has called the kernel.
-    waited: bool,
+    /// When it had done with the lock.
+    unlocked: Time,
     /// It has not been awake in this run.
     rested: bool,
 }
@@ -172,7 +172,7 @@ impl<'a> Engine<'a> {
             searching: false,
             patience: 0,
             looks_since: 0,
-            waited: false,
+            unlocked: 0,
             rested: true,
         };
         Engine {
@@ -270,13 +270,6 @@ impl<'a> Engine<'a> {
     fn operation(&mut self, w: usize, now: Time) -> bool {
         let task = self.workers[w].current;
         let then = self.graph.steps[self.step[task as usize] as usize].then;
-        if self.workers[w].waited || self.needs_lock(w, then) {
-            match self.try_lock(w, now) {
-                Locked::Yes => (),
-                Locked::Later => return true,
-                Locked::Asleep => return false,
-            }
-        }
         self.step[task as usize] += 1;
         let goes_on = match then {
             Then::Spawn(child) => {
@@ -313,16 +306,6 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// That of the queue of all.
-    fn needs_lock(&self, w: usize, then: Then) -> bool {
-        let shares = self.policy.shares();
-        match then {
-            Then::Spawn(_) | Then::Fork(_) => shares || self.is_full(w),
-            Then::Join(other) => shares && self.can_take_back(other),
-            Then::Wait(_) | Then::End => false,
-        }
-    }
-
     /// Is it in a queue, and has nobody begun it?
     fn can_take_back(&self, task: u32) -> bool {
         let task = task as usize;
@@ -337,7 +320,7 @@ impl<'a> Engine<'a> {
             let count = self.shared.len();
             let fresh = if count > self.longest { self.prices.fresh_at(count) } else { 0 };
             self.longest = self.longest.max(count);
-            self.hold(w, End::Back, price + fresh, now);
+            self.lock(w, self.does(child), price + fresh, now);
             self.wake_one(w, now);
             return;
         }
@@ -349,8 +332,6 @@ impl<'a> Engine<'a> {
         self.workers[w].debt += price;
         if self.is_full(w) {
             self.make_room(w, now);
-        } else if self.workers[w].waited {
-            self.hold(w, End::Back, 0, now); // thieves have made room; who waits next is to be woken
         }
         self.put(w, task, now);
         if self.searching == 0 {
@@ -415,7 +396,7 @@ impl<'a> Engine<'a> {
             if self.shared.back() == Some(&other) {
                 self.shared.pop_back();
             }
-            self.hold(w, End::Back, self.prices.fork / 2, now);
+            self.lock(w, Does::Forks, self.prices.fork / 2, now);
         } else {
             let deque = &mut self.workers[w].deque;
             let Some(at) = deque.iter().rposition(|&queued| queued == other) else { return false };

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::check::{AGREES, Check, Estimate};
 use crate::lab::{Prediction, Price, Program, Report, WORKERS};
 use crate::policy::Policy;
+use crate::prices::THINKS;
 
 impl Report {
     /// A section without a heading of its own.
@@ -66,7 +67,7 @@ impl Report {
 
     fn write_prices(&self, page: &mut String) -> std::fmt::Result {
         type Row = (&'static str, fn(&Price) -> f64);
-        let rows: [Row; 19] = [
+        let rows: [Row; 18] = [
             ("spawn, more than the recorder's", |p| p.prices.push),
             ("run of a spawned task, likewise", |p| p.prices.run),
             ("fork and join, likewise", |p| p.prices.fork),
@@ -82,7 +83,6 @@ impl Report {
             ("wake-up, for the waker", |p| p.prices.waker),
             ("first wake-up in a run, until the woken runs", |p| p.prices.first_wake),
             ("first wake-up in a run, for the waker", |p| p.prices.first_waker),
-            ("call of the kernel for a lock, for nothing", |p| p.prices.syscall),
             ("line of memory from another processor", |p| p.prices.line),
             ("run of nothing", |p| p.prices.init),
             ("run of nothing, for each worker more", |p| p.prices.init_worker),
@@ -97,6 +97,7 @@ impl Report {
             let values: Vec<String> = self.prices.iter().map(|price| short(value(price))).collect();
             writeln!(page, "| {name} | {} |", values.join(" | "))?;
         }
+        self.write_contention(page)?;
         if self.prices.iter().any(|price| !price.measured) {
             writeln!(
                 page,
@@ -105,6 +106,26 @@ impl Report {
             )?;
         }
         writeln!(page)
+    }
+
+    fn write_contention(&self, page: &mut String) -> std::fmt::Result {
+        let thinks = THINKS.map(|think| format!("{think} turns"));
+        writeln!(
+            page,
+            "\n| ns an operation on a queue with a lock, of one worker and of two, whose tasks think for | {} |",
+            thinks.join(" | ")
+        )?;
+        writeln!(page, "| --- |{}", " ---: |".repeat(THINKS.len()))?;
+        for price in self.prices.iter().filter(|price| price.policy.has_lock()) {
+            for (does, contention) in
+                [("spawns", &price.prices.spawns), ("forks", &price.prices.forks)]
+            {
+                let turns =
+                    contention.turns.map(|of| format!("{}, {}", short(of.alone), short(of.two)));
+                writeln!(page, "| {}, {does} | {} |", price.policy.name(), turns.join(" | "))?;
+            }
+        }
+        Ok(())
     }
 
     fn write_predictions(&self, page: &mut String, program: &Program) -> std::fmt::Result {
@@ -270,21 +291,22 @@ to what a program takes, so that the least counts, on both sides; the interval g
 below that would be the least of 95 of 100 repetitions. *Contended*: all want one lock, and are predicted to take longer than one worker. There
 who is kept away lets the others go on, so that the median counts, with the quartiles of all runs. *Within the interval*:
 not within a tenth of the figure, but of its interval. No price is fitted to these rows, but the shape of the
-calibration's tree of forks (of three, that which costs what fib's does), the lines fetched at a lock, how long a
-sample of the calibration is and which rows count as contended were chosen with this table in view: it is no test on
-programs never seen.";
+calibration's tree of forks (of three, that which costs what fib's does), how long a sample of the calibration is, that
+the price of contention depends on the time to think between two operations, and which rows count as contended were
+chosen with this table in view: it is no test on programs never seen.";
 
 const LIMITS: &str = "\
 *Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
 calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of which
 more workers take their share; two threads of one core, which the processors of a virtual machine are from time to
-time; a clock that slows down when all cores are busy; the kernel's scheduler; and that a task runs slower where its
-data are not. Costs are added up, while a processor does what a task of some nanoseconds computes, or waits for, at
+time; a clock that slows down when all cores are busy; the kernel's scheduler; what a search in vain costs the worker
+whose deque is looked at (flood under cont); and that a task runs slower where its data are not. Costs are added up, while a processor does what a task of some nanoseconds computes, or waits for, at
 the same time as the calls around it: so tasks so small are predicted too slow, under slow policies more than under
 fast ones. A line of memory costs what it costs between the two processors of the calibration. A recording is of one
 run's tasks, and its steps of a few nanoseconds are known by their sum alone. Of programs marked *contended* the curve
 says that they do not scale, and no more: what happens at the lock depends on who comes some nanoseconds earlier, and
-on where the machine has put the two processors; a simulation in which a line of memory costs more can even be faster.
+on where the machine has put the two processors; its price is of two workers, and that more get no more out of the lock
+is an assumption.
 So trust the order of the policies and where a curve bends before its height, and with many workers the programs whose
 tasks share little (fib, uts, mandelbrot) before those that move memory (quicksort, flood).";
 

@@ -15,6 +15,44 @@ pub fn fresh_at<T: Copy>(fresh: &[T; LENGTHS.len()], length: usize) -> T {
     fresh[at.unwrap_or(LENGTHS.len() - 1)]
 }
 
+/// How long tasks think between two operations on a queue with a lock, where the price of contention is
+/// measured: iterations of a multiplication and an addition, on average.
+pub const THINKS: [u32; 4] = [0, 16, 64, 256];
+
+/// Nanoseconds an operation, with the time to think before it: of one worker, and of two that do nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Turns {
+    pub alone: f64,
+    pub two: f64,
+}
+
+/// What a worker pays whose rival has had the lock since its own last operation, by its time to think.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Contention {
+    pub turns: [Turns; THINKS.len()],
+    /// Nanoseconds from an operation to the next, in a recording, where these do not think.
+    pub least: f64,
+}
+
+impl Contention {
+    /// Of a worker whose last operation was so long ago, as recorded: what an operation takes longer than alone; how long it
+    /// keeps others away, at most as long as if nobody ever thought.
+    pub fn at(&self, ago: f64) -> (f64, f64) {
+        let Contention { turns, least } = self;
+        let think = ago - least;
+        let thought = |of: &Turns| of.alone - turns[0].alone;
+        // Those below the first, too, lie on the line through the first two.
+        let more =
+            turns.iter().position(|of| thought(of) >= think).unwrap_or(turns.len() - 1).max(1);
+        let (less, more) = (turns[more - 1], turns[more]);
+        let way = ((think - thought(&less)) / (thought(&more) - thought(&less))).clamp(-1.0, 1.0);
+        let way = if way.is_nan() { 1.0 } else { way };
+        let between = |of: fn(&Turns) -> f64| of(&less) + way * (of(&more) - of(&less));
+        let (alone, two) = (between(|turns| turns.alone), between(|turns| turns.two));
+        ((2.0 * two - alone).max(0.0), two.min(turns[0].two))
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Prices {
     /// Adding a task, taking it from the own queue (from the shared one), and a fork with its join;
@@ -39,8 +77,9 @@ pub struct Prices {
     /// The same of a worker that has rested since the last run.
     pub first_wake: f64,
     pub first_waker: f64,
-    /// A call of the kernel for a lock that is held, or is marked, by which nobody sleeps or wakes.
-    pub syscall: f64,
+    /// Where workers contend for a lock, with tasks that one spawns, and with forks and joins.
+    pub spawns: Contention,
+    pub forks: Contention,
     /// A line of memory that another processor has written.
     pub line: f64,
     /// A run without tasks, and what each worker of it adds to that.
@@ -48,7 +87,7 @@ pub struct Prices {
     pub init_worker: f64,
 }
 
-/// The same in picoseconds, whole ones.
+/// The same in picoseconds, whole ones, but for contention.
 pub struct Picoseconds {
     pub push: i64,
     pub run: i64,
@@ -63,7 +102,8 @@ pub struct Picoseconds {
     pub waker: i64,
     pub first_wake: i64,
     pub first_waker: i64,
-    pub syscall: i64,
+    pub spawns: Contention,
+    pub forks: Contention,
     pub line: i64,
     pub init: i64,
     pub init_worker: i64,
@@ -95,10 +135,30 @@ impl From<&Prices> for Picoseconds {
             waker: picoseconds(p.waker),
             first_wake: picoseconds(p.first_wake),
             first_waker: picoseconds(p.first_waker),
-            syscall: picoseconds(p.syscall),
+            spawns: p.spawns,
+            forks: p.forks,
             line: picoseconds(p.line),
             init: picoseconds(p.init),
             init_worker: picoseconds(p.init_worker),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contention_is_between_what_was_measured() {
+        let turns = [(10.0, 50.0), (20.0, 70.0), (40.0, 80.0), (140.0, 100.0)];
+        let turns = turns.map(|(alone, two)| Turns { alone, two });
+        let contention = Contention { turns, least: 3.0 };
+        assert_eq!(contention.at(3.0), (90.0, 50.0));
+        assert_eq!(contention.at(8.0), (2.0 * 60.0 - 15.0, 50.0));
+        assert_eq!(contention.at(23.0), (2.0 * 75.0 - 30.0, 50.0));
+        assert_eq!(contention.at(1e6), (60.0, 50.0));
+        // Nearer to each other than those of the calibration.
+        assert_eq!(contention.at(0.0), (2.0 * 44.0 - 7.0, 44.0));
+        assert_eq!(Contention::default().at(5.0), (0.0, 0.0));
     }
 }

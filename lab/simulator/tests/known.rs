@@ -5,7 +5,10 @@ use rand::{RngExt, SeedableRng};
 use sched_dag::{Graph, Then};
 use sched_simulator::engine::simulate;
 use sched_simulator::policy::Policy;
-use sched_simulator::prices::Prices;
+use sched_simulator::prices::{Contention, Prices, THINKS, Turns};
+
+const CALM: Contention =
+    Contention { turns: [Turns { alone: 0.0, two: 0.0 }; THINKS.len()], least: 0.0 };
 
 const FREE: Prices = Prices {
     push: 0.0,
@@ -21,7 +24,8 @@ const FREE: Prices = Prices {
     first_wake: 0.0,
     waker: 0.0,
     first_waker: 0.0,
-    syscall: 0.0,
+    spawns: CALM,
+    forks: CALM,
     line: 0.0,
     init: 0.0,
     init_worker: 0.0,
@@ -158,14 +162,48 @@ fn a_shared_queue_serves_one_after_the_other() {
         let prices = Prices { push: 10.0, run: 10.0, ..FREE };
         let free = time(&graph, policy, 16, &prices);
         assert!(free >= 10_000.0 * 20.0, "a push and a take for each task: {free}");
-        let prices = Prices { syscall: 300.0, ..prices };
-        let found = time(&graph, policy, 16, &prices);
-        assert!(found > 2.0 * free, "{found}, and {free} without calls of the kernel");
-        // One worker never finds the lock held.
-        let alone =
-            [Prices { syscall: 0.0, ..prices }, prices].map(|p| time(&graph, policy, 1, &p));
-        assert_eq!(alone[0], alone[1]);
+        let prices = Prices { spawns: even(20.0, 100.0), ..prices };
+        let two = time(&graph, policy, 2, &prices);
+        assert!((2e6..2.01e6).contains(&two), "{policy:?}: {two}");
+        // No number of workers gets more out of it; those who find it empty come in between.
+        for workers in [3, 16] {
+            let found = time(&graph, policy, workers, &prices);
+            assert!(found >= two, "{policy:?} {workers}: {found}");
+        }
+        // One worker has no rival.
+        assert_eq!(time(&graph, policy, 1, &prices), free_alone(&graph, policy));
     }
+}
+
+/// A push and a take of 10 ns each.
+fn free_alone(graph: &Graph, policy: Policy) -> f64 {
+    time(graph, policy, 1, &Prices { push: 10.0, run: 10.0, ..FREE })
+}
+
+/// However long they think, an operation takes so long in addition to that.
+fn even(alone: f64, two: f64) -> Contention {
+    let mut turns = [Turns::default(); THINKS.len()];
+    for (turns, think) in turns.iter_mut().zip(THINKS) {
+        *turns = Turns { alone: alone + f64::from(think), two: two + f64::from(think) / 2.0 };
+    }
+    Contention { turns, least: 0.0 }
+}
+
+#[test]
+fn who_thinks_between_two_operations_leaves_the_lock_to_others() {
+    // Each task is spawned as the last act of another, and computes; of two chains two workers have one each.
+    let links = 1000;
+    let task = |i: u32| match i + 2 <= links {
+        true => vec![(64.0, Then::Spawn(i + 2)), (0.0, Then::End)],
+        false => vec![(64.0, Then::End)],
+    };
+    let first = vec![(0.0, Then::Spawn(1)), (0.0, Then::Spawn(2)), (0.0, Then::End)];
+    let graph = graph(&[first].into_iter().chain((1..=links).map(task)).collect::<Vec<_>>());
+    let prices = Prices { spawns: even(20.0, 100.0), push: 10.0, run: 10.0, ..FREE };
+    let found = time(&graph, Policy::Fifo, 2, &prices);
+    // A link: it takes the task, computes, and spawns the next at once.
+    let each = (64.0 + 2.0 * (10.0 + 200.0 - 20.0)) / 2.0;
+    assert!((found / (f64::from(links) * each) - 1.0).abs() < 0.05, "{found}");
 }
 
 #[test]
@@ -238,7 +276,7 @@ fn what_a_bounded_deque_has_no_room_for_goes_through_the_queue_of_all() {
     assert!(both < 0.6 * 1000.0 * 5000.0, "{both}");
     // Many contend for its lock, and none sleeps for ever.
     let prices = Prices {
-        syscall: 300.0,
+        spawns: even(10.0, 300.0),
         wake: 2000.0,
         first_wake: 2000.0,
         waker: 500.0,

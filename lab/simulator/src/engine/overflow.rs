@@ -1,6 +1,6 @@
 //! Deques with so many places, and the queue of all for what they have no room for.
 
-use super::shared::{End, Locked};
+use super::shared::Does;
 use super::{Engine, Time};
 
 impl Engine<'_> {
@@ -9,7 +9,7 @@ impl Engine<'_> {
         self.policy.places().is_some_and(|places| self.workers[w].deque.len() >= places)
     }
 
-    /// Moves the older half of the tasks; the worker has the lock. Of what it costs to send a task
+    /// Moves the older half of the tasks. Of what it costs to send a task
     /// through this queue half is paid here, half by who takes the task.
     pub fn make_room(&mut self, w: usize, now: Time) {
         let half = self.workers[w].deque.len() / 2;
@@ -20,28 +20,16 @@ impl Engine<'_> {
         }
         self.note(w);
         let each = self.prices.fresh_at(self.overflow.len()) / 2;
-        self.hold(w, End::Back, half as i64 * each, now);
+        self.lock(w, Does::Spawns, half as i64 * each, now);
     }
 
-    /// Takes a task from the queue of all, if there is one: None then. Else whether the worker is
-    /// awake, and looks on.
-    pub fn take_overflow(&mut self, w: usize, now: Time) -> Option<bool> {
-        if self.overflow.is_empty() && !self.workers[w].waited {
-            return None;
-        }
-        match self.try_lock(w, now) {
-            Locked::Yes => (),
-            Locked::Later => return Some(true),
-            Locked::Asleep => return Some(false),
-        }
-        let Some(task) = self.overflow.pop_front() else {
-            self.hold(w, End::Front, 0, now); // who waits next is to be woken
-            return None;
-        };
+    /// Takes a task from the queue of all, if there is one.
+    pub fn take_overflow(&mut self, w: usize, now: Time) -> bool {
+        let Some(task) = self.overflow.pop_front() else { return false };
         self.queued[task as usize] = false;
         let price = self.prices.fresh_at(self.overflow.len()) / 2 + self.price_of(task);
-        self.hold(w, End::Front, price, now);
+        self.lock(w, self.does(task), price, now);
         self.begin_found(w, task, now);
-        Some(true)
+        true
     }
 }

@@ -1,159 +1,83 @@
 //! The shared queue of `lifo` and `fifo`, and its lock.
 //!
-//! A mutex on a futex, as in U. Drepper, "Futexes are tricky", 2011. Who finds it held marks it,
-//! and calls the kernel to sleep until it is free; by then it often is, and the call was for
-//! nothing. Whoever frees a marked lock calls the kernel, too, to wake a waiter. One who has waited
-//! marks the lock that it gets: there may be others. Meanwhile any other may get the lock first.
+//! What an operation costs if another worker has had the lock since the own last one is measured, with two workers
+//! that do nothing else but think for a while in between: a price for all that a contended lock brings with it, lines
+//! of memory that go to and fro, calls of the kernel, sleeps, and workers that fall in step. (To simulate these one by
+//! one does not do: each is known to a tenth, but whether two meet at the lock depends on less.)
+//!
+//! Two workers that think for a time *g* and need *T* an operation, together, spend 2*T* - *g* each. The lock has one
+//! user at a time, for *T*; never for longer than if nobody thinks. So many more workers get no more out of it
+//! than two do.
 
-use std::cmp::Reverse;
-use std::collections::VecDeque;
-
-use rand::RngExt;
-
-use super::thieves::TASKS_OF_A_LINE;
 use super::{Engine, NOBODY, Time};
 use crate::policy::Policy;
+use crate::prices::picoseconds;
 
-/// That who takes the queue over fetches: a POSIX mutex has a line of its own, and the queue's state
-/// another; what bounded deques overflow to has both in one.
-const LINES_SHARED: i64 = 2;
-const LINES_OVERFLOW: i64 = 1;
-
-/// What came of an attempt at the lock.
-pub enum Locked {
-    Yes,
-    Later,
-    Asleep,
+/// What is done under the lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Does {
+    Spawns,
+    Forks,
 }
 
 /// The lock of the shared queue.
 pub struct Lock {
-    until: Time,
-    holder: u32,
-    /// Who frees it calls the kernel, ...
-    marked: bool,
-    /// ... which wakes a waiter.
-    wakes: bool,
-    /// Those asleep in the kernel, the first in front.
-    waiters: VecDeque<u32>,
-    /// The end of the queue that its holder has touched.
-    end: End,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    Front,
-    Back,
+    free_at: Time,
+    last: u32,
 }
 
 impl Lock {
     pub fn new() -> Lock {
-        Lock {
-            until: 0,
-            holder: NOBODY,
-            marked: false,
-            wakes: false,
-            waiters: VecDeque::new(),
-            end: End::Back,
-        }
+        Lock { free_at: 0, last: NOBODY }
     }
 }
 
 impl Engine<'_> {
-    /// Who does not get the lock tries again at its next event, or sleeps until it is woken for that.
-    pub fn try_lock(&mut self, w: usize, now: Time) -> Locked {
-        if now >= self.lock.until || self.lock.holder == w as u32 {
-            return Locked::Yes;
+    /// What is done to the task under the lock.
+    pub fn does(&self, task: u32) -> Does {
+        if self.graph.tasks[task as usize].forked { Does::Forks } else { Does::Spawns }
+    }
+
+    /// Takes the lock, after who came before, for an operation.
+    pub fn lock(&mut self, w: usize, does: Does, price: i64, now: Time) {
+        let another = self.lock.last != w as u32 && self.lock.last != NOBODY;
+        let worker = &mut self.workers[w];
+        let begins = now.max(self.lock.free_at);
+        let (mut cost, mut held) = (price, price);
+        if another {
+            let contention = match does {
+                Does::Spawns => &self.prices.spawns,
+                Does::Forks => &self.prices.forks,
+            };
+            let (more, two) = contention.at(now.saturating_sub(worker.unlocked) as f64 / 1e3);
+            cost += picoseconds(more);
+            held = held.max(picoseconds(two)).min(cost);
         }
-        // The attempt has taken the lock's line from its holder, who needs it back to free the lock.
-        let line = self.prices.line;
-        self.workers[w].debt += line;
-        self.workers[self.lock.holder as usize].debt += line;
-        self.lock.until += line.max(0) as Time;
-        let asleep = self.workers[w].waited && self.lock.marked;
-        self.workers[w].waited = true;
-        if asleep {
-            self.lock.waiters.push_back(w as u32);
-            if !self.lock.wakes {
-                let holder = self.lock.holder as usize;
-                self.workers[holder].debt -= self.prices.syscall; // which does more
-                self.wake_waiter();
-            }
-            return Locked::Asleep;
-        }
-        self.workers[w].debt += self.syscall();
-        if !std::mem::replace(&mut self.lock.marked, true) {
-            self.workers[self.lock.holder as usize].debt += self.syscall();
-        }
-        Locked::Later
+        worker.debt += (begins - now) as i64 + cost;
+        worker.unlocked = begins + cost.max(0) as Time;
+        self.lock.free_at = begins + held.max(0) as Time;
+        self.lock.last = w as u32;
     }
 
-    /// Half of the usual to half as much again: of equal length they would keep the workers in step.
-    fn syscall(&mut self) -> i64 {
-        let usual = self.prices.syscall;
-        if usual > 0 { self.rng.random_range(usual / 2..=usual + usual / 2) } else { 0 }
-    }
-
-    /// Holds the lock for an operation.
-    pub fn hold(&mut self, w: usize, end: End, price: i64, now: Time) {
-        let another = self.lock.holder != w as u32 && self.lock.holder != NOBODY;
-        let price = price + if another { self.take_over(end) } else { 0 };
-        self.lock.end = end;
-        self.workers[w].debt += price;
-        self.lock.until = now + price.max(0) as Time;
-        self.lock.holder = w as u32;
-        self.lock.marked = std::mem::replace(&mut self.workers[w].waited, false);
-        self.lock.wakes = false;
-        if self.lock.marked && self.lock.waiters.is_empty() {
-            self.workers[w].debt += self.syscall();
-        } else if self.lock.marked {
-            self.wake_waiter();
-        }
-    }
-
-    /// Tasks are fetched, too: where the last holder has touched the same end of the queue, or the ends
-    /// are close; else a line now and then.
-    fn take_over(&self, end: End) -> i64 {
-        let line = self.prices.line;
-        let close = (self.shared.len().max(self.overflow.len()) as i64) < TASKS_OF_A_LINE;
-        let tasks = if end == self.lock.end || close { line } else { line / TASKS_OF_A_LINE };
-        let lines = if self.policy.shares() { LINES_SHARED } else { LINES_OVERFLOW };
-        lines * line + tasks
-    }
-
-    /// The holder will wake the first waiter.
-    fn wake_waiter(&mut self) {
-        let Some(waiter) = self.lock.waiters.pop_front() else { return };
-        self.lock.wakes = true;
-        self.workers[self.lock.holder as usize].debt += self.prices.waker;
-        let at = self.lock.until + self.prices.wake.max(0) as Time;
-        self.events.push(Reverse((at, waiter)));
-    }
-
+    /// False: there is none, and the worker sleeps.
     pub fn take_shared(&mut self, w: usize, now: Time) -> bool {
-        match self.try_lock(w, now) {
-            Locked::Yes => (),
-            Locked::Later => return true,
-            Locked::Asleep => return false,
-        }
-        let end = if self.policy == Policy::Lifo { End::Back } else { End::Front };
         let task = loop {
-            let task = match end {
-                End::Back => self.shared.pop_back(),
-                End::Front => self.shared.pop_front(),
+            let task = match self.policy {
+                Policy::Lifo => self.shared.pop_back(),
+                _ => self.shared.pop_front(),
             };
             if task.is_none_or(|task| self.queued[task as usize]) {
                 break task;
             }
         };
         let Some(task) = task else {
-            self.hold(w, end, self.prices.run, now);
+            self.lock(w, Does::Spawns, self.prices.run, now);
             self.workers[w].debt = 0; // it sleeps until woken
             self.sleepers.push(w as u32);
             return false;
         };
         self.queued[task as usize] = false;
-        self.hold(w, end, self.price_of(task), now);
+        self.lock(w, self.does(task), self.price_of(task), now);
         self.begin_task(w, task);
         true
     }

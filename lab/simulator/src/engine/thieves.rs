@@ -51,8 +51,8 @@ impl Bits {
 impl Engine<'_> {
     /// One look at the others' deques, from a random one on.
     pub fn search(&mut self, w: usize, now: Time) -> bool {
-        if let Some(awake) = self.take_overflow(w, now) {
-            return awake;
+        if self.take_overflow(w, now) {
+            return true;
         }
         let workers = self.workers.len();
         let start = self.rng.random_range(0..workers);
