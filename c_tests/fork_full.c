@@ -41,6 +41,21 @@ static void forks(void *closure, struct scheduler *s)
     }
 }
 
+/* In kind cont each of these waits in the queue for the next to return. */
+static void nest(void *closure, struct scheduler *s)
+{
+    long i = (long)closure;
+    sched_task t;
+    mark(i);
+    if (i + 1 == 2 * N)
+        return;
+    sched_fork(&t, nest, (void *)(i + 1), s);
+    if (threads_of(4) == 1 && kind_is("cont"))
+        CHECK_EQ(marks[2 * N - 1], 1); /* where there is no room, too, it has been called */
+    sched_join(&t, s);
+    CHECK_EQ(marks[i + 1], 1);
+}
+
 static long accepted;
 
 static void spawns(void *closure, struct scheduler *s)
@@ -67,6 +82,8 @@ int main(void)
 {
     refuse = getenv("SCHED_OVERFLOW") != NULL;
     CHECK_EQ(sched_init(4, QLEN, forks, NULL), 0);
+    check_marks(2 * N);
+    CHECK_EQ(sched_init(4, QLEN, nest, NULL), 0);
     check_marks(2 * N);
     CHECK_EQ(sched_init(4, QLEN, spawns, NULL), 0);
     check_marks(accepted);
