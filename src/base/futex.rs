@@ -134,6 +134,11 @@ pub fn probe() -> bool {
     true
 }
 
+#[cfg(loom)]
+pub fn works() -> bool {
+    true
+}
+
 /// The model's futex: a lost wake-up is a deadlock, which loom reports.
 #[cfg(loom)]
 pub struct Futex {
