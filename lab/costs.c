@@ -304,11 +304,10 @@ static void measure_steals(void)
 
 /* --- where workers contend for a queue's lock ---------------------------------------------- */
 
-/* Spawns by one task, and a tree of forks, whose tasks think for a while. The simulator knows for how
- * long on average: prices.rs. */
+/* Spawns by one task, and a tree of forks, whose tasks think for a while. */
 enum { CONTENDED = 1 << 15, CONTESTS = 7 };
 
-static const long thinks[] = {0, 16, 64, 256};
+static const long thinks[] = {0, 16, 64, 256}; /* as THINKS in simulator/src/prices.rs */
 static long thinking;
 
 /* Between nothing and twice the average, by the task's number. */

@@ -183,7 +183,7 @@ pub unsafe fn make_ready<A: Arrival>(context: Context) {
 }
 
 /// Suspends the caller, and calls `C::enter(a, b, c, top, context)` on the stack that ends at `top`, and then
-/// `C::leave(top)`. Returns 0, or what is called by `refuse` does. If it is the callee that continues the context, the
+/// `C::leave(top)`. Returns 0; or, if refused, what `next` of [`refuse`] does. If it is the callee that continues the context, the
 /// processor has predicted where this returns to: calls and returns are in pairs. The controls are then
 /// what the callee has left, as after any call.
 ///

@@ -203,6 +203,7 @@ fn middle(measured: &Measured, name: &str) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prices::Turns;
 
     fn costs(values: &[(&str, f64)]) -> Measured {
         values.iter().map(|&(name, value)| (name.to_owned(), vec![value])).collect()
@@ -266,5 +267,36 @@ mod tests {
         assert_eq!(Policy::ALL.map(borrows), [false, true, true, false, false]);
         assert_eq!(calibration.growth_of_recorder().unwrap(), [2.0; 3]);
         assert_eq!(calibration.prices(Policy::Cont).unwrap(), None);
+    }
+
+    #[test]
+    fn contention_is_an_operation_of_one_and_of_two() {
+        let mut measured = Measured::new();
+        for (i, think) in THINKS.into_iter().enumerate() {
+            for (does, each) in [("spawns", 10.0), ("forks", 100.0)] {
+                let alone = each + i as f64;
+                measured
+                    .insert(format!("{does} {think}, 1"), vec![alone + 2.0, alone, alone + 1.0]);
+                measured.insert(format!("{does} {think}, 2"), vec![9e9, 4.0 * alone, 0.0]);
+            }
+        }
+        let recorder = costs(&[("push", 3.0), ("run", 5.0), ("fork", 7.0)]);
+        let calibration = Calibration { recorder, ..Calibration::default() };
+        let of = |policy| {
+            let of = |does, calls: &[&str]| calibration.contention(policy, &measured, does, calls);
+            [of("spawns", &["push", "run"]).unwrap(), of("forks", &["fork"]).unwrap()]
+        };
+        // Two operations a task; but of bounded deques' overflow one.
+        for (policy, part) in [(Policy::Fifo, 0.5), (Policy::StealHalf, 1.0)] {
+            let [spawns, forks] = of(policy);
+            assert_eq!([spawns.least, forks.least], [8.0 * part, 7.0 * part]);
+            for (i, (spawns, forks)) in spawns.turns.iter().zip(&forks.turns).enumerate() {
+                for (turns, each) in [(spawns, 10.0), (forks, 100.0)] {
+                    let alone = (each + i as f64) * part;
+                    assert_eq!(*turns, Turns { alone, two: 4.0 * alone });
+                }
+            }
+        }
+        assert_eq!(of(Policy::Steal), [Contention::default(); 2]);
     }
 }

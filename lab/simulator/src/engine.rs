@@ -321,7 +321,7 @@ impl<'a> Engine<'a> {
             let fresh = if count > self.longest { self.prices.fresh_at(count) } else { 0 };
             self.longest = self.longest.max(count);
             self.lock(w, self.does(child), price + fresh, now);
-            self.wake_one(w, now);
+            self.wake_one(w, self.workers[w].unlocked);
             return;
         }
         let current = self.workers[w].current;

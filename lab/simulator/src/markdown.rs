@@ -116,7 +116,7 @@ impl Report {
             thinks.join(" | ")
         )?;
         writeln!(page, "| --- |{}", " ---: |".repeat(THINKS.len()))?;
-        for price in self.prices.iter().filter(|price| price.policy.has_lock()) {
+        for price in self.prices.iter().filter(|price| price.measured && price.policy.has_lock()) {
             for (does, contention) in
                 [("spawns", &price.prices.spawns), ("forks", &price.prices.forks)]
             {
@@ -300,13 +300,14 @@ const LIMITS: &str = "\
 calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of which
 more workers take their share; two threads of one core, which the processors of a virtual machine are from time to
 time; a clock that slows down when all cores are busy; the kernel's scheduler; what a search in vain costs the worker
-whose deque is looked at (flood under cont); and that a task runs slower where its data are not. Costs are added up, while a processor does what a task of some nanoseconds computes, or waits for, at
-the same time as the calls around it: so tasks so small are predicted too slow, under slow policies more than under
-fast ones. A line of memory costs what it costs between the two processors of the calibration. A recording is of one
-run's tasks, and its steps of a few nanoseconds are known by their sum alone. Of programs marked *contended* the curve
-says that they do not scale, and no more: what happens at the lock depends on who comes some nanoseconds earlier, and
-on where the machine has put the two processors; its price is of two workers, and that more get no more out of the lock
-is an assumption.
+whose deque is looked at (flood under cont); and that a task runs slower where its data are not. Costs are added up,
+while a processor does what a task of some nanoseconds computes, or waits for, at the same time as the calls around it:
+so tasks so small are predicted too slow, under slow policies more than under fast ones. A line of memory costs what it
+costs between the two processors of the calibration. A recording is of one run's tasks, and its steps of a few
+nanoseconds are known by their sum alone. Of programs marked *contended* the curve says that they do not scale, and no
+more: what happens at the lock depends on who comes some nanoseconds earlier, and on where the machine has put the two
+processors; its price is of two workers, and that more get no more out of the lock than two that never think is an
+assumption.
 So trust the order of the policies and where a curve bends before its height, and with many workers the programs whose
 tasks share little (fib, uts, mandelbrot) before those that move memory (quicksort, flood).";
 

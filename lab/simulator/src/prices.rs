@@ -35,18 +35,18 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// Of a worker whose last operation was so long ago, as recorded: what an operation takes longer than alone; how long it
-    /// keeps others away, at most as long as if nobody ever thought.
+    /// Of a worker whose last operation was so long ago, as recorded: what an operation takes longer than
+    /// alone; how long it keeps others away, at most as long as if nobody ever thought.
     pub fn at(&self, ago: f64) -> (f64, f64) {
         let Contention { turns, least } = self;
         let think = ago - least;
         let thought = |of: &Turns| of.alone - turns[0].alone;
         // Those below the first, too, lie on the line through the first two.
-        let more =
-            turns.iter().position(|of| thought(of) >= think).unwrap_or(turns.len() - 1).max(1);
-        let (less, more) = (turns[more - 1], turns[more]);
-        let way = ((think - thought(&less)) / (thought(&more) - thought(&less))).clamp(-1.0, 1.0);
-        let way = if way.is_nan() { 1.0 } else { way };
+        let more = turns[1..].iter().position(|of| thought(of) >= think).map(|at| at + 1);
+        let (less, more) = more.map_or((turns.len() - 1, turns.len() - 1), |more| (more - 1, more));
+        let (less, more) = (turns[less], turns[more]);
+        let length = thought(&more) - thought(&less);
+        let way = if length > 0.0 { ((think - thought(&less)) / length).max(-1.0) } else { 1.0 };
         let between = |of: fn(&Turns) -> f64| of(&less) + way * (of(&more) - of(&less));
         let (alone, two) = (between(|turns| turns.alone), between(|turns| turns.two));
         ((2.0 * two - alone).max(0.0), two.min(turns[0].two))

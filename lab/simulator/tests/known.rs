@@ -189,21 +189,64 @@ fn even(alone: f64, two: f64) -> Contention {
     Contention { turns, least: 0.0 }
 }
 
+/// As those of `even`, but each its own.
+const UNEVEN: [[f64; THINKS.len()]; 2] = [[60.0, 70.0, 80.0, 110.0], [120.0, 100.0, 140.0, 180.0]];
+
+fn uneven(own: &[f64; THINKS.len()], forks: bool) -> Contention {
+    let mut contention = even(10.0, 0.0);
+    for ((turns, think), two) in contention.turns.iter_mut().zip(THINKS).zip(own) {
+        let think = f64::from(think);
+        *turns = Turns { alone: 10.0 + if forks { think } else { think / 2.0 }, two: *two };
+    }
+    contention
+}
+
+/// The calibration's tree, whose tasks think: the steps of a task, which are pushed on `tasks` at `own`.
+fn fork_tree(leaves: u32, think: f32, own: usize, tasks: &mut Vec<Vec<(f32, Then)>>) {
+    tasks[own].push((think, Then::End)); // to be replaced
+    if leaves == 1 {
+        return;
+    }
+    let fewer = leaves * 3 / 8 + u32::from(leaves == 2);
+    let child = tasks.len();
+    *tasks[own].last_mut().unwrap() = (think, Then::Fork(child as u32));
+    tasks.push(Vec::new());
+    fork_tree(fewer, think, child, tasks);
+    fork_tree(leaves - fewer, think, own, tasks);
+    let (time, _) = tasks[own].pop().unwrap();
+    tasks[own].push((time, Then::Join(child as u32)));
+    tasks[own].push((0.0, Then::End));
+}
+
+/// What two workers need in the calibration is predicted for them.
 #[test]
-fn who_thinks_between_two_operations_leaves_the_lock_to_others() {
-    // Each task is spawned as the last act of another, and computes; of two chains two workers have one each.
-    let links = 1000;
-    let task = |i: u32| match i + 2 <= links {
-        true => vec![(64.0, Then::Spawn(i + 2)), (0.0, Then::End)],
-        false => vec![(64.0, Then::End)],
+fn the_price_of_contention_is_that_of_the_calibration() {
+    let [spawns, forks] = UNEVEN;
+    let prices = Prices {
+        push: 10.0,
+        run: 10.0,
+        fork: 20.0,
+        spawns: uneven(&spawns, false),
+        forks: uneven(&forks, true),
+        ..FREE
     };
-    let first = vec![(0.0, Then::Spawn(1)), (0.0, Then::Spawn(2)), (0.0, Then::End)];
-    let graph = graph(&[first].into_iter().chain((1..=links).map(task)).collect::<Vec<_>>());
-    let prices = Prices { spawns: even(20.0, 100.0), push: 10.0, run: 10.0, ..FREE };
-    let found = time(&graph, Policy::Fifo, 2, &prices);
-    // A link: it takes the task, computes, and spawns the next at once.
-    let each = (64.0 + 2.0 * (10.0 + 200.0 - 20.0)) / 2.0;
-    assert!((found / (f64::from(links) * each) - 1.0).abs() < 0.05, "{found}");
+    let leaves = 5000;
+    for (i, think) in THINKS.into_iter().enumerate() {
+        let mut tree = vec![Vec::new()];
+        fork_tree(leaves, think as f32, 0, &mut tree);
+        // Where only one of the two thinks, it is less exact.
+        let spawning = (flood(leaves, think as f32), spawns[i], 0.2);
+        let forking = (graph(&tree), forks[i], 0.01);
+        for (graph, two, most) in [spawning, forking] {
+            for policy in [Policy::Lifo, Policy::Fifo] {
+                let found = time(&graph, policy, 2, &prices) / f64::from(2 * leaves);
+                assert!(
+                    (found / two - 1.0).abs() < most,
+                    "{policy:?} think {think}: {found} of {two}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -9,8 +9,8 @@ impl Engine<'_> {
         self.policy.places().is_some_and(|places| self.workers[w].deque.len() >= places)
     }
 
-    /// Moves the older half of the tasks. Of what it costs to send a task
-    /// through this queue half is paid here, half by who takes the task.
+    /// Moves the older half of the tasks. Of what it costs to send a task through this queue half is
+    /// paid here, half by who takes the task.
     pub fn make_room(&mut self, w: usize, now: Time) {
         let half = self.workers[w].deque.len() / 2;
         for _ in 0..half {

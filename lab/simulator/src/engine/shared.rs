@@ -6,8 +6,11 @@
 //! one does not do: each is known to a tenth, but whether two meet at the lock depends on less.)
 //!
 //! Two workers that think for a time *g* and need *T* an operation, together, spend 2*T* - *g* each. The lock has one
-//! user at a time, for *T*; never for longer than if nobody thinks. So many more workers get no more out of it
-//! than two do.
+//! user at a time, for *T*; never for longer than if nobody thinks. So many workers, however long they think, get
+//! no more out of it than two that do not.
+//!
+//! *T* is of all operations, those of one worker in a row among them, but charged where the last was another's:
+//! so workers that think unevenly are predicted up to a fifth too fast.
 
 use super::{Engine, NOBODY, Time};
 use crate::policy::Policy;
