@@ -5,6 +5,17 @@
 #include "check.h"
 #include <fenv.h>
 
+/* Valgrind keeps the modes, and rounds to the nearest. */
+__attribute__((noinline, unused)) static int rounds_as_told(void)
+{
+    volatile double one = 1, three = 3;
+    int before = fegetround();
+    fesetround(FE_UPWARD);
+    int upward = one / three > 0x1.5555555555555p-2;
+    fesetround(before);
+    return upward;
+}
+
 /* As fegetround tells it, which on x86-64 asks the x87 unit; and as numbers are rounded, which there is in the hands of
  * another register. */
 __attribute__((noinline, unused)) static int mode_now(void)
@@ -17,8 +28,9 @@ __attribute__((noinline, unused)) static int mode_now(void)
         mode = FE_DOWNWARD;
     else if (one / five > 0x1.9999999999999p-3)
         mode = FE_TONEAREST;
-    CHECK_EQ(fegetround(), mode);
-    return mode;
+    if (mode != fegetround())
+        CHECK(!rounds_as_told());
+    return fegetround();
 }
 
 #endif
