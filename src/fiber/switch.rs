@@ -183,8 +183,8 @@ pub unsafe fn make_ready<A: Arrival>(context: Context) {
 }
 
 /// Suspends the caller, and calls `C::enter(a, b, c, top, context)` on the stack that ends at `top`, and then
-/// `C::leave(top)`. Returns 0; or, if refused, what `next` of [`refuse`] does. If it is the callee that continues the context, the
-/// processor has predicted where this returns to: calls and returns are in pairs. The controls are then
+/// `C::leave(top)`. Returns 0; or, if refused, what `next` of [`refuse`] does. If it is the callee that continues the
+/// context, the processor has predicted where this returns to: calls and returns are in pairs. The controls are then
 /// what the callee has left, as after any call.
 ///
 /// Two functions, and no frame of theirs below the task that `enter` calls in tail position: what the caller's

@@ -317,7 +317,7 @@ fn what_a_bounded_deque_has_no_room_for_goes_through_the_queue_of_all() {
     assert_eq!(alone(1000), 1000.0 * 50.0 + 6.0 * 128.0 * 10.0);
     let both = time(&flood(1000, 5000.0), Policy::StealHalf, 2, &prices);
     assert!(both < 0.6 * 1000.0 * 5000.0, "{both}");
-    // Many contend for its lock, and none sleeps for ever.
+    // Many contend for its lock, and all is done in the end.
     let prices = Prices {
         spawns: even(10.0, 300.0),
         wake: 2000.0,

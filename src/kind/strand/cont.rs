@@ -283,7 +283,7 @@ fn extend(worker: &Worker) -> Option<&Strand> {
     above(worker)
 }
 
-/// A spawned task; or a forked one, which may be `TOLD`.
+/// A spawned task; or a forked one. `TOLD`: `fork` is told by the outcome that it was refused.
 struct Child<D, const FORKED: bool, const TOLD: bool>(PhantomData<D>);
 
 impl<D: Deque, const FORKED: bool, const TOLD: bool> Callee for Child<D, FORKED, TOLD> {
