@@ -5,7 +5,8 @@
 //! Reading the clock takes longer than a small task. So a process records its run several times,
 //! with stamps and without, in turn. Of the runs with stamps each interval is the median: one that
 //! was interrupted once counts as the others. Their sum exceeds the time of the runs without stamps
-//! (of which the least counts: others on the machine only add to it) by what the stamps took in this
+//! (of those of a process the least counts, others on the machine only add to it; of the processes' the
+//! lower quartile, since where its memory lies lets one be some per cent faster than the next) by what the stamps took in this
 //! very program; so much, divided by their number, is taken off each interval, and what is left is
 //! scaled so that the sum is right. Single intervals of a few nanoseconds are therefore not to be
 //! trusted, sums of many are.
@@ -17,6 +18,7 @@
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::tape::{Op, Recording, Run};
+use crate::typical;
 
 /// What a task does after it has computed for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +78,8 @@ impl Graph {
             let middle = timed[timed.len() / 2];
             (&middle.ops, middle.intervals.clone())
         };
-        let whole = runs().filter(|run| run.ops.is_empty());
-        let whole = whole.map(|run| run.nanoseconds).reduce(f64::min);
+        let whole: Vec<f64> = recordings.iter().filter_map(least_whole).collect();
+        let whole = (!whole.is_empty()).then(|| typical(whole));
         take_stamps_off(&mut intervals, whole, stamp);
         take_growth_off(&mut intervals, longest(ops), growth);
         Graph::from_events(ops, &intervals)
@@ -217,6 +219,12 @@ impl Graph {
         }
         Ok(longest)
     }
+}
+
+/// Nanoseconds of the fastest run without stamps, if there was one.
+fn least_whole(recording: &Recording) -> Option<f64> {
+    let whole = recording.runs.iter().filter(|run| run.ops.is_empty());
+    whole.map(|run| run.nanoseconds).reduce(f64::min)
 }
 
 /// Of each interval the median of all runs, which have the same ops.
@@ -370,6 +378,17 @@ mod tests {
         assert!((graph.steps_of(0)[1].nanoseconds - 100.0).abs() < 1e-3);
         assert!((graph.steps_of(1)[0].nanoseconds - 50.0).abs() < 1e-3);
         assert_eq!(graph.steps_of(0)[0].nanoseconds, 0.0);
+    }
+
+    #[test]
+    fn of_processes_the_lower_quartile_of_their_fastest_runs_counts() {
+        let ops = [Op::Begin(0), Op::End];
+        let whole = |nanoseconds| Run { nanoseconds, ..Run::default() };
+        let recordings = [60.0, 40.0, 90.0, 50.0].map(|fastest| Recording {
+            stamp: 1.0,
+            runs: vec![run(&[0.0, 200.0], &ops), whole(fastest + 70.0), whole(fastest)],
+        });
+        assert!((Graph::of(&recordings, |_| 0.0).unwrap().work() - 50.0).abs() < 1e-3);
     }
 
     #[test]

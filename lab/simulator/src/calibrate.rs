@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
+use sched_dag::typical;
 
 use crate::policy::Policy;
 use crate::prices::{Contention, Fresh, LENGTHS, Prices, THINKS};
-use crate::process::{Costs, Places, typical};
+use crate::process::{Costs, Places};
 
 /// Worker counts between which the cost of a look, and of setting up a worker, is the slope.
 const TWO: &str = "2";
@@ -87,7 +88,7 @@ impl Calibration {
     pub fn prices(&self, policy: Policy) -> Result<Option<Prices>> {
         let Some(rounds) = self.measured(policy) else { return Ok(None) };
         let more = |name: &str| {
-            Ok::<f64, anyhow::Error>(least(rounds, name)? - least(&self.recorder, name)?)
+            Ok::<f64, anyhow::Error>(usual(rounds, name)? - usual(&self.recorder, name)?)
         };
         let (push, run) = (more("push")?, more("run")?);
         let workers = |count: &str| count.parse::<f64>().context("a number");
@@ -139,11 +140,11 @@ impl Calibration {
             let each = if policy.shares() { 2.0 } else { 1.0 };
             for (turns, think) in contention.turns.iter_mut().zip(THINKS) {
                 let of = |threads| format!("{does} {think}, {threads}");
-                turns.alone = least(rounds, &of("1"))? / each;
+                turns.alone = usual(rounds, &of("1"))? / each;
                 turns.two = middle(rounds, &of(TWO))? / each;
             }
             for call in calls {
-                contention.least += least(&self.recorder, call)? / each;
+                contention.least += usual(&self.recorder, call)? / each;
             }
         }
         Ok(contention)
@@ -152,11 +153,11 @@ impl Calibration {
 
 /// What tasks cost that make a queue longer than it was, beyond what they cost where it was so long.
 fn growth(measured: &Measured) -> Result<Fresh> {
-    let each = least(measured, "push")? + least(measured, "run")?;
+    let each = usual(measured, "push")? + usual(measured, "run")?;
     let mut fresh = [0.0; LENGTHS.len()];
     let (mut shorter, mut all_of_shorter) = (0.0, 0.0);
     for (price, length) in fresh.iter_mut().zip(LENGTHS) {
-        let all = length as f64 * least(measured, &format!("flood {length}"))?;
+        let all = length as f64 * usual(measured, &format!("flood {length}"))?;
         *price = (all - all_of_shorter) / (length as f64 - shorter) - each;
         (shorter, all_of_shorter) = (length as f64, all);
     }
@@ -183,12 +184,7 @@ fn all<'a>(measured: &'a Measured, name: &str) -> Result<&'a [f64]> {
     Ok(values)
 }
 
-/// Of what takes the same each time, but for what others on the machine add.
-fn least(measured: &Measured, name: &str) -> Result<f64> {
-    Ok(all(measured, name)?.iter().copied().fold(f64::INFINITY, f64::min))
-}
-
-/// Of what is different each time.
+/// Of what others on the machine only add to.
 fn usual(measured: &Measured, name: &str) -> Result<f64> {
     Ok(typical(all(measured, name)?.to_vec()))
 }
@@ -275,8 +271,8 @@ mod tests {
         for (i, think) in THINKS.into_iter().enumerate() {
             for (does, each) in [("spawns", 10.0), ("forks", 100.0)] {
                 let alone = each + i as f64;
-                measured
-                    .insert(format!("{does} {think}, 1"), vec![alone + 2.0, alone, alone + 1.0]);
+                let rounds = [2.0, -1.0, 1.0, 0.0].map(|more| alone + more).to_vec();
+                measured.insert(format!("{does} {think}, 1"), rounds);
                 measured.insert(format!("{does} {think}, 2"), vec![9e9, 4.0 * alone, 0.0]);
             }
         }

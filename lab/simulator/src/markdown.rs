@@ -287,8 +287,8 @@ fn interval(of: &Estimate) -> String {
 
 const METHOD: &str = "\
 Recordings, prices and measurements were taken in turn, a process each, round after round. Others on the machine only add
-to what a program takes, so that the least counts, on both sides; the interval goes up to the third least of the rounds:
-below that would be the least of 95 of 100 repetitions. *Contended*: all want one lock, and are predicted to take longer than one worker. There
+to what a program takes, so that the least run of a process counts, on both sides, and of the rounds the lower quartile;
+the interval holds the quartile of all such rounds with 95 %. *Contended*: all want one lock, and are predicted to take longer than one worker. There
 who is kept away lets the others go on, so that the median counts, with the quartiles of all runs. *Within the interval*:
 not within a tenth of the figure, but of its interval. No price is fitted to these rows, but the shape of the
 calibration's tree of forks (of three, that which costs what fib's does), how long a sample of the calibration is, that

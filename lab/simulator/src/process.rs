@@ -109,13 +109,6 @@ fn nanoseconds(line: &str) -> Result<f64> {
     Ok(seconds.parse::<f64>()? * 1e9)
 }
 
-/// The lower quartile: the median of those that others on the machine did not slow down, if half
-/// of them were. NaN of none.
-pub fn typical(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 4).copied().unwrap_or(f64::NAN)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,12 +119,5 @@ mod tests {
         assert!((nanoseconds(line).unwrap() - 250_000.0).abs() < 1e-6);
         assert!(nanoseconds(&line.replace("ok", "WRONG")).is_err());
         assert!(nanoseconds(&line.replace("seconds", "none")).is_err());
-    }
-
-    #[test]
-    fn what_was_slowed_down_does_not_count() {
-        assert_eq!(typical(vec![90.0, 10.0, 12.0, 11.0, 80.0]), 11.0);
-        assert_eq!(typical(vec![90.0]), 90.0);
-        assert!(typical(vec![]).is_nan());
     }
 }
