@@ -139,7 +139,7 @@ $(BENCH)/floor/%/libsched.so.1: bench_c/floor/%.c
 # What predicts how programs scale: the recorder, a stand-in for the library; the costs of its calls.
 lab-programs: bench-programs $(LAB)/libsched.so.1 $(LAB)/costs
 
-$(LAB)/libsched.so.1: $(shell find lab/recorder lab/dag -name '*.rs' -o -name Cargo.toml) Cargo.toml
+$(LAB)/libsched.so.1: $(shell find lab/recorder lab/dag lab/estimate -name '*.rs' -o -name Cargo.toml) Cargo.toml
 	@mkdir -p $(@D)
 	$(CARGO) build --release --package sched-recorder
 	cp $(OUT)/libsched_recorder.so $@

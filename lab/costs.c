@@ -7,6 +7,7 @@
  *                     at the beginning of a run: first wake, first waker
  *   costs lone        SCHED_IDLE=spin, two workers: late
  *   costs searching   SCHED_IDLE=spin, many workers: search
+ *   costs vain        SCHED_IDLE=spin, two workers: vain
  *   costs empty       init, for as many workers as SCHED_THREADS says
  *   costs contended   SCHED_THREADS=1, and 2: spawns and forks, by how long tasks think
  *   costs machine     no scheduler: line
@@ -231,7 +232,7 @@ static void measure_empty(void)
 
 /* --- tasks that others take --------------------------------------------------------- */
 
-enum { TAKEN = 20000, THEFTS = 21 };
+enum { TAKEN = LONGEST_FLOOD, THEFTS = 9 };
 
 static struct scheduler *owner;   /* the worker that spawns */
 static _Alignas(128) long kept;   /* tasks that it ran ... */
@@ -255,24 +256,30 @@ static void is_ready(void *closure, struct scheduler *s)
 }
 
 /* With another worker, from when that has come. */
-static void spawn_all(void *closure, struct scheduler *s)
+static void wait_for_other(struct scheduler *s)
 {
-    (void)closure;
-    owner = s;
     ready = sched_worker_count(s) == 1;
     if (!ready)
         spawn(is_ready, s);
     while (!ready)
         ;
+}
+
+static void spawn_all(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    owner = s;
+    wait_for_other(s);
     first_begun = now_ns();
     for (int i = 0; i < TAKEN; i++)
         spawn(counted, s);
     pushing = now_ns() - first_begun;
 }
 
-/* A flood of empty tasks, by one worker and by two. Of the time of the two the one who spawns
- * needs what it needs alone for all its spawns, and for the tasks that it keeps; what is left it
- * loses by the thefts. The thief spends all on thefts but for what the tasks take. */
+/* A flood of empty tasks, as long as the longest of those alone, by one worker and by two. Of the time
+ * of the two the one who spawns needs what it needs alone for all its spawns, and for the tasks that it
+ * keeps; what is left it loses by the thefts. The thief spends all on thefts but for what the tasks
+ * take. (Of shorter floods the growth of the queue would be most.) */
 static void measure_steals(void)
 {
     double push[THEFTS], rest[THEFTS], thief[THEFTS], robbed[THEFTS];
@@ -281,7 +288,7 @@ static void measure_steals(void)
         push[i] = pushing / TAKEN;
         rest[i] = (now_ns() - first_begun - pushing) / TAKEN;
     }
-    double a_push = least(push, THEFTS), a_run = least(rest, THEFTS);
+    double a_push = typical(push, THEFTS), a_run = typical(rest, THEFTS);
     long n = 0;
     for (int i = 0; i < THEFTS; i++) {
         kept = stolen = 0;
@@ -579,6 +586,46 @@ static void searching(void *closure, struct scheduler *s)
     print("search", typical(all, n));
 }
 
+/* --- what these cost the worker whose deque they look at ----------------------------------------- */
+
+enum { LONE = 1 << 18, VAIN_RUNS = 9 };
+
+static void lone_forks(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    wait_for_other(s);
+    first_begun = now_ns();
+    for (int i = 0; i < LONE; i++) {
+        sched_task t;
+        sched_fork(&t, nothing, NULL, s);
+        sched_join(&t, s);
+    }
+    last_ended = now_ns();
+}
+
+/* Of an owner that has one task at a time, or its rest, and does not give that away. How many searches
+ * there were the statistics say. */
+static void measure_vain(void)
+{
+    double alone[VAIN_RUNS], beside[VAIN_RUNS];
+    long n = 0;
+    for (int i = 0; i < VAIN_RUNS; i++) {
+        run(1, lone_forks);
+        alone[i] = last_ended - first_begun;
+    }
+    for (int i = 0; i < VAIN_RUNS; i++) {
+        struct sched_stats stats;
+        run(2, lone_forks);
+        if (sched_last_stats(&stats, sizeof stats) != 0)
+            bench_die("sched_last_stats");
+        double more = last_ended - first_begun - least(alone, VAIN_RUNS);
+        if (stats.failed_steals > 100)
+            beside[n++] = more / (double)stats.failed_steals;
+    }
+    if (n > 0)
+        print("vain", typical(beside, n));
+}
+
 /* --------------------------------------------------------------------------------------------- */
 
 int main(int argc, char **argv)
@@ -596,6 +643,8 @@ int main(int argc, char **argv)
         measure_late();
     } else if (strcmp(mode, "searching") == 0) {
         run(0, searching);
+    } else if (strcmp(mode, "vain") == 0) {
+        measure_vain();
     } else if (strcmp(mode, "empty") == 0) {
         measure_empty();
     } else if (strcmp(mode, "contended") == 0) {
@@ -603,7 +652,7 @@ int main(int argc, char **argv)
     } else if (strcmp(mode, "machine") == 0) {
         measure_line();
     } else {
-        fprintf(stderr, "usage: costs alone, together, lone, searching, empty, contended or machine\n");
+        fprintf(stderr, "usage: costs alone, together, lone, searching, vain, empty, contended or machine\n");
         return 2;
     }
     return 0;

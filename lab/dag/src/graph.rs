@@ -6,7 +6,7 @@
 //! with stamps and without, in turn. Of the runs with stamps each interval is the median: one that
 //! was interrupted once counts as the others. Their sum exceeds the time of the runs without stamps
 //! (of those of a process the least counts, others on the machine only add to it; of the processes' the
-//! lower quartile, since where its memory lies lets one be some per cent faster than the next) by what the stamps took in this
+//! middle, since where its memory lies lets one be some per cent faster than the next) by what the stamps took in this
 //! very program; so much, divided by their number, is taken off each interval, and what is left is
 //! scaled so that the sum is right. Single intervals of a few nanoseconds are therefore not to be
 //! trusted, sums of many are.
@@ -17,8 +17,9 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
+use sched_estimate::Estimate;
+
 use crate::tape::{Op, Recording, Run};
-use crate::typical;
 
 /// What a task does after it has computed for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +80,7 @@ impl Graph {
             (&middle.ops, middle.intervals.clone())
         };
         let whole: Vec<f64> = recordings.iter().filter_map(least_whole).collect();
-        let whole = (!whole.is_empty()).then(|| typical(whole));
+        let whole = Estimate::of(&whole).map(|whole| whole.value);
         take_stamps_off(&mut intervals, whole, stamp);
         take_growth_off(&mut intervals, longest(ops), growth);
         Graph::from_events(ops, &intervals)
@@ -381,14 +382,14 @@ mod tests {
     }
 
     #[test]
-    fn of_processes_the_lower_quartile_of_their_fastest_runs_counts() {
+    fn of_processes_the_middle_of_their_fastest_runs_counts() {
         let ops = [Op::Begin(0), Op::End];
         let whole = |nanoseconds| Run { nanoseconds, ..Run::default() };
-        let recordings = [60.0, 40.0, 90.0, 50.0].map(|fastest| Recording {
+        let recordings = [60.0, 40.0, 900.0, 50.0].map(|fastest| Recording {
             stamp: 1.0,
             runs: vec![run(&[0.0, 200.0], &ops), whole(fastest + 70.0), whole(fastest)],
         });
-        assert!((Graph::of(&recordings, |_| 0.0).unwrap().work() - 50.0).abs() < 1e-3);
+        assert!((Graph::of(&recordings, |_| 0.0).unwrap().work() - 57.5).abs() < 1e-3);
     }
 
     #[test]

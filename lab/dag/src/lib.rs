@@ -8,22 +8,3 @@ pub mod tape;
 
 pub use graph::{Graph, Step, Task, Then};
 pub use tape::{Event, Op, Recording};
-
-/// The lower quartile: the median of those that others on the machine did not slow down, if half
-/// of them were. NaN of none.
-pub fn typical(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 4).copied().unwrap_or(f64::NAN)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::typical;
-
-    #[test]
-    fn what_was_slowed_down_does_not_count() {
-        assert_eq!(typical(vec![90.0, 10.0, 12.0, 11.0, 80.0]), 11.0);
-        assert_eq!(typical(vec![90.0]), 90.0);
-        assert!(typical(vec![]).is_nan());
-    }
-}

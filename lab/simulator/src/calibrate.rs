@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use sched_dag::typical;
+use sched_estimate::Estimate;
 
 use crate::policy::Policy;
 use crate::prices::{Contention, Fresh, LENGTHS, Prices, THINKS};
@@ -46,9 +46,12 @@ impl Calibration {
         for (policy, measured) in &mut self.policies {
             let with = |threads| [policy.environment(), &[("SCHED_THREADS", threads)]].concat();
             add(measured, places.costs("alone", &with("1"))?);
-            add(measured, places.costs("together", &with("2"))?);
+            // These say themselves how many workers each of their runs has.
+            add(measured, places.costs("together", policy.environment())?);
             if !policy.shares() {
-                add(measured, places.costs("lone", &[&with("2")[..], &SPIN].concat())?);
+                let spin = [policy.environment(), &SPIN].concat();
+                add(measured, places.costs("lone", &spin)?);
+                add(measured, places.costs("vain", &spin)?);
             }
             if policy.has_lock() {
                 for threads in ["1", TWO] {
@@ -97,23 +100,26 @@ impl Calibration {
         let searching = usual(&self.searches, MANY)? - usual(&self.searches, FEW)?;
         let look = between(few, many, searching);
         let setting_up = usual(rounds, &format!("init {FEW}"))? - usual(rounds, "init 1")?;
-        let steals = |name: &str| {
+        let steals = |borrows: bool, name: &str| {
             if policy.shares() {
                 return Ok(0.0);
             }
-            let other = self.borrows_theft(policy).then(|| self.measured(Policy::Steal)).flatten();
+            let other = borrows.then(|| self.measured(Policy::Steal)).flatten();
             usual(other.unwrap_or(rounds), name)
         };
+        let borrows_theft = self.borrows_theft(policy);
         Ok(Some(Prices {
             push,
             run,
             fork: more("fork")?,
             fresh: growth(rounds)?,
-            thief: steals("thief")?.max(0.0),
-            robbed: steals("robbed")?.max(0.0),
+            thief: steals(borrows_theft, "thief")?.max(0.0),
+            robbed: steals(borrows_theft, "robbed")?.max(0.0),
             late: if policy.shares() { 0.0 } else { usual(rounds, "late")? },
             look: if policy.shares() { 0.0 } else { look },
             pause: if policy.shares() { 0.0 } else { usual(&self.searches, TWO)? - look }.max(0.0),
+            // Of a deque that gives its only task away, too, no search is in vain.
+            vain: steals(!policy.is_private(), "vain")?.max(0.0),
             wake: usual(rounds, "wake")?,
             waker: usual(rounds, "waker")?,
             first_wake: usual(rounds, "first wake")?,
@@ -184,9 +190,9 @@ fn all<'a>(measured: &'a Measured, name: &str) -> Result<&'a [f64]> {
     Ok(values)
 }
 
-/// Of what others on the machine only add to.
+/// Of what differs by what others on the machine add, and by where the memory of a process lies.
 fn usual(measured: &Measured, name: &str) -> Result<f64> {
-    Ok(typical(all(measured, name)?.to_vec()))
+    Ok(Estimate::of(all(measured, name)?).map_or(f64::NAN, |of| of.value))
 }
 
 /// Of what others on the machine may shorten, too.
@@ -217,6 +223,7 @@ mod tests {
             ("thief", 150.0),
             ("robbed", -3.0),
             ("late", 900.0),
+            ("vain", 40.0),
             ("wake", 5000.0),
             ("waker", 2000.0),
             ("first wake", 60_000.0),
@@ -248,6 +255,7 @@ mod tests {
             late: 900.0,
             look: 5.0,
             pause: 65.0,
+            vain: 40.0,
             wake: 5000.0,
             waker: 2000.0,
             first_wake: 60_000.0,
@@ -271,7 +279,7 @@ mod tests {
         for (i, think) in THINKS.into_iter().enumerate() {
             for (does, each) in [("spawns", 10.0), ("forks", 100.0)] {
                 let alone = each + i as f64;
-                let rounds = [2.0, -1.0, 1.0, 0.0].map(|more| alone + more).to_vec();
+                let rounds = [2.0, -2.0, 1.0, -1.0].map(|more| alone + more).to_vec();
                 measured.insert(format!("{does} {think}, 1"), rounds);
                 measured.insert(format!("{does} {think}, 2"), vec![9e9, 4.0 * alone, 0.0]);
             }

@@ -21,6 +21,8 @@
 //!   a searcher that has found a task wakes the next if there are more tasks and nobody else
 //!   searches; no more than half of the workers search. Who finds nothing for as long as a wake-up
 //!   takes, sleeps.
+//! - A search that finds nothing has looked at lines of memory that the owners write: it waits for one
+//!   that was written since the last, and each owner pays when it next uses its deque.
 //! - A spawn into the shared queue wakes a sleeper, if there is one; who finds the queue empty
 //!   sleeps.
 //! - A join of a task that nobody has begun runs it. If it was taken, the task that joins is set
@@ -46,6 +48,9 @@ use crate::prices::{Picoseconds, Prices, picoseconds};
 
 use shared::{Does, Lock};
 use thieves::Bits;
+
+/// Of a deque, without the spare one: the library's `queue::split`.
+const FIRST_PLACES: usize = 255;
 
 /// Picoseconds.
 type Time = u64;
@@ -90,8 +95,10 @@ enum Next {
 struct Worker {
     /// Tasks that may be taken, the oldest in front.
     deque: VecDeque<u32>,
-    /// The most it ever had.
-    longest: usize,
+    /// The places that it has, that thieves have emptied below the oldest task, and that were ever used.
+    places: usize,
+    emptied: usize,
+    used: usize,
     /// How many of the oldest thieves may take.
     offered: usize,
     /// Thieves want more.
@@ -113,9 +120,25 @@ struct Worker {
     unlocked: Time,
     /// It has not been awake in this run.
     rested: bool,
+    /// How many searches had been in vain when it last used its deque.
+    seen: u64,
 }
 
 impl Worker {
+    /// Which place the youngest task is in, from 1. Where there is none, the tasks move to the first, or twice
+    /// as many come to be there.
+    fn next_place(&mut self) -> usize {
+        let count = self.deque.len();
+        if self.emptied + count > self.places {
+            if count > self.places / 2 {
+                self.places *= 2;
+            } else {
+                self.emptied = 0;
+            }
+        }
+        self.emptied + count
+    }
+
     /// The time of the next event. What calls cost less than the recorder's is made good as soon as
     /// there is a time to take it from.
     fn pay(&mut self, now: Time) -> Time {
@@ -142,6 +165,9 @@ struct Engine<'a> {
     overflow: VecDeque<u32>,
     sleepers: Vec<u32>,
     searching: usize,
+    /// Searches that found nothing; and whether an owner has used its deque since the last of them.
+    in_vain: u64,
+    used: bool,
     /// Each task's next step.
     step: Vec<u32>,
     queued: Vec<bool>,
@@ -161,7 +187,9 @@ impl<'a> Engine<'a> {
         let tasks = graph.tasks.len();
         let new = |_| Worker {
             deque: VecDeque::new(),
-            longest: 0,
+            places: FIRST_PLACES,
+            emptied: 0,
+            used: 0,
             offered: 0,
             asked: false,
             filled_since: 0,
@@ -174,6 +202,7 @@ impl<'a> Engine<'a> {
             looks_since: 0,
             unlocked: 0,
             rested: true,
+            seen: 0,
         };
         Engine {
             graph,
@@ -189,6 +218,8 @@ impl<'a> Engine<'a> {
             overflow: VecDeque::new(),
             sleepers: Vec::with_capacity(workers),
             searching: 0,
+            in_vain: 0,
+            used: false,
             step: graph.tasks.iter().map(|task| task.first).collect(),
             queued: vec![false; tasks],
             aside: vec![false; tasks],
@@ -330,6 +361,7 @@ impl<'a> Engine<'a> {
             self.workers[w].current = child;
         }
         self.workers[w].debt += price;
+        self.use_deque(w);
         if self.is_full(w) {
             self.make_room(w, now);
         }
@@ -348,16 +380,27 @@ impl<'a> Engine<'a> {
         if count == 1 {
             worker.filled_since = now;
         }
-        if count > worker.longest {
-            worker.longest = count;
-            let bounded = self.policy.places().is_some();
-            worker.debt += if bounded { 0 } else { self.prices.fresh_at(count) };
+        if self.policy.places().is_none() {
+            let place = worker.next_place();
+            if place > worker.used {
+                worker.used = place;
+                worker.debt += self.prices.fresh_at(place);
+            }
         }
         if (worker.asked || asleep) && worker.offered == 0 {
             worker.offered = (count + usize::from(asleep)) / 2;
             worker.asked = asleep;
         }
         self.note(w);
+    }
+
+    /// Its owner does something with it: others may have its line since they looked.
+    fn use_deque(&mut self, w: usize) {
+        self.used = true;
+        if self.workers[w].seen < self.in_vain {
+            self.workers[w].seen = self.in_vain;
+            self.workers[w].debt += self.prices.vain;
+        }
     }
 
     /// A task has left the worker's deque.
@@ -401,6 +444,7 @@ impl<'a> Engine<'a> {
             let deque = &mut self.workers[w].deque;
             let Some(at) = deque.iter().rposition(|&queued| queued == other) else { return false };
             deque.remove(at);
+            self.use_deque(w);
             self.taken(w, other);
             self.workers[w].debt += self.prices.fork / 2;
         }
@@ -449,10 +493,12 @@ impl<'a> Engine<'a> {
         let first = self.policy.places().is_some();
         let task = if first { worker.deque.pop_front() } else { worker.deque.pop_back() };
         let Some(task) = task else {
+            worker.emptied = 0;
             worker.next = Next::Search;
             worker.looks_since = now;
             return true;
         };
+        self.use_deque(w);
         self.taken(w, task);
         self.workers[w].debt += self.price_of(task);
         self.begin_task(w, task);

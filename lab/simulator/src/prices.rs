@@ -71,6 +71,8 @@ pub struct Prices {
     /// A look at the queue of a worker that has none; what a search takes beyond its looks.
     pub look: f64,
     pub pause: f64,
+    /// What a search in vain costs each owner that uses its deque, once.
+    pub vain: f64,
     /// From a wake-up to the woken worker, and what the waker spends.
     pub wake: f64,
     pub waker: f64,
@@ -98,6 +100,7 @@ pub struct Picoseconds {
     pub late: i64,
     pub look: i64,
     pub pause: i64,
+    pub vain: i64,
     pub wake: i64,
     pub waker: i64,
     pub first_wake: i64,
@@ -131,6 +134,7 @@ impl From<&Prices> for Picoseconds {
             late: picoseconds(p.late),
             look: picoseconds(p.look),
             pause: picoseconds(p.pause),
+            vain: picoseconds(p.vain),
             wake: picoseconds(p.wake),
             waker: picoseconds(p.waker),
             first_wake: picoseconds(p.first_wake),

@@ -20,6 +20,7 @@ const FREE: Prices = Prices {
     late: 0.0,
     look: 0.0,
     pause: 0.0,
+    vain: 0.0,
     wake: 0.0,
     first_wake: 0.0,
     waker: 0.0,
@@ -267,6 +268,22 @@ fn a_lone_task_of_a_worker_that_soon_takes_it_back_is_not_stolen() {
     assert_eq!(steals(Policy::Cont, &prices), 0);
     assert!(steals(Policy::Steal, &prices) > 0);
     assert!(steals(Policy::Cont, &Prices { late: 49.0, ..prices }) > 0);
+}
+
+#[test]
+fn a_search_in_vain_costs_who_uses_the_deque() {
+    // The thief is there from the beginning, and patient.
+    let prices = Prices { late: 1e9, pause: 100.0, wake: 1e9, line: 25.0, vain: 20.0, ..FREE };
+    let found = time(&flood(1000, 50.0), Policy::Cont, 2, &prices);
+    // One each 125 ns, since it waits for the owner's line as well.
+    let expected = 1000.0 * 50.0 / (1.0 - 20.0 / 125.0);
+    assert!((found / expected - 1.0).abs() < 0.01, "{found} of {expected}");
+    // An owner that only computes pays once. (The other has taken the rest of the first spawn.)
+    let spawns = vec![(0.0, Then::Spawn(1)), (0.0, Then::Spawn(2)), (0.0, Then::End)];
+    let computes = graph(&[spawns, vec![(0.0, Then::End)], vec![(50_000.0, Then::End)]]);
+    assert_eq!(time(&computes, Policy::Cont, 2, &prices), 50_000.0 + 20.0);
+    // Where nobody else is, nobody looks.
+    assert_eq!(time(&flood(1000, 50.0), Policy::Cont, 1, &prices), 50_000.0);
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 
-use super::compare::{Estimate, Verdict};
 use super::data::{Data, seconds};
 use super::page::{Page, interval, listed, sentence, words};
 use super::plan::*;
 use crate::chart::{Bars, Figure, Panel, Series};
 use crate::figures::kind_key;
 use crate::plan::{Kind, Setup};
+use sched_estimate::{Estimate, Verdict};
 
 /// "The first takes less time than the second", of each pair, on some of the benchmarks.
 struct Claim {
@@ -173,9 +173,8 @@ fn table(cases: &[Case], title: &str, file: &str, data: &Data, page: &mut Page) 
     let panel = |f: &Finding| {
         let mut names: Vec<String> = f.by_case.iter().map(|(c, _)| c.code.to_owned()).collect();
         names.push("all".into());
-        let mut points: Vec<_> =
-            f.by_case.iter().map(|(_, e)| e.and_then(Estimate::drawn)).collect();
-        points.push(f.all.and_then(Estimate::drawn));
+        let mut points: Vec<_> = f.by_case.iter().map(|(_, e)| e.and_then(drawn)).collect();
+        points.push(f.all.and_then(drawn));
         Panel {
             title: f.what.clone(),
             x_title: "benchmark",

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::compare::Estimate;
 use super::page::interval;
 use crate::plan::Setup;
 use crate::run::Run;
 use crate::summary::{Measured, Summary};
+use sched_estimate::Estimate;
 
 pub struct Data<'a> {
     rounds: HashMap<&'a Setup, BTreeMap<usize, &'a Run>>,
@@ -82,7 +82,7 @@ impl<'a> Data<'a> {
 
     /// The number of threads after which no greater one is seen to be faster.
     pub fn gains_up_to(&self, threads: &[usize], setup: impl Fn(usize) -> Setup) -> Option<usize> {
-        use super::compare::Verdict;
+        use sched_estimate::Verdict;
         let mut best = *threads.first()?;
         self.of(&setup(best))?;
         for &more in &threads[1..] {
@@ -98,9 +98,9 @@ impl<'a> Data<'a> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::lab::compare::Verdict;
     use crate::lab::plan::{GLOBAL_FIFO, SPLIT};
     use crate::run::Line;
+    use sched_estimate::Verdict;
 
     /// A run that took so long, in a round.
     pub fn run(setup: &Setup, repetition: usize, seconds: f64) -> Run {

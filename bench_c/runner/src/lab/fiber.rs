@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 
-use super::compare::{Estimate, Verdict};
 use super::data::{Data, seconds};
 use super::page::{Page, interval, listed, number, quartiles, sentence, words};
 use super::plan::*;
@@ -11,6 +10,7 @@ use crate::figures::kind_key;
 use crate::plan::Kind;
 use crate::summary::Measured;
 use crate::table::count;
+use sched_estimate::{Estimate, Verdict};
 
 pub fn section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     let head = words(&["algorithm", "in the figure", "here"]);

@@ -3,7 +3,6 @@
 
 use anyhow::Result;
 
-use super::compare::{Estimate, Verdict};
 use super::data::{Data, seconds};
 use super::page::{NOT_MEASURED, Page, head, interval, listed, number, sentence, words};
 use super::plan::{KINDS, Lab, SWEPT};
@@ -12,6 +11,7 @@ use crate::figures::{by_kind, count as threads_words, kind_key, names};
 use crate::plan::Kind;
 use crate::summary::{Counters, Quartiles};
 use crate::table::{count, short};
+use sched_estimate::{Estimate, Verdict};
 
 // --- threads ------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ pub fn continuations_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<
         x_names: words(SWEPT),
         series: vec![Series {
             key: kind_key(Kind::Cont),
-            points: SWEPT.iter().map(|p| ratio(p, t).and_then(Estimate::drawn)).collect(),
+            points: SWEPT.iter().map(|p| ratio(p, t).and_then(drawn)).collect(),
         }],
         log: true,
         lines: false,

@@ -2,12 +2,11 @@
 //! answered by measurements; written to docs/LAB.md with its figures.
 //!
 //! A map: [`plan`] says what is run, the runner's own [`crate::session`] runs it, [`data`] finds it
-//! again, [`compare`] makes estimates and verdicts of it. [`claims`], [`fiber`], [`kinds`] and [`parts`] write
+//! again, `sched_estimate` makes estimates and verdicts of it. [`claims`], [`fiber`], [`kinds`] and [`parts`] write
 //! the sections of the [`page`]: each table and figure with a sentence that is computed.
 //! [`scaling`] is the simulator's section.
 
 mod claims;
-mod compare;
 mod data;
 mod fiber;
 mod kinds;

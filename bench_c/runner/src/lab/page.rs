@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::compare::Estimate;
 use crate::chart::Figure;
 use crate::summary::Quartiles;
 use crate::table::short;
+use sched_estimate::Estimate;
 
 pub struct Page<'a> {
     folder: &'a Path,
@@ -88,6 +88,12 @@ pub fn head(first: &[&str], threads: &[usize]) -> Vec<String> {
 }
 
 pub const NOT_MEASURED: &str = "-";
+
+/// For a figure, where the interval has ends.
+pub fn drawn(e: Estimate) -> Option<Quartiles> {
+    let ends = e.low.is_finite() && e.high.is_finite() && e.low > 0.0;
+    ends.then_some(Quartiles { low: e.low, median: e.value, high: e.high })
+}
 
 /// "0.93 [0.90–0.96]".
 pub fn interval(e: Option<Estimate>) -> String {

@@ -3,7 +3,6 @@
 
 use anyhow::Result;
 
-use super::compare::{Estimate, Verdict};
 use super::data::{Data, Value, seconds};
 use super::page::{NOT_MEASURED, Page, head, interval, listed, number, quartiles, sentence, words};
 use super::plan::*;
@@ -12,6 +11,7 @@ use crate::figures::{by_kind, count as threads_words};
 use crate::plan::{Kind, Setup};
 use crate::summary::{Measured, Quartiles};
 use crate::table::{count, short};
+use sched_estimate::{Estimate, Verdict};
 
 /// Each of these over one of them.
 fn over(
@@ -269,7 +269,7 @@ pub fn grain_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         x_title: "ns a task",
         y_title: "speed-up over the tasks' loops alone",
         x_names: GRAINS.iter().map(ns).collect(),
-        series: by_kind(KINDS, GRAINS, |kind, g| gained(kind, g).and_then(Estimate::drawn)),
+        series: by_kind(KINDS, GRAINS, |kind, g| gained(kind, g).and_then(drawn)),
         log: false,
         lines: true,
         reference: Some(1.0),

@@ -89,6 +89,10 @@ impl Engine<'_> {
             }
             until_next = until_next.min(raid);
         }
+        self.in_vain += 1;
+        if std::mem::replace(&mut self.used, false) {
+            until_next += self.prices.line; // its owner's
+        }
         self.workers[w].debt += until_next;
         true
     }
@@ -139,6 +143,7 @@ impl Engine<'_> {
         for _ in 0..count {
             let Some(task) = self.workers[victim].deque.pop_front() else { break };
             self.workers[victim].offered -= 1;
+            self.workers[victim].emptied += 1;
             self.taken(victim, task);
             match first {
                 None => first = Some(task),
@@ -157,6 +162,7 @@ impl Engine<'_> {
     pub fn begin_found(&mut self, w: usize, task: u32, now: Time) {
         let searched = self.workers[w].searching;
         self.stop_search(w);
+        self.workers[w].seen = self.in_vain;
         let more = self.filled.first_from(0).is_some() || !self.overflow.is_empty();
         if searched && self.searching == 0 && more {
             self.wake_one(w, now);

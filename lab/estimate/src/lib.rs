@@ -1,16 +1,16 @@
 //! Estimates with 95 % intervals, and what follows from them.
 //!
 //! All settings are measured in every round, one shortly after the other: a slow minute of the
-//! machine is in all of them, and cancels when the ratio is taken within the round. So a round gives
+//! machine is in all of them, and cancels, at the latest when a ratio is taken within the round. So a round gives
 //! one sample, whatever number of pairs of settings it averages, and the rounds are what is
 //! independent. From the samples come Hodges and Lehmann's estimate (1963), the median of the means
 //! of all two of them, and the exact interval of Wilcoxon's signed ranks (1945): no shape of the noise is assumed
 //! but that it is about as often above as below; a few disturbed rounds do not move it.
 
-use crate::summary::Quartiles;
+use serde::Serialize;
 
 /// An estimate between the ends of its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     pub low: f64,
     pub value: f64,
@@ -48,12 +48,6 @@ impl Estimate {
         } else {
             Verdict::Open
         }
-    }
-
-    /// For a figure, where the interval has ends.
-    pub fn drawn(self) -> Option<Quartiles> {
-        let ends = self.low.is_finite() && self.high.is_finite() && self.low > 0.0;
-        ends.then_some(Quartiles { low: self.low, median: self.value, high: self.high })
     }
 }
 
