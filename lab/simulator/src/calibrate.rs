@@ -147,7 +147,7 @@ impl Calibration {
             for (turns, think) in contention.turns.iter_mut().zip(THINKS) {
                 let of = |threads| format!("{does} {think}, {threads}");
                 turns.alone = usual(rounds, &of("1"))? / each;
-                turns.two = middle(rounds, &of(TWO))? / each;
+                turns.two = usual(rounds, &of(TWO))? / each;
             }
             for call in calls {
                 contention.least += usual(&self.recorder, call)? / each;
@@ -193,13 +193,6 @@ fn all<'a>(measured: &'a Measured, name: &str) -> Result<&'a [f64]> {
 /// Of what differs by what others on the machine add, and by where the memory of a process lies.
 fn usual(measured: &Measured, name: &str) -> Result<f64> {
     Ok(Estimate::of(all(measured, name)?).map_or(f64::NAN, |of| of.value))
-}
-
-/// Of what others on the machine may shorten, too.
-fn middle(measured: &Measured, name: &str) -> Result<f64> {
-    let mut values = all(measured, name)?.to_vec();
-    values.sort_by(f64::total_cmp);
-    Ok(values[values.len() / 2])
 }
 
 #[cfg(test)]
@@ -281,7 +274,10 @@ mod tests {
                 let alone = each + i as f64;
                 let rounds = [2.0, -2.0, 1.0, -1.0].map(|more| alone + more).to_vec();
                 measured.insert(format!("{does} {think}, 1"), rounds);
-                measured.insert(format!("{does} {think}, 2"), vec![9e9, 4.0 * alone, 0.0]);
+                measured.insert(
+                    format!("{does} {think}, 2"),
+                    [-9.0, 9.0, 1.0, -1.0].map(|more| 4.0 * alone + more).to_vec(),
+                );
             }
         }
         let recorder = costs(&[("push", 3.0), ("run", 5.0), ("fork", 7.0)]);

@@ -10,7 +10,7 @@
 //! Where workers contend for a lock, so that they take longer than one alone, it is the other way
 //! round: who is kept away by others lets the rest go on, and the least is of a run in which the
 //! workers did not meet. By the prediction, not by what was measured, such a row is known. There
-//! the median counts, and the interval is that between the quartiles of all runs.
+//! the median run of a process counts, as in the calibration.
 
 use sched_estimate::Estimate;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct Check {
     pub program: String,
     pub policy: Policy,
     pub workers: usize,
-    /// Has a lock of all, and is predicted to take longer than one worker: medians count.
+    /// Has a lock of all, and is predicted to take longer than one worker: medians of processes count.
     pub contended: bool,
     /// Nanoseconds.
     pub predicted: f64,
@@ -42,18 +42,18 @@ impl Check {
         [alone, predicted]: [f64; 2],
         rounds: &[Vec<f64>],
     ) -> Option<Check> {
-        let of_round = |runs: &Vec<f64>| runs.iter().copied().reduce(f64::min);
-        let leasts: Vec<f64> = rounds.iter().filter_map(of_round).collect();
-        let least = leasts.iter().copied().reduce(f64::min)?;
-        let near = leasts.iter().filter(|&&run| run <= least * (1.0 + AGREES)).count();
         let contended = policy.has_lock() && predicted > alone;
+        let leasts: Vec<f64> = rounds.iter().filter_map(|runs| least(runs)).collect();
+        let near = least(&leasts)? * (1.0 + AGREES);
+        let near = leasts.iter().filter(|&&run| run <= near).count();
+        let middles: Vec<f64> = rounds.iter().filter_map(|runs| median(runs)).collect();
         Some(Check {
             program: program.to_owned(),
             policy,
             workers,
             contended,
             predicted,
-            measured: if contended { quartiles(rounds.concat())? } else { Estimate::of(&leasts)? },
+            measured: Estimate::of(if contended { &middles } else { &leasts })?,
             undisturbed: near as f64 / rounds.len() as f64,
         })
     }
@@ -85,10 +85,14 @@ impl Check {
     }
 }
 
-fn quartiles(mut all: Vec<f64>) -> Option<Estimate> {
-    all.sort_by(f64::total_cmp);
-    let at = |part: usize| all.get(all.len().saturating_sub(1) * part / 4).copied();
-    Some(Estimate { low: at(1)?, value: at(2)?, high: at(3)? })
+fn least(runs: &[f64]) -> Option<f64> {
+    runs.iter().copied().reduce(f64::min)
+}
+
+fn median(runs: &[f64]) -> Option<f64> {
+    let mut runs = runs.to_vec();
+    runs.sort_by(f64::total_cmp);
+    runs.get(runs.len() / 2).copied()
 }
 
 #[cfg(test)]
@@ -127,10 +131,11 @@ mod tests {
 
     #[test]
     fn the_median_counts_where_workers_are_in_each_others_way() {
-        let rounds: [&[f64]; 2] = [&[100.0, 200.0, 300.0], &[400.0, 500.0]];
+        let rounds: [&[f64]; 7] =
+            [&[100.0, 300.0, 900.0], &[310.0], &[290.0], &[], &[300.0, 200.0], &[280.0], &[320.0]];
         let check = check([90.0, 280.0], &rounds);
         assert!(check.contended && check.agrees());
-        assert_eq!(check.measured, Estimate { low: 200.0, value: 300.0, high: 400.0 });
+        assert_eq!(check.measured, Estimate { low: 280.0, value: 300.0, high: 320.0 });
     }
 
     #[test]

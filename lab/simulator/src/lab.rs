@@ -100,7 +100,7 @@ struct Subject {
 /// The whole experiment; `progress` is told what is done.
 pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     let Options { places, quick, .. } = options;
-    let rounds = if *quick { 8 } else { 12 };
+    let rounds = if *quick { 8 } else { 20 };
     let known = known(places)?;
     let programs = PROGRAMS.map(|(name, full, small)| (name, if *quick { small } else { full }));
     let mut recordings: [Vec<Recording>; PROGRAMS.len()] = Default::default();

@@ -292,7 +292,7 @@ const METHOD: &str = "\
 Recordings, prices and measurements were taken in turn, a process each, round after round. Others on the machine only add
 to what a program takes, so that the least run of a process counts, on both sides, and the middle of the rounds, with its 95 % interval (Hodges
 and Lehmann, as above). *Contended*: all want one lock, and are predicted to take longer than one worker. There
-who is kept away lets the others go on, so that the median counts, with the quartiles of all runs. *Within the interval*:
+who is kept away lets the others go on, so that the median run of a process counts. *Within the interval*:
 not within a tenth of the figure, but of its interval. No price is fitted to these rows, but the shape of the
 calibration's tree of forks (of three, that which costs what fib's does), how long a sample of the calibration is, that
 the price of contention depends on the time to think between two operations, and which rows count as contended were
