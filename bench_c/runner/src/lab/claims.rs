@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::data::{Data, seconds};
-use super::page::{Page, interval, listed, sentence, words};
+use super::page::{Page, drawn, interval, listed, sentence, words};
 use super::plan::*;
 use crate::chart::{Bars, Figure, Panel, Series};
 use crate::figures::kind_key;

@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use super::data::{Data, seconds};
-use super::page::{NOT_MEASURED, Page, head, interval, listed, number, sentence, words};
+use super::page::{NOT_MEASURED, Page, drawn, head, interval, listed, number, sentence, words};
 use super::plan::{KINDS, Lab, SWEPT};
 use crate::chart::{Bars, Figure, Panel, Series};
 use crate::figures::{by_kind, count as threads_words, kind_key, names};

@@ -4,7 +4,9 @@
 use anyhow::Result;
 
 use super::data::{Data, Value, seconds};
-use super::page::{NOT_MEASURED, Page, head, interval, listed, number, quartiles, sentence, words};
+use super::page::{
+    NOT_MEASURED, Page, drawn, head, interval, listed, number, quartiles, sentence, words,
+};
 use super::plan::*;
 use crate::chart::{Bars, Figure, Panel};
 use crate::figures::{by_kind, count as threads_words};
