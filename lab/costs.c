@@ -12,11 +12,15 @@
  *   costs contended   SCHED_THREADS=1, and 2: spawns and forks, by how long tasks think
  *   costs machine     no scheduler: line
  *
+ * Where SCHED_THREADS is not named it must not be set: it overrides the numbers of workers that these
+ * modes ask for, one and two in turn.
+ *
  * A line `name=nanoseconds` for each. Others who use the machine, or the other half of a core, only add
  * to what a loop takes: of what does the same each time the least sample counts. A sample of these is as
  * long as a run of the programs that are predicted, and there are as many of them in a process: the
- * least of many short ones would be less than any run can be. What is different each time, a wake-up or
- * a theft, has the lower quartile of many short samples. */
+ * least of many short ones would be less than any run can be. What is different each time has
+ * the lower quartile, wake-ups that of many short samples, thefts and searches in vain that of some long ones;
+ * contention has the median. */
 
 #define _GNU_SOURCE /* for processor sets */
 #include "../bench_c/measure.h"
@@ -255,7 +259,7 @@ static void is_ready(void *closure, struct scheduler *s)
     ready = 1;
 }
 
-/* With another worker, from when that has come. */
+/* With another worker, from when that has come. (Under cont, whose spawn runs the task here: it will come.) */
 static void wait_for_other(struct scheduler *s)
 {
     ready = sched_worker_count(s) == 1;
@@ -613,16 +617,17 @@ static void measure_vain(void)
         run(1, lone_forks);
         alone[i] = last_ended - first_begun;
     }
+    double usual = typical(alone, VAIN_RUNS);
     for (int i = 0; i < VAIN_RUNS; i++) {
         struct sched_stats stats;
         run(2, lone_forks);
         if (sched_last_stats(&stats, sizeof stats) != 0)
             bench_die("sched_last_stats");
-        double more = last_ended - first_begun - least(alone, VAIN_RUNS);
-        if (stats.failed_steals > 100)
+        double more = last_ended - first_begun - usual;
+        if (stats.failed_steals > LONE / 64) /* of fewer, what differs by chance would be most */
             beside[n++] = more / (double)stats.failed_steals;
     }
-    if (n > 0)
+    if (n > 0) /* the other worker was there */
         print("vain", typical(beside, n));
 }
 

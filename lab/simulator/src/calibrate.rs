@@ -51,7 +51,9 @@ impl Calibration {
             if !policy.shares() {
                 let spin = [policy.environment(), &SPIN].concat();
                 add(measured, places.costs("lone", &spin)?);
-                add(measured, places.costs("vain", &spin)?);
+                if policy.is_private() {
+                    add(measured, places.costs("vain", &spin)?);
+                }
             }
             if policy.has_lock() {
                 for threads in ["1", TWO] {
@@ -118,7 +120,7 @@ impl Calibration {
             late: if policy.shares() { 0.0 } else { usual(rounds, "late")? },
             look: if policy.shares() { 0.0 } else { look },
             pause: if policy.shares() { 0.0 } else { usual(&self.searches, TWO)? - look }.max(0.0),
-            // Of a deque that gives its only task away, too, no search is in vain.
+            // Of a deque that gives its only task away thefts would be in it.
             vain: steals(!policy.is_private(), "vain")?.max(0.0),
             wake: usual(rounds, "wake")?,
             waker: usual(rounds, "waker")?,
@@ -224,6 +226,15 @@ mod tests {
             ("init 1", 1000.0),
             ("init 64", 7300.0),
         ];
+        let mut half = costs(&library);
+        half.remove("vain");
+        for (does, think) in ["spawns", "forks"].iter().flat_map(|d| THINKS.map(|t| (d, t))) {
+            for threads in [1, 2] {
+                half.insert(format!("{does} {think}, {threads}"), vec![1.0]);
+            }
+        }
+        let mut cont = costs(&library);
+        cont.extend(costs(&[("vain", 7.0), ("thief", -1.0)]));
         let calibration = Calibration {
             recorder: costs(&[
                 ("push", 3.0),
@@ -234,7 +245,11 @@ mod tests {
                 ("flood 262144", 10.0),
             ]),
             machine: costs(&[("line", 80.0)]),
-            policies: vec![(Policy::Steal, costs(&library))],
+            policies: vec![
+                (Policy::Steal, costs(&library)),
+                (Policy::StealHalf, half),
+                (Policy::Cont, cont),
+            ],
             searches: costs(&[("2", 70.0), ("64", 1000.0), ("256", 1960.0)]),
         };
         let prices = calibration.prices(Policy::Steal).unwrap().unwrap();
@@ -260,10 +275,12 @@ mod tests {
             init_worker: 100.0,
         };
         assert_eq!(prices, expected);
+        let vain = |policy| calibration.prices(policy).unwrap().map(|prices| prices.vain);
+        assert_eq!(Policy::ALL.map(vain), [Some(40.0), Some(40.0), Some(7.0), None, None]);
         let borrows = |policy| calibration.borrows_theft(policy);
         assert_eq!(Policy::ALL.map(borrows), [false, true, true, false, false]);
         assert_eq!(calibration.growth_of_recorder().unwrap(), [2.0; 3]);
-        assert_eq!(calibration.prices(Policy::Cont).unwrap(), None);
+        assert_eq!(calibration.prices(Policy::Lifo).unwrap(), None);
     }
 
     #[test]

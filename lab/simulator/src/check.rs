@@ -3,7 +3,7 @@
 //! Others have the other half of a core, or a neighbour's memory, for hundredths of a second or for
 //! minutes: that only adds to what a run takes, and at times half as much again. So of the runs of a
 //! process that does the same each time the *least* time counts. Of the processes, one in each round,
-//! the *middle* does, as estimated by Hodges and Lehmann: one in some is a tenth faster than the others by where
+//! the *middle* does, as estimated by Hodges and Lehmann: one in a dozen is a tenth faster than the others by where
 //! its memory happens to lie, and the least, or any quantile, is of the one sort in one row and of the other in the
 //! next. So it is with the prices and the recordings, and a prediction is of that.
 //!

@@ -22,7 +22,7 @@
 //!   searches; no more than half of the workers search. Who finds nothing for as long as a wake-up
 //!   takes, sleeps.
 //! - A search that finds nothing has looked at lines of memory that the owners write: it waits for one
-//!   that was written since the last, and each owner pays when it next uses its deque.
+//!   that was written since the last, and each owner pays when it next adds to its deque.
 //! - A spawn into the shared queue wakes a sleeper, if there is one; who finds the queue empty
 //!   sleeps.
 //! - A join of a task that nobody has begun runs it. If it was taken, the task that joins is set
@@ -120,7 +120,7 @@ struct Worker {
     unlocked: Time,
     /// It has not been awake in this run.
     rested: bool,
-    /// How many searches had been in vain when it last used its deque.
+    /// How many searches had been in vain when it last added to its deque.
     seen: u64,
 }
 
@@ -165,9 +165,9 @@ struct Engine<'a> {
     overflow: VecDeque<u32>,
     sleepers: Vec<u32>,
     searching: usize,
-    /// Searches that found nothing; and whether an owner has used its deque since the last of them.
+    /// Searches that found nothing; and whether an owner has added to its deque since the last of them.
     in_vain: u64,
-    used: bool,
+    touched: bool,
     /// Each task's next step.
     step: Vec<u32>,
     queued: Vec<bool>,
@@ -219,7 +219,7 @@ impl<'a> Engine<'a> {
             sleepers: Vec::with_capacity(workers),
             searching: 0,
             in_vain: 0,
-            used: false,
+            touched: false,
             step: graph.tasks.iter().map(|task| task.first).collect(),
             queued: vec![false; tasks],
             aside: vec![false; tasks],
@@ -394,9 +394,9 @@ impl<'a> Engine<'a> {
         self.note(w);
     }
 
-    /// Its owner does something with it: others may have its line since they looked.
+    /// Its owner adds to it: others may have a line of it since they looked. (What a pop writes they do not read.)
     fn use_deque(&mut self, w: usize) {
-        self.used = true;
+        self.touched = true;
         if self.workers[w].seen < self.in_vain {
             self.workers[w].seen = self.in_vain;
             self.workers[w].debt += self.prices.vain;
@@ -444,7 +444,6 @@ impl<'a> Engine<'a> {
             let deque = &mut self.workers[w].deque;
             let Some(at) = deque.iter().rposition(|&queued| queued == other) else { return false };
             deque.remove(at);
-            self.use_deque(w);
             self.taken(w, other);
             self.workers[w].debt += self.prices.fork / 2;
         }
@@ -498,7 +497,6 @@ impl<'a> Engine<'a> {
             worker.looks_since = now;
             return true;
         };
-        self.use_deque(w);
         self.taken(w, task);
         self.workers[w].debt += self.price_of(task);
         self.begin_task(w, task);

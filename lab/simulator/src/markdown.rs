@@ -36,7 +36,8 @@ impl Report {
             let borrowers: Vec<&str> = borrowers.map(|price| price.policy.name()).collect();
             writeln!(
                 page,
-                "What a theft costs {} is taken from `steal`, where the own calibration sees too few. Did it cost\n\
+                "What a theft costs {} is taken from `steal`, where the own calibration sees too few (and of steal\n\
+                 half what a search in vain does, which there is seldom in vain). Did a theft cost\n\
                  as much as one from an owner that does not answer, the prediction that changed most would be that of\n\
                  {} under {} at P = {}, by {:+.1} %.\n",
                 borrowers.join(" and "),
@@ -261,7 +262,8 @@ impl Report {
         };
         let all = self.checks.iter().map(|check| check.undisturbed).sum::<f64>();
         format!(
-            "Of the rounds {:.0} % came within {:.0} % of the least of their row: as often was the machine ours. \
+            "Of the rounds {:.0} % came within {:.0} % of the least of their row; the others were disturbed, or had their \
+             memory elsewhere. \
              In each other's way: {}. Too uncertain, as measured, for a verdict on a prediction, since the interval is \
              wider than {:.0} %: {}. Predicted wrongly, whatever the interval: {}.",
             100.0 * all / self.checks.len().max(1) as f64,
@@ -289,28 +291,30 @@ fn interval(of: &Estimate) -> String {
 }
 
 const METHOD: &str = "\
-Recordings, prices and measurements were taken in turn, a process each, round after round. Others on the machine only add
-to what a program takes, so that the least run of a process counts, on both sides, and the middle of the rounds, with its 95 % interval (Hodges
-and Lehmann, as above). *Contended*: all want one lock, and are predicted to take longer than one worker. There
-who is kept away lets the others go on, so that the median run of a process counts. *Within the interval*:
-not within a tenth of the figure, but of its interval. No price is fitted to these rows, but the shape of the
-calibration's tree of forks (of three, that which costs what fib's does), how long a sample of the calibration is, that
-the price of contention depends on the time to think between two operations, and which rows count as contended were
-chosen with this table in view: it is no test on programs never seen.";
+Recordings, prices and measurements were taken in turn, a process each, round after round. Others on the machine only
+add to what a program takes, so that the least run of a process counts, on both sides. Of the processes, one in each
+round, the middle counts (Hodges and Lehmann, 1963; the interval is that of Wilcoxon's signed ranks, which has 95 % if a
+round is about as often above as below): one in some is a tenth faster by where its memory lies. *Contended*: all want
+one lock, and are predicted to take longer than one worker. There who is kept away lets the others go on, so that the
+median run of a process counts. *Within the interval*: not within a tenth of the figure, but of its interval. No price
+is fitted to these rows, but the shape of the calibration's tree of forks (of three, that which costs what fib's does),
+how long its samples and its floods are, that the price of contention depends on the time to think between two
+operations, that a search in vain has a price, that thieves leave empty places behind, that the middle of the processes
+counts, and which rows count as contended were chosen with this table in view: it is no test on programs never seen.";
 
 const LIMITS: &str = "\
 *Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
 calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of which
 more workers take their share; two threads of one core, which the processors of a virtual machine are from time to
 time; a clock that slows down when all cores are busy; the kernel's scheduler; and that a task runs slower where its
-data are not. Costs are added up,
-while a processor does what a task of some nanoseconds computes, or waits for, at the same time as the calls around it:
-so tasks so small are predicted too slow, under slow policies more than under fast ones. A line of memory costs what it
-costs between the two processors of the calibration. A recording is of one run's tasks, and its steps of a few
-nanoseconds are known by their sum alone. Of programs marked *contended* the curve says that they do not scale, and no
-more: what happens at the lock depends on who comes some nanoseconds earlier, and on where the machine has put the two
-processors; its price is of two workers, and that more get no more out of the lock than two that never think is an
-assumption.
+data are not. Costs are added up, while a processor does what a task of some nanoseconds computes, or waits for, at the
+same time as the calls around it: so tasks so small are predicted too slow, under slow policies more than under fast
+ones. A line of memory costs what it costs between the two processors of the calibration. What a search in vain costs is
+measured of one thief and one owner, and a search waits for one owner's line, however many have written theirs. A
+recording is of one run's tasks, and its steps of a few nanoseconds are known by their sum alone. Of programs marked
+*contended* the curve says that they do not scale, and no more: what happens at the lock depends on who comes some
+nanoseconds earlier, and on where the machine has put the two processors; its price is of two workers, and that more get
+no more out of the lock than two that never think is an assumption.
 So trust the order of the policies and where a curve bends before its height, and with many workers the programs whose
 tasks share little (fib, uts, mandelbrot) before those that move memory (quicksort, flood).";
 

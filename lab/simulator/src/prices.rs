@@ -9,7 +9,7 @@ pub const LENGTHS: [usize; 3] = [1 << 14, 1 << 16, 1 << 18];
 /// A price for each of the lengths.
 pub type Fresh = [f64; LENGTHS.len()];
 
-/// The price of a place that makes a queue so long.
+/// The price of a place so far from the first.
 pub fn fresh_at<T: Copy>(fresh: &[T; LENGTHS.len()], length: usize) -> T {
     let at = LENGTHS.iter().position(|&up_to| length <= up_to);
     fresh[at.unwrap_or(LENGTHS.len() - 1)]
@@ -60,7 +60,7 @@ pub struct Prices {
     pub push: f64,
     pub run: f64,
     pub fork: f64,
-    /// Adding a task to a queue that was never so long, beyond that; where deques are bounded,
+    /// Adding a task in a place of the queue that was never used, beyond that; where deques are bounded,
     /// sending it through the queue of all.
     pub fresh: Fresh,
     /// What a thief spends on a task that it takes, and what its victim loses by that.
@@ -71,7 +71,7 @@ pub struct Prices {
     /// A look at the queue of a worker that has none; what a search takes beyond its looks.
     pub look: f64,
     pub pause: f64,
-    /// What a search in vain costs each owner that uses its deque, once.
+    /// What a search in vain costs each owner that then adds to its deque, once.
     pub vain: f64,
     /// From a wake-up to the woken worker, and what the waker spends.
     pub wake: f64,

@@ -76,6 +76,9 @@ impl Engine<'_> {
         // A search takes some time, however few there are to look at.
         let look = self.prices.pause + workers as i64 * self.prices.look;
         let mut until_next = look.max(LEAST_SEARCH);
+        if std::mem::replace(&mut self.touched, false) {
+            until_next += self.prices.line; // its owner's
+        }
         if let Some(victim) = victim {
             for victim in self.filled.all() {
                 self.workers[victim].asked = true;
@@ -90,9 +93,6 @@ impl Engine<'_> {
             until_next = until_next.min(raid);
         }
         self.in_vain += 1;
-        if std::mem::replace(&mut self.used, false) {
-            until_next += self.prices.line; // its owner's
-        }
         self.workers[w].debt += until_next;
         true
     }
