@@ -624,7 +624,7 @@ static void measure_vain(void)
         if (sched_last_stats(&stats, sizeof stats) != 0)
             bench_die("sched_last_stats");
         double more = last_ended - first_begun - usual;
-        if (stats.failed_steals > LONE / 64) /* of fewer, what differs by chance would be most */
+        if (stats.failed_steals > LONE / 256) /* of fewer, what differs by chance would be most */
             beside[n++] = more / (double)stats.failed_steals;
     }
     if (n > 0) /* the other worker was there */

@@ -36,8 +36,8 @@ impl Report {
             let borrowers: Vec<&str> = borrowers.map(|price| price.policy.name()).collect();
             writeln!(
                 page,
-                "What a theft costs {} is taken from `steal`, where the own calibration sees too few (and of steal\n\
-                 half what a search in vain does, which there is seldom in vain). Did a theft cost\n\
+                "What a theft costs {} is taken from `steal`, where the own calibration sees too few (and\n\
+                 for steal half what a search in vain does, since its own would have thefts in it). Did a theft cost\n\
                  as much as one from an owner that does not answer, the prediction that changed most would be that of\n\
                  {} under {} at P = {}, by {:+.1} %.\n",
                 borrowers.join(" and "),
