@@ -9,6 +9,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::sheet::say;
+
 #[derive(Debug, Serialize)]
 pub struct Machine {
     pub cpu: String,
@@ -109,11 +111,11 @@ pub fn print_calibration(
     };
     let (_, ns, slowest) = all(|c| c.ns);
     let (least, ours, _) = all(|c| c.cores);
-    println!(
+    say(format!(
         "calibration: {ns:.2} ns per iteration of y = y*3 + 1 (slowest {slowest:.2}); cores really \
          ours: {ours:.2} of {cores} (least {least:.2}); load before: {}",
         load.map_or("unknown".into(), |l| format!("{l:.2}"))
-    );
+    ));
     if let Some(cal) = sorted(cals.to_vec()) {
         let at = |share: f64| cal[((cal.len() - 1) as f64 * share) as usize];
         println!(

@@ -15,6 +15,7 @@ mod plan;
 mod process;
 mod run;
 mod session;
+mod sheet;
 mod summary;
 mod table;
 mod verdict;
@@ -178,7 +179,7 @@ fn bench(options: &Options) -> Result<bool> {
     table::print_all(&plan, &summary);
     println!();
     for line in verdict::lines(&plan, &summary) {
-        println!("{line}");
+        sheet::say(line);
     }
     let instructions = if plan.size("tree") == 0 || plan.size("fib") == 0 {
         None
@@ -214,7 +215,7 @@ fn conclude(failures: &[String], praise: &str, start: Instant) -> bool {
         println!("{praise}");
     } else {
         println!("{} failed:", failures.len());
-        failures.iter().for_each(|f| println!("  {f}"));
+        failures.iter().for_each(|f| sheet::say(format!("  {f}")));
     }
     println!("total: {:.0} s", start.elapsed().as_secs_f64());
     failures.is_empty()
@@ -232,11 +233,11 @@ fn write_json(path: &Path, results: &impl Serialize) -> Result<()> {
 fn count_instructions(programs: &Path) -> Option<Instructions> {
     match instructions::count(programs) {
         Ok(Some(instructions)) => {
-            println!("{instructions}");
+            sheet::say(instructions.to_string());
             return Some(instructions);
         }
         Ok(None) => println!("instructions per task: valgrind is not installed, not counted"),
-        Err(e) => println!("instructions per task: not counted: {e:#}"),
+        Err(e) => sheet::say(format!("instructions per task: not counted: {e:#}")),
     }
     None
 }

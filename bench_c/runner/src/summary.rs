@@ -216,8 +216,66 @@ fn is(setup: &Setup, program: &str, threads: usize) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use crate::plan::Plan;
+    use crate::run::{Line, Stats};
+
+    /// What the programs of a plan would print that take so many seconds, five times each.
+    pub fn made_up(plan: &Plan, seconds: impl Fn(&Setup) -> f64) -> Vec<Run> {
+        let figures = [
+            ("us_per_run", 71.2),
+            ("wake_us", 26.5),
+            ("p90_us", 1245.0),
+            ("first_us", 57.3),
+            ("before_end", 1000.0),
+            ("ns_a_yield", 23.4),
+            ("ns_a_turn", 15_524.0),
+            ("handover_ns", 261.0),
+            ("back_ns", 190.0),
+            ("tasks_per_second", 21_844.0),
+            ("ns_a_section", 1615.0),
+            ("burn_percent", 0.019),
+            ("processors", 2.0),
+            ("work", 0.8),
+            ("span", 0.1),
+            ("allows", 1.97),
+        ];
+        let mut runs = Vec::new();
+        for setup in &plan.setups {
+            for (repetition, noise) in [1.0, 1.021, 0.983, 1.11, 0.964].into_iter().enumerate() {
+                let line = Line {
+                    tasks: 1_048_577,
+                    seconds: seconds(setup) * noise,
+                    ns_per_task: 0.0,
+                    checksum: "ab".into(),
+                    user: 0.8 * seconds(setup) * noise,
+                    sys: 0.0,
+                    vcsw: 0,
+                    icsw: 0,
+                    cal: Some(0.5),
+                    extra: figures.map(|(name, value)| (name.to_owned(), value * noise)).into(),
+                };
+                let stats = (setup.kind != Kind::None).then(|| Stats {
+                    kind: setup.kind.name().into(),
+                    deque: "split".into(),
+                    idle: "park".into(),
+                    threads: setup.threads as u64,
+                    tasks: line.tasks,
+                    steals: 123_456,
+                    stolen_tasks: 123_456,
+                    failed_steals: 123_456,
+                    parks: 123_456,
+                    naps: 0,
+                    wakes: 123_456,
+                    queue_peak: 20,
+                    threads_missing: 0,
+                });
+                runs.push(Run { setup: setup.clone(), repetition, timed: true, line, stats });
+            }
+        }
+        runs
+    }
 
     #[test]
     fn quartiles() {

@@ -1,53 +1,57 @@
 //! The tables on standard output.
 
-use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
-
 use crate::plan::{
     ALSO_JOIN, BURNERS, CLOSURE_WAYS, Group, HAND_OVER_DEQUES, HAND_OVERS, IDLE_PROGRAMS, IDLES,
-    JOINS, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan,
+    JOINS, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan, Program,
 };
+use crate::sheet::{Table, say};
 use crate::summary::{Measured, Quartiles, Summary};
 
-/// A line under the head, nothing else.
-const STYLE: TableStyle =
-    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-
+/// Prints each table that there are runs for, below a sentence that says what it is.
 pub fn print_all(plan: &Plan, summary: &Summary) {
-    for program in PROGRAMS {
-        if let Some(table) = kinds(plan, summary, program.name) {
-            let n = plan.size(program.name);
-            println!("\n{} -n {n}: {}", program.name, program.what);
-            println!("{table}");
-        }
-    }
-    if plan.has(Group::Joins) {
-        println!(
-            "\nFork and join under steal: Ts is the serial program, Tp the one on p threads; ns \
-             per task, element or iteration"
-        );
-        println!("{}", joins(plan, summary));
-    }
-    if plan.has(Group::Locks) {
-        println!("\nThe lock primitives side by side: ns per task [quartiles]");
-        println!("{}", locks(plan, summary));
-    }
-    if plan.has(Group::Idle) {
-        println!("\nThe idle policies of steal side by side: ms [quartiles], processor ms, sleeps");
-        println!("{}", idles(plan, summary));
-    }
-    if plan.has(Group::Closures) {
-        println!("\nA task with 24 bytes of arguments, under steal: ns per task [quartiles]");
-        println!("{}", closures(plan, summary));
-    }
-    if plan.has(Group::Overheads) {
-        println!("\nWhat a run costs beside its tasks, under steal");
-        println!("{}", overheads(plan, summary));
+    for (what, table) in all(plan, summary) {
+        say(format!("\n{what}"));
+        println!("{table}");
     }
 }
 
+fn all(plan: &Plan, summary: &Summary) -> Vec<(String, Table)> {
+    let of_kinds = |p: &Program| {
+        let head = format!("{} -n {}: {}", p.name, plan.size(p.name), p.what);
+        (head, kinds(plan, summary, p.name))
+    };
+    let mut tables: Vec<_> = PROGRAMS.iter().map(of_kinds).collect();
+    for (group, what, table) in [
+        (
+            Group::Joins,
+            "Fork and join under steal: Ts is the serial program, Tp the one on p threads; ns per \
+             task, element or iteration",
+            joins as fn(&Plan, &Summary) -> Table,
+        ),
+        (Group::Locks, "The lock primitives side by side: ns per task [quartiles]", locks),
+        (
+            Group::Idle,
+            "The idle policies of steal side by side: ms [quartiles], processor ms, sleeps",
+            idles,
+        ),
+        (
+            Group::Closures,
+            "A task with 24 bytes of arguments, under steal: ns per task [quartiles]",
+            closures,
+        ),
+        (Group::Overheads, "What a run costs beside its tasks, under steal", overheads),
+    ] {
+        if plan.has(group) {
+            tables.push((what.to_owned(), table(plan, summary)));
+        }
+    }
+    tables.retain(|(_, table)| !table.is_empty());
+    tables
+}
+
 /// A program over kinds and thread counts.
-fn kinds(plan: &Plan, summary: &Summary, program: &str) -> Option<Table> {
-    let mut table = table(&[
+fn kinds(plan: &Plan, summary: &Summary, program: &str) -> Table {
+    let head = [
         "kind",
         "threads",
         "ms [quartiles]",
@@ -58,13 +62,14 @@ fn kinds(plan: &Plan, summary: &Summary, program: &str) -> Option<Table> {
         "failed",
         "sleeps",
         "wakes",
-    ]);
+    ];
+    let mut table = Table::new(2, &head);
     let serial = summary.serial(program);
     let mut row = |name: &str, threads: usize, m: &Measured| {
         let speedup = serial.map(|s| m.seconds.under(s.seconds.median).median);
         let count = |value: Option<f64>| value.map_or("-".into(), count);
         let counters = m.counters;
-        table.add_row(cells(vec![
+        table.add_row(vec![
             name.into(),
             threads.to_string(),
             with_quartiles(m.seconds.scaled(1e3)),
@@ -75,37 +80,33 @@ fn kinds(plan: &Plan, summary: &Summary, program: &str) -> Option<Table> {
             count(counters.map(|c| c.failed_steals)),
             count(counters.map(|c| c.sleeps)),
             count(counters.map(|c| c.wakes)),
-        ]));
+        ]);
     };
-    let mut any = false;
     if let Some(m) = serial {
         row("serial", 1, m);
-        any = true;
     }
     for &kind in KINDS {
         for &threads in &plan.threads {
             if let Some(m) = summary.kind(program, kind, threads) {
                 row(kind.name(), threads, m);
-                any = true;
             }
         }
     }
-    any.then_some(table)
+    table
 }
 
 /// A row a program: what its tasks cost on one thread, and what more threads gain.
 fn joins(plan: &Plan, summary: &Summary) -> Table {
-    let mut head = vec!["program".to_owned(), "n".into(), "Ts, ms [quartiles]".into()];
+    let mut head = vec!["program -n".to_owned(), "Ts, ms [quartiles]".into()];
     head.extend(["T1, ms [quartiles]".into(), "T1, ns".into(), "T1/Ts".into()]);
     let more: Vec<usize> = plan.threads.iter().copied().filter(|&t| t > 1).collect();
     head.extend(more.iter().flat_map(|t| [format!("T1/T{t}"), format!("Ts/T{t}")]));
-    let mut table = table(&head);
+    let mut table = Table::new(1, &head);
     for name in ALSO_JOIN.iter().copied().chain(JOINS.iter().map(|p| p.name)) {
         let joins = |kind, threads| summary.joins(name, kind, threads);
         let Some((serial, one)) = joins(Kind::None, 1).zip(joins(Kind::Steal, 1)) else { continue };
         let mut row = vec![
-            name.to_owned(),
-            plan.size(name).to_string(),
+            format!("{name} {}", plan.size(name)),
             with_quartiles(serial.seconds.scaled(1e3)),
             with_quartiles(one.seconds.scaled(1e3)),
             short(one.ns_per_task().median),
@@ -118,7 +119,7 @@ fn joins(plan: &Plan, summary: &Summary) -> Table {
             };
             row.extend([over(one), over(serial)]);
         }
-        table.add_row(cells(row));
+        table.add_row(row);
     }
     table
 }
@@ -126,7 +127,7 @@ fn joins(plan: &Plan, summary: &Summary) -> Table {
 fn locks(plan: &Plan, summary: &Summary) -> Table {
     let mut head = vec!["program".to_owned(), "kind".into(), "deque".into()];
     head.extend(plan.lock_threads.iter().map(|&t| threads(t)));
-    let mut table = table(&head);
+    let mut table = Table::new(3, &head);
     for program in LOCK_PROGRAMS {
         for kind in [Kind::Lifo, Kind::Steal] {
             for lock in LOCKS {
@@ -141,7 +142,7 @@ fn locks(plan: &Plan, summary: &Summary) -> Table {
                         .into_iter()
                         .map(|m| m.map_or("-".into(), |m| with_quartiles(m.ns_per_task()))),
                 );
-                table.add_row(cells(row));
+                table.add_row(row);
             }
         }
     }
@@ -153,7 +154,7 @@ fn idles(plan: &Plan, summary: &Summary) -> Table {
     for &t in &plan.idle_threads {
         head.extend([threads(t), "cpu ms".into(), "sleeps".into()]);
     }
-    let mut table = table(&head);
+    let mut table = Table::new(2, &head);
     for program in IDLE_PROGRAMS {
         for idle in IDLES {
             let found = plan.idle_threads.iter().map(|&t| summary.idle(program, idle, t));
@@ -172,7 +173,7 @@ fn idles(plan: &Plan, summary: &Summary) -> Table {
                     ],
                 });
             }
-            table.add_row(cells(row));
+            table.add_row(row);
         }
     }
     table
@@ -181,25 +182,25 @@ fn idles(plan: &Plan, summary: &Summary) -> Table {
 fn closures(plan: &Plan, summary: &Summary) -> Table {
     let mut head = vec!["tasks".to_owned(), "arguments".into()];
     head.extend(plan.closure_threads.iter().map(|&t| threads(t)));
-    let mut table = table(&head);
+    let mut table = Table::new(2, &head);
     for way in CLOSURE_WAYS {
         let (shape, how) = way.split_once('-').unwrap_or(("tree", way));
         let ns = |&t: &usize| summary.closures(way, t).map(|m| with_quartiles(m.ns_per_task()));
         let mut row = vec![shape.to_owned(), how.into()];
         row.extend(plan.closure_threads.iter().map(|t| ns(t).unwrap_or("-".into())));
-        table.add_row(cells(row));
+        table.add_row(row);
     }
     table
 }
 
 /// A row a figure: the scheduler's, and under it the kernel's own.
 fn overheads(plan: &Plan, summary: &Summary) -> Table {
-    let mut table = table(&["", "threads", "median [quartiles]", "unit"]);
+    let mut table = Table::new(1, &["", "threads", "median [quartiles]", "unit"]);
     let mut row = |what: &str, threads: Option<usize>, unit: &str, value: Option<Quartiles>| {
         if let Some(value) = value {
             let threads = threads.map_or("-".into(), |t| t.to_string());
             let texts = [what.to_owned(), threads, with_quartiles(value), unit.to_owned()];
-            table.add_row(cells(texts.into()));
+            table.add_row(texts.into());
         }
     };
     let t = plan.overhead_threads;
@@ -269,23 +270,6 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
     table
 }
 
-pub fn table<S: AsRef<str>>(head: &[S]) -> Table {
-    let mut table = Table::new();
-    table.load_style(STYLE);
-    table.set_header(cells(head.iter().map(|h| h.as_ref().to_owned()).collect()));
-    table
-}
-
-/// Words to the left, numbers to the right.
-pub fn cells(texts: Vec<String>) -> Vec<Cell> {
-    let is_word = |t: &str| t.starts_with(|c: char| c.is_ascii_lowercase() || "µ%.".contains(c));
-    let align = |t: String| {
-        let side = if is_word(&t) { CellAlignment::Left } else { CellAlignment::Right };
-        Cell::new(t).set_alignment(side)
-    };
-    texts.into_iter().map(align).collect()
-}
-
 fn threads(t: usize) -> String {
     format!("{t} thread{}", if t == 1 { "" } else { "s" })
 }
@@ -319,6 +303,48 @@ pub fn count(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sheet::{COLUMNS, tests::widest};
+    use crate::summary::tests::made_up;
+
+    /// Times of all lengths, on small machines and large ones.
+    #[test]
+    fn no_line_is_wider_than_a_terminal() {
+        for cores in [1, 2, 6, 64] {
+            let plan = Plan::new(cores, false, &[]);
+            for seconds in [1e-5, 0.012345, 0.9, 12.3, 1234.0] {
+                let runs = made_up(&plan, |setup| seconds * setup.threads as f64);
+                let summary = Summary::new(&runs);
+                let tables = all(&plan, &summary);
+                assert_eq!(tables.len(), PROGRAMS.len() + 5);
+                for (what, table) in tables {
+                    let text = table.to_string();
+                    assert!(widest(&text) <= COLUMNS, "{what}, {cores} cores:\n{text}");
+                }
+                for line in crate::verdict::lines(&plan, &summary) {
+                    let line = crate::sheet::wrapped(&line);
+                    assert!(widest(&line) <= COLUMNS, "{line}");
+                }
+            }
+        }
+    }
+
+    /// On two cores a table of usual times is in one part.
+    #[test]
+    fn tables_of_a_small_machine_are_whole() {
+        let plan = Plan::new(2, false, &[]);
+        let summary = Summary::new(&made_up(&plan, |_| 0.0123));
+        for (what, table) in all(&plan, &summary) {
+            assert_eq!(table.to_string().matches("──\n").count(), 1, "{what}\n{table}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_run_has_no_table() {
+        let plan = Plan::new(2, false, &["tree".to_owned()]);
+        let tables = all(&plan, &Summary::new(&made_up(&plan, |_| 0.1)));
+        assert_eq!(tables.len(), 3);
+        assert!(all(&plan, &Summary::new(&[])).is_empty());
+    }
 
     #[test]
     fn three_digits() {

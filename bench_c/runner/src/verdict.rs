@@ -1,11 +1,12 @@
 //! The sentences the suite is for, computed from what was measured.
 
+use crate::figures::count;
 use crate::plan::{Kind, Plan};
 use crate::summary::Summary;
 use crate::table::short;
 
 pub fn lines(plan: &Plan, summary: &Summary) -> Vec<String> {
-    let mut lines: Vec<_> = spawn_price(summary).into_iter().collect();
+    let mut lines = spawn_price(plan, summary);
     lines.extend(fences(summary));
     lines.extend(fork_price(summary));
     lines.extend(two_workers(plan, summary));
@@ -17,17 +18,20 @@ pub fn lines(plan: &Plan, summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// Work stealing without a thief, against a shared stack two workers pull at.
-fn spawn_price(summary: &Summary) -> Option<String> {
-    let steal = summary.kind("tree", Kind::Steal, 1)?.ns_per_task().median;
-    let lifo = summary.lock("tree", Kind::Lifo, "mutex", 2)?.ns_per_task().median;
-    Some(format!(
-        "tree: a task costs {} ns under steal at 1 worker and {} ns under lifo (mutex) at 2 \
-         workers: steal is {}",
-        short(steal),
-        short(lifo),
-        times(lifo / steal, "cheaper", "dearer")
-    ))
+/// Work stealing against one shared stack, each time on as many workers.
+fn spawn_price(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let sentence = |threads: usize| {
+        let ns = |kind| Some(summary.kind("tree", kind, threads)?.ns_per_task().median);
+        let (steal, lifo) = (ns(Kind::Steal)?, ns(Kind::Lifo)?);
+        Some(format!(
+            "tree, {}: a task costs {} ns under steal and {} ns under lifo: steal is {}",
+            count(threads),
+            short(steal),
+            short(lifo),
+            times(lifo / steal, "cheaper", "dearer")
+        ))
+    };
+    [1, plan.overhead_threads].into_iter().filter_map(sentence).collect()
 }
 
 /// The owner's path without a fence, against the textbook's.
@@ -110,6 +114,7 @@ fn critical_path(summary: &Summary) -> Option<String> {
     ))
 }
 
+/// With new threads on both sides; what kept ones save beside it.
 fn empty_runs(plan: &Plan, summary: &Summary) -> Option<String> {
     let threads = plan.overhead_threads;
     let us = |data, warm| {
@@ -120,13 +125,14 @@ fn empty_runs(plan: &Plan, summary: &Summary) -> Option<String> {
     let (warm, cold) = (us(Some("pair"), None)?, us(Some("pair"), Some("0"))?);
     let pthread = summary.bare("emptyrun", "pthread")?.own("us_per_run")?.median;
     Some(format!(
-        "a sched_init of one empty task takes {} µs; with two threads that meet {} warm, {} cold; \
-         pthread_create and join take {}: warm is {}",
+        "a sched_init of one empty task takes {} µs; one in which two threads meet {} with kept \
+         threads and {} with a new one; pthread_create and pthread_join, which make a new one, too, \
+         take {}: with a new thread sched_init is {}",
         short(alone),
         short(warm),
         short(cold),
         short(pthread),
-        times(pthread / warm, "cheaper", "dearer")
+        times(pthread / cold, "cheaper", "dearer")
     ))
 }
 
@@ -172,6 +178,43 @@ fn times(ratio: f64, better: &str, worse: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Group, Setup};
+    use crate::summary::tests::made_up;
+
+    /// Each thread count has times of its own: a ratio across two of them would be far from these.
+    #[test]
+    fn a_verdict_compares_runs_on_as_many_threads() {
+        let plan = Plan::new(2, false, &[]);
+        let seconds = |s: &Setup| {
+            let threads = [0.0, 1.0, 100.0, 0.0, 1e4][s.threads.min(4)];
+            let group = if s.group == Group::Kinds { 1.0 } else { 1e6 };
+            let slower = if s.kind == Kind::Lifo || s.idle == Some("nap") { 3.0 } else { 1.0 };
+            threads * group * slower
+        };
+        let lines = lines(&plan, &Summary::new(&made_up(&plan, seconds)));
+        for (start, end) in [
+            ("tree, 1 thread: a task costs", "under lifo: steal is 3.00 times cheaper"),
+            ("tree, 2 threads: a task costs", "under lifo: steal is 3.00 times cheaper"),
+            ("tree, 1 thread: a task costs", "split is 1.00 times cheaper"),
+            ("flood, 2 threads:", "park is 3.00 times faster"),
+            ("flood, 4 threads:", "park is 3.00 times faster"),
+            ("shortruns, 4 threads:", "park is 3.00 times faster"),
+        ] {
+            let found = lines.iter().any(|line| line.starts_with(start) && line.ends_with(end));
+            assert!(found, "{start} … {end}: {lines:#?}");
+        }
+    }
+
+    /// All the verdicts, where all was measured; none, where nothing was.
+    #[test]
+    fn a_verdict_needs_both_sides() {
+        let plan = Plan::new(2, false, &[]);
+        let all = made_up(&plan, |_| 0.1);
+        assert_eq!(lines(&plan, &Summary::new(&all)).len(), 13);
+        let of_steal = all.into_iter().filter(|r| r.setup.kind == Kind::Steal).collect::<Vec<_>>();
+        let lines = lines(&plan, &Summary::new(&of_steal));
+        assert!(!lines.iter().any(|line| line.contains("lifo") || line.contains("pthread")));
+    }
 
     #[test]
     fn a_loss_is_called_one() {

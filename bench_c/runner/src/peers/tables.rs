@@ -1,29 +1,26 @@
 //! A table a workload: each system's figure, and its ratio to libsched's of the same session.
 
-use comfy_table::Table;
-
 use super::session::{Run, Session};
 use super::systems::{LIBSCHED, System};
 use super::workloads::{Figure, Workload};
+use crate::sheet::{Table, say};
 use crate::summary::Quartiles;
-use crate::table::{cells, short, table, with_quartiles};
+use crate::table::{short, with_quartiles};
 
 pub fn print_all(workloads: &[Workload], systems: &[System], session: &Session) {
     for workload in workloads {
-        println!("\n{} -n {}: {}", workload.program, workload.n, workload.what);
+        say(format!("\n{} -n {}: {}", workload.program, workload.n, workload.what));
         println!("{}", one(workload, systems, session));
         for (name, why) in
             workload.without.iter().filter(|(n, _)| systems.iter().any(|s| s.name == *n))
         {
-            println!("without {name}: {why}");
+            say(format!("without {name}: {why}"));
         }
     }
-    println!(
-        "\nMedians [quartiles]. × is a system's figure over libsched's: above 1, libsched is the \
-         better. The speed-up is over the same system with 1 worker."
-    );
+    say("\nMedians [quartiles]. × is a system's figure over libsched's: above 1, libsched is the \
+         better. The speed-up is over the same system with 1 worker.");
     for case in &session.too_long {
-        println!("{case}: not waited for: it took longer than the limit");
+        say(format!("{case}: not waited for: it took longer than the limit"));
     }
 }
 
@@ -45,7 +42,7 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
     if processor {
         head.extend(["p90".into(), "processors busy".into()]);
     }
-    let mut table = table(&head);
+    let mut table = Table::new(1, &head);
 
     let figures = |system: &str, threads| {
         let figure = |run| figure(workload.figure, run);
@@ -91,7 +88,7 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
             row.push(p90.map_or("-".into(), |q| short(q.median)));
             row.push(busy.map_or("-".into(), |q| short(q.median)));
         }
-        table.add_row(cells(row));
+        table.add_row(row);
     }
     table
 }
