@@ -331,7 +331,15 @@ unsafe extern "C" {
 
 /// Calls `visit` with each `SCHED_*` variable of the environment that is not empty, in one
 /// walk: a call of getenv for each would be as many walks.
+///
+/// As with secure_getenv, there are none in a process that got rights by its execve: those of a set-user-ID
+/// program or of file capabilities. Its caller chooses its environment, and must not choose by it what is
+/// done with these rights.
 fn environment(mut visit: impl FnMut(&'static str, &'static CStr)) {
+    // SAFETY: takes any number, and has no effect.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return;
+    }
     // SAFETY: environ is the process's, a list that ends with null. As with getenv, the
     // program must not change it meanwhile, and what it held stays while it is unchanged.
     unsafe {
