@@ -409,10 +409,10 @@ impl Config {
     }
 }
 
-/// A value of the user's, its bytes shown as they can be.
-struct Shown(&'static CStr);
+/// Text of the user's, its bytes shown as they can be.
+pub struct Shown<'a>(pub &'a CStr);
 
-impl fmt::Display for Shown {
+impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for chunk in self.0.to_bytes().utf8_chunks() {
             f.write_str(chunk.valid())?;

@@ -1,16 +1,47 @@
 //! Text to a descriptor, through a buffer on the stack: no allocation, no stdio lock, and
 //! short texts leave in one write.
 
+use super::{Errno, thread};
+use std::ffi::c_int;
 use std::fmt::{self, Write};
 
+/// How long a descriptor that takes nothing, such as a pipe that nobody reads, is waited for.
+const PATIENCE_MS: c_int = 1000;
+
+/// Writes all of it, in one write(2) if the system takes all at once.
+pub fn write_all(fd: c_int, mut rest: &[u8]) -> Result<(), Errno> {
+    while !rest.is_empty() {
+        // SAFETY: `rest` is a valid buffer of its length.
+        let n = unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) };
+        match usize::try_from(n) {
+            Ok(0) => return Err(Errno(libc::EIO)),
+            Ok(n) => rest = &rest[n..],
+            Err(_) => match thread::errno() {
+                libc::EINTR => {}
+                libc::EAGAIN if may_take_more(fd) => {}
+                error => return Err(Errno(error)),
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Waits until a descriptor takes more, or a signal has come; false if the time is over.
+fn may_take_more(fd: c_int) -> bool {
+    let mut one = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: a list of one.
+    let n = unsafe { libc::poll(&raw mut one, 1, PATIENCE_MS) };
+    n > 0 || (n < 0 && thread::errno() == libc::EINTR)
+}
+
 pub struct Out {
-    fd: i32,
+    fd: c_int,
     len: usize,
     buffer: [u8; 512],
 }
 
 impl Out {
-    pub fn new(fd: i32) -> Self {
+    pub fn new(fd: c_int) -> Self {
         Out { fd, len: 0, buffer: [0; 512] }
     }
 
@@ -19,16 +50,7 @@ impl Out {
     }
 
     pub fn flush(&mut self) {
-        let mut rest = &self.buffer[..self.len];
-        while !rest.is_empty() {
-            // SAFETY: `rest` is a valid buffer of its length.
-            let n = unsafe { libc::write(self.fd, rest.as_ptr().cast(), rest.len()) };
-            match usize::try_from(n) {
-                Ok(n) => rest = &rest[n..],
-                Err(_) if super::thread::errno() == libc::EINTR => {}
-                Err(_) => break, // nobody is left to tell
-            }
-        }
+        let _ = write_all(self.fd, &self.buffer[..self.len]); // nobody is left to tell
         self.len = 0;
     }
 }

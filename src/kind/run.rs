@@ -120,7 +120,7 @@ impl Team {
     /// The terms live for as long as the team.
     unsafe fn new(request: &Request, terms: &Terms, first: usize) -> Result<Team, Errno> {
         let &Request { config, row, threads, qlen } = request;
-        let report = Report::open(&config)?;
+        let report = Report::new(&config)?;
         let began = Instant::now();
         let leases = mem::slice(threads, |_| Lease::new()).map_err(no_memory)?;
         let job = |lease: &Lease| Job { main: member, arg: ptr::from_ref(lease.worker()).cast() };

@@ -2,6 +2,8 @@
 //! stores; the sums are made by who asks, so counting disturbs nobody.
 
 #[cfg(not(loom))]
+pub mod file;
+#[cfg(not(loom))]
 pub mod report;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,19 +1,18 @@
 //! `SCHED_STATS`: the statistics of a run, as a table or as a line of JSON.
 
+use super::file::File;
 use super::{Totals, Values};
 use crate::base::Errno;
 use crate::base::config::{Config, Stats};
-use crate::base::io::Out;
+use crate::base::io::{Out, write_all};
 use crate::base::sync::Mutex;
-use crate::base::thread;
 use std::fmt::{self, Write};
 
-/// Where the statistics of a run go; opened before it, so that a path that cannot be
-/// written is an error of `sched_init`.
+/// Where the statistics of a run go.
 pub struct Report {
     format: Stats,
-    /// The file of `SCHED_STATS_FILE`; without it, stderr.
-    file: Option<i32>,
+    /// That of `SCHED_STATS_FILE`; without it, stderr.
+    file: Option<File>,
 }
 
 /// What a run has to tell.
@@ -36,58 +35,59 @@ pub fn after_fork_in_child() {
 }
 
 impl Report {
-    pub fn open(config: &Config) -> Result<Report, Errno> {
-        let mut file = None;
-        if config.stats != Stats::Off
-            && let Some(path) = config.stats_file
-        {
-            let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
-            let fd = loop {
-                // SAFETY: a path that ends with a zero byte.
-                let fd = unsafe { libc::open(path.as_ptr(), flags, 0o666) };
-                if fd >= 0 || thread::errno() != libc::EINTR {
-                    break fd;
-                }
-            };
-            if fd < 0 {
-                let error = Errno(thread::errno());
-                let mut out = Out::stderr();
-                let _ = write!(out, "libsched: SCHED_STATS_FILE={}: ", path.to_string_lossy());
-                // SAFETY: strerror gives a text that ends with a zero byte, for any number.
-                let why = unsafe { std::ffi::CStr::from_ptr(libc::strerror(error.0)) };
-                let _ = writeln!(out, "{}", why.to_string_lossy());
-                return Err(error);
-            }
-            file = Some(fd);
-        }
-        Ok(Report { format: config.stats, file })
+    /// For before the run: a file that cannot be written is an error.
+    pub fn new(config: &Config) -> Result<Report, Errno> {
+        let file = config.stats_file.filter(|_| config.stats != Stats::Off);
+        Ok(Report { format: config.stats, file: file.map(File::new).transpose()? })
     }
 
+    /// For after the run, on a thread that is not cancelled. What the file does not take goes to stderr, behind a line
+    /// that says why. One write(2), but without memory for the whole text.
     pub fn print<W: Iterator<Item = Values> + Clone>(&self, summary: &Summary<W>) {
         if self.format == Stats::Off {
             return;
         }
         ONE_AT_A_TIME.with(|()| {
-            let mut out = Out::new(self.file.unwrap_or(2));
-            let _ = match self.format {
-                Stats::Off => Ok(()),
-                Stats::Table => table(&mut out, summary),
-                Stats::Json => json(&mut out, summary),
+            let mut text = Text(Vec::new());
+            let made = self.write(&mut text, summary).map_err(|fmt::Error| Errno(libc::ENOMEM));
+            if let Some(file) = &self.file {
+                match made.and_then(|()| file.append(&text.0)) {
+                    Ok(()) => return,
+                    Err(error) => file.tell(error),
+                }
+            }
+            let _ = match made {
+                Ok(()) => write_all(2, &text.0).map_err(|_| fmt::Error), // nobody is left to tell
+                Err(_) => self.write(&mut Out::stderr(), summary),
             };
         });
     }
-}
 
-impl Drop for Report {
-    fn drop(&mut self) {
-        if let Some(fd) = self.file {
-            // SAFETY: opened by `open`.
-            unsafe { libc::close(fd) };
+    fn write<W: Iterator<Item = Values> + Clone>(
+        &self,
+        out: &mut dyn Write,
+        summary: &Summary<W>,
+    ) -> fmt::Result {
+        match self.format {
+            Stats::Off => Ok(()),
+            Stats::Table => table(out, summary),
+            Stats::Json => json(out, summary),
         }
     }
 }
 
-fn json<W: Iterator<Item = Values> + Clone>(out: &mut Out, s: &Summary<W>) -> fmt::Result {
+/// Text in memory, if there is some.
+struct Text(Vec<u8>);
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+fn json<W: Iterator<Item = Values> + Clone>(out: &mut dyn Write, s: &Summary<W>) -> fmt::Result {
     let Totals { values: sum, threads, threads_missing, time } = s.totals;
     write!(out, "{{\"kind\":\"{}\",\"deque\":\"{}\",\"idle\":\"{}\"", s.kind, s.deque, s.idle)?;
     write!(out, ",\"threads\":{threads},\"qlen\":{}", s.qlen)?;
@@ -102,7 +102,7 @@ fn json<W: Iterator<Item = Values> + Clone>(out: &mut Out, s: &Summary<W>) -> fm
     out.write_str("]}\n")
 }
 
-fn members(out: &mut Out, values: Values, mut comma: bool) -> fmt::Result {
+fn members(out: &mut dyn Write, values: Values, mut comma: bool) -> fmt::Result {
     let mut result = Ok(());
     values.each(|name, value| {
         let comma = if std::mem::replace(&mut comma, true) { "," } else { "" };
@@ -111,7 +111,7 @@ fn members(out: &mut Out, values: Values, mut comma: bool) -> fmt::Result {
     result
 }
 
-fn table<W: Iterator<Item = Values> + Clone>(out: &mut Out, s: &Summary<W>) -> fmt::Result {
+fn table<W: Iterator<Item = Values> + Clone>(out: &mut dyn Write, s: &Summary<W>) -> fmt::Result {
     let Totals { values: sum, threads, threads_missing, time } = s.totals;
     writeln!(
         out,
@@ -135,7 +135,7 @@ fn table<W: Iterator<Item = Values> + Clone>(out: &mut Out, s: &Summary<W>) -> f
     writeln!(out)
 }
 
-fn row(out: &mut Out, values: Values) -> fmt::Result {
+fn row(out: &mut dyn Write, values: Values) -> fmt::Result {
     let mut result = Ok(());
     values.each(|_, value| result = result.and_then(|()| write!(out, " {value:>13}")));
     result
