@@ -34,18 +34,24 @@ static inline void deny(const long *calls, unsigned short n, unsigned error)
         skip("the seccomp filter has no effect here");
 }
 
-/* From now on MADV_GUARD_INSTALL is unknown, as before Linux 6.13. */
-static inline void no_guards(void)
+/* From now on this advice of madvise's is unknown. */
+static inline void no_advice(unsigned advice)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 102, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, advice, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     filter_calls(code, sizeof code / sizeof *code);
+}
+
+/* From now on MADV_GUARD_INSTALL is unknown, as before Linux 6.13. */
+static inline void no_guards(void)
+{
+    no_advice(102);
 }
 
 #endif

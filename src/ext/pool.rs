@@ -9,10 +9,10 @@
 //! this run. That cannot be mistaken: a run's number is the address of its kind, and a pool's kind is
 //! freed when it is destroyed, which is refused in the child.
 
-use crate::base::Errno;
 use crate::base::config::Config;
 use crate::base::mem::{self, NoMemory};
 use crate::base::thread::{self, Uncancelled};
+use crate::base::{Errno, process};
 use crate::kind::run::Open;
 use crate::kind::section;
 use crate::kind::table;
@@ -88,7 +88,7 @@ impl Pool {
 
     /// Not so in a child of fork.
     fn is_alive(&self) -> bool {
-        self.worker.run_id() == self.id
+        process::is_known() && self.worker.run_id() == self.id
     }
 
     /// A task of the pool would wait for itself.

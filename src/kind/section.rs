@@ -59,10 +59,10 @@ use super::strand::{self, Ground, Strand};
 use super::worker::Worker;
 use super::{Place, Seat};
 use crate::base::config;
+use crate::base::process::Own;
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::{Errno, io, thread};
 use std::cell::Cell;
-use std::ptr;
 
 /// What a strand knows of its task's section.
 #[derive(Default)]
@@ -86,7 +86,7 @@ impl Section {
 
 thread_local! {
     /// The innermost section for which this thread has left a worker; the others by `outer`.
-    static INNERMOST: Cell<*const Strand> = const { Cell::new(ptr::null()) };
+    static INNERMOST: Own<Strand> = const { Own::null() };
 }
 
 /// Sections in the process for which a worker was left.
@@ -102,7 +102,7 @@ pub fn here_in_handler<'a>() -> Option<&'a Strand> {
 #[inline(never)] // so that nothing thread-local is remembered where a task waits
 pub fn innermost<'a>() -> Option<&'a Strand> {
     // SAFETY: it lives until its section has ended.
-    unsafe { INNERMOST.get().as_ref() }
+    unsafe { INNERMOST.with(Own::get).as_ref() }
 }
 
 /// The caller's, if its task is in a section for which a worker was left.
@@ -130,7 +130,6 @@ pub fn here<'a>() -> Option<&'a Strand> {
 
 /// The process is a child made by fork.
 pub fn forget() {
-    INNERMOST.set(ptr::null());
     OPEN.store(0, Ordering::Relaxed);
 }
 
@@ -181,7 +180,7 @@ fn hand_over(strand: &Strand) -> Result<(), Errno> {
     strand.hasten(); // which sheds what is above
     strand.section.ground.set(worker.ground());
     worker.vacate();
-    strand.section.outer.set(INNERMOST.replace(strand));
+    strand.section.outer.set(INNERMOST.with(|innermost| innermost.replace(strand)));
     let Some(left) = worker.relieve() else {
         stay(strand);
         return Err(NOBODY);
@@ -195,7 +194,7 @@ fn hand_over(strand: &Strand) -> Result<(), Errno> {
 /// Nobody has come to the worker of the strand: it is the calling thread's again.
 fn stay(strand: &Strand) {
     let worker = strand.worker();
-    INNERMOST.set(strand.section.outer.get());
+    INNERMOST.with(|innermost| innermost.set(strand.section.outer.get()));
     worker.occupy();
     strand.go_on_with(worker);
     worker.let_go();
@@ -209,7 +208,7 @@ fn come_back(strand: &Strand) {
         return stay(strand);
     }
     let errno = thread::errno();
-    INNERMOST.set(strand.section.outer.get());
+    INNERMOST.with(|innermost| innermost.set(strand.section.outer.get()));
     // SAFETY: it could be left when the section began; the task is counted until it goes on.
     unsafe { strand::retire(strand, &*strand.section.ground.get()) };
     strand.worker().let_go();

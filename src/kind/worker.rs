@@ -48,6 +48,7 @@ use super::table::Row;
 use super::{Kind, Place, Quick, TICK, UNAWAITED};
 use crate::base::config::Kind::Cont;
 use crate::base::countdown::Countdown;
+use crate::base::process::{self, Own};
 use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
 use crate::base::vacancy::{Found, Vacancy};
@@ -127,7 +128,7 @@ const IN_TURN: u32 = 1024;
 
 thread_local! {
     /// The innermost worker that this thread is; the others by `outer`.
-    static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+    static CURRENT: Own<Worker> = const { Own::null() };
 }
 
 impl Worker {
@@ -270,6 +271,9 @@ impl Worker {
 
     /// Does `work` if the run has not ended, which it then cannot before that is done.
     fn while_it_runs<R>(&self, work: impl FnOnce(&Row) -> R) -> Option<R> {
+        if !process::is_known() {
+            return None; // a child made by fork without handlers: the gate's holder may be in the parent
+        }
         let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
         self.gate.with(|()| {
             // Acquire: pairs with the Release in assign, so that row and kind are this run's.
@@ -288,7 +292,7 @@ impl Worker {
     #[inline(never)]
     fn mine_elsewhere(&self) -> Option<&Worker> {
         let run = self.run.load(Ordering::Relaxed); // compared, no more
-        let mut mine = CURRENT.get();
+        let mut mine = CURRENT.with(Own::get);
         // SAFETY: records are never freed, and the list is this thread's own.
         while let Some(worker) = unsafe { mine.as_ref() } {
             if run != 0 && worker.run.load(Ordering::Relaxed) == run {
@@ -304,7 +308,7 @@ impl Worker {
     #[inline(never)] // so that nothing thread-local is remembered where a task waits
     pub fn current<'a>() -> Option<&'a Worker> {
         // SAFETY: records are never freed.
-        unsafe { CURRENT.get().as_ref() }
+        unsafe { CURRENT.with(Own::get).as_ref() }
     }
 
     /// True once in so many calls. The caller occupies this place.
@@ -407,7 +411,7 @@ impl Worker {
 
     /// The calling thread takes this place.
     pub fn occupy(&self) {
-        self.outer.set(CURRENT.replace(self));
+        self.outer.set(CURRENT.with(|current| current.replace(self)));
         self.strand.set(ptr::null());
         self.above.set(ptr::null());
         self.owner.store(thread::pointer(), Ordering::Relaxed);
@@ -423,7 +427,7 @@ impl Worker {
     pub fn vacate(&self) {
         self.quick.store(0, Ordering::Relaxed);
         self.owner.store(0, Ordering::Relaxed);
-        CURRENT.set(self.outer.get());
+        CURRENT.with(|current| current.set(self.outer.get()));
     }
 
     /// The run has ended: from now on this record gives EINVAL.

@@ -1,6 +1,6 @@
 //! All worker records: those at rest, and what becomes of them in a forked child.
 
-use super::{CURRENT, Worker};
+use super::Worker;
 use crate::base::countdown::Countdown;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
@@ -162,9 +162,9 @@ pub fn watch_process() {
     process::watch(renew);
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.load(Ordering::Relaxed) {
-        // SAFETY: a function of the right type, which stays mapped (the library is never
+        // SAFETY: functions of the right type, which stay mapped (the library is never
         // unloaded). Registered twice by two threads at once, it does no harm.
-        unsafe { libc::pthread_atfork(None, None, Some(after_fork_in_child)) };
+        unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
         crew::watch_exit();
         overflow::watch(find_stack);
         DONE.store(true, Ordering::Relaxed);
@@ -193,9 +193,12 @@ fn find_stack(address: usize) -> Option<On> {
     found.or_else(|| Some(On::Stack(section::here_in_handler()?.stack()?)))
 }
 
+unsafe extern "C" fn before_fork() {
+    process::before_fork();
+}
+
 unsafe extern "C" fn after_fork_in_child() {
-    CURRENT.set(ptr::null());
-    section::forget();
+    process::after_fork_in_child();
     process::watch(renew); // does nothing if a run of a handler of the program's was first
 }
 
@@ -206,6 +209,7 @@ fn renew() {
         crew::renew();
         stack::renew();
     }
+    section::forget();
     report::after_fork_in_child();
     let mut resting = Resting::none();
     let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire);
