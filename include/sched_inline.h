@@ -45,6 +45,7 @@ void sched_layout_1(void *t, struct scheduler *s);
 int sched_inline_spawn_rest(taskfunc f, void *closure, struct scheduler *s);
 void sched_inline_fork_rest(struct sched_task *t, taskfunc f, void *closure, struct scheduler *s);
 void sched_inline_join_rest(struct sched_task *t, struct scheduler *s);
+void sched_inline_join_threw(void) __attribute__((noreturn, cold));
 
 /* So that each program that includes this needs the symbol. */
 __attribute__((used)) static void (*const sched_layout_needed_)(void *,
@@ -115,8 +116,17 @@ static __inline__ void sched_join_inline(struct sched_task *t, struct scheduler 
         return;
     }
     SCHED_SET_(s, SCHED_LAYOUT_TASKS, SCHED_GET_(s, SCHED_LAYOUT_TASKS) + 1);
+#if defined __cplusplus && defined __EXCEPTIONS
+    try { /* for which nothing is executed */
+        ((taskfunc)__atomic_load_n(&t->state, __ATOMIC_RELAXED))(
+            __atomic_load_n(&t->closure, __ATOMIC_RELAXED), s);
+    } catch (...) {
+        sched_inline_join_threw();
+    }
+#else
     ((taskfunc)__atomic_load_n(&t->state, __ATOMIC_RELAXED))(
         __atomic_load_n(&t->closure, __ATOMIC_RELAXED), s);
+#endif
 }
 
 #ifdef __cplusplus

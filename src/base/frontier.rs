@@ -8,6 +8,12 @@
 //! at each frame. Ours ends the process during the search for a handler, before anything is
 //! unwound, so that a debugger finds the thrower's stack whole. Tasks pay nothing for it.
 //!
+//! A task's own handler around a call of this library is no better: it would unwind a loop whose other
+//! half is in a queue, or a join whose child has not ended. So each function of ours that calls one of the
+//! program's, directly or through others, has such a personality, too ([`guarded`]), and so has what runs tasks
+//! on top of one that waits. It says whose function the exception has left. It is a word in the unwind
+//! tables; nothing is executed for it.
+//!
 //! *Ending the thread.* pthread_exit and cancellation unwind too, but not if some frame
 //! lacks unwind tables; and then they run the destructors of thread-specific data. A key
 //! whose value is set while a worker is inside a run catches both.
@@ -24,9 +30,64 @@ fn thread_ended() -> ! {
     ));
 }
 
+/// A function of the program's that this library calls.
+pub trait Called {
+    /// As a message names it.
+    const NAME: &'static str;
+}
+
+macro_rules! called {
+    ($($name:ident: $text:literal,)*) => {
+        $(
+            pub struct $name;
+
+            impl Called for $name {
+                const NAME: &'static str = $text;
+            }
+        )*
+    };
+}
+
+called! {
+    Task: "a task",
+    ForkedTask: "a task of sched_fork",
+    GroupTask: "a task of sched_group_spawn",
+    CopyTask: "a task of sched_spawn_copy",
+    LoopBody: "a body of sched_for",
+    Reducer: "a body or a combination of sched_reduce",
+    Comparison: "a comparison of sched_sort",
+}
+
+/// An exception has left a function of the program's.
+pub fn exception_left(name: &str) -> ! {
+    die(format_args!("an exception left {name}; it must catch the exceptions of its own code"));
+}
+
+/// Calls `work`, which calls a `C`, in a frame that no exception passes. Nothing is executed for that: the personality
+/// is the whole function's into which this is inlined, and what follows `work` keeps it from being a jump.
+#[inline(always)]
+pub fn guarded<C: Called, R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    // SAFETY: no instructions: a directive for the unwind tables.
+    unsafe {
+        std::arch::asm!(
+            ".cfi_personality 0x1b, {personality}", // 0x1b: a 4-byte offset from here
+            personality = sym personality::<C>,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    let result = work();
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    // SAFETY: no instructions.
+    unsafe {
+        std::arch::asm!("", options(nomem, nostack, preserves_flags));
+    }
+    result
+}
+
 /// What unwinders ask at the frontier: no exception passes.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub extern "C" fn personality(
+pub extern "C" fn personality<C: Called>(
     _version: c_int,
     actions: c_int,
     _class: u64,
@@ -36,7 +97,7 @@ pub extern "C" fn personality(
     if actions & FORCED_UNWIND != 0 {
         thread_ended();
     }
-    die(format_args!("an exception left a task; a task must catch the exceptions of its own code"));
+    exception_left(C::NAME);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -62,7 +123,7 @@ std::arch::global_asm!(
     ".cfi_endproc",
     ".size sched_frontier, . - sched_frontier",
     ".popsection",
-    personality = sym personality,
+    personality = sym personality::<Task>,
 );
 
 #[cfg(target_arch = "aarch64")]
@@ -89,7 +150,7 @@ std::arch::global_asm!(
     ".cfi_endproc",
     ".size sched_frontier, . - sched_frontier",
     ".popsection",
-    personality = sym personality,
+    personality = sym personality::<Task>,
 );
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]

@@ -9,6 +9,7 @@
 
 use super::sync::{Go, grant, may_wait};
 use super::{wait_inside, wait_outside};
+use crate::base::frontier::{GroupTask, guarded};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
 use crate::kind::parcel;
@@ -110,7 +111,7 @@ unsafe extern "C" fn run_member(member: *mut c_void, s: *mut Scheduler) {
     let group = unsafe { &*group };
     if !group.is_cancelled() {
         // SAFETY: the program promises that `f` accepts its closure and returns.
-        unsafe { f(closure, s) };
+        guarded::<GroupTask, _>(|| unsafe { f(closure, s) });
     }
     // SAFETY: counted in by `spawn`; the worker may be another than `s` by now.
     unsafe { group.leave(Worker::now(s)) };

@@ -48,6 +48,7 @@
 
 use super::fork::{self, Forked};
 use super::scratch::Scratch;
+use crate::base::frontier::{LoopBody, Reducer, guarded};
 use crate::base::sync::{AtomicBool, Ordering};
 use crate::base::thread;
 use crate::kind::worker::Worker;
@@ -121,7 +122,9 @@ impl Loop {
     /// The body accepts `ctx`, on any thread.
     pub unsafe fn run(&self, worker: &Worker) -> c_int {
         // SAFETY: `within` waits, and calls it on its worker; the rest is passed on.
-        unsafe { fork::within(worker, |mine| self.share(0, self.range.units(), mine)) }
+        unsafe {
+            fork::within::<LoopBody, _>(worker, |mine| self.share(0, self.range.units(), mine))
+        }
     }
 
     /// # Safety
@@ -233,7 +236,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
         offer.given_back.store(true, Ordering::Relaxed); // the task's end releases it
     } else {
         // SAFETY: as above.
-        unsafe { (*offer.all).share(offer.from, offer.to, worker) };
+        guarded::<LoopBody, _>(|| unsafe { (*offer.all).share(offer.from, offer.to, worker) });
     }
 }
 
@@ -290,7 +293,9 @@ impl Reduction {
         let shared = Shared { what: *self, range, failed: AtomicBool::new(false) };
         // SAFETY: `within` waits, and calls it on its worker; the rest is passed on.
         let outcome = unsafe {
-            fork::within(worker, |mine| shared.reduce(0, range.units(), accumulator, mine))
+            fork::within::<Reducer, _>(worker, |mine| {
+                shared.reduce(0, range.units(), accumulator, mine)
+            })
         };
         if outcome != 0 {
             return outcome;
@@ -328,7 +333,7 @@ impl Shared {
         let middle = from + (to - from) / 2;
         // SAFETY: each has an accumulator of its own; the rest is passed on.
         unsafe {
-            fork::both(
+            fork::both::<Reducer, _>(
                 worker,
                 |mine| self.reduce(from, middle, accumulator, mine),
                 |other| self.reduce(middle, to, upper, other),

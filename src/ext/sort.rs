@@ -45,6 +45,7 @@ mod merge;
 
 use super::fork;
 use super::scratch::Scratch;
+use crate::base::frontier::Comparison;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, Ordering};
 use crate::base::thread;
@@ -103,7 +104,7 @@ pub unsafe fn sort(
         }
     };
     // SAFETY: it waits.
-    let outcome = unsafe { fork::within(worker, work) };
+    let outcome = unsafe { fork::within::<Comparison, _>(worker, work) };
     if outcome == 0 && failed.load(Ordering::Relaxed) {
         return thread::failed(libc::ENOMEM);
     }
@@ -170,7 +171,7 @@ unsafe fn in_parts(
     let middle = from + (to - from) / 2;
     // SAFETY: passed on.
     unsafe {
-        fork::both(
+        fork::both::<Comparison, _>(
             worker,
             |on| in_parts(from, middle, most, on, part),
             |on| in_parts(middle, to, most, on, part),
@@ -304,7 +305,7 @@ impl<E: Elements> Sorter<E> {
             upper(worker);
         } else {
             // SAFETY: by the promise above.
-            unsafe { fork::both(worker, lower, upper) };
+            unsafe { fork::both::<Comparison, _>(worker, lower, upper) };
         }
         let (from, to) = if away { (here, there) } else { (there, here) };
         let (left, right) = self.split(Run { start: from, count: n }, half);

@@ -2,6 +2,7 @@
 //! documentation; its numbers are compared with the records' below.
 
 use super::taskfunc;
+use crate::base::frontier::{self, Called, ForkedTask};
 use crate::ext::fork::{self, Forked};
 use crate::kind::table;
 use crate::kind::worker::Worker;
@@ -50,6 +51,12 @@ pub unsafe extern "C" fn sched_inline_fork_rest(
 pub unsafe extern "C" fn sched_inline_join_rest(t: *mut Forked, s: *mut Scheduler) {
     // SAFETY: passed on.
     unsafe { fork::join_slowly(&*t, Worker::of(s)) }
+}
+
+/// An exception has left a task that a join in the program has called.
+#[unsafe(no_mangle)]
+pub extern "C" fn sched_inline_join_threw() -> ! {
+    frontier::exception_left(ForkedTask::NAME)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! comments of its functions are the header's, in C's terms.
 
 use super::taskfunc;
+use crate::base::frontier::{Comparison, LoopBody, Reducer, guarded};
 use crate::base::thread;
 use crate::ext::fork::{self, Forked};
 use crate::ext::group::Group;
@@ -322,7 +323,7 @@ pub unsafe extern "C" fn sched_for(
     let Some(range) = Range::new(lo, hi, grain.max(1)) else { return 0 };
     let most = if grain == 0 { usize::MAX } else { 1 };
     // SAFETY: by the caller's promise.
-    unsafe { Loop { range, most, body, ctx }.run(worker) }
+    guarded::<LoopBody, _>(|| unsafe { Loop { range, most, body, ctx }.run(worker) })
 }
 
 /// Reduces the numbers lo to hi - 1 to one value of size bytes. They are cut into parts of grain
@@ -400,7 +401,7 @@ pub unsafe extern "C" fn sched_reduce(
     let grain = if grain > 0 { grain } else { range::default_grain(hi.saturating_sub(lo), size) };
     let reduction = Reduction { size, identity, body, combine, ctx };
     // SAFETY: by the caller's promise.
-    unsafe { reduction.run(Range::new(lo, hi, grain), result, worker) }
+    guarded::<Reducer, _>(|| unsafe { reduction.run(Range::new(lo, hi, grain), result, worker) })
 }
 
 /// Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what
@@ -445,7 +446,7 @@ pub unsafe extern "C" fn sched_sort(
         return thread::failed(libc::EINVAL);
     }
     // SAFETY: by the caller's promise.
-    unsafe { sort::sort(base, n, size, cmp, worker) }
+    guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })
 }
 
 /// The worker behind `s`; None if that is NULL, or its run has ended.

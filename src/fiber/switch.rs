@@ -17,7 +17,7 @@
 //! Shadow stacks (CET): this code does not claim to support them, so the C library leaves them off
 //! in a process that loads it.
 
-use crate::base::frontier;
+use crate::base::frontier::{self, Called};
 use std::ffi::{c_int, c_void};
 
 /// A suspended context: its stack pointer.
@@ -27,7 +27,7 @@ pub type Context = *mut u8;
 pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
 
 /// What [`call`] calls.
-pub trait Callee {
+pub trait Callee: Called {
     /// Runs on the new stack, with the arguments of `call`, of which the last is the end of the stack, and its
     /// caller's context.
     ///
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn call<C: Callee>(
         "xor eax, eax",
         "ret",
         ".cfi_endproc",
-        personality = sym frontier::personality,
+        personality = sym frontier::personality::<C>,
         enter = sym C::enter,
         leave = sym C::leave,
     );
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn call<C: Callee>(
         "mov w0, 0",
         "ret",
         ".cfi_endproc",
-        personality = sym frontier::personality,
+        personality = sym frontier::personality::<C>,
         enter = sym C::enter,
         leave = sym C::leave,
     );

@@ -4,6 +4,7 @@ use super::Place;
 use super::run::Team;
 use super::waiter::Waiter;
 use super::worker::Worker;
+use crate::base::frontier::{ForkedTask, guarded};
 use crate::base::{io, thread};
 use crate::sync::forked::Forked;
 use crate::task::{Scheduler, Task, TaskFn};
@@ -25,7 +26,7 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
     // SAFETY: out of a queue.
     let Task { f, closure } = unsafe { forked.begin(s.cast()) };
     // SAFETY: the program promises that `f` accepts its closure and returns.
-    unsafe { f(closure, s) };
+    guarded::<ForkedTask, _>(|| unsafe { f(closure, s) });
     // SAFETY: ended; the worker may be another than `s` by now.
     unsafe { end(forked, Worker::now(s)) };
 }
@@ -81,14 +82,16 @@ pub unsafe fn fork_elsewhere(forked: &Forked, worker: &Worker) {
 
 /// # Safety
 /// `f` accepts `closure` and is not NULL; nobody else has the task.
+#[inline(never)] // its frame is guarded
 pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) {
     let mine = worker.mine();
     match mine {
         Some(mine) => mine.counters().tasks.add(1),
         None => _ = worker.with_team(Team::count_outside),
     }
+    let s = mine.unwrap_or(worker).handle();
     // SAFETY: by the caller's promise.
-    unsafe { f.unwrap_unchecked()(closure, mine.unwrap_or(worker).handle()) };
+    guarded::<ForkedTask, _>(|| unsafe { f.unwrap_unchecked()(closure, s) });
     forked.end_unawaited();
 }
 

@@ -20,6 +20,7 @@
 
 use super::worker::Worker;
 use crate::base::block::Block;
+use crate::base::frontier::{CopyTask, guarded};
 use crate::base::mem::NoMemory;
 use crate::base::sync::Mutex;
 use crate::base::thread;
@@ -394,7 +395,7 @@ unsafe fn discard(closure: *mut c_void, worker: Option<&Worker>) {
 unsafe extern "C" fn open(closure: *mut c_void, s: *mut Scheduler) {
     let (parcel, _) = unwrap(closure);
     // SAFETY: a full parcel; its function accepts a pointer to a copy of its argument.
-    unsafe { ((*parcel).f)(parcel.add(1).cast(), s) };
+    guarded::<CopyTask, _>(|| unsafe { ((*parcel).f)(parcel.add(1).cast(), s) });
     // SAFETY: as above; the calling thread's worker, which may be another than `s` by now.
     unsafe { discard(closure, Some(Worker::now(s))) };
 }

@@ -499,11 +499,12 @@ impl Strand {
     }
 
     /// Does work of other tasks in the middle of one.
+    #[inline(never)] // its frame is guarded
     fn on_top(&self, work: impl FnOnce()) {
         let (handled, float) = (exceptions::take(), FloatControl::get()); // they are not the others'
         self.place().float.get().set();
         self.nested.set(self.nested.get() + 1);
-        section::beneath(self, work);
+        frontier::guarded::<frontier::Task, _>(|| section::beneath(self, work));
         self.nested.set(self.nested.get() - 1);
         float.set();
         handled.put();

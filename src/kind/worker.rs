@@ -3,7 +3,7 @@
 //! # Layout
 //!
 //! ```text
-//! line 0  read at each call: quick, deque, owner, row, kind, index; run, gate (cold)
+//! line 0  read at each call: quick, deque, joins, owner, row, kind, index; run, gate (cold)
 //! line 1  the owner's: counters
 //! line 2  the owner's: parcels, random numbers; links (cold)
 //! ```
@@ -13,7 +13,7 @@
 //! | field | written | read |
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
-//! | `quick` | with `owner` | by anyone |
+//! | `quick`, `joins` | with `owner` | by anyone |
 //! | `row` | before the run starts | by anyone |
 //! | `kind`, `own`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
 //! | `sets_aside`, `float`, `waiting` | before the run starts | by the owner |
@@ -23,7 +23,7 @@
 //! | `counters` | by the owner | by anyone |
 //! | `stock`, `rack`, `ground`, `strand`, `above`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
 //!
-//! `quick`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
+//! `quick`, `joins`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
 //! them, and that reads what it wrote. `row` as well: rows are never changed, and for who is not the owner an
 //! outdated one does the same.
 //!
@@ -53,6 +53,7 @@ use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
 use crate::base::vacancy::{Found, Vacancy};
 use crate::base::{io, thread};
+use crate::fiber::exceptions;
 use crate::fiber::stack::Rack;
 use crate::idle::quiescence::Waiting;
 use crate::probe::Counters;
@@ -69,6 +70,9 @@ pub struct Worker {
     /// that the caller is the owner and that the deque is there.
     quick: AtomicUsize,
     deque: AtomicPtr<Quick>,
+    /// `quick`, if a join may call the child by a jump; 0 if C++'s runtime is there: an exception that leaves the child
+    /// would pass a join without a frame.
+    joins: AtomicUsize,
     owner: AtomicUsize,
     row: AtomicPtr<Row>,
     kind: Cell<*const ()>,
@@ -420,12 +424,16 @@ impl Worker {
         let puts = cfg!(not(debug_assertions)) && !self.calls_at_once();
         if puts && !self.deque.load(Ordering::Relaxed).is_null() {
             self.quick.store(thread::pointer(), Ordering::Relaxed);
+            if !exceptions::there() {
+                self.joins.store(thread::pointer(), Ordering::Relaxed);
+            }
         }
     }
 
     /// The calling thread leaves this place.
     pub fn vacate(&self) {
         self.quick.store(0, Ordering::Relaxed);
+        self.joins.store(0, Ordering::Relaxed);
         self.owner.store(0, Ordering::Relaxed);
         CURRENT.with(|current| current.set(self.outer.get()));
     }

@@ -3,6 +3,7 @@
 
 use super::elements::Elements;
 use super::{AHEAD, LEAF, Run, Sorter};
+use crate::base::frontier::Comparison;
 use crate::ext::fork;
 use crate::kind::worker::Worker;
 use std::hint::select_unpredictable;
@@ -31,7 +32,7 @@ impl<E: Elements> Sorter<E> {
                 let (from_left, from_right) = self.rank(left, right, n / 2);
                 let (left, upper_left) = self.split(left, from_left);
                 let (right, upper_right) = self.split(right, from_right);
-                fork::both(
+                fork::both::<Comparison, _>(
                     worker,
                     |on| self.merge(left, right, to, on),
                     |on| self.merge(upper_left, upper_right, self.at(to, n / 2), on),

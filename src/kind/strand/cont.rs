@@ -61,6 +61,7 @@
 
 use super::aside::{Continuation, arrive, is_continuation, is_spawner, spawner_at, take_over};
 use super::{Looks, Strand};
+use crate::base::frontier::{self, Called};
 use crate::base::thread;
 use crate::fiber::exceptions;
 use crate::fiber::switch::{self, Arrival, Callee, Context};
@@ -285,6 +286,11 @@ fn extend(worker: &Worker) -> Option<&Strand> {
 
 /// A spawned task; or a forked one. `TOLD`: `fork` is told by the outcome that it was refused.
 struct Child<D, const FORKED: bool, const TOLD: bool>(PhantomData<D>);
+
+impl<D: Deque, const FORKED: bool, const TOLD: bool> Called for Child<D, FORKED, TOLD> {
+    const NAME: &'static str =
+        if FORKED { frontier::ForkedTask::NAME } else { frontier::Task::NAME };
+}
 
 impl<D: Deque, const FORKED: bool, const TOLD: bool> Callee for Child<D, FORKED, TOLD> {
     /// `f`: the function; or the descriptor of a forked task.

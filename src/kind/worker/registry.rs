@@ -99,6 +99,7 @@ impl Lease {
         let worker = unsafe {
             place.write(Worker {
                 quick: AtomicUsize::new(0),
+                joins: AtomicUsize::new(0),
                 deque: AtomicPtr::new(ptr::null_mut()),
                 owner: AtomicUsize::new(0),
                 row: AtomicPtr::new(ptr::from_ref(&TABLE[0]).cast_mut()),
@@ -222,6 +223,7 @@ fn renew() {
             unsafe { &*deque }.abandon();
         }
         worker.quick.store(0, Ordering::Relaxed);
+        worker.joins.store(0, Ordering::Relaxed);
         worker.owner.store(0, Ordering::Relaxed);
         worker.run.store(0, Ordering::Relaxed);
         worker.rack.forget();

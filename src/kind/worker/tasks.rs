@@ -5,7 +5,7 @@
 
 use super::Worker;
 use crate::base::mem::NoMemory;
-use crate::base::sync::Ordering;
+use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
 use crate::kind::table;
 use crate::queue::Owner;
@@ -34,10 +34,21 @@ impl Worker {
     /// Some(false): it is half done, `quick_unclaim` does the rest.
     #[inline(always)]
     pub fn quick_take(&self, task: Task) -> Option<bool> {
-        if self.quick.load(Ordering::Relaxed) != thread::pointer() {
+        self.take_if(&self.quick, task)
+    }
+
+    /// The same, for a caller that may call the task by a jump.
+    #[inline(always)]
+    pub fn quick_take_to_jump(&self, task: Task) -> Option<bool> {
+        self.take_if(&self.joins, task)
+    }
+
+    #[inline(always)]
+    fn take_if(&self, owner: &AtomicUsize, task: Task) -> Option<bool> {
+        if owner.load(Ordering::Relaxed) != thread::pointer() {
             return None;
         }
-        // SAFETY: `quick` says that the caller is the owner, and that the run has such deques.
+        // SAFETY: `quick` says that the caller is the owner, and that the run has such deques; so does `joins`.
         let taken = unsafe { (*self.deque.load(Ordering::Relaxed)).claim_this(task) };
         if taken {
             self.counters.tasks.add(1);
