@@ -1,6 +1,6 @@
 /* sched_for, sched_reduce and sched_sort refuse with EINVAL, and call and change nothing: NULL
- * where something must be, a size of 0, the s of a run that has ended, that of the parent in a
- * forked child.
+ * where something must be, a size of 0, numbers that were negative before they became a size_t, the s of a run
+ * that has ended, that of the parent in a forked child.
  * ctest: static
  * ctest: matrix idle=park threads=1,4 */
 #include "child.h"
@@ -37,6 +37,20 @@ static int compare(const void *a, const void *b)
 #define REDUCE(size, identity, body, combine, result, s) \
     sched_reduce(0, 10, 1, size, identity, body, combine, NULL, result, s)
 
+/* In one of the two, or both; an empty range, too. */
+static void negative(struct scheduler *s)
+{
+    static const long bounds[][2] = {{0, -5}, {-5, 0}, {-5, -1}, {-1, -5}, {7, LONG_MIN}, {LONG_MIN, LONG_MAX}};
+    for (int i = 0; i < 6; i++) {
+        size_t lo = (size_t)bounds[i][0], hi = (size_t)bounds[i][1];
+        for (size_t grain = 0; grain < 2; grain++) {
+            CHECK_ERRNO(sched_for(lo, hi, grain, body, NULL, s), EINVAL);
+            CHECK_ERRNO(sched_reduce(lo, hi, grain, sizeof zero, &zero, fold, combine, NULL, &result, s), EINVAL);
+        }
+    }
+    CHECK_EQ(result, 77);
+}
+
 static void ended(struct scheduler *s)
 {
     CHECK_ERRNO(sched_for(0, 10, 0, body, NULL, s), EINVAL);
@@ -60,6 +74,7 @@ static void root(void *closure, struct scheduler *s)
     CHECK_ERRNO(REDUCE(sizeof zero, &zero, NULL, combine, &result, s), EINVAL);
     CHECK_ERRNO(REDUCE(sizeof zero, &zero, fold, NULL, &result, s), EINVAL);
     CHECK_ERRNO(REDUCE(sizeof zero, &zero, fold, combine, NULL, s), EINVAL);
+    negative(s);
     CHECK_ERRNO(sched_sort(NULL, 3, sizeof *array, compare, s), EINVAL);
     CHECK_ERRNO(sched_sort(array, 3, 0, compare, s), EINVAL);
     CHECK_ERRNO(sched_sort(array, 3, sizeof *array, NULL, s), EINVAL);

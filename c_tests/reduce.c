@@ -170,7 +170,7 @@ static void root(void *closure, struct scheduler *s)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof grains / sizeof *grains; k++) {
             permute(0, sizes[i], grains[k], s);
-            permute(SIZE_MAX - sizes[i], SIZE_MAX, grains[k], s);
+            permute(PTRDIFF_MAX - sizes[i], PTRDIFF_MAX, grains[k], s);
             draw(sizes[i], grains[k], s);
         }
     permute(5, 5, 0, s);

@@ -272,9 +272,10 @@ int sched_group_cancelled(const struct sched_group *g);
  * grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
  *        More: parts have exactly so many numbers, but for the last one.
  *
- * Returns 0, or -1 with errno: EINVAL (body or s is NULL, or the run of s has ended). From a
- * thread that is no worker of the run the workers do it all, and the thread sleeps meanwhile;
- * then also EAGAIN as sched_spawn. Nothing was called then.
+ * Returns 0, or -1 with errno: EINVAL (body or s is NULL, lo or hi is greater than PTRDIFF_MAX, as a
+ * negative number becomes, or the run of s has ended). From a thread that is no worker of the run
+ * the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn. Nothing
+ * was called then.
  * Thread-safe. Cost: nothing is allocated. With one worker, or others that are busy, about 2
  * log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that
  * another worker takes costs a steal.
@@ -316,9 +317,10 @@ int sched_for(size_t lo,
  * them is undefined.
  *
  * Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity, result or s
- * is NULL, size is 0, or the run of s has ended), ENOMEM (only with a size of more than 128;
- * some parts may have been done). From a thread that is no worker of the run the workers do it
- * all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn.
+ * is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
+ * run of s has ended), ENOMEM (only with a size of more than 128; some parts may have been done).
+ * From a thread that is no worker of the run the workers do it all, and the thread sleeps
+ * meanwhile; then also EAGAIN as sched_spawn.
  * Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function;
  * an allocation, if size is more than 128.
  *

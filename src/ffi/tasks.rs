@@ -287,9 +287,10 @@ pub type sched_range =
 /// grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
 ///        More: parts have exactly so many numbers, but for the last one.
 ///
-/// Returns 0, or -1 with errno: EINVAL (body or s is NULL, or the run of s has ended). From a
-/// thread that is no worker of the run the workers do it all, and the thread sleeps meanwhile;
-/// then also EAGAIN as sched_spawn. Nothing was called then.
+/// Returns 0, or -1 with errno: EINVAL (body or s is NULL, lo or hi is greater than PTRDIFF_MAX, as a
+/// negative number becomes, or the run of s has ended). From a thread that is no worker of the run
+/// the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn. Nothing
+/// was called then.
 /// Thread-safe. Cost: nothing is allocated. With one worker, or others that are busy, about 2
 /// log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that
 /// another worker takes costs a steal.
@@ -320,6 +321,9 @@ pub unsafe extern "C" fn sched_for(
     let (Some(body), Some(worker)) = (body, unsafe { running(s) }) else {
         return thread::failed(libc::EINVAL);
     };
+    if is_negative(lo) || is_negative(hi) {
+        return thread::failed(libc::EINVAL);
+    }
     let Some(range) = Range::new(lo, hi, grain.max(1)) else { return 0 };
     let most = if grain == 0 { usize::MAX } else { 1 };
     // SAFETY: by the caller's promise.
@@ -346,9 +350,10 @@ pub unsafe extern "C" fn sched_for(
 /// them is undefined.
 ///
 /// Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity, result or s
-/// is NULL, size is 0, or the run of s has ended), ENOMEM (only with a size of more than 128;
-/// some parts may have been done). From a thread that is no worker of the run the workers do it
-/// all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn.
+/// is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
+/// run of s has ended), ENOMEM (only with a size of more than 128; some parts may have been done).
+/// From a thread that is no worker of the run the workers do it all, and the thread sleeps
+/// meanwhile; then also EAGAIN as sched_spawn.
 /// Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function;
 /// an allocation, if size is more than 128.
 ///
@@ -395,7 +400,7 @@ pub unsafe extern "C" fn sched_reduce(
     let (Some(body), Some(combine), Some(worker)) = (body, combine, unsafe { running(s) }) else {
         return thread::failed(libc::EINVAL);
     };
-    if size == 0 || identity.is_null() || result.is_null() {
+    if size == 0 || identity.is_null() || result.is_null() || is_negative(lo) || is_negative(hi) {
         return thread::failed(libc::EINVAL);
     }
     let grain = if grain > 0 { grain } else { range::default_grain(hi.saturating_sub(lo), size) };
@@ -447,6 +452,11 @@ pub unsafe extern "C" fn sched_sort(
     }
     // SAFETY: by the caller's promise.
     guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })
+}
+
+/// The number was negative before C made it a size_t: a loop that ends at -5 would not come there.
+fn is_negative(n: usize) -> bool {
+    n > isize::MAX as usize
 }
 
 /// The worker behind `s`; None if that is NULL, or its run has ended.
