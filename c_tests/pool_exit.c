@@ -28,7 +28,7 @@ static void body(void *deed)
     struct sched_pool *pool = pool_of(4);
     int what = *(int *)deed;
     if (what == BY_TASK)
-        sched_pool_run(pool, leaver, NULL);
+        CHECK_EQ(sched_pool_run(pool, leaver, NULL), 0);
     if (what == BUSY)
         CHECK_EQ(sched_pool_submit(pool, compute, NULL), 0);
     pause_us(2000);

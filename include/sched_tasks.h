@@ -8,6 +8,13 @@
 #include <stddef.h>
 #include "sched.h"
 
+/* A function whose result says whether there will be a task: a caller that does not look may lose one. */
+#ifdef __GNUC__
+#define SCHED_MUST_USE __attribute__((warn_unused_result))
+#else
+#define SCHED_MUST_USE
+#endif
+
 /* A group without tasks. */
 #define SCHED_GROUP_INIT { 0, 0, 0 }
 /* A free mutex; a condition; a semaphore with n units; a barrier of n. */
@@ -172,7 +179,11 @@ extern "C" {
  *     struct range { double *a; size_t lo, hi; } upper = { a, mid, hi };
  *     if (sched_spawn_copy(work, &upper, sizeof upper, s) != 0)
  *         work(&upper, s); */
-int sched_spawn_copy(taskfunc f, const void *arg, size_t size, struct scheduler *s);
+SCHED_MUST_USE
+int sched_spawn_copy(taskfunc f,
+                     const void *arg,
+                     size_t size,
+                     struct scheduler *s);
 
 /* Forks the task f(closure, s), which any worker of the run of s may run from now on, and
  * returns at once. t is to live until sched_join(t, s) has returned, which the task that forks
@@ -239,6 +250,7 @@ void sched_task_yield(struct scheduler *s);
  *         if (sched_group_spawn(&g, work, &part[i], s) != 0)
  *             work(&part[i], s);
  *     sched_group_wait(&g, s); */
+SCHED_MUST_USE
 int sched_group_spawn(struct sched_group *g,
                       taskfunc f,
                       void *closure,
@@ -563,9 +575,11 @@ int sched_barrier_wait(struct sched_barrier *b,
  *     if (pool == NULL)
  *         err(1, "sched_pool_create");
  *     for (int i = 0; i < n; i++)
- *         sched_pool_submit(pool, work, &part[i]);
+ *         if (sched_pool_submit(pool, work, &part[i]) != 0)
+ *             err(1, "sched_pool_submit");
  *     sched_pool_wait(pool);
  *     sched_pool_destroy(pool); */
+SCHED_MUST_USE
 struct sched_pool *sched_pool_create(const struct sched_options *options);
 
 /* Adds the task f(closure, s) to the pool and waits until no task is left in it, as sched_init
@@ -577,6 +591,7 @@ struct sched_pool *sched_pool_create(const struct sched_options *options);
  * itself), EAGAIN (no memory, or the pool holds qlen tasks from outside already under
  * SCHED_OVERFLOW=refuse). After an error the task has not run and will not.
  * Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done. */
+SCHED_MUST_USE
 int sched_pool_run(struct sched_pool *pool,
                    taskfunc f,
                    void *closure);
@@ -588,6 +603,7 @@ int sched_pool_run(struct sched_pool *pool,
  * process whose pool it is), EAGAIN (no memory, or the pool holds qlen tasks from outside
  * already under SCHED_OVERFLOW=refuse: nothing has changed).
  * Thread-safe. Cost: from outside two locks, and perhaps the waking of a worker. */
+SCHED_MUST_USE
 int sched_pool_submit(struct sched_pool *pool,
                       taskfunc f,
                       void *closure);

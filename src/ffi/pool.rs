@@ -165,13 +165,15 @@ const _: () = assert!(size_of::<sched_options>() >= sched_options::FIRST_SIZE);
 ///     if (pool == NULL)
 ///         err(1, "sched_pool_create");
 ///     for (int i = 0; i < n; i++)
-///         sched_pool_submit(pool, work, &part[i]);
+///         if (sched_pool_submit(pool, work, &part[i]) != 0)
+///             err(1, "sched_pool_submit");
 ///     sched_pool_wait(pool);
 ///     sched_pool_destroy(pool);
 ///
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mut sched_pool {
     // SAFETY: NULL or the caller's.
     let asked = unsafe { sched_options::read(options) };
@@ -201,6 +203,7 @@ pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mu
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn sched_pool_run(
     pool: *mut sched_pool,
     f: taskfunc,
@@ -225,6 +228,7 @@ pub unsafe extern "C" fn sched_pool_run(
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn sched_pool_submit(
     pool: *mut sched_pool,
     f: taskfunc,

@@ -39,6 +39,7 @@ const _: () = assert!(SCHED_COPY_MAX == parcel::MOST);
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn sched_spawn_copy(
     f: taskfunc,
     arg: *const c_void,
@@ -206,6 +207,7 @@ const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn sched_group_spawn(
     g: *mut sched_group,
     f: taskfunc,

@@ -109,6 +109,9 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             }
         }
     }
+    for (name, path, cpp) in &compilers {
+        jobs.push(must_use(session, name, path, *cpp, &work));
+    }
     jobs.push(abi(session, &work));
     jobs.push(own_folder(session));
     jobs.push(pkg_config(session));
@@ -222,6 +225,45 @@ impl Snippet {
             Ok(Outcome::Passed)
         })
     }
+}
+
+/// The calls whose result a compiler tells one to look at, and some of which it does not.
+const LOOKED_AT: &[(&str, bool)] = &[
+    ("sched_spawn_copy(f, p, 1, s)", true),
+    ("sched_group_spawn((sched_group *)p, f, p, s)", true),
+    ("sched_pool_create(0)", true),
+    ("sched_pool_submit((struct sched_pool *)p, f, p)", true),
+    ("sched_pool_run((struct sched_pool *)p, f, p)", true),
+    // The interface of the course, to which programs exist.
+    ("sched_init(1, 1, f, p)", false),
+    ("sched_spawn(f, p, s)", false),
+    // They fail where the caller has made a mistake.
+    ("sched_pool_wait((struct sched_pool *)p)", false),
+    ("sched_pool_destroy((struct sched_pool *)p)", false),
+];
+
+/// Who does not look whether a task was accepted is warned.
+fn must_use(session: &Session, name: &str, compiler: &Path, cpp: bool, work: &Path) -> Job {
+    let (work, tools, compiler) =
+        (work.to_path_buf(), session.tools.clone(), compiler.to_path_buf());
+    Job::new("header", format!("{name} unused results"), move |worker| {
+        let source = work.join(format!("unused-{worker}.{}", if cpp { "cpp" } else { "c" }));
+        for (call, warned) in LOOKED_AT {
+            let text = format!(
+                "#include <sched_tasks.h>\nvoid g(taskfunc, void *, struct scheduler *);\n\
+                 void g(taskfunc f, void *p, struct scheduler *s)\n{{\n    (void)f, (void)p, (void)s;\n    {call};\n}}\n"
+            );
+            fs::write(&source, &text)?;
+            let mut command = Command::new(&compiler);
+            command.args(["-c", "-o", "/dev/null"]).args(WARNINGS).args(&tools.pc.cflags);
+            let out = command.arg(&source).output()?;
+            let said = String::from_utf8_lossy(&out.stderr);
+            if said.contains("unused-result") != *warned || out.status.success() == *warned {
+                return Ok(Outcome::Failed(format!("{}\n{said}\n{text}", shown(&command))));
+            }
+        }
+        Ok(Outcome::Passed)
+    })
 }
 
 /// Ours and what cbindgen makes of the Rust source, in one file: the prototypes agree.
