@@ -102,6 +102,7 @@ static int test_in(const char *parent)
 
     setenv("SCHED_HELP", "1", 1);
     setenv("SCHED_THREADS", "7", 1);
+    setenv("SCHED_KIDN", "nor is this one named", 1);
     in_child(as_nobody, NULL);
     made = access(file, F_OK) == 0;
     clean_up();

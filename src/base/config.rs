@@ -1,10 +1,10 @@
 //! The environment variables: one table, read at each start of a run.
 //!
 //! A value outside a variable's list is refused with a line that names the variable, the
-//! value and the list; so is a value of the documented interface that this version does not
-//! implement. An empty value means unset. Nothing here allocates.
+//! value and the list; so is any value of a name that is kept for a later version. An empty value means unset. Nothing here allocates.
 
 mod suits;
+mod typos;
 
 use super::io::Out;
 use std::ffi::{CStr, c_char};
@@ -131,16 +131,14 @@ struct Var {
     words: &'static [&'static str],
     /// What else it takes, in words for the reader.
     form: &'static str,
-    /// Words of the interface that this version does not have.
-    later: &'static [&'static str],
     /// Stores an accepted value; None: not accepted.
     set: fn(&mut Config, &'static CStr) -> Option<()>,
     meaning: &'static str,
 }
 
-/// A variable of the interface none of whose values this version has.
-const fn later(name: &'static str, meaning: &'static str) -> Var {
-    Var { name, words: &[], form: "", later: &[], set: |_, _| None, meaning }
+/// A name that is kept for a later version.
+const fn later(name: &'static str) -> Var {
+    Var { name, words: &[], form: "", set: |_, _| None, meaning: "" }
 }
 
 /// Digits only: parse takes a sign, too.
@@ -189,7 +187,6 @@ static VARS: [Var; 19] = [
         name: "SCHED_KIND",
         words: Kind::WORDS,
         form: "",
-        later: &[],
         set: |c, v| Kind::parse(v.to_bytes()).map(|k| c.kind = k),
         meaning: "the scheduler: work stealing, one shared stack, one shared queue, continuation stealing, or one thread",
     },
@@ -197,7 +194,6 @@ static VARS: [Var; 19] = [
         name: "SCHED_THREADS",
         words: &[],
         form: "N (1 to 4096) auto",
-        later: &[],
         set: |c, v| {
             c.threads = Some(match v.to_bytes() {
                 b"auto" => Threads::Auto,
@@ -213,7 +209,6 @@ static VARS: [Var; 19] = [
         name: "SCHED_DEQUE",
         words: Deque::WORDS,
         form: "",
-        later: &[],
         set: |c, v| Deque::parse(v.to_bytes()).map(|d| c.deque = Some(d)),
         meaning: "the deque of steal and cont; the lock of lifo and fifo (mutex, spin or sem)",
     },
@@ -221,7 +216,6 @@ static VARS: [Var; 19] = [
         name: "SCHED_STEAL",
         words: Steal::WORDS,
         form: "",
-        later: &[],
         set: |c, v| Steal::parse(v.to_bytes()).map(|s| c.steal = Some(s)),
         meaning: "how much a thief takes: a task, or half of them (ring, queue, mutex, spin, sem)",
     },
@@ -229,7 +223,6 @@ static VARS: [Var; 19] = [
         name: "SCHED_IDLE",
         words: Idle::WORDS,
         form: "",
-        later: &[],
         set: |c, v| Idle::parse(v.to_bytes()).map(|i| c.idle = i),
         meaning: "a worker without work: sleeps until woken, 1 ms, adaptively, or never",
     },
@@ -237,7 +230,6 @@ static VARS: [Var; 19] = [
         name: "SCHED_OVERFLOW",
         words: Overflow::WORDS,
         form: "",
-        later: &[],
         set: |c, v| Overflow::parse(v.to_bytes()).map(|o| c.overflow = Some(o)),
         meaning: "a full queue: grows, moves one task or half to the queue for all, or gives EAGAIN",
     },
@@ -245,7 +237,6 @@ static VARS: [Var; 19] = [
         name: "SCHED_GLOBAL",
         words: Global::WORDS,
         form: "",
-        later: &[],
         set: |c, v| Global::parse(v.to_bytes()).map(|g| c.global = g),
         meaning: "how much a worker without tasks takes from the queue for all",
     },
@@ -253,16 +244,14 @@ static VARS: [Var; 19] = [
         name: "SCHED_JOIN",
         words: Join::WORDS,
         form: "",
-        later: &[],
         set: |c, v| Join::parse(v.to_bytes()).map(|j| c.join = j),
         meaning: "a task that waits for another: is set aside, or others run on top of it",
     },
-    later("SCHED_PIN", "worker affinity"),
+    later("SCHED_PIN"),
     Var {
         name: "SCHED_STACK",
         words: &[],
         form: "a size (64K, 8M, 1G)",
-        later: &[],
         set: |c, v| {
             let accepted = |size: &usize| (LEAST_STACK..=MOST_STACK).contains(size);
             size(v).filter(accepted).map(|n| c.stack = Some(n))
@@ -273,7 +262,6 @@ static VARS: [Var; 19] = [
         name: "SCHED_WARM",
         words: &["100ms", "0"],
         form: "a time (500us, 2s, 1min)",
-        later: &[],
         set: |c, v| time(v).map(|warm| c.warm = warm),
         meaning: "how long idle threads are kept for the next run",
     },
@@ -281,7 +269,6 @@ static VARS: [Var; 19] = [
         name: "SCHED_STATS",
         words: Stats::WORDS,
         form: "",
-        later: &[],
         set: |c, v| Stats::parse(v.to_bytes()).map(|s| c.stats = s),
         meaning: "statistics of each run: none, a table, or a line of JSON",
     },
@@ -289,33 +276,30 @@ static VARS: [Var; 19] = [
         name: "SCHED_STATS_FILE",
         words: &[],
         form: "PATH",
-        later: &[],
         set: |c, v| {
             c.stats_file = Some(v);
             Some(())
         },
         meaning: "with SCHED_STATS: where they are appended; unset: stderr",
     },
-    later("SCHED_TRACE", "a timeline"),
-    later("SCHED_PROFILE", "work, span and parallelism"),
+    later("SCHED_TRACE"),
+    later("SCHED_PROFILE"),
     Var {
         name: "SCHED_SEED",
         words: &[],
         form: "N (0 to 2^64-1)",
-        later: &[],
         set: |c, v| {
             c.seed = Some(number(v)?);
             Some(())
         },
         meaning: "seed of every random choice; with serial, of the order of the ready tasks",
     },
-    later("SCHED_WATCHDOG", "dump the state of a run that hangs"),
-    later("SCHED_FUZZ", "seeded delays for testing"),
+    later("SCHED_WATCHDOG"),
+    later("SCHED_FUZZ"),
     Var {
         name: "SCHED_HELP",
         words: Switch::WORDS,
         form: "",
-        later: &[],
         set: |c, v| Switch::parse(v.to_bytes()).map(|s| c.help = s),
         meaning: "print this table at each sched_init, and go on",
     },
@@ -365,7 +349,10 @@ impl Config {
         let mut config = Config { deque: None, overflow: None, ..*asked };
         let mut refused = None;
         environment(|name, value| {
-            let Some(var) = VARS.iter().find(|v| v.name == name) else { return };
+            let Some(var) = VARS.iter().find(|v| v.name == name) else {
+                let implemented = VARS.iter().filter(|v| v.is_implemented());
+                return typos::look_at(name, implemented.map(|v| v.name));
+            };
             if (var.set)(&mut config, value).is_none() && refused.is_none() {
                 refused = Some((var, value));
             }
@@ -397,7 +384,7 @@ impl Config {
     pub fn help(&self) {
         let mut out = Out::stderr();
         let _ = writeln!(out, "libsched {}: environment variables", env!("CARGO_PKG_VERSION"));
-        for var in &VARS {
+        for var in VARS.iter().filter(|v| v.is_implemented()) {
             let mut value = None;
             environment(|name, text| {
                 if name == var.name {
@@ -425,27 +412,26 @@ impl fmt::Display for Shown<'_> {
 }
 
 impl Var {
+    /// False for a name that is kept for a later version: any value is refused, and nothing else mentions it.
+    const fn is_implemented(&self) -> bool {
+        !self.words.is_empty() || !self.form.is_empty()
+    }
+
     fn accepted(&self, out: &mut Out) -> fmt::Result {
         for word in self.words {
             write!(out, " {word}")?;
         }
-        match self.form {
-            "" if self.words.is_empty() => write!(out, " none in this version"),
-            "" => Ok(()),
-            form => write!(out, " {form}"),
-        }
+        if self.form.is_empty() { Ok(()) } else { write!(out, " {}", self.form) }
     }
 
     fn refuse(&self, value: &'static CStr) -> Refused {
-        let known = self.later.iter().any(|w| w.as_bytes() == value.to_bytes());
-        let why = if known || (self.words.is_empty() && self.form.is_empty()) {
-            "not implemented in this version"
-        } else {
-            "no such value"
-        };
         let mut out = Out::stderr();
-        let _ = write!(out, "libsched: {}={}: {why}; accepted:", self.name, Shown(value));
-        let _ = self.accepted(&mut out);
+        let _ = write!(out, "libsched: {}={}: ", self.name, Shown(value));
+        let _ = if self.is_implemented() {
+            out.write_str("no such value; accepted:").and_then(|()| self.accepted(&mut out))
+        } else {
+            out.write_str("not implemented in this version")
+        };
         let _ = writeln!(out);
         Refused
     }
