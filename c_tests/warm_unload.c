@@ -1,15 +1,51 @@
-/* A plugin that contains libsched.a is unloaded while threads of its runs rest: they end before
- * their code is gone, and it may be loaded again.
+/* A plugin that contains libsched.a is unloaded while threads of its runs rest or end, their time being up: they
+ * have ended before their code is gone, whatever their last calls of the C library take; their variables have been
+ * destroyed; the action of SIGSEGV is the default one; and the plugin may be loaded again. So it is if
+ * a function of the plugin's own starts a run while it is unloaded.
  * ctest: plugin
  * ctest: env=SCHED_WARM=1min
  * ctest: env=SCHED_KIND=lifo env=SCHED_WARM=1min
- * ctest: env=SCHED_WARM=300us */
+ * ctest: env=SCHED_WARM=300us
+ * ctest: env=SCHED_WARM=300us args=slow
+ * ctest: env=SCHED_WARM=1min args=late */
 #include "proc.h"
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 
 enum { GUESTS = 4 };
 
 #ifdef PLUGIN
+#include <dlfcn.h>
+
+static atomic_int slow;
+static int (*real_detach)(pthread_t);
+static int (*real_join)(pthread_t, void **);
+
+/* What a thread that ends might call: it comes back late. Hidden: the library in this object calls these. */
+__attribute__((visibility("hidden"))) int pthread_detach(pthread_t thread)
+{
+    int error = real_detach(thread);
+    if (slow)
+        pause_us(5000);
+    return error;
+}
+
+__attribute__((visibility("hidden"))) int pthread_join(pthread_t thread, void **result)
+{
+    int error = real_join(thread, result);
+    if (slow)
+        pause_us(5000);
+    return error;
+}
+
+static void find_real(void)
+{
+    void *symbol = dlsym(RTLD_NEXT, "pthread_detach");
+    memcpy(&real_detach, &symbol, sizeof real_detach);
+    symbol = dlsym(RTLD_NEXT, "pthread_join");
+    memcpy(&real_join, &symbol, sizeof real_join);
+}
 
 static void guest(void *arrived, struct scheduler *s)
 {
@@ -27,20 +63,30 @@ static void root(void *arrived, struct scheduler *s)
     guest(arrived, s);
 }
 
-void work(void);
-void work(void)
+static void run(void)
 {
     atomic_int arrived = 0;
     CHECK_EQ(sched_init(GUESTS, 4, root, (void *)&arrived), 0);
 }
 
+void work(const char *how);
+void work(const char *how)
+{
+    find_real();
+    slow = strcmp(how, "slow") == 0;
+    if (strcmp(how, "late") == 0)
+        CHECK_EQ(atexit(run), 0); /* before the library's own, so called after it */
+    run();
+}
+
 #else
 #include <dlfcn.h>
 
-int main(void)
+int main(int argc, char **argv)
 {
     for (int i = 0; i < 60; i++) {
-        void (*work)(void);
+        void (*work)(const char *);
+        struct sigaction action;
         void *plugin = dlopen(CTEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
         if (!plugin) {
             check_say(dlerror());
@@ -49,11 +95,13 @@ int main(void)
         void *symbol = dlsym(plugin, "work");
         CHECK(symbol != NULL);
         memcpy(&work, &symbol, sizeof work);
-        work();
+        work(argc > 1 ? argv[1] : "");
         if (i % 3 == 0)
             pause_us(100 * i % 700);
         CHECK_EQ(dlclose(plugin), 0);
-        CHECK(threads_become(1));
+        CHECK(threads_become(1)); /* the kernel counts one that was joined for a moment longer */
+        CHECK_EQ(sigaction(SIGSEGV, NULL, &action), 0);
+        CHECK(action.sa_handler == SIG_DFL);
         CHECK(dlopen(CTEST_PLUGIN, RTLD_NOW | RTLD_NOLOAD) == NULL); /* it is gone */
     }
     return 0;

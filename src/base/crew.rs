@@ -24,6 +24,25 @@
 //! whose time is up takes the lock: if its hand is still in the list of the warm, it takes it
 //! out and ends; if not, a run has reserved it, and it goes on resting.
 //!
+//! # Who waits for a thread's end
+//!
+//! A thread that is kept ends by itself, and nobody knows when. Its last instructions are of this library, which may be
+//! part of a plugin, and after those come the destructors of its thread-local variables, which are the program's and
+//! may wait for anything. So it is not detached: the thread that ends next joins it (`Lists::ended` has
+//! the last), which no call of the program's waits for.
+//!
+//! *Unloading* (dlclose of a plugin that contains libsched.a) waits until all have ended: those that rest are
+//! dismissed and joined, and the last that has ended is joined, which has joined the one before.
+//!
+//! *The process's exit* joins nobody: its caller may hold what a destructor waits for. From then on no thread that
+//! rests ends, and no destructor runs beside those of the program's static variables: it rests until the process is gone. A
+//! host may unload a plugin later in its exit. Then the code must stay for those threads, so exit's
+//! handler has the C library keep it, by a destructor of a thread-local variable of its own that is never called.
+//!
+//! Which of the two it is: the handler registered with atexit and a function in .fini_array are called in both cases,
+//! at exit in this order, since the dynamic linker's work is exit's last; in unloading the other way round, since what
+//! calls the handlers of an object is the first function in its .fini_array, and these are called from the last one on.
+//!
 //! # What a thread would inherit
 //!
 //! A new thread starts with its creator's affinity, rounding mode and other floating-point
@@ -41,9 +60,10 @@ use super::futex;
 use super::mem::{self, NoMemory};
 use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Mutex, Ordering, spin_loop};
 use super::thread::{self, FloatControl, SignalsBlocked, Uncancelled};
+use super::weak::weak;
 use super::{Errno, io, process};
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -63,7 +83,7 @@ pub struct Terms {
 impl Terms {
     /// Those of the calling thread.
     pub fn of_caller(keep: Duration) -> Self {
-        let kept = !keep.is_zero() && futex::works() && !EXITING.load(Ordering::Relaxed);
+        let kept = !keep.is_zero() && futex::works() && !is_unloaded();
         let keep = kept.then_some(keep);
         Terms { mask: Mask::of_caller(), float: FloatControl::get(), keep }
     }
@@ -113,12 +133,14 @@ struct Lists {
     /// The one that rested last is taken first: its cache is the warmest.
     warm: *const Hand,
     blank: *const Hand,
+    /// The thread that has ended last, or is about to; nobody has joined it.
+    ended: Option<libc::pthread_t>,
 }
 
 // SAFETY: the hands may be used by any thread.
 unsafe impl Send for Lists {}
 
-static LISTS: Mutex<Lists> = Mutex::new(Lists { warm: ptr::null(), blank: ptr::null() });
+static LISTS: Mutex<Lists> = Mutex::new(Lists::none());
 static ALL: AtomicPtr<Hand> = AtomicPtr::new(ptr::null_mut());
 
 /// # Safety
@@ -224,28 +246,36 @@ impl Hand {
             if began.elapsed() < time || self.call.order() != Order::Rest {
                 continue;
             }
+            // One that a task has detached cannot be joined.
+            let joinable = !thread::is_detached();
             let ends = LISTS.with(|lists| {
                 let left = self.until.get().saturating_duration_since(Instant::now());
                 let (listed, spare) = (self.listed.get(), self.spare.get());
                 if !listed && !spare {
                     // Reserved: who has it may keep it for long.
                     time = (time * 2).min(futex::LONGEST);
-                    return false;
+                    return None;
+                }
+                if EXITING.load(Ordering::Relaxed) {
+                    time = futex::LONGEST;
+                    return None;
                 }
                 if !left.is_zero() {
                     time = left.min(futex::LONGEST);
-                    return false;
+                    return None;
                 }
                 self.call.set_alive(false);
                 if listed {
                     lists.unlist(self);
                     lists.add_blank(self);
                 }
-                true
+                // SAFETY: no arguments.
+                let me = unsafe { libc::pthread_self() };
+                Some(if joinable { lists.ended.replace(me) } else { None })
             });
-            if ends {
-                // SAFETY: the calling thread, which nobody will join.
-                unsafe { libc::pthread_detach(libc::pthread_self()) };
+            if let Some(before) = ends {
+                // SAFETY: it has ended, or will without this one, and was in the lists for one to join.
+                before.inspect(|&id| unsafe { join_ended(id) });
                 return false;
             }
         }
@@ -284,6 +314,10 @@ extern "C" fn main(hand: *mut c_void) -> *mut c_void {
 }
 
 impl Lists {
+    const fn none() -> Self {
+        Lists { warm: ptr::null(), blank: ptr::null(), ended: None }
+    }
+
     fn add_blank(&mut self, hand: &Hand) {
         hand.next.set(self.blank);
         self.blank = hand;
@@ -468,6 +502,9 @@ impl Drop for Crew {
                 }
             }
         });
+        if is_unloaded() {
+            end_kept();
+        }
     }
 }
 
@@ -476,7 +513,7 @@ impl Drop for Crew {
 /// # Safety
 /// No other thread of this process uses a crew before this returns.
 pub unsafe fn renew() {
-    let mut lists = Lists { warm: ptr::null(), blank: ptr::null() };
+    let mut lists = Lists::none();
     // SAFETY: hands are never freed.
     let mut next = unsafe { get(ALL.load(Ordering::Acquire)) };
     while let Some(hand) = next {
@@ -491,29 +528,90 @@ pub unsafe fn renew() {
     unsafe { LISTS.reset(lists) };
 }
 
-/// The process's exit has begun: threads are no longer kept.
+/// Waits for a thread that ends by itself.
+///
+/// # Safety
+/// It is a thread of ours, and nobody else joins it.
+unsafe fn join_ended(id: libc::pthread_t) {
+    let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
+    // SAFETY: passed on. It fails for one that a task has detached meanwhile.
+    let _ = unsafe { thread::join(id) };
+}
+
+/// The process's exit has begun: threads that rest do not end any more. Written under the lists' lock.
 static EXITING: AtomicBool = AtomicBool::new(false);
+/// The library is being unloaded: no thread is kept.
+static UNLOADED: AtomicBool = AtomicBool::new(false);
+
+fn is_unloaded() -> bool {
+    UNLOADED.load(Ordering::Relaxed)
+}
 
 /// To be called before the first use of a crew in a process; a child of fork inherits it.
 pub fn watch_exit() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
-        // SAFETY: a function of the right type, which stays mapped (the library is never unloaded).
+        // SAFETY: a function of the right type, which is called, or forgotten, before it is unmapped.
         unsafe { libc::atexit(at_exit) };
     }
 }
 
-/// Ends the threads that rest, so that leak checkers find nothing of theirs.
 extern "C" fn at_exit() {
-    EXITING.store(true, Ordering::Relaxed);
-    if !process::is_known() {
-        return; // a child of fork has none
+    if is_unloaded() {
+        return;
     }
-    let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
+    if !process::is_known() {
+        EXITING.store(true, Ordering::Relaxed); // a child of fork has no threads
+        return;
+    }
+    let ended = LISTS.with(|lists| {
+        EXITING.store(true, Ordering::Relaxed);
+        lists.ended.take()
+    });
+    if let Some(id) = ended {
+        // So that tools which look for threads that nobody has joined find none.
+        // SAFETY: as in `rest`; this does not wait. If it has not ended yet, it ends with the process.
+        unsafe { libc::pthread_tryjoin_np(id, ptr::null_mut()) };
+    }
+    stay_mapped();
+}
+
+/// What the library is part of is not unmapped any more.
+fn stay_mapped() {
+    type Destructor = unsafe extern "C" fn(*mut c_void);
+    type Register = unsafe extern "C" fn(Destructor, *mut c_void, *const c_void) -> c_int;
+    if let Some(register) = weak!("__cxa_thread_atexit_impl", Register) {
+        // SAFETY: the C library counts in the object of the last argument what it has to call when this thread ends,
+        // and keeps it mapped until then. The thread is in exit, and so never ends. (free does nothing with NULL.)
+        unsafe { register(libc::free, ptr::null_mut(), ptr::from_ref(&EXITING).cast()) };
+    }
+}
+
+/// To be called when what the library is part of is unloaded, before it is unmapped; and at the process's end,
+/// after `at_exit`. True in the first case: no thread that was kept is there any more.
+pub fn unload() -> bool {
+    if EXITING.load(Ordering::Relaxed) {
+        return false;
+    }
+    UNLOADED.store(true, Ordering::Relaxed);
+    if process::is_known() {
+        end_kept();
+    }
+    true
+}
+
+/// Waits for the end of all threads that rest or have ended by themselves.
+#[cold]
+fn end_kept() {
     while let Some(hand) = LISTS.with(Lists::take_warm) {
         hand.call.dismiss();
-        // SAFETY: it was warm, so it has a thread, which ends now, and which only this joins. If a
-        // task has detached it, it ends with the process.
-        let _ = unsafe { thread::join(hand.id.get().assume_init()) };
+        hand.call.set_alive(false);
+        // SAFETY: it was warm, so it has a thread, which ends now, and which only this joins.
+        unsafe { join_ended(hand.id.get().assume_init()) };
+        LISTS.with(|lists| lists.add_blank(hand));
+    }
+    if let Some(id) = LISTS.with(|lists| lists.ended.take()) {
+        // SAFETY: as in `rest`.
+        unsafe { join_ended(id) };
     }
 }

@@ -57,6 +57,20 @@ pub fn watch(find: Find) {
     DONE.store(true, Ordering::Relaxed);
 }
 
+/// The handler will be unmapped: the signal's default action, if it is there still.
+pub fn unload() {
+    // SAFETY: valid places; zero is a valid value: the default action.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut now) == 0
+            && now.sa_sigaction == handle as *const () as usize
+        {
+            let default: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut());
+        }
+    }
+}
+
 unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: what the kernel passes.
     let address = unsafe { (*info).si_addr() } as usize;

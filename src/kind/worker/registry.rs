@@ -18,7 +18,7 @@ use crate::probe::report;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::cell::{Cell, UnsafeCell};
-use std::ptr;
+use std::{hint, ptr};
 
 /// Records kept at rest before one is used again.
 const RESTING: usize = 64;
@@ -169,6 +169,18 @@ pub fn watch_process() {
         crew::watch_exit();
         overflow::watch(find_stack);
         DONE.store(true, Ordering::Relaxed);
+        hint::black_box(&UNLOAD); // so that the linker keeps it
+    }
+}
+
+/// Called when a plugin that contains the library is unloaded, and at exit: `crew` tells which.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static UNLOAD: extern "C" fn() = unload;
+
+extern "C" fn unload() {
+    if crew::unload() {
+        overflow::unload();
     }
 }
 
