@@ -17,4 +17,4 @@ pub mod overflow;
 pub mod sanitizers;
 pub mod stack;
 pub mod switch;
-mod valgrind;
+pub mod valgrind;

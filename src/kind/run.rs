@@ -19,7 +19,7 @@ use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread::Uncancelled;
 use crate::base::{Errno, frontier, futex};
-use crate::fiber::stack;
+use crate::fiber::{stack, valgrind};
 use crate::probe::Totals;
 use crate::probe::report::{Report, Summary};
 use crate::task::Task;
@@ -27,6 +27,10 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 use std::time::{Duration, Instant};
+
+/// How long threads are kept if nobody says so. Not under valgrind, which takes what belongs to a thread that is there at
+/// exit for a leak.
+const WARM: Duration = Duration::from_millis(100);
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 
@@ -252,7 +256,8 @@ impl Team {
 fn terms(request: &Request) -> Terms {
     registry::watch_process();
     futex::probe();
-    Terms::of_caller(request.config.warm)
+    let warm = if valgrind::is_here() { Duration::ZERO } else { WARM };
+    Terms::of_caller(request.config.warm.unwrap_or(warm))
 }
 
 fn plan(request: &Request, terms: &Terms, held: bool) -> Plan {
