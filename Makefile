@@ -107,8 +107,10 @@ $(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(OUT)/libsched.so $(HEADERS) | 
 
 bench-programs: $(BENCHES)
 
+# FIGURE=docs/speedup.svg: the figure of speed-ups goes there, too.
 bench: bench-programs
-	$(CARGO) run --profile tools --quiet --package sched-bench -- --programs $(BENCH) $(BENCH_ARGS)
+	$(CARGO) run --profile tools --quiet --package sched-bench -- --programs $(BENCH) \
+	        $(if $(FIGURE),--figure $(FIGURE)) $(BENCH_ARGS)
 
 # The same workloads on other systems, as far as they are there: bench_c/peers.
 bench-peers: bench-programs

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use plotters::style::RGBColor;
 
 use crate::chart::{Bars, Figure, Key, Panel, Series, Shape};
 use crate::machine::Machine;
@@ -11,10 +10,15 @@ use crate::plan::{
     Group, IDLE_PROGRAMS, IDLES, JOINS, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan,
 };
 use crate::summary::{Measured, Quartiles, Summary};
+use crate::svg::Colour;
 
 /// Where a task does next to nothing and its price is the scheduler's.
 const EMPTY_TASKS: &[&str] = &["tree", "flood", "fib"];
 
+/// The name of the figure that the README shows.
+pub const SPEEDUP: &str = "speedup-by-threads";
+
+/// Writes each figure as SVG, PNG and PDF, with its values as CSV; returns what is written.
 pub fn draw_all(
     folder: &Path,
     plan: &Plan,
@@ -22,12 +26,21 @@ pub fn draw_all(
     machine: &Machine,
 ) -> Result<Vec<PathBuf>> {
     let note = machine.line();
+    let mut written = Vec::new();
+    for (name, figure) in all(plan, summary) {
+        written.extend(figure.write(&folder.join(name), &note)?);
+    }
+    Ok(written)
+}
+
+/// Those for which there are runs, each with the name of its files.
+pub fn all(plan: &Plan, summary: &Summary) -> Vec<(&'static str, Figure<'static>)> {
     let speedup = Figure {
         title: "Speed-up over the serial program, by threads",
         reference: Some("as fast as serial"),
         bars: Bars::Quartiles,
         panels: speedups(plan, summary),
-        columns: 4,
+        columns: 3,
         panel_height: 260,
     };
     let joins = Figure {
@@ -35,23 +48,23 @@ pub fn draw_all(
         reference: Some("as fast as serial"),
         bars: Bars::Quartiles,
         panels: join_speedups(plan, summary),
-        columns: 4,
-        panel_height: 260,
+        columns: 3,
+        panel_height: 240,
     };
     let cost = Figure {
         title: "Cost of a task, by kind",
         reference: None,
         bars: Bars::Quartiles,
         panels: costs(plan, summary),
-        columns: 3,
-        panel_height: 400,
+        columns: 1,
+        panel_height: 300,
     };
     let locks = Figure {
         title: "The lock primitives side by side",
         reference: None,
         bars: Bars::Quartiles,
         panels: if plan.has(Group::Locks) { locks(plan, summary) } else { Vec::new() },
-        columns: plan.lock_threads.len(),
+        columns: LOCK_PROGRAMS.len(),
         panel_height: 320,
     };
     let idle = Figure {
@@ -59,34 +72,28 @@ pub fn draw_all(
         reference: None,
         bars: Bars::Quartiles,
         panels: if plan.has(Group::Idle) { idles(plan, summary) } else { Vec::new() },
-        columns: IDLE_PROGRAMS.len(),
-        panel_height: 320,
+        columns: 2,
+        panel_height: 300,
     };
-    let mut written = Vec::new();
-    for (name, figure) in [
-        ("speedup-by-threads", speedup),
+    let mut figures = vec![
+        (SPEEDUP, speedup),
         ("speedup-fork-join", joins),
         ("cost-per-task", cost),
         ("lock-primitives", locks),
         ("idle-policies", idle),
-    ] {
-        if !figure.panels.is_empty() {
-            let path = folder.join(name).with_extension("svg");
-            figure.draw(&path, &note)?;
-            written.push(path);
-        }
-    }
-    Ok(written)
+    ];
+    figures.retain(|(_, figure)| !figure.panels.is_empty());
+    figures
 }
 
-/// Okabe and Ito's colours: told apart by colour-blind eyes; the shape says it again.
+/// The hues of Okabe and Ito, told apart by colour-blind eyes, each in a lightness of its own.
 pub fn kind_key(kind: Kind) -> Key {
     let (colour, shape) = match kind {
-        Kind::None => (RGBColor(90, 90, 90), Shape::Diamond),
-        Kind::Lifo => (RGBColor(213, 94, 0), Shape::Square),
-        Kind::Fifo => (RGBColor(0, 114, 178), Shape::Triangle),
-        Kind::Steal => (RGBColor(0, 158, 115), Shape::Circle),
-        Kind::Cont => (RGBColor(204, 121, 167), Shape::Diamond),
+        Kind::None => (Colour(90, 90, 90), Shape::Wedge),
+        Kind::Lifo => (Colour(222, 100, 10), Shape::Square),
+        Kind::Fifo => (Colour(0, 66, 140), Shape::Triangle),
+        Kind::Steal => (Colour(0, 128, 92), Shape::Circle),
+        Kind::Cont => (Colour(214, 140, 182), Shape::Diamond),
     };
     Key { name: kind.name().into(), colour, shape }
 }
@@ -174,14 +181,14 @@ fn locks(plan: &Plan, summary: &Summary) -> Vec<Panel> {
         lines: false,
         reference: None,
     };
-    let row = |program| plan.lock_threads.iter().map(move |&t| (program, t));
-    LOCK_PROGRAMS.iter().flat_map(row).map(|(program, t)| panel(program, t)).collect()
+    let row = |&t| LOCK_PROGRAMS.iter().map(move |&program| (program, t));
+    plan.lock_threads.iter().flat_map(row).map(|(program, t)| panel(program, t)).collect()
 }
 
-/// Above, how long it took; below, what it cost the machine meanwhile.
+/// On the left, how long it took; on the right, what it cost the machine meanwhile.
 fn idles(plan: &Plan, summary: &Summary) -> Vec<Panel> {
     // All of it is steal: the colour stays, lighter with more threads than cores.
-    let shades = [(RGBColor(0, 158, 115), Shape::Circle), (RGBColor(0, 95, 70), Shape::Diamond)];
+    let shades = [(Colour(0, 128, 92), Shape::Circle), (Colour(118, 190, 160), Shape::Diamond)];
     let panel = |program: &str, y_title, value: fn(&Measured) -> Quartiles| Panel {
         title: program.to_owned(),
         x_title: "SCHED_IDLE",
@@ -203,10 +210,13 @@ fn idles(plan: &Plan, summary: &Summary) -> Vec<Panel> {
         lines: false,
         reference: None,
     };
-    let wall = IDLE_PROGRAMS.iter().map(|p| panel(p, "ms (log scale)", |m| m.seconds.scaled(1e3)));
-    let cpu =
-        IDLE_PROGRAMS.iter().map(|p| panel(p, "processor ms (log scale)", |m| m.cpu.scaled(1e3)));
-    wall.chain(cpu).collect()
+    let row = |program: &&str| {
+        [
+            panel(program, "ms (log scale)", |m| m.seconds.scaled(1e3)),
+            panel(program, "processor ms (log scale)", |m| m.cpu.scaled(1e3)),
+        ]
+    };
+    IDLE_PROGRAMS.iter().flat_map(row).collect()
 }
 
 pub fn names(threads: &[usize]) -> Vec<String> {

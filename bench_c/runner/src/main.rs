@@ -5,18 +5,22 @@
 //! [`verdict`] and [`figures`] show them. [`instructions`] counts what does not vary.
 //! `make bench-peers` runs it as `sched-bench peers`: [`peers`]; `make lab` as `sched-bench lab`: [`lab`].
 
+mod axis;
 mod chart;
 mod figures;
+mod font;
 mod instructions;
 mod lab;
 mod machine;
 mod peers;
 mod plan;
 mod process;
+mod render;
 mod run;
 mod session;
 mod sheet;
 mod summary;
+mod svg;
 mod table;
 mod verdict;
 
@@ -47,6 +51,9 @@ struct Options {
     /// Where results.json and the figures go
     #[arg(long, default_value = "bench_c/results")]
     results: PathBuf,
+    /// Writes the figure of speed-ups here, too: an SVG file
+    #[arg(long, value_name = "FILE")]
+    figure: Option<PathBuf>,
     /// For lab: where LAB.md and its figures go
     #[arg(long, default_value = "docs")]
     docs: PathBuf,
@@ -187,7 +194,13 @@ fn bench(options: &Options) -> Result<bool> {
         count_instructions(&options.programs)
     };
 
-    let figures = figures::draw_all(&options.results, &plan, &summary, &machine)?;
+    let mut figures = figures::draw_all(&options.results, &plan, &summary, &machine)?;
+    if let Some(file) = &options.figure {
+        let from = options.results.join(figures::SPEEDUP).with_extension("svg");
+        std::fs::copy(&from, file)
+            .with_context(|| format!("cannot copy {} to {}", from.display(), file.display()))?;
+        figures.push(file.clone());
+    }
     let results = Results {
         machine: &machine,
         calibration: &session.calibration,

@@ -1,7 +1,6 @@
 //! Scaling beyond this machine: the simulator's section, with a figure.
 
 use anyhow::Result;
-use plotters::style::RGBColor;
 use sched_simulator::lab::{self as simulator, Report, WORKERS};
 use sched_simulator::policy::Policy;
 use sched_simulator::process::Places;
@@ -12,6 +11,7 @@ use crate::chart::{Bars, Figure, Key, Panel, Series, Shape};
 use crate::figures::{kind_key, names};
 use crate::plan::Kind;
 use crate::summary::Quartiles;
+use crate::svg::Colour;
 
 pub fn predict(options: &Options) -> Result<Report> {
     let places = Places { programs: options.programs.into(), lab: options.recorder.into() };
@@ -20,6 +20,13 @@ pub fn predict(options: &Options) -> Result<Report> {
 }
 
 pub fn section(report: &Report, page: &mut Page) -> Result<()> {
+    page.figure("lab-scaling", &figure(report))?;
+    page.verdict(&report.agreement());
+    page.block(&report.markdown());
+    Ok(())
+}
+
+fn figure(report: &Report) -> Figure<'static> {
     let series = |program: &str, policy: Policy| {
         let speedup = |&workers: &usize| {
             let s = report.prediction(program, policy, workers)?.speedup;
@@ -41,18 +48,14 @@ pub fn section(report: &Report, page: &mut Page) -> Result<()> {
         lines: true,
         reference: Some(1.0),
     };
-    let figure = Figure {
+    Figure {
         title: "Predicted speed-up on 1 to 1024 workers",
         reference: Some("one worker of steal"),
         bars: Bars::Predicted,
         panels: report.programs.iter().map(panel).collect(),
         columns: 2,
         panel_height: 300,
-    };
-    page.figure("lab-scaling", &figure)?;
-    page.verdict(&report.agreement());
-    page.block(&report.markdown());
-    Ok(())
+    }
 }
 
 /// A kind's colour is its policy's.
@@ -63,8 +66,37 @@ fn key(policy: Policy) -> Key {
         Policy::Lifo => kind_key(Kind::Lifo),
         Policy::Fifo => kind_key(Kind::Fifo),
         Policy::StealHalf => {
-            Key { name: String::new(), colour: RGBColor(230, 159, 0), shape: Shape::Triangle }
+            Key { name: String::new(), colour: Colour(235, 185, 60), shape: Shape::Wedge }
         }
     };
     Key { name: policy.name().to_owned(), ..own }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::tests::{assert_legible, assert_told_apart};
+
+    #[test]
+    fn the_figure_of_predictions_is_legible() {
+        let name = "quicksort".to_owned();
+        let (n, tasks, work, span) = (1 << 18, 9193, 1e7, 1e5);
+        let programs = vec![simulator::Program { name, n, tasks, work, span }; 5];
+        let prediction = |(i, policy): (usize, &Policy), workers: usize| simulator::Prediction {
+            program: "quicksort".into(),
+            policy: *policy,
+            workers,
+            nanoseconds: 1e7,
+            speedup: (workers as f64).powf(1.0 - 0.2 * i as f64),
+            steals: 0,
+            wakes: 0,
+        };
+        let policies = Policy::ALL.iter().enumerate();
+        let predictions =
+            policies.flat_map(|policy| WORKERS.map(|workers| prediction(policy, workers)));
+        let predictions = predictions.collect();
+        let figure = figure(&Report { programs, predictions, ..Report::default() });
+        assert_legible(&figure.svg("a machine"), "lab-scaling");
+        assert_told_apart(&figure.panels);
+    }
 }
