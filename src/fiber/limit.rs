@@ -91,7 +91,7 @@ fn memory() -> usize {
 }
 
 /// RLIMIT_AS, in bytes.
-fn address_space() -> usize {
+pub fn address_space() -> usize {
     let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
     // SAFETY: a valid place.
     unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };

@@ -15,6 +15,7 @@ pub mod exceptions;
 mod limit;
 pub mod overflow;
 pub mod sanitizers;
+mod space;
 pub mod stack;
 pub mod switch;
 pub mod valgrind;

@@ -1,23 +1,22 @@
 //! A message where a task's stack overflows.
 //!
 //! The access below the stack hits its guard: SIGSEGV, on the stack that has no room left. So the
-//! handler needs another, the thread's alternate signal stack: for the time of a run that is a piece of
-//! the thread's own stack, which is not used meanwhile. A program that handles SIGSEGV itself, or
+//! handler needs another, the thread's alternate signal stack: for the time of a run that is a mapping of ours, with a
+//! guard, and as large as a thread's stack, since the program's own handlers with SA_ONSTACK run there, too, and would
+//! have the thread's stack without us. A program that handles SIGSEGV itself, or
 //! has an alternate stack, keeps both, and gets the signal. The handler says what it knows and lets
 //! the signal have its default effect. All it calls is async-signal-safe, but for dladdr, which takes
 //! no lock while no library is being loaded, and comes last.
 
-use super::stack::Stack;
+use super::limit::{self, page};
+use super::space;
+use super::stack::{self, Stack};
 use crate::base::io::Out;
-use crate::base::sync::{AtomicBool, Ordering};
+use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::base::thread;
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write;
-use std::mem::MaybeUninit;
 use std::ptr;
-
-/// Bytes of an alternate stack: the kernel's frame with the largest registers, and the handler's.
-const ALTERNATE: usize = 16 << 10;
 
 /// Bytes between the stack pointer and an address that a frame may have, as the guard's.
 const NEAR: usize = 64 << 10;
@@ -134,20 +133,81 @@ unsafe fn registers(context: *mut c_void) -> (*const c_void, usize) {
     (ptr::without_provenance(at), top)
 }
 
-/// Calls `f` with an alternate signal stack, unless the thread has one.
+/// Memory for an alternate signal stack.
+struct Alternate {
+    low: *mut u8,
+    /// Of the whole, with the guard.
+    bytes: usize,
+}
+
+/// Those of threads that have left their runs: mapping and unmapping take some microseconds. All of `Alternate::size()`.
+static SPARE: [AtomicPtr<u8>; 16] = [const { AtomicPtr::new(ptr::null_mut()) }; 16];
+
+impl Alternate {
+    /// Bytes, the same for the process's life. What nobody touches takes address space only; so where that is limited it
+    /// is the least that does.
+    fn size() -> usize {
+        const LEAST: usize = 64 << 10;
+        static SIZE: AtomicUsize = AtomicUsize::new(0);
+        let size = SIZE.load(Ordering::Relaxed);
+        if size > 0 {
+            return size;
+        }
+        // SAFETY: no pointers.
+        let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
+        let wanted = if limit::address_space() == usize::MAX { stack::default_size() } else { 0 };
+        let size = (wanted.max(LEAST) + frame + stack::guard()).next_multiple_of(page());
+        // All threads have what the first has stored.
+        match SIZE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => size,
+            Err(first) => first,
+        }
+    }
+
+    fn take() -> Option<Alternate> {
+        let bytes = Self::size();
+        // Acquire: pairs with the exchange in `give_back`.
+        let mut spare = SPARE.iter().map(|place| place.swap(ptr::null_mut(), Ordering::Acquire));
+        let low = spare.find(|low| !low.is_null());
+        let low = low.or_else(|| space::map(bytes, stack::guard()).ok())?;
+        Some(Alternate { low, bytes })
+    }
+
+    /// Nobody uses it any more.
+    fn give_back(self) {
+        for place in &SPARE {
+            // Release: whoever takes it comes after what has run there.
+            let (none, low) = (ptr::null_mut(), self.low);
+            if place.compare_exchange(none, low, Ordering::Release, Ordering::Relaxed).is_ok() {
+                return;
+            }
+        }
+        // SAFETY: a mapping of ours.
+        unsafe { space::unmap(self.low, self.bytes) };
+    }
+
+    fn as_the_kernel_has_it(&self) -> libc::stack_t {
+        // SAFETY: zero is a valid value.
+        let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
+        stack.ss_sp = self.low.wrapping_add(stack::guard()).cast();
+        stack.ss_size = self.bytes - stack::guard();
+        stack
+    }
+}
+
+/// Calls `f` with an alternate signal stack, unless the thread has one, or there is no memory for it.
 pub fn with_alternate_stack(f: impl FnOnce()) {
-    let mut room = MaybeUninit::<[u8; ALTERNATE]>::uninit();
-    // SAFETY: valid places; the room is there until it is taken out of use again, below.
+    let Some(alternate) = Alternate::take() else { return f() };
+    let ours = alternate.as_the_kernel_has_it();
+    // SAFETY: valid places; the mapping is there until it is taken out of use again, below.
     unsafe {
-        let mut ours: libc::stack_t = std::mem::zeroed();
-        ours.ss_sp = room.as_mut_ptr().cast();
-        ours.ss_size = ALTERNATE;
         let mut before: libc::stack_t = std::mem::zeroed();
         let set = libc::sigaltstack(&raw const ours, &raw mut before) == 0;
         if !set || before.ss_flags & libc::SS_DISABLE == 0 {
             if set {
                 libc::sigaltstack(&raw const before, ptr::null_mut());
             }
+            alternate.give_back();
             return f();
         }
         f();
@@ -160,4 +220,5 @@ pub fn with_alternate_stack(f: impl FnOnce()) {
         }
         thread::set_errno(crate::base::Errno(errno));
     }
+    alternate.give_back();
 }

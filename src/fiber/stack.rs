@@ -6,9 +6,7 @@
 //! low                                                                     high
 //!  | guard | ......................... room, grows down <-- | Foot | colour |
 //! ```
-//! A stack is address space, committed as it is touched. Its lowest pages are a guard: it is made by
-//! MADV_GUARD_INSTALL (Linux 6.13), which leaves neighbouring stacks one mapping of the kernel's, of
-//! which a process may have some 65,000; elsewhere by mprotect, which costs two of them. *Foot*
+//! A stack is address space, committed as it is touched ([`super::space`]). Its lowest pages are a guard. *Foot*
 //! is what the library knows of the stack. *Colour*: up to some 2 KiB, other for each stack, so that
 //! the hot ends of many do not compete for the same places in a cache.
 //!
@@ -18,12 +16,13 @@
 
 use super::limit::{self, page};
 use super::sanitizers::Side;
+use super::space;
 use super::valgrind::{self, Registered};
 use crate::base::config::LEAST_STACK;
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
 use std::cell::Cell;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 /// Above where a stack begins.
 #[repr(C, align(64))]
@@ -49,13 +48,10 @@ const fn colour(n: usize) -> usize {
     n % 3 * 832 + n / 3 % 8 * 64
 }
 
-/// Linux 6.13.
-const MADV_GUARD_INSTALL: i32 = 102;
-
 /// Bytes below the room: a frame that is larger may miss them.
 const GUARD: usize = 64 << 10;
 
-fn guard() -> usize {
+pub(super) fn guard() -> usize {
     GUARD.next_multiple_of(page())
 }
 
@@ -81,27 +77,8 @@ impl Stack {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let (page, guard) = (page(), guard());
         let bytes = size.checked_add(guard + 4096).ok_or(NoMemory)?.next_multiple_of(page);
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
         limit::count_in(bytes)?;
-        // SAFETY: a new mapping at no fixed address.
-        let low = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
-        if low == libc::MAP_FAILED {
-            limit::count_out();
-            return Err(NoMemory);
-        }
-        // SAFETY: the first pages of our own mapping.
-        if unsafe { libc::madvise(low, guard, MADV_GUARD_INSTALL) } != 0 {
-            limit::guards_are_mappings();
-            // SAFETY: as above.
-            if unsafe { libc::mprotect(low, guard, libc::PROT_NONE) } != 0 {
-                // SAFETY: our own mapping, not used yet.
-                unsafe { libc::munmap(low, bytes) };
-                limit::count_out();
-                return Err(NoMemory);
-            }
-        }
-        let low = low.cast::<u8>();
+        let low = space::map(bytes, guard).inspect_err(|NoMemory| limit::count_out())?;
         let colour = colour(MADE.fetch_add(1, Ordering::Relaxed));
         let top = low.wrapping_add(bytes - colour - size_of::<Foot>());
         let foot = top.cast::<Foot>();
@@ -148,7 +125,7 @@ impl Stack {
         registered.forget();
         self.side().end();
         // SAFETY: made by `new`, and by the caller's promise not used any more.
-        unsafe { libc::munmap(low.cast(), size) };
+        unsafe { space::unmap(low, size) };
         limit::count_out();
     }
 
@@ -157,7 +134,7 @@ impl Stack {
         let low = self.foot().low.wrapping_add(guard());
         let bytes = self.foot().size.saturating_sub(guard() + 2 * page());
         // SAFETY: the part of the stack above the guard, on which nobody is.
-        unsafe { libc::madvise(low.cast(), bytes, libc::MADV_DONTNEED) };
+        unsafe { space::discard(low, bytes) };
     }
 }
 

@@ -1,0 +1,111 @@
+//! Address space for stacks: pages that come as they are touched, and a guard below.
+//!
+//! The guard is made by MADV_GUARD_INSTALL (Linux 6.13), which leaves neighbouring stacks one mapping of the kernel's, of
+//! which a process may have some 65,000; elsewhere by mprotect, which costs two of them.
+//!
+//! # Where new mappings are locked
+//!
+//! After mlockall(MCL_FUTURE) the kernel makes a new mapping resident at once: 8 MiB a stack. The program wants no page
+//! faults that read from a disk; it does not want memory that nobody touches. So such a stack is mapped without access,
+//! which brings no pages; locked as it is touched (MLOCK_ONFAULT); and made accessible. Whether new mappings are locked
+//! is seen by the first one that is resident though nobody has touched it.
+
+use super::limit::{self, page};
+use crate::base::mem::NoMemory;
+use crate::base::sync::{AtomicBool, Ordering};
+use std::ptr;
+
+/// Linux 6.13.
+const MADV_GUARD_INSTALL: i32 = 102;
+/// Linux 5.18.
+const MADV_DONTNEED_LOCKED: i32 = 24;
+const MLOCK_ONFAULT: i32 = 1; // Linux 4.4
+
+const OPEN: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+/// The last mapping was locked. A hint: Relaxed.
+static LOCKED: AtomicBool = AtomicBool::new(false);
+
+/// `bytes` bytes, of which the lowest `guard` are one; both are whole pages.
+pub fn map(bytes: usize, guard: usize) -> Result<*mut u8, NoMemory> {
+    let locked = LOCKED.load(Ordering::Relaxed) && {
+        let probe = map_with(page(), OPEN)?;
+        let locked = is_resident(probe);
+        // SAFETY: our own mapping, which nobody uses.
+        unsafe { unmap(probe, page()) };
+        LOCKED.store(locked, Ordering::Relaxed);
+        locked
+    };
+    let low = if locked { map_on_fault(bytes) } else { map_unlocked(bytes) }?;
+    // SAFETY: the first pages of our own mapping.
+    if unsafe { libc::madvise(low.cast(), guard, MADV_GUARD_INSTALL) } != 0 {
+        limit::guards_are_mappings();
+        // SAFETY: as above.
+        if unsafe { libc::mprotect(low.cast(), guard, libc::PROT_NONE) } != 0 {
+            // SAFETY: our own mapping, not used yet.
+            unsafe { unmap(low, bytes) };
+            return Err(NoMemory);
+        }
+    }
+    Ok(low)
+}
+
+fn map_with(bytes: usize, access: i32) -> Result<*mut u8, NoMemory> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+    // SAFETY: a new mapping at no fixed address.
+    let low = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+    if low == libc::MAP_FAILED { Err(NoMemory) } else { Ok(low.cast()) }
+}
+
+fn map_unlocked(bytes: usize) -> Result<*mut u8, NoMemory> {
+    let low = map_with(bytes, OPEN)?;
+    if is_resident(low) {
+        LOCKED.store(true, Ordering::Relaxed);
+        // SAFETY: our own mapping, not used yet.
+        unsafe { unmap(low, bytes) };
+        return map_on_fault(bytes);
+    }
+    Ok(low)
+}
+
+fn map_on_fault(bytes: usize) -> Result<*mut u8, NoMemory> {
+    let low = map_with(bytes, libc::PROT_NONE)?;
+    // SAFETY: our own mapping. Where mlock2 is refused, it is not locked, and its pages come as they are touched as well.
+    unsafe {
+        if libc::syscall(libc::SYS_mlock2, low, bytes, MLOCK_ONFAULT) != 0 {
+            libc::munlock(low.cast(), bytes);
+        }
+        if libc::mprotect(low.cast(), bytes, OPEN) != 0 {
+            unmap(low, bytes);
+            return Err(NoMemory);
+        }
+    }
+    Ok(low)
+}
+
+/// True if the page at this address has memory.
+fn is_resident(at: *mut u8) -> bool {
+    let mut state = 0;
+    // SAFETY: a page of our own, and room for its state.
+    unsafe { libc::mincore(at.cast(), page(), &raw mut state) == 0 && state & 1 != 0 }
+}
+
+/// Gives the pages back to the system; the address space stays.
+///
+/// # Safety
+/// They are of a mapping of ours, and what is in them is not needed.
+pub unsafe fn discard(at: *mut u8, bytes: usize) {
+    // SAFETY: by the caller's promise. The first is refused for locked pages.
+    unsafe {
+        if libc::madvise(at.cast(), bytes, libc::MADV_DONTNEED) != 0 {
+            libc::madvise(at.cast(), bytes, MADV_DONTNEED_LOCKED);
+        }
+    }
+}
+
+/// # Safety
+/// The whole of a mapping of `map`, which nobody uses any more.
+pub unsafe fn unmap(low: *mut u8, bytes: usize) {
+    // SAFETY: by the caller's promise.
+    unsafe { libc::munmap(low.cast(), bytes) };
+}
