@@ -172,7 +172,7 @@ static void do_pool_in_task(struct scheduler *)
 {
     struct sched_pool *pool = sched_pool_create(nullptr);
     CHECK(pool != nullptr);
-    sched_pool_run(pool, inner_root, nullptr);
+    CHECK_EQ(sched_pool_run(pool, inner_root, nullptr), 0);
 }
 
 static const struct {
@@ -225,7 +225,7 @@ static void on_pool(void *)
     struct sched_pool *pool = sched_pool_create(nullptr);
     CHECK(pool != nullptr);
     try {
-        sched_pool_run(pool, inner_root, nullptr);
+        CHECK_EQ(sched_pool_run(pool, inner_root, nullptr), 0);
     } catch (...) {
         caught_by_task();
     }
