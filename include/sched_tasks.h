@@ -659,15 +659,26 @@ int sched_last_stats(struct sched_stats *out,
                      size_t size);
 
 /* The number, from 0, of the worker that the calling thread is in the run of s, which may be any
- * worker's of that run. No two threads have the same at the same time; it does not change while
- * a task runs. Less than sched_worker_count(s).
+ * worker's of that run. Less than sched_worker_count(s). No two threads have the same at the same
+ * time, but a task may go on in another thread: its number may change in each call of this library
+ * that spawns, forks, joins, waits, yields or blocks, loops included, and in no other.
+ *
+ * To keep a value for each worker, index an array of sched_worker_count(s) elements. From one such
+ * call to the next, the element of the current number is the task's alone, without atomics or locks.
+ * Afterwards it may be another task's: ask for the number again, and keep no pointer to the element
+ * across the call. (sched_reduce needs no numbers.)
  *
  * Returns it, or -1 with errno: EINVAL (s is NULL, the run of s has ended, or the calling thread is
- * no worker of it). Thread-safe. Cost: a nanosecond or two.
+ * no worker of it; between sched_block_begin and sched_block_end a task's is none, but for kind
+ * serial). Thread-safe. Cost: a nanosecond or two.
  *
  * Example:
  *
- *     count[sched_worker_index(s)]++;   (an array with sched_worker_count(s) elements) */
+ *     sched_join(&t, s);
+ *     struct part *mine = &part[sched_worker_index(s)];   (until the next such call)
+ *     mine->visits++;
+ *     if (mine->best < value)
+ *         mine->best = value; */
 int sched_worker_index(struct scheduler *s);
 
 /* The number of workers of the run of s, those included for whom no thread could be made. It
