@@ -75,6 +75,9 @@ pub struct Options {
     /// Seconds a test may take unless it says otherwise
     #[arg(long, default_value_t = 30.0)]
     timeout: f64,
+    /// The names of the tests, which are not run
+    #[arg(long)]
+    list: bool,
     /// A line for every test, passed ones too
     #[arg(long, short)]
     verbose: bool,
@@ -153,9 +156,7 @@ impl Slice {
     }
 }
 
-/// How many combinations a run takes beside the base, out of the 35 or so that cover all pairs.
-const SOME: usize = 12;
-/// How many there are, without the base, for the tools of `--programs`.
+/// How many combinations a run takes, of the 35 or so that cover all pairs, for the tools of `--programs`.
 const FEW: usize = 8;
 
 /// What every part of the runner looks up.
@@ -175,7 +176,7 @@ impl Session {
         let part = self.options.part(part);
         match self.options.knobs {
             Some(_) => self.matrix.all(&part),
-            None if self.options.programs.is_empty() => self.matrix.some(&part, name, SOME),
+            None if self.options.programs.is_empty() => self.matrix.some(&part, name),
             None => self.matrix.few(&part, name, FEW),
         }
     }
@@ -237,15 +238,12 @@ fn run(options: Options) -> Result<bool> {
     let mut report = Report::new(&context);
     report.run(jobs);
     // Compiled now, in parallel; their runs follow.
-    let runs = programs::compile_all(&context, &mut report)?;
-    let benches = match context.options.programs.is_empty() {
-        true => bench::jobs(&context)?,
-        false => Vec::new(),
-    };
-    let settings = runs.iter().chain(&benches).filter_map(|job| job.setting.as_ref());
-    let unmet = context.matrix.unmet(settings);
+    let mut runs = programs::compile_all(&context, &mut report)?;
+    if context.options.programs.is_empty() {
+        runs.extend(bench::jobs(&context)?);
+    }
+    let unmet = context.matrix.unmet(runs.iter().filter_map(|job| job.setting.as_ref()));
     report.run(runs);
-    report.run(benches);
     if context.options.whole() && context.options.knobs.is_none() {
         report.run(vec![Job::new("matrix", "every pair", move |_| {
             Ok(unmet.clone().map_or(Outcome::Passed, |lacking| {

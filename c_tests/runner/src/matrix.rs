@@ -3,13 +3,17 @@
 //! What there is to choose, and what suits what, is the library's to say (`ask.rs`): a new kind or deque
 //! needs no word here. Each run of a program that its marker calls `matrix` goes through
 //!
-//! - the base: every kind × deque × idle policy × number of threads, the other variables unset;
-//! - some of all combinations of all variables, those with which a choice begins that covers each pair of
-//!   values that suit each other (`cover.rs`): they have most pairs between them. Each run has a choice of
-//!   its own, by its name and of what its marker leaves: so each pair meets many programs, in
-//!   many combinations; that none is left out is a test of its own. (Not a run with a longer timeout.)
+//! - some settings of the base, which is every kind × deque × idle policy × number of threads: the
+//!   default policies with each number of threads, and a few others, which together show each pair
+//!   of values that suit each other (`cover.rs`);
+//! - of those others, every second one sets all variables, and so shows pairs of the rest, too. (Not
+//!   where a run has a longer timeout.)
 //!
-//! With `--programs`, for tools that take their time, through the latter alone, and fewer.
+//! Each run has a choice of its own, by its name and by what its marker leaves. So each pair of values
+//! of all variables meets many programs, in many combinations; that none is left out is a test of
+//! its own.
+//!
+//! With `--programs`, for tools that take their time, through a few of all combinations.
 //! With `--knobs`, instead, through every combination there is, some 2,700 where nothing is restricted; so
 //! that it can be cut in slices.
 //!
@@ -17,16 +21,18 @@
 //! makes spawns fail, at the number of tasks that the program has asked for: it is for programs that
 //! reckon with that, and say so in their marker.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, HashSet};
 use std::hash::{Hash, Hasher};
 
-use crate::cover::{Pairs, Row, covering};
+use crate::cover::{Pairs, Row, covering, covering_rest, scattered};
 
 /// The variables, without `SCHED_`, that change how tasks are scheduled: the base's first.
 pub const POLICIES: [&str; 7] = ["KIND", "DEQUE", "IDLE", "STEAL", "OVERFLOW", "GLOBAL", "JOIN"];
 const THREADS: &str = "THREADS";
 const BASE: [&str; 4] = ["KIND", "DEQUE", "IDLE", THREADS];
+/// Where the number of threads stands there.
+const COUNTED: usize = 3;
 const COUNTS: [&str; 4] = ["1", "2", "4", "16"];
 /// The kind to which the other variables mean nothing.
 const ALONE: &str = "serial";
@@ -75,6 +81,11 @@ impl Part {
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.only.keys().map(String::as_str)
+    }
+
+    /// Whether the base has a value of the variable.
+    fn in_base(&self, name: &str) -> bool {
+        BASE.contains(&name) || self.only.get(name).is_some_and(|values| values.len() == 1)
     }
 
     fn takes(&self, name: &str, value: &str) -> bool {
@@ -127,12 +138,34 @@ impl Matrix {
         })
     }
 
-    /// The base, and `n` or less of all, another choice for another `name`.
-    pub fn some(&self, part: &Part, name: &str, n: usize) -> Vec<Setting> {
-        let mut settings = self.base(part);
-        if !part.plain {
-            settings.extend(self.chosen(part, name, n));
+    /// Some settings of the base: the defaults with each number of threads, and others, which together
+    /// have each pair of values that the base has. Of the others every second one sets all variables:
+    /// those with the most new pairs. Another `name` gives another choice.
+    pub fn some(&self, part: &Part, name: &str) -> Vec<Setting> {
+        let (axes, rows) = self.left(part);
+        let groups = by_base(part, &axes, &rows);
+        let base: Vec<Row> = groups.keys().cloned().collect();
+        let (seed, mut met) = (number(name), Pairs::none(&rows));
+        let mut met_in_base = Pairs::none(&base);
+        let mut settings = Vec::new();
+        // The policies stand before the number of threads, the default of each first.
+        for row in base.iter().filter(|row| row[..COUNTED].iter().all(|&value| value == 0)) {
+            met_in_base.add(row);
+            settings.push(setting(&axes, groups[row][0], |name| part.in_base(name)));
         }
+        for (i, row) in covering_rest(&base, met_in_base, seed).enumerate() {
+            let rows = &groups[row];
+            let new = |row: &&&Row| (met.lacks(row), scattered(row, seed));
+            let most = rows.iter().max_by_key(new).filter(|_| i % 2 == 1);
+            settings.push(match most {
+                Some(row) if !part.plain => {
+                    met.add(row);
+                    setting(&axes, row, |_| true)
+                }
+                _ => setting(&axes, rows[0], |name| part.in_base(name)),
+            });
+        }
+        settings.extend(self.alone(part));
         settings
     }
 
@@ -161,11 +194,9 @@ impl Matrix {
 
     fn base(&self, part: &Part) -> Vec<Setting> {
         let (axes, rows) = self.left(part);
-        let given = |name: &str| part.only.get(name).is_some_and(|values| values.len() == 1);
-        let kept = |name: &str| BASE.contains(&name) || given(name);
-        let mut seen = HashSet::new();
-        let all = rows.iter().map(|row| setting(&axes, row, kept));
-        all.chain(self.alone(part)).filter(|setting| seen.insert(setting.clone())).collect()
+        let groups = by_base(part, &axes, &rows);
+        let first = |rows: &Vec<&Row>| setting(&axes, rows[0], |name| part.in_base(name));
+        groups.values().map(first).chain(self.alone(part)).collect()
     }
 
     fn alone(&self, part: &Part) -> Option<Setting> {
@@ -201,7 +232,7 @@ impl Matrix {
         let counts = || COUNTS.map(str::to_string).to_vec();
         let values = part.only.get(THREADS).cloned().unwrap_or_else(counts);
         let n = values.len() as u8;
-        let at = BASE.len() - 1; // the base stands first
+        let at = COUNTED;
         axes.insert(at, Axis { name: THREADS.to_string(), values });
         let rows = self
             .accepted
@@ -212,6 +243,16 @@ impl Matrix {
         let rows = rows.filter(takes).collect();
         (axes, rows)
     }
+}
+
+/// The rows by what the base has of them.
+fn by_base<'a>(part: &Part, axes: &[Axis], rows: &'a [Row]) -> BTreeMap<Row, Vec<&'a Row>> {
+    let mut groups: BTreeMap<Row, Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        let of_base = axes.iter().zip(row).filter(|(axis, _)| part.in_base(&axis.name));
+        groups.entry(of_base.map(|(_, &value)| value).collect()).or_default().push(row);
+    }
+    groups
 }
 
 fn product(axes: &[Axis]) -> Vec<Row> {
@@ -240,6 +281,7 @@ pub fn number(name: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_string).collect()
@@ -283,7 +325,7 @@ mod tests {
     #[test]
     fn a_marker_restricts_the_base_and_all_else() {
         let (matrix, part) = (matrix(), part("KIND=steal JOIN=help THREADS=3,64"));
-        for settings in [matrix.base(&part), matrix.all(&part), matrix.some(&part, "x", 12)] {
+        for settings in [matrix.base(&part), matrix.all(&part), matrix.some(&part, "x")] {
             assert!(!settings.is_empty());
             for s in settings {
                 assert_eq!((s.get("KIND"), s.get("JOIN")), (Some("steal"), Some("help")));
@@ -328,7 +370,7 @@ mod tests {
         left.restrict("KIND", &words("fifo serial"));
         assert!(matrix().base(&left).iter().all(|s| s.get("KIND") == Some("fifo")));
         left.restrict("KIND", &words("steal"));
-        assert!(matrix().some(&left, "x", 12).is_empty());
+        assert!(matrix().some(&left, "x").is_empty());
     }
 
     #[test]
@@ -350,10 +392,32 @@ mod tests {
     fn runs_together_leave_no_pair_out() {
         let (matrix, all) = (matrix(), Part { refuse: true, ..Part::default() });
         let names: Vec<String> = (0..64).map(|i| format!("program{i}")).collect();
-        let one = matrix.some(&all, &names[0], 12);
+        let one = matrix.some(&all, &names[0]);
         assert!(matrix.unmet(one.iter()).is_some());
-        let together: Vec<_> = names.iter().flat_map(|name| matrix.some(&all, name, 12)).collect();
+        let together: Vec<_> = names.iter().flat_map(|name| matrix.some(&all, name)).collect();
         assert_eq!(matrix.unmet(together.iter()), None);
+    }
+
+    #[test]
+    fn some_have_each_pair_of_the_base_and_the_defaults() {
+        let (matrix, part) = (matrix(), part("KIND=steal,fifo OVERFLOW=grow,one"));
+        let some = matrix.some(&part, "x");
+        let pairs = |s: &Setting| {
+            let base: Vec<_> = BASE.iter().map(|name| s.get(name).map(str::to_string)).collect();
+            let all = || base.clone().into_iter().enumerate();
+            let both = all().flat_map(|one| all().map(move |other| (one.clone(), other)));
+            both.collect::<Vec<_>>()
+        };
+        let met: HashSet<_> = some.iter().flat_map(pairs).collect();
+        assert_eq!(met, matrix.base(&part).iter().flat_map(pairs).collect());
+        assert!(some.len() < matrix.base(&part).len());
+        let (of_all, of_base): (Vec<_>, Vec<_>) =
+            some.iter().partition(|s| s.get("JOIN").is_some());
+        assert!(!of_all.is_empty() && of_all.len() < of_base.len());
+        let default = |s: &&&Setting| {
+            ["steal", "mutex", "park"] == ["KIND", "DEQUE", "IDLE"].map(|name| s.get(name).unwrap())
+        };
+        assert_eq!(of_base.iter().filter(default).count(), COUNTS.len());
     }
 
     #[test]
@@ -370,7 +434,7 @@ mod tests {
     fn a_plain_part_is_the_base() {
         let plain = Part { plain: true, ..Part::default() };
         let matrix = matrix();
-        assert_eq!(matrix.some(&plain, "x", 12), matrix.base(&plain));
+        assert!(matrix.some(&plain, "x").iter().all(|s| matrix.base(&plain).contains(s)));
         assert_eq!(matrix.all(&plain), matrix.base(&plain));
     }
 
