@@ -160,9 +160,35 @@ scaling: lab-programs
 
 CTEST = $(CARGO) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
 
-test: check stage debug examples bench-programs
-	$(CARGO) test --quiet --workspace
-	$(CTEST) --abi "$$(ls -t $(OUT)/build/libsched-*/out/sched_abi.h | head -n 1)" $(TEST_ARGS)
+# It says first how long it will take: as long as the last time, or an estimate: 460 s of processor time, and 50 s in
+# which one processor has nothing to do.
+NPROC := $(shell nproc)
+TEST_JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(NPROC))
+
+test:
+	@mkdir -p $(TARGET); date +%s > $(TARGET)/test-began
+	@if [ -s $(TARGET)/test-seconds ]; then \
+	     echo "make test: $$(cat $(TARGET)/test-seconds) seconds the last time"; \
+	 else echo "make test: about $$((460 / $(NPROC) + 50)) seconds, with $(NPROC) processors to itself"; fi
+	@echo "1 of 3: lints, libraries, programs"
+	@$(MAKE) -s --no-print-directory $(TEST_JOBS) test-lints test-programs
+	@echo "2 of 3: unit tests"
+	@$(CARGO) test --quiet --workspace
+	@echo "3 of 3: C programs"
+	@$(CTEST) --abi "$$(ls -t $(OUT)/build/libsched-*/out/sched_abi.h | head -n 1)" $(TEST_ARGS)
+	@seconds=$$(($$(date +%s) - $$(cat $(TARGET)/test-began))); echo "make test: $$seconds seconds"; \
+	 $(if $(TEST_ARGS),,echo $$seconds > $(TARGET)/test-seconds)
+
+# Two halves that cargo can build at the same time: what goes to target/debug, and what does not.
+.PHONY: test-lints test-programs
+
+test-lints:
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory debug
+	@$(CARGO) test --quiet --workspace --no-run
+
+test-programs: bench-programs examples
+	@$(CARGO) build --profile tools --quiet --package sched-ctest
 
 # Built as a user would, and run.
 examples: $(EXAMPLES)

@@ -1,5 +1,6 @@
 /* Several tasks and threads that wait for one group all sleep until it is over: the process has hardly any
  * context switches meanwhile.
+ * ctest: sleeps
  * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=2,4 join=suspend
  * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 join=help */
 #include "check.h"

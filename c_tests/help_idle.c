@@ -1,6 +1,7 @@
 /* Where tasks help, many more of them that wait than there are workers cost nothing: a worker that has nothing to do
  * for the one but to go on with another leaves it waiting, and sleeps when all wait. What they wait for is over at
  * last by another task, or by a thread that is no worker, and all go on.
+ * ctest: sleeps
  * ctest: matrix kind=cont,steal deque=split,chaselev idle=park threads=2 join=help
  * ctest: matrix kind=steal deque=ring idle=park threads=2 join=help
  * ctest: matrix kind=lifo,fifo deque=mutex idle=park threads=2 join=help */

@@ -1,5 +1,6 @@
 /* Idle workers that park cost next to nothing: when each has had a task, and then the only one
  * left sleeps for two seconds, the process uses less than 0.5 % of a processor.
+ * ctest: sleeps
  * ctest: matrix kind=steal,cont deque=split,chaselev,mutex idle=park threads=8
  * ctest: matrix kind=steal,cont deque=split idle=park threads=2,64
  * ctest: matrix kind=lifo,fifo deque=mutex idle=park threads=8 */

@@ -1,5 +1,6 @@
 /* Who waits for a child that sleeps, or for a group, costs next to nothing meanwhile, be it a worker or
  * a thread that is none.
+ * ctest: sleeps
  * ctest: matrix kind=steal,cont deque=split,chaselev,mutex idle=park threads=2,8
  * ctest: matrix kind=lifo,fifo deque=mutex,spin idle=park threads=2,8 */
 #include "cpu.h"

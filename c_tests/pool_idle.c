@@ -1,5 +1,6 @@
 /* A pool without tasks costs next to nothing, if its workers park: less than 0.5 % of a processor,
  * before its first task and after many.
+ * ctest: sleeps
  * ctest: matrix kind=steal,cont deque=split,mutex idle=park threads=1,8
  * ctest: matrix kind=lifo,fifo deque=mutex,spin,sem idle=park threads=4
  * ctest: matrix kind=serial */

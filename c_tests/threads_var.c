@@ -1,5 +1,6 @@
 /* SCHED_THREADS=N has N threads whatever the program asks, auto the default count, and
  * 0 or -1 in the program mean the default.
+ * ctest: sleeps
  * ctest: matrix deque=mutex,split,chaselev idle=park threads=1 */
 #include "child.h"
 #include "crowd.h"

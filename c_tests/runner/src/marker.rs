@@ -11,13 +11,14 @@
 //! env=NAME=VALUE args=A,B timeout=SECONDS
 //! static                  also linked with libsched.a
 //! debug                   also linked with the library's debug build; debug=only: with that alone
+//! sleeps                  each run sleeps nearly all the time: other jobs run beside it
 //! nolink                  not linked with the library at all (CTEST_LIBDIR says where it is)
 //! plugin                  not linked either; built once more with -DPLUGIN, as a shared object that
 //!                         contains libsched.a (CTEST_PLUGIN is its path)
 //! libs=A,B                linked with these, too: -lA -lB
 //! header=FOLDER           -iquote that folder of c_tests in place of the installed header
 //! ```
-//! `static`, `debug`, `nolink`, `plugin`, `libs=` and `header=` are of the program, the others of their line. A
+//! `static`, `debug`, `sleeps`, `nolink`, `plugin`, `libs=` and `header=` are of the program, the others of their line. A
 //! line with none of the others makes no difference to a program that has further lines. A program
 //! without a marker runs once.
 
@@ -48,6 +49,7 @@ pub struct Markers {
     pub runs: Vec<Run>,
     pub statically: bool,
     pub debug: Debug,
+    pub sleeps: bool,
     pub unlinked: bool,
     pub plugin: bool,
     pub libraries: Vec<String>,
@@ -75,12 +77,13 @@ fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()>
     for word in words.split_whitespace() {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let of_program =
-            matches!(name, "static" | "debug" | "nolink" | "plugin" | "libs" | "header");
+            matches!(name, "static" | "debug" | "sleeps" | "nolink" | "plugin" | "libs" | "header");
         says_run |= !of_program;
         match name {
             "static" => markers.statically = true,
             "debug" if value.is_empty() => markers.debug = Debug::Also,
             "debug" if value == "only" => markers.debug = Debug::Only,
+            "sleeps" => markers.sleeps = true,
             "nolink" => markers.unlinked = true,
             "plugin" => (markers.plugin, markers.unlinked) = (true, true),
             "libs" => markers.libraries = list(value),

@@ -56,6 +56,9 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
             compilations.push(compilation(session, source, &markers, library, group, output));
         }
     }
+    if session.options.list {
+        return Ok(runs);
+    }
     // Only failures of the compilations are tests to count: what was built gets run.
     in_parallel(session.jobs, &compilations, |job, outcome, _| {
         if !matches!(outcome, Outcome::Passed) {
@@ -142,7 +145,9 @@ fn runs_of(
             words.extend(run.arguments.iter().cloned());
             let detail = words.join(" ").replace("SCHED_", "").to_lowercase();
             let job = one_run(session, group, detail, program, run.clone(), environment);
-            jobs.push(Job { setting, ..job });
+            // A tool has much to do even where the program sleeps.
+            let sleeps = markers.sleeps && session.options.under.is_empty();
+            jobs.push(Job { setting, sleeps, ..job });
         };
         match &run.matrix {
             None => add(None),

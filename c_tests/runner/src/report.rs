@@ -25,6 +25,8 @@ pub struct Job {
     pub detail: String,
     /// That of the matrix that it runs with.
     pub setting: Option<Setting>,
+    /// It sleeps nearly all the time, and so takes hardly any of a processor.
+    pub sleeps: bool,
     pub work: Box<dyn Fn(usize) -> Result<Outcome> + Send + Sync>,
 }
 
@@ -33,7 +35,8 @@ impl Job {
     where
         F: Fn(usize) -> Result<Outcome> + Send + Sync + 'static,
     {
-        Job { group: group.into(), detail: detail.into(), setting: None, work: Box::new(work) }
+        let (group, detail, work) = (group.into(), detail.into(), Box::new(work));
+        Job { group, detail, setting: None, sleeps: false, work }
     }
 
     pub fn name(&self) -> String {
@@ -43,6 +46,7 @@ impl Job {
 
 pub struct Report {
     filter: String,
+    list: bool,
     verbose: bool,
     workers: usize,
     passed: usize,
@@ -53,6 +57,8 @@ pub struct Report {
     told: HashMap<String, usize>,
 }
 
+/// Seconds between two lines of progress, where the output is no terminal.
+const PROGRESS: f64 = 10.0;
 /// After so many failures of one program, those that follow are only named.
 const FULLY_TOLD: usize = 6;
 
@@ -60,6 +66,7 @@ impl Report {
     pub fn new(session: &Session) -> Report {
         Report {
             filter: session.options.filter.clone(),
+            list: session.options.list,
             verbose: session.options.verbose,
             workers: session.jobs,
             passed: 0,
@@ -77,6 +84,10 @@ impl Report {
     /// Runs the jobs that the filter lets through; a line for each group that is complete.
     pub fn run(&mut self, jobs: Vec<Job>) {
         let jobs: Vec<Job> = jobs.into_iter().filter(|job| self.wants(&job.name())).collect();
+        if self.list {
+            jobs.iter().for_each(|job| println!("{}", job.name()));
+            return;
+        }
         let mut groups: Vec<Group> = Vec::new();
         for job in &jobs {
             match groups.iter_mut().find(|group| group.name == job.group) {
@@ -84,7 +95,7 @@ impl Report {
                 None => groups.push(Group::new(&job.group)),
             }
         }
-        let mut done = 0;
+        let (mut done, mut shown, began) = (0, 0.0, Instant::now());
         in_parallel(self.workers, &jobs, |job, outcome, seconds| {
             done += 1;
             self.count(job, &outcome, seconds);
@@ -94,9 +105,13 @@ impl Report {
                     self.line(&group.summary());
                 }
             }
+            let seconds = began.elapsed().as_secs_f64();
             if self.terminal {
                 print!("\r{done}/{} {:60.60}\r", jobs.len(), job.name());
                 let _ = std::io::stdout().flush();
+            } else if seconds >= shown + PROGRESS {
+                shown = seconds;
+                println!("({done} of {} after {seconds:.0} s)", jobs.len());
             }
         });
     }
@@ -152,17 +167,21 @@ impl Report {
     }
 }
 
+/// How many of the jobs that sleep run beside each worker.
+const SLEEPERS: usize = 3;
+
 /// Runs the jobs and hands over each outcome, with the seconds that it took, as it comes.
 pub fn in_parallel<'a>(
     workers: usize,
     jobs: &'a [Job],
     mut each: impl FnMut(&'a Job, Outcome, f64),
 ) {
-    let queue = Mutex::new(jobs.iter());
+    let (asleep, awake): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.sleeps);
+    let queues = [awake, asleep].map(|jobs| Mutex::new(jobs.into_iter()));
     let (send, receive) = mpsc::channel();
     std::thread::scope(|scope| {
-        for worker in 0..workers {
-            let (queue, send) = (&queue, send.clone());
+        for worker in 0..workers * (1 + SLEEPERS) {
+            let (queue, send) = (&queues[usize::from(worker >= workers)], send.clone());
             scope.spawn(move || {
                 loop {
                     let Some(job) = queue.lock().expect("no holder panics").next() else { return };
