@@ -44,7 +44,8 @@ int sched_default_threads(void);
  *
  * Returns 0, or -1 with errno: EINVAL (f is NULL, nthreads > 4096, or an environment
  * variable SCHED_* has a value that is not accepted: a line on stderr says which),
- * ENOMEM, or that of opening SCHED_STATS_FILE; nothing has run. If some threads cannot
+ * ENOMEM (also where the calling thread has less than 18 KiB of its stack left: a
+ * line on stderr says so), or that of opening SCHED_STATS_FILE; nothing has run. If some threads cannot
  * be created, the run goes on with those that could.
  * Thread-safe: runs are independent, and a task may call it too.
  * Cost: some microseconds; a thread is made, or one that an earlier run left is woken, when

@@ -2,6 +2,7 @@
 
 use super::cgroup;
 use super::config::MOST_WORKERS;
+use super::thread;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -86,7 +87,8 @@ fn quota() -> Option<usize> {
 
     let now = clock_millis() + 1;
     let read_at = READ_AT.load(Ordering::Acquire);
-    if read_at == 0 || now.wrapping_sub(read_at) >= QUOTA_KEPT.as_millis() as usize {
+    let old = read_at == 0 || now.wrapping_sub(read_at) >= QUOTA_KEPT.as_millis() as usize;
+    if old && thread::look_for_room().is_ok() {
         let quota = cgroup::quota(c"").map_or(0, |millis| millis.max(1));
         QUOTA.store(quota, Ordering::Relaxed);
         READ_AT.store(now, Ordering::Release); // pairs with the load: the quota is there

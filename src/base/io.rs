@@ -74,11 +74,15 @@ impl Drop for Out {
     }
 }
 
+/// A line on stderr.
+pub fn say(what: fmt::Arguments) {
+    let mut out = Out::stderr();
+    let _ = writeln!(out, "libsched: {what}");
+}
+
 /// Ends the process after a line on stderr.
 pub fn die(cause: fmt::Arguments) -> ! {
-    let mut out = Out::stderr();
-    let _ = writeln!(out, "libsched: {cause}");
-    drop(out);
+    say(cause);
     // SAFETY: abort takes nothing and does not return.
     unsafe { libc::abort() }
 }

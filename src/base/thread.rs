@@ -3,6 +3,7 @@
 
 use super::Errno;
 use super::cpu::Mask;
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::fmt::Write;
 use std::time::Duration;
@@ -279,7 +280,10 @@ pub unsafe fn create(
     // SAFETY: as above; initialised in the next line.
     let mut attributes = unsafe { std::mem::zeroed() };
     // SAFETY: valid places; destroyed below.
-    unsafe { libc::pthread_attr_init(&raw mut attributes) };
+    unsafe {
+        libc::pthread_attr_init(&raw mut attributes);
+        libc::pthread_attr_setstacksize(&raw mut attributes, default_stack());
+    }
     if let Some(mask) = &mask {
         let bytes = mask.bytes();
         // SAFETY: a mask of the length given. If there is no memory for it, it goes without.
@@ -324,6 +328,65 @@ pub fn is_detached() -> bool {
         }
     }
     state == libc::PTHREAD_CREATE_DETACHED
+}
+
+/// What the library needs of its caller's stack, in bytes: most of it to read the files of cgroups, and for the dynamic
+/// linker's first calls.
+const LEAST_ROOM: usize = if cfg!(debug_assertions) { 24 << 10 } else { 18 << 10 };
+
+/// Too little is left of the calling thread's stack, in bytes.
+pub struct NoRoom {
+    pub left: usize,
+    pub least: usize,
+}
+
+/// Whether enough is left of the calling thread's stack. It is, if that is unknown, or if the caller is on another.
+pub fn look_for_room() -> Result<(), NoRoom> {
+    let here = 0u8;
+    let here = std::ptr::from_ref(&here).addr();
+    let (low, high) = bounds();
+    if (low..high).contains(&here) && here - low < LEAST_ROOM {
+        return Err(NoRoom { left: here - low, least: LEAST_ROOM });
+    }
+    Ok(())
+}
+
+/// The lowest address of the calling thread's stack, and its end; equal: not known. The C library reads a file to find
+/// them for the first thread, so they are kept.
+fn bounds() -> (usize, usize) {
+    thread_local!(static BOUNDS: Cell<(usize, usize)> = const { Cell::new((0, 0)) });
+    let known = BOUNDS.get();
+    if known.1 > 0 || !super::futex::works() {
+        return known; // or as in `is_detached`
+    }
+    let (mut low, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: zero is a valid value; valid places; destroyed if it was made.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) == 0 {
+            libc::pthread_attr_getstack(&raw const attributes, &raw mut low, &raw mut size);
+            libc::pthread_attr_destroy(&raw mut attributes);
+        }
+    }
+    let bounds = (low.addr(), low.addr().saturating_add(size).max(1));
+    BOUNDS.set(bounds);
+    bounds
+}
+
+/// Bytes of a new thread's stack: what the system says (RLIMIT_STACK, most often), unless that is too little for anything.
+pub fn default_stack() -> usize {
+    const LEAST: usize = 64 << 10;
+    let mut size = 0;
+    // SAFETY: an attribute object of our own; the default needs no memory, and is destroyed.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_attr_init(&raw mut attributes) != 0 {
+            return 8 << 20;
+        }
+        libc::pthread_attr_getstacksize(&raw const attributes, &raw mut size);
+        libc::pthread_attr_destroy(&raw mut attributes);
+    }
+    size.max(LEAST)
 }
 
 /// Waits until the thread has ended. An error if a task has detached it; but of one that has ended newer C libraries

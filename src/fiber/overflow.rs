@@ -155,7 +155,7 @@ impl Alternate {
         }
         // SAFETY: no pointers.
         let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
-        let wanted = if limit::address_space() == usize::MAX { stack::default_size() } else { 0 };
+        let wanted = if limit::address_space() == usize::MAX { thread::default_stack() } else { 0 };
         let size = (wanted.max(LEAST) + frame + stack::guard()).next_multiple_of(page());
         // All threads have what the first has stored.
         match SIZE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed) {

@@ -18,7 +18,6 @@ use super::limit::{self, page};
 use super::sanitizers::Side;
 use super::space;
 use super::valgrind::{self, Registered};
-use crate::base::config::LEAST_STACK;
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
 use std::cell::Cell;
@@ -53,21 +52,6 @@ const GUARD: usize = 64 << 10;
 
 pub(super) fn guard() -> usize {
     GUARD.next_multiple_of(page())
-}
-
-/// That of a new pthread.
-pub fn default_size() -> usize {
-    // SAFETY: an attribute object of our own; the default needs no memory, and is destroyed.
-    unsafe {
-        let mut attr = std::mem::zeroed();
-        let mut size = 0;
-        if libc::pthread_attr_init(&raw mut attr) != 0 {
-            return 8 << 20;
-        }
-        libc::pthread_attr_getstacksize(&raw const attr, &raw mut size);
-        libc::pthread_attr_destroy(&raw mut attr);
-        size.max(LEAST_STACK)
-    }
 }
 
 impl Stack {

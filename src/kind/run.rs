@@ -17,9 +17,9 @@ use crate::base::crew::{Crew, Job, Terms};
 use crate::base::event::Event;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicUsize, Ordering};
-use crate::base::thread::Uncancelled;
+use crate::base::thread::{self, Uncancelled};
 use crate::base::{Errno, frontier, futex};
-use crate::fiber::{stack, valgrind};
+use crate::fiber::valgrind;
 use crate::probe::Totals;
 use crate::probe::report::{Report, Summary};
 use crate::task::Task;
@@ -132,7 +132,7 @@ impl Team {
         let crew = unsafe { Crew::new(terms, first, leases[first..].iter().map(job)) };
         let crew = crew.map_err(no_memory)?;
         let strands = strand::Terms {
-            stack: config.stack.unwrap_or_else(stack::default_size),
+            stack: config.stack.unwrap_or_else(thread::default_stack),
             sets_aside: config.join == Join::Suspend,
             float: crew.terms().float(),
         };

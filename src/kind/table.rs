@@ -10,7 +10,7 @@ use crate::base::config::{self, Config, Deque};
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
 use crate::base::mem::NoMemory;
 use crate::base::thread::{self, Uncancelled};
-use crate::base::{barrier, cpu, futex};
+use crate::base::{barrier, cpu, futex, io};
 use crate::fiber::{exceptions, sanitizers};
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::injector::Refused;
@@ -306,6 +306,13 @@ const DEFAULT_QLEN: usize = 1024;
 /// What a program asks for, numbers as for `sched_init`, and the environment changes.
 fn request(asked: &Config, nthreads: i32, qlen: i32) -> Result<Request, Errno> {
     const INVALID: Errno = Errno(libc::EINVAL);
+    thread::look_for_room().map_err(|thread::NoRoom { left, least }| {
+        let (left, least) = (left >> 10, least >> 10);
+        io::say(format_args!(
+            "{left} KiB are left of the calling thread's stack; a run needs {least}"
+        ));
+        Errno(libc::ENOMEM)
+    })?;
     let config = Config::from_environment(asked).map_err(|config::Refused| INVALID)?;
     barrier::prepare();
     sanitizers::look();
