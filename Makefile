@@ -107,10 +107,12 @@ $(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(OUT)/libsched.so $(HEADERS) | 
 
 bench-programs: $(BENCHES)
 
-# FIGURE=docs/speedup.svg: the figure of speed-ups goes there, too.
-bench: bench-programs
-	$(CARGO) run --profile tools --quiet --package sched-bench -- --programs $(BENCH) \
-	        $(if $(FIGURE),--figure $(FIGURE)) $(BENCH_ARGS)
+# FIGURE=docs/speedup.svg: the figure of speed-ups goes there, too. PROGRAM=./mine ARGS='-n 100': measures that
+# program instead, on this library, if it was linked with the shared one.
+bench: $(if $(PROGRAM),stage,bench-programs)
+	$(CARGO) run --profile tools --quiet --package sched-bench -- \
+	        $(if $(PROGRAM),--program $(PROGRAM) --library $(STAGE)/lib,--programs $(BENCH)) \
+	        $(if $(FIGURE),--figure $(FIGURE)) $(BENCH_ARGS) $(if $(PROGRAM),-- $(ARGS))
 
 # The same workloads on other systems, as far as they are there: bench_c/peers.
 bench-peers: bench-programs

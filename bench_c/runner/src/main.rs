@@ -3,6 +3,7 @@
 //! `make bench` runs it. A map: [`plan`] says what is run, [`run`] runs one process,
 //! [`session`] all of them, interleaved; [`summary`] takes medians, and [`table`],
 //! [`verdict`] and [`figures`] show them. [`instructions`] counts what does not vary.
+//! `make bench PROGRAM=./mine` measures a program of the user's: [`own`].
 //! `make bench-peers` runs it as `sched-bench peers`: [`peers`]; `make lab` as `sched-bench lab`: [`lab`].
 
 mod axis;
@@ -12,6 +13,7 @@ mod font;
 mod instructions;
 mod lab;
 mod machine;
+mod own;
 mod peers;
 mod plan;
 mod process;
@@ -46,8 +48,16 @@ struct Options {
     #[arg(value_enum, default_value_t = Mode::Kinds)]
     mode: Mode,
     /// The folder of the compiled benchmark programs
-    #[arg(long)]
+    #[arg(long, default_value = "target/bench")]
     programs: PathBuf,
+    /// Measures this program instead, with its arguments behind `--`
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    #[arg(last = true, requires = "program")]
+    arguments: Vec<String>,
+    /// For a program of your own: the folder of the library to run it on
+    #[arg(long, value_name = "FOLDER", requires = "program")]
+    library: Option<PathBuf>,
     /// Where results.json and the figures go
     #[arg(long, default_value = "bench_c/results")]
     results: PathBuf,
@@ -110,6 +120,7 @@ struct Results<'a> {
 fn main() -> ExitCode {
     let options = Options::parse();
     let result = match options.mode {
+        Mode::Kinds if options.program.is_some() => own_program(&options),
         Mode::Kinds => bench(&options),
         Mode::Peers => peers(&options),
         Mode::Lab => laboratory(&options),
@@ -122,6 +133,20 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// True when no run failed.
+fn own_program(options: &Options) -> Result<bool> {
+    own::measure(&own::Options {
+        program: options.program.as_deref().unwrap_or(Path::new("")),
+        arguments: &options.arguments,
+        library: options.library.as_deref(),
+        results: &options.results,
+        repetitions: options.repetitions.map(usize::from),
+        quick: options.quick,
+        limit: options.limit(60),
+        seed: options.seed,
+    })
 }
 
 /// True when every answer was right.

@@ -200,7 +200,7 @@ impl std::fmt::Display for Setup {
 /// Everything a session measures, and on which thread counts.
 pub struct Plan {
     pub setups: Vec<Setup>,
-    /// 1, 2, 4 … up to twice the cores, and that number itself.
+    /// See [`thread_counts`].
     pub threads: Vec<usize>,
     /// Those the lock primitives and the idle policies are compared at.
     pub lock_threads: Vec<usize>,
@@ -345,7 +345,8 @@ fn add_locks(setups: &mut Vec<Setup>, base: &Setup, threads: &[usize]) {
     }
 }
 
-fn thread_counts(cores: usize) -> Vec<usize> {
+/// 1, 2, 4 … up to twice the cores, and that number itself.
+pub fn thread_counts(cores: usize) -> Vec<usize> {
     let most = 2 * cores;
     let powers = (0..).map(|k| 1 << k).take_while(|&t| t < most);
     powers.chain([most]).collect()

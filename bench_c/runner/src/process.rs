@@ -13,6 +13,10 @@ const SETTINGS: &[&str] = &["SCHED_", "OMP_", "GOMP_", "KMP_", "RAYON_", "GO"];
 
 pub struct Ended {
     pub stdout: String,
+    /// From its start to its end.
+    pub seconds: f64,
+    /// Processor time of all its threads, in seconds.
+    pub processor: f64,
     /// The most memory it had at once, in bytes.
     pub peak: u64,
 }
@@ -69,12 +73,15 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended> {
             }
         }
     }
-    let (status, peak) = wait(child)?;
+    let (status, usage) = wait(child)?;
+    let seconds = start.elapsed().as_secs_f64();
     if !status.success() {
         let said = if stderr.trim().is_empty() { &stdout } else { &stderr };
         bail!("{status}: {}", said.trim());
     }
-    Ok(Ended { stdout, peak })
+    let time = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    let processor = time(usage.ru_utime) + time(usage.ru_stime);
+    Ok(Ended { stdout, seconds, processor, peak: usage.ru_maxrss as u64 * 1024 })
 }
 
 type Pipe = Box<dyn Read + Send>;
@@ -86,7 +93,7 @@ fn pipes(child: &mut Child) -> Vec<(bool, Pipe)> {
 }
 
 /// The child's own resources: `Child::wait` does not tell them.
-fn wait(child: Child) -> Result<(ExitStatus, u64)> {
+fn wait(child: Child) -> Result<(ExitStatus, libc::rusage)> {
     use std::mem::MaybeUninit;
     use std::os::unix::process::ExitStatusExt;
 
@@ -106,5 +113,5 @@ fn wait(child: Child) -> Result<(ExitStatus, u64)> {
     }
     // SAFETY: all zeroes is a rusage, and wait4 has filled it.
     let usage = unsafe { usage.assume_init() };
-    Ok((ExitStatus::from_raw(status), usage.ru_maxrss as u64 * 1024))
+    Ok((ExitStatus::from_raw(status), usage))
 }

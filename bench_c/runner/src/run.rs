@@ -67,6 +67,7 @@ pub struct Stats {
     pub deque: String,
     pub idle: String,
     pub threads: u64,
+    pub seconds: f64,
     pub tasks: u64,
     pub steals: u64,
     pub stolen_tasks: u64,
@@ -79,7 +80,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    fn parse(text: &str) -> Result<Stats> {
+    pub fn parse(text: &str) -> Result<Stats> {
         let mut sum: Option<Stats> = None;
         for line in text.lines() {
             let one: Stats = serde_json::from_str(line)
@@ -98,6 +99,7 @@ impl Stats {
                 == (&more.kind, &more.deque, &more.idle, more.threads),
             "the settings changed between two runs of one process"
         );
+        self.seconds += more.seconds;
         self.tasks += more.tasks;
         self.steals += more.steals;
         self.stolen_tasks += more.stolen_tasks;
@@ -318,6 +320,7 @@ mod tests {
             .replace('\n', "");
         let sum = Stats::parse(&format!("{one}\n{one}\n")).unwrap();
         assert_eq!((sum.tasks, sum.parks, sum.queue_peak), (18, 6, 4));
+        assert_eq!(sum.seconds, 0.2);
         assert!(Stats::parse("").is_err());
     }
 }

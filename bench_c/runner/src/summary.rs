@@ -261,6 +261,7 @@ pub mod tests {
                     deque: "split".into(),
                     idle: "park".into(),
                     threads: setup.threads as u64,
+                    seconds: line.seconds,
                     tasks: line.tasks,
                     steals: 123_456,
                     stolen_tasks: 123_456,
