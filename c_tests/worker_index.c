@@ -68,7 +68,6 @@ int main(void)
 {
     wanted = threads_of(4);
     CHECK_ERRNO(sched_worker_index(NULL), EINVAL);
-    CHECK_ERRNO(sched_worker_count(NULL), EINVAL);
     CHECK_EQ(sched_init(4, 10, root, NULL), 0);
     CHECK_EQ(ran, N);
     CHECK_ERRNO(sched_worker_index(late), EINVAL);

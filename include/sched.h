@@ -55,7 +55,10 @@ int sched_init(int nthreads, int qlen, taskfunc f, void *closure);
 /* Adds the task f(closure, s) to the run of s and returns at once; it will run exactly
  * once. To be called from a task of s, or from any thread while the run goes on.
  *
- * Returns 0, or -1 with errno: EINVAL (f or s is NULL, or the run of s has ended),
+ * s NULL is the caller's own run; outside of a task, the default pool of the process
+ * (libsched(7)), whose threads run the task, and for which exit(3) does not wait.
+ *
+ * Returns 0, or -1 with errno: EINVAL (f is NULL, or the run of s has ended),
  * EAGAIN (no memory for the queue to grow, or it holds qlen tasks already under
  * SCHED_OVERFLOW=refuse: nothing has changed, the task is the caller's).
  * Thread-safe. Cost: from a task of s, some nanoseconds and no allocation. */

@@ -1,6 +1,18 @@
 /* sched_tasks.h: what libsched offers beyond the course's sched.h.
  *
- * Made from src/ffi by `make headers`; not to be edited. */
+ * Made from src/ffi by `make headers`; not to be edited.
+ *
+ * Whatever takes an s takes NULL for it, too: the caller's own run, if it is in a task; else the
+ * default pool of the process. That is made at the first use, with what the SCHED_* variables ask
+ * for, and as many workers as sched_default_threads() says; it sleeps while it has no tasks, and ends
+ * with the process, for whose exit no task of it is waited. So main may say
+ *
+ *     sched_for(0, n, 0, scale, a, NULL);
+ *
+ * What waits, yields or asks for the caller's worker makes no pool. If the pool cannot be made, a
+ * function fails as sched_pool_create does. In a child made by fork the next use makes one anew.
+ * Cost: of the first use some hundred microseconds, for the threads; of each from outside of a task that
+ * of handing it to a worker and waking that, some ten microseconds; within a task some nanoseconds. */
 
 #ifndef LIBSCHED_SCHED_TASKS_H
 #define LIBSCHED_SCHED_TASKS_H
@@ -167,7 +179,7 @@ extern "C" {
  * arg, and returns at once. The copy is made before it returns, is aligned for any type, and
  * is valid until f returns, which may change it. Nothing is to be freed.
  *
- * Returns 0, or -1 with errno: EINVAL (f or s is NULL, size is greater than SCHED_COPY_MAX, arg
+ * Returns 0, or -1 with errno: EINVAL (f is NULL, size is greater than SCHED_COPY_MAX, arg
  * is NULL and size is not 0, or the run of s has ended), EAGAIN (no memory for the copy or for
  * the queue to grow, or it holds qlen tasks already under SCHED_OVERFLOW=refuse: nothing has
  * changed).
@@ -190,8 +202,8 @@ int sched_spawn_copy(taskfunc f,
  * must call before it returns. Nothing is allocated; if the queue cannot grow, the task is run
  * at once.
  *
- * There are no errors: with f NULL, s NULL, or s of a run that has ended, the process ends with
- * a message; t NULL is undefined, but found by debug builds of the library. Thread-safe, for
+ * There are no errors: with f NULL, or s of a run that has ended, the process ends with a message;
+ * with s NULL, where the default pool cannot be made, the task is run at once, with s NULL; t NULL is undefined, but found by debug builds of the library. Thread-safe, for
  * different t. Cost: from a task of s that of sched_spawn.
  *
  * Example:
@@ -207,14 +219,17 @@ int sched_spawn_copy(taskfunc f,
  *         sched_join(&t, s);
  *         *n = a + b;
  *     } */
-void sched_fork(struct sched_task *t, taskfunc f, void *closure, struct scheduler *s);
+void sched_fork(struct sched_task *t,
+                taskfunc f,
+                void *closure,
+                struct scheduler *s);
 
 /* Waits until the task forked on t has ended: what it wrote is then seen. If nobody has begun it,
  * it is called now. Else the caller's worker runs other tasks meanwhile, or sleeps. Tasks may be
  * joined in any order; quickest is the opposite of forking.
  *
- * s is as in sched_fork, or the caller's own of the same run. There are no errors; with s NULL
- * the process ends with a message; t NULL is undefined. Debug builds of the library find a t that
+ * s is as in sched_fork, or the caller's own of the same run. There are no errors;
+ * t NULL is undefined. Debug builds of the library find a t that
  * is NULL, was not forked, was joined before, or in another run, and a task that returns without
  * joining what it forked.
  * Cost: that of running a task from the own queue; if another worker has the task and has not
@@ -227,8 +242,8 @@ void sched_join(struct sched_task *t,
  * (C. Lerche, 2019). It may go on in another thread: what belongs to the thread (errno, thread-local
  * variables, a locked pthread mutex) is then another's, and a compiler may have remembered where it was.
  *
- * s is any worker's of the run; from a thread that is none this is sched_yield(2). There are no
- * errors: with s NULL, or no memory for a stack to go on with, nothing happens.
+ * s is any worker's of the run; from a thread that is none, and with s NULL outside of a task, this is
+ * sched_yield(2). There are no errors: with no memory for a stack to go on with, nothing happens.
  * Thread-safe. Cost: a switch of stacks, or two, and the queue.
  *
  * Example: while (!done(job)) sched_task_yield(s); */
@@ -236,7 +251,7 @@ void sched_task_yield(struct scheduler *s);
 
 /* Adds the task f(closure, s) to the group and to the run of s, and returns at once.
  *
- * Returns 0, or -1 with errno: EINVAL (g, f or s is NULL, or the run of s has ended), EAGAIN (no
+ * Returns 0, or -1 with errno: EINVAL (g or f is NULL, or the run of s has ended), EAGAIN (no
  * memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse: nothing has
  * changed).
  * Thread-safe, but for a group whose last task ends meanwhile and which somebody waits for: the
@@ -256,12 +271,36 @@ int sched_group_spawn(struct sched_group *g,
                       void *closure,
                       struct scheduler *s);
 
+/* Adds the task f(copy, s) to the group and to the run of s, where copy points to a copy of the
+ * size bytes at arg, as sched_spawn_copy makes it, and returns at once.
+ *
+ * Returns 0, or -1 with errno: EINVAL (g or f is NULL, size is greater than SCHED_COPY_MAX, arg is
+ * NULL and size is not 0, or the run of s has ended), EAGAIN (no memory, or the queue holds qlen
+ * tasks already under SCHED_OVERFLOW=refuse: nothing has changed).
+ * Thread-safe, as sched_group_spawn is. Cost: that of sched_group_spawn.
+ *
+ * Example:
+ *
+ *     sched_group g = SCHED_GROUP_INIT;
+ *     for (size_t lo = 0; lo < n; lo += 1000) {
+ *         struct range r = { a, lo, lo + 1000 < n ? lo + 1000 : n };
+ *         if (sched_group_spawn_copy(&g, work, &r, sizeof r, s) != 0)
+ *             work(&r, s);
+ *     }
+ *     sched_group_wait(&g, s); */
+SCHED_MUST_USE
+int sched_group_spawn_copy(struct sched_group *g,
+                           taskfunc f,
+                           const void *arg,
+                           size_t size,
+                           struct scheduler *s);
+
 /* Waits until no task of the group is left: what they wrote is then seen, and the group may be
  * used anew. From a task of s, its worker runs other tasks meanwhile, or sleeps; s may be any
  * worker's of the run. A task of the group must not wait for it.
  *
  * Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
- * EINVAL (g or s is NULL, or the run of s has ended and tasks are left: they are a parent
+ * EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent
  * process's).
  * Thread-safe. Cost: nothing to wait for: some nanoseconds. */
 int sched_group_wait(struct sched_group *g, struct scheduler *s);
@@ -284,7 +323,7 @@ int sched_group_cancelled(const struct sched_group *g);
  * grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
  *        More: parts have exactly so many numbers, but for the last one.
  *
- * Returns 0, or -1 with errno: EINVAL (body or s is NULL, lo or hi is greater than PTRDIFF_MAX, as a
+ * Returns 0, or -1 with errno: EINVAL (body is NULL, lo or hi is greater than PTRDIFF_MAX, as a
  * negative number becomes, or the run of s has ended). From a thread that is no worker of the run
  * the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn. Nothing
  * was called then.
@@ -328,7 +367,7 @@ int sched_for(size_t lo,
  * time; a call of body gets the s of its worker. Both functions must return; longjmp out of
  * them is undefined.
  *
- * Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity, result or s
+ * Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
  * is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
  * run of s has ended), ENOMEM (only with a size of more than 128; some parts may have been done).
  * From a thread that is no worker of the run the workers do it all, and the thread sleeps
@@ -371,7 +410,7 @@ int sched_reduce(size_t lo,
  * are aligned like the elements. It must return; longjmp out of it is undefined. If it
  * contradicts itself, the order is any.
  *
- * Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp or s is NULL, size is 0, base
+ * Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base
  * is NULL and n is not 0, or the run of s has ended), ENOMEM. From a thread that is no worker
  * of the run the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as
  * sched_spawn.
@@ -404,10 +443,10 @@ int sched_sort(void *base,
  *
  * s is any worker's of the run. From a thread that is no worker of it, and from a task of
  * another run that a task of it has started, there is nothing to do: 0, and so does
- * sched_block_end.
+ * sched_block_end. NULL is the caller's own run; outside of a task there is nothing to do.
  *
- * Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (s is NULL, or
- * its run has ended), EAGAIN (no thread, or no memory for the task to have a stack of its own, or
+ * Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s
+ * has ended), EAGAIN (no thread, or no memory for the task to have a stack of its own, or
  * the run has 512 threads beside those of its workers already). After EAGAIN the task may block all
  * the same, and its worker with it; sched_block_end must not follow.
  * Thread-safe. Cost: some microseconds where a kept thread is woken, some fifty where one is made, some ten
@@ -429,8 +468,8 @@ int sched_block_begin(struct scheduler *s);
  * then another's. errno goes with the task, but a compiler may have remembered where it was: a
  * function that reads it after this is best not the one that called this.
  *
- * Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (s is
- * NULL, or its run has ended). See sched_block_begin for callers that are no tasks of the run.
+ * Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the
+ * run of s has ended). See sched_block_begin for callers that are no tasks of the run.
  * Thread-safe. Cost: some ten nanoseconds if nobody has come; else two switches of stacks, the queue of
  * all workers, and the time until a worker takes the task from it. */
 int sched_block_end(struct scheduler *s);
@@ -441,10 +480,10 @@ int sched_mutex_init(struct sched_mutex *m);
 /* Locks the mutex. While another has it the calling task waits, and its worker goes on with others;
  * it may go on in another thread (see sched_task_yield). From a thread that is no worker the thread
  * sleeps. s is any worker's of the caller's run; the mutex may be used by several runs and pools, and
- * by threads without. A task that has it must not lock it again: it would wait for itself (debug
+ * by threads without, which have NULL for s: no pool is made for that. A task that has it must not lock it again: it would wait for itself (debug
  * builds of the library end the process with a message).
  *
- * Returns 0, or -1 with errno EINVAL: m or s is NULL; or the mutex is locked, and the run of s has
+ * Returns 0, or -1 with errno EINVAL: m is NULL; or the mutex is locked, and the run of s has
  * ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
  *
  * Example:
@@ -476,7 +515,7 @@ int sched_cond_init(struct sched_cond *c);
  * does not return otherwise; but others may have had the mutex since the signal, so what is waited
  * for is to be looked at in a loop all the same.
  *
- * Returns 0, or -1 with errno, nothing changed: EINVAL (c, m or s is NULL, or the run of s has
+ * Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
  * ended), EPERM (m is not locked).
  * Thread-safe. Cost: one or two switches of stacks.
  *
@@ -511,7 +550,7 @@ int sched_sem_init(struct sched_sem *sem,
 /* Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to those who
  * wait in their order.
  *
- * Returns 0, or -1 with errno EINVAL: sem or s is NULL; or there is no unit, and the run of s has ended.
+ * Returns 0, or -1 with errno EINVAL: sem is NULL; or there is no unit, and the run of s has ended.
  * Thread-safe. Cost: if there is one, an atomic operation; to wait, one or two switches of stacks.
  *
  * Example: at most four tasks at a time call the database.
@@ -542,7 +581,7 @@ int sched_barrier_init(struct sched_barrier *b,
 /* Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for the next
  * n. The tasks need not be on different workers: any number of them meet, on one worker too.
  *
- * Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b or s is NULL, the run of s has
+ * Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b is NULL, the run of s has
  * ended, or the barrier is of 0.
  * Thread-safe. Cost: one or two switches of stacks, and a lock for some instructions.
  *
@@ -608,6 +647,27 @@ int sched_pool_submit(struct sched_pool *pool,
                       taskfunc f,
                       void *closure);
 
+/* Adds the task f(copy, s) to the pool, where copy points to a copy of the size bytes at arg, as
+ * sched_spawn_copy makes it, and returns at once.
+ *
+ * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, size is greater than SCHED_COPY_MAX, arg
+ * is NULL and size is not 0, or this is a child made by fork of the process whose pool it is), EAGAIN
+ * (no memory, or the pool holds qlen tasks from outside already under SCHED_OVERFLOW=refuse:
+ * nothing has changed).
+ * Thread-safe. Cost: that of sched_pool_submit, and from outside an allocation.
+ *
+ * Example:
+ *
+ *     struct request r;
+ *     while (receive(&r))
+ *         if (sched_pool_submit_copy(pool, serve, &r, sizeof r) != 0)
+ *             reject(&r); */
+SCHED_MUST_USE
+int sched_pool_submit_copy(struct sched_pool *pool,
+                           taskfunc f,
+                           const void *arg,
+                           size_t size);
+
 /* Waits until no task is left in the pool at one moment after the call: none runs and none is
  * queued. What they wrote is then seen. If threads go on adding tasks that moment may not come.
  *
@@ -634,7 +694,7 @@ int sched_pool_destroy(struct sched_pool *pool);
  * When no task is left (in a pool, after sched_pool_wait) they are exact, but for workers that
  * search or go to sleep.
  *
- * Returns 0, or -1 with errno: EINVAL (s or out is NULL, size is less than that of the struct in
+ * Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in
  * the first version that has it, or the run of s has ended). After an error nothing was written.
  * Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker, whose
  * own work it hardly disturbs. */
@@ -668,8 +728,8 @@ int sched_last_stats(struct sched_stats *out,
  * Afterwards it may be another task's: ask for the number again, and keep no pointer to the element
  * across the call. (sched_reduce needs no numbers.)
  *
- * Returns it, or -1 with errno: EINVAL (s is NULL, the run of s has ended, or the calling thread is
- * no worker of it; between sched_block_begin and sched_block_end a task's is none, but for kind
+ * Returns it, or -1 with errno: EINVAL (the run of s has ended, or the calling thread is no worker of it,
+ * or, with s NULL, in no task; between sched_block_begin and sched_block_end a task's is none, but for kind
  * serial). Thread-safe. Cost: a nanosecond or two.
  *
  * Example:
@@ -684,7 +744,7 @@ int sched_worker_index(struct scheduler *s);
 /* The number of workers of the run of s, those included for whom no thread could be made. It
  * does not change while the run goes on.
  *
- * Returns it, or -1 with errno: EINVAL (s is NULL, or the run of s has ended). Thread-safe, also
+ * Returns it, or -1 with errno: EINVAL (the run of s has ended). Thread-safe, also
  * for threads that are no workers. Cost: from a task of the run a nanosecond or two. */
 int sched_worker_count(struct scheduler *s);
 

@@ -93,6 +93,11 @@ impl Terms {
         self.float
     }
 
+    /// Threads are kept afterwards.
+    pub fn keeps(&self) -> bool {
+        self.keep.is_some()
+    }
+
     /// How many of the threads can run at once.
     pub fn processors(&self) -> usize {
         self.mask.count()
@@ -543,7 +548,8 @@ static EXITING: AtomicBool = AtomicBool::new(false);
 /// The library is being unloaded: no thread is kept.
 static UNLOADED: AtomicBool = AtomicBool::new(false);
 
-fn is_unloaded() -> bool {
+/// The library is being unloaded: who has threads of ours ends them.
+pub fn is_unloaded() -> bool {
     UNLOADED.load(Ordering::Relaxed)
 }
 

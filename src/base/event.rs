@@ -2,7 +2,7 @@
 
 use super::futex::{self, Futex};
 use super::sync::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const TO_COME: u32 = 0;
 const AWAITED: u32 = 1;
@@ -29,6 +29,19 @@ impl Event {
         while self.0.load(Ordering::Acquire) != PAST {
             self.sleep(futex::LONGEST);
         }
+    }
+
+    /// As `wait`, but false if it has not happened after so long.
+    pub fn happens_within(&self, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
+        while self.0.load(Ordering::Acquire) != PAST {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            self.sleep(left);
+        }
+        true
     }
 
     /// Sleeps until it happens, if it has not, or until the time is up.

@@ -25,6 +25,7 @@ use crate::kind::worker::Worker;
 pub use crate::sync::forked::Forked;
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
+use std::ptr;
 
 impl Forked {
     /// Forks `f(closure)`: `sched_fork`.
@@ -87,6 +88,29 @@ impl Forked {
             // SAFETY: by the caller's promise.
             None => unsafe { join_elsewhere(self, worker) },
         }
+    }
+
+    /// `fork`, where there is no run to be had: the task is run at once.
+    ///
+    /// # Safety
+    /// `f` accepts `closure`, and NULL for its `s`.
+    #[cold]
+    #[inline(never)] // its frame is guarded
+    pub unsafe fn run_outside(&self, f: TaskFn, closure: *mut c_void) {
+        #[cfg(debug_assertions)]
+        self.note_fork_outside();
+        self.set(f, closure);
+        // SAFETY: by the caller's promise.
+        guarded::<ForkedTask, _>(|| unsafe { f(closure, ptr::null_mut()) });
+        self.end_unawaited();
+    }
+
+    /// `join`, by who is no task, and knows of no run.
+    #[cold]
+    pub fn join_outside(&self) {
+        #[cfg(debug_assertions)]
+        self.note_join_outside();
+        super::wait_outside(self);
     }
 
     /// `join`, but what nobody has begun, and is at hand, is left to the caller: true.
@@ -302,14 +326,30 @@ mod check {
             note(1);
         }
 
+        /// See `run_outside`.
+        pub fn note_fork_outside(&self) {
+            self.check.store(FORKED, Ordering::Relaxed);
+            note(1);
+        }
+
+        /// See `join_outside`.
+        pub fn note_join_outside(&self) {
+            self.note_join_by(|_| true);
+        }
+
         pub fn note_join(&self, worker: &Worker) {
+            // A thread that is no worker may come when the run has ended.
+            self.note_join_by(|run| run == worker.run_id() || worker.has_ended());
+        }
+
+        /// `may`: whether what was forked in this run may be joined by the caller.
+        fn note_join_by(&self, may: impl Fn(usize) -> bool) {
             match self.check.swap(JOINED, Ordering::Relaxed) {
                 JOINED => misuse("sched_join", "the task was joined already"),
                 check if check >> 48 != FORKED >> 48 => {
                     misuse("sched_join", "the descriptor was not forked")
                 }
-                // A thread that is no worker may come when the run has ended.
-                check if check != FORKED | worker.run_id() && !worker.has_ended() => {
+                check if check != FORKED && !may(check & !FORKED) => {
                     misuse("sched_join", "the task was forked in another run")
                 }
                 _ => {}

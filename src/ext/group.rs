@@ -34,6 +34,15 @@ struct Member {
     closure: *mut c_void,
 }
 
+/// A task of a group with a copy of its argument, which follows.
+#[repr(C, align(16))]
+struct Copied {
+    group: *const Group,
+    f: TaskFn,
+}
+
+const _: () = assert!(size_of::<Copied>() == parcel::HEADER);
+
 impl Group {
     /// Adds a task; returns as `sched_spawn` does.
     ///
@@ -52,6 +61,29 @@ impl Group {
         outcome
     }
 
+    /// As `spawn`; the task gets a pointer to a copy of the `bytes` bytes at `arg`, at most `parcel::MOST`.
+    ///
+    /// # Safety
+    /// `arg` may be read, `f` accepts a pointer to a copy; the group lives until it was waited for.
+    pub unsafe fn spawn_copy(
+        &self,
+        f: TaskFn,
+        arg: *const c_void,
+        bytes: usize,
+        worker: &Worker,
+    ) -> c_int {
+        let header = Copied { group: self, f };
+        self.members.enter();
+        let header = (&raw const header).cast();
+        // SAFETY: so many bytes each, and a function for them.
+        let outcome = unsafe { parcel::spawn_two(run_copied, header, arg, bytes, worker) };
+        if outcome != 0 {
+            // SAFETY: counted above.
+            unsafe { self.leave(worker) };
+        }
+        outcome
+    }
+
     pub fn cancel(&self) {
         self.cancelled.store(1, Ordering::Release);
     }
@@ -61,8 +93,8 @@ impl Group {
     }
 
     /// Waits until no task of the group is left; returns as `sched_group_wait` does. If it was cancelled,
-    /// that is forgotten.
-    pub fn wait(&self, worker: &Worker) -> c_int {
+    /// that is forgotten. `worker`: any of a run that has, or had, tasks of the group; None: none is known.
+    pub fn wait(&self, worker: Option<&Worker>) -> c_int {
         while !self.members.is_over() {
             if !may_wait(worker) {
                 if self.members.is_over() {
@@ -74,9 +106,9 @@ impl Group {
             // SAFETY: it lives until it was waited for.
             if let Some(nodes) = unsafe { self.members.link(&node) } {
                 // SAFETY: taken out just now.
-                unsafe { grant(nodes, || Some(worker), Go::Soon) };
+                unsafe { grant(nodes, || worker, Go::Soon) };
             }
-            match worker.mine().map(Worker::strand) {
+            match worker.and_then(Worker::mine).map(Worker::strand) {
                 Some(strand) => wait_inside(&node, strand, strand.sets_aside()),
                 None => wait_outside(&node),
             }
@@ -105,9 +137,28 @@ impl Group {
 /// # Safety
 /// `member` is a [`Member`] whose group counts it.
 unsafe extern "C" fn run_member(member: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: by the caller's promise; the group lives as long as it counts the task.
+    // SAFETY: by the caller's promise.
     let Member { group, f, closure } = unsafe { member.cast::<Member>().read() };
-    // SAFETY: as above.
+    // SAFETY: passed on.
+    unsafe { run(group, f, closure, s) };
+}
+
+/// The task of a group's parcel that has a copy.
+///
+/// # Safety
+/// `copied` is a [`Copied`] whose group counts it, with the copy behind it.
+unsafe extern "C" fn run_copied(copied: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: by the caller's promise.
+    let Copied { group, f } = unsafe { copied.cast::<Copied>().read() };
+    // SAFETY: passed on.
+    unsafe { run(group, f, copied.byte_add(size_of::<Copied>()), s) };
+}
+
+/// # Safety
+/// The group counts the task, whose function accepts the closure.
+#[inline]
+unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the group lives as long as it counts the task.
     let group = unsafe { &*group };
     if !group.is_cancelled() {
         // SAFETY: the program promises that `f` accepts its closure and returns.

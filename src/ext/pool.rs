@@ -13,6 +13,7 @@ use crate::base::config::Config;
 use crate::base::mem::{self, NoMemory};
 use crate::base::thread::{self, Uncancelled};
 use crate::base::{Errno, process};
+use crate::kind::parcel;
 use crate::kind::run::Open;
 use crate::kind::section;
 use crate::kind::table;
@@ -51,6 +52,18 @@ impl Pool {
         }
         // SAFETY: by the caller's promise.
         unsafe { self.worker.spawn(Some(f), closure) }
+    }
+
+    /// As `submit`, with a copy of the `bytes` bytes at `arg`, at most `parcel::MOST`.
+    ///
+    /// # Safety
+    /// `arg` may be read, and `f` accepts a pointer to a copy.
+    pub unsafe fn submit_copy(&self, f: TaskFn, arg: *const c_void, bytes: usize) -> c_int {
+        if !self.is_alive() {
+            return thread::failed(libc::EINVAL);
+        }
+        // SAFETY: by the caller's promise.
+        unsafe { parcel::spawn(f, arg, bytes, self.worker) }
     }
 
     /// Waits until no task is left, at one moment since the call.

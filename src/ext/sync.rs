@@ -59,21 +59,21 @@ impl Latch for Node {
 /// Waits until the node is granted.
 #[cold]
 #[inline(never)]
-fn wait(node: &Node, worker: &Worker) {
-    match worker.mine() {
+fn wait(node: &Node, worker: Option<&Worker>) {
+    match worker.and_then(Worker::mine) {
         Some(mine) => wait_inside(node, mine.strand(), true),
         None => wait_outside(node),
     }
 }
 
 /// Waits for what `get_or_link` asks for: that returns true if the caller has got it; else it has linked the
-/// node, which will be granted it. False if the caller has no business there: see `may_wait`.
+/// node, which will be granted it. False if the caller has no business there: see `may_wait`. `worker`: of the caller's run; None: the caller is no task.
 ///
 /// # Safety
 /// Linking the node, which lives until it is granted, is the last that `get_or_link` does.
 #[inline]
-unsafe fn wait_for(worker: &Worker, get_or_link: impl Fn(&Node) -> bool + Copy) -> bool {
-    if let Some(mine) = worker.mine() {
+unsafe fn wait_for(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool + Copy) -> bool {
+    if let Some(mine) = worker.and_then(Worker::mine) {
         let strand = mine.strand();
         let mut node = MaybeUninit::uninit();
         let this = &raw mut node;
@@ -84,7 +84,7 @@ unsafe fn wait_for(worker: &Worker, get_or_link: impl Fn(&Node) -> bool + Copy) 
         };
         // SAFETY: the caller is on the strand, in a task; the rest by its promise.
         let left = unsafe { set_aside(strand, publish) };
-        return left || wait_on_top(strand.worker(), get_or_link); // if it was left, it has it
+        return left || wait_on_top(Some(strand.worker()), get_or_link); // if it was left, it has it
     }
     wait_on_top(worker, get_or_link)
 }
@@ -92,7 +92,7 @@ unsafe fn wait_for(worker: &Worker, get_or_link: impl Fn(&Node) -> bool + Copy) 
 /// `wait_for`, of one who cannot leave its stack.
 #[cold]
 #[inline(never)]
-fn wait_on_top(worker: &Worker, get_or_link: impl Fn(&Node) -> bool) -> bool {
+fn wait_on_top(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool) -> bool {
     let may = may_wait(worker);
     let node = Node::default();
     if may && !get_or_link(&node) {
@@ -102,8 +102,8 @@ fn wait_on_top(worker: &Worker, get_or_link: impl Fn(&Node) -> bool) -> bool {
 }
 
 /// False if the run of `worker` has ended and the caller is not of it: it has no business there.
-pub(super) fn may_wait(worker: &Worker) -> bool {
-    worker.mine().is_some() || !worker.has_ended()
+pub(super) fn may_wait(worker: Option<&Worker>) -> bool {
+    worker.is_none_or(|worker| worker.mine().is_some() || !worker.has_ended())
 }
 
 /// Where the woken go on.
@@ -174,9 +174,9 @@ unsafe fn wake_elsewhere<'a>(
 
 // --- mutex ------------------------------------------------------------------------------
 
-/// Returns as `sched_mutex_lock` does.
+/// Returns as `sched_mutex_lock` does. `worker`: as for `wait_for`; asked where that is needed.
 #[inline]
-pub fn lock(mutex: &Mutex, worker: &Worker) -> c_int {
+pub fn lock<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     if !mutex.try_lock() {
         return lock_contended(mutex, worker);
     }
@@ -186,13 +186,14 @@ pub fn lock(mutex: &Mutex, worker: &Worker) -> c_int {
 
 #[cold]
 #[inline(never)]
-fn lock_contended(mutex: &Mutex, worker: &Worker) -> c_int {
+fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
+    let worker = worker();
     check_holder(mutex, worker);
     // SAFETY: linking the node is the last that `lock_or_link` does.
     if !unsafe { wait_for(worker, |node| mutex.lock_or_link(node)) } {
         return thread::failed(libc::EINVAL);
     }
-    note_holder(mutex, worker);
+    note_holder(mutex, || worker);
     0
 }
 
@@ -219,19 +220,19 @@ fn hand_over(mutex: &Mutex, go: Go) -> c_int {
 }
 
 /// Who holds a mutex, to itself: its stack, or thread. Tasks on one stack cannot wait for each other.
-fn identity(worker: &Worker) -> usize {
-    let strand = section::of(worker).or_else(|| Some(worker.mine()?.strand()));
+fn identity(worker: Option<&Worker>) -> usize {
+    let strand = worker.and_then(|worker| section::of(worker).or(Some(worker.mine()?.strand())));
     strand.map_or_else(thread::pointer, |strand| std::ptr::from_ref(strand).addr())
 }
 
 #[inline]
-fn note_holder(mutex: &Mutex, worker: &Worker) {
+fn note_holder<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) {
     if cfg!(debug_assertions) {
-        mutex.holder.store(identity(worker), Ordering::Relaxed);
+        mutex.holder.store(identity(worker()), Ordering::Relaxed);
     }
 }
 
-fn check_holder(mutex: &Mutex, worker: &Worker) {
+fn check_holder(mutex: &Mutex, worker: Option<&Worker>) {
     let held = || mutex.holder.load(Ordering::Relaxed) == identity(worker);
     if cfg!(debug_assertions) && may_wait(worker) && held() {
         super::fork::misuse("sched_mutex_lock", "the task holds the mutex already");
@@ -241,7 +242,7 @@ fn check_holder(mutex: &Mutex, worker: &Worker) {
 // --- condition --------------------------------------------------------------------------
 
 /// Returns as `sched_cond_wait` does.
-pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: &Worker) -> c_int {
+pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     if !may_wait(worker) {
         return thread::failed(libc::EINVAL);
     }
@@ -253,7 +254,7 @@ pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: &Worker) -> c_int {
     unsafe { cond.link(&node) };
     hand_over(mutex, Go::InTurn);
     wait(&node, worker);
-    note_holder(mutex, worker);
+    note_holder(mutex, || worker);
     0
 }
 
@@ -275,17 +276,17 @@ fn relock(nodes: impl Iterator<Item = *const Node>) {
 
 // --- semaphore --------------------------------------------------------------------------
 
-/// Returns as `sched_sem_wait` does.
+/// Returns as `sched_sem_wait` does. `worker`: as for `lock`.
 #[inline]
-pub fn sem_wait(sem: &Sem, worker: &Worker) -> c_int {
+pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker) }
 }
 
 #[cold]
 #[inline(never)]
-fn sem_wait_contended(sem: &Sem, worker: &Worker) -> c_int {
+fn sem_wait_contended<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     // SAFETY: linking the node is the last that `wait_or_link` does.
-    if unsafe { wait_for(worker, |node| sem.wait_or_link(node)) } {
+    if unsafe { wait_for(worker(), |node| sem.wait_or_link(node)) } {
         0
     } else {
         thread::failed(libc::EINVAL)
@@ -325,7 +326,7 @@ fn posted(next: Option<*const Node>) -> c_int {
 // --- barrier ----------------------------------------------------------------------------
 
 /// Returns as `sched_barrier_wait` does.
-pub fn arrive(barrier: &Barrier, worker: &Worker) -> c_int {
+pub fn arrive(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
     if barrier.size() == 0 || !may_wait(worker) {
         return thread::failed(libc::EINVAL);
     }

@@ -1,8 +1,8 @@
 //! Blocking sections: a part of `include/sched_tasks.h`.
 
-use super::tasks::running;
 use crate::base::thread;
 use crate::base::{Errno, crew};
+use crate::kind::default_pool;
 use crate::kind::section;
 use crate::kind::worker::Worker;
 use crate::task::Scheduler;
@@ -21,10 +21,10 @@ use std::ffi::c_int;
 ///
 /// s is any worker's of the run. From a thread that is no worker of it, and from a task of
 /// another run that a task of it has started, there is nothing to do: 0, and so does
-/// sched_block_end.
+/// sched_block_end. NULL is the caller's own run; outside of a task there is nothing to do.
 ///
-/// Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (s is NULL, or
-/// its run has ended), EAGAIN (no thread, or no memory for the task to have a stack of its own, or
+/// Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s
+/// has ended), EAGAIN (no thread, or no memory for the task to have a stack of its own, or
 /// the run has 512 threads beside those of its workers already). After EAGAIN the task may block all
 /// the same, and its worker with it; sched_block_end must not follow.
 /// Thread-safe. Cost: some microseconds where a kept thread is woken, some fifty where one is made, some ten
@@ -53,8 +53,8 @@ pub unsafe extern "C" fn sched_block_begin(s: *mut Scheduler) -> c_int {
 /// then another's. errno goes with the task, but a compiler may have remembered where it was: a
 /// function that reads it after this is best not the one that called this.
 ///
-/// Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (s is
-/// NULL, or its run has ended). See sched_block_begin for callers that are no tasks of the run.
+/// Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the
+/// run of s has ended). See sched_block_begin for callers that are no tasks of the run.
 /// Thread-safe. Cost: some ten nanoseconds if nobody has come; else two switches of stacks, the queue of
 /// all workers, and the time until a worker takes the task from it.
 ///
@@ -71,8 +71,16 @@ const _: () = assert!(crew::MOST_RELIEFS == 512, "the number in the text");
 /// # Safety
 /// `s` is NULL or was given to a task by this library.
 unsafe fn with(s: *mut Scheduler, what: impl FnOnce(&Worker) -> Result<(), Errno>) -> c_int {
-    // SAFETY: by the caller's promise.
-    let Some(worker) = (unsafe { running(s) }) else { return thread::failed(libc::EINVAL) };
+    let worker = if s.is_null() {
+        let Some(worker) = default_pool::current() else { return 0 }; // no task
+        worker
+    } else {
+        // SAFETY: not null, so given by this library.
+        unsafe { Worker::of(s) }
+    };
+    if worker.run_id() == 0 {
+        return thread::failed(libc::EINVAL);
+    }
     match what(worker) {
         Ok(()) => 0,
         Err(Errno(error)) => thread::failed(error),

@@ -1,6 +1,6 @@
 //! The course's functions. `include/sched.h` is their documentation.
 
-use super::taskfunc;
+use super::{given, taskfunc};
 use crate::base::thread::{self, Uncancelled};
 use crate::base::{Errno, cpu};
 use crate::kind::table;
@@ -34,11 +34,22 @@ pub unsafe extern "C" fn sched_init(
     }
 }
 
-/// A cold call in the shape of `sched_spawn`.
+/// `sched_spawn` with `s` NULL, which `s` is.
+///
+/// # Safety
+/// As for that.
 #[cold]
 #[inline(never)]
-extern "C" fn invalid(_f: taskfunc, _closure: *mut c_void, _s: *mut Scheduler) -> c_int {
-    thread::failed(libc::EINVAL)
+unsafe extern "C" fn spawn_by_null(f: taskfunc, closure: *mut c_void, s: *mut Scheduler) -> c_int {
+    if f.is_none() {
+        return thread::failed(libc::EINVAL);
+    }
+    // SAFETY: passed on.
+    match unsafe { given(s) } {
+        // SAFETY: passed on.
+        Ok(worker) => unsafe { worker.spawn(f, closure) },
+        Err(Errno(error)) => thread::failed(error),
+    }
 }
 
 /// See sched.h.
@@ -53,7 +64,8 @@ pub unsafe extern "C" fn sched_spawn(
     s: *mut Scheduler,
 ) -> c_int {
     if s.is_null() {
-        return invalid(f, closure, s);
+        // SAFETY: passed on.
+        return unsafe { spawn_by_null(f, closure, s) };
     }
     // SAFETY: not null, so given by this library; the rest by the caller's promise.
     unsafe { Worker::of(s).spawn(f, closure) }

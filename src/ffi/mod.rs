@@ -15,7 +15,10 @@ pub mod stats;
 pub mod sync;
 pub mod tasks;
 
-use crate::task::TaskFn;
+use crate::base::Errno;
+use crate::kind::default_pool;
+use crate::kind::worker::Worker;
+use crate::task::{Scheduler, TaskFn};
 
 #[cfg(not(any(panic = "abort", debug_assertions)))]
 compile_error!("a release build of libsched needs panic = \"abort\"");
@@ -23,3 +26,39 @@ compile_error!("a release build of libsched needs panic = \"abort\"");
 /// The C side's name for a [`TaskFn`] that may be NULL.
 #[allow(non_camel_case_types, reason = "the name in sched.h")]
 pub type taskfunc = Option<TaskFn>;
+
+/// The worker that `s` is; or one of the run that NULL stands for: see `default_pool`.
+///
+/// # Safety
+/// `s` is NULL or was given to a task by this library.
+#[inline(always)]
+unsafe fn given<'a>(s: *mut Scheduler) -> Result<&'a Worker, Errno> {
+    if s.is_null() {
+        return default_pool::worker();
+    }
+    // SAFETY: not null, so given by this library.
+    Ok(unsafe { Worker::of(s) })
+}
+
+/// The same, for one who waits: no default pool is made, and None means that there is none.
+///
+/// # Safety
+/// As for `given`.
+#[inline(always)]
+unsafe fn waited<'a>(s: *mut Scheduler) -> Option<&'a Worker> {
+    if s.is_null() {
+        return default_pool::known();
+    }
+    // SAFETY: not null, so given by this library.
+    Some(unsafe { Worker::of(s) })
+}
+
+/// As `given`, of a run that goes on: else EINVAL.
+///
+/// # Safety
+/// As for `given`.
+unsafe fn running<'a>(s: *mut Scheduler) -> Result<&'a Worker, Errno> {
+    // SAFETY: passed on.
+    let worker = unsafe { given(s) }?;
+    if worker.run_id() == 0 { Err(Errno(libc::EINVAL)) } else { Ok(worker) }
+}

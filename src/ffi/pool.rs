@@ -1,6 +1,7 @@
 //! Pools, for C. This file is a source of `include/sched_tasks.h`, as `tasks` is.
 
 use super::taskfunc;
+use super::tasks::can_be_copied;
 use crate::base::config::{Config, Deque, Idle, Kind, Overflow};
 use crate::base::thread;
 use crate::base::{Errno, mem};
@@ -238,6 +239,42 @@ pub unsafe extern "C" fn sched_pool_submit(
     match (unsafe { get(pool) }, f) {
         // SAFETY: by the caller's promise.
         (Some(pool), Some(f)) => unsafe { pool.submit(f, closure) },
+        _ => thread::failed(libc::EINVAL),
+    }
+}
+
+/// Adds the task f(copy, s) to the pool, where copy points to a copy of the size bytes at arg, as
+/// sched_spawn_copy makes it, and returns at once.
+///
+/// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, size is greater than SCHED_COPY_MAX, arg
+/// is NULL and size is not 0, or this is a child made by fork of the process whose pool it is), EAGAIN
+/// (no memory, or the pool holds qlen tasks from outside already under SCHED_OVERFLOW=refuse:
+/// nothing has changed).
+/// Thread-safe. Cost: that of sched_pool_submit, and from outside an allocation.
+///
+/// Example:
+///
+///     struct request r;
+///     while (receive(&r))
+///         if (sched_pool_submit_copy(pool, serve, &r, sizeof r) != 0)
+///             reject(&r);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn sched_pool_submit_copy(
+    pool: *mut sched_pool,
+    f: taskfunc,
+    arg: *const c_void,
+    size: usize,
+) -> c_int {
+    // SAFETY: NULL or a pool.
+    match (unsafe { get(pool) }, f) {
+        (Some(pool), Some(f)) if can_be_copied(arg, size) => {
+            // SAFETY: by the caller's promise.
+            unsafe { pool.submit_copy(f, arg, size) }
+        }
         _ => thread::failed(libc::EINVAL),
     }
 }

@@ -1,9 +1,12 @@
 //! Looking in: workers, statistics, the version. This file is a source of `include/sched_tasks.h`, as
 //! `tasks` is.
 
+use super::given;
+use crate::base::Errno;
 use crate::base::mem;
 use crate::base::thread;
 use crate::kind::Place;
+use crate::kind::default_pool;
 use crate::kind::run::{self, Team};
 use crate::kind::worker::Worker;
 use crate::probe::Totals;
@@ -62,22 +65,22 @@ impl From<Totals> for sched_stats {
     }
 }
 
-/// Writes as much of the statistics as the caller knows; what only it knows is 0. -1 with `error` if
-/// there are none.
+/// Writes as much of the statistics as the caller knows; what only it knows is 0.
 ///
 /// # Safety
 /// `out` is NULL or has `size` bytes.
 unsafe fn write(
     out: *mut sched_stats,
     size: usize,
-    totals: impl FnOnce() -> Option<Totals>,
-    error: c_int,
+    totals: impl FnOnce() -> Result<Totals, Errno>,
 ) -> c_int {
     if out.is_null() || !mem::is_size_of_struct(size, FIRST_SIZE) {
         return thread::failed(libc::EINVAL);
     }
-    let Some(totals) = totals() else { return thread::failed(error) };
-    let stats = sched_stats::from(totals);
+    let stats = match totals() {
+        Ok(totals) => sched_stats::from(totals),
+        Err(Errno(error)) => return thread::failed(error),
+    };
     let common = size.min(size_of::<sched_stats>());
     let to = out.cast::<u8>();
     // SAFETY: both have so many bytes; `out` has the rest, too.
@@ -97,7 +100,7 @@ unsafe fn write(
 /// When no task is left (in a pool, after sched_pool_wait) they are exact, but for workers that
 /// search or go to sleep.
 ///
-/// Returns 0, or -1 with errno: EINVAL (s or out is NULL, size is less than that of the struct in
+/// Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in
 /// the first version that has it, or the run of s has ended). After an error nothing was written.
 /// Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker, whose
 /// own work it hardly disturbs.
@@ -110,11 +113,8 @@ pub unsafe extern "C" fn sched_stats(
     out: *mut sched_stats,
     size: usize,
 ) -> c_int {
-    if s.is_null() {
-        return thread::failed(libc::EINVAL);
-    }
-    // SAFETY: not null, so given by this library; the rest by the caller's promise.
-    unsafe { write(out, size, || Worker::of(s).with_team(Team::totals), libc::EINVAL) }
+    // SAFETY: by the caller's promise.
+    unsafe { write(out, size, || given(s)?.with_team(Team::totals).ok_or(Errno(libc::EINVAL))) }
 }
 
 /// Tells what the last run did that ended on the calling thread: by sched_init, or a pool's by
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn sched_stats(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) -> c_int {
     // SAFETY: by the caller's promise.
-    unsafe { write(out, size, run::last_totals, libc::ENOENT) }
+    unsafe { write(out, size, || run::last_totals().ok_or(Errno(libc::ENOENT))) }
 }
 
 /// The number, from 0, of the worker that the calling thread is in the run of s, which may be any
@@ -149,8 +149,8 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
 /// Afterwards it may be another task's: ask for the number again, and keep no pointer to the element
 /// across the call. (sched_reduce needs no numbers.)
 ///
-/// Returns it, or -1 with errno: EINVAL (s is NULL, the run of s has ended, or the calling thread is
-/// no worker of it; between sched_block_begin and sched_block_end a task's is none, but for kind
+/// Returns it, or -1 with errno: EINVAL (the run of s has ended, or the calling thread is no worker of it,
+/// or, with s NULL, in no task; between sched_block_begin and sched_block_end a task's is none, but for kind
 /// serial). Thread-safe. Cost: a nanosecond or two.
 ///
 /// Example:
@@ -165,8 +165,13 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
-    // SAFETY: not null, so given by this library.
-    match (!s.is_null()).then(|| unsafe { Worker::of(s) }).and_then(Worker::mine) {
+    let worker = if s.is_null() {
+        default_pool::current()
+    } else {
+        // SAFETY: not null, so given by this library.
+        Some(unsafe { Worker::of(s) })
+    };
+    match worker.and_then(Worker::mine) {
         Some(mine) => mine.index() as c_int, // at most 4096
         None => thread::failed(libc::EINVAL),
     }
@@ -175,20 +180,19 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
 /// The number of workers of the run of s, those included for whom no thread could be made. It
 /// does not change while the run goes on.
 ///
-/// Returns it, or -1 with errno: EINVAL (s is NULL, or the run of s has ended). Thread-safe, also
+/// Returns it, or -1 with errno: EINVAL (the run of s has ended). Thread-safe, also
 /// for threads that are no workers. Cost: from a task of the run a nanosecond or two.
 ///
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
-    if s.is_null() {
-        return thread::failed(libc::EINVAL);
-    }
-    // SAFETY: not null, so given by this library.
-    match unsafe { Worker::of(s) }.with_team(Team::workers) {
-        Some(count) => count as c_int, // at most 4096
-        None => thread::failed(libc::EINVAL),
+    // SAFETY: by the caller's promise.
+    let count = unsafe { given(s) }
+        .and_then(|worker| worker.with_team(Team::workers).ok_or(Errno(libc::EINVAL)));
+    match count {
+        Ok(count) => count as c_int, // at most 4096
+        Err(Errno(error)) => thread::failed(error),
     }
 }
 

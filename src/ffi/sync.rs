@@ -1,8 +1,8 @@
 //! Mutex, condition, semaphore, barrier: the last part of `include/sched_tasks.h`.
 
+use super::waited;
 use crate::base::thread;
 use crate::ext::sync;
-use crate::kind::worker::Worker;
 use crate::sync::barrier::Barrier;
 use crate::sync::cond::Cond;
 use crate::sync::mutex::Mutex;
@@ -70,15 +70,6 @@ unsafe fn object<'a, T>(p: *const impl Sized) -> Option<&'a T> {
     unsafe { p.cast::<T>().as_ref() }
 }
 
-/// The same, with a worker of the caller's run.
-///
-/// # Safety
-/// As for `object`; `s` is NULL, or was given to a task.
-unsafe fn waiting<'a, T>(p: *const impl Sized, s: *mut Scheduler) -> Option<(&'a T, &'a Worker)> {
-    // SAFETY: by the caller's promise.
-    unsafe { (!s.is_null()).then(|| Worker::of(s)).and_then(|w| Some((object(p)?, w))) }
-}
-
 fn set<T, U>(p: *mut T, value: U) -> c_int {
     const { assert!(size_of::<T>() == size_of::<U>()) };
     if p.is_null() {
@@ -101,10 +92,10 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 /// Locks the mutex. While another has it the calling task waits, and its worker goes on with others;
 /// it may go on in another thread (see sched_task_yield). From a thread that is no worker the thread
 /// sleeps. s is any worker's of the caller's run; the mutex may be used by several runs and pools, and
-/// by threads without. A task that has it must not lock it again: it would wait for itself (debug
+/// by threads without, which have NULL for s: no pool is made for that. A task that has it must not lock it again: it would wait for itself (debug
 /// builds of the library end the process with a message).
 ///
-/// Returns 0, or -1 with errno EINVAL: m or s is NULL; or the mutex is locked, and the run of s has
+/// Returns 0, or -1 with errno EINVAL: m is NULL; or the mutex is locked, and the run of s has
 /// ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
 ///
 /// Example:
@@ -120,10 +111,9 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    let Some((mutex, worker)) = (unsafe { waiting(m, s) }) else {
-        return thread::failed(libc::EINVAL);
-    };
-    sync::lock(mutex, worker)
+    let Some(mutex) = (unsafe { object(m) }) else { return thread::failed(libc::EINVAL) };
+    // SAFETY: by the caller's promise.
+    sync::lock(mutex, || unsafe { waited(s) })
 }
 
 /// Locks the mutex if it is free. Returns 0, or -1 with errno: EBUSY (it is not), EINVAL (m is NULL).
@@ -165,7 +155,7 @@ pub unsafe extern "C" fn sched_cond_init(c: *mut sched_cond) -> c_int {
 /// does not return otherwise; but others may have had the mutex since the signal, so what is waited
 /// for is to be looked at in a loop all the same.
 ///
-/// Returns 0, or -1 with errno, nothing changed: EINVAL (c, m or s is NULL, or the run of s has
+/// Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
 /// ended), EPERM (m is not locked).
 /// Thread-safe. Cost: one or two switches of stacks.
 ///
@@ -186,10 +176,11 @@ pub unsafe extern "C" fn sched_cond_wait(
     s: *mut Scheduler,
 ) -> c_int {
     // SAFETY: NULL, or objects of the caller's.
-    let (Some((cond, worker)), Some(mutex)) = (unsafe { (waiting(c, s), object(m)) }) else {
+    let (Some(cond), Some(mutex)) = (unsafe { (object(c), object(m)) }) else {
         return thread::failed(libc::EINVAL);
     };
-    sync::cond_wait(cond, mutex, worker)
+    // SAFETY: by the caller's promise.
+    sync::cond_wait(cond, mutex, unsafe { waited(s) })
 }
 
 /// Signals the one who has waited longest, if any: it gets the mutex when its turn has come, behind those
@@ -238,7 +229,7 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
 /// Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to those who
 /// wait in their order.
 ///
-/// Returns 0, or -1 with errno EINVAL: sem or s is NULL; or there is no unit, and the run of s has ended.
+/// Returns 0, or -1 with errno EINVAL: sem is NULL; or there is no unit, and the run of s has ended.
 /// Thread-safe. Cost: if there is one, an atomic operation; to wait, one or two switches of stacks.
 ///
 /// Example: at most four tasks at a time call the database.
@@ -254,10 +245,9 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_wait(sem: *mut sched_sem, s: *mut Scheduler) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    let Some((sem, worker)) = (unsafe { waiting(sem, s) }) else {
-        return thread::failed(libc::EINVAL);
-    };
-    sync::sem_wait(sem, worker)
+    let Some(sem) = (unsafe { object(sem) }) else { return thread::failed(libc::EINVAL) };
+    // SAFETY: by the caller's promise.
+    sync::sem_wait(sem, || unsafe { waited(s) })
 }
 
 /// Takes a unit if there is one. Returns 0, or -1 with errno: EAGAIN (there is none), EINVAL (sem is
@@ -300,7 +290,7 @@ pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> 
 /// Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for the next
 /// n. The tasks need not be on different workers: any number of them meet, on one worker too.
 ///
-/// Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b or s is NULL, the run of s has
+/// Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b is NULL, the run of s has
 /// ended, or the barrier is of 0.
 /// Thread-safe. Cost: one or two switches of stacks, and a lock for some instructions.
 ///
@@ -317,8 +307,7 @@ pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_barrier_wait(b: *mut sched_barrier, s: *mut Scheduler) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    let Some((barrier, worker)) = (unsafe { waiting(b, s) }) else {
-        return thread::failed(libc::EINVAL);
-    };
-    sync::arrive(barrier, worker)
+    let Some(barrier) = (unsafe { object(b) }) else { return thread::failed(libc::EINVAL) };
+    // SAFETY: by the caller's promise.
+    sync::arrive(barrier, unsafe { waited(s) })
 }

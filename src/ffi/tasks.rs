@@ -1,13 +1,15 @@
 //! What lies beyond the course's interface. `include/sched_tasks.h` is made from this file: the
 //! comments of its functions are the header's, in C's terms.
 
-use super::taskfunc;
+use super::{given, running, taskfunc, waited};
+use crate::base::Errno;
 use crate::base::frontier::{Comparison, LoopBody, Reducer, guarded};
 use crate::base::thread;
 use crate::ext::fork::{self, Forked};
 use crate::ext::group::Group;
 use crate::ext::range::{self, Loop, Range, Reduction};
 use crate::ext::sort;
+use crate::kind::default_pool;
 use crate::kind::parcel;
 use crate::kind::strand::turn;
 use crate::kind::worker::Worker;
@@ -23,7 +25,7 @@ const _: () = assert!(SCHED_COPY_MAX == parcel::MOST);
 /// arg, and returns at once. The copy is made before it returns, is aligned for any type, and
 /// is valid until f returns, which may change it. Nothing is to be freed.
 ///
-/// Returns 0, or -1 with errno: EINVAL (f or s is NULL, size is greater than SCHED_COPY_MAX, arg
+/// Returns 0, or -1 with errno: EINVAL (f is NULL, size is greater than SCHED_COPY_MAX, arg
 /// is NULL and size is not 0, or the run of s has ended), EAGAIN (no memory for the copy or for
 /// the queue to grow, or it holds qlen tasks already under SCHED_OVERFLOW=refuse: nothing has
 /// changed).
@@ -47,11 +49,20 @@ pub unsafe extern "C" fn sched_spawn_copy(
     s: *mut Scheduler,
 ) -> c_int {
     let Some(f) = f else { return thread::failed(libc::EINVAL) };
-    if s.is_null() || size > SCHED_COPY_MAX || (arg.is_null() && size > 0) {
+    if !can_be_copied(arg, size) {
         return thread::failed(libc::EINVAL);
     }
-    // SAFETY: not null, so given by this library; `arg` has so many bytes.
-    unsafe { parcel::spawn(f, arg, size, Worker::of(s)) }
+    // SAFETY: by the caller's promise; `arg` has so many bytes.
+    match unsafe { given(s) } {
+        // SAFETY: as above.
+        Ok(worker) => unsafe { parcel::spawn(f, arg, size, worker) },
+        Err(Errno(error)) => thread::failed(error),
+    }
+}
+
+/// As far as one can see.
+pub(super) fn can_be_copied(arg: *const c_void, size: usize) -> bool {
+    size <= SCHED_COPY_MAX && (size == 0 || !arg.is_null())
 }
 
 /// A forked task: to be declared where it is forked, and left alone until it is joined.
@@ -72,8 +83,8 @@ const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
 /// must call before it returns. Nothing is allocated; if the queue cannot grow, the task is run
 /// at once.
 ///
-/// There are no errors: with f NULL, s NULL, or s of a run that has ended, the process ends with
-/// a message; t NULL is undefined, but found by debug builds of the library. Thread-safe, for
+/// There are no errors: with f NULL, or s of a run that has ended, the process ends with a message;
+/// with s NULL, where the default pool cannot be made, the task is run at once, with s NULL; t NULL is undefined, but found by debug builds of the library. Thread-safe, for
 /// different t. Cost: from a task of s that of sched_spawn.
 ///
 /// Example:
@@ -107,24 +118,41 @@ pub unsafe extern "C" fn sched_fork(
     // SAFETY: a descriptor of the caller's, whose fields are atomics for any bytes.
     let forked = unsafe { &*t.cast::<Forked>() };
     if s.is_null() {
-        return invalid_fork(forked, f, closure, s);
+        // SAFETY: passed on.
+        return unsafe { fork_by_null(forked, f, closure, s) };
     }
     // SAFETY: not null, so given by this library; the rest by the caller's promise.
     unsafe { forked.fork(f, closure, Worker::of(s)) }
 }
 
+/// `sched_fork` with `s` NULL, which `s` is.
+///
+/// # Safety
+/// As for that.
 #[cold]
 #[inline(never)]
-extern "C" fn invalid_fork(_: &Forked, _: taskfunc, _: *mut c_void, _: *mut Scheduler) {
-    fork::misuse("sched_fork", "s is NULL")
+unsafe extern "C" fn fork_by_null(
+    forked: &Forked,
+    f: taskfunc,
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) {
+    let Some(function) = f else { fork::misuse("sched_fork", "f is NULL") };
+    // SAFETY: passed on.
+    unsafe {
+        match given(s) {
+            Ok(worker) => forked.fork(f, closure, worker),
+            Err(_) => forked.run_outside(function, closure),
+        }
+    }
 }
 
 /// Waits until the task forked on t has ended: what it wrote is then seen. If nobody has begun it,
 /// it is called now. Else the caller's worker runs other tasks meanwhile, or sleeps. Tasks may be
 /// joined in any order; quickest is the opposite of forking.
 ///
-/// s is as in sched_fork, or the caller's own of the same run. There are no errors; with s NULL
-/// the process ends with a message; t NULL is undefined. Debug builds of the library find a t that
+/// s is as in sched_fork, or the caller's own of the same run. There are no errors;
+/// t NULL is undefined. Debug builds of the library find a t that
 /// is NULL, was not forked, was joined before, or in another run, and a task that returns without
 /// joining what it forked.
 /// Cost: that of running a task from the own queue; if another worker has the task and has not
@@ -141,16 +169,27 @@ pub unsafe extern "C" fn sched_join(t: *mut sched_task, s: *mut Scheduler) {
     // SAFETY: a descriptor that was forked.
     let forked = unsafe { &*t.cast::<Forked>() };
     if s.is_null() {
-        return invalid_join(forked, s);
+        // SAFETY: passed on.
+        return unsafe { join_by_null(forked, s) };
     }
     // SAFETY: not null, so given by this library; the rest by the caller's promise.
     unsafe { forked.join(Worker::of(s)) }
 }
 
+/// `sched_join` with `s` NULL, which `s` is.
+///
+/// # Safety
+/// As for that.
 #[cold]
 #[inline(never)]
-extern "C" fn invalid_join(_: &Forked, _: *mut Scheduler) {
-    fork::misuse("sched_join", "s is NULL")
+unsafe extern "C" fn join_by_null(forked: &Forked, s: *mut Scheduler) {
+    // SAFETY: passed on.
+    unsafe {
+        match waited(s) {
+            Some(worker) => forked.join(worker),
+            None => forked.join_outside(),
+        }
+    }
 }
 
 /// Lets other tasks run: the calling task goes on when its turn has come, behind those that are queued
@@ -158,8 +197,8 @@ extern "C" fn invalid_join(_: &Forked, _: *mut Scheduler) {
 /// (C. Lerche, 2019). It may go on in another thread: what belongs to the thread (errno, thread-local
 /// variables, a locked pthread mutex) is then another's, and a compiler may have remembered where it was.
 ///
-/// s is any worker's of the run; from a thread that is none this is sched_yield(2). There are no
-/// errors: with s NULL, or no memory for a stack to go on with, nothing happens.
+/// s is any worker's of the run; from a thread that is none, and with s NULL outside of a task, this is
+/// sched_yield(2). There are no errors: with no memory for a stack to go on with, nothing happens.
 /// Thread-safe. Cost: a switch of stacks, or two, and the queue.
 ///
 /// Example: while (!done(job)) sched_task_yield(s);
@@ -168,9 +207,19 @@ extern "C" fn invalid_join(_: &Forked, _: *mut Scheduler) {
 /// Not for C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_task_yield(s: *mut Scheduler) {
-    if !s.is_null() {
-        // SAFETY: not null, so given by this library.
-        turn::yield_now(unsafe { Worker::of(s) });
+    if s.is_null() {
+        return yield_by_null();
+    }
+    // SAFETY: not null, so given by this library.
+    turn::yield_now(unsafe { Worker::of(s) });
+}
+
+#[cold]
+#[inline(never)]
+fn yield_by_null() {
+    match default_pool::current() {
+        Some(worker) => turn::yield_now(worker),
+        None => thread::give_way(),
     }
 }
 
@@ -189,7 +238,7 @@ const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
 
 /// Adds the task f(closure, s) to the group and to the run of s, and returns at once.
 ///
-/// Returns 0, or -1 with errno: EINVAL (g, f or s is NULL, or the run of s has ended), EAGAIN (no
+/// Returns 0, or -1 with errno: EINVAL (g or f is NULL, or the run of s has ended), EAGAIN (no
 /// memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse: nothing has
 /// changed).
 /// Thread-safe, but for a group whose last task ends meanwhile and which somebody waits for: the
@@ -215,11 +264,59 @@ pub unsafe extern "C" fn sched_group_spawn(
     s: *mut Scheduler,
 ) -> c_int {
     // SAFETY: NULL or a group of the caller's.
-    let (Some(f), Some(group), false) = (f, unsafe { group(g) }, s.is_null()) else {
+    let (Some(f), Some(group)) = (f, unsafe { group(g) }) else {
         return thread::failed(libc::EINVAL);
     };
-    // SAFETY: not null, so given by this library; the rest by the caller's promise.
-    unsafe { group.spawn(f, closure, Worker::of(s)) }
+    // SAFETY: by the caller's promise.
+    match unsafe { given(s) } {
+        // SAFETY: as above.
+        Ok(worker) => unsafe { group.spawn(f, closure, worker) },
+        Err(Errno(error)) => thread::failed(error),
+    }
+}
+
+/// Adds the task f(copy, s) to the group and to the run of s, where copy points to a copy of the
+/// size bytes at arg, as sched_spawn_copy makes it, and returns at once.
+///
+/// Returns 0, or -1 with errno: EINVAL (g or f is NULL, size is greater than SCHED_COPY_MAX, arg is
+/// NULL and size is not 0, or the run of s has ended), EAGAIN (no memory, or the queue holds qlen
+/// tasks already under SCHED_OVERFLOW=refuse: nothing has changed).
+/// Thread-safe, as sched_group_spawn is. Cost: that of sched_group_spawn.
+///
+/// Example:
+///
+///     sched_group g = SCHED_GROUP_INIT;
+///     for (size_t lo = 0; lo < n; lo += 1000) {
+///         struct range r = { a, lo, lo + 1000 < n ? lo + 1000 : n };
+///         if (sched_group_spawn_copy(&g, work, &r, sizeof r, s) != 0)
+///             work(&r, s);
+///     }
+///     sched_group_wait(&g, s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn sched_group_spawn_copy(
+    g: *mut sched_group,
+    f: taskfunc,
+    arg: *const c_void,
+    size: usize,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: NULL or a group of the caller's.
+    let (Some(f), Some(group)) = (f, unsafe { group(g) }) else {
+        return thread::failed(libc::EINVAL);
+    };
+    if !can_be_copied(arg, size) {
+        return thread::failed(libc::EINVAL);
+    }
+    // SAFETY: by the caller's promise; `arg` has so many bytes.
+    match unsafe { given(s) } {
+        // SAFETY: as above.
+        Ok(worker) => unsafe { group.spawn_copy(f, arg, size, worker) },
+        Err(Errno(error)) => thread::failed(error),
+    }
 }
 
 /// Waits until no task of the group is left: what they wrote is then seen, and the group may be
@@ -227,7 +324,7 @@ pub unsafe extern "C" fn sched_group_spawn(
 /// worker's of the run. A task of the group must not wait for it.
 ///
 /// Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
-/// EINVAL (g or s is NULL, or the run of s has ended and tasks are left: they are a parent
+/// EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent
 /// process's).
 /// Thread-safe. Cost: nothing to wait for: some nanoseconds.
 ///
@@ -236,11 +333,9 @@ pub unsafe extern "C" fn sched_group_spawn(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler) -> c_int {
     // SAFETY: NULL or a group of the caller's.
-    let (Some(group), false) = (unsafe { group(g) }, s.is_null()) else {
-        return thread::failed(libc::EINVAL);
-    };
-    // SAFETY: not null, so given by this library.
-    group.wait(unsafe { Worker::of(s) })
+    let Some(group) = (unsafe { group(g) }) else { return thread::failed(libc::EINVAL) };
+    // SAFETY: by the caller's promise.
+    group.wait(unsafe { waited(s) })
 }
 
 /// Cancels the group: its tasks that have not begun will not, those that run may ask by
@@ -289,7 +384,7 @@ pub type sched_range =
 /// grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
 ///        More: parts have exactly so many numbers, but for the last one.
 ///
-/// Returns 0, or -1 with errno: EINVAL (body or s is NULL, lo or hi is greater than PTRDIFF_MAX, as a
+/// Returns 0, or -1 with errno: EINVAL (body is NULL, lo or hi is greater than PTRDIFF_MAX, as a
 /// negative number becomes, or the run of s has ended). From a thread that is no worker of the run
 /// the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn. Nothing
 /// was called then.
@@ -319,13 +414,15 @@ pub unsafe extern "C" fn sched_for(
     ctx: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: NULL, or given by this library.
-    let (Some(body), Some(worker)) = (body, unsafe { running(s) }) else {
-        return thread::failed(libc::EINVAL);
-    };
+    let Some(body) = body else { return thread::failed(libc::EINVAL) };
     if is_negative(lo) || is_negative(hi) {
         return thread::failed(libc::EINVAL);
     }
+    // SAFETY: by the caller's promise.
+    let worker = match unsafe { running(s) } {
+        Ok(worker) => worker,
+        Err(Errno(error)) => return thread::failed(error),
+    };
     let Some(range) = Range::new(lo, hi, grain.max(1)) else { return 0 };
     let most = if grain == 0 { usize::MAX } else { 1 };
     // SAFETY: by the caller's promise.
@@ -351,7 +448,7 @@ pub unsafe extern "C" fn sched_for(
 /// time; a call of body gets the s of its worker. Both functions must return; longjmp out of
 /// them is undefined.
 ///
-/// Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity, result or s
+/// Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
 /// is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
 /// run of s has ended), ENOMEM (only with a size of more than 128; some parts may have been done).
 /// From a thread that is no worker of the run the workers do it all, and the thread sleeps
@@ -398,13 +495,15 @@ pub unsafe extern "C" fn sched_reduce(
     result: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: NULL, or given by this library.
-    let (Some(body), Some(combine), Some(worker)) = (body, combine, unsafe { running(s) }) else {
-        return thread::failed(libc::EINVAL);
-    };
+    let (Some(body), Some(combine)) = (body, combine) else { return thread::failed(libc::EINVAL) };
     if size == 0 || identity.is_null() || result.is_null() || is_negative(lo) || is_negative(hi) {
         return thread::failed(libc::EINVAL);
     }
+    // SAFETY: by the caller's promise.
+    let worker = match unsafe { running(s) } {
+        Ok(worker) => worker,
+        Err(Errno(error)) => return thread::failed(error),
+    };
     let grain = if grain > 0 { grain } else { range::default_grain(hi.saturating_sub(lo), size) };
     let reduction = Reduction { size, identity, body, combine, ctx };
     // SAFETY: by the caller's promise.
@@ -420,7 +519,7 @@ pub unsafe extern "C" fn sched_reduce(
 /// are aligned like the elements. It must return; longjmp out of it is undefined. If it
 /// contradicts itself, the order is any.
 ///
-/// Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp or s is NULL, size is 0, base
+/// Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base
 /// is NULL and n is not 0, or the run of s has ended), ENOMEM. From a thread that is no worker
 /// of the run the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as
 /// sched_spawn.
@@ -445,13 +544,15 @@ pub unsafe extern "C" fn sched_sort(
     cmp: Option<unsafe extern "C" fn(a: *const c_void, b: *const c_void) -> c_int>,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: NULL, or given by this library.
-    let (Some(cmp), Some(worker)) = (cmp, unsafe { running(s) }) else {
-        return thread::failed(libc::EINVAL);
-    };
+    let Some(cmp) = cmp else { return thread::failed(libc::EINVAL) };
     if size == 0 || (base.is_null() && n > 0) {
         return thread::failed(libc::EINVAL);
     }
+    // SAFETY: by the caller's promise.
+    let worker = match unsafe { running(s) } {
+        Ok(worker) => worker,
+        Err(Errno(error)) => return thread::failed(error),
+    };
     // SAFETY: by the caller's promise.
     guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })
 }
@@ -459,16 +560,4 @@ pub unsafe extern "C" fn sched_sort(
 /// The number was negative before C made it a size_t: a loop that ends at -5 would not come there.
 fn is_negative(n: usize) -> bool {
     n > isize::MAX as usize
-}
-
-/// The worker behind `s`; None if that is NULL, or its run has ended.
-///
-/// # Safety
-/// `s` is NULL or was given to a task by this library.
-pub unsafe fn running<'a>(s: *mut Scheduler) -> Option<&'a Worker> {
-    if s.is_null() {
-        return None;
-    }
-    // SAFETY: by the caller's promise.
-    Some(unsafe { Worker::of(s) }).filter(|worker| worker.run_id() != 0)
 }

@@ -13,6 +13,8 @@
 pub mod stealing;
 
 #[cfg(not(loom))]
+pub mod default_pool;
+#[cfg(not(loom))]
 pub mod forked;
 #[cfg(not(loom))]
 pub mod parcel;

@@ -11,7 +11,7 @@
 //!
 //! # Where they come from
 //!
-//! Each worker has a *stock* of empty parcels, in eight sizes, that it alone touches: last used,
+//! Each worker has a *stock* of empty parcels, in nine sizes, that it alone touches: last used,
 //! first taken, so a parcel is warm in its cache. Tasks may be spawned by one worker and run by
 //! another, which then has the parcels: a stock that is too full gives some to the run's *depot*,
 //! and an empty one takes from there before it cuts new ones. (The magazines and the depot of
@@ -33,19 +33,23 @@ use std::ptr;
 
 /// The most bytes that an argument may have: SCHED_COPY_MAX.
 pub const MOST: usize = 256;
+/// What a caller of ours may put before it.
+pub const HEADER: usize = 16;
+/// Of both.
+const MOST_IN_ALL: usize = HEADER + MOST;
 
 /// What parcels of each size take, `f` included.
-const SIZES: [usize; 8] = [16, 32, 48, 64, 96, 128, 192, 272];
+const SIZES: [usize; 9] = [16, 32, 48, 64, 96, 128, 192, 272, 288];
 /// The "size" of one from the heap.
 const HEAP: usize = SIZES.len();
 const SIZE_MASK: usize = 15;
 const BEFORE: usize = size_of::<usize>(); // what stands before the argument
 
-const _: () = assert!(SIZES[SIZES.len() - 1] - BEFORE >= MOST && HEAP <= SIZE_MASK);
+const _: () = assert!(SIZES[SIZES.len() - 1] - BEFORE >= MOST_IN_ALL && HEAP <= SIZE_MASK);
 
 /// The smallest size for so many bytes, at each multiple of 16.
-const SIZE_OF: [u8; MOST / 16 + 2] = {
-    let mut table = [0; MOST / 16 + 2];
+const SIZE_OF: [u8; MOST_IN_ALL / 16 + 2] = {
+    let mut table = [0; MOST_IN_ALL / 16 + 2];
     let mut at = 0;
     while at < table.len() {
         let mut size = 0;
@@ -253,22 +257,22 @@ impl Stock {
 }
 
 /// A parcel from the heap: 8 bytes for nothing, so that its argument is aligned.
-const HEAP_LAYOUT: Layout = match Layout::from_size_align(16 + MOST, 16) {
+const HEAP_LAYOUT: Layout = match Layout::from_size_align(16 + MOST_IN_ALL, 16) {
     Ok(layout) => layout,
     Err(_) => panic!("16 is a power of two"),
 };
 
-/// A task for `worker`, the calling thread's, with a copy of the `bytes` bytes at `arg`, at most
-/// `MOST`; without a worker the parcel is from the heap.
+/// A task for `worker`, the calling thread's, with an argument of so many bytes, at most `MOST_IN_ALL`, which `fill`
+/// writes; without a worker the parcel is from the heap.
 ///
 /// # Safety
-/// `arg` may be read, and the caller owns `worker`.
+/// The caller owns `worker`.
 #[inline]
 unsafe fn pack(
     worker: Option<&Worker>,
     f: TaskFn,
-    arg: *const c_void,
     bytes: usize,
+    fill: impl FnOnce(*mut u8),
 ) -> Result<Task, NoMemory> {
     let (parcel, size) = if let Some(worker) = worker {
         let size = size_for(bytes);
@@ -286,7 +290,7 @@ unsafe fn pack(
     unsafe {
         parcel.write(Head { f });
         let copy = parcel.add(1).cast();
-        copy_few(arg.cast(), copy, bytes);
+        fill(copy);
         Ok(Task { f: open, closure: copy.wrapping_add(size).cast() })
     }
 }
@@ -348,9 +352,46 @@ unsafe fn word(at: *const u8) -> u64 {
 /// `arg` may be read, and `f` accepts a pointer to a copy.
 #[inline]
 pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker) -> c_int {
+    // SAFETY: by the caller's promise; there is room for so many.
+    let fill = |copy| unsafe { copy_few(arg.cast(), copy, bytes) };
+    // SAFETY: passed on.
+    unsafe { spawn_filled(f, bytes, fill, worker) }
+}
+
+/// The same, with a copy of the `HEADER` bytes at `header` before that of the others.
+///
+/// # Safety
+/// Both may be read, and `f` accepts a pointer to such a copy.
+pub unsafe fn spawn_two(
+    f: TaskFn,
+    header: *const c_void,
+    arg: *const c_void,
+    bytes: usize,
+    worker: &Worker,
+) -> c_int {
+    // SAFETY: by the caller's promise; there is room for so many.
+    let fill = |copy: *mut u8| unsafe {
+        copy_few(header.cast(), copy, HEADER);
+        copy_few(arg.cast(), copy.add(HEADER), bytes);
+    };
+    // SAFETY: passed on.
+    unsafe { spawn_filled(f, HEADER + bytes, fill, worker) }
+}
+
+/// Spawns `f` with an argument of so many bytes, which `fill` writes; returns as `sched_spawn`.
+///
+/// # Safety
+/// `f` accepts a pointer to what `fill` writes.
+#[inline]
+unsafe fn spawn_filled(
+    f: TaskFn,
+    bytes: usize,
+    fill: impl FnOnce(*mut u8),
+    worker: &Worker,
+) -> c_int {
     let mine = worker.mine();
-    // SAFETY: passed on; `mine` is the calling thread's.
-    let Task { f, closure } = match unsafe { pack(mine, f, arg, bytes) } {
+    // SAFETY: `mine` is the calling thread's.
+    let Task { f, closure } = match unsafe { pack(mine, f, bytes, fill) } {
         Ok(task) => task,
         Err(NoMemory) => return thread::failed(libc::EAGAIN),
     };

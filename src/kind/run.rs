@@ -166,6 +166,11 @@ impl Team {
         (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
     }
 
+    /// Its threads are kept for later runs when it ends, and not joined.
+    pub fn keeps_threads(&self) -> bool {
+        self.crew.terms().keeps()
+    }
+
     pub fn workers(&self) -> usize {
         self.leases.len()
     }
@@ -313,6 +318,9 @@ pub trait Open {
     /// Waits until no task is left, and ends the run. Called once, before it is dropped, and not by
     /// a task of the run.
     fn close(&self);
+
+    /// As `close`, but if tasks are left after so long it returns false, and does nothing at the run's end.
+    fn close_within(&self, limit: Duration) -> bool;
 }
 
 struct Held<K> {
@@ -334,6 +342,15 @@ impl<K: Kind> Open for Held<K> {
     fn close(&self) {
         self.kind.release();
         self.team.finish();
+    }
+
+    fn close_within(&self, limit: Duration) -> bool {
+        self.kind.release();
+        let ended = self.team.end.happens_within(limit);
+        if ended {
+            self.team.finish();
+        }
+        ended
     }
 }
 

@@ -123,6 +123,11 @@ pub fn lies_below(worker: &Worker) -> bool {
     all.any(|strand| strand.worker().run_id() == worker.run_id())
 }
 
+/// A worker of the run that the caller is a task of, if it is one: of the innermost.
+pub fn task<'a>() -> Option<&'a Worker> {
+    open().map(Strand::worker).or_else(Worker::current)
+}
+
 /// The strand that the caller's task is on, if it is one.
 pub fn here<'a>() -> Option<&'a Strand> {
     open().or_else(|| Worker::current().map(Worker::strand))

@@ -344,6 +344,14 @@ pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> 
     (request.row.start)(&request, uncancelled, first)
 }
 
+/// The run of the default pool.
+pub fn open_standing() -> Result<Box<dyn Open>, Errno> {
+    let mut request = request(&Config::defaults(), 0, 0)?;
+    // Its threads are not joined at its end: see `default_pool`.
+    request.config.warm = request.config.warm.filter(|warm| !warm.is_zero());
+    (request.row.open)(&request)
+}
+
 /// A run that stays open: `sched_pool_create` behind its checks.
 pub fn open(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<dyn Open>, Errno> {
     let request = request(asked, nthreads, qlen)?;

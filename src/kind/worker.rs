@@ -38,6 +38,7 @@
 //! `s` for longer may meet a later run's.
 
 pub mod registry;
+pub mod standing;
 mod tasks;
 
 use super::parcel::Stock;

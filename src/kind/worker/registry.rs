@@ -1,6 +1,6 @@
 //! All worker records: those at rest, and what becomes of them in a forked child.
 
-use super::Worker;
+use super::{Worker, standing};
 use crate::base::countdown::Countdown;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
@@ -221,6 +221,7 @@ fn renew() {
     unsafe {
         crew::renew();
         stack::renew();
+        standing::renew();
     }
     section::forget();
     report::after_fork_in_child();
