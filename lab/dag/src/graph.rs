@@ -11,6 +11,13 @@
 //! scaled so that the sum is right. Single intervals of a few nanoseconds are therefore not to be
 //! trusted, sums of many are.
 //!
+//! # A busy machine
+//!
+//! A run that others interrupted has their time in its intervals. What it had of a processor tells
+//! how much: runs that lost more than [`CALM`] of their time are left out where there are others, and
+//! [`Graph::lost`] says how much those lost that are left. Time in blocking sections is not lost: there
+//! a task needs no processor. Nothing is taken off it, and it is no work.
+//!
 //! The time of the recorder's own queue stays in: it is the floor on which the simulator puts what
 //! a policy costs more. Only what its growth cost is taken off, since other policies' queues do not
 //! grow where it did.
@@ -21,6 +28,9 @@ use sched_estimate::Estimate;
 
 use crate::tape::{Op, Recording, Run};
 
+/// The part of its time that a run may lose to others on the machine.
+pub const CALM: f64 = 0.1;
+
 /// What a task does after it has computed for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
@@ -29,6 +39,9 @@ pub enum Then {
     Join(u32),
     /// Waits for the tasks of a group.
     Wait(u32),
+    /// Begins a blocking section: the next step is of the section, and ends with `Unblock`.
+    Block,
+    Unblock,
     End,
 }
 
@@ -53,6 +66,8 @@ pub struct Graph {
     pub tasks: Vec<Task>,
     pub steps: Vec<Step>,
     pub groups: u32,
+    /// The greatest part of its time that a recorded run lost to others on the machine.
+    pub lost: f64,
 }
 
 impl Graph {
@@ -69,21 +84,35 @@ impl Graph {
         if timed.is_empty() {
             timed = runs().filter(is_timed).collect();
         }
+        let calm = |run: &&Run| run.lost() <= CALM;
+        if timed.iter().any(calm) {
+            timed.retain(calm);
+        }
         let first = *timed.first().context("no run was recorded task by task")?;
         let same = timed.iter().all(|run| run.ops == first.ops);
         // A program that does something else each time: one run of it, the middle one.
-        let (ops, mut intervals) = if same {
-            (&first.ops, medians(&timed))
+        let (run, mut intervals) = if same {
+            (first, medians(&timed))
         } else {
             timed.sort_by(|a, b| a.nanoseconds.total_cmp(&b.nanoseconds));
             let middle = timed[timed.len() / 2];
-            (&middle.ops, middle.intervals.clone())
+            (middle, middle.intervals.clone())
         };
         let whole: Vec<f64> = recordings.iter().filter_map(least_whole).collect();
         let whole = Estimate::of(&whole).map(|whole| whole.value);
-        take_stamps_off(&mut intervals, whole, stamp);
-        take_growth_off(&mut intervals, longest(ops), growth);
-        Graph::from_events(ops, &intervals)
+        let sections = run.in_sections();
+        let mut computed: Vec<f32> = outside(&intervals, &sections).copied().collect();
+        take_stamps_off(&mut computed, whole, stamp);
+        take_growth_off(&mut computed, longest(&run.ops), growth);
+        let places = intervals.iter_mut().zip(&sections).filter(|(_, blocked)| !**blocked);
+        places.zip(computed).for_each(|((place, _), interval)| *place = interval);
+        let lost = timed.iter().map(|run| run.lost()).fold(0.0, f64::max);
+        Ok(Graph { lost, ..Graph::from_events(&run.ops, &intervals)? })
+    }
+
+    /// Recorded while others had the processor for so long that its times are theirs as well.
+    pub fn is_disturbed(&self) -> bool {
+        self.lost > CALM
     }
 
     /// An interval before a beginning is the cost of taking the task from the queue: the task's.
@@ -93,6 +122,7 @@ impl Graph {
         let mut begun = vec![0.0]; // nanoseconds before each task began; NaN: it has not
         begun[0] = f32::NAN;
         let mut running: Vec<usize> = Vec::new();
+        let mut in_section = vec![false];
         let mut groups = 0;
         for (&op, &interval) in ops.iter().zip(intervals) {
             if let Op::Begin(task) = op {
@@ -112,10 +142,31 @@ impl Graph {
                     Then::Join(other)
                 }
                 Op::Wait(group) => Then::Wait(group),
+                Op::Block => Then::Block,
+                Op::Unblock => Then::Unblock,
                 Op::End | Op::Begin(_) => Then::End,
             };
             let before = std::mem::replace(&mut begun[task], 0.0);
-            steps[task].push(Step { nanoseconds: before + interval, then });
+            let nanoseconds = before + interval;
+            let step = |nanoseconds, then| Step { nanoseconds, then };
+            match then {
+                Then::Block | Then::Unblock => {
+                    let begins = then == Then::Block;
+                    ensure!(
+                        in_section[task] != begins,
+                        "a section within a section, or the end of none"
+                    );
+                    in_section[task] = begins;
+                    steps[task].push(step(nanoseconds, then));
+                }
+                // Sections without any other call in them: it is cut in two.
+                _ if in_section[task] => steps[task].extend([
+                    step(nanoseconds, Then::Unblock),
+                    step(0.0, then),
+                    step(0.0, Then::Block),
+                ]),
+                _ => steps[task].push(step(nanoseconds, then)),
+            }
             match op {
                 Op::Spawn { group } => groups_of.push(group),
                 Op::Fork => groups_of.push(None),
@@ -125,6 +176,7 @@ impl Graph {
             if groups_of.len() > steps.len() {
                 steps.push(Vec::new());
                 begun.push(f32::NAN);
+                in_section.push(false);
             }
             if let Op::Wait(group) | Op::Spawn { group: Some(group) } = op {
                 groups = groups.max(group + 1);
@@ -164,9 +216,16 @@ impl Graph {
         &self.steps[self.tasks[task].first as usize..end]
     }
 
-    /// Nanoseconds of all tasks together: T1.
+    /// Nanoseconds of all tasks together, but for those in blocking sections: T1.
     pub fn work(&self) -> f64 {
-        self.steps.iter().map(|step| f64::from(step.nanoseconds)).sum()
+        let computes = self.steps.iter().filter(|step| step.then != Then::Unblock);
+        computes.map(|step| f64::from(step.nanoseconds)).sum()
+    }
+
+    /// Nanoseconds in blocking sections, of all tasks together.
+    pub fn blocked(&self) -> f64 {
+        let sections = self.steps.iter().filter(|step| step.then == Then::Unblock);
+        sections.map(|step| f64::from(step.nanoseconds)).sum()
     }
 
     /// Nanoseconds of the longest chain of steps that wait for each other: T∞.
@@ -209,7 +268,7 @@ impl Graph {
                             }
                         }
                         Then::End => end[task] = now,
-                        Then::Join(_) | Then::Wait(_) => (),
+                        Then::Join(_) | Then::Wait(_) | Then::Block | Then::Unblock => (),
                     }
                 }
                 if end[task].is_nan() {
@@ -220,6 +279,12 @@ impl Graph {
         }
         Ok(longest)
     }
+}
+
+/// Those that are of no blocking section.
+fn outside<'a>(intervals: &'a [f32], sections: &'a [bool]) -> impl Iterator<Item = &'a f32> {
+    let both = intervals.iter().zip(sections);
+    both.filter(|(_, blocked)| !**blocked).map(|(interval, _)| interval)
 }
 
 /// Nanoseconds of the fastest run without stamps, if there was one.
@@ -266,7 +331,7 @@ fn longest(ops: &[Op]) -> usize {
         match op {
             Op::Spawn { .. } | Op::Fork => queued += 1,
             Op::Begin(_) => queued = queued.saturating_sub(1),
-            Op::End | Op::Join(_) | Op::Wait(_) => (),
+            Op::End | Op::Join(_) | Op::Wait(_) | Op::Block | Op::Unblock => (),
         }
         longest = longest.max(queued);
     }
@@ -289,7 +354,7 @@ mod tests {
 
     fn run(intervals: &[f32], ops: &[Op]) -> Run {
         let nanoseconds = intervals.iter().map(|&x| f64::from(x)).sum();
-        Run { nanoseconds, ops: ops.to_vec(), intervals: intervals.to_vec() }
+        Run { nanoseconds, wall: nanoseconds, ops: ops.to_vec(), intervals: intervals.to_vec() }
     }
 
     /// Two forked tasks, of which one is joined on top of the first and both take 100 and 50.
@@ -411,5 +476,53 @@ mod tests {
         let ops = [Op::Begin(0), Op::End];
         let recording = Recording { stamp: 8.0, runs: vec![run(&[10.0, 50.0], &ops)] };
         assert_eq!(Graph::of(&[recording], |_| 0.0).unwrap().work(), 44.0);
+    }
+
+    #[test]
+    fn runs_that_lost_their_processor_are_left_out_or_told() {
+        let ops = [Op::Begin(0), Op::End];
+        let calm = |interval| run(&[0.0, interval], &ops);
+        let busy = || Run { nanoseconds: 240.0, ..run(&[0.0, 2342.0], &ops) };
+        let graph = |runs| Graph::of(&[Recording { stamp: 0.0, runs }], |_| 0.0).unwrap();
+        let some = graph(vec![calm(1.0), busy(), calm(230.0), busy(), calm(250.0), calm(240.0)]);
+        assert_eq!((some.work(), some.lost), (240.0, 0.0));
+        let all = graph(vec![busy(), busy()]);
+        assert!(all.is_disturbed() && (all.lost - 0.8975).abs() < 1e-4);
+        assert!(!graph(vec![calm(1.0)]).is_disturbed());
+    }
+
+    #[test]
+    fn time_in_a_section_is_no_work_but_is_of_the_longest_chain() {
+        let ops = [Op::Begin(0), Op::Block, Op::Unblock, Op::End];
+        let blocks = Run { nanoseconds: 40.0, ..run(&[10.0, 10.0, 5000.0, 20.0], &ops) };
+        let whole = Run { nanoseconds: 31.0, wall: 5031.0, ..Run::default() };
+        let recording = Recording { stamp: 3.0, runs: vec![blocks, whole] };
+        let graph = Graph::of(&[recording], |_| 0.0).unwrap();
+        assert!((graph.work() - 31.0).abs() < 1e-4);
+        assert!((graph.span().unwrap() - 5031.0).abs() < 1e-3);
+        assert_eq!(graph.blocked(), 5000.0);
+        let then: Vec<Then> = graph.steps.iter().map(|step| step.then).collect();
+        assert_eq!(then, [Then::Block, Then::Unblock, Then::End]);
+        assert!(!graph.is_disturbed());
+    }
+
+    #[test]
+    fn a_spawn_in_a_section_cuts_it_in_two() {
+        let spawn = Op::Spawn { group: None };
+        let ops = [Op::Begin(0), Op::Block, spawn, Op::Unblock, Op::End, Op::Begin(1), Op::End];
+        let graph = Graph::from_events(&ops, &[0.0, 1.0, 20.0, 30.0, 2.0, 0.0, 5.0]).unwrap();
+        let steps = graph.steps_of(0).iter().map(|step| (step.nanoseconds, step.then));
+        let expected = [
+            (1.0, Then::Block),
+            (20.0, Then::Unblock),
+            (0.0, Then::Spawn(1)),
+            (0.0, Then::Block),
+            (30.0, Then::Unblock),
+            (2.0, Then::End),
+        ];
+        assert_eq!(steps.collect::<Vec<_>>(), expected);
+        assert_eq!(graph.work(), 8.0);
+        let nested = [Op::Begin(0), Op::Block, Op::Block];
+        assert!(Graph::from_events(&nested, &[0.0; 3]).is_err());
     }
 }

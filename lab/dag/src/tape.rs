@@ -23,7 +23,9 @@ pub const MOST: u32 = (1 << 29) - 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// The running task has spawned the next one; a group's number is 1 or more.
-    Spawn { group: Option<u32> },
+    Spawn {
+        group: Option<u32>,
+    },
     /// The running task has forked the next one.
     Fork,
     /// A task begins, on top of the running one if that waits.
@@ -34,6 +36,9 @@ pub enum Op {
     Join(u32),
     /// The running task needs the end of all tasks of a group.
     Wait(u32),
+    /// A blocking section begins, or ends: between them the running task needs no processor.
+    Block,
+    Unblock,
 }
 
 /// An [`Op`] and the ticks before it.
@@ -48,6 +53,8 @@ const JOIN: u32 = 4;
 const WAIT: u32 = 5;
 /// Not an op: its number is the upper half of the next event's ticks.
 const LONG: u32 = 6;
+/// Of a blocking section, with the number 0 its beginning, with 1 its end.
+const SECTION: u32 = 7;
 
 impl Event {
     #[inline]
@@ -65,6 +72,8 @@ impl Event {
             Op::End => (END, 0),
             Op::Join(task) => (JOIN, task),
             Op::Wait(group) => (WAIT, group),
+            Op::Block => (SECTION, 0),
+            Op::Unblock => (SECTION, 1),
         };
         if ticks > u64::from(u32::MAX) {
             tape.push(Event::pack(LONG, (ticks >> 32) as u32 & MOST, 0));
@@ -81,6 +90,8 @@ impl Event {
             END => Op::End,
             JOIN => Op::Join(number),
             WAIT => Op::Wait(number),
+            SECTION if number == 0 => Op::Block,
+            SECTION => Op::Unblock,
             _ => return None,
         })
     }
@@ -91,6 +102,8 @@ impl Event {
 pub struct Run {
     /// On a processor: what others on the machine take from it does not count.
     pub nanoseconds: f64,
+    /// From its beginning to its end.
+    pub wall: f64,
     /// Empty: only the whole was measured.
     pub ops: Vec<Op>,
     /// Nanoseconds before each.
@@ -145,7 +158,8 @@ impl Recording {
             ensure!(ticks > 0, "a run took no time");
             let each = wall as f64 / ticks as f64;
             recording.stamp = ticks_of_a_stamp * each;
-            let mut run = Run { nanoseconds: processor as f64, ..Run::default() };
+            let (nanoseconds, wall) = (processor as f64, wall as f64);
+            let mut run = Run { nanoseconds, wall, ..Run::default() };
             run.read_events(&mut file, count, each)?;
             recording.runs.push(run);
         }
@@ -155,6 +169,38 @@ impl Recording {
 }
 
 impl Run {
+    /// For each event, whether the interval before it is of a blocking section.
+    pub fn in_sections(&self) -> Vec<bool> {
+        let mut running: Vec<bool> = Vec::new();
+        let before = |op: &Op| {
+            let blocked = !matches!(op, Op::Begin(_)) && running.last() == Some(&true);
+            match op {
+                Op::Begin(_) => running.push(false),
+                Op::End => _ = running.pop(),
+                Op::Block | Op::Unblock => {
+                    if let Some(last) = running.last_mut() {
+                        *last = *op == Op::Block;
+                    }
+                }
+                Op::Spawn { .. } | Op::Fork | Op::Join(_) | Op::Wait(_) => (),
+            }
+            blocked
+        };
+        self.ops.iter().map(before).collect()
+    }
+
+    /// The part of its time for which it had no processor, though it wanted one.
+    pub fn lost(&self) -> f64 {
+        let sections = self.in_sections();
+        let of_sections = self.intervals.iter().zip(sections).filter(|(_, blocked)| *blocked);
+        let blocked: f64 = of_sections.map(|(&interval, _)| f64::from(interval)).sum();
+        if self.wall > 0.0 {
+            ((self.wall - self.nanoseconds - blocked) / self.wall).max(0.0)
+        } else {
+            0.0
+        }
+    }
+
     fn read_events(&mut self, file: &mut impl Read, count: u64, each: f64) -> Result<()> {
         let mut bytes = vec![0; usize::try_from(count)? * size_of::<u64>()];
         file.read_exact(&mut bytes).context("a run's events are cut off")?;
@@ -204,6 +250,8 @@ mod tests {
             Op::Wait(7),
             Op::Join(1),
             Op::Begin(MOST),
+            Op::Block,
+            Op::Unblock,
             Op::End,
         ];
         let mut tape = Vec::new();
@@ -218,11 +266,33 @@ mod tests {
         let recording = Recording::read(&file[..]).unwrap();
         assert_eq!(recording.stamp, 15.0);
         assert_eq!(recording.runs[0].ops, ops);
-        let intervals: Vec<f32> = (0..8).map(|i| i as f32 * (1 << 29) as f32).collect();
+        let intervals: Vec<f32> = (0..10).map(|i| i as f32 * (1 << 29) as f32).collect();
         assert_eq!(recording.runs[0].intervals, intervals);
-        assert_eq!(recording.runs[1], Run { nanoseconds: 300.0, ..Run::default() });
+        assert_eq!(recording.runs[1], Run { nanoseconds: 300.0, wall: 500.0, ..Run::default() });
         for cut in [3, 12, 20, 45, file.len() - 1] {
             assert!(Recording::read(&file[..cut]).is_err(), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn time_without_a_processor_is_lost_but_in_a_section() {
+        let ops = [
+            Op::Begin(0),
+            Op::Fork,
+            Op::Block,
+            Op::Join(1), // in the section; what runs on top is not
+            Op::Begin(1),
+            Op::End,
+            Op::Unblock,
+            Op::End,
+        ];
+        let intervals = vec![1.0, 1.0, 1.0, 400.0, 1.0, 5.0, 500.0, 1.0];
+        let run = Run { nanoseconds: 10.0, wall: 1000.0, ops: ops.to_vec(), intervals };
+        let blocked = [false, false, false, true, false, false, true, false];
+        assert_eq!(run.in_sections(), blocked);
+        assert!((run.lost() - 0.09).abs() < 1e-9);
+        let busy = Run { nanoseconds: 240.0, wall: 2342.0, ..Run::default() };
+        assert!((busy.lost() - 0.8975).abs() < 1e-4);
+        assert_eq!(Run { nanoseconds: 2.0, wall: 1.0, ..Run::default() }.lost(), 0.0);
     }
 }

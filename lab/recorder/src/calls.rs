@@ -185,6 +185,30 @@ pub unsafe extern "C" fn sched_reduce(
     0
 }
 
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_block_begin(s: *mut Serial) -> c_int {
+    // SAFETY: as in sched_spawn.
+    let Some(serial) = (unsafe { s.as_mut() }) else { return invalid() };
+    serial.block_begin();
+    0
+}
+
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_block_end(s: *mut Serial) -> c_int {
+    // SAFETY: as in sched_spawn.
+    let Some(serial) = (unsafe { s.as_mut() }) else { return invalid() };
+    if serial.block_end() {
+        return 0;
+    }
+    // SAFETY: the calling thread's own.
+    unsafe { *libc::__errno_location() = libc::EPERM };
+    -1
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_worker_index(_: *mut Serial) -> c_int {
     0

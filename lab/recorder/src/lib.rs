@@ -11,8 +11,8 @@
 //! ([`sched_dag::tape`]), every third run of the process: the runs between are measured as a whole,
 //! to tell what the stamps cost.
 //!
-//! Recorded are `sched_spawn`, `sched_spawn_copy`, fork and join, groups, `sched_for` and
-//! `sched_reduce` ([`calls`]). What a recording cannot express, [`refused`] ends the process for,
+//! Recorded are `sched_spawn`, `sched_spawn_copy`, fork and join, groups, `sched_for`,
+//! `sched_reduce` and blocking sections ([`calls`]). What a recording cannot express, [`refused`] ends the process for,
 //! with a message that names the call.
 
 mod calls;

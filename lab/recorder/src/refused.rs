@@ -18,7 +18,6 @@ macro_rules! refused {
 
 refused! {
     sched_barrier_init sched_barrier_wait
-    sched_block_begin sched_block_end
     sched_cond_broadcast sched_cond_init sched_cond_signal sched_cond_wait
     sched_inline_fork_rest sched_inline_join_rest sched_inline_join_threw sched_inline_spawn_rest
     sched_last_stats sched_stats

@@ -94,6 +94,8 @@ pub struct Serial {
     tape: Tape,
     tasks: u32,
     groups: u32,
+    /// Blocking sections that the running task is in, one within the other.
+    sections: u32,
     /// Copies made by `sched_spawn_copy`, for as long as the run.
     copies: Vec<Box<[u128]>>,
 }
@@ -161,6 +163,7 @@ impl Serial {
             tape: Tape::default(),
             tasks: 0,
             groups: 0,
+            sections: 0,
             copies: Vec::new(),
         };
         serial.grow();
@@ -209,7 +212,7 @@ impl Serial {
             debug_assert_eq!(serial.quick, 0);
             serial.copies.clear();
             serial.tape.rewind();
-            (serial.stamped, serial.tasks, serial.groups) = (stamped, 0, 0);
+            (serial.stamped, serial.tasks, serial.groups, serial.sections) = (stamped, 0, 0, 0);
             serial.number_next();
             serial.push(Entry { f, closure });
         }
@@ -246,7 +249,12 @@ impl Serial {
             let serial = &mut *s;
             let place = serial.count();
             serial.tape.stamp(Op::Begin(serial.beside[place].number));
+            let of_waiter = std::mem::take(&mut serial.sections);
             (entry.f)(entry.closure, s);
+            let of_task = std::mem::replace(&mut (*s).sections, of_waiter);
+            if of_task > 0 {
+                refuse("a task has ended in a blocking section");
+            }
             (*s).tape.stamp(Op::End);
         }
     }
@@ -458,6 +466,24 @@ impl Serial {
             (*g).number = 0;
             std::mem::replace(&mut (*g).cancelled, 0) == 0
         }
+    }
+
+    /// Of sections within each other the outermost counts.
+    pub fn block_begin(&mut self) {
+        self.sections += 1;
+        if self.stamped && self.sections == 1 {
+            self.tape.stamp(Op::Block);
+        }
+    }
+
+    /// False: the task is in no section.
+    pub fn block_end(&mut self) -> bool {
+        let Some(left) = self.sections.checked_sub(1) else { return false };
+        self.sections = left;
+        if self.stamped && left == 0 {
+            self.tape.stamp(Op::Unblock);
+        }
+        true
     }
 
     /// # Safety

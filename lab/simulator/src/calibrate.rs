@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use sched_estimate::Estimate;
 
+use crate::busy;
 use crate::policy::Policy;
 use crate::prices::{Contention, Fresh, LENGTHS, Prices, THINKS};
 use crate::process::{Costs, Places};
@@ -27,6 +28,8 @@ pub struct Calibration {
     machine: Measured,
     policies: Vec<(Policy, Measured)>,
     searches: Measured,
+    /// Of the processors, at the beginning of each round and at its end.
+    shares: Vec<f64>,
 }
 
 impl Calibration {
@@ -38,6 +41,7 @@ impl Calibration {
 
     /// Measures everything once more.
     pub fn round(&mut self, places: &Places) -> Result<()> {
+        self.shares.push(busy::share());
         add(&mut self.recorder, places.costs_of_recorder("alone")?);
         for threads in [TWO, FEW, MANY] {
             let settings = [SPIN[0], ("SCHED_THREADS", threads)];
@@ -69,7 +73,13 @@ impl Calibration {
             }
         }
         add(&mut self.machine, places.costs("machine", &[])?);
+        self.shares.push(busy::share());
         Ok(())
+    }
+
+    /// The share of the processors that was ours, the middle of all that were taken.
+    pub fn share(&self) -> Option<f64> {
+        Estimate::of(&self.shares).map(|share| share.value)
     }
 
     /// What the recorder spends on a place never used, by the lengths of its queue.
@@ -251,6 +261,7 @@ mod tests {
                 (Policy::Cont, cont),
             ],
             searches: costs(&[("2", 70.0), ("64", 1000.0), ("256", 1960.0)]),
+            shares: Vec::new(),
         };
         let prices = calibration.prices(Policy::Steal).unwrap().unwrap();
         let expected = Prices {

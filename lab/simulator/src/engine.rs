@@ -27,6 +27,8 @@
 //!   sleeps.
 //! - A join of a task that nobody has begun runs it. If it was taken, the task that joins is set
 //!   aside, and goes on where the other ends, at once.
+//! - A task in a blocking section leaves its worker, for which another thread is woken. When the section ends
+//!   the task goes behind those that are queued for all. A section shorter than that wake-up ends on its worker.
 //!
 //! A run is over with its last task, and when the first worker, which was called for the run, has
 //! noticed: the others' way to their rest costs nothing.
@@ -156,6 +158,8 @@ struct Engine<'a> {
     /// Deques that are not empty, a bit each; those of which thieves may take.
     filled: Bits,
     offering: Bits,
+    /// Of a worker, by its number; or of a task whose blocking section ends then: its number comes after the
+    /// workers'.
     events: BinaryHeap<Reverse<(Time, u32)>>,
     /// The one queue; some of its entries may be of tasks that a join has taken.
     shared: VecDeque<u32>,
@@ -235,6 +239,10 @@ impl<'a> Engine<'a> {
     fn run(mut self) -> Outcome {
         self.begin();
         while let Some(Reverse((mut now, w))) = self.events.pop() {
+            if let Some(task) = w.checked_sub(self.workers.len() as u32) {
+                self.unblock(task, now);
+                continue;
+            }
             loop {
                 self.outcome.events += 1;
                 if !self.event(w as usize, now) {
@@ -315,6 +323,8 @@ impl<'a> Engine<'a> {
                 true
             }
             Then::Join(other) => self.join(w, task, other, now),
+            Then::Block => self.block(w, task, now),
+            Then::Unblock => true, // a section that ends where it began
             Then::Wait(group) => {
                 let over = self.group_pending[group as usize] == 0;
                 if !over {
@@ -335,6 +345,36 @@ impl<'a> Engine<'a> {
             self.workers[w].next = Next::Take;
         }
         true
+    }
+
+    /// True if the section is over before another thread has come to the worker: the task goes on there.
+    fn block(&mut self, w: usize, task: u32, now: Time) -> bool {
+        let section = self.graph.steps[self.step[task as usize] as usize];
+        debug_assert!(section.then == Then::Unblock);
+        let length = picoseconds(f64::from(section.nanoseconds));
+        if length <= self.prices.wake {
+            return true;
+        }
+        let number = self.workers.len() as u32 + task;
+        self.events.push(Reverse((now + length.max(0) as Time, number)));
+        self.workers[w].debt += self.prices.wake;
+        false
+    }
+
+    /// The task's section is over: it is queued for all, and somebody is woken for it.
+    fn unblock(&mut self, task: u32, now: Time) {
+        self.outcome.events += 1;
+        self.step[task as usize] += 1;
+        self.aside[task as usize] = false;
+        self.queued[task as usize] = true;
+        if self.policy.shares() {
+            self.shared.push_back(task);
+        } else {
+            self.overflow.push_back(task);
+        }
+        if self.searching == 0 {
+            self.wake(now);
+        }
     }
 
     /// Is it in a queue, and has nobody begun it?
@@ -503,14 +543,20 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// Wakes a sleeper, if there is one.
+    /// Wakes a sleeper, if there is one, at a price for the waker.
     fn wake_one(&mut self, w: usize, now: Time) {
-        let Some(sleeper) = self.sleepers.pop() else { return };
+        if let Some(price) = self.wake(now) {
+            self.workers[w].debt += price;
+        }
+    }
+
+    /// Wakes a sleeper, if there is one; says what that costs the waker.
+    fn wake(&mut self, now: Time) -> Option<i64> {
+        let sleeper = self.sleepers.pop()?;
         self.outcome.wakes += 1;
         let Picoseconds { wake, waker, first_wake, first_waker, .. } = self.prices;
         let rested = std::mem::replace(&mut self.workers[sleeper as usize].rested, false);
         let (wake, waker) = if rested { (first_wake, first_waker) } else { (wake, waker) };
-        self.workers[w].debt += waker;
         let at = now + wake.max(0) as Time;
         if self.policy.shares() {
             self.workers[sleeper as usize].next = Next::Take;
@@ -520,5 +566,6 @@ impl<'a> Engine<'a> {
             self.start_search(sleeper as usize, at);
         }
         self.events.push(Reverse((at, sleeper)));
+        Some(waker)
     }
 }

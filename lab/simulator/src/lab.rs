@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result};
+use sched_dag::graph::CALM;
 use sched_dag::{Graph, Recording};
 use serde::Serialize;
 
@@ -53,6 +54,10 @@ pub struct Program {
     pub work: f64,
     /// Nanoseconds of the longest chain: T∞.
     pub span: f64,
+    /// Nanoseconds in blocking sections, which no worker is needed for.
+    pub blocked: f64,
+    /// The part of its time for which the recorded program had no processor.
+    pub lost: f64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -80,6 +85,8 @@ pub struct Prediction {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
+    /// Of the processors, the share that was ours while costs were measured.
+    pub share: Option<f64>,
     pub programs: Vec<Program>,
     pub prices: Vec<Price>,
     pub predictions: Vec<Prediction>,
@@ -135,11 +142,12 @@ pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
         subjects.push(Subject { name: name.to_owned(), n, graph });
     }
     let mut report = Report::new(&subjects, all_prices(&calibration)?, options.seed)?;
+    report.share = calibration.share();
     report.check(&subjects, &measured);
     Ok(report)
 }
 
-/// Predicts a recording of the user's.
+/// Predicts a recording of the user's; what there is to doubt, the report says.
 pub fn replay(options: &Options, file: &Path) -> Result<Report> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let recording = process::read(file)?;
@@ -150,7 +158,8 @@ pub fn replay(options: &Options, file: &Path) -> Result<Report> {
     let growth = calibration.growth_of_recorder()?;
     let graph = Graph::of(&[recording], |length| fresh_at(&growth, length))?;
     let subject = Subject { name, n: 0, graph };
-    Report::new(&[subject], all_prices(&calibration)?, options.seed)
+    let report = Report::new(&[subject], all_prices(&calibration)?, options.seed)?;
+    Ok(Report { share: calibration.share(), ..report })
 }
 
 /// The policies that the library has.
@@ -232,10 +241,15 @@ impl Report {
 }
 
 impl Program {
+    pub fn is_disturbed(&self) -> bool {
+        self.lost > CALM
+    }
+
     fn of(subject: &Subject) -> Result<Program> {
         let Subject { name, n, graph } = subject;
         let (work, span) = (graph.work(), graph.span()?);
-        Ok(Program { name: name.clone(), n: *n, tasks: graph.tasks.len(), work, span })
+        let (name, tasks, blocked) = (name.clone(), graph.tasks.len(), graph.blocked());
+        Ok(Program { name, n: *n, tasks, work, span, blocked, lost: graph.lost })
     }
 }
 

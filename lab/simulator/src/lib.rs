@@ -3,9 +3,10 @@
 //! [`lab::run`] is the whole experiment: it records programs of bench_c on the recorder
 //! (lab/recorder), measures what each policy's calls cost ([`calibrate`], by lab/costs.c), predicts
 //! each program under each policy for 1 to 1024 workers ([`engine`]), and compares with measured
-//! runs where this machine has the processors ([`check`]). The [`lab::Report`] holds all figures, and writes
+//! runs where this machine has the processors ([`check`]). What a busy machine spoils is marked ([`busy`]). The [`lab::Report`] holds all figures, and writes
 //! itself as a section of a page ([`markdown`]).
 
+pub mod busy;
 pub mod calibrate;
 pub mod check;
 pub mod engine;

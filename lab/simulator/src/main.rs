@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use sched_simulator::lab::{self, Options, Report};
 use sched_simulator::process::Places;
@@ -37,7 +37,12 @@ enum Command {
         quick: bool,
     },
     /// Predicts a program that was recorded: LD_LIBRARY_PATH=LAB SCHED_RECORD=FILE ./program
-    Replay { file: PathBuf },
+    Replay {
+        file: PathBuf,
+        /// Shows the predictions of a recording, or with costs, that a busy machine has spoilt, too
+        #[arg(long)]
+        doubtful: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -58,7 +63,16 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Lab { programs, quick } => {
             lab::run(&options(programs, quick), |what| eprintln!("{what}"))?
         }
-        Command::Replay { file } => lab::replay(&options(PathBuf::new(), false), &file)?,
+        Command::Replay { file, doubtful } => {
+            let report = lab::replay(&options(PathBuf::new(), false), &file)?;
+            let doubts = report.doubts();
+            ensure!(
+                doubts.is_empty() || doubtful,
+                "{}\nNothing is predicted from that: record and replay on a quiet machine, or add --doubtful",
+                doubts.join("\n")
+            );
+            report
+        }
     };
     print!("{}", report.markdown());
     if let Some(path) = json {

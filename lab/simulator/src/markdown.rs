@@ -18,6 +18,9 @@ impl Report {
     }
 
     fn write(&self, page: &mut String) -> std::fmt::Result {
+        for doubt in self.doubts() {
+            writeln!(page, "**Not to be trusted:** {doubt}.\n")?;
+        }
         writeln!(
             page,
             "Each program's tasks, forks, joins and times between them were recorded, and are replayed on P\n\
@@ -63,6 +66,14 @@ impl Report {
                 short(p.work / 1e6),
                 short(p.span / 1e6),
                 short(p.work / p.span)
+            )?;
+        }
+        for p in self.programs.iter().filter(|p| p.blocked > 0.0) {
+            writeln!(
+                page,
+                "\n{}: besides, {} ms in blocking sections, which are no work, but of the span.",
+                p.name,
+                short(p.blocked / 1e6)
             )?;
         }
         writeln!(page)
@@ -171,9 +182,17 @@ impl Report {
             short(first.speedup),
             first.workers,
             first.policy.name(),
-            short((program.work / program.span).min(first.workers as f64)),
+            short(self.allowed(program).min(first.workers as f64)),
             ends.join(", ")
         )
+    }
+
+    /// The greatest speed-up over one worker, however many there are.
+    fn allowed(&self, program: &Program) -> f64 {
+        // What one worker does while tasks block is not known from the work alone.
+        let alone =
+            self.prediction(&program.name, Policy::Steal, 1).filter(|_| program.blocked > 0.0);
+        alone.map_or(program.work, |alone| alone.nanoseconds) / program.span
     }
 
     fn write_checks(&self, page: &mut String) -> std::fmt::Result {
@@ -314,7 +333,9 @@ measured of one thief and one owner, and a search waits for one owner's line, ho
 recording is of one run's tasks, and its steps of a few nanoseconds are known by their sum alone. Of programs marked
 *contended* the curve says that they do not scale, and no more: what happens at the lock depends on who comes some
 nanoseconds earlier, and on where the machine has put the two processors; its price is of two workers, and that more get
-no more out of the lock than two that never think is an assumption.
+no more out of the lock than two that never think is an assumption. A task in a blocking section is back after as long as it
+was in the recording, which ran one section after the other: that they share a disk, and that there is a most of them, is not
+in it.
 So trust the order of the policies and where a curve bends before its height, and with many workers the programs whose
 tasks share little (fib, uts, mandelbrot) before those that move memory (quicksort, flood).";
 
@@ -381,7 +402,15 @@ mod tests {
             steals: 0,
             wakes: 0,
         };
-        let program = Program { name: "fib".into(), n: 30, tasks: 1000, work: 1000.0, span: 100.0 };
+        let program = Program {
+            name: "fib".into(),
+            n: 30,
+            tasks: 1000,
+            work: 1000.0,
+            span: 100.0,
+            blocked: 0.0,
+            lost: 0.0,
+        };
         let predictions = vec![
             prediction(Policy::Steal, 1, 0.9),
             prediction(Policy::Steal, 16, 7.0),
@@ -393,6 +422,10 @@ mod tests {
         let text = report.verdict(&program);
         assert!(text.contains("7.50 at P = 64 by steal, where work and span allow 10.0"), "{text}");
         assert!(text.contains("steal 16") && text.contains("lifo 1"), "{text}");
+        let blocks = Program { blocked: 5e6, span: 0.25, ..program };
+        assert!(report.verdict(&blocks).contains("where work and span allow 4.00"), "{text}");
+        let page = Report { programs: vec![blocks], ..report }.markdown();
+        assert!(page.contains("fib: besides, 5.00 ms in blocking sections"), "{page}");
     }
 
     #[test]

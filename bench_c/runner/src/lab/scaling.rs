@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn the_figure_of_predictions_is_legible() {
         let name = "quicksort".to_owned();
-        let (n, tasks, work, span) = (1 << 18, 9193, 1e7, 1e5);
-        let programs = vec![simulator::Program { name, n, tasks, work, span }; 5];
+        let (n, tasks, work, span, blocked, lost) = (1 << 18, 9193, 1e7, 1e5, 0.0, 0.0);
+        let programs = vec![simulator::Program { name, n, tasks, work, span, blocked, lost }; 5];
         let prediction = |(i, policy): (usize, &Policy), workers: usize| simulator::Prediction {
             program: "quicksort".into(),
             policy: *policy,

@@ -122,3 +122,35 @@ fn joins_and_waits_come_in_any_order() {
     assert_eq!(graph.tasks.len(), 6);
     assert_eq!((graph.tasks[1].group, graph.tasks[5].group), (Some(1), Some(2)));
 }
+
+unsafe extern "C" fn sleeps(closure: *mut c_void, s: *mut Serial) {
+    let nap = std::time::Duration::from_millis(3);
+    // SAFETY: `s` is the run's, and `t` lives until it is joined.
+    unsafe {
+        (*s).block_begin();
+        (*s).block_begin(); // within the other
+        std::thread::sleep(nap);
+        assert!((*s).block_end());
+        if closure.is_null() {
+            let mut t = descriptor();
+            (*s).fork(&mut t, sleeps, ptr::without_provenance_mut(1));
+            Serial::join(s, &mut t); // on top of one that is in a section
+            std::thread::sleep(nap);
+        }
+        assert!((*s).block_end());
+        assert!(!(*s).block_end());
+    }
+}
+
+#[test]
+fn time_in_blocking_sections_is_no_work() {
+    let (graph, total) = record(sleeps, ptr::null_mut());
+    let then: Vec<Then> = graph.steps_of(1).iter().map(|step| step.then).collect();
+    assert_eq!(then, [Then::Block, Then::Unblock, Then::End]);
+    let blocked = |task: usize| {
+        let steps = graph.steps_of(task).iter().filter(|step| step.then == Then::Unblock);
+        steps.map(|step| f64::from(step.nanoseconds)).sum::<f64>()
+    };
+    assert!(blocked(0) >= 5.99e6 && blocked(1) >= 2.99e6, "{} {}", blocked(0), blocked(1));
+    assert!(graph.work() <= total - 8.97e6, "{} of {total} ns", graph.work());
+}
