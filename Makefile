@@ -1,7 +1,6 @@
 # libsched: build, test, measure, install. Needs cargo, a C compiler and make.
 
 CARGO   ?= cargo
-CC      ?= cc
 CFLAGS  ?= -O2 -g
 PREFIX  ?= /usr/local
 LIBDIR     ?= $(PREFIX)/lib
@@ -13,13 +12,30 @@ DESTDIR ?=
 $(foreach dir,CURDIR CARGO_TARGET_DIR PREFIX DESTDIR,\
   $(if $(filter-out 0 1,$(words $($(dir)))),$(error $(dir)="$($(dir))": a path with blanks is not supported)))
 
+# The library for another processor: CARGO_BUILD_TARGET names it, as for cargo. The compiler and its tools are those
+# of Debian's names, or what CC, AR and OBJCOPY say, or CROSS_COMPILE, the beginning of their names, or cargo's
+# variable of the linker.
+HOST    := $(shell rustc -vV | sed -n 's/^host: //p')
+CROSS   := $(filter-out $(HOST),$(CARGO_BUILD_TARGET))
+CROSS_COMPILE ?= $(if $(CROSS),$(subst -unknown,,$(CROSS))-)
+LINKER  := CARGO_TARGET_$(shell echo '$(CROSS)' | tr a-z- A-Z_)_LINKER
+ifneq ($(filter default undefined,$(origin CC)),)
+CC      := $(or $($(LINKER)),$(if $(CROSS_COMPILE),$(CROSS_COMPILE)gcc,cc))
+endif
+ifneq ($(filter default undefined,$(origin AR)),)
+AR      := $(CROSS_COMPILE)ar
+endif
+OBJCOPY ?= $(CROSS_COMPILE)objcopy
+# What runs here: the runners of tests and benchmarks.
+TOOL     = env -u CARGO_BUILD_TARGET $(CARGO)
+
 TARGET  := $(abspath $(or $(CARGO_TARGET_DIR),target))
-OUT     := $(TARGET)/release
+BUILT   := $(TARGET)$(CARGO_BUILD_TARGET:%=/%)
+OUT     := $(BUILT)/release
 STAGE   := $(TARGET)/stage
 BENCH   := $(TARGET)/bench
 LAB     := $(TARGET)/lab
 
-HOST    := $(shell rustc -vV | sed -n 's/^host: //p')
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' sched.map)
 HEADERS := $(wildcard include/*.h)
@@ -40,28 +56,38 @@ all: lib
 
 # --- the library ------------------------------------------------------------
 
-lib: $(OUT)/libsched.so.1 $(OUT)/lean/libsched.a $(OUT)/libsched.pc
+LIB := $(OUT)/lean/libsched.so.1
+
+lib: $(LIB) $(OUT)/lean/libsched.a $(OUT)/libsched.pc
 
 # Without the Rust library, whose callers might call anything: so all but the symbols of the interface is the
 # library's own to the optimiser. Functions begin at multiples of 64 bytes: what the short ones of the hot path take
 # depends by some per cent on where they lie in the processor's lines, and so on unrelated changes otherwise.
-$(OUT)/libsched.so $(OUT)/libsched.a &: $(SOURCES)
-	$(CARGO) rustc --release --package libsched --lib --crate-type cdylib,staticlib \
+$(OUT)/libsched.a: $(SOURCES)
+	$(CARGO) rustc --release --package libsched --lib --crate-type staticlib \
 	        -- -C llvm-args=-align-all-functions=6
-	@touch $(OUT)/libsched.so $(OUT)/libsched.a
+	@touch $@
 
-$(OUT)/libsched.so.1: $(OUT)/libsched.so
-	ln -sf libsched.so $@
+# Of such an archive the shared library is made here, since rustc has a version script of its own, without a version,
+# and linkers take one only. A task may still be running when a program closes the library: it stays mapped.
+VERSIONED := -Wl,-soname,libsched.so.1 -Wl,--version-script=sched.map -Wl,-z,nodelete
+LINK = $(CC) -shared $(LDFLAGS) $(VERSIONED) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,-O1 -Wl,--gc-sections \
+       -Wl,--as-needed $(SYMBOLS:%=-Wl,-u,%)
+
+$(LIB): $(OUT)/libsched.a sched.map
+	mkdir -p $(@D)
+	$(LINK) -Wl,--strip-debug -o $@ $< -lpthread -ldl
+	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # The archive as rustc makes it shows the whole Rust runtime to the linker. Here it is
 # linked into one object that keeps what the library uses, and shows its symbols only.
 $(OUT)/lean/libsched.a: $(OUT)/libsched.a sched.map
 	mkdir -p $(@D)
 	$(CC) -nostdlib -r -Wl,--gc-sections $(SYMBOLS:%=-Wl,-u,%) -o $(@D)/libsched.o $(OUT)/libsched.a
-	objcopy $(SYMBOLS:%=--keep-global-symbol=%) --remove-section=.llvmbc --remove-section=.llvmcmd \
+	$(OBJCOPY) $(SYMBOLS:%=--keep-global-symbol=%) --remove-section=.llvmbc --remove-section=.llvmcmd \
 	        --remove-section=.group --strip-unneeded $(@D)/libsched.o
 	rm -f $@
-	ar rcs $@ $(@D)/libsched.o
+	$(AR) rcs $@ $(@D)/libsched.o
 
 $(OUT)/libsched.pc: sched.pc.in Makefile
 	mkdir -p $(@D)
@@ -76,7 +102,7 @@ headers:
 
 install: lib
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/libsched
-	install -m 755 $(OUT)/libsched.so $(DESTDIR)$(LIBDIR)/libsched.so.1
+	install -m 755 $(LIB) $(DESTDIR)$(LIBDIR)/libsched.so.1
 	ln -sf libsched.so.1 $(DESTDIR)$(LIBDIR)/libsched.so
 	install -m 644 $(OUT)/lean/libsched.a $(DESTDIR)$(LIBDIR)/libsched.a
 	install -m 644 $(HEADERS) $(DESTDIR)$(INCLUDEDIR)/libsched/
@@ -100,7 +126,7 @@ stage: lib
 
 # --- measuring --------------------------------------------------------------
 
-$(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(OUT)/libsched.so $(HEADERS) | stage
+$(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(LIB) $(HEADERS) | stage
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
 	      -L$(STAGE)/lib -lsched -lm -Wl,-rpath,$(STAGE)/lib
@@ -110,18 +136,18 @@ bench-programs: $(BENCHES)
 # FIGURE=docs/speedup.svg: the figure of speed-ups goes there, too. PROGRAM=./mine ARGS='-n 100': measures that
 # program instead, on this library, if it was linked with the shared one.
 bench: $(if $(PROGRAM),stage,bench-programs)
-	$(CARGO) run --profile tools --quiet --package sched-bench -- \
+	$(TOOL) run --profile tools --quiet --package sched-bench -- \
 	        $(if $(PROGRAM),--program $(PROGRAM) --library $(STAGE)/lib,--programs $(BENCH)) \
 	        $(if $(FIGURE),--figure $(FIGURE)) $(BENCH_ARGS) $(if $(PROGRAM),-- $(ARGS))
 
 # The same workloads on other systems, as far as they are there: bench_c/peers.
 bench-peers: bench-programs
 	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO)
-	$(CARGO) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
+	$(TOOL) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
 
 # The questions of docs/LAB.md, and their answers: twenty minutes, or with QUICK=1 three.
 lab: lab-programs
-	$(CARGO) run --profile tools --quiet --package sched-bench -- lab --programs $(BENCH) \
+	$(TOOL) run --profile tools --quiet --package sched-bench -- lab --programs $(BENCH) \
 	        --recorder $(LAB) $(if $(QUICK),--quick) $(BENCH_ARGS)
 
 # The least that the interface can cost, beside what the library costs: tree, 1 thread, in turn. And the least that
@@ -136,31 +162,31 @@ bench-floor: $(BENCH)/tree $(BENCH)/flood $(FLOORS:%=$(BENCH)/floor/%/libsched.s
 	     SCHED_KIND=cont $(BENCH)/flood -t 1; \
 	     SCHED_KIND=floor LD_LIBRARY_PATH=$(BENCH)/floor/cont $(BENCH)/flood -t 1;) done
 
-$(BENCH)/floor/%/libsched.so.1: bench_c/floor/%.c
+$(BENCH)/floor/%/libsched.so.1: bench_c/floor/%.c sched.map
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(CWARN) -shared -fPIC -Wl,-soname,libsched.so.1 -o $@ $<
+	$(CC) -std=c11 $(CFLAGS) $(CWARN) -shared -fPIC $(VERSIONED) -o $@ $<
 
 # What predicts how programs scale: the recorder, a stand-in for the library; the costs of its calls.
 lab-programs: bench-programs $(LAB)/libsched.so.1 $(LAB)/costs
 
 $(LAB)/libsched.so.1: $(shell find lab/recorder lab/dag lab/estimate -name '*.rs' -o -name Cargo.toml) Cargo.toml
 	@mkdir -p $(@D)
-	$(CARGO) build --release --package sched-recorder
-	cp $(OUT)/libsched_recorder.so $@
+	$(CARGO) rustc --release --package sched-recorder --lib --crate-type staticlib
+	$(LINK) -o $@ $(OUT)/libsched_recorder.a -lpthread -ldl
 
-$(LAB)/costs: lab/costs.c bench_c/measure.h $(OUT)/libsched.so $(HEADERS) | stage
+$(LAB)/costs: lab/costs.c bench_c/measure.h $(LIB) $(HEADERS) | stage
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
 	      -L$(STAGE)/lib -lsched -pthread -Wl,-rpath,$(STAGE)/lib
 
 # Predicted speed-up for 1 to 1024 workers, and how far predictions and measurements agree here.
 scaling: lab-programs
-	$(CARGO) run --profile tools --quiet --package sched-simulator -- lab --lab $(LAB) --programs $(BENCH) \
+	$(TOOL) run --profile tools --quiet --package sched-simulator -- lab --lab $(LAB) --programs $(BENCH) \
 	        $(if $(QUICK),--quick) $(SCALING_ARGS)
 
 # --- testing ----------------------------------------------------------------
 
-CTEST = $(CARGO) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
+CTEST = $(TOOL) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
 
 # It says first how long it will take: as long as the last time, or an estimate: 460 s of processor time, and 50 s in
 # which one processor has nothing to do.
@@ -190,13 +216,13 @@ test-lints:
 	@$(CARGO) test --quiet --workspace --no-run
 
 test-programs: bench-programs examples
-	@$(CARGO) build --profile tools --quiet --package sched-ctest
+	@$(TOOL) build --profile tools --quiet --package sched-ctest
 
 # Built as a user would, and run.
 examples: $(EXAMPLES)
 	@for example in $(EXAMPLES); do echo "$${example##*/}:"; $$example || exit 1; done
 
-$(TARGET)/examples-c/%: examples/%.c $(OUT)/libsched.so $(HEADERS) | stage
+$(TARGET)/examples-c/%: examples/%.c $(LIB) $(HEADERS) | stage
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
 	      -L$(STAGE)/lib -lsched -Wl,-rpath,$(STAGE)/lib
@@ -204,7 +230,9 @@ $(TARGET)/examples-c/%: examples/%.c $(OUT)/libsched.so $(HEADERS) | stage
 # The library with its checks of what a program does: for the tests, and to look for a mistake.
 debug:
 	$(CARGO) build --quiet --package libsched
-	ln -sf libsched.so $(TARGET)/debug/libsched.so.1
+	@mkdir -p $(TARGET)/debug/lean
+	$(LINK) -o $(TARGET)/debug/lean/libsched.so.1 $(BUILT)/debug/libsched.a -lpthread -ldl
+	ln -sf libsched.so.1 $(TARGET)/debug/lean/libsched.so
 
 # Format and lints, where cargo has them; and whether the mutants of the models still fit the code.
 check:
@@ -283,12 +311,10 @@ aarch64: stage
 	@if [ -z "$(QEMU)" ] || ! command -v aarch64-linux-gnu-g++ >/dev/null || \
 	    ! [ -d "$$(rustc --print target-libdir --target $(ARM))" ]; then \
 	     echo "aarch64: no qemu-aarch64, aarch64-linux-gnu-g++ or $(ARM) here, skipped"; \
-	 else CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
-	      $(CARGO) build --release --package libsched --target $(ARM) && \
-	      ln -sf libsched.so $(TARGET)/$(ARM)/release/libsched.so.1 && \
+	 else $(MAKE) --no-print-directory lib CARGO_BUILD_TARGET=$(ARM) && \
 	      CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ \
 	      $(CTEST) --under '$(QEMU) -L /usr/aarch64-linux-gnu' --timeout 300 \
-	          --libdir $(TARGET)/$(ARM)/release --programs '$(subst $(empty) ,,$(ON_ARM))'; fi
+	          --libdir $(TARGET)/$(ARM)/release/lean --programs '$(subst $(empty) ,,$(ON_ARM))'; fi
 
 stress: stage bench-programs
 	$(CTEST) --stress $(MINUTES)

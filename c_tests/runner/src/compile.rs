@@ -35,7 +35,7 @@ impl Toolchain {
     pub fn find(prefix: &Path, other: Option<&Path>) -> Result<Toolchain> {
         let cc = compiler(false).context("no C compiler (set CC)")?;
         let libdir = prefix.join("lib");
-        let debug = prefix.with_file_name("debug");
+        let debug = prefix.with_file_name("debug").join("lean");
         Ok(Toolchain {
             cc,
             cxx: compiler(true).ok(),
@@ -125,6 +125,7 @@ pub struct Program<'a> {
     pub output: &'a Path,
     pub library: Library,
     pub unlinked: bool,
+    pub cflags: &'a [String],
     pub libraries: &'a [String],
     /// -fsanitize.
     pub sanitize: Option<&'a str>,
@@ -157,6 +158,7 @@ impl Program<'_> {
         let mut command = Command::new(compiler.ok_or("no C++ compiler")?);
         command.arg(if cpp { "-std=c++17" } else { "-std=c11" });
         command.args(["-O2", "-g", "-pthread"]).args(WARNINGS);
+        command.args(self.cflags);
         command.args(self.sanitize.map(|word| format!("-fsanitize={word}")));
         match self.header {
             Some(folder) => command.arg("-iquote").arg(folder),

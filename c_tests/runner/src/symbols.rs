@@ -57,17 +57,35 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     }
 
     let library = session.prefix.join("lib/libsched.so");
-    jobs.push(Job::new("symbols", "soname and NODELETE", move |_| {
-        let Some(text) = output("readelf", &["-d"], &library)? else {
+    let wanted = versioned(&map);
+    jobs.push(Job::new("symbols", "each with its version", move |_| {
+        let Some(text) = output("readelf", &["-W", "--dyn-syms"], &library)? else {
+            return Ok(Outcome::Skipped("no readelf here".to_string()));
+        };
+        let words = text.split_whitespace();
+        let found: BTreeSet<_> =
+            words.filter(|word| word.contains("@@")).map(str::to_string).collect();
+        let missing: Vec<_> = wanted.difference(&found).collect();
+        Ok(verdict(&[(missing.is_empty(), format!("not there: {missing:?} of {found:?}"))]))
+    }));
+    jobs.push(built_before(session));
+
+    let library = session.prefix.join("lib/libsched.so");
+    jobs.push(Job::new("symbols", "soname, NODELETE, RELRO", move |_| {
+        let Some(text) = output("readelf", &["-W", "-d", "-l"], &library)? else {
             return Ok(Outcome::Skipped("no readelf here".to_string()));
         };
         let soname = text.lines().any(|l| l.contains("SONAME") && l.contains("[libsched.so.1]"));
         let stays = text.lines().any(|l| l.contains("FLAGS_1") && l.contains("NODELETE"));
         let writes_code = text.contains("TEXTREL");
+        let bound = text.contains("BIND_NOW") && text.contains("GNU_RELRO");
+        let stack = text.lines().find(|l| l.trim_start().starts_with("GNU_STACK"));
         Ok(verdict(&[
             (soname, format!("the soname is not libsched.so.1:\n{text}")),
             (stays, format!("NODELETE is not set:\n{text}")),
             (!writes_code, "it has text relocations".to_string()),
+            (bound, format!("what the loader fills in stays writable:\n{text}")),
+            (stack.is_some_and(|l| !l.contains('E')), format!("an executable stack: {stack:?}")),
         ]))
     }));
 
@@ -94,6 +112,34 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
         ]))
     }));
     Ok(())
+}
+
+/// A program that was linked when the library had no versions runs with this one, and is told nothing.
+fn built_before(session: &Session) -> Job {
+    const PROGRAM: &str = "#include <sched.h>\n\
+        static void task(void *closure, struct scheduler *s) { *(struct scheduler **)closure = s; }\n\
+        int main(void) { struct scheduler *s = 0; return sched_init(2, 0, task, &s) || !s; }\n";
+    const LIBRARY: &str = "int sched_init(int, int, void *, void *);\n\
+        int sched_init(int n, int q, void *f, void *c) { return n + q + !f + !c; }\n";
+    let (tools, work) = (session.tools.clone(), session.work.join("built_before"));
+    Job::new("symbols", "of a program built before", move |_| {
+        fs::create_dir_all(&work)?;
+        let path = |name: &str| work.join(name);
+        fs::write(path("library.c"), LIBRARY)?;
+        fs::write(path("program.c"), PROGRAM)?;
+        let mut library = Command::new(&tools.cc);
+        library.args(["-shared", "-fPIC", "-Wl,-soname,libsched.so.1"]);
+        library.arg("-o").args([path("libsched.so"), path("library.c")]);
+        let mut program = Command::new(&tools.cc);
+        program.args(&tools.pc.cflags).arg("-o").args([path("program"), path("program.c")]);
+        program.arg("-L").arg(&work).arg("-lsched");
+        for mut build in [library, program] {
+            ensure!(build.status()?.success(), "{build:?}");
+        }
+        let ran = Command::new(path("program")).env("LD_LIBRARY_PATH", &tools.libdir).output()?;
+        let said = String::from_utf8_lossy(&ran.stderr);
+        Ok(verdict(&[(ran.status.success() && said.is_empty(), format!("{}: {said}", ran.status))]))
+    })
 }
 
 /// Whether there is a page of the name that names it, or a link to one that does.
@@ -131,6 +177,18 @@ fn names(text: &str) -> BTreeSet<String> {
         })
         .map(|name| name.split('@').next().unwrap_or(name).to_string())
         .collect()
+}
+
+/// The global symbols of the version script, as readelf shows them: `sched_init@@LIBSCHED_1`.
+fn versioned(text: &str) -> BTreeSet<String> {
+    let code = without_comments(text);
+    let of_version = |part: &str| {
+        let (version, symbols) = part.split_once('{')?;
+        let version = version.rsplit(';').next()?.trim().to_string();
+        let names = read_map(symbols).0.into_iter();
+        Some(names.map(move |name| format!("{name}@@{version}")).collect::<Vec<_>>())
+    };
+    code.split('}').filter_map(of_version).flatten().collect()
 }
 
 /// The global symbols of the version script, and the names of its versions.
