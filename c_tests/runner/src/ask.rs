@@ -20,6 +20,7 @@ pub fn matrix(tools: &Toolchain, work: &Path, options: &Options) -> Result<Matri
         output: &output,
         library: Library::Shared,
         unlinked: false,
+        cflags: &[],
         libraries: &[],
         sanitize: options.sanitize.as_deref(),
         smaller: 1,

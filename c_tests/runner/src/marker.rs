@@ -15,10 +15,11 @@
 //! nolink                  not linked with the library at all (CTEST_LIBDIR says where it is)
 //! plugin                  not linked either; built once more with -DPLUGIN, as a shared object that
 //!                         contains libsched.a (CTEST_PLUGIN is its path)
+//! cflags=A,B              compiled with these, too
 //! libs=A,B                linked with these, too: -lA -lB
 //! header=FOLDER           -iquote that folder of c_tests in place of the installed header
 //! ```
-//! `static`, `debug`, `sleeps`, `nolink`, `plugin`, `libs=` and `header=` are of the program, the others of their line. A
+//! `static`, `debug`, `sleeps`, `nolink`, `plugin`, `cflags=`, `libs=` and `header=` are of the program, the others of their line. A
 //! line with none of the others makes no difference to a program that has further lines. A program
 //! without a marker runs once.
 
@@ -52,6 +53,7 @@ pub struct Markers {
     pub sleeps: bool,
     pub unlinked: bool,
     pub plugin: bool,
+    pub cflags: Vec<String>,
     pub libraries: Vec<String>,
     pub header: Option<String>,
 }
@@ -76,8 +78,10 @@ fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()>
     let list = |value: &str| value.split(',').map(str::to_string).collect::<Vec<_>>();
     for word in words.split_whitespace() {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
-        let of_program =
-            matches!(name, "static" | "debug" | "sleeps" | "nolink" | "plugin" | "libs" | "header");
+        let of_program = matches!(
+            name,
+            "static" | "debug" | "sleeps" | "nolink" | "plugin" | "cflags" | "libs" | "header"
+        );
         says_run |= !of_program;
         match name {
             "static" => markers.statically = true,
@@ -86,6 +90,7 @@ fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()>
             "sleeps" => markers.sleeps = true,
             "nolink" => markers.unlinked = true,
             "plugin" => (markers.plugin, markers.unlinked) = (true, true),
+            "cflags" => markers.cflags = list(value),
             "libs" => markers.libraries = list(value),
             "header" => markers.header = Some(value.to_string()),
             "matrix" => run.matrix = Some(Part::default()),

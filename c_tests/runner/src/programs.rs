@@ -84,6 +84,7 @@ fn compilation(
         output: &output,
         library,
         unlinked: markers.unlinked,
+        cflags: &markers.cflags,
         libraries: &markers.libraries,
         sanitize: session.options.sanitize.as_deref(),
         smaller: session.options.smaller,

@@ -26,6 +26,7 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
         output: &program,
         library: Library::Shared,
         unlinked: false,
+        cflags: &[],
         libraries: &[],
         sanitize: None,
         smaller: session.options.smaller,
