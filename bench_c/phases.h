@@ -1,0 +1,96 @@
+/* phases.h: short parallel phases, whatever runs them: n phases of `work` microseconds in all, cut into 16 equal
+ * parts, and between two of them a serial gap, in which the caller computes and the others have nothing to do.
+ *
+ * -d WAY-WORK-GAP, both in microseconds: -d for-20-50. */
+
+#ifndef PHASES_H
+#define PHASES_H
+
+#include "measure.h"
+
+enum { PHASE_PARTS = 16 };
+
+struct phases {
+    char way[16];
+    long work, gap;               /* us */
+    long turns;                   /* of the calibration loop, a part */
+    double *took;                 /* us, a phase */
+    uint64_t sums[PHASE_PARTS][16]; /* of each part, on lines of their own */
+};
+
+static inline struct phases phases_new(const struct bench *b)
+{
+    struct phases p;
+    memset(&p, 0, sizeof p);
+    const char *data = b->data != NULL ? b->data : "for-20-0";
+    int end = 0;
+    if (sscanf(data, "%15[a-z1]-%ld-%ld%n", p.way, &p.work, &p.gap, &end) != 3 || data[end] != '\0' ||
+        p.work < 1 || p.work > 1000000 || p.gap < 0 || p.gap > 1000000) {
+        fprintf(stderr, "%s: -d %s: WAY-WORK-GAP is wanted, for-20-0 for one\n", b->about->name, data);
+        exit(2);
+    }
+    p.turns = (long)((double)p.work * 1000 / PHASE_PARTS / bench_calibrate(64));
+    p.took = (double *)bench_alloc((size_t)b->n, sizeof *p.took);
+    return p;
+}
+
+/* Parts `lo` to `hi` of a phase. */
+static inline void phases_parts(struct phases *p, size_t lo, size_t hi)
+{
+    for (size_t i = lo; i < hi; i++) {
+        uint64_t y = p->sums[i][0];
+        for (long k = 0; k < p->turns; k++) {
+            y = y * 3 + 1;
+            __asm__ volatile("" : "+r"(y));
+        }
+        p->sums[i][0] = y;
+    }
+}
+
+static inline void phases_gap(const struct phases *p)
+{
+    double end = bench_now() + 1e-6 * (double)p->gap;
+    while (p->gap > 0 && bench_now() < end)
+        ;
+}
+
+/* The sum of the parts' results. */
+static inline uint64_t phases_sum(const struct phases *p)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < PHASE_PARTS; i++)
+        sum += bench_mix(p->sums[i][0]);
+    return sum;
+}
+
+/* Each part has been done n times, neither more nor less: its result says so. */
+static inline int phases_right(const struct phases *p, long n)
+{
+    uint64_t a = 1, c = 0, step = 3, add = 1; /* y -> a*y + c, `turns * n` times y -> 3*y + 1 */
+    for (uint64_t k = (uint64_t)p->turns * (uint64_t)n; k != 0; k >>= 1) {
+        if (k & 1) {
+            c = step * c + add;
+            a *= step;
+        }
+        add = step * add + add;
+        step *= step;
+    }
+    for (int i = 0; i < PHASE_PARTS; i++)
+        if (p->sums[i][0] != c)
+            return 0;
+    return 1;
+}
+
+/* The line of a run: us_a_phase is the median, us_mean the mean. */
+static inline void phases_fields(struct bench *b, struct phases *p)
+{
+    double sum = 0;
+    for (long i = 0; i < b->n; i++)
+        sum += p->took[i];
+    bench_sort(p->took, b->n);
+    bench_field(b, "us_a_phase", bench_quantile(p->took, b->n, 0.5));
+    bench_field(b, "us_mean", sum / (double)b->n);
+    bench_field(b, "us_p90", bench_quantile(p->took, b->n, 0.9));
+}
+
+#endif
