@@ -63,20 +63,20 @@ split-pop-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ w
 split-put-beyond~src/queue/split.rs~s/bot < self\.watched\.lim/bot <= self.watched.lim/~split:pushes_after_growth_beside_a_raid
 raid-unfenced~src/queue/split.rs~s/barrier::heavy_for::<FENCED>\(\)/true/~split:owner_and_raider_at_the_last_task
 raid-unwritten~src/queue/split.rs~s/self\.watched\.split\.store\(wanted, Ordering::Relaxed\);//~split:owner_and_raider_at_the_last_task
-raid-undrawn~src/queue/split.rs~s/\.clamp\(split, wanted\)/.max(wanted).min(wanted)/~split:owner_and_raider_at_the_last_task
+raid-undrawn~src/queue/split.rs~s/\.clamp\(open, wanted\)/.max(wanted).min(wanted)/~split:owner_and_raider_at_the_last_task
 raid-blind~src/queue/split.rs~s/(bot\.load\(Ordering::)Acquire(\)\.clamp)/$1Relaxed$2/~split:a_slot_is_reused_beside_a_raid
-raid-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return false \};(\n\s*let split = self\.split\(\);\n\s*let private)/$1/~split:two_raiders
+raid-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return false \};(\n\s*let open = self\.open\(\);\n\s*let private)/$1/~split:two_raiders
 steal-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return Steal::Retry \};//~split:two_thieves_and_the_owner
-publish-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return false \};(\n\s*let split = self\.split\(\); \/\/ a raid)/$1/~split:tasks_are_published_beside_a_raid
-publish-outdated~src/queue/split.rs~s/let split = self\.split\(\); \/\/ a raid.*//~split:tasks_are_published_beside_a_raid
-publish-too-much~src/queue/split.rs~s/let half = \(slots\(split, bot\) \+ isize::from\(even_one\)\) \/ 2;/let half = slots(split, bot) + 1;/~split:tasks_are_published_beside_a_raid
-take-back-short~src/queue/split.rs~s/let half = slots\(top, split\) \/ 2;/let half = slots(top, split) \/ 2 + 1;/~split:owner_and_thief_at_the_last_task
-take-back-unwritten~src/queue/split.rs~s/self\.watched\.split\.store\(top\.wrapping_offset\(half\), Ordering::Relaxed\);/let _ = half;/~split:owner_and_thief_at_the_last_task
+publish-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return Published::Busy \};(\n\s*let open = self\.open\(\); \/\/ a raid)/$1/~split:tasks_are_published_beside_a_raid
+publish-outdated~src/queue/split.rs~s/let open = self\.open\(\); \/\/ a raid.*//~split:tasks_are_published_beside_a_raid
+publish-too-much~src/queue/split.rs~s/let half = \(slots\(open, bot\) \+ isize::from\(even_one\)\) \/ 2;/let half = slots(open, bot) + 1;/~split:tasks_are_published_beside_a_raid
+take-back-short~src/queue/split.rs~s/let half = slots\(top, open\) \/ 2;/let half = slots(top, open) \/ 2 + 1;/~split:owner_and_thief_at_the_last_task
+take-back-unwritten~src/queue/split.rs~s/self\.divide\(top\.wrapping_offset\(half\)\);/let _ = half;/~split:owner_and_thief_at_the_last_task
 take-back-unlocked~src/queue/split.rs~s/let held = Held::wait\(&self\.thieves\);/let held = ();/~split:owner_and_thief_at_the_last_task
 start-over-unlocked~src/queue/split.rs~s/(if top == bot \{\n)(\s*\/\/ All stolen)/$1drop(held);\n$2/~split:an_emptied_deque_starts_over_beside_a_thief
-start-over-half~src/queue/split.rs~s/self\.watched\.split\.store\(base, Ordering::Relaxed\);//~split:an_emptied_deque_starts_over_beside_a_thief
+start-over-half~src/queue/split.rs~s/self\.divide\(base\);//~split:an_emptied_deque_starts_over_beside_a_thief
 room-unlocked~src/queue/split.rs~s/let _held = Held::wait\(&self\.thieves\);//~split:growth_beside_a_raid
-room-unsplit~src/queue/split.rs~s/self\.watched\.split\.store\(to\.wrapping_offset\(slots\(top, split\)\), Ordering::Relaxed\);/let _ = split;/~split:growth_beside_a_thief
+room-unsplit~src/queue/split.rs~s/self\.divide\(to\.wrapping_offset\(slots\(top, open\)\)\);/let _ = open;/~split:growth_beside_a_thief
 room-untopped~src/queue/split.rs~s/self\.thieves\.top\.store\(to, Ordering::Relaxed\);//~split:growth_beside_a_thief
 room-short~src/queue/split.rs~s/for i in 0\.\.queued/for i in 1..queued/~split:tasks_move_down_beside_a_raid
 room-unasked~src/queue/split.rs~s/(seldom\.armed = armed;\n\s*)self\.ask\(\);/$1/~split:pushes_after_growth_beside_a_raid
@@ -89,12 +89,12 @@ rearm-unchecked~src/queue/mod.rs~s/self\.0\.ask\(\); \/\/ it was.*//~sleep:the_q
 rearm-late~src/queue/mod.rs~s/self\.rearm\(\);\n\s*if anybody\(\) \{/let any = anybody(); self.rearm(); if any {/~sleep:the_question_overwritten
 announce-unfenced~src/kind/stealing/search.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
 park-unasked~src/kind/stealing/search.rs~s/self\.deques\.iter\(\)\.for_each\(\|deque\| deque\.ask\(\)\);//~sleep:a_sleeper_beside_an_armed_owner
-asked-unheard~src/kind/stealing/batches.rs~s/(rely_on_spawns\(\)\);\n\s*)self\.published\(place\);/$1/~sleep:a_sleeper_beside_its_first_task
+asked-unheard~src/kind/stealing/batches.rs~s/(rely_on_spawns\(\), searched\);\n\s*)self\.published\(place\);/$1/~sleep:a_sleeper_beside_its_first_task
 lend-silent~src/kind/stealing/batches.rs~s/return self\.published\(place\);/return;/~sleep:a_sleeper_beside_an_owner_that_lends
 lend-private~src/kind/stealing/batches.rs~s/own\.publish\(true\);//~sleep:a_sleeper_beside_an_owner_that_lends
 lend-never~src/kind/stealing/lending.rs~s/self\.0\[owner\]\.lends\.store\(true, Ordering::Relaxed\);/let _ = owner;/~sleep:a_sleeper_beside_an_owner_that_lends
 lend-unasked~src/kind/stealing/search.rs~s/self\.deques\[place\.index\(\)\]\.ask\(\);//~sleep:a_sleeper_beside_a_thief_that_lends
-search-unraided~src/kind/stealing/search.rs~s/ \|\| raid && !victim\.looks_empty\(\) && victim\.raid\(\)//~stealing:split::a_blocked_parent
+search-unraided~src/kind/stealing/search.rs~s/Reach::Raid => !victim\.looks_empty\(\) && victim\.raid\(\),/Reach::Raid => false,/~stealing:split::a_blocked_parent
 spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
 park-unfenced~src/kind/stealing/search.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
 park-unchecked~src/kind/stealing/search.rs~s/if self\.work_visible\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::a_blocked_parent
@@ -106,13 +106,19 @@ group-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:sp
 rouse-unlisted~src/idle/eventcount.rs~s/let woken = self\.list\.with\(\|list\| self\.unlist\(list, worker\)\);/let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;\n        let woken = waits && self.list.with(|list| self.unlist(list, worker));/~join:split::against_the_end
 join-silent~src/kind/stealing/search.rs~s/if searching && !idle \{(\n\s*self\.found)/if false {$1/~join:split::against_a_task_and_the_end
 join-blind~src/queue/split.rs~s/last >= self\.split\(\) && unsafe/unsafe/~split:a_join_beside_a_raid
-join-keeps-claim~src/queue/split.rs~s/(pub unsafe fn unclaim\(&self\) \{)\n[^\n]*\n/$1\n/~split:a_join_beside_a_thief
+join-keeps-claim~src/queue/split.rs~s/if !taken \{\n(\s*self\.own\.bot\.store)/if false {\n$1/~split:a_join_beside_a_thief
+retake-unlocked~src/queue/split.rs~s/let _held = Held::wait\(&self\.thieves\);(\n\s*\/\/ SAFETY: not stolen)/$1/~split:a_join_beside_a_thief
+retake-blind~src/queue/split.rs~s/let taken = self\.top\(\) <= last && unsafe/let taken = unsafe/~split:a_join_beside_a_thief
+request-opens~src/queue/split.rs~s/self\.watched\.split\.store\(bot, Ordering::Relaxed\);/self.divide(bot);/~split:a_request_while_the_owner_pops
+request-seen~src/queue/split.rs~s/let open = self\.open\(\); \/\/ once/let open = self.split(); \/\/ once/~split:a_request_for_what_is_gone
+request-unanswered~src/queue/split.rs~s/if private >= 0 && self\.is_requested\(\) \{/if false {/~split:a_request_while_the_owner_pops
+answer-too-much~src/queue/split.rs~s/self\.divide\(open\.wrapping_offset\(\(private \+ 1\) \/ 2\)\);/self.divide(open.wrapping_offset(private + 1));/~split:a_request_while_the_owner_pops
 end-unannounced~src/kind/stealing/search.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing:split::one_child_two_workers
 searcher-silent~src/idle/eventcount.rs~s/(interleaving 2\n\s*)self\.any\(\)\n/$1false\n/~eventcount
 searcher-silent-run~src/kind/stealing/search.rs~s/if self\.work_visible\(\) \{(\n\s*let woke)/if false {$1/~sleep:two_sleepers
-announce-unordered~src/idle/eventcount.rs~s/self\.searching\.fetch_sub\(u32::from\(searching\), Ordering::SeqCst\)\s*== u32::from\(searching\)/if searching { self.searching.fetch_sub(1, Ordering::SeqCst) == 1 } else { self.searching.load(Ordering::SeqCst) == 0 }/~eventcount
+announce-unordered~src/idle/eventcount.rs~s/let was = self\.searching\.fetch_sub\(u32::from\(searching\), Ordering::SeqCst\);/let was = if searching { self.searching.fetch_sub(1, Ordering::SeqCst) } else { self.searching.load(Ordering::SeqCst) };/~eventcount
 seat-cleared-late~src/idle/eventcount.rs~s/Some\(\(worker as usize, self\.woken\(worker\)\)\)(.*?)Some\(\(worker, WAITING\)\) => \{/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n                Some((worker as usize, WAITING))$1Some((worker, WAITING)) => {\n                    self.seats[worker].store(AWAKE, Ordering::Release);/s~eventcount
-take-before-leaving~src/kind/stealing/search.rs~s/self\.search\(place, raid, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\)/let task = self.search(place, raid, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }\n                task/~stealing:split::one_child_two_workers
+take-before-leaving~src/kind/stealing/search.rs~s/self\.search\(place, reach, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\)/let task = self.search(place, reach, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }\n                task/~stealing:split::one_child_two_workers
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing:split::a_foreign_task
 door-left-open~src/base/door.rs~s/self\.closed = true/self.closed = false/~stealing:split::a_foreign_task
 close-over-a-task~src/queue/injector.rs~s/&& inside\.queue\.is_empty\(\)\n//~stealing:split::a_foreign_task

@@ -18,7 +18,11 @@ struct Shared {
 
 impl Shared {
     fn new(workers: usize) -> Arc<Shared> {
-        let events = EventCount::new(workers).expect("there is memory");
+        Shared::on(workers, workers)
+    }
+
+    fn on(processors: usize, workers: usize) -> Arc<Shared> {
+        let events = EventCount::new(workers, processors).expect("there is memory");
         Arc::new(Shared { events, work: AtomicUsize::new(0) })
     }
 
@@ -45,10 +49,23 @@ impl Shared {
 
     /// A worker that wants `n` tasks and then leaves.
     fn worker(this: &Arc<Self>, me: usize, n: usize) -> thread::JoinHandle<()> {
+        Shared::worker_after(this, me, n, |_| ())
+    }
+
+    /// The same; when it may search, it does `first` before.
+    fn worker_after(
+        this: &Arc<Self>,
+        me: usize,
+        n: usize,
+        first: impl Fn(&EventCount) + Send + 'static,
+    ) -> thread::JoinHandle<()> {
         let shared = Arc::clone(this);
         thread::spawn(move || {
             for _ in 0..n {
                 let mut searching = shared.events.start_search(me);
+                if searching {
+                    first(&shared.events);
+                }
                 loop {
                     if searching && shared.take() {
                         if shared.events.stop_search() {
@@ -120,4 +137,20 @@ fn two_spawners_one_sleeper() {
         other.join().unwrap();
         worker.join().unwrap();
     });
+}
+
+/// Who dozes counts as searching, but whoever leaves meanwhile does not rely on that.
+#[test]
+fn a_dozer_and_a_sleeper() {
+    for processors in [1, 2] {
+        explore("eventcount, a dozer and a sleeper", 2, 1000, move || {
+            let shared = Shared::on(processors, 2);
+            let doze = |events: &EventCount| events.doze(Duration::from_micros(1));
+            let workers =
+                [Shared::worker_after(&shared, 0, 1, doze), Shared::worker(&shared, 1, 1)];
+            shared.publish();
+            shared.publish();
+            join(workers);
+        });
+    }
 }

@@ -6,7 +6,7 @@
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
 use sched::queue::split::Split;
-use sched::queue::{Deque, Full, Owner};
+use sched::queue::{Deque, Full, Owner, Published};
 use sched::task::Task;
 use sched_model::{Reached, count, explore, pop, take};
 
@@ -19,7 +19,7 @@ fn spawn(shared: &Shared, owner: &mut Owner<Deck>, i: usize) {
     if !owner.put(task) {
         match owner.put_slowly(task) {
             Err(Full) => take(task),
-            Ok(()) if owner.publish(false) => owner.rearm(),
+            Ok(()) if owner.publish(false) != Published::Busy => owner.rearm(),
             Ok(()) => (),
         }
     }
@@ -210,7 +210,7 @@ fn a_thief_and_a_raider() {
     Shared::explore("split, a thief and a raider", 3, 2000, 2, |shared, owner| {
         shared.push(owner, 0);
         shared.push(owner, 1);
-        assert!(owner.publish(false));
+        assert_eq!(owner.publish(false), Published::Some);
         let thief = Shared::thief(shared, 1);
         let raider = raider(shared, 1);
         pop(owner);
@@ -243,19 +243,123 @@ fn tasks_are_published_beside_a_raid() {
     });
 }
 
+// --- requests -----------------------------------------------------------------------------
+
+/// Requests, and takes what the owner gives away; no raid.
+fn requester(shared: &Arc<Shared>, attempts: usize, taken: &'static Reached) -> JoinHandle<()> {
+    Shared::thread(shared, move |shared| {
+        for _ in 0..attempts {
+            shared.deque.request();
+            taken.note(shared.deque.offers() && shared.steal());
+        }
+    })
+}
+
+#[test]
+fn a_request_while_the_owner_pops() {
+    static ANSWERED: Reached = Reached::not_yet();
+    Shared::explore("split, pops beside a request", 4, 2000, 3, |shared, owner| {
+        (0..3).for_each(|i| shared.push(owner, i));
+        let thief = requester(shared, 2, &ANSWERED);
+        (0..3).for_each(|_| {
+            pop(owner);
+        });
+        [thief]
+    });
+    ANSWERED.expect("a request that is answered");
+}
+
+#[test]
+fn a_request_while_the_owner_pushes() {
+    static ANSWERED: Reached = Reached::not_yet();
+    Shared::explore("split, pushes beside a request", 4, 100_000, 3, |shared, owner| {
+        let thief = requester(shared, 2, &ANSWERED);
+        spawn(shared, owner, 0);
+        spawn(shared, owner, 1);
+        pop(owner);
+        spawn(shared, owner, 2);
+        pop(owner);
+        [thief]
+    });
+    ANSWERED.expect("a request that is answered");
+}
+
+/// One thief requests, another raids who has not answered.
+#[test]
+fn a_request_and_a_raid_beside_pops() {
+    static PRESSED: Reached = Reached::not_yet();
+    Shared::explore("split, a request, a raid and pops", 2, 3000, 3, |shared, owner| {
+        (0..3).for_each(|i| shared.push(owner, i));
+        let requester = Shared::thread(shared, |shared| shared.deque.request());
+        let raider = Shared::thread(shared, |shared| {
+            if shared.deque.press() == Some(true) {
+                PRESSED.note(shared.steal());
+            }
+        });
+        pop(owner);
+        pop(owner);
+        [requester, raider]
+    });
+    PRESSED.expect("a raid after a request");
+}
+
+/// What is requested may be gone: the deque is as empty as it looks, or nobody would ever sleep.
+#[test]
+fn a_request_for_what_is_gone() {
+    static LATE: Reached = Reached::not_yet();
+    explore("split, a late request", 5, 100, || {
+        let shared = Shared::new(3);
+        let mut owner = shared.owner();
+        shared.push(&mut owner, 0);
+        shared.push(&mut owner, 1);
+        let thief = Shared::thread(&shared, |shared| shared.deque.request());
+        pop(&mut owner);
+        pop(&mut owner);
+        thief.join().unwrap();
+        LATE.note(shared.deque.press().is_some());
+        assert!(shared.deque.looks_empty());
+        shared.push(&mut owner, 2);
+        pop(&mut owner);
+        shared.check(owner);
+    });
+    LATE.expect("a request above an empty deque");
+}
+
+/// A thief that takes the last public task requests more.
+#[test]
+fn growth_beside_a_request() {
+    static ANSWERED: Reached = Reached::not_yet();
+    Shared::explore("split, growth beside a request", 2, 10_000, 4, |shared, owner| {
+        shared.push(owner, 0);
+        shared.push(owner, 1);
+        assert_eq!(owner.publish(false), Published::Some);
+        let thief = requester(shared, 2, &ANSWERED);
+        shared.push(owner, 2);
+        shared.push(owner, 3);
+        pop(owner);
+        pop(owner);
+        [thief]
+    });
+    ANSWERED.expect("a request that is answered");
+}
+
 // --- joins --------------------------------------------------------------------------------
 
-/// What a join does: takes the youngest task, if it is that of cell `i`: true. If not, it takes the
-/// claim back, and the youngest is taken as the loop does.
+/// A join has taken a public task.
+static RETAKEN: Reached = Reached::not_yet();
+
+/// What a join does: takes the youngest task, if it is that of cell `i`, public or not: true. If not, the youngest is
+/// taken as the loop does.
 fn join(shared: &Shared, i: usize) -> bool {
     let expected = Task { f: count, closure: shared.cells[i].closure() };
     // SAFETY: only the model's main thread, the owner, calls this.
     let (hit, task) = unsafe {
-        let hit = shared.deque.claim_this(expected);
-        if hit {
+        if shared.deque.claim_this(expected) {
+            (true, Some(expected))
+        } else if shared.deque.retake(expected) {
+            RETAKEN.note(true);
             (true, Some(expected))
         } else {
-            shared.deque.unclaim();
             (false, shared.deque.pop())
         }
     };
@@ -296,6 +400,21 @@ fn a_join_beside_a_raid() {
     MISSED.expect("a child behind the split");
 }
 
+#[test]
+fn joins_beside_a_request() {
+    static ANSWERED: Reached = Reached::not_yet();
+    Shared::explore("split, joins beside a request", 4, 2000, 3, |shared, owner| {
+        (0..3).for_each(|i| shared.push(owner, i));
+        let thief = requester(shared, 2, &ANSWERED);
+        (0..3).rev().for_each(|i| {
+            join(shared, i);
+        });
+        [thief]
+    });
+    ANSWERED.expect("a request that a join answers");
+    RETAKEN.expect("a public child that is at hand");
+}
+
 /// The youngest task is another than the child.
 #[test]
 fn joins_in_another_order_beside_a_raid() {
@@ -322,7 +441,7 @@ fn growth_beside_a_thief() {
     Shared::explore("split, growth beside a thief", 4, 800, 3, |shared, owner| {
         shared.push(owner, 0);
         shared.push(owner, 1);
-        assert!(owner.publish(false));
+        assert_eq!(owner.publish(false), Published::Some);
         let thief = asker(shared, 2);
         shared.push(owner, 2);
         pop(owner);

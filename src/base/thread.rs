@@ -79,6 +79,20 @@ pub fn sleep(time: Duration) {
     unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, rest) };
 }
 
+/// The processor time that this process has used.
+pub fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid place.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The number of the processor that the caller runs on now, or one that no processor has.
+pub fn processor() -> usize {
+    // SAFETY: the call takes nothing.
+    usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(usize::MAX)
+}
+
 /// Gives the processor to another thread that wants it.
 pub fn give_way() {
     // SAFETY: no arguments.

@@ -123,11 +123,8 @@ impl Forked {
         self.note_join(worker);
         match worker.quick_take(queued(self)) {
             Some(true) => true,
-            Some(false) => {
-                // SAFETY: begun just now.
-                unsafe { join_slowly(self, worker) };
-                false
-            }
+            // SAFETY: begun just now.
+            Some(false) => unsafe { retake_or_wait(self, worker) },
             // SAFETY: by the caller's promise.
             None => unsafe { join_any(self, worker) },
         }
@@ -199,9 +196,28 @@ pub unsafe extern "C" fn fork_slowly(
 #[cold]
 #[inline(never)]
 pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
+    // SAFETY: passed on; taken, so not begun, and the caller's.
+    unsafe {
+        if retake_or_wait(forked, worker) {
+            let Task { f, closure } = forked.task();
+            f(closure, worker.handle());
+        }
+    }
+}
+
+/// The same, but a task that nobody has begun, and is at hand, is left to the caller: true.
+///
+/// # Safety
+/// As for `join_slowly`.
+#[cold]
+#[inline(never)]
+unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
     // SAFETY: passed on.
-    unsafe { worker.quick_unclaim() };
-    super::wait(forked, worker);
+    let taken = unsafe { worker.quick_retake(queued(forked)) };
+    if !taken {
+        super::wait(forked, worker);
+    }
+    taken
 }
 
 /// A join in any other case; where C++'s runtime is there, in each.

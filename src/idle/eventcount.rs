@@ -60,6 +60,12 @@
 //!    and there is no thread for it. The waker then picks the next, until one wakes or none is
 //!    left.
 //!
+//! # Dozing
+//!
+//! A searcher may sleep for a time (`doze`), and still counts as searching: what it was woken for is its to look
+//! for afterwards. So its doze delays a task at most by its length, where nobody else searches. It is no searcher for
+//! whoever leaves (`announce`): the last who does not doze looks again. And spawns wake another, if a processor is free.
+//!
 //! # Waiting for one thing in particular
 //!
 //! A worker that waits in the middle of a task (`Kind::help`) sleeps here, too, to be woken for work;
@@ -87,6 +93,7 @@ use crate::base::barrier;
 use crate::base::futex::Futex;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicU32, AtomicUsize, Mutex, Ordering, Pad, fence};
+use crate::base::thread;
 use std::time::{Duration, Instant};
 
 // Values of a seat.
@@ -110,9 +117,12 @@ pub struct EventCount {
     /// Nanoseconds from `new` to the last wake-up of one worker, and what it took: figures, which
     /// order nothing.
     woken_at: AtomicUsize,
+    /// The processor of who last woke a worker.
+    woken_from: AtomicUsize,
     cost: AtomicUsize,
     began: Instant,
     most_searching: u32,
+    processors: usize,
     /// Workers for whom no thread could be had.
     missing: AtomicU32,
     dozing: AtomicU32,
@@ -130,7 +140,7 @@ pub enum Slept {
 
 impl EventCount {
     /// For workers 0 to `workers` - 1, at most 4096.
-    pub fn new(workers: usize) -> Result<Self, NoMemory> {
+    pub fn new(workers: usize, processors: usize) -> Result<Self, NoMemory> {
         let mut list = Vec::new();
         list.try_reserve_exact(workers).map_err(|_| NoMemory)?;
         Ok(EventCount {
@@ -139,11 +149,13 @@ impl EventCount {
             list: Mutex::new(list),
             seats: mem::slice(workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
             woken_at: AtomicUsize::new(0),
+            woken_from: AtomicUsize::new(usize::MAX),
             cost: AtomicUsize::new(LIKELY_COST),
             began: Instant::now(),
             missing: AtomicU32::new(0),
             dozing: AtomicU32::new(0),
             over: Futex::new(0),
+            processors,
             most_searching: u32::try_from(workers / 2).expect("at most 4096").max(1),
         })
     }
@@ -160,15 +172,33 @@ impl EventCount {
         });
     }
 
-    /// Workers that neither sleep nor lack a thread.
-    pub fn awake(&self) -> usize {
-        let away = self.sleeping.load(Ordering::Relaxed) + self.missing.load(Ordering::Relaxed);
+    /// More workers are awake than can run at once.
+    pub fn surplus(&self) -> bool {
+        self.awake() > self.processors
+    }
+
+    /// Workers that neither sleep nor doze nor lack a thread.
+    fn awake(&self) -> usize {
+        let away = self.sleeping.load(Ordering::Relaxed)
+            + self.missing.load(Ordering::Relaxed)
+            + self.dozing.load(Ordering::Relaxed);
         self.seats.len().saturating_sub(away as usize)
     }
 
     /// What it takes from a wake-up to the woken worker, as measured in this run.
     pub fn wake_cost(&self) -> Duration {
         Duration::from_nanos(self.cost.load(Ordering::Relaxed) as u64)
+    }
+
+    /// The worker that was just woken runs on the processor of who woke it, whose task it keeps from going on. (Linux
+    /// wakes a thread there at times, though others are idle, and leaves both there for milliseconds.)
+    pub fn in_the_way(&self) -> bool {
+        !cfg!(loom) && self.woken_from.load(Ordering::Relaxed) == thread::processor()
+    }
+
+    fn note_wake(&self) {
+        self.woken_at.store(self.nanos(), Ordering::Relaxed);
+        self.woken_from.store(thread::processor(), Ordering::Relaxed);
     }
 
     fn nanos(&self) -> usize {
@@ -193,14 +223,27 @@ impl EventCount {
     /// True if somebody sleeps and nobody searches: a spawn must wake one.
     #[inline]
     pub fn rely_on_spawns(&self) -> bool {
-        self.any() && self.searching.load(Ordering::Relaxed) == 0
+        self.any() && self.wants_searcher()
+    }
+
+    /// True if nobody searches, or all who do are dozing though a processor is free.
+    fn wants_searcher(&self) -> bool {
+        let searching = self.searching.load(Ordering::Relaxed);
+        let dozing = self.dozing.load(Ordering::Relaxed);
+        searching == 0 || searching <= dozing && self.awake() < self.processors
+    }
+
+    /// True if somebody searches.
+    #[inline]
+    pub fn is_searched(&self) -> bool {
+        self.searching.load(Ordering::Relaxed) > self.dozing.load(Ordering::Relaxed)
     }
 
     #[cold]
     #[inline(never)]
     fn wake_unless_searched(&self, start: impl Fn(usize) -> bool) -> bool {
         fence(Ordering::SeqCst); // with the fence in stop_search: interleaving 2
-        self.searching.load(Ordering::Relaxed) == 0 && self.wake_one(start)
+        self.wants_searcher() && self.wake_one(start)
     }
 
     /// Wakes the last one that went to sleep, which counts as searching from now on; nobody
@@ -209,7 +252,7 @@ impl EventCount {
     pub fn wake_one(&self, start: impl Fn(usize) -> bool) -> bool {
         loop {
             let woken = self.list.with(|list| {
-                if self.searching.load(Ordering::Relaxed) > 0 {
+                if !self.wants_searcher() {
                     return None;
                 }
                 let worker = list.pop()?;
@@ -218,7 +261,7 @@ impl EventCount {
             match woken {
                 None => return false,
                 Some((worker, WAITING)) => {
-                    self.woken_at.store(self.nanos(), Ordering::Relaxed);
+                    self.note_wake();
                     self.seats[worker].wake(1);
                     return true;
                 }
@@ -238,7 +281,7 @@ impl EventCount {
     pub fn rouse(&self, worker: usize) {
         let woken = self.list.with(|list| self.unlist(list, worker));
         if woken {
-            self.woken_at.store(self.nanos(), Ordering::Relaxed);
+            self.note_wake();
             self.seats[worker].wake(1);
         }
     }
@@ -341,7 +384,8 @@ impl EventCount {
             self.sleeping.fetch_add(1, Ordering::SeqCst);
             // A read-modify-write in any case: it comes before or after that of another searcher who
             // leaves. If before, that one sees this sleeper; if after, this one is the last.
-            self.searching.fetch_sub(u32::from(searching), Ordering::SeqCst) == u32::from(searching)
+            let was = self.searching.fetch_sub(u32::from(searching), Ordering::SeqCst);
+            was - u32::from(searching) <= self.dozing.load(Ordering::Relaxed)
         })
     }
 

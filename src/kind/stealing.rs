@@ -20,7 +20,7 @@ mod search;
 
 use self::batches::Shares;
 use self::lending::Lending;
-use self::search::Until;
+use self::search::{RaidCost, Reach, Until};
 use super::{Awaited, Kind, Place, Plan, Quick, Seat, TICK};
 use crate::base::config::{Idle, Join, Overflow};
 use crate::base::mem::{self, NoMemory};
@@ -41,6 +41,7 @@ pub struct Stealing<D: Deque> {
     idle: Idle,
     shares: Shares,
     lending: Lending,
+    raid_cost: RaidCost,
     /// A task that gives way stays at home, if there is room.
     lines_up: bool,
     /// The injector is looked at after the victims.
@@ -109,7 +110,10 @@ impl<D: Deque> Stealing<D> {
             })
             // Now and then with raids: the task that is left may yield until one has run that another keeps, and that
             // other compute.
-            .or_else(|| self.search(place, outside, || (), || ()))
+            .or_else(|| {
+                let reach = if outside { Reach::Raid } else { Reach::Public };
+                self.search(place, reach, || (), || ())
+            })
     }
 
     /// A task was made visible: wakes somebody, if need be.
@@ -165,6 +169,15 @@ impl<D: Deque> Stealing<D> {
         self.idle == Idle::Park
     }
 
+    /// Somebody searches, as far as the owner of a deque can know who was asked for tasks.
+    fn is_searched(&self) -> bool {
+        match self.idle {
+            Idle::Park => self.sleepers.is_searched(),
+            Idle::Spin => self.deques.len() > 1,
+            Idle::Nap | Idle::Backoff => false,
+        }
+    }
+
     /// Searches follow each other closely.
     fn spins(&self) -> bool {
         matches!(self.idle, Idle::Park | Idle::Spin)
@@ -193,7 +206,7 @@ impl<D: Deque> Stealing<D> {
 
     /// Takes from `victim` to `place`, whose owner calls this, and who is active.
     pub fn rob(&self, victim: usize, place: &impl Place) -> Option<Task> {
-        self.steal_from(victim, place, true, &|| (), &|| ())
+        self.steal_from(victim, place, Reach::Raid, &|| (), &|| ())
     }
 
     pub fn wake_for_more(&self, place: &impl Place) {
@@ -208,10 +221,11 @@ impl<D: Deque> Kind for Stealing<D> {
             deques: mem::slice(plan.workers, |_| Ok(Pad(D::new(limit)?)))?,
             injector: Injector::new(plan.limit(), plan.held),
             quiescence: Quiescence::new(plan.workers)?,
-            sleepers: EventCount::new(plan.workers)?,
+            sleepers: EventCount::new(plan.workers, plan.processors)?,
             idle: plan.idle,
             shares,
             lending: Lending::new(if D::QUIET { plan.workers } else { 0 })?,
+            raid_cost: RaidCost::new(),
             // Where spawns are refused, it is to take no room from those: see `strand::turn`.
             lines_up: D::FIFO && plan.overflow != Overflow::Refuse,
             outside_last: plan.join == Join::Help,
@@ -333,11 +347,12 @@ impl<D: Deque> Kind for Stealing<D> {
             // were put there by the task that waits.
             // SAFETY: passed on.
             let task = injected.or_else(|| unsafe { self.own(place) }.pop_youngest());
-            let found = task.or_else(|| self.search_until(&until, place, false)).or_else(|| {
-                let task = self.wait_for_work(&until, place, &mut naps)?;
-                self.found(place);
-                Some(task)
-            });
+            let found =
+                task.or_else(|| self.search_until(&until, place, Reach::Public)).or_else(|| {
+                    let task = self.wait_for_work(&until, place, &mut naps)?;
+                    self.found(place);
+                    Some(task)
+                });
             let Some(task) = found else { return };
             naps.success();
             seat.run(task);

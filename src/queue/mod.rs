@@ -71,6 +71,14 @@ pub trait Deque: Send + Sync + Sized + 'static {
         !self.looks_empty()
     }
 
+    /// Asks the owner, if it keeps tasks to itself, to share them at its next pop or join. Cheap.
+    fn request(&self) {}
+
+    /// `raid`, if there is a request that the owner has not answered yet.
+    fn press(&self) -> Option<bool> {
+        None
+    }
+
     /// Makes tasks stealable that the owner keeps to itself, without its help. Dear. True if
     /// there are any to steal afterwards.
     fn raid(&self) -> bool {
@@ -117,13 +125,12 @@ pub trait Deque: Send + Sync + Sized + 'static {
     unsafe fn put_slowly(&self, task: Task) -> Result<(), Full>;
 
     /// Offers tasks to thieves, if they have none to steal. One task alone it keeps, since its owner
-    /// will most likely take it next, unless `even_one`; they ask again, or raid. False if they should go
-    /// on asking.
+    /// will most likely take it next, unless `even_one`.
     ///
     /// # Safety
     /// Only through the one [`Owner`].
-    unsafe fn publish(&self, _even_one: bool) -> bool {
-        true
+    unsafe fn publish(&self, _even_one: bool) -> Published {
+        Published::Some
     }
 
     /// From now on puts are quiet until somebody asks again. It ends with a full fence: whose
@@ -214,6 +221,16 @@ pub trait Deque: Send + Sync + Sized + 'static {
     fn peak(&self) -> usize;
 }
 
+/// What thieves find after an owner's `publish`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Published {
+    Some,
+    /// There is no task to spare.
+    None,
+    /// A thief is in the way: they should go on asking.
+    Busy,
+}
+
 /// The owner's end of a deque. It belongs to one thread at a time and cannot be shared.
 pub struct Owner<'a, D: Deque>(&'a D, PhantomData<*mut ()>);
 
@@ -243,10 +260,15 @@ impl<'a, D: Deque> Owner<'a, D> {
     }
 
     /// Does what it was asked for: thieves want tasks, sleepers want to be woken for them. As long as
-    /// there is `anybody` to be woken, each push is to ask anew.
-    pub fn answer(&mut self, anybody: impl Fn() -> bool) {
+    /// there is `anybody` to be woken, or somebody searches who found nothing public, each push is to ask anew.
+    pub fn answer(&mut self, anybody: impl Fn() -> bool, searched: impl Fn() -> bool) {
         let wakes = anybody();
-        if self.publish(wakes) && !wakes {
+        let quiet = match self.publish(wakes) {
+            Published::Some => true,
+            Published::None => !searched(),
+            Published::Busy => false,
+        };
+        if quiet && !wakes {
             self.rearm();
             if anybody() {
                 self.0.ask(); // it was announced meanwhile
@@ -254,7 +276,7 @@ impl<'a, D: Deque> Owner<'a, D> {
         }
     }
 
-    pub fn publish(&mut self, even_one: bool) -> bool {
+    pub fn publish(&mut self, even_one: bool) -> Published {
         // SAFETY: this is the one owner.
         unsafe { self.0.publish(even_one) }
     }

@@ -4,27 +4,32 @@
 //! Pol, "Lace: non-blocking split deque for work-stealing", 2014, and U. Acar, A. Charguéraud
 //! and M. Rainey, "Scheduling parallel programs by work stealing with private deques", 2013).
 //! What those lack is here the *raid*: a thief can open the private part of an owner that
-//! computes and does not answer, so no task is out of reach.
+//! computes and does not answer, so no task is out of reach. And an owner that only pops is asked at
+//! no cost to those who are not: by the word that each pop compares anyway.
 //!
 //! # States
 //!
 //! ```text
-//!      base      top         split            bot          end
+//!      base      top         open             bot          end
 //!       v         v            v               v            v
 //!       |.........|a b c d e f |g h i j k l m n|............|spare|
 //!        stolen    public       private         free
 //! ```
 //!
+//! `split` is where the owner's fast path ends: at `open`, or above it while a request is not
+//! answered yet, or a raid goes on.
+//!
 //! | word | written by | read by |
 //! | --- | --- | --- |
 //! | `bot` | owner, at each operation | raiders, sleepers |
 //! | `split` | under the lock | owner at each pop; thieves |
+//! | `open` | under the lock, by the owner or by a raid | thieves; owner on its slow path |
 //! | `lim` | owner; anyone writes null | owner at each push |
 //! | `top` | under the lock | thieves; owner on its slow path |
-//! | slots | owner: at and above `split`, or with the lock | the same; below `split` with the lock |
+//! | slots | owner: at and above `open`, or with the lock | the same; below `open` with the lock |
 //!
-//! Each has a line of its own, but for `split` and `lim`, which the owner reads at each
-//! operation and nobody writes in the usual course.
+//! Three lines: `bot`; `split` and `lim`, which the owner reads at each operation and nobody writes
+//! in the usual course; `top` and `open`, which thieves look at again and again.
 //!
 //! Only `bot` carries what was written before it: its stores release, and the raider acquires. The
 //! others are read under the lock, or as hints, or their order comes from the fences below.
@@ -38,13 +43,21 @@
 //! arms `lim` again (`rearm`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: at or above it the task is its own.
-//! Below, it takes the lock, and half of the public part back, or finds the deque empty.
+//! Below, it takes the lock. If a request is pending, the owner makes the older half of the other
+//! private tasks public. If not, it has come to the public part, and takes half of that back, or finds
+//! the deque empty. A join is a pop that takes one particular task.
 //!
-//! *steal* takes the oldest public task, under the lock.
+//! *steal* takes the oldest public task, under the lock. If that was the last, the thief asks and
+//! requests at once: the owner has time to answer while the thief runs the task.
 //!
-//! *raid*, under the lock, moves `split` up over half of the private part, executes the heavy
+//! *request*, under the lock, moves `split` up to `bot`, and leaves `open` where it is. It fences nothing and takes
+//! nothing, for the owner may be popping those very tasks: only the owner's next pop gives them away. (A request
+//! that comes in the middle of a pop is at worst answered by a later one.)
+//!
+//! *raid*, under the lock, moves `split` to the middle of the private part, executes the heavy
 //! half of an asymmetric fence (`base::barrier`), reads `bot` again, and moves `split` down to
-//! it if the owner was there first.
+//! it if the owner was there first; `open` follows. A thief that has requested raids only when
+//! it has waited for an answer as long as a raid takes.
 //!
 //! # The bad interleavings
 //!
@@ -71,12 +84,21 @@
 //!    hint. A sleeper that looks in the middle may see an empty deque; the owner is then on
 //!    the slow path of a push and looks for sleepers at its end.
 //!
+//! 4. *The request for what is gone.* The thief reads an old `bot`, and moves `split` above the new one: the owner has
+//!    popped those tasks, and its next operations take the slow path once. Nobody takes a task for public by that:
+//!    thieves and sleepers look at `open`. (If they looked at `split`, the deque of an owner that is
+//!    idle by now would seem to hold tasks for ever, and nobody would sleep.)
+//!
 //! # Cost
 //!
 //! push and pop are about 6 instructions each beyond the slot's two words. A steal is two
-//! swaps' worth; a raid some microseconds, most of it the kernel's, and interrupts the owner.
+//! swaps' worth; a request takes the owner some 0.2 µs, most of it for lines that come from the thief; a raid takes
+//! both 3 to 10 µs, most of it the kernel's interrupt.
+//!
+//! Rejected: raids every 16 searches, in place of requests (loops of 20 µs took 61 µs on two workers in place of 39: each
+//! raid interrupts the owner).
 
-use super::{Deque, Full, Steal};
+use super::{Deque, Full, Published, Steal};
 use crate::base::barrier;
 use crate::base::block::Block;
 use crate::base::mem::{self, NoMemory};
@@ -174,6 +196,7 @@ struct Watched {
 
 struct Thieves {
     top: AtomicPtr<Place>,
+    open: AtomicPtr<Place>,
     lock: TryLock,
 }
 
@@ -234,6 +257,45 @@ impl<const FENCED: bool> Split<FENCED> {
         self.thieves.top.load(Ordering::Relaxed)
     }
 
+    #[inline(always)]
+    fn open(&self) -> *mut Place {
+        self.thieves.open.load(Ordering::Relaxed)
+    }
+
+    /// The tasks below `end` are public, the others private. The caller holds the lock and is the owner, or `end` is
+    /// not above `open`.
+    fn divide(&self, end: *mut Place) {
+        self.thieves.open.store(end, Ordering::Relaxed);
+        self.watched.split.store(end, Ordering::Relaxed);
+    }
+
+    /// True if a thief has requested tasks of the owner's pops, and no pop has answered yet. The caller holds the lock,
+    /// or wants a hint.
+    fn is_requested(&self) -> bool {
+        self.open() < self.split()
+    }
+
+    /// Requests the private tasks, if there are any. The caller holds the lock, and nothing is public.
+    fn want(&self) {
+        let bot = self.bot();
+        if self.split() < bot {
+            self.watched.split.store(bot, Ordering::Relaxed);
+        }
+    }
+
+    /// The owner, with the lock, on the slow path of a pop or a join. `bot`: above the tasks that remain. Answers a
+    /// request with the older half of the private tasks; else half of the public part becomes private.
+    fn share(&self, bot: *mut Place) {
+        let (top, open) = (self.top(), self.open());
+        let private = slots(open, bot);
+        if private >= 0 && self.is_requested() {
+            self.divide(open.wrapping_offset((private + 1) / 2));
+        } else {
+            let half = slots(top, open) / 2;
+            self.divide(top.wrapping_offset(half));
+        }
+    }
+
     #[cfg(loom)]
     fn assert_room(&self, bot: *mut Place) {
         // SAFETY: the caller is the owner, who alone replaces `block`.
@@ -279,20 +341,19 @@ impl<const FENCED: bool> Split<FENCED> {
             return None;
         }
         let held = Held::wait(&self.thieves);
-        let (top, split) = (self.top(), self.split());
+        let top = self.top();
         if top == bot {
             // All stolen: start over with the slots that the caches know.
             self.thieves.top.store(base, Ordering::Relaxed);
-            self.watched.split.store(base, Ordering::Relaxed);
+            self.divide(base);
             self.own.bot.store(base, Ordering::Release);
             self.set_mark(base);
             // SAFETY: the owner holds the lock, which is all that `Seldom` asks.
             self.seldom.with_mut(|seldom| self.set_armed(unsafe { &mut *seldom }, base));
             return None;
         }
-        if last < split {
-            let half = slots(top, split) / 2;
-            self.watched.split.store(top.wrapping_offset(half), Ordering::Relaxed);
+        if last < self.split() {
+            self.share(last);
         } // else it was a raid, which has drawn back
         drop(held);
         Some(self.take(last))
@@ -324,7 +385,7 @@ impl<const FENCED: bool> Split<FENCED> {
                 let bot = bot.wrapping_sub(1);
                 self.own.bot.store(bot, Ordering::Release);
                 if self.split() > bot {
-                    self.watched.split.store(bot, Ordering::Relaxed);
+                    self.divide(self.open().min(bot));
                 }
                 return Err(Full);
             }
@@ -352,13 +413,13 @@ impl<const FENCED: bool> Split<FENCED> {
     fn stretch(&self, seldom: &mut Seldom, queued: usize) -> Result<(), NoMemory> {
         let base = seldom.block.start();
         let room = seldom.block.count() - 1;
-        let (top, split, bot) = (self.top(), self.split(), self.bot());
+        let (top, open, bot) = (self.top(), self.open(), self.bot());
         if slots(base, bot) <= room as isize {
             return Ok(());
         }
         let moved = |to: *mut Place| {
             self.thieves.top.store(to, Ordering::Relaxed);
-            self.watched.split.store(to.wrapping_offset(slots(top, split)), Ordering::Relaxed);
+            self.divide(to.wrapping_offset(slots(top, open)));
             self.own.bot.store(to.wrapping_add(queued), Ordering::Release);
             self.set_mark(to);
         };
@@ -385,7 +446,7 @@ impl<const FENCED: bool> Split<FENCED> {
 
 /// The owner's pop in two halves, for a join that has a task of its own in mind.
 impl<const FENCED: bool> Split<FENCED> {
-    /// Claims the youngest task. True if that is `task`, which is then taken; if false, `unclaim`
+    /// Claims the youngest task. True if that is `task`, which is then taken; if false, `retake`
     /// must follow.
     ///
     /// # Safety
@@ -397,13 +458,30 @@ impl<const FENCED: bool> Split<FENCED> {
         last >= self.split() && unsafe { (*last).holds(task) }
     }
 
-    /// Takes the claim back: a claimed slot is as it was, whoever has looked meanwhile. A sleeper may
-    /// have missed the task, which is the next that the owner pops.
+    /// The rest of a claim that failed: takes `task` after all, if it is the youngest, though public. If not, the claim
+    /// is taken back: the slot is as it was, whoever has looked meanwhile. (A sleeper may have missed the task, which
+    /// is the next that the owner pops.)
     ///
     /// # Safety
     /// Only the owner, after `claim_this` returned false.
-    pub unsafe fn unclaim(&self) {
-        self.own.bot.store(self.bot().wrapping_add(1), Ordering::Release);
+    pub unsafe fn retake(&self, task: Task) -> bool {
+        let last = self.bot();
+        let bot = last.wrapping_add(1);
+        let taken = self.split() != ABANDONED && self.top() <= last && {
+            let _held = Held::wait(&self.thieves);
+            // SAFETY: not stolen, so a whole task; it is read under the lock.
+            let taken = self.top() <= last && unsafe { (*last).holds(task) };
+            if taken && last < self.split() {
+                self.share(last);
+            } else if self.is_requested() {
+                self.share(bot);
+            }
+            taken
+        };
+        if !taken {
+            self.own.bot.store(bot, Ordering::Release);
+        }
+        taken
     }
 
     /// Counts the youngest task out: where it is, unless that is below `split`.
@@ -434,7 +512,11 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
                 split: AtomicPtr::new(base),
                 lim: AtomicPtr::new(ptr::null_mut()),
             }),
-            thieves: Pad(Thieves { top: AtomicPtr::new(base), lock: TryLock::new() }),
+            thieves: Pad(Thieves {
+                top: AtomicPtr::new(base),
+                open: AtomicPtr::new(base),
+                lock: TryLock::new(),
+            }),
             seldom: Pad(UnsafeCell::new(Seldom { block, limit, armed })),
         })
     }
@@ -468,19 +550,19 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         if self.bot() > armed { self.make_room() } else { Ok(()) } // else somebody asks
     }
 
-    unsafe fn publish(&self, even_one: bool) -> bool {
-        let (bot, split) = (self.bot(), self.split());
-        if self.top() != split {
-            return true;
+    unsafe fn publish(&self, even_one: bool) -> Published {
+        let (bot, open) = (self.bot(), self.open());
+        if self.top() != open {
+            return Published::Some;
         }
-        if slots(split, bot) < 2 - isize::from(even_one) {
-            return true;
+        if slots(open, bot) < 2 - isize::from(even_one) {
+            return Published::None;
         }
-        let Some(_held) = Held::try_now(&self.thieves) else { return false };
-        let split = self.split(); // a raid may have moved it
-        let half = (slots(split, bot) + isize::from(even_one)) / 2;
-        self.watched.split.store(split.wrapping_offset(half), Ordering::Relaxed);
-        true
+        let Some(_held) = Held::try_now(&self.thieves) else { return Published::Busy };
+        let open = self.open(); // a raid may have moved it
+        let half = (slots(open, bot) + isize::from(even_one)) / 2;
+        self.divide(open.wrapping_offset(half));
+        Published::Some
     }
 
     unsafe fn rearm(&self) {
@@ -520,13 +602,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
 
     unsafe fn take_back(&self, task: Task) -> bool {
         // SAFETY: passed on.
-        unsafe {
-            let taken = self.claim_this(task);
-            if !taken {
-                self.unclaim();
-            }
-            taken
-        }
+        unsafe { self.claim_this(task) || self.retake(task) }
     }
 
     unsafe fn pop(&self) -> Option<Task> {
@@ -543,18 +619,24 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     fn steal(&self) -> Steal {
         let Some(_held) = Held::try_now(&self.thieves) else { return Steal::Retry };
         let top = self.top();
-        if top >= self.split() {
+        if top >= self.open() {
             return Steal::Empty;
         }
         // SAFETY: a public slot, read under the lock.
         let task = unsafe { (*top).read() };
-        self.thieves.top.store(top.wrapping_add(1), Ordering::Relaxed);
+        let next = top.wrapping_add(1);
+        self.thieves.top.store(next, Ordering::Relaxed);
+        if next == self.open() {
+            // More, when this one has ended: the owner has until then to answer.
+            self.want();
+            self.ask();
+        }
         Steal::Taken(task)
     }
 
     fn offers(&self) -> bool {
         let top = self.top();
-        if top < self.split() {
+        if top < self.open() {
             mem::prefetch(top.cast()); // on its way while the lock is
             return true;
         }
@@ -562,27 +644,39 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         false
     }
 
+    fn request(&self) {
+        if self.split() < self.bot()
+            && let Some(_held) = Held::try_now(&self.thieves)
+        {
+            self.want();
+        } // else nothing is private, or it is requested already
+    }
+
+    fn press(&self) -> Option<bool> {
+        self.is_requested().then(|| self.raid())
+    }
+
     fn raid(&self) -> bool {
         let Some(_held) = Held::try_now(&self.thieves) else { return false };
-        let split = self.split();
-        let private = slots(split, self.bot());
+        let open = self.open();
+        let private = slots(open, self.bot());
         if private > 0 {
-            let wanted = split.wrapping_offset((private + 1) / 2);
+            let wanted = open.wrapping_offset((private + 1) / 2);
             self.watched.split.store(wanted, Ordering::Relaxed);
             let safe = if barrier::heavy_for::<FENCED>() {
                 // Acquire: the slots below are seen as pushed.
-                self.own.bot.load(Ordering::Acquire).clamp(split, wanted)
+                self.own.bot.load(Ordering::Acquire).clamp(open, wanted)
             } else {
-                split
+                open
             };
-            self.watched.split.store(safe, Ordering::Relaxed);
+            self.divide(safe);
         }
-        self.top() < self.split()
+        self.top() < self.open()
     }
 
     fn looks_empty(&self) -> bool {
-        let split = self.split(); // once: a raid may move it meanwhile
-        self.top() >= split && self.bot() <= split
+        let open = self.open(); // once: a raid may move it meanwhile
+        self.top() >= open && self.bot() <= open
     }
 
     fn ask(&self) {

@@ -4,7 +4,7 @@ use super::chaselev::ChaseLev;
 use super::locked::Locked;
 use super::ring::Ring;
 use super::split::Split;
-use super::{BATCH, Deque, Full, Owner, Steal};
+use super::{BATCH, Deque, Full, Owner, Published, Steal};
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
 use crate::task::{Scheduler, Task};
 use rand::rngs::SmallRng;
@@ -80,6 +80,7 @@ fn behaves_like_a_deque<D: Deque>() {
                     peak = peak.max(oracle.len());
                     assert_eq!(owner.pop_youngest().map(number), oracle.pop_back());
                 }
+                2 if n % 5 == 0 => deque.request(),
                 2 => assert_eq!(take_oldest(&*deque), oracle.pop_front()),
                 3 => {
                     // One that is there or not, the youngest if so.
@@ -94,7 +95,7 @@ fn behaves_like_a_deque<D: Deque>() {
                         peak = deque.peak(); // some count it, some do not
                     }
                 }
-                4 if owner.publish(n % 2 == 0) => owner.rearm(),
+                4 if owner.publish(n % 2 == 0) != Published::Busy => owner.rearm(),
                 4 => (),
                 5 => {
                     let rest = rng.random_range(0..300);

@@ -164,13 +164,14 @@ impl<D: Deque> Stealing<D> {
 
     /// Tasks were put into the own deque: thieves and sleepers are to know.
     pub(super) fn added(&self, own: &mut Owner<D>, place: &impl Place) {
-        if D::QUIET && self.lending.lends(place.index()) {
+        let searched = || self.is_searched();
+        if D::QUIET && self.lending.lends(place.index(), searched()) {
             own.publish(true); // and the next push comes here again
             return self.published(place);
         }
         // Thieves want tasks; sleepers want to be woken for them, unless somebody searches, who will
         // take care of them.
-        own.answer(|| self.sleepers.rely_on_spawns());
+        own.answer(|| self.sleepers.rely_on_spawns(), searched);
         self.published(place);
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! So when a task that was alone is taken, both its owner and the thief *lend* from then on: each push makes its
 //! task public at once, as long as the pushes, and such thefts, are far apart: farther than what lending costs
-//! could matter for.
+//! could matter for. While somebody searches, every owner lends, as long as its pushes are far apart: the first task
+//! of a parallel phase is taken at once.
 
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, Ordering, Pad};
@@ -48,11 +49,11 @@ impl Lending {
         far
     }
 
-    /// The worker has pushed a task: is it lent?
-    pub fn lends(&self, worker: usize) -> bool {
+    /// The worker has pushed a task: is it lent? `searched`: somebody looks for tasks now.
+    pub fn lends(&self, worker: usize, searched: bool) -> bool {
         let lender = &self.0[worker];
         if !lender.lends.load(Ordering::Relaxed) {
-            return false;
+            return searched && lender.is_far();
         }
         let lends = lender.fresh.replace(false) || lender.is_far();
         lender.lends.store(lends, Ordering::Relaxed);

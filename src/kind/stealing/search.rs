@@ -3,25 +3,30 @@
 use super::Stealing;
 use crate::base::barrier;
 use crate::base::futex;
-use crate::base::sync::{Ordering, fence, spin_loop};
+use crate::base::sync::{AtomicUsize, Ordering, fence, spin_loop};
+use crate::base::thread;
 use crate::idle::eventcount::Slept;
 use crate::idle::{Naps, Next};
 use crate::kind::{Awaited, Place, UNAWAITED};
 use crate::queue::{Deque, Steal};
 use crate::task::Task;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Attempts at a deque where others get in the way, before the next victim: one of them may have
 /// lost its processor.
 const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
 
-/// Searches of an idle worker before its first raid, which costs the victim about as much as one
-/// of these; after a raid that found nothing it waits twice as long, up to `RAREST_RAID`.
-const FIRST_RAID: u32 = if cfg!(loom) { 0 } else { 16 };
-const RAREST_RAID: u32 = 384;
+/// The pause of a searcher after a request and a raid that brought nothing; it doubles each time, up to the second
+/// figure. A request takes the owner some 0.2 µs.
+const FIRST_PAUSE: Duration = Duration::from_micros(1);
+const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 
 /// See `Stealing::hold_back`. Some twenty times what it costs to wake a worker.
 const HOLD_BACK: Duration = Duration::from_micros(100);
+const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
+
+/// How long a worker sleeps that was woken on its waker's processor: so that the waker goes on, and it wakes on another.
+const STEP_ASIDE: Duration = Duration::from_micros(1);
 
 /// How long to sleep at most when the heavy fence could not be had.
 const UNSURE: Duration = Duration::from_millis(1);
@@ -34,14 +39,90 @@ pub(super) enum Until<'a> {
     Over(&'a dyn Awaited),
 }
 
+/// What a raid takes here: a figure, which orders nothing.
+pub(super) struct RaidCost(AtomicUsize);
+
+impl RaidCost {
+    /// Nanoseconds, before it was measured.
+    const LIKELY: usize = 5_000;
+    /// What took longer was not the raid.
+    const MOST: usize = 50_000;
+
+    pub(super) fn new() -> Self {
+        RaidCost(AtomicUsize::new(Self::LIKELY))
+    }
+
+    fn get(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed) as u64)
+    }
+
+    /// The outcome of `raid`, which is measured if it was one. (Seven of the old, one of the new.)
+    fn of(&self, raid: impl FnOnce() -> Option<bool>) -> Option<bool> {
+        let begun = Instant::now();
+        let outcome = raid();
+        if outcome.is_some() {
+            let new = (begun.elapsed().as_nanos() as usize).min(Self::MOST);
+            let old = self.0.load(Ordering::Relaxed);
+            self.0.store(old - old / 8 + new / 8, Ordering::Relaxed);
+        }
+        outcome
+    }
+}
+
+/// Which tasks a search takes, of those that lie in others' deques.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Those that are public.
+    Public,
+    /// The same; owners who keep some are requested to share.
+    Request,
+    /// And those of owners who have not answered a request.
+    Press,
+    /// All.
+    Raid,
+}
+
+/// The turns of a searcher: it requests, waits for an answer, raids who did not answer, and pauses.
+///
+/// It waits for as long as a raid takes, which interrupts the owner for about as long: so a raid at most doubles what
+/// the owner's silence has cost (ski rental, as in `idle::Patience`).
+struct Demands {
+    next: Instant,
+    pause: Duration,
+    requested: bool,
+}
+
+impl Demands {
+    fn new(now: Instant) -> Self {
+        Demands { next: now, pause: FIRST_PAUSE, requested: false }
+    }
+
+    /// What the next search is to be.
+    fn reach(&mut self, now: Instant, raid_cost: Duration) -> Reach {
+        if cfg!(loom) {
+            return Reach::Raid; // models know no time
+        }
+        if now < self.next {
+            return Reach::Public;
+        }
+        self.requested = !self.requested;
+        if self.requested {
+            self.next = now + raid_cost;
+            return Reach::Request;
+        }
+        self.next = now + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        Reach::Press
+    }
+}
+
 impl<D: Deque> Stealing<D> {
     /// One search, from a random victim on. `before` and `failed` are called around each attempt to
-    /// take a task from a queue that looks as if it had one; `raid`: also of those that their owner
-    /// keeps to itself.
+    /// take a task from a queue that looks as if it had one.
     pub(super) fn search(
         &self,
         place: &impl Place,
-        raid: bool,
+        reach: Reach,
         before: impl Fn(),
         failed: impl Fn(),
     ) -> Option<Task> {
@@ -53,7 +134,7 @@ impl<D: Deque> Stealing<D> {
         let n = self.deques.len();
         let start = place.random_below(n);
         for victim in (start..n).chain(0..start).filter(|&k| k != place.index()) {
-            let task = self.steal_from(victim, place, raid, &before, &failed);
+            let task = self.steal_from(victim, place, reach, &before, &failed);
             if task.is_some() {
                 return task;
             }
@@ -88,13 +169,23 @@ impl<D: Deque> Stealing<D> {
         &self,
         victim: usize,
         place: &impl Place,
-        raid: bool,
+        reach: Reach,
         before: &impl Fn(),
         failed: &impl Fn(),
     ) -> Option<Task> {
         let owner = victim;
         let victim = &self.deques[owner];
-        if !(victim.offers() || raid && !victim.looks_empty() && victim.raid()) {
+        let found = victim.offers()
+            || match reach {
+                Reach::Public => false,
+                Reach::Request => {
+                    victim.request();
+                    false
+                }
+                Reach::Press => self.raid_cost.of(|| victim.press()).unwrap_or(false),
+                Reach::Raid => !victim.looks_empty() && victim.raid(),
+            };
+        if !found {
             return None;
         }
         before();
@@ -125,19 +216,19 @@ impl<D: Deque> Stealing<D> {
         &self,
         until: &Until,
         place: &impl Place,
-        raid: bool,
+        reach: Reach,
     ) -> Option<Task> {
         match until {
             Until::Ended => {
-                self.search(place, raid, || self.quiescence.leave(), || self.enter(place))
+                self.search(place, reach, || self.quiescence.leave(), || self.enter(place))
             }
             Until::Over(awaited) => {
                 // Leapfrogging (D. Wagner and B. Calder, "Leapfrogging: a portable technique for
                 // implementing efficient futures", 1993).
                 let thief = awaited.thief().filter(|&k| k != place.index());
                 thief
-                    .and_then(|k| self.steal_from(k, place, raid, &|| (), &|| ()))
-                    .or_else(|| self.search(place, raid, || (), || ()))
+                    .and_then(|k| self.steal_from(k, place, reach, &|| (), &|| ()))
+                    .or_else(|| self.search(place, reach, || (), || ()))
             }
         }
     }
@@ -155,7 +246,7 @@ impl<D: Deque> Stealing<D> {
     pub(super) fn find(&self, place: &impl Place, naps: &mut Naps, idle: bool) -> Option<Task> {
         if !idle {
             // First as an active worker: a success costs the others nothing.
-            if let Some(task) = self.search(place, false, || (), || ()) {
+            if let Some(task) = self.search(place, Reach::Request, || (), || ()) {
                 naps.success();
                 return Some(task);
             }
@@ -200,10 +291,10 @@ impl<D: Deque> Stealing<D> {
         let idle = matches!(until, Until::Ended);
         let mut searching = !self.parks() || self.sleepers.start_search(place.index());
         if searching && self.surplus() && idle {
-            self.hold_back(place, HOLD_BACK);
+            self.hold_back(until, place);
         }
         naps.patience.begin(self.sleepers.wake_cost());
-        let (mut rest, mut next_raid) = (FIRST_RAID, FIRST_RAID); // in searches
+        let mut demands = Demands::new(Instant::now());
         let mut woken = false; // and nothing found since
         loop {
             if self.is_over(until) {
@@ -213,15 +304,17 @@ impl<D: Deque> Stealing<D> {
                 return None;
             }
             if searching {
-                let raid = next_raid == 0 || !self.spins() || self.surplus();
-                let task = self.search_until(until, place, raid);
+                let closely = self.spins() && !self.surplus();
+                let reach = if closely {
+                    demands.reach(Instant::now(), self.raid_cost.get())
+                } else {
+                    Reach::Raid
+                };
+                let task = self.search_until(until, place, reach);
                 if task.is_some() {
+                    naps.patience.found(Duration::ZERO);
                     return task;
                 }
-                if raid {
-                    rest = (rest * 2).min(RAREST_RAID);
-                }
-                next_raid = if raid { rest } else { next_raid - 1 };
             }
             if !self.parks() {
                 place.counters().naps.add(usize::from(naps.wait()));
@@ -231,29 +324,48 @@ impl<D: Deque> Stealing<D> {
                 if searching && !self.surplus() { naps.patience.next_step() } else { Next::Park };
             match next {
                 Next::Search => _ = naps.wait(),
-                Next::Doze(time) if idle => self.hold_back(place, time),
+                Next::Doze(time) if idle => self.doze(place, time),
                 Next::Doze(_) | Next::Park => {
                     let in_vain = woken;
                     woken = self.park(until, place, searching);
                     searching = true;
-                    if self.surplus() && !self.is_over(until) {
-                        self.hold_back(place, HOLD_BACK);
+                    if woken && self.processors > 1 && self.sleepers.in_the_way() {
+                        self.doze(place, STEP_ASIDE);
                     }
-                    naps.patience.woken(in_vain && woken);
+                    if self.surplus() {
+                        self.hold_back(until, place);
+                    }
+                    naps.patience.woken(in_vain && woken, self.sleepers.wake_cost());
                 }
             }
         }
     }
 
-    /// More workers are awake than can run at once.
     fn surplus(&self) -> bool {
-        self.parks() && self.sleepers.awake() > self.processors
+        self.parks() && self.sleepers.surplus()
     }
 
     /// A worker that was woken though all processors have one waits before it searches. Meanwhile
     /// it counts as searching, so that no other is woken: of a thousand workers on two processors
     /// few ever run, unless tasks block, and then one more wakes at each `HOLD_BACK`.
-    fn hold_back(&self, place: &impl Place, time: Duration) {
+    ///
+    /// Tasks that block leave their processor to others: as long as this process keeps the processors busy, the worker
+    /// waits on, up to `LONGEST_HOLD_BACK`. (Not longer, for a task may also compute until another has run.)
+    fn hold_back(&self, until: &Until, place: &impl Place) {
+        let mut time = HOLD_BACK;
+        loop {
+            let begun = (Instant::now(), thread::processor_time());
+            self.doze(place, time);
+            let (elapsed, used) = (begun.0.elapsed(), thread::processor_time() - begun.1);
+            let busy = used * 4 > elapsed * self.processors as u32 * 3;
+            time *= 2;
+            if !busy || time > LONGEST_HOLD_BACK || self.is_over(until) {
+                return;
+            }
+        }
+    }
+
+    fn doze(&self, place: &impl Place, time: Duration) {
         self.sleepers.doze(time);
         place.counters().naps.add(1);
     }

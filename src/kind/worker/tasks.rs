@@ -31,7 +31,7 @@ impl Worker {
     }
 
     /// Takes `task`, if the caller is the owner of a quick deque and it is the youngest there.
-    /// Some(false): it is half done, `quick_unclaim` does the rest.
+    /// Some(false): it is half done, `quick_retake` does the rest.
     #[inline(always)]
     pub fn quick_take(&self, task: Task) -> Option<bool> {
         self.take_if(&self.quick, task)
@@ -56,11 +56,15 @@ impl Worker {
         Some(taken)
     }
 
+    /// The rest of a `quick_take`: true if `task` was taken after all.
+    ///
     /// # Safety
-    /// `quick_take` returned Some(false) just now.
-    pub unsafe fn quick_unclaim(&self) {
+    /// `quick_take` returned Some(false) for it just now.
+    pub unsafe fn quick_retake(&self, task: Task) -> bool {
         // SAFETY: as in quick_take.
-        unsafe { (*self.deque.load(Ordering::Relaxed)).unclaim() };
+        let taken = unsafe { (*self.deque.load(Ordering::Relaxed)).retake(task) };
+        self.counters.tasks.add(usize::from(taken));
+        taken
     }
 
     /// Takes `task` back, if it is at hand, to be called now.
