@@ -6,7 +6,7 @@
 #include "check.h"
 #include <sched_tasks.h>
 
-enum { N = 150 / SMALLER + 10, STEPS = 15 };
+enum { N = 300 / SMALLER + 10, STEPS = 15 };
 
 struct part {
     long begun, ended, calls;
@@ -19,6 +19,7 @@ static long calls;
 static sched_mutex mutex = SCHED_MUTEX_INIT;
 static sched_sem sem = SCHED_SEM_INIT(2);
 static sched_cond cond = SCHED_COND_INIT;
+static volatile int sink;
 
 /* What the calling task does with its worker's part until its next call. */
 static void use(struct scheduler *s)
@@ -28,8 +29,8 @@ static void use(struct scheduler *s)
     struct part *mine = &parts[i];
     long begun = ++mine->begun;
     CHECK_EQ(begun, mine->ended + 1);
-    for (volatile int k = 0; k < 50; k++) {
-    }
+    for (int k = 0; k < 50; k++)
+        sink = k;
     struct sched_stats stats;
     CHECK_EQ(sched_stats(s, &stats, sizeof stats), 0);
     CHECK_EQ(sched_worker_count(s), workers);

@@ -7,9 +7,6 @@
 //!
 //! What is appended is written by one write(2): texts of processes that append to the same file do not interleave.
 //!
-//! A FIFO is the exception: it stays open, since its reader takes it for the end when the last writer closes it. A task
-//! may still close all descriptors: what has that number in the end is used, and closed, only if it is the FIFO.
-//!
 //! No reader is waited for without limit. With O_NONBLOCK, to open a FIFO that nobody reads is an error; a
 //! reader who reads too little is given up after a second ([`write_all`]).
 
@@ -17,10 +14,10 @@ use crate::base::Errno;
 use crate::base::config::Shown;
 use crate::base::io::{Out, write_all};
 use crate::base::thread;
-use std::ffi::{CStr, c_int};
+use std::ffi::CStr;
 use std::fmt::Write;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
@@ -28,24 +25,12 @@ const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 pub struct File {
     /// Absolute; ends with a zero byte.
     path: Vec<u8>,
-    fifo: Option<Fifo>,
-}
-
-/// A FIFO that is open, unless a task has closed it.
-struct Fifo {
-    fd: c_int,
-    device: libc::dev_t,
-    inode: libc::ino_t,
 }
 
 impl File {
     /// The file can be written, and is made if it is not there. An error has been told on stderr.
     pub fn new(path: &CStr) -> Result<File, Errno> {
-        let file = File::absolute(path).and_then(|mut file| {
-            let fd = file.open()?;
-            file.fifo = Fifo::keep(fd)?;
-            Ok(file)
-        });
+        let file = File::absolute(path).and_then(|file| file.open().map(|_| file));
         file.inspect_err(|&error| tell(path, error))
     }
 
@@ -65,7 +50,7 @@ impl File {
         }
         all.try_reserve_exact(path.count_bytes() + 1).map_err(|_| NO_MEMORY)?;
         all.extend_from_slice(path.to_bytes_with_nul());
-        Ok(File { path: all, fifo: None })
+        Ok(File { path: all })
     }
 
     fn open(&self) -> Result<OwnedFd, Errno> {
@@ -83,17 +68,20 @@ impl File {
         }
         // SAFETY: opened just now.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let mode = status(fd.as_raw_fd())?.st_mode;
+        let mut status = MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: a place for it.
+        if unsafe { libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) } != 0 {
+            return Err(Errno(thread::errno()));
+        }
+        // SAFETY: written just now.
+        let mode = unsafe { status.assume_init() }.st_mode;
         if is_appendable(mode) { Ok(fd) } else { Err(Errno(libc::EINVAL)) }
     }
 
     /// For a thread that is not cancelled.
     pub fn append(&self, text: &[u8]) -> Result<(), Errno> {
-        let write = |fd| without_sigpipe(|| write_all(fd, text));
-        match self.fifo.as_ref().filter(|fifo| fifo.is_open()) {
-            Some(fifo) => write(fifo.fd),
-            None => write(self.open()?.as_raw_fd()),
-        }
+        let fd = self.open()?;
+        without_sigpipe(|| write_all(fd.as_raw_fd(), text))
     }
 
     /// A line on stderr.
@@ -102,45 +90,6 @@ impl File {
             tell(path, error);
         }
     }
-}
-
-impl Fifo {
-    /// None if it is another file, which is closed.
-    fn keep(fd: OwnedFd) -> Result<Option<Fifo>, Errno> {
-        let status = status(fd.as_raw_fd())?;
-        let is_fifo = status.st_mode & libc::S_IFMT == libc::S_IFIFO;
-        Ok(is_fifo.then(|| Fifo {
-            fd: fd.into_raw_fd(),
-            device: status.st_dev,
-            inode: status.st_ino,
-        }))
-    }
-
-    fn is_open(&self) -> bool {
-        let same = |now: libc::stat| (now.st_dev, now.st_ino) == (self.device, self.inode);
-        // SAFETY: the command takes nothing further.
-        let how = unsafe { libc::fcntl(self.fd, libc::F_GETFL) };
-        how >= 0 && how & libc::O_ACCMODE == libc::O_WRONLY && status(self.fd).is_ok_and(same)
-    }
-}
-
-impl Drop for Fifo {
-    fn drop(&mut self) {
-        if self.is_open() {
-            // SAFETY: opened by `File::open`.
-            unsafe { libc::close(self.fd) };
-        }
-    }
-}
-
-fn status(fd: c_int) -> Result<libc::stat, Errno> {
-    let mut status = MaybeUninit::uninit();
-    // SAFETY: a place for it.
-    if unsafe { libc::fstat(fd, status.as_mut_ptr()) } != 0 {
-        return Err(Errno(thread::errno()));
-    }
-    // SAFETY: written just now.
-    Ok(unsafe { status.assume_init() })
 }
 
 /// Not so a block device.

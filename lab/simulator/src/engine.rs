@@ -12,8 +12,9 @@
 //! As the library's kinds (its modules `kind::stealing`, `kind::shared`, `idle::eventcount` say more):
 //!
 //! - The deques of `steal` and `cont` are private to their owners but for some of the oldest tasks.
-//!   A thief that finds none of these asks, and at its next spawn the owner offers half of its tasks, but
-//!   not the only one, unless somebody sleeps. An owner that does not answer is raided.
+//!   A thief that finds none of these asks, as does one that takes the last of these. At its next spawn the owner
+//!   offers half of its tasks, but not the only one, unless somebody sleeps; when it next takes a task itself, half of
+//!   the others. An owner that does not answer is raided.
 //! - The deques of `steal half` have so many places. What a spawn finds no room for, and the older half,
 //!   goes to a queue of all, with a lock, in which who has no task looks first.
 //! - A worker without tasks looks at the others' deques, from a random one on. Thieves of one
@@ -443,6 +444,16 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// The worker has taken a task out of its own deque: it answers who has asked.
+    fn take_own(&mut self, w: usize, task: u32) {
+        let worker = &mut self.workers[w];
+        if worker.asked && worker.offered == 0 && self.policy.is_private() {
+            worker.offered = worker.deque.len().div_ceil(2);
+            worker.asked = worker.offered == 0;
+        }
+        self.taken(w, task);
+    }
+
     /// A task has left the worker's deque.
     fn taken(&mut self, w: usize, task: u32) {
         self.queued[task as usize] = false;
@@ -484,7 +495,7 @@ impl<'a> Engine<'a> {
             let deque = &mut self.workers[w].deque;
             let Some(at) = deque.iter().rposition(|&queued| queued == other) else { return false };
             deque.remove(at);
-            self.taken(w, other);
+            self.take_own(w, other);
             self.workers[w].debt += self.prices.fork / 2;
         }
         self.workers[w].current = other;
@@ -537,7 +548,7 @@ impl<'a> Engine<'a> {
             worker.looks_since = now;
             return true;
         };
-        self.taken(w, task);
+        self.take_own(w, task);
         self.workers[w].debt += self.price_of(task);
         self.begin_task(w, task);
         true

@@ -150,6 +150,9 @@ impl Engine<'_> {
                 Some(_) => self.put(w, task, now),
             }
         }
+        if self.workers[victim].offered == 0 {
+            self.workers[victim].asked = true; // for more, when this has ended
+        }
         let Some(task) = first else { return };
         let lines = (count as i64 - 1) / TASKS_OF_A_LINE;
         self.outcome.steals += 1;
