@@ -1,13 +1,16 @@
-/* A run has 512 threads beside those of its workers, no more: the next section is refused with EAGAIN, and
- * nothing has changed; when others have ended their sections, there are threads again. No thread to be had at
- * all: the same.
+/* A run has 512 threads beside those of its workers, or as many as SCHED_BLOCKING says, no more: the next section is
+ * refused with EAGAIN, and nothing has changed; when others have ended their sections, there are threads again. No
+ * thread to be had at all: the same.
  * ctest: timeout=60
+ * ctest: timeout=60 env=SCHED_BLOCKING=7
+ * ctest: timeout=60 env=SCHED_BLOCKING=1 env=SCHED_KIND=lifo
+ * ctest: timeout=60 env=SCHED_BLOCKING=600
  * ctest: matrix deque=mutex,split idle=park kind=lifo,fifo,steal threads=1,2,4 env=SCHED_STACK=64K */
 #include "block.h"
 #include "child.h"
 #include "seccomp.h"
 
-enum { MOST = 512, TASKS = MOST + 40 };
+static int most = 512;
 
 static atomic_int within, refused, ended, again;
 static atomic_int full;
@@ -28,9 +31,9 @@ static void holds(void *closure, struct scheduler *s)
         CHECK_ERRNO(sched_block_end(s), EPERM);
         /* The others have begun, and are about to say so. */
         struct patience p = patience_of(20);
-        while (!full && within < MOST && is_patient(&p))
+        while (!full && within < most && is_patient(&p))
             pause_us(1000);
-        CHECK(full || within == MOST);
+        CHECK(full || within == most);
         atomic_fetch_add(&refused, 1);
         full = 1;
     }
@@ -45,7 +48,7 @@ static void holds(void *closure, struct scheduler *s)
 static void root(void *closure, struct scheduler *s)
 {
     (void)closure;
-    spawn_all(TASKS, holds, s);
+    spawn_all(most + 40, holds, s);
 }
 
 static void denied(void *closure, struct scheduler *s)
@@ -80,13 +83,16 @@ static void without_threads(void *arg)
 
 int main(void)
 {
+    const char *limit = getenv("SCHED_BLOCKING");
+    if (limit)
+        most = atoi(limit);
     in_child(without_threads, NULL);
     CHECK_CHILD_PASSED();
     for (int i = 1; i <= 2; i++) {
         full = 0;
         run(2, root);
-        CHECK_EQ(ended, i * TASKS);
-        CHECK_EQ(again, i * TASKS);
+        CHECK_EQ(ended, i * (most + 40));
+        CHECK_EQ(again, i * (most + 40));
         CHECK(refused >= i);
     }
     return 0;

@@ -6,7 +6,7 @@
 static const char *const variables[] = {
     "SCHED_KIND",  "SCHED_THREADS", "SCHED_DEQUE", "SCHED_STEAL", "SCHED_IDLE",       "SCHED_OVERFLOW",
     "SCHED_GLOBAL", "SCHED_JOIN",   "SCHED_STACK", "SCHED_WARM",  "SCHED_STATS",      "SCHED_STATS_FILE",
-    "SCHED_SEED",  "SCHED_HELP",
+    "SCHED_SEED",  "SCHED_HELP", "SCHED_BLOCKING",
 };
 
 /* Names for later versions, which do nothing yet. */

@@ -3,6 +3,8 @@
 #include "child.h"
 #include "pool.h"
 #include "stats_line.h"
+#include <stdatomic.h>
+#include <stddef.h>
 
 static struct sched_options options;
 
@@ -126,6 +128,44 @@ static void refused(void)
     CHECK_NO_POOL(&o, EINVAL);
 }
 
+static atomic_int began, refused_one;
+
+static void begins(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    CHECK_EQ(sched_block_begin(s), 0);
+    began = 1;
+    while (!refused_one)
+        pause_us(1000);
+    CHECK_EQ(sched_block_end(s), 0);
+}
+
+static void is_refused(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    while (!began)
+        sched_task_yield(s);
+    CHECK_ERRNO(sched_block_begin(s), EAGAIN);
+    refused_one = 1;
+}
+
+static void blocking(void)
+{
+    options = (struct sched_options){.size = sizeof options, .nthreads = 2, .blocking = 1};
+    struct sched_pool *pool = sched_pool_create(&options);
+    CHECK(pool != NULL);
+    CHECK_EQ(sched_pool_submit(pool, begins, NULL), 0);
+    CHECK_EQ(sched_pool_run(pool, is_refused, NULL), 0);
+    CHECK_EQ(refused_one, 1);
+    CHECK_EQ(sched_pool_destroy(pool), 0);
+    options.blocking = 65536;
+    pool = sched_pool_create(&options);
+    CHECK(pool != NULL);
+    CHECK_EQ(sched_pool_destroy(pool), 0);
+    options.blocking++;
+    CHECK_NO_POOL(&options, EINVAL);
+}
+
 static void sizes(void)
 {
     struct {
@@ -139,8 +179,14 @@ static void sizes(void)
     CHECK_NO_POOL(&big.now, EINVAL);
     big.now.size = 0;
     CHECK_NO_POOL(&big.now, EINVAL);
-    big.now.size = sizeof big.now - 1;
+    big.now.size = offsetof(struct sched_options, blocking) - 1; /* of the first version's */
     CHECK_NO_POOL(&big.now, EINVAL);
+    big.now.size = offsetof(struct sched_options, blocking);
+    big.now.blocking = SIZE_MAX; /* not the caller's */
+    pool = sched_pool_create(&big.now);
+    CHECK(pool != NULL);
+    CHECK_EQ(sched_pool_destroy(pool), 0);
+    big.now.blocking = 0;
     big.now.size = SIZE_MAX;
     CHECK_NO_POOL(&big.now, EINVAL);
     big.now.size = sizeof big.now;
@@ -154,6 +200,7 @@ int main(void)
     values();
     environment();
     refused();
+    blocking();
     sizes();
     return 0;
 }

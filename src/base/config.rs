@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Most workers a run may have.
 pub const MOST_WORKERS: usize = 4096;
 
+/// The most that `SCHED_BLOCKING` may say.
+pub const MOST_BLOCKING: usize = 65536;
+
 /// Declares the words of a variable as an enum; the first is the default.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ }) => {
@@ -99,6 +102,8 @@ pub struct Config {
     pub join: Join,
     pub stack: Option<usize>,
     pub warm: Option<Duration>,
+    /// Threads beside those of the workers, for blocking sections.
+    pub blocking: Option<usize>,
     pub stats: Stats,
     pub stats_file: Option<&'static CStr>,
     pub help: Switch,
@@ -118,6 +123,7 @@ impl Config {
             join: Join::Suspend,
             stack: None,
             warm: None,
+            blocking: None,
             stats: Stats::Off,
             stats_file: None,
             help: Switch::Off,
@@ -182,7 +188,7 @@ fn size(text: &CStr) -> Option<usize> {
     n.checked_mul(unit)
 }
 
-static VARS: [Var; 19] = [
+static VARS: [Var; 20] = [
     Var {
         name: "SCHED_KIND",
         words: Kind::WORDS,
@@ -264,6 +270,17 @@ static VARS: [Var; 19] = [
         form: "a time (500us, 2s, 1min)",
         set: |c, v| time(v).map(|warm| c.warm = Some(warm)),
         meaning: "how long idle threads are kept for the next run",
+    },
+    Var {
+        name: "SCHED_BLOCKING",
+        words: &["512"],
+        form: "N (1 to 65536)",
+        set: |c, v| {
+            let n = usize::try_from(number(v)?).ok()?;
+            c.blocking = (1..=MOST_BLOCKING).contains(&n).then_some(n);
+            c.blocking.map(drop)
+        },
+        meaning: "how many tasks of a run may be in blocking sections at once",
     },
     Var {
         name: "SCHED_STATS",

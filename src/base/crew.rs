@@ -78,14 +78,16 @@ pub struct Terms {
     float: FloatControl,
     /// How long to keep the threads afterwards; None: they end with the run.
     keep: Option<Duration>,
+    /// See `relief`.
+    most_reliefs: usize,
 }
 
 impl Terms {
     /// Those of the calling thread.
-    pub fn of_caller(keep: Duration) -> Self {
+    pub fn of_caller(keep: Duration, most_reliefs: usize) -> Self {
         let kept = !keep.is_zero() && futex::works() && !is_unloaded();
         let keep = kept.then_some(keep);
-        Terms { mask: Mask::of_caller(), float: FloatControl::get(), keep }
+        Terms { mask: Mask::of_caller(), float: FloatControl::get(), keep, most_reliefs }
     }
 
     /// The controls of the run.

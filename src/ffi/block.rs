@@ -25,8 +25,9 @@ use std::ffi::c_int;
 ///
 /// Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s
 /// has ended), EAGAIN (no thread, or no memory for the task to have a stack of its own, or
-/// the run has 512 threads beside those of its workers already). After EAGAIN the task may block all
-/// the same, and its worker with it; sched_block_end must not follow.
+/// as many sections are open as SCHED_BLOCKING, or the member blocking of sched_options, allows: 512, if
+/// nothing is said). After EAGAIN the task may block all the same, and its worker with it, so that fewer
+/// workers run tasks meanwhile; sched_block_end must not follow.
 /// Thread-safe. Cost: some microseconds where a kept thread is woken, some fifty where one is made, some ten
 /// nanoseconds where one is on its way already: after a section that has ended before its thread
 /// came, that watches the worker while more such follow, each within some hundred microseconds of the one before,

@@ -2,7 +2,7 @@
 
 use super::taskfunc;
 use super::tasks::can_be_copied;
-use crate::base::config::{Config, Deque, Idle, Kind, Overflow};
+use crate::base::config::{self, Config, Deque, Idle, Kind, Overflow};
 use crate::base::thread;
 use crate::base::{Errno, mem};
 use crate::ext::pool::Pool;
@@ -58,6 +58,8 @@ pub struct sched_options {
     pub idle: c_int,
     /// SCHED_OVERFLOW_GROW and so on.
     pub overflow: c_int,
+    /// How many tasks may be in blocking sections at once; at most 65536.
+    pub blocking: usize,
 }
 
 /// A scheduler that lives until it is destroyed.
@@ -76,6 +78,7 @@ impl sched_options {
         deque: 0,
         idle: 0,
         overflow: 0,
+        blocking: 0,
     };
 
     /// The caller's, as far as both versions know them; None if its size is none, or it has a member
@@ -141,10 +144,16 @@ impl sched_options {
             SCHED_OVERFLOW_REFUSE => config.overflow = Some(Overflow::Refuse),
             _ => return None,
         }
+        match self.blocking {
+            0 => {}
+            n if n <= config::MOST_BLOCKING => config.blocking = Some(n),
+            _ => return None,
+        }
         Some(config)
     }
 }
 
+const _: () = assert!(config::MOST_BLOCKING == 65536, "the number in the text");
 const _: () = assert!(size_of::<sched_options>() >= sched_options::FIRST_SIZE);
 
 /// Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has nthreads

@@ -13,7 +13,7 @@ use super::worker::Worker;
 use super::worker::registry::{self, Lease};
 use super::{Kind, Place, Plan, strand};
 use crate::base::config::{Config, Join};
-use crate::base::crew::{Crew, Job, Terms};
+use crate::base::crew::{self, Crew, Job, Terms};
 use crate::base::event::Event;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicUsize, Ordering};
@@ -262,7 +262,8 @@ fn terms(request: &Request) -> Terms {
     registry::watch_process();
     futex::probe();
     let warm = if valgrind::is_here() { Duration::ZERO } else { WARM };
-    Terms::of_caller(request.config.warm.unwrap_or(warm))
+    let most_reliefs = request.config.blocking.unwrap_or(crew::MOST_RELIEFS);
+    Terms::of_caller(request.config.warm.unwrap_or(warm), most_reliefs)
 }
 
 fn plan(request: &Request, terms: &Terms, held: bool) -> Plan {
@@ -303,7 +304,10 @@ pub fn start<K: Kind>(
     }
     // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
     // SAFETY: nobody else comes to worker 0 before its thread has left it.
-    uncancelled.except(|| unsafe { Life::lead(worker, As::First) });
+    let surplus = uncancelled.except(|| unsafe { Life::lead(worker, As::First) });
+    if surplus {
+        team.crew.caller_has_left();
+    }
     team.finish();
     Ok(())
 }
