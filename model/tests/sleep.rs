@@ -202,7 +202,7 @@ fn the_question_overwritten() {
             let deque = Arc::clone(&deque);
             thread::spawn(move || deque.ask())
         };
-        owner.answer(|| announced.load(Relaxed));
+        owner.answer(|| announced.load(Relaxed), || false);
         pushed.store(true, Relaxed);
         let silent = owner.put(task);
         SILENT.note(silent);
