@@ -5,7 +5,7 @@
  * ctest: matrix deque=split,chaselev idle=park join=help threads=1,4 */
 #include "child.h"
 #include <sched_tasks.h>
-#include <stdexcept>
+#include "retaken.h"
 
 enum { N = 3000 };
 
@@ -195,6 +195,7 @@ static const struct {
     {do_section, "a body of sched_for;"},
     {do_run, "a task of sched_fork;"},
     {do_pool_in_task, "a task of sched_fork;"},
+    {join_retaken, "a task of sched_fork;"},
 };
 
 enum { DEEDS = sizeof deeds / sizeof *deeds };
@@ -248,6 +249,11 @@ int main()
     for (int deed = 0; deed < DEEDS; deed++) {
         in_child(body, &deed);
         check_said(deed, deeds[deed].left);
+    }
+    for (thrower = 0; thrower < FORKS; thrower++) {
+        int last = DEEDS - 1;
+        in_child(body, &last);
+        check_said(last, deeds[last].left);
     }
     in_child(on_pool, nullptr);
     check_said(-1, "a task of sched_fork;");

@@ -194,13 +194,13 @@ pub unsafe extern "C" fn fork_slowly(
 /// # Safety
 /// As said, just now.
 #[cold]
-#[inline(never)]
+#[inline(never)] // its frame is guarded
 pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
     // SAFETY: passed on; taken, so not begun, and the caller's.
     unsafe {
         if retake_or_wait(forked, worker) {
             let Task { f, closure } = forked.task();
-            f(closure, worker.handle());
+            guarded::<ForkedTask, _>(|| f(closure, worker.handle()));
         }
     }
 }
