@@ -64,9 +64,11 @@ fn compiler(cpp: bool) -> Result<PathBuf> {
 }
 
 impl PkgConfig {
-    fn read(file: &Path) -> Result<PkgConfig> {
+    pub fn read(file: &Path) -> Result<PkgConfig> {
         let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
         let mut variables: HashMap<String, String> = HashMap::new();
+        let folder = file.parent().unwrap_or(Path::new("/")).display().to_string();
+        variables.insert("pcfiledir".to_string(), folder);
         let mut fields: HashMap<String, String> = HashMap::new();
         for line in text.lines() {
             let line = line.split('#').next().unwrap_or_default();

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::Session;
-use crate::compile::{WARNINGS, shown};
+use crate::compile::{PkgConfig, WARNINGS, shown};
 use crate::report::{Job, Outcome};
 
 /// Where the header stands relative to <pthread.h>; ours, always twice. TASKS: sched_tasks.h;
@@ -312,40 +312,59 @@ fn own_folder(session: &Session) -> Job {
     })
 }
 
-/// pkg-config, where it is, says what we read in the file.
+/// pkg-config, where it is, says what we read in the file, also where the tree has been moved.
 fn pkg_config(session: &Session) -> Job {
-    let (prefix, pc) = (session.prefix.clone(), session.tools.pc.clone());
+    let (prefix, work) = (session.prefix.clone(), session.work.clone());
     Job::new("pkg-config", "", move |_| {
-        let ask = |options: &[&str]| {
-            Command::new("pkg-config")
-                .args(options)
-                .arg("libsched")
-                .env("PKG_CONFIG_PATH", pc.file.parent().unwrap_or(Path::new("/")))
-                .env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1")
-                .env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1")
-                .output()
-        };
-        if ask(&["--version"]).is_err() {
-            return Ok(Outcome::Skipped("no pkg-config here".to_string()));
-        }
-        let all_libs = [pc.libs.clone(), pc.libs_private.clone()].concat();
-        let cases = [
-            (&["--cflags"][..], &pc.cflags),
-            (&["--libs"][..], &pc.libs),
-            (&["--static", "--libs"][..], &all_libs),
-        ];
-        for (options, wanted) in cases {
-            let out = ask(options)?;
-            let said = String::from_utf8_lossy(&out.stdout);
-            let words: Vec<&str> = said.split_whitespace().collect();
-            if !out.status.success() || words != *wanted {
-                return Ok(Outcome::Failed(format!("{options:?}: {words:?}, not {wanted:?}")));
+        let moved = work.join("moved");
+        let file = |prefix: &Path| prefix.join("lib/pkgconfig/libsched.pc");
+        fs::create_dir_all(moved.join("lib/pkgconfig"))?;
+        fs::create_dir_all(moved.join("include"))?;
+        fs::copy(file(&prefix), file(&moved))?;
+        for prefix in [&prefix, &moved] {
+            match says_what_we_read(PkgConfig::read(&file(prefix))?, prefix)? {
+                Outcome::Passed => {}
+                other => return Ok(other),
             }
-        }
-        let folder = format!("-I{}", prefix.join("include/libsched").display());
-        if !pc.cflags.contains(&folder) {
-            return Ok(Outcome::Failed(format!("{:?} does not name {folder}", pc.cflags)));
         }
         Ok(Outcome::Passed)
     })
+}
+
+fn says_what_we_read(pc: PkgConfig, prefix: &Path) -> Result<Outcome> {
+    let ask = |options: &[&str]| {
+        Command::new("pkg-config")
+            .args(options)
+            .arg("libsched")
+            .env("PKG_CONFIG_PATH", pc.file.parent().unwrap_or(Path::new("/")))
+            .env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1")
+            .env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1")
+            .output()
+    };
+    if ask(&["--version"]).is_err() {
+        return Ok(Outcome::Skipped("no pkg-config here".to_string()));
+    }
+    let all_libs = [pc.libs.clone(), pc.libs_private.clone()].concat();
+    let cases = [
+        (&["--cflags"][..], &pc.cflags),
+        (&["--libs"][..], &pc.libs),
+        (&["--static", "--libs"][..], &all_libs),
+    ];
+    for (options, wanted) in cases {
+        let out = ask(options)?;
+        let said = String::from_utf8_lossy(&out.stdout);
+        let words: Vec<&str> = said.split_whitespace().collect();
+        if !out.status.success() || words != *wanted {
+            return Ok(Outcome::Failed(format!("{options:?}: {words:?}, not {wanted:?}")));
+        }
+    }
+    let include = prefix.join("include").canonicalize()?.join("libsched");
+    let named = |flag: &String| {
+        let folder = Path::new(flag.strip_prefix("-I")?);
+        Some(folder.parent()?.canonicalize().ok()?.join(folder.file_name()?))
+    };
+    if !pc.cflags.iter().filter_map(named).any(|folder| folder == include) {
+        return Ok(Outcome::Failed(format!("{:?} does not name {include:?}", pc.cflags)));
+    }
+    Ok(Outcome::Passed)
 }
