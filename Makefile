@@ -1,4 +1,4 @@
-# libsched: build, test, measure, install. Needs cargo, a C compiler and make.
+# libsched: build, test, measure, install. Needs cargo, Rust 1.88, a C compiler and make: make help.
 
 CARGO   ?= cargo
 CFLAGS  ?= -O2 -g
@@ -6,16 +6,28 @@ PREFIX  ?= /usr/local
 LIBDIR     ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
+DOCDIR     ?= $(PREFIX)/share/doc/libsched
 DESTDIR ?=
 
 # make takes a blank for the end of a name.
 $(foreach dir,CURDIR CARGO_TARGET_DIR PREFIX DESTDIR,\
   $(if $(filter-out 0 1,$(words $($(dir)))),$(error $(dir)="$($(dir))": a path with blanks is not supported)))
 
+# Which Rust there is, is looked at first: what an older cargo says of this tree is hard to understand.
+RUST    := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+HOW     := see https://rustup.rs, or where rustup is here: rustup update stable
+ifneq ($(filter-out help clean uninstall installcheck,$(or $(MAKECMDGOALS),all)),)
+  $(foreach tool,$(CARGO) $(or $(RUSTC),rustc),\
+    $(eval FOUND := $(word 2,$(shell $(tool) --version 2>/dev/null)))\
+    $(if $(FOUND),,$(error libsched is built by cargo and Rust $(RUST) or newer, and there is no $(tool) here: $(HOW)))\
+    $(if $(filter $(RUST),$(shell printf '%s\n' $(RUST) $(FOUND) | sort -V | head -n 1)),,\
+      $(error this $(tool) is $(FOUND), and libsched needs Rust $(RUST) or newer: $(HOW))))
+endif
+
 # The library for another processor: CARGO_BUILD_TARGET names it, as for cargo. The compiler and its tools are those
 # of Debian's names, or what CC, AR and OBJCOPY say, or CROSS_COMPILE, the beginning of their names, or cargo's
 # variable of the linker.
-HOST    := $(shell rustc -vV | sed -n 's/^host: //p')
+HOST    := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 CROSS   := $(filter-out $(HOST),$(CARGO_BUILD_TARGET))
 CROSS_COMPILE ?= $(if $(CROSS),$(subst -unknown,,$(CROSS))-)
 LINKER  := CARGO_TARGET_$(shell echo '$(CROSS)' | tr a-z- A-Z_)_LINKER
@@ -48,17 +60,36 @@ CWARN   := -Wall -Wextra -Wpedantic -Werror
 EXAMPLES := $(patsubst examples/%.c,$(TARGET)/examples-c/%,$(wildcard examples/*.c))
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all lib headers bench bench-peers bench-programs bench-floor lab lab-programs scaling test \
+.PHONY: all help lib headers bench bench-peers bench-programs bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants asan tsan valgrind aarch64 stress install uninstall stage clean
+        check check-deep knobs loom mutants asan tsan valgrind aarch64 stress install uninstall installcheck \
+        stage clean
 
 all: lib
+
+help:
+	@echo 'make               build the library: libsched.so.1 and libsched.a'
+	@echo 'make install       ... and install it: PREFIX=$(PREFIX), DESTDIR, LIBDIR, INCLUDEDIR, MANDIR, DOCDIR'
+	@echo 'make installcheck  build and run the examples with what is installed'
+	@echo 'make uninstall     remove what install put there'
+	@echo 'make stage         install into target/stage, for use in this tree'
+	@echo 'make debug         the library with its checks of what a program does: target/debug/lean'
+	@echo 'make examples      build and run examples/*.c'
+	@echo 'make test          all tests: 5 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
+	@echo 'make check         format, lints, manual pages'
+	@echo 'make check-deep    knobs loom mutants asan tsan valgrind aarch64 stress: hours; each is a target, too'
+	@echo 'make bench         compare the schedulers: tables and figures. bench-peers: and other systems'
+	@echo 'make lab           the questions of docs/LAB.md. scaling: up to 1024 simulated workers'
+	@echo 'make headers       write include/sched_tasks.h anew from src/ffi'
+	@echo 'make clean         remove what was built'
+	@echo 'Variables: CC CFLAGS LDFLAGS AR OBJCOPY CARGO CARGO_TARGET_DIR; for another processor CARGO_BUILD_TARGET,'
+	@echo 'for instance aarch64-unknown-linux-gnu, with CROSS_COMPILE if its tools have other names than Debian'"'"'s.'
 
 # --- the library ------------------------------------------------------------
 
 LIB := $(OUT)/lean/libsched.so.1
 
-lib: $(LIB) $(OUT)/lean/libsched.a $(OUT)/libsched.pc
+lib: $(LIB) $(OUT)/lean/libsched.a
 
 # Without the Rust library, whose callers might call anything: so all but the symbols of the interface is the
 # library's own to the optimiser. Functions begin at multiples of 64 bytes: what the short ones of the hot path take
@@ -89,11 +120,6 @@ $(OUT)/lean/libsched.a: $(OUT)/libsched.a sched.map
 	rm -f $@
 	$(AR) rcs $@ $(@D)/libsched.o
 
-$(OUT)/libsched.pc: sched.pc.in Makefile
-	mkdir -p $(@D)
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
-	    -e 's|@VERSION@|$(VERSION)|' sched.pc.in > $@
-
 # Writes include/sched_tasks.h anew from src/ffi; the build fails while they differ.
 headers:
 	LIBSCHED_WRITE_HEADERS=1 $(CARGO) rustc --release --package libsched --lib --crate-type cdylib,staticlib
@@ -109,20 +135,53 @@ install: lib
 	install -d $(DESTDIR)$(MANDIR)/man3 $(DESTDIR)$(MANDIR)/man7
 	install -m 644 $(MAN3) $(DESTDIR)$(MANDIR)/man3/
 	install -m 644 $(MAN7) $(DESTDIR)$(MANDIR)/man7/
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
-	    -e 's|@VERSION@|$(VERSION)|' sched.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc
+	sed -e 's|@PREFIX@|$(PC_PREFIX)|' -e 's|@LIBDIR@|$(call under_prefix,$(LIBDIR))|' \
+	    -e 's|@INCLUDEDIR@|$(call under_prefix,$(INCLUDEDIR))|' -e 's|@VERSION@|$(VERSION)|' \
+	    sched.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc
+	install -d $(DESTDIR)$(DOCDIR)/examples
+	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)/
+	install -m 644 $(wildcard examples/*.c) $(DESTDIR)$(DOCDIR)/examples/
+
+DOCS := README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE
+
+# Where the library lies below the prefix, the tree may be moved: libsched.pc finds it from its own place.
+PC_PREFIX = $(if $(filter $(PREFIX)/%,$(LIBDIR)),$${pcfiledir}/$(shell realpath -m -s \
+            --relative-to=$(LIBDIR)/pkgconfig $(PREFIX)),$(PREFIX))
+under_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+
+# What install has put there, as a user would use it: the examples, with either library, by the flags that pkg-config
+# gives. What another processor runs is not run here.
+installcheck: CHECKED := $(TARGET)/installcheck
+installcheck:
+	@for file in $(addprefix $(DESTDIR)$(INCLUDEDIR)/libsched/,$(notdir $(HEADERS))) \
+	     $(addprefix $(DESTDIR)$(MANDIR)/man3/,$(notdir $(MAN3))) $(addprefix $(DESTDIR)$(MANDIR)/man7/,$(notdir $(MAN7))) \
+	     $(addprefix $(DESTDIR)$(DOCDIR)/,$(DOCS)) $(addprefix $(DESTDIR)$(LIBDIR)/,libsched.so libsched.so.1 libsched.a); \
+	 do [ -s $$file ] || { echo "installcheck: there is no $$file"; exit 1; }; done
+	@command -v pkg-config >/dev/null || { echo "installcheck: no pkg-config here"; exit 1; }
+	@mkdir -p $(CHECKED)
+	@export PKG_CONFIG_PATH=$(DESTDIR)$(LIBDIR)/pkgconfig LD_LIBRARY_PATH=$(DESTDIR)$(LIBDIR) && set -e && \
+	 for source in $(wildcard examples/*.c); do name=$$(basename $$source .c); \
+	     source=$(DESTDIR)$(DOCDIR)/examples/$$name.c; \
+	     $(CC) $(CFLAGS) -o $(CHECKED)/$$name $$source $$(pkg-config --cflags --libs libsched); \
+	     $(CC) $(CFLAGS) -o $(CHECKED)/$$name-static $$source $$(pkg-config --cflags libsched) \
+	         $$(pkg-config --variable=libdir libsched)/libsched.a -lpthread -ldl; \
+	     $(if $(CROSS),continue;) $(CHECKED)/$$name >/dev/null; $(CHECKED)/$$name-static >/dev/null; done
+	@echo "installcheck: $(DESTDIR)$(LIBDIR)/libsched.so.1 and libsched.a work"
 
 uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/libsched.so $(DESTDIR)$(LIBDIR)/libsched.so.1 \
 	      $(DESTDIR)$(LIBDIR)/libsched.a $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc
 	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/libsched/%)
 	rm -f $(MAN3:man/%=$(DESTDIR)$(MANDIR)/man3/%) $(MAN7:man/%=$(DESTDIR)$(MANDIR)/man7/%)
-	rmdir $(DESTDIR)$(INCLUDEDIR)/libsched 2>/dev/null || true
+	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%) $(patsubst %,$(DESTDIR)$(DOCDIR)/%,$(wildcard examples/*.c))
+	rmdir $(DESTDIR)$(INCLUDEDIR)/libsched $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR) 2>/dev/null || true
 
 # What the tests and the benchmarks link against: an installed tree of its own.
+STAGED := PREFIX=$(STAGE) LIBDIR=$(STAGE)/lib INCLUDEDIR=$(STAGE)/include MANDIR=$(STAGE)/share/man \
+          DOCDIR=$(STAGE)/share/doc/libsched DESTDIR=
+
 stage: lib
-	@$(MAKE) --no-print-directory -s install PREFIX=$(STAGE) LIBDIR=$(STAGE)/lib \
-	         INCLUDEDIR=$(STAGE)/include MANDIR=$(STAGE)/share/man DESTDIR=
+	@$(MAKE) --no-print-directory -s install $(STAGED)
 
 # --- measuring --------------------------------------------------------------
 
@@ -216,6 +275,8 @@ test-lints:
 	@$(CARGO) test --quiet --workspace --no-run
 
 test-programs: bench-programs examples
+	@if command -v pkg-config >/dev/null; then $(MAKE) --no-print-directory -s installcheck $(STAGED); \
+	 else echo "test: no pkg-config here, installcheck skipped"; fi
 	@$(TOOL) build --profile tools --quiet --package sched-ctest
 
 # Built as a user would, and run.

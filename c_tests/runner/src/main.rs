@@ -3,6 +3,7 @@
 //! ```text
 //! header.rs   ours and POSIX's sched.h in every order, standard and include path
 //! symbols.rs  what the libraries export, the soname
+//! makefile.rs what make says where Rust is too old
 //! programs.rs c_tests/*.c: marker.rs says how to build and run each
 //! bench.rs    the benchmark programs, small, for their answers
 //! stress.rs   c_tests/stress.c over everything, for a given time
@@ -16,6 +17,7 @@ mod compile;
 mod cover;
 mod exec;
 mod header;
+mod makefile;
 mod marker;
 mod matrix;
 mod programs;
@@ -234,6 +236,7 @@ fn run(options: Options) -> Result<bool> {
     if context.options.programs.is_empty() && context.options.knobs.is_none() {
         header::jobs(&context, &mut jobs)?;
         symbols::jobs(&context, &mut jobs)?;
+        makefile::jobs(&context, &mut jobs)?;
     }
     let mut report = Report::new(&context);
     report.run(jobs);
