@@ -329,11 +329,13 @@ impl<D: Deque> Stealing<D> {
                     let in_vain = woken;
                     woken = self.park(until, place, searching);
                     searching = true;
-                    if woken && self.processors > 1 && self.sleepers.in_the_way() {
-                        self.doze(place, STEP_ASIDE);
-                    }
-                    if self.surplus() {
-                        self.hold_back(until, place);
+                    if !self.is_over(until) {
+                        if woken && self.processors > 1 && self.sleepers.in_the_way() {
+                            self.doze(place, STEP_ASIDE);
+                        }
+                        if self.surplus() {
+                            self.hold_back(until, place);
+                        }
                     }
                     naps.patience.woken(in_vain && woken, self.sleepers.wake_cost());
                 }
@@ -350,8 +352,10 @@ impl<D: Deque> Stealing<D> {
     /// few ever run, unless tasks block, and then one more wakes at each `HOLD_BACK`.
     ///
     /// Tasks that block leave their processor to others: as long as this process keeps the processors busy, the worker
-    /// waits on, up to `LONGEST_HOLD_BACK`. (Not longer, for a task may also compute until another has run.)
+    /// waits on, up to `LONGEST_HOLD_BACK`. (Not longer, for a task may also compute until another has run; and not who
+    /// waits in the middle of a task, for nothing wakes it when that wait is over.)
     fn hold_back(&self, until: &Until, place: &impl Place) {
+        let idle = matches!(until, Until::Ended);
         let mut time = HOLD_BACK;
         loop {
             let begun = (Instant::now(), thread::processor_time());
@@ -359,7 +363,7 @@ impl<D: Deque> Stealing<D> {
             let (elapsed, used) = (begun.0.elapsed(), thread::processor_time() - begun.1);
             let busy = used * 4 > elapsed * self.processors as u32 * 3;
             time *= 2;
-            if !busy || time > LONGEST_HOLD_BACK || self.is_over(until) {
+            if !busy || !idle || time > LONGEST_HOLD_BACK || self.is_over(until) {
                 return;
             }
         }
