@@ -87,12 +87,6 @@ pub fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The number of the processor that the caller runs on now, or one that no processor has.
-pub fn processor() -> usize {
-    // SAFETY: the call takes nothing.
-    usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(usize::MAX)
-}
-
 /// Gives the processor to another thread that wants it.
 pub fn give_way() {
     // SAFETY: no arguments.

@@ -93,7 +93,6 @@ use crate::base::barrier;
 use crate::base::futex::Futex;
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicU32, AtomicUsize, Mutex, Ordering, Pad, fence};
-use crate::base::thread;
 use std::time::{Duration, Instant};
 
 // Values of a seat.
@@ -117,8 +116,6 @@ pub struct EventCount {
     /// Nanoseconds from `new` to the last wake-up of one worker, and what it took: figures, which
     /// order nothing.
     woken_at: AtomicUsize,
-    /// The processor of who last woke a worker.
-    woken_from: AtomicUsize,
     cost: AtomicUsize,
     began: Instant,
     most_searching: u32,
@@ -149,7 +146,6 @@ impl EventCount {
             list: Mutex::new(list),
             seats: mem::slice(workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
             woken_at: AtomicUsize::new(0),
-            woken_from: AtomicUsize::new(usize::MAX),
             cost: AtomicUsize::new(LIKELY_COST),
             began: Instant::now(),
             missing: AtomicU32::new(0),
@@ -188,17 +184,6 @@ impl EventCount {
     /// What it takes from a wake-up to the woken worker, as measured in this run.
     pub fn wake_cost(&self) -> Duration {
         Duration::from_nanos(self.cost.load(Ordering::Relaxed) as u64)
-    }
-
-    /// The worker that was just woken runs on the processor of who woke it, whose task it keeps from going on. (Linux
-    /// wakes a thread there at times, though others are idle, and leaves both there for milliseconds.)
-    pub fn in_the_way(&self) -> bool {
-        !cfg!(loom) && self.woken_from.load(Ordering::Relaxed) == thread::processor()
-    }
-
-    fn note_wake(&self) {
-        self.woken_at.store(self.nanos(), Ordering::Relaxed);
-        self.woken_from.store(thread::processor(), Ordering::Relaxed);
     }
 
     fn nanos(&self) -> usize {
@@ -261,7 +246,7 @@ impl EventCount {
             match woken {
                 None => return false,
                 Some((worker, WAITING)) => {
-                    self.note_wake();
+                    self.woken_at.store(self.nanos(), Ordering::Relaxed);
                     self.seats[worker].wake(1);
                     return true;
                 }
@@ -281,7 +266,7 @@ impl EventCount {
     pub fn rouse(&self, worker: usize) {
         let woken = self.list.with(|list| self.unlist(list, worker));
         if woken {
-            self.note_wake();
+            self.woken_at.store(self.nanos(), Ordering::Relaxed);
             self.seats[worker].wake(1);
         }
     }

@@ -25,9 +25,6 @@ const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 const HOLD_BACK: Duration = Duration::from_micros(100);
 const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
 
-/// How long a worker sleeps that was woken on its waker's processor: so that the waker goes on, and it wakes on another.
-const STEP_ASIDE: Duration = Duration::from_micros(1);
-
 /// How long to sleep at most when the heavy fence could not be had.
 const UNSURE: Duration = Duration::from_millis(1);
 
@@ -329,13 +326,8 @@ impl<D: Deque> Stealing<D> {
                     let in_vain = woken;
                     woken = self.park(until, place, searching);
                     searching = true;
-                    if !self.is_over(until) {
-                        if woken && self.processors > 1 && self.sleepers.in_the_way() {
-                            self.doze(place, STEP_ASIDE);
-                        }
-                        if self.surplus() {
-                            self.hold_back(until, place);
-                        }
+                    if self.surplus() && !self.is_over(until) {
+                        self.hold_back(until, place);
                     }
                     naps.patience.woken(in_vain && woken, self.sleepers.wake_cost());
                 }
