@@ -101,7 +101,7 @@ static void first_task(void *closure, struct scheduler *s)
         phases_gap(&phases);
         double start = bench_now();
         phase(s);
-        phases.took[i] = 1e6 * (bench_now() - start);
+        phases_took(&phases, i, start);
     }
 }
 
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
         bench_run(&b, first_task, serial_run, NULL);
 
         phases_fields(&b, &phases);
-        bench_line(&b, b.n * PHASE_PARTS, phases_sum(&phases), phases_right(&phases, b.n));
+        bench_line(&b, b.n * PHASE_PARTS, bench_mix((uint64_t)b.n), phases_right(&phases, b.n));
     }
     return bench_end(&b);
 }

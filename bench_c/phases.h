@@ -29,7 +29,7 @@ static inline struct phases phases_new(const struct bench *b)
         fprintf(stderr, "%s: -d %s: WAY-WORK-GAP is wanted, for-20-0 for one\n", b->about->name, data);
         exit(2);
     }
-    p.turns = (long)((double)p.work * 1000 / PHASE_PARTS / bench_calibrate(64));
+    p.turns = (long)((double)p.work * 1000 / (double)PHASE_PARTS / bench_calibrate(64));
     p.took = (double *)bench_alloc((size_t)b->n, sizeof *p.took);
     return p;
 }
@@ -54,16 +54,14 @@ static inline void phases_gap(const struct phases *p)
         ;
 }
 
-/* The sum of the parts' results. */
-static inline uint64_t phases_sum(const struct phases *p)
+/* Phase `k`, which began at `start`, is over. */
+static inline void phases_took(struct phases *p, long k, double start)
 {
-    uint64_t sum = 0;
-    for (int i = 0; i < PHASE_PARTS; i++)
-        sum += bench_mix(p->sums[i][0]);
-    return sum;
+    p->took[k] = 1e6 * (bench_now() - start);
 }
 
-/* Each part has been done n times, neither more nor less: its result says so. */
+/* Each part has been done n times, neither more nor less: its result says so. (The result itself depends on how fast
+ * the processor is, and is no checksum.) */
 static inline int phases_right(const struct phases *p, long n)
 {
     uint64_t a = 1, c = 0, step = 3, add = 1; /* y -> a*y + c, `turns * n` times y -> 3*y + 1 */
@@ -81,7 +79,7 @@ static inline int phases_right(const struct phases *p, long n)
     return 1;
 }
 
-/* The line of a run: us_a_phase is the median, us_mean the mean. */
+/* The fields of a run: us_a_phase is the median, us_mean the mean. */
 static inline void phases_fields(struct bench *b, struct phases *p)
 {
     double sum = 0;

@@ -7,6 +7,7 @@
 #ifndef FORK_H
 #define FORK_H
 
+#include "../phases.h"
 #include "../dense.h"
 #include "../kernels_fork.h"
 #include "../uts.h"
@@ -22,6 +23,8 @@ static void peer_join(struct children *c); /* all of them */
 static void peer_search(void);
 static int peer_unwanted(void *context); /* is the attempt's search cancelled? */
 static void peer_loop(size_t n, uint64_t *found);
+/* `n` phases, each a loop over its parts, with the gaps between them; how long each took, by phases_took. */
+static void peer_phases(struct phases *p, long n);
 static uint64_t peer_reduce(size_t n);
 #ifdef PEER_SORTS
 static void peer_sort(int *a, size_t n);
@@ -355,7 +358,7 @@ static void knapsack_main(struct bench *b)
     free(found);
 }
 
-/* --- loop, reduce, sort ------------------------------------------------------------- */
+/* --- phases, loop, reduce, sort ------------------------------------------------------------- */
 
 static void loop_main(struct bench *b)
 {
@@ -368,6 +371,21 @@ static void loop_main(struct bench *b)
         bench_clock_stop(b);
         peer_line(b, b->n, found, found == wanted);
     }
+}
+
+/* With the loop of the system, whatever way is named. */
+static void phases_main(struct bench *b)
+{
+    struct phases p = phases_new(b);
+    for (int r = 0; r < b->repetitions; r++) {
+        memset(p.sums, 0, sizeof p.sums);
+        bench_clock_start(b);
+        peer_phases(&p, b->n);
+        bench_clock_stop(b);
+        phases_fields(b, &p);
+        peer_line(b, b->n * PHASE_PARTS, bench_mix((uint64_t)b->n), phases_right(&p, b->n));
+    }
+    free(p.took);
 }
 
 static void reduce_main(struct bench *b)
@@ -410,6 +428,7 @@ static void sort_main(struct bench *b)
     {{"mergesort", "elements", 1L << 20, 1, 1L << 30, NULL}, mergesort_main},              \
     {{"knapsack", "searches", 32, 1, 1000000, NULL}, knapsack_main},                       \
     {{"loop", "iterations", 100000000, 1, 1L << 40, NULL}, loop_main},                     \
+    {{"phases", "phases", 2000, 1, 100000000, "WAY-WORK-GAP, times in us"}, phases_main},   \
     {{"reduce", "terms", 100000000, 1, 1L << 40, NULL}, reduce_main}                       \
     SORT_WORKLOAD
 

@@ -90,6 +90,19 @@ static void peer_loop(size_t n, uint64_t *found)
     });
 }
 
+static void peer_phases(struct phases *p, long n)
+{
+    arena.execute([=] {
+        for (long k = 0; k < n; k++) {
+            phases_gap(p);
+            double start = bench_now();
+            tbb::parallel_for(tbb_range(0, PHASE_PARTS),
+                              [=](const tbb_range &r) { phases_parts(p, r.begin(), r.end()); });
+            phases_took(p, k, start);
+        }
+    });
+}
+
 static uint64_t peer_reduce(size_t n)
 {
     auto add = [](const tbb_range &r, uint64_t sum) {

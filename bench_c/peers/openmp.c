@@ -106,6 +106,18 @@ static void peer_loop(size_t n, uint64_t *found)
         loop_iteration(i, found);
 }
 
+static void peer_phases(struct phases *p, long n)
+{
+    for (long k = 0; k < n; k++) {
+        phases_gap(p);
+        double start = bench_now();
+#pragma omp parallel for num_threads(team) schedule(dynamic, 1)
+        for (size_t i = 0; i < PHASE_PARTS; i++)
+            phases_parts(p, i, i + 1);
+        phases_took(p, k, start);
+    }
+}
+
 static uint64_t peer_reduce(size_t n)
 {
     uint64_t sum = 0;

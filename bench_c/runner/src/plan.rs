@@ -59,10 +59,22 @@ pub const OVERHEADS: &[Program] = &[
     program("suspend", 1 << 16, 1 << 13, "two tasks that wait for each other"),
     program("resume", 300, 60, "hand-overs to a worker that looks for work"),
     program("blocking", 400, 100, "tasks that sleep in blocking sections"),
+    elements("phases", 1000, 200, "short parallel phases, one after the other"),
     Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
 ];
 /// What [`OVERHEADS`]' blocking is run with.
 pub const BLOCKING_WAYS: &[&str] = &["section", "plain", "empty"];
+/// What [`OVERHEADS`]' phases are made of, and under which kinds.
+pub const PHASES: &[(&str, &str)] = &[
+    ("a parallel phase of 5 µs, by a loop", "for-5-0"),
+    ("... of 20 µs", "for-20-0"),
+    ("... of 100 µs", "for-100-0"),
+    ("... of 20 µs, by a group", "group-20-0"),
+    ("... of 20 µs, by forks", "fork-20-0"),
+    ("... of 20 µs, by a reduction", "reduce-20-0"),
+    ("... of 20 µs, after 50 µs alone", "for-20-50"),
+];
+pub const PHASE_KINDS: &[Kind] = &[Kind::Steal, Kind::Cont];
 /// What [`OVERHEADS`]' resume hands over, how, and from which deques.
 pub const HAND_OVERS: &[(&str, Kind, &str)] = &[
     ("a task just spawned", Kind::Steal, "spawn"),
@@ -319,6 +331,17 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
                     ..steal.clone()
                 }));
             }
+        }
+        "phases" => {
+            setups.extend(
+                PHASES
+                    .iter()
+                    .flat_map(|&(_, data)| {
+                        let data = Some(data);
+                        PHASE_KINDS.iter().map(move |&kind| (data, kind)).collect::<Vec<_>>()
+                    })
+                    .map(|(data, kind)| Setup { kind, data, ..steal.clone() }),
+            );
         }
         "blocking" => {
             let ways = BLOCKING_WAYS.iter();

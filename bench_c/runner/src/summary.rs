@@ -206,6 +206,10 @@ impl Summary {
         })
     }
 
+    pub fn phases(&self, data: &str, kind: Kind) -> Option<&Measured> {
+        self.find(|s| s.program == "phases" && s.kind == kind && s.data == Some(data))
+    }
+
     fn find(&self, wanted: impl Fn(&Setup) -> bool) -> Option<&Measured> {
         self.measured.iter().find(|(setup, _)| wanted(setup)).map(|(_, m)| m)
     }
@@ -232,6 +236,7 @@ pub mod tests {
             ("ns_a_yield", 23.4),
             ("ns_a_turn", 15_524.0),
             ("handover_ns", 261.0),
+            ("us_a_phase", 11.3),
             ("back_ns", 190.0),
             ("tasks_per_second", 21_844.0),
             ("ns_a_section", 1615.0),

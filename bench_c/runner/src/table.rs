@@ -2,7 +2,7 @@
 
 use crate::plan::{
     ALSO_JOIN, BURNERS, CLOSURE_WAYS, Group, HAND_OVER_DEQUES, HAND_OVERS, IDLE_PROGRAMS, IDLES,
-    JOINS, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PROGRAMS, Plan, Program,
+    JOINS, KINDS, Kind, LOCK_PROGRAMS, LOCKS, PHASE_KINDS, PHASES, PROGRAMS, Plan, Program,
 };
 use crate::sheet::{Table, say};
 use crate::summary::{Measured, Quartiles, Summary};
@@ -255,6 +255,13 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
     let line = |name| own(summary.bare("resume", "line"), name);
     row("... a cache line, to the other processor", None, "ns", line("handover_ns"));
     row("... and back", None, "ns", line("back_ns"));
+
+    for (what, data) in PHASES {
+        for kind in PHASE_KINDS {
+            let found = own(summary.phases(data, *kind), "us_a_phase");
+            row(&format!("{what}, {}", kind.name()), Some(t), "µs", found);
+        }
+    }
 
     let [section, plain, empty] =
         ["section", "plain", "empty"].map(|way| summary.runs("blocking", Some(way), None, t));

@@ -9,6 +9,7 @@ use crate::measure::{Bench, Spent};
 use crate::work::{System, fresh, lcg, mix, multiset, sum};
 
 mod dense;
+mod phases;
 mod uts;
 
 /// A system whose tasks can wait for tasks.
@@ -48,6 +49,7 @@ pub fn run_loops<S: Loops>(system: &S, bench: &Bench) -> Option<bool> {
     Some(match bench.workload() {
         "loop" => loop_main(system, bench),
         "reduce" => reduce_main(system, bench),
+        "phases" => phases::main(system, bench),
         "sort" => sort_main(system, bench),
         _ => return None,
     })

@@ -11,6 +11,8 @@ pub struct Bench {
     pub n: usize,
     pub threads: usize,
     pub repetitions: usize,
+    /// The argument of -d.
+    pub data: String,
 }
 
 /// What a run took.
@@ -27,10 +29,20 @@ impl Bench {
     /// None: an option that there is not.
     pub fn new(kind: &'static str, workload: &str, options: &[&str]) -> Option<Bench> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut bench =
-            Bench { kind, workload: workload.to_owned(), n: 1000, threads, repetitions: 1 };
+        let mut bench = Bench {
+            kind,
+            workload: workload.to_owned(),
+            n: 1000,
+            threads,
+            repetitions: 1,
+            data: String::new(),
+        };
         for pair in options.chunks(2) {
             let &[option, value] = pair else { return None };
+            if option == "-d" {
+                bench.data = value.to_owned();
+                continue;
+            }
             let value: usize = value.parse().ok()?;
             match option {
                 "-n" => bench.n = value,
@@ -101,19 +113,25 @@ fn seconds(t: libc::timeval) -> f64 {
     t.tv_sec as f64 + 1e-6 * t.tv_usec as f64
 }
 
+/// So many turns of the calibration loop, from `y` on.
+pub fn turns(mut y: u64, n: u64) -> u64 {
+    for _ in 0..n {
+        y = y.wrapping_mul(3).wrapping_add(1);
+        // SAFETY: no instruction at all; the compiler is told that `y` may have changed,
+        // so that it cannot fold iterations into one.
+        unsafe { asm!("/* {0} */", inout(reg) y, options(pure, nomem, nostack)) };
+    }
+    y
+}
+
 /// Nanoseconds an iteration of y = y·3 + 1 takes, the fastest of some tries.
-fn calibrate(tries: usize) -> f64 {
+pub fn calibrate(tries: usize) -> f64 {
     const ITERATIONS: u32 = 1 << 16;
     let mut y = 1u64;
     let mut least = f64::INFINITY;
     for _ in 0..tries {
         let start = Instant::now();
-        for _ in 0..ITERATIONS {
-            y = y.wrapping_mul(3).wrapping_add(1);
-            // SAFETY: no instruction at all; the compiler is told that `y` may have changed,
-            // so that it cannot fold iterations into one.
-            unsafe { asm!("/* {0} */", inout(reg) y, options(pure, nomem, nostack)) };
-        }
+        y = turns(y, ITERATIONS.into());
         least = least.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(ITERATIONS));
     }
     black_box(y);

@@ -27,12 +27,15 @@ pub struct Case {
     pub system: String,
     pub program: &'static str,
     pub n: u64,
+    /// The argument of -d.
+    pub data: Option<&'static str>,
     pub threads: usize,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} -n {} -t {}", self.system, self.program, self.n, self.threads)
+        write!(f, "{}: {} -n {} -t {}", self.system, self.program, self.n, self.threads)?;
+        self.data.map_or(Ok(()), |data| write!(f, " -d {data}"))
     }
 }
 
@@ -138,6 +141,7 @@ impl Session {
         for (option, value) in numbers {
             command.args([option, &value.to_string()]);
         }
+        command.args(entry.case.data.iter().flat_map(|data| ["-d", data]));
         command.args(entry.words);
         process::without_settings(&mut command);
         let ended = process::run(&mut command, options.limit)?;
@@ -192,7 +196,8 @@ impl Session {
     pub fn ran_too_long(&self, workload: &Workload, system: &str, threads: usize) -> bool {
         self.too_long.iter().any(|case| {
             case.system == system
-                && (case.program, case.n) == (workload.program, workload.n)
+                && (case.program, case.n, case.data)
+                    == (workload.program, workload.n, workload.data)
                 && case.threads == threads
         })
     }
@@ -208,6 +213,7 @@ fn entries<'a>(workload: &Workload, systems: &'a [System]) -> Vec<Entry<'a>> {
         system: system.to_owned(),
         program: workload.program,
         n: workload.n,
+        data: workload.data,
         threads,
     };
     let mut entries: Vec<Entry> = Vec::new();
@@ -234,7 +240,7 @@ mod tests {
              checksum={checksum} user=0.25 sys=0 vcsw=1 icsw=2 ok"
         );
         Run {
-            case: Case { system: system.into(), program: "tree", n: 8, threads: 2 },
+            case: Case { system: system.into(), program: "tree", n: 8, data: None, threads: 2 },
             round: 1,
             warm_up: false,
             line: Line::read(&line, "tree", 8, system, 2).unwrap(),

@@ -9,7 +9,8 @@ use crate::table::{short, with_quartiles};
 
 pub fn print_all(workloads: &[Workload], systems: &[System], session: &Session) {
     for workload in workloads {
-        say(format!("\n{} -n {}: {}", workload.program, workload.n, workload.what));
+        let data = workload.data.map_or(String::new(), |data| format!(" -d {data}"));
+        say(format!("\n{} -n {}{data}: {}", workload.program, workload.n, workload.what));
         println!("{}", one(workload, systems, session));
         for (name, why) in
             workload.without.iter().filter(|(n, _)| systems.iter().any(|s| s.name == *n))

@@ -35,6 +35,8 @@ pub struct Baseline {
 pub struct Workload {
     pub program: &'static str,
     pub n: u64,
+    /// The argument of -d, for every system.
+    pub data: Option<&'static str>,
     /// The size for a first look; none: left out then.
     pub quick: Option<u64>,
     pub what: &'static str,
@@ -71,6 +73,18 @@ const NO_LOOP: &[(&str, &str)] = &[
     ("glib", "has no loop"),
     ("go", "has no parallel loop"),
 ];
+/// Phases that are loops of 16 parts: the argument of -d, and how many.
+const PHASES: &[(&str, u64, &str)] = &[
+    ("for-5-0", 4000, "loops of 16 parts, 5 µs of work in all, one after the other"),
+    ("for-20-0", 2000, "loops of 20 µs"),
+    ("for-100-0", 400, "loops of 100 µs"),
+    ("for-300-0", 130, "loops of 300 µs"),
+    ("for-20-50", 600, "loops of 20 µs, and 50 µs between two in which one computes alone"),
+    ("for-100-50", 260, "loops of 100 µs, 50 µs between two"),
+    ("for-20-500", 80, "loops of 20 µs, 500 µs between two"),
+    ("for-100-500", 70, "loops of 100 µs, 500 µs between two"),
+];
+
 const NO_SORT: &[(&str, &str)] = &[
     ("libgomp", "OpenMP has no sort"),
     ("libomp", "OpenMP has no sort"),
@@ -97,6 +111,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
     let base = Workload {
         program: "",
         n: 0,
+        data: None,
         quick: None,
         what: "",
         figure: Figure::PerTask,
@@ -262,6 +277,22 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             without: NO_SORT,
             ..joins.clone()
         },
+    ];
+    all.extend(PHASES.iter().map(|&(data, n, what)| Workload {
+        program: "phases",
+        n,
+        data: Some(data),
+        quick: Some(n / 10),
+        what,
+        figure: Figure::Own("us_a_phase", "µs"),
+        threads: vec![cores],
+        counted: 1,
+        warm_up: 1,
+        baselines: &[],
+        without: NO_LOOP,
+        ..joins.clone()
+    }));
+    all.extend([
         Workload {
             program: "emptyrun",
             n: 1000,
@@ -318,7 +349,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             baselines: &[],
             ..together
         },
-    ];
+    ]);
     if let Some(rounds) = rounds {
         all.iter_mut().for_each(|w| w.rounds = rounds);
     }

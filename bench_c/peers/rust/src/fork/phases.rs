@@ -1,0 +1,44 @@
+//! bench_c/phases.h: short parallel phases, with serial gaps between them, by the system's loop.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::{Loops, timed};
+use crate::measure::{Bench, calibrate, turns};
+use crate::work::mix;
+
+const PARTS: usize = 16;
+
+/// On lines of its own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Part(AtomicU64);
+
+/// Of `-d WAY-WORK-GAP`, in microseconds: the work of a phase and the gap. The way is the system's.
+fn parse(data: &str) -> Option<(f64, u64)> {
+    let mut words = data.splitn(3, '-').skip(1);
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
+    let (work, gap) = parse(&bench.data).unwrap_or((20.0, 0));
+    let each = (work * 1000.0 / PARTS as f64 / calibrate(64)) as u64;
+    let parts: [Part; PARTS] = Default::default();
+    let mut took = vec![0.0; bench.n];
+    let (spent, ()) = timed(system, bench, || {
+        for took in &mut took {
+            let begins = Instant::now() + Duration::from_micros(gap);
+            while gap > 0 && Instant::now() < begins {}
+            let start = Instant::now();
+            S::each(PARTS, |i| parts[i].0.store(turns(parts[i].0.load(Relaxed), each), Relaxed));
+            *took = start.elapsed().as_secs_f64() * 1e6;
+        }
+    });
+    let wanted = turns(0, each * bench.n as u64);
+    let right = parts.iter().all(|part| part.0.load(Relaxed) == wanted);
+    let mean = took.iter().sum::<f64>() / bench.n as f64;
+    took.sort_by(f64::total_cmp);
+    let at = |share: f64| took[((share * bench.n as f64) as usize).min(bench.n - 1)];
+    let extra = format!(" us_a_phase={:.6} us_mean={mean:.6} us_p90={:.6}", at(0.5), at(0.9));
+    bench.line(&spent, (bench.n * PARTS) as u64, mix(bench.n as u64), &extra, right)
+}
