@@ -302,7 +302,7 @@ pub unsafe fn within<C: Called, T: FnOnce(&Worker) + Copy>(worker: &Worker, work
     if unsafe { worker.queue(queued) } != 0 {
         return -1;
     }
-    super::wait_outside(&forked);
+    super::wait_elsewhere(&forked);
     0
 }
 

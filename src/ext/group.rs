@@ -8,7 +8,7 @@
 //! Cost: that of sched_spawn_copy, and two read-modify-writes.
 
 use super::sync::{Go, grant, may_wait};
-use super::{wait_inside, wait_outside};
+use super::{wait_elsewhere, wait_inside};
 use crate::base::frontier::{GroupTask, guarded};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
@@ -110,7 +110,7 @@ impl Group {
             }
             match worker.and_then(Worker::mine).map(Worker::strand) {
                 Some(strand) => wait_inside(&node, strand, strand.sets_aside()),
-                None => wait_outside(&node),
+                None => wait_elsewhere(&node),
             }
         }
         if self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0 {

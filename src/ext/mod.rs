@@ -34,12 +34,17 @@ pub mod sync;
 
 use crate::base::futex::Futex;
 use crate::base::sync::AtomicUsize;
-use crate::kind::Awaited;
-use crate::kind::strand::{self, Strand};
+use crate::base::thread;
+use crate::kind::section;
+use crate::kind::strand::{self, Strand, turn};
 use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
+use crate::kind::{Awaited, UNAWAITED};
 use crate::task::Task;
 use std::time::Duration;
+
+/// So many looks of a task that waits for what nobody wakes it for, then a short sleep.
+const LOOKS: u32 = 4;
 
 /// How long a thread sleeps that has left word, in case that futex is refused by then.
 const AT_MOST: Duration = Duration::from_millis(100);
@@ -104,7 +109,7 @@ fn wait(latch: &impl Latch, worker: &Worker) -> bool {
         if worker.has_ended() {
             return latch.is_over();
         }
-        wait_outside(latch);
+        wait_elsewhere(latch);
         return true;
     };
     wait_inside(latch, mine.strand(), mine.strand().sets_aside());
@@ -120,8 +125,42 @@ fn wait_inside(latch: &impl Latch, strand: &Strand, leaves: bool) {
         if leaves && unsafe { set_aside(strand, publish) } && latch.is_over() {
             break;
         }
+        if Worker::current().is_some_and(|mine| strand.is_right_below(mine)) {
+            return wait_nested(latch, strand.worker());
+        }
         // SAFETY: the caller is on the strand, in a task.
         unsafe { strand.help(&Help { latch, strand }) };
+    }
+}
+
+/// Waits as a task of a run that a task of `outer` has started, on the same thread. What it waits for may need tasks of
+/// either run. Those of the outer one it runs on top of itself, all that are there; then it gives way to those of its
+/// own run. They must not run on top: one may hold what another waits for. When it has gone to another thread in doing
+/// so, it waits there as any task of its run.
+#[cold]
+#[inline(never)]
+fn wait_nested(latch: &impl Latch, outer: &Worker) {
+    let mut looks = 0u32;
+    while !latch.is_over() {
+        let Some(mine) = Worker::current() else { return wait_outside(latch) };
+        let below = outer.mine().map(Worker::strand).filter(|below| below.is_right_below(mine));
+        let Some(below) = below else { return wait_inside(latch, mine.strand(), true) };
+        // SAFETY: the calling thread's; the caller is right on top.
+        while !latch.is_over() && unsafe { turn::help_once(below) } {}
+        turn::yield_now(mine);
+        looks += 1;
+        if looks.is_multiple_of(LOOKS) {
+            thread::sleep(UNAWAITED); // nobody wakes it
+        }
+    }
+}
+
+/// Waits as one who is no worker of the run that is waited for. A task of another run is set aside there, if its thread
+/// has no place but that; else the thread sleeps.
+fn wait_elsewhere(latch: &impl Latch) {
+    match section::alone() {
+        Some(strand) => wait_inside(latch, strand, true),
+        None => wait_outside(latch),
     }
 }
 

@@ -25,7 +25,7 @@
 //!
 //! Each function has done with the mutex, and so on, before it grants it: who gets it may free it.
 
-use super::{Latch, set_aside, wait_inside, wait_outside};
+use super::{Latch, set_aside, wait_elsewhere, wait_inside};
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
 use crate::kind::section;
@@ -62,7 +62,7 @@ impl Latch for Node {
 fn wait(node: &Node, worker: Option<&Worker>) {
     match worker.and_then(Worker::mine) {
         Some(mine) => wait_inside(node, mine.strand(), true),
-        None => wait_outside(node),
+        None => wait_elsewhere(node),
     }
 }
 

@@ -128,6 +128,12 @@ pub fn task<'a>() -> Option<&'a Worker> {
     open().map(Strand::worker).or_else(Worker::current)
 }
 
+/// The strand of the caller's task, if its thread has the place of that and no other.
+pub fn alone<'a>() -> Option<&'a Strand> {
+    let mine = Worker::current().filter(|worker| worker.outer.get().is_null())?;
+    innermost().is_none().then(|| mine.strand())
+}
+
 /// The strand that the caller's task is on, if it is one.
 pub fn here<'a>() -> Option<&'a Strand> {
     open().or_else(|| Worker::current().map(Worker::strand))

@@ -189,6 +189,8 @@ pub struct Ground {
     base: Cell<Context>,
     /// As the sanitizers know it.
     side: Side,
+    /// How many tasks helped on the strand below, if a task there has started the run.
+    nested_below: Cell<u32>,
 }
 
 /// What the strands of a run have in common.
@@ -214,6 +216,7 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     let stack = worker.rack.take().ok();
     let ground = Ground::default();
     ground.side.settle();
+    ground.nested_below.set(outer.map_or(0, |strand| strand.nested.get()));
     worker.ground.set(&ground);
     let mut stays = true;
     let mut go = || {
@@ -496,6 +499,13 @@ impl Strand {
         // SAFETY: the row of the run; passed on.
         self.on_top(|| unsafe { (self.place().row().help)(self, waits.as_ref()) });
         self.awaited.set(outer);
+    }
+
+    /// True if a task here has started the run of `worker`, the calling thread's innermost, and no other task of this
+    /// strand's run lies on top of that.
+    pub fn is_right_below(&self, worker: &Worker) -> bool {
+        ptr::eq(worker.outer.get(), self.worker.get())
+            && worker.ground().nested_below.get() == self.nested.get()
     }
 
     /// Does work of other tasks in the middle of one.

@@ -27,8 +27,9 @@
 use super::aside::{HandedOver, go_over, leave_for, leave_for_loop};
 use crate::base::thread;
 use crate::fiber::sanitizers;
+use crate::kind::strand::Strand;
 use crate::kind::worker::Worker;
-use crate::kind::{Awaited, Seat, TICK};
+use crate::kind::{Awaited, Place, Seat, TICK};
 use std::cell::Cell;
 
 /// See above.
@@ -74,6 +75,18 @@ pub fn yield_now(worker: &Worker) {
         // There is no stack: another runs on top of it.
         strand.on_top(|| next.into_iter().for_each(|task| strand.run(task)));
     }
+}
+
+/// Runs a task of the strand's run on top of the caller's. False if there is none.
+///
+/// # Safety
+/// The calling thread occupies the strand's worker, and the caller is on the strand, or on top of it.
+pub unsafe fn help_once(strand: &Strand) -> bool {
+    let tasks = || strand.place().counters().values().tasks;
+    let before = tasks();
+    // SAFETY: passed on.
+    unsafe { strand.help(&Turn(Cell::new(false))) };
+    tasks() != before
 }
 
 /// Over when a task has run, or there is none: at the second look.
