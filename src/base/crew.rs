@@ -376,7 +376,7 @@ impl Lists {
 pub struct Crew {
     /// The worker of the first member.
     first: usize,
-    members: Box<[Member]>,
+    members: Vec<Member>,
     reliefs: Reliefs,
     /// Not in here: they take a kilobyte, and a crew is moved.
     terms: *const Terms,
@@ -415,7 +415,7 @@ impl Crew {
         mut jobs: impl ExactSizeIterator<Item = Job>,
     ) -> Result<Crew, NoMemory> {
         let reliefs = Reliefs::default();
-        let mut crew = Crew { first, members: Box::default(), reliefs, terms };
+        let mut crew = Crew { first, members: Vec::new(), reliefs, terms };
         let warm = terms.keep.is_some();
         let mut members = Vec::new();
         members.try_reserve_exact(jobs.len()).map_err(|_| NoMemory)?;
@@ -433,7 +433,7 @@ impl Crew {
                 Err(NoMemory) => result = Err(NoMemory),
             }
         }
-        crew.members = members.into_boxed_slice(); // in any case: its drop gives them back
+        crew.members = members; // in any case: its drop gives them back
         result.map(|()| crew)
     }
 

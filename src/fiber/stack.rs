@@ -208,20 +208,23 @@ impl Rack {
     }
 
     /// A stack at hand.
-    fn pop(&self) -> Option<Stack> {
+    #[inline]
+    pub fn pop(&self) -> Option<Stack> {
         let last = self.count.get().checked_sub(1)?;
         self.count.set(last);
         self.stacks[last].get()
     }
 
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.count.get() >= KEPT
+    }
+
     /// # Safety
-    /// It is from this run's racks. The caller may be on it, if it leaves it before this rack's next use.
+    /// It is from this run's racks, and this one is not full. The caller may be on it, if it leaves it before this rack's
+    /// next use.
     #[inline(always)]
     pub unsafe fn put(&self, stack: Stack) {
-        if self.count.get() >= KEPT {
-            // SAFETY: passed on.
-            unsafe { self.thin() };
-        }
         let count = self.count.get();
         // SAFETY: there are fewer than KEPT.
         unsafe { self.stacks.get_unchecked(count) }.set(Some(stack));
@@ -232,9 +235,7 @@ impl Rack {
     ///
     /// # Safety
     /// As for `put`.
-    #[cold]
-    #[inline(never)]
-    unsafe fn thin(&self) {
+    pub unsafe fn thin(&self) {
         if let Some(stack) = self.pop() {
             // SAFETY: passed on.
             unsafe { self.store(stack) };

@@ -116,6 +116,12 @@ pub trait Kind: Sync + Sized + 'static {
     /// run goes on. No limit refuses it.
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
+    /// So many places more, or less, for tasks that `requeue` adds. An error: there is no memory for more.
+    fn reserve(&self, more: isize) -> Result<(), NoMemory>;
+
+    /// As `requeue`, for a task that has not begun: it takes no place that is reserved for others.
+    fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
+
     /// True if a task that gives way stands in line with the others of its worker (`line_up`), and not behind all.
     const LINES_UP: bool = false;
 

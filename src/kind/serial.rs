@@ -76,6 +76,17 @@ impl Kind for Serial {
         Ok(())
     }
 
+    fn reserve(&self, more: isize) -> Result<(), NoMemory> {
+        self.injector.reserve(more)
+    }
+
+    fn put_back(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        let put = self.injector.put_back_some(1, usize::MAX, |_, put| put(task));
+        put.map_err(|Full| NoMemory)?;
+        self.ring();
+        Ok(())
+    }
+
     fn inject(&self, _place: &impl Place, task: Task) -> Result<(), Refused> {
         self.injector.push(task)?;
         self.ring();

@@ -67,6 +67,8 @@ struct Queue {
     /// Those among them that were set aside. No limit counts them: else as many as it allows, which give way and then
     /// spawn, would refuse each other for ever.
     aside: usize,
+    /// Places for such; see `queue::injector`.
+    reserved: usize,
 }
 
 impl Queue {
@@ -79,8 +81,9 @@ impl Queue {
         self.tasks.is_empty()
     }
 
-    fn make_room(&mut self) -> Result<(), NoMemory> {
-        self.tasks.try_reserve(1).map_err(|_| NoMemory)
+    /// For `n` tasks beside those that a place is reserved for.
+    fn make_room(&mut self, n: usize) -> Result<(), NoMemory> {
+        self.tasks.try_reserve(self.reserved.saturating_add(n)).map_err(|_| NoMemory)
     }
 
     /// There is room.
@@ -139,7 +142,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         let pushed = self.with(|state| {
             if state.door.is_closed() {
                 Err(Refused::Closed)
-            } else if state.queue.len() >= self.limit || state.queue.make_room().is_err() {
+            } else if state.queue.len() >= self.limit || state.queue.make_room(1).is_err() {
                 Err(Refused::Full)
             } else {
                 state.queue.push(task, false);
@@ -337,7 +340,27 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
 
     fn requeue(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
         let queued = self.with(|state| {
-            state.queue.make_room()?;
+            state.queue.tasks.try_reserve(1).map_err(|_| NoMemory)?; // one was reserved
+            state.queue.push(task, !FIFO);
+            Ok(self.choose(state))
+        });
+        queued.map(|wake| _ = self.wake(wake))
+    }
+
+    fn reserve(&self, more: isize) -> Result<(), NoMemory> {
+        self.with(|state| {
+            let reserved = state.queue.reserved.saturating_add_signed(more);
+            if more > 0 {
+                state.queue.tasks.try_reserve(reserved).map_err(|_| NoMemory)?;
+            }
+            state.queue.reserved = reserved;
+            Ok(())
+        })
+    }
+
+    fn put_back(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        let queued = self.with(|state| {
+            state.queue.make_room(1)?;
             state.queue.push(task, !FIFO);
             Ok(self.choose(state))
         });

@@ -287,6 +287,17 @@ impl<D: Deque> Kind for Stealing<D> {
         Ok(())
     }
 
+    fn reserve(&self, more: isize) -> Result<(), NoMemory> {
+        self.injector.reserve(more)
+    }
+
+    fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        let put = self.injector.put_back_some(1, usize::MAX, |_, put| put(task));
+        put.map_err(|Full| NoMemory)?;
+        self.wake_for_injected(place);
+        Ok(())
+    }
+
     const LINES_UP: bool = D::FIFO;
 
     #[inline]

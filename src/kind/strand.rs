@@ -213,7 +213,8 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     let outer = unsafe { worker.outer.get().as_ref() }.map(Worker::strand);
     let below = [outer, section::innermost()];
     let before = below.map(|strand| strand.is_some_and(Strand::fix));
-    let stack = worker.rack.take().ok();
+    // The place of a relief's is for the task of the thread that has left the worker.
+    let stack = if comes == As::Relief { worker.take_stack() } else { worker.rack.take() }.ok();
     let ground = Ground::default();
     ground.side.settle();
     ground.nested_below.set(outer.map_or(0, |strand| strand.nested.get()));
@@ -263,12 +264,12 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
         // SAFETY: not published yet.
         let Continuation { context, strand: below } = unsafe { (*left).continuation };
         // SAFETY: saved, and this is another stack.
-        if unsafe { Left::publish(left) }.is_err() {
-            if let Some(task) = first {
-                worker.queue_soon(task);
+        if let Err(back) = unsafe { Left::publish(left) } {
+            if first.is_none_or(|task| worker.put_back(task).is_ok()) {
+                // SAFETY: nobody else knows of it; nothing is on the strand.
+                unsafe { strand.leave(worker, (*below).side(), context) }
             }
-            // SAFETY: nobody else knows of it; nothing is on the strand.
-            unsafe { strand.leave(worker, (*below).side(), context) }
+            worker.queue_soon(back);
         }
     }
     strand.go_on_with(worker);
@@ -365,7 +366,7 @@ impl Strand {
         // SAFETY: by the caller's promise.
         unsafe {
             if let Some(stack) = self.stack {
-                worker.rack.put(stack);
+                worker.put_stack(stack);
             }
             side.enter(|| self.stack.is_none().then(|| self.side()));
             switch::leave(0, to, ptr::null_mut())
@@ -414,7 +415,7 @@ impl Strand {
             next = strand.above.replace(ptr::null());
             if let Some(stack) = strand.stack {
                 // SAFETY: nobody is on it.
-                unsafe { worker.rack.put(stack) };
+                unsafe { worker.put_stack(stack) };
             }
         }
     }

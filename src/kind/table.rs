@@ -53,6 +53,10 @@ pub struct Row {
     pub take_back: unsafe fn(&Worker, Task) -> bool,
     /// The kind's `requeue`, from the owner of the worker.
     pub requeue: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
+    /// The kind's `spawn`, else its `put_back`, from the owner of the worker.
+    pub put_back: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
+    /// The kind's `reserve`, while the run goes on.
+    pub reserve: unsafe fn(&Worker, isize) -> Result<(), NoMemory>,
     /// The kind's `LINES_UP`, and `line_up` and `next_in_line`, from the owner of the worker.
     pub lines_up: bool,
     pub line_up: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
@@ -82,6 +86,8 @@ const fn row<K: Kind>(kind: config::Kind, deque: Option<Deque>) -> Row {
         let_go: let_go::<K>,
         take_back: take_back::<K>,
         requeue: requeue::<K>,
+        put_back: put_back::<K>,
+        reserve: reserve::<K>,
         lines_up: K::LINES_UP,
         line_up: line_up::<K>,
         next_in_line: next_in_line::<K>,
@@ -188,6 +194,23 @@ unsafe fn take_back<K: Kind>(worker: &Worker, task: Task) -> bool {
 unsafe fn requeue<K: Kind>(worker: &Worker, task: Task) -> Result<(), NoMemory> {
     // SAFETY: passed on.
     unsafe { worker.kind::<K>() }.requeue(worker, task)
+}
+
+/// # Safety
+/// The caller owns `worker`, whose run is one of `K`.
+unsafe fn put_back<K: Kind>(worker: &Worker, task: Task) -> Result<(), NoMemory> {
+    // SAFETY: passed on.
+    unsafe {
+        let kind = worker.kind::<K>();
+        kind.spawn(worker, task).or_else(|Full| kind.put_back(worker, task))
+    }
+}
+
+/// # Safety
+/// The run of `worker` is one of `K` and does not end during the call.
+unsafe fn reserve<K: Kind>(worker: &Worker, more: isize) -> Result<(), NoMemory> {
+    // SAFETY: passed on.
+    unsafe { worker.kind::<K>() }.reserve(more)
 }
 
 /// # Safety

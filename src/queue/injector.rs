@@ -4,6 +4,12 @@
 //! It also holds the door of the run. A task may arrive from a foreign thread at the very
 //! moment the run ends; both are decided under one lock, so a task is either accepted
 //! before the end, and then the run goes on for it, or refused.
+//!
+//! # Tasks that have begun
+//!
+//! One that gives way, or has waited, cannot be refused: nobody else could go on with it. So there is a place for each
+//! before it leaves its stack: as many as the run has stacks beside those that its workers began with are *reserved*. A new
+//! task never takes the last of these. (Where a place cannot be reserved, the task does not leave its stack.)
 
 use super::Full;
 use crate::base::door::{Door, Rests};
@@ -23,7 +29,16 @@ pub struct Injector {
 
 struct Inside {
     queue: VecDeque<Task>,
+    /// At least so many places are there beside those of new tasks.
+    reserved: usize,
     door: Door,
+}
+
+impl Inside {
+    /// Makes room for `n` new tasks.
+    fn make_room(&mut self, n: usize) -> Result<(), NoMemory> {
+        self.queue.try_reserve(self.reserved.saturating_add(n)).map_err(|_| NoMemory)
+    }
 }
 
 /// Why a task was not accepted.
@@ -42,7 +57,11 @@ impl From<Full> for Refused {
 impl Injector {
     pub fn new(limit: usize, held: bool) -> Self {
         Injector {
-            inside: Mutex::new(Inside { queue: VecDeque::new(), door: Door::new(held) }),
+            inside: Mutex::new(Inside {
+                queue: VecDeque::new(),
+                reserved: 0,
+                door: Door::new(held),
+            }),
             len: AtomicUsize::new(0),
             rests: Rests::new(),
             limit,
@@ -54,7 +73,7 @@ impl Injector {
             if inside.door.is_closed() {
                 return Err(Refused::Closed);
             }
-            if inside.queue.len() >= self.limit || inside.queue.try_reserve(1).is_err() {
+            if inside.queue.len() >= self.limit || inside.make_room(1).is_err() {
                 return Err(Refused::Full);
             }
             inside.queue.push_back(task);
@@ -63,7 +82,19 @@ impl Injector {
         })
     }
 
-    /// As `push`, for a task that the run has accepted before: no limit refuses it.
+    /// So many places more, or less, for tasks that have begun.
+    pub fn reserve(&self, more: isize) -> Result<(), NoMemory> {
+        self.inside.with(|inside| {
+            let reserved = inside.reserved.saturating_add_signed(more);
+            if more > 0 {
+                inside.queue.try_reserve(reserved).map_err(|_| NoMemory)?;
+            }
+            inside.reserved = reserved;
+            Ok(())
+        })
+    }
+
+    /// As `push`, for a task that has begun: no limit refuses it, and where a place was reserved for it there is room.
     pub fn put_back(&self, task: Task) -> Result<(), NoMemory> {
         self.inside.with(|inside| {
             inside.queue.try_reserve(1).map_err(|_| NoMemory)?;
@@ -83,7 +114,7 @@ impl Injector {
     ) -> Result<(), Full> {
         self.inside.with(|inside| {
             let n = n.min(limit.saturating_sub(inside.queue.len()));
-            if n == 0 || inside.queue.try_reserve(n).is_err() {
+            if n == 0 || inside.make_room(n).is_err() {
                 return Err(Full);
             }
             give(n, &mut |task| inside.queue.push_back(task));

@@ -70,7 +70,9 @@ unsafe fn leave_for_loop_or_put_back(
 ) -> Result<(), NoMemory> {
     // SAFETY: passed on.
     unsafe { leave_for_loop(strand, next, publish) }.inspect_err(|NoMemory| {
-        next.inspect(|&task| strand.worker().queue_soon(task));
+        // Where no queue has room for it, it runs on top of the one that waits.
+        next.filter(|&task| strand.worker().put_back(task).is_err())
+            .inspect(|&task| strand.on_top(|| strand.run(task)));
     })
 }
 
@@ -186,7 +188,7 @@ pub(super) unsafe fn leave_for_loop(
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
     let worker = strand.worker();
-    let stack = worker.rack.take()?;
+    let stack = worker.take_stack()?;
     let handled = exceptions::take();
     let continuation = Continuation { context: ptr::null_mut(), strand };
     let mut left = Left { continuation, publish };

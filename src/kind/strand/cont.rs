@@ -273,7 +273,7 @@ unsafe extern "C" fn fork_slowly<D: Deque, const TOLD: bool>(
 fn extend(worker: &Worker) -> Option<&Strand> {
     let strand = worker.strand();
     if strand.can_be_left()
-        && let Ok(stack) = worker.rack.take()
+        && let Ok(stack) = worker.take_stack()
     {
         let above = Strand::on(stack);
         above.worker.set(worker);

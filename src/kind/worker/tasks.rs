@@ -7,6 +7,7 @@ use super::Worker;
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Ordering};
 use crate::base::thread;
+use crate::fiber::stack::Stack;
 use crate::kind::table;
 use crate::queue::Owner;
 use crate::queue::injector::Refused;
@@ -76,6 +77,57 @@ impl Worker {
         let taken = unsafe { (self.row().take_back)(self, task) };
         self.counters.tasks.add(usize::from(taken));
         taken
+    }
+
+    /// Queues a task that has not begun, and was taken to be the next, to run soon. The caller occupies this place.
+    pub fn put_back(&self, task: Task) -> Result<(), NoMemory> {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        unsafe { (self.row().put_back)(self, task) }
+    }
+
+    /// A stack for a strand beside the one that the worker is on, and with it a place in the run's queue for that: so
+    /// the run has a place for each strand that waits. The caller occupies this place.
+    #[inline]
+    pub fn take_stack(&self) -> Result<Stack, NoMemory> {
+        self.rack.pop().map_or_else(|| self.fetch_stack(), Ok)
+    }
+
+    #[cold]
+    fn fetch_stack(&self) -> Result<Stack, NoMemory> {
+        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        unsafe {
+            (self.row().reserve)(self, 1)?;
+            self.rack.take().inspect_err(|NoMemory| _ = (self.row().reserve)(self, -1))
+        }
+    }
+
+    /// The stack is free, or will be.
+    ///
+    /// # Safety
+    /// As for `Rack::put`; the caller occupies this place.
+    #[inline(always)]
+    pub unsafe fn put_stack(&self, stack: Stack) {
+        // SAFETY: passed on.
+        unsafe {
+            if self.rack.is_full() {
+                self.thin_rack();
+            }
+            self.rack.put(stack);
+        }
+    }
+
+    /// Gives a stack to the process's store.
+    ///
+    /// # Safety
+    /// As for `put_stack`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn thin_rack(&self) {
+        // SAFETY: passed on. (To have fewer places cannot fail.)
+        unsafe {
+            self.rack.thin();
+            let _ = (self.row().reserve)(self, -1);
+        }
     }
 
     /// Queues a task that has run already, behind all others. The run goes on meanwhile.
@@ -177,6 +229,8 @@ impl Worker {
     }
 }
 
+/// There is a place for each task that was set aside (`take_stack`). Not for one that has left its worker in a section, and
+/// comes back, if there was no memory for a stack for the thread that has come to the worker.
 fn until_there_is_memory(queue: impl Fn() -> Result<(), NoMemory>) {
     while queue().is_err() {
         thread::sleep(Duration::from_millis(1)); // some may be freed

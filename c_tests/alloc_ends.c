@@ -1,0 +1,150 @@
+/* From some allocation on each fails, for good: a run, or a pool, cannot be made, and says so, or it does its work; tasks that
+ * give way and join go on, whatever queues would need. Nothing hangs, nothing aborts. (No task here waits for one that
+ * may lie below it: where there is no memory for stacks, others run on top of one that waits.)
+ * ctest: matrix idle=park,nap threads=1,4 timeout=60
+ * ctest: matrix kind=steal,fifo idle=park threads=1,4 join=help timeout=60 */
+#include "child.h"
+#include "proc.h"
+#include <sched_tasks.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+enum { TASKS = 20, TURNS = 50, MOST = 400 };
+
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
+
+static atomic_long left = LONG_MAX; /* allocations until all fail */
+static atomic_int failed;
+
+static int fails(void)
+{
+    if (atomic_load(&left) > 0 && atomic_fetch_sub(&left, 1) > 0)
+        return 0;
+    failed = 1;
+    errno = ENOMEM;
+    return 1;
+}
+
+void *malloc(size_t size)
+{
+    return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *at, size_t size)
+{
+    return fails() ? NULL : __libc_realloc(at, size);
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+    return fails() ? NULL : __libc_memalign(align, size);
+}
+
+int posix_memalign(void **at, size_t align, size_t size)
+{
+    *at = fails() ? NULL : __libc_memalign(align, size);
+    return *at ? 0 : ENOMEM;
+}
+
+static atomic_int done, roots;
+
+static void child_task(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    sched_task_yield(s);
+}
+
+static void work(void *closure, struct scheduler *s)
+{
+    sched_task t;
+    sched_fork(&t, child_task, closure, s);
+    for (int i = 0; i < TURNS; i++)
+        sched_task_yield(s);
+    sched_join(&t, s);
+    done++;
+}
+
+/* With `fail` set: from here on. */
+static void root(void *fail, struct scheduler *s)
+{
+    int accepted = 0, before = done;
+    sched_task t;
+    for (int i = 0; i < TASKS; i++)
+        accepted += sched_spawn(work, NULL, s) == 0;
+    if (fail)
+        left = 0;
+    sched_fork(&t, child_task, NULL, s);
+    for (int i = 0; i < TURNS; i++)
+        sched_task_yield(s);
+    sched_join(&t, s);
+    while (done < before + accepted)
+        sched_task_yield(s);
+    roots++;
+}
+
+/* The stacks of a run before are there, as is the memory for the threads; nothing more is to be had. */
+static void in_a_run(void *arg)
+{
+    int fail = 1;
+    (void)arg;
+    CHECK_EQ(sched_init(4, 4, root, NULL), 0);
+    CHECK_EQ(sched_init(4, 4, root, &fail), 0);
+    CHECK_EQ(roots, 2);
+}
+
+static void init(void *allocations)
+{
+    left = *(long *)allocations;
+    errno = 0;
+    int result = sched_init(4, 4, root, NULL);
+    int error = errno, was = failed;
+    left = LONG_MAX;
+    if (result != 0)
+        CHECK_EQ(error, ENOMEM);
+    CHECK_EQ(roots, result == 0);
+    _exit(was ? 0 : 4);
+}
+
+static void pool(void *allocations)
+{
+    left = *(long *)allocations;
+    struct sched_pool *made = sched_pool_create(NULL);
+    int error = errno;
+    if (made != NULL) {
+        int result = sched_pool_run(made, root, NULL);
+        CHECK_EQ(roots, result == 0);
+        CHECK_EQ(sched_pool_destroy(made), 0);
+    } else
+        CHECK(error == ENOMEM || error == EAGAIN);
+    int was = failed;
+    left = LONG_MAX;
+    _exit(was ? 0 : 4);
+}
+
+/* Until nothing fails. */
+static void each(void (*body)(void *))
+{
+    for (long n = 0; n < MOST; n += 1 + n / 20) {
+        in_child(body, &n);
+        if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 4)
+            return;
+        CHECK_CHILD_EXITED(0);
+    }
+}
+
+int main(void)
+{
+    in_child(in_a_run, NULL);
+    CHECK_CHILD_EXITED(0);
+    each(init);
+    each(pool);
+    return 0;
+}
