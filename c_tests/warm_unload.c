@@ -1,6 +1,6 @@
 /* A plugin that contains libsched.a is unloaded while threads of its runs rest or end, their time being up: they
  * have ended before their code is gone, whatever their last calls of the C library take; their variables have been
- * destroyed; the action of SIGSEGV is the default one; and the plugin may be loaded again. So it is if
+ * destroyed; the action of SIGSEGV is the default one; no stacks are left; and the plugin may be loaded again. So it is if
  * a function of the plugin's own starts a run while it is unloaded.
  * ctest: plugin
  * ctest: env=SCHED_WARM=1min
@@ -84,6 +84,8 @@ void work(const char *how)
 
 int main(int argc, char **argv)
 {
+    long size = 0;
+    one_heap();
     for (int i = 0; i < 60; i++) {
         void (*work)(const char *);
         struct sigaction action;
@@ -103,7 +105,10 @@ int main(int argc, char **argv)
         CHECK_EQ(sigaction(SIGSEGV, NULL, &action), 0);
         CHECK(action.sa_handler == SIG_DFL);
         CHECK(dlopen(CTEST_PLUGIN, RTLD_NOW | RTLD_NOLOAD) == NULL); /* it is gone */
+        if (i == 9)
+            size = status_kb("VmSize");
     }
+    CHECK(status_kb("VmSize") - size < 50L * 8 * 1024); /* as if each left one stack */
     return 0;
 }
 

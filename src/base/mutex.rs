@@ -82,6 +82,14 @@ impl<T> Mutex<T> {
         self.state.wake(1);
     }
 
+    /// Frees the lock, whoever held it: for a value that makes sense at any moment of its holder's work.
+    ///
+    /// # Safety
+    /// As for `reset`.
+    pub unsafe fn free(&self) {
+        self.state.store(FREE, Ordering::Release);
+    }
+
     /// Frees the lock and sets the value anew, whoever held it: for the child of a fork, where
     /// the holder is not.
     ///

@@ -39,9 +39,9 @@ pub fn count_out() {
     ALIVE.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// The process is a child made by fork, which has none.
-pub fn renew() {
-    ALIVE.store(0, Ordering::Relaxed);
+/// The process is a child made by fork, which has so many.
+pub fn renew(alive: usize) {
+    ALIVE.store(alive, Ordering::Relaxed);
 }
 
 /// Guards are made by mprotect.

@@ -92,6 +92,10 @@ impl Stack {
         (low..low + guard()).contains(&address)
     }
 
+    fn holds(self, address: usize) -> bool {
+        (self.foot().low as usize..self.top() as usize).contains(&address)
+    }
+
     /// As the sanitizers know it.
     pub fn side(&self) -> &Side {
         &self.foot().side
@@ -124,42 +128,55 @@ impl Stack {
 
 /// Free stacks, linked by `next`.
 #[derive(Default)]
-struct Pile {
-    first: Option<Stack>,
-    count: usize,
-}
+struct Pile(Option<Stack>);
 
 impl Pile {
     fn pop(&mut self) -> Option<Stack> {
-        let stack = self.first?;
-        self.first = stack.foot().next.take();
-        self.count -= 1;
+        let stack = self.0?;
+        self.0 = stack.foot().next.take();
         Some(stack)
     }
 
     fn push(&mut self, stack: Stack) {
-        stack.foot().next.set(self.first.replace(stack));
-        self.count += 1;
+        stack.foot().next.set(self.0.replace(stack));
     }
 }
 
-/// The process's free stacks, all of one size.
-struct Store {
-    pile: Pile,
-    size: usize,
+/// Free stacks, the last used first: those below `count`, at any moment of its owner's work, since a forked child
+/// has a copy of one moment.
+#[repr(C)]
+struct Shelf<const N: usize> {
+    /// Atomic for the order of its stores alone.
+    count: AtomicUsize,
+    stacks: [Cell<Option<Stack>>; N],
 }
 
-static STORE: Mutex<Store> = Mutex::new(Store { pile: Pile { first: None, count: 0 }, size: 0 });
+impl<const N: usize> Shelf<N> {
+    const fn new() -> Self {
+        Shelf { count: AtomicUsize::new(0), stacks: [const { Cell::new(None) }; N] }
+    }
 
-/// The process is a child made by fork: whoever held the lock is in the parent. What was in the store
-/// may be half changed, and is lost.
-///
-/// # Safety
-/// No other thread of this process uses it before this returns.
-pub unsafe fn renew() {
-    limit::renew();
-    // SAFETY: by the caller's promise.
-    unsafe { STORE.reset(Store { pile: Pile::default(), size: 0 }) };
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<Stack> {
+        let last = self.count().checked_sub(1)?;
+        self.count.store(last, Ordering::Relaxed);
+        self.stacks[last].get()
+    }
+
+    /// # Safety
+    /// There are fewer than N.
+    #[inline(always)]
+    unsafe fn push(&self, stack: Stack) {
+        let count = self.count();
+        // SAFETY: by the caller's promise.
+        unsafe { self.stacks.get_unchecked(count) }.set(Some(stack));
+        self.count.store(count + 1, Ordering::Release); // with `renew`: after the stack
+    }
 }
 
 /// In the store, before further ones are given back to the system; so many of them with their
@@ -169,17 +186,60 @@ const WARM: usize = 64;
 /// At a worker's.
 const KEPT: usize = 16;
 
-/// A worker's free stacks, the last used first. Its owner's alone.
+/// The process's free stacks, all of one size.
+struct Store {
+    shelf: Shelf<STORED>,
+    size: usize,
+    /// How many are kept.
+    most: usize,
+}
+
+static STORE: Mutex<Store> = Mutex::new(Store { shelf: Shelf::new(), size: 0, most: STORED });
+
+/// The process is a child made by fork: the stacks that nobody used are its own. `racks` are all workers'.
+///
+/// A child's memory is that of the parent at one moment: a thread that writes to a page which fork has copied waits until
+/// the fork is over, and does nothing after that write. So each shelf is as its owner's last instruction left it.
+/// What was in use then stays: what the child goes on with may lie there.
+///
+/// # Safety
+/// No other thread of this process uses stacks before this returns.
+pub unsafe fn renew<'a>(racks: impl Iterator<Item = &'a Rack> + Clone) {
+    // SAFETY: by the caller's promise; whoever held the lock is in the parent.
+    unsafe { STORE.free() };
+    let in_racks: usize = racks.clone().map(|rack| rack.shelf.count()).sum();
+    limit::renew(in_racks + STORE.with(|store| store.shelf.count()));
+    let here = ptr::from_ref(&in_racks) as usize;
+    for rack in racks {
+        while let Some(stack) = rack.shelf.pop() {
+            // A handler of a signal may have forked on one that is about to be left.
+            if !stack.holds(here) {
+                // SAFETY: other threads that may have been on it are in the parent.
+                unsafe { rack.store(stack) };
+            }
+        }
+    }
+}
+
+/// What the library is part of is unloaded: the stacks that are kept are given back, and no more are kept.
+pub fn unload() {
+    STORE.with(|store| store.most = 0);
+    while let Some(stack) = STORE.with(|store| store.shelf.pop()) {
+        // SAFETY: in the store, so nobody's.
+        unsafe { stack.free() };
+    }
+}
+
+/// A worker's free stacks. Its owner's alone.
 #[repr(C)]
 pub struct Rack {
-    count: Cell<usize>,
     size: Cell<usize>,
-    stacks: [Cell<Option<Stack>>; KEPT],
+    shelf: Shelf<KEPT>,
 }
 
 impl Default for Rack {
     fn default() -> Self {
-        Rack { count: Cell::new(0), size: Cell::new(0), stacks: [const { Cell::new(None) }; KEPT] }
+        Rack { size: Cell::new(0), shelf: Shelf::new() }
     }
 }
 
@@ -189,35 +249,28 @@ impl Rack {
         self.size.set(size);
     }
 
-    /// The process is a child made by fork. What was here may be half changed, and is lost.
-    pub fn forget(&self) {
-        self.count.set(0);
-    }
-
     /// A stack that nobody uses.
     #[inline]
     pub fn take(&self) -> Result<Stack, NoMemory> {
-        self.pop().map_or_else(|| self.fetch(), Ok)
+        self.shelf.pop().map_or_else(|| self.fetch(), Ok)
     }
 
     #[cold]
     fn fetch(&self) -> Result<Stack, NoMemory> {
         let size = self.size.get();
-        let stored = STORE.with(|store| if store.size == size { store.pile.pop() } else { None });
+        let stored = STORE.with(|store| if store.size == size { store.shelf.pop() } else { None });
         stored.map_or_else(|| Stack::new(size), Ok)
     }
 
     /// A stack at hand.
     #[inline]
     pub fn pop(&self) -> Option<Stack> {
-        let last = self.count.get().checked_sub(1)?;
-        self.count.set(last);
-        self.stacks[last].get()
+        self.shelf.pop()
     }
 
     #[inline(always)]
     pub fn is_full(&self) -> bool {
-        self.count.get() >= KEPT
+        self.shelf.count() >= KEPT
     }
 
     /// # Safety
@@ -225,16 +278,16 @@ impl Rack {
     /// next use.
     #[inline(always)]
     pub unsafe fn put(&self, stack: Stack) {
-        let count = self.count.get();
         // SAFETY: there are fewer than KEPT.
-        unsafe { self.stacks.get_unchecked(count) }.set(Some(stack));
-        self.count.set(count + 1);
+        unsafe { self.shelf.push(stack) };
     }
 
     /// Gives one to the store.
     ///
     /// # Safety
     /// As for `put`.
+    #[cold]
+    #[inline(never)]
     pub unsafe fn thin(&self) {
         if let Some(stack) = self.pop() {
             // SAFETY: passed on.
@@ -250,14 +303,17 @@ impl Rack {
         let mut outdated = Pile::default();
         STORE.with(|store| {
             if store.size != size {
-                outdated = std::mem::take(&mut store.pile);
+                while let Some(stack) = store.shelf.pop() {
+                    outdated.push(stack);
+                }
                 store.size = size;
             }
-            if store.pile.count >= WARM {
+            if store.shelf.count() >= WARM {
                 stack.cool(); // seldom: so many are in use at once only where many tasks wait
             }
-            if store.pile.count < STORED {
-                store.pile.push(stack);
+            if store.shelf.count() < store.most {
+                // SAFETY: there are fewer than STORED.
+                unsafe { store.shelf.push(stack) };
             } else {
                 outdated.push(stack);
             }
@@ -273,7 +329,7 @@ impl Rack {
     /// # Safety
     /// Nobody is on a stack of the rack.
     pub unsafe fn close(&self) {
-        while let Some(stack) = self.pop() {
+        while let Some(stack) = self.shelf.pop() {
             // SAFETY: passed on.
             unsafe { self.store(stack) };
         }

@@ -181,6 +181,7 @@ static UNLOAD: extern "C" fn() = unload;
 extern "C" fn unload() {
     if crew::unload() {
         overflow::unload();
+        stack::unload();
     }
 }
 
@@ -215,21 +216,26 @@ unsafe extern "C" fn after_fork_in_child() {
     process::watch(renew); // does nothing if a run of a handler of the program's was first
 }
 
+/// All records that are there now.
+fn all() -> impl Iterator<Item = &'static Worker> + Clone {
+    // SAFETY: records are never freed.
+    let get = |worker: *const Worker| unsafe { worker.as_ref() };
+    let first = get(REGISTRY.all.load(Ordering::Acquire)); // with `Lease::new`
+    std::iter::successors(first, move |worker| get(worker.next.get()))
+}
+
 /// To be called in a new process before anything else of the library's: see `process::watch`.
 fn renew() {
     // SAFETY: as said, no other thread of this process uses them yet.
     unsafe {
         crew::renew();
-        stack::renew();
+        stack::renew(all().map(|worker| &worker.rack));
         standing::renew();
     }
     section::forget();
     report::after_fork_in_child();
     let mut resting = Resting::none();
-    let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire);
-    while !next.is_null() {
-        // SAFETY: records are never freed.
-        let worker = unsafe { &*next };
+    for worker in all() {
         let deque = worker.deque.load(Ordering::Relaxed);
         if !deque.is_null() {
             // SAFETY: the deque lives until `retire`.
@@ -239,12 +245,10 @@ fn renew() {
         worker.joins.store(0, Ordering::Relaxed);
         worker.owner.store(0, Ordering::Relaxed);
         worker.run.store(0, Ordering::Relaxed);
-        worker.rack.forget();
         worker.vacancy.forget();
         // SAFETY: as above.
         unsafe { worker.gate.reset(()) };
         resting.put(worker);
-        next = worker.next.get();
     }
     // SAFETY: as above.
     unsafe { REGISTRY.resting.reset(resting) };
