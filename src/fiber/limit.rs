@@ -83,11 +83,20 @@ fn most_mappings() -> usize {
     cgroup::number_in(c"/proc/sys/vm/max_map_count").unwrap_or(65_530) // the kernel's default
 }
 
+/// A limit that cannot be found is none.
 fn memory() -> usize {
-    // SAFETY: no pointers.
-    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
-    let there = usize::try_from(pages).map_or(usize::MAX, |pages| pages.saturating_mul(page()));
-    there.min(cgroup::memory(c"").unwrap_or(usize::MAX))
+    installed().unwrap_or(usize::MAX).min(cgroup::memory(c"").unwrap_or(usize::MAX))
+}
+
+/// The machine's memory. Not by sysconf, which returns any number where sysinfo is refused.
+fn installed() -> Option<usize> {
+    // SAFETY: zero is a valid value, in a valid place.
+    let info = unsafe {
+        let mut info: libc::sysinfo = std::mem::zeroed();
+        (libc::sysinfo(&raw mut info) == 0).then_some(info)
+    }?;
+    let units = usize::try_from(info.totalram).unwrap_or(usize::MAX);
+    Some(units.saturating_mul(info.mem_unit as usize)).filter(|&bytes| bytes > 0)
 }
 
 /// RLIMIT_AS, in bytes.

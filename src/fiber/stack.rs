@@ -21,7 +21,7 @@ use super::valgrind::{self, Registered};
 use crate::base::mem::NoMemory;
 use crate::base::sync::{AtomicUsize, Mutex, Ordering};
 use std::cell::Cell;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 /// Above where a stack begins.
 #[repr(C, align(64))]
