@@ -56,8 +56,16 @@ pub fn watch(find: Find) {
     DONE.store(true, Ordering::Relaxed);
 }
 
-/// The handler will be unmapped: the signal's default action, if it is there still.
+/// The handler will be unmapped: the signal's default action, if it is there still. No alternate stack is kept.
 pub fn unload() {
+    PLACES.store(0, Ordering::Relaxed);
+    for place in &SPARE {
+        let low = place.swap(ptr::null_mut(), Ordering::Acquire); // with the exchange in `give_back`
+        if !low.is_null() {
+            // SAFETY: a mapping of ours, which nobody uses.
+            unsafe { space::unmap(low, Alternate::size()) };
+        }
+    }
     // SAFETY: valid places; zero is a valid value: the default action.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
@@ -143,6 +151,9 @@ struct Alternate {
 /// Those of threads that have left their runs: mapping and unmapping take some microseconds. All of `Alternate::size()`.
 static SPARE: [AtomicPtr<u8>; 16] = [const { AtomicPtr::new(ptr::null_mut()) }; 16];
 
+/// How many of these places are used: none when the library is being unloaded.
+static PLACES: AtomicUsize = AtomicUsize::new(SPARE.len());
+
 impl Alternate {
     /// Bytes, the same for the process's life. What nobody touches takes address space only; so where that is limited it
     /// is the least that does.
@@ -175,7 +186,7 @@ impl Alternate {
 
     /// Nobody uses it any more.
     fn give_back(self) {
-        for place in &SPARE {
+        for place in SPARE.iter().take(PLACES.load(Ordering::Relaxed)) {
             // Release: whoever takes it comes after what has run there.
             let (none, low) = (ptr::null_mut(), self.low);
             if place.compare_exchange(none, low, Ordering::Release, Ordering::Relaxed).is_ok() {
