@@ -295,9 +295,10 @@ debug:
 	$(LINK) -o $(TARGET)/debug/lean/libsched.so.1 $(BUILT)/debug/libsched.a -lpthread -ldl
 	ln -sf libsched.so.1 $(TARGET)/debug/lean/libsched.so
 
-# Format and lints, where cargo has them; and whether the mutants of the models still fit the code.
+# Format and lints, where cargo has them; the manual pages; and whether the mutants of the models still fit the code.
 check:
 	@if command -v perl >/dev/null; then model/mutants.sh -n; else echo "check: no perl here, skipped"; fi
+	@man/check.sh
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
 	 else echo "check: no cargo fmt here, skipped"; fi
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
