@@ -576,7 +576,10 @@ fn write_numbers(canvas: &mut Canvas, drawn: &[Drawn], plot: Rect) {
         }
     }
     for (i, place) in best {
-        canvas.text(&number(&drawn[i], &short(drawn[i].value), place));
+        let words = short(drawn[i].value);
+        let number = number(&drawn[i], &words, place);
+        canvas.blank(&digits(&number).wider(1.0));
+        canvas.text(&number);
     }
 }
 
@@ -670,7 +673,6 @@ pub mod tests {
             let Laid { words, size, area } = text;
             assert!(size * points >= 8.995, "{name}: {words} has {} points", size * points);
             assert!(whole.contains(area), "{name}: {words} is cut off: {area:?}");
-            // What is covered by the seam around the letters counts.
             for other in &found[i + 1..] {
                 assert!(!area.overlaps(&other.area), "{name}: {words} over {}", other.words);
             }

@@ -139,7 +139,17 @@ impl Canvas {
         ));
     }
 
-    /// With a white seam, where it lies on a line.
+    /// Hides what was drawn there.
+    pub fn blank(&mut self, area: &Rect) {
+        let Rect { left, top, right, bottom } = area;
+        let corners = [(*left, *top), (*right, *top), (*right, *bottom), (*left, *bottom)];
+        self.element(format_args!(
+            r#"<polygon points="{}" fill="{}"/>"#,
+            places(&corners),
+            WHITE.hex()
+        ));
+    }
+
     pub fn text(&mut self, text: &Text) {
         let (x, y) = text.at;
         let anchor = match text.anchor {
@@ -153,10 +163,9 @@ impl Canvas {
             String::new()
         };
         self.element(format_args!(
-            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" font-size="{}" fill="{}" stroke="{}" stroke-width="3" paint-order="stroke"{turn}>{}</text>"#,
+            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" font-size="{}" fill="{}"{turn}>{}</text>"#,
             text.size,
             text.colour.hex(),
-            WHITE.hex(),
             escaped(text.words)
         ));
     }
