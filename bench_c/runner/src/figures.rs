@@ -44,7 +44,7 @@ pub fn all(plan: &Plan, summary: &Summary) -> Vec<(&'static str, Figure<'static>
         panel_height: 260,
     };
     let joins = Figure {
-        title: "Fork, join, groups and loops: speed-up over the serial program, by threads",
+        title: "Fork, join, groups and loops: speed-up over serial, by threads",
         reference: Some("as fast as serial"),
         bars: Bars::Quartiles,
         panels: join_speedups(plan, summary),
