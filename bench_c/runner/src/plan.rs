@@ -79,7 +79,7 @@ pub const PHASE_KINDS: &[Kind] = &[Kind::Steal, Kind::Cont];
 pub const HAND_OVERS: &[(&str, Kind, &str)] = &[
     ("a task just spawned", Kind::Steal, "spawn"),
     ("a task that was suspended", Kind::Steal, "wait"),
-    ("a spawner, in kind cont", Kind::Cont, "spawn"),
+    ("a spawner of kind cont", Kind::Cont, "spawn"),
 ];
 pub const HAND_OVER_DEQUES: &[&str] = &["split", "chaselev"];
 /// The program of [`Group::Closures`], and what its -d chooses.

@@ -240,7 +240,7 @@ pub mod tests {
             ("back_ns", 190.0),
             ("tasks_per_second", 21_844.0),
             ("ns_a_section", 1615.0),
-            ("burn_percent", 0.019),
+            ("burn_percent", 0.0093),
             ("processors", 2.0),
             ("work", 0.8),
             ("span", 0.1),

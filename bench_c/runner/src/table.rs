@@ -97,10 +97,10 @@ fn kinds(plan: &Plan, summary: &Summary, program: &str) -> Table {
 
 /// A row a program: what its tasks cost on one thread, and what more threads gain.
 fn joins(plan: &Plan, summary: &Summary) -> Table {
-    let mut head = vec!["program -n".to_owned(), "Ts, ms [quartiles]".into()];
-    head.extend(["T1, ms [quartiles]".into(), "T1, ns".into(), "T1/Ts".into()]);
+    let head = ["program -n", "Ts, ms [quartiles]", "T1, ms [quartiles]", "T1, ns", "T1/Ts"];
+    let mut head = head.map(String::from).to_vec();
     let more: Vec<usize> = plan.threads.iter().copied().filter(|&t| t > 1).collect();
-    head.extend(more.iter().flat_map(|t| [format!("T1/T{t}"), format!("Ts/T{t}")]));
+    head.extend(more.iter().map(|t| format!("Ts/T{t}")));
     let mut table = Table::new(1, &head);
     for name in ALSO_JOIN.iter().copied().chain(JOINS.iter().map(|p| p.name)) {
         let joins = |kind, threads| summary.joins(name, kind, threads);
@@ -113,11 +113,8 @@ fn joins(plan: &Plan, summary: &Summary) -> Table {
             short(one.seconds.median / serial.seconds.median),
         ];
         for &threads in &more {
-            let all = joins(Kind::Steal, threads);
-            let over = |m: &Measured| {
-                all.map_or("-".into(), |p| short(m.seconds.median / p.seconds.median))
-            };
-            row.extend([over(one), over(serial)]);
+            let ratio = |all: &Measured| short(serial.seconds.median / all.seconds.median);
+            row.push(joins(Kind::Steal, threads).map_or("-".into(), ratio));
         }
         table.add_row(row);
     }
@@ -249,7 +246,7 @@ fn overheads(plan: &Plan, summary: &Summary) -> Table {
     for (what, kind, way) in HAND_OVERS {
         for deque in HAND_OVER_DEQUES {
             let found = own(summary.hand_over(*kind, way, deque), "handover_ns");
-            row(&format!("{what}: till it runs elsewhere, {deque}"), Some(t), "ns", found);
+            row(&format!("{what} runs elsewhere, {deque}"), Some(t), "ns", found);
         }
     }
     let line = |name| own(summary.bare("resume", "line"), name);
@@ -339,9 +336,11 @@ mod tests {
     #[test]
     fn tables_of_a_small_machine_are_whole() {
         let plan = Plan::new(2, false, &[]);
-        let summary = Summary::new(&made_up(&plan, |_| 0.0123));
-        for (what, table) in all(&plan, &summary) {
-            assert_eq!(table.to_string().matches("──\n").count(), 1, "{what}\n{table}");
+        for seconds in [0.00085, 0.0123, 0.0839, 1.1] {
+            let summary = Summary::new(&made_up(&plan, |_| seconds));
+            for (what, table) in all(&plan, &summary) {
+                assert_eq!(table.to_string().matches("──\n").count(), 1, "{what}\n{table}");
+            }
         }
     }
 
