@@ -109,6 +109,30 @@ pub unsafe extern "C" fn sched_group_spawn(
 /// # Safety
 /// As in C.
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_spawn_copy(
+    g: *mut Group,
+    f: taskfunc,
+    from: *const c_void,
+    size: usize,
+    s: *mut Serial,
+) -> c_int {
+    // SAFETY: as in sched_spawn.
+    match (f, unsafe { s.as_mut() }) {
+        (Some(f), Some(serial)) if !g.is_null() && (size == 0 || !from.is_null()) => {
+            // SAFETY: by the caller's promise.
+            unsafe {
+                let copy = serial.copy(from, size);
+                serial.group_spawn(g, f, copy);
+            }
+            0
+        }
+        _ => invalid(),
+    }
+}
+
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_wait(g: *mut Group, s: *mut Serial) -> c_int {
     if g.is_null() || s.is_null() {
         return invalid();
