@@ -1,5 +1,5 @@
 /* Debug builds of the library find descriptors that are NULL, joined twice, never forked, of another
- * run, or not joined, and end the process with a message.
+ * run, copied, or not joined, and end the process with a message.
  * ctest: debug=only
  * ctest: matrix idle=park threads=1,4 */
 #include "child.h"
@@ -49,6 +49,14 @@ static void forks_outside(void *closure, struct scheduler *s)
     sched_init(4, 10, joins, NULL);
 }
 
+static void copies(void *closure, struct scheduler *s)
+{
+    sched_task copy;
+    sched_fork(&t, nothing, closure, s);
+    copy = t;
+    sched_join(&copy, s);
+}
+
 static void never_joins(void *closure, struct scheduler *s)
 {
     sched_fork(&t, nothing, closure, s);
@@ -86,6 +94,7 @@ int main(void)
         {joins_twice, "sched_join: the task was joined already"},
         {never_forks, "sched_join: the descriptor was not forked"},
         {forks_outside, "sched_join: the task was forked in another run"},
+        {copies, "its descriptor was copied"},
         {never_joins, "did not join"},
         {child_never_joins, "did not join"},
         {member_never_joins, "did not join"},

@@ -46,6 +46,8 @@ int sched_inline_spawn_rest(taskfunc f, void *closure, struct scheduler *s);
 void sched_inline_fork_rest(struct sched_task *t, taskfunc f, void *closure, struct scheduler *s);
 void sched_inline_join_rest(struct sched_task *t, struct scheduler *s);
 void sched_inline_join_threw(void) __attribute__((noreturn, cold));
+/* What is left in a descriptor that was joined. */
+void sched_inline_joined(void *closure, struct scheduler *s);
 
 /* So that each program that includes this needs the symbol. */
 __attribute__((used)) static void (*const sched_layout_needed_)(void *,
@@ -100,6 +102,7 @@ static __inline__ void sched_fork_inline(struct sched_task *t, taskfunc f, void 
 static __inline__ void sched_join_inline(struct sched_task *t, struct scheduler *s)
 {
     size_t deque, last;
+    taskfunc f;
     if (!sched_is_own_(s)) {
         sched_join(t, s);
         return;
@@ -116,16 +119,16 @@ static __inline__ void sched_join_inline(struct sched_task *t, struct scheduler 
         return;
     }
     SCHED_SET_(s, SCHED_LAYOUT_TASKS, SCHED_GET_(s, SCHED_LAYOUT_TASKS) + 1);
+    f = (taskfunc)__atomic_load_n(&t->state, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->state, (size_t)sched_inline_joined, __ATOMIC_RELAXED);
 #if defined __cplusplus && defined __EXCEPTIONS
     try { /* for which nothing is executed */
-        ((taskfunc)__atomic_load_n(&t->state, __ATOMIC_RELAXED))(
-            __atomic_load_n(&t->closure, __ATOMIC_RELAXED), s);
+        f(__atomic_load_n(&t->closure, __ATOMIC_RELAXED), s);
     } catch (...) {
         sched_inline_join_threw();
     }
 #else
-    ((taskfunc)__atomic_load_n(&t->state, __ATOMIC_RELAXED))(
-        __atomic_load_n(&t->closure, __ATOMIC_RELAXED), s);
+    f(__atomic_load_n(&t->closure, __ATOMIC_RELAXED), s);
 #endif
 }
 

@@ -204,9 +204,10 @@ int sched_spawn_copy(taskfunc f,
  * must call before it returns. Nothing is allocated; if the queue cannot grow, the task is run
  * at once.
  *
- * There are no errors: with f NULL, or s of a run that has ended, the process ends with a message;
- * with s NULL, where the default pool cannot be made, the task is run at once, with s NULL; t NULL is undefined, but found by debug builds of the library. Thread-safe, for
- * different t. Cost: from a task of s that of sched_spawn.
+ * There are no errors: with f NULL, or s of a run that has ended, the process ends with a message, as it does for
+ * mistakes with t that can be recognised: see libsched(7), DIAGNOSTICS. With s NULL, where the default pool cannot be
+ * made, the task is run at once, with s NULL; t NULL is undefined, but found by the library's debug build. Thread-safe,
+ * for different t. Cost: from a task of s that of sched_spawn.
  *
  * Example:
  *
@@ -230,10 +231,11 @@ void sched_fork(struct sched_task *t,
  * it is called now. Else the caller's worker runs other tasks meanwhile, or sleeps. Tasks may be
  * joined in any order; quickest is the opposite of forking.
  *
- * s is as in sched_fork, or the caller's own of the same run. There are no errors;
- * t NULL is undefined. Debug builds of the library find a t that
- * is NULL, was not forked, was joined before, or in another run, and a task that returns without
- * joining what it forked.
+ * s is as in sched_fork, or the caller's own of the same run. There are no errors; the process ends with a
+ * message for a t that was joined already, forked on anew before it was joined, or copied, and for a task that
+ * has returned without joining what it forked, where that can be recognised: see libsched(7), DIAGNOSTICS. The
+ * library's debug build recognises it always, and a t that is NULL or was forked in another run; here that is
+ * undefined.
  * Cost: that of running a task from the own queue; if another worker has the task and has not
  * ended it, the time until then. */
 void sched_join(struct sched_task *t,
@@ -299,7 +301,8 @@ int sched_group_spawn_copy(struct sched_group *g,
 
 /* Waits until no task of the group is left: what they wrote is then seen, and the group may be
  * used anew. From a task of s, its worker runs other tasks meanwhile, or sleeps; s may be any
- * worker's of the run. A task of the group must not wait for it.
+ * worker's of the run. A task of the group that waits for it waits
+ * for itself: the process ends with a message.
  *
  * Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
  * EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent
@@ -483,8 +486,8 @@ int sched_mutex_init(struct sched_mutex *m);
 /* Locks the mutex. While another has it the calling task waits, and its worker goes on with others;
  * it may go on in another thread (see sched_task_yield). From a thread that is no worker the thread
  * sleeps. s is any worker's of the caller's run; the mutex may be used by several runs and pools, and
- * by threads without, which have NULL for s: no pool is made for that. A task that has it must not lock it again: it would wait for itself (debug
- * builds of the library end the process with a message).
+ * by threads without, which have NULL for s: no pool is made for that. A task that has it and locks it again would
+ * wait for itself: the process ends with a message.
  *
  * Returns 0, or -1 with errno EINVAL: m is NULL; or the mutex is locked, and the run of s has
  * ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
@@ -499,12 +502,13 @@ int sched_mutex_init(struct sched_mutex *m);
 int sched_mutex_lock(struct sched_mutex *m,
                      struct scheduler *s);
 
-/* Locks the mutex if it is free. Returns 0, or -1 with errno: EBUSY (it is not), EINVAL (m is NULL).
+/* Locks the mutex if it is free; who has locked it is not noted. Returns 0, or -1 with errno: EBUSY (it is not), EINVAL (m is NULL).
  * Thread-safe. Cost: an atomic operation. */
 int sched_mutex_trylock(struct sched_mutex *m);
 
-/* Unlocks the mutex; the task or thread that has waited longest has it now. The caller need not be
- * the one that locked it.
+/* Unlocks the mutex; the task or thread that has waited longest has it now. The caller is the one that has
+ * locked it: if another has, by sched_mutex_lock, the process ends with a message. (What one task takes and another
+ * gives back is a semaphore.)
  *
  * Returns 0, or -1 with errno: EPERM (it is not locked), EINVAL (m is NULL).
  * Thread-safe. Cost: an atomic operation, if nobody waits. */
@@ -605,8 +609,8 @@ int sched_barrier_wait(struct sched_barrier *b,
  *
  * Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
  * have; a deque that is not of the kind, or an overflow that is not of the deque; an environment variable is refused; size is less than that
- * of the struct in the first version that has it, or greater than in this version and what is
- * beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
+ * of the struct in the first version that has it, 0 for instance, which a line on standard error says; or greater than
+ * in this version and what is beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
  * has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
  * (SCHED_WARM), else that of making a thread.
  *

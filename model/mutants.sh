@@ -105,7 +105,7 @@ child-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:sp
 group-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::group_against_its_ends
 rouse-unlisted~src/idle/eventcount.rs~s/let woken = self\.list\.with\(\|list\| self\.unlist\(list, worker\)\);/let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;\n        let woken = waits && self.list.with(|list| self.unlist(list, worker));/~join:split::against_the_end
 join-silent~src/kind/stealing/search.rs~s/if searching && !idle \{(\n\s*self\.found)/if false {$1/~join:split::against_a_task_and_the_end
-join-blind~src/queue/split.rs~s/last >= self\.split\(\) && unsafe/unsafe/~split:a_join_beside_a_raid
+join-blind~src/queue/split.rs~s/self\.is_private\(last\) && unsafe/unsafe/~split:a_join_beside_a_raid
 join-keeps-claim~src/queue/split.rs~s/if !taken \{\n(\s*self\.own\.bot\.store)/if false {\n$1/~split:a_join_beside_a_thief
 retake-unlocked~src/queue/split.rs~s/let _held = Held::wait\(&self\.thieves\);(\n\s*\/\/ SAFETY: not stolen)/$1/~split:a_join_beside_a_thief
 retake-blind~src/queue/split.rs~s/let taken = self\.top\(\) <= last && unsafe/let taken = unsafe/~split:a_join_beside_a_thief
@@ -161,13 +161,14 @@ barrier-one-round~src/sync/barrier.rs~s/\*arrived = 0;//~sync:a_barrier_in_round
 barrier-forgets~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:a_barrier_of_three
 suspend-unheld~src/idle/quiescence.rs~s/self\.count\(1\);//~suspend:split::for_one_outside
 suspend-held-for-ever~src/idle/quiescence.rs~s/self\.count\(u32::MAX\);//~suspend:split::for_one_outside
-end-over-a-waiter~src/idle/quiescence.rs~s/&& waits\(\) == 0//~suspend:split::for_one_outside
+end-over-a-waiter~src/idle/quiescence.rs~s/&& self\.waits\(\) == 0//~suspend:split::for_one_outside
 requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
 line-lost~src/kind/stealing.rs~s/(return Ok\(\(\)\);\n            \}\n        \}\n        )self\.requeue\(place, task\)/$1Ok(())/~ring:a_yield_beside_a_thief
-forked-end-relaxed~src/sync/forked.rs~s/swap\(OVER, Ordering::AcqRel\)/swap(OVER, Ordering::Relaxed)/~join:split::against_the_end
-forked-over-relaxed~src/sync/forked.rs~s/(load\(Ordering::)Acquire(\) == OVER)/$1Relaxed$2/~join:chaselev::against_a_task
-forked-one-name~src/sync/forked.rs~s/(self\.f\.store\(state, Ordering::Relaxed\); \/\/ for `begin`\n\s*)\}/$1} else if state != BEGUN { return None; }/~join:a_name_in_place_of_another
-forked-unwoken~src/sync/forked.rs~s/\(state != BEGUN\)\.then_some/(state == OVER).then_some/~join:split::against_the_end
+forked-end-relaxed~src/sync/forked.rs~s/swap\(over\(\), Ordering::AcqRel\)/swap(over(), Ordering::Relaxed)/~join:split::against_the_end
+forked-over-relaxed~src/sync/forked.rs~s/(load\(Ordering::)Acquire(\) == over\(\))/$1Relaxed$2/~join:chaselev::against_a_task
+forked-one-name~src/sync/forked.rs~s/(self\.f\.store\(state, Ordering::Relaxed\); \/\/ for `begin`\n\s*)\}/$1} else if state != begun() { return None; }/~join:a_name_in_place_of_another
+forked-begun-lost~src/sync/forked.rs~s/self\.f\.store\(0, Ordering::Relaxed\); \/\/ it was begun meanwhile//~join:a_task_that_was_begun_is_not_lost
+forked-unwoken~src/sync/forked.rs~s/Some\(state & !WAITED\)/(state == over()).then_some(state \& !WAITED)/~join:split::against_the_end
 members-leave-relaxed~src/sync/members.rs~s/(let new = if last.*?\(state, new, Ordering::)AcqRel/$1Relaxed/s~suspend:split::for_two
 members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~sync:two_wait_for_a_group
 members-deaf~src/sync/members.rs~s/\(state \| WAITED\) & !TAKING/state | WAITED/~sync:two_wait_for_a_group
@@ -181,7 +182,7 @@ event-torn~src/base/event.rs~s/if self\.0\.swap\(PAST, Ordering::Release\) == AW
 event-overwritten~src/base/event.rs~s/self\.0\.swap_if\(TO_COME, AWAITED\);/self.0.store(AWAITED, Ordering::Relaxed);/~block:an_event
 block-unheld~src/idle/quiescence.rs~s/self\.count\(1\);//~block:split::any_of_two_is_left
 block-held-for-ever~src/idle/quiescence.rs~s/self\.count\(u32::MAX\);//~block:split::the_only_is_left
-end-over-a-section~src/idle/quiescence.rs~s/&& waits\(\) == 0//~block:split::the_first_of_two_is_left
+end-over-a-section~src/idle/quiescence.rs~s/&& self\.waits\(\) == 0//~block:split::the_first_of_two_is_left
 section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
 creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls
 caller-late~src/base/call.rs~s/let alive = self\.is_alive\(\);(.*?swap\(CALLED, Ordering::AcqRel\);)/let alive = true;$1\n        let alive = self.is_alive();/s~block:a_creator_beside_the_next_who_calls

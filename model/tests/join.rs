@@ -382,6 +382,26 @@ fn a_name_in_place_of_another() {
     });
 }
 
+/// Who waits has found that nobody has begun it. Afterwards it looks lost only if that is so still.
+#[test]
+fn a_task_that_was_begun_is_not_lost() {
+    explore("join, as the child begins", 5, 20, || {
+        let child = Arc::new(Forked::new(nothing));
+        let thief = {
+            let child = Arc::clone(&child);
+            // SAFETY: only this thread begins it.
+            thread::spawn(move || _ = unsafe { child.state.begin(child.closure()) })
+        };
+        assert!(child.state.leave_name(16).is_some());
+        thief.join().unwrap();
+        assert!(!child.state.is_lost());
+        assert_eq!(child.state.end(), Some(16));
+        let lost = Forked::new(nothing);
+        assert!(lost.state.leave_name(16).is_some());
+        assert!(lost.state.is_lost());
+    });
+}
+
 /// Two tasks of a group end.
 fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("wait over {}, against the ends of two", D::NAME);

@@ -80,6 +80,15 @@ pub fn say(what: fmt::Arguments) {
     let _ = writeln!(out, "libsched: {what}");
 }
 
+/// `die`, in a call of the program's: the line says also which of its functions has called.
+#[cold]
+pub fn die_in_call(cause: fmt::Arguments) -> ! {
+    #[cfg(not(loom))]
+    die(format_args!("{cause}{}", super::symbol::Caller));
+    #[cfg(loom)]
+    die(cause)
+}
+
 /// Ends the process after a line on stderr.
 pub fn die(cause: fmt::Arguments) -> ! {
     say(cause);

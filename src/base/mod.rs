@@ -29,6 +29,8 @@ pub mod mutex;
 #[cfg(not(loom))]
 pub mod process;
 #[cfg(not(loom))]
+pub mod symbol;
+#[cfg(not(loom))]
 pub mod weak;
 
 /// An `errno` value: what a failing call of the C interface reports.

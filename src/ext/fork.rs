@@ -4,15 +4,17 @@
 //!
 //! The queues hold the task {`run_forked`, descriptor} and know nothing of forks. *join* pops the
 //! youngest task of the own deque, if that is the child, as it is unless somebody stole it; then it is
-//! called like a function, and the descriptor is not written again. If not, the caller waits (`ext`).
+//! called like a function, and the descriptor is not written any more but to say that it was joined. If not,
+//! the caller waits (`ext`).
 //!
 //! What the descriptor's words say is told in `sync::forked`.
 //!
 //! # Cost
 //!
-//! Fork writes the descriptor's two words and the deque's; join compares the latter and jumps. Where C++'s runtime is
-//! there, it calls the task in a frame that no exception passes (`base::frontier`): with one in each join, fib takes 7 %
-//! more.
+//! Fork writes the descriptor's two words and the deque's; join compares the latter, says that it has joined, and
+//! jumps. That store costs nothing that could be measured (fib, tree; one worker), and without it a second join
+//! would wait for ever. Where C++'s runtime is there, join calls the task in a frame that no exception passes
+//! (`base::frontier`): with one in each join, fib takes 7 % more.
 
 use super::Latch;
 use crate::base::frontier::{Called, ForkedTask, guarded};
@@ -78,13 +80,13 @@ impl Forked {
         match worker.quick_take_to_jump(queued(self)) {
             // SAFETY: taken, so not begun, and the caller's.
             Some(true) => unsafe {
-                let Task { f, closure } = self.task();
+                let Task { f, closure } = self.take();
                 f(closure, worker.handle());
             },
             // SAFETY: begun just now.
             Some(false) => unsafe { join_slowly(self, worker) },
             // Most often, where fork calls the task at once.
-            None if self.is_over() => (),
+            None if self.is_over() => self.forget(),
             // SAFETY: by the caller's promise.
             None => unsafe { join_elsewhere(self, worker) },
         }
@@ -110,7 +112,11 @@ impl Forked {
     pub fn join_outside(&self) {
         #[cfg(debug_assertions)]
         self.note_join_outside();
+        if self.was_joined() {
+            joined_before();
+        }
         super::wait_outside(self);
+        self.forget();
     }
 
     /// `join`, but what nobody has begun, and is at hand, is left to the caller: true.
@@ -199,8 +205,10 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
     // SAFETY: passed on; taken, so not begun, and the caller's.
     unsafe {
         if retake_or_wait(forked, worker) {
-            let Task { f, closure } = forked.task();
+            let Task { f, closure } = forked.take();
             guarded::<ForkedTask, _>(|| f(closure, worker.handle()));
+        } else {
+            forked.forget();
         }
     }
 }
@@ -215,9 +223,22 @@ unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
     // SAFETY: passed on.
     let taken = unsafe { worker.quick_retake(queued(forked)) };
     if !taken {
-        super::wait(forked, worker);
+        if forked.was_joined() {
+            joined_before();
+        }
+        wait(forked, worker);
     }
     taken
+}
+
+/// `ext::wait`. If nobody has begun the task, as far as one can see, the worker's run knows of the wait: when all its
+/// workers are idle, and all its queues empty, nobody will begin it.
+fn wait(forked: &Forked, worker: &Worker) -> bool {
+    let mine = if forked.is_fresh() { worker.mine() } else { None };
+    mine.inspect(|mine| mine.note_join(forked));
+    let waited = super::wait(forked, worker);
+    mine.inspect(|mine| mine.forget_join(forked));
+    waited
 }
 
 /// A join in any other case; where C++'s runtime is there, in each.
@@ -234,9 +255,11 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
             None => join_any(forked, worker),
         };
         if taken {
-            let Task { f, closure } = forked.task();
+            let Task { f, closure } = forked.take();
             let s = worker.mine().unwrap_or(worker).handle();
             guarded::<ForkedTask, _>(|| f(closure, s));
+        } else {
+            forked.forget();
         }
     }
 }
@@ -250,17 +273,29 @@ unsafe fn join_any(forked: &Forked, worker: &Worker) -> bool {
     if forked.is_over() {
         return false;
     }
-    if !forked.begun()
+    if forked.was_joined() {
+        joined_before();
+    }
+    if forked.is_fresh()
         && let Some(mine) = worker.mine()
         // SAFETY: the calling thread's.
         && unsafe { mine.take_back(queued(forked)) }
     {
         return true;
     }
-    if !super::wait(forked, worker) {
+    if !wait(forked, worker) {
         misuse("sched_join", "the run of s has ended");
     }
     false
+}
+
+#[cold]
+#[inline(never)]
+fn joined_before() -> ! {
+    misuse(
+        "sched_join",
+        "the descriptor has no task: it was joined already, forked on twice before it was joined, or never forked",
+    )
 }
 
 /// Calls `here`, and `there`, which another worker may take meanwhile; returns when both have
@@ -325,7 +360,7 @@ mod check {
     use crate::base::sync::Ordering;
     use crate::kind::section;
 
-    /// With the run's address below: that has 48 bits.
+    /// With the run's address and the descriptor's below: those have 48 bits.
     const FORKED: usize = 0x5ced << 48;
     const JOINED: usize = 2;
 
@@ -338,13 +373,18 @@ mod check {
 
     impl Forked {
         pub fn note_fork(&self, worker: &Worker) {
-            self.check.store(FORKED | worker.run_id(), Ordering::Relaxed);
+            self.check.store(self.forked_in(worker.run_id()), Ordering::Relaxed);
             note(1);
+        }
+
+        /// In which run, 0 for none, and on which descriptor: who copies that copies this.
+        fn forked_in(&self, run: usize) -> usize {
+            FORKED | (run ^ std::ptr::from_ref(self).addr())
         }
 
         /// See `run_outside`.
         pub fn note_fork_outside(&self) {
-            self.check.store(FORKED, Ordering::Relaxed);
+            self.check.store(self.forked_in(0), Ordering::Relaxed);
             note(1);
         }
 
@@ -365,8 +405,11 @@ mod check {
                 check if check >> 48 != FORKED >> 48 => {
                     misuse("sched_join", "the descriptor was not forked")
                 }
-                check if check != FORKED && !may(check & !FORKED) => {
-                    misuse("sched_join", "the task was forked in another run")
+                check if check != self.forked_in(0) && !may(self.forked_in(check) & !FORKED) => {
+                    misuse(
+                        "sched_join",
+                        "the task was forked in another run, or its descriptor was copied",
+                    )
                 }
                 _ => {}
             }

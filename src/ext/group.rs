@@ -7,6 +7,7 @@
 //!
 //! Cost: that of sched_spawn_copy, and two read-modify-writes.
 
+use super::fork::misuse;
 use super::sync::{Go, grant, may_wait};
 use super::{wait_elsewhere, wait_inside};
 use crate::base::frontier::{GroupTask, guarded};
@@ -18,6 +19,7 @@ use crate::sync::Node;
 use crate::sync::members::Members;
 use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
+use std::ptr;
 
 /// The C side's `sched_group`. All bytes zero is one without tasks.
 #[repr(C)]
@@ -102,13 +104,20 @@ impl Group {
                 }
                 return thread::failed(libc::EINVAL);
             }
+            let strand = worker.and_then(Worker::mine).map(Worker::strand);
+            if strand.is_some_and(|strand| ptr::eq(strand.group.get().cast(), self)) {
+                misuse(
+                    "sched_group_wait",
+                    "a task of the group waits for the group, and so for itself",
+                );
+            }
             let node = Node::default();
             // SAFETY: it lives until it was waited for.
             if let Some(nodes) = unsafe { self.members.link(&node) } {
                 // SAFETY: taken out just now.
                 unsafe { grant(nodes, || worker, Go::Soon) };
             }
-            match worker.and_then(Worker::mine).map(Worker::strand) {
+            match strand {
                 Some(strand) => wait_inside(&node, strand, strand.sets_aside()),
                 None => wait_elsewhere(&node),
             }
@@ -161,8 +170,12 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
     // SAFETY: the group lives as long as it counts the task.
     let group = unsafe { &*group };
     if !group.is_cancelled() {
+        // SAFETY: `s` is the worker that runs the task, on this strand, which stays the task's.
+        let of = unsafe { &Worker::of(s).strand().group };
+        let outer = of.replace(ptr::from_ref(group).cast());
         // SAFETY: the program promises that `f` accepts its closure and returns.
         guarded::<GroupTask, _>(|| unsafe { f(closure, s) });
+        of.set(outer);
     }
     // SAFETY: counted in by `spawn`; the worker may be another than `s` by now.
     unsafe { group.leave(Worker::now(s)) };

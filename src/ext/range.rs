@@ -185,7 +185,7 @@ impl Loop {
                 }
             }
             // SAFETY: as above.
-            hungry = count > 0 && unsafe { (*offers.add(count - 1)).task.begun() };
+            hungry = count > 0 && unsafe { !(*offers.add(count - 1)).task.is_fresh() };
         }
     }
 

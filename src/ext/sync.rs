@@ -25,11 +25,13 @@
 //!
 //! Each function has done with the mutex, and so on, before it grants it: who gets it may free it.
 
+use super::fork::misuse;
 use super::{Latch, set_aside, wait_elsewhere, wait_inside};
-use crate::base::sync::{AtomicUsize, Ordering};
+use crate::base::config::LEAST_STACK;
+use crate::base::sync::AtomicUsize;
 use crate::base::thread;
 use crate::kind::section;
-use crate::kind::strand;
+use crate::kind::strand::{self, Strand};
 use crate::kind::waiter::Waiter;
 use crate::kind::worker::Worker;
 use crate::sync::Node;
@@ -40,6 +42,7 @@ use crate::sync::sem::{Overflow, Sem};
 use crate::task::Task;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use std::ptr;
 
 impl Latch for Node {
     fn word(&self) -> &AtomicUsize {
@@ -144,7 +147,7 @@ pub(super) unsafe fn grant<'a>(
 #[inline]
 unsafe fn grant_one<'a>(node: *const Node, from: impl Fn() -> Option<&'a Worker>, go: Go) {
     // SAFETY: it waits until it is granted. Only the address is used afterwards.
-    let word = std::ptr::from_ref(unsafe { (*node).word() });
+    let word = ptr::from_ref(unsafe { (*node).word() });
     // SAFETY: by the caller's promise; the name was packed.
     let Some(name) = (unsafe { Node::grant(node) }) else { return };
     // SAFETY: it was packed; who was set aside waits until now, and was published.
@@ -174,13 +177,30 @@ unsafe fn wake_elsewhere<'a>(
 
 // --- mutex ------------------------------------------------------------------------------
 
-/// Returns as `sched_mutex_lock` does. `worker`: as for `wait_for`; asked where that is needed.
+/// Returns as `sched_mutex_lock` does. `named`: what `s` is, if that is not NULL; `worker`: as for `wait_for`, asked
+/// where that is needed.
 #[inline]
-pub fn lock<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
+pub fn lock<'a>(
+    mutex: &Mutex,
+    named: Option<&Worker>,
+    worker: impl FnOnce() -> Option<&'a Worker>,
+) -> c_int {
     if !mutex.try_lock() {
         return lock_contended(mutex, worker);
     }
-    note_holder(mutex, worker);
+    match named.and_then(near) {
+        Some(strand) => {
+            mutex.set_holder(strand);
+            0
+        }
+        None => locked_elsewhere(mutex),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn locked_elsewhere(mutex: &Mutex) -> c_int {
+    mutex.set_holder(identity());
     0
 }
 
@@ -188,12 +208,17 @@ pub fn lock<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) -> c
 #[inline(never)]
 fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     let worker = worker();
-    check_holder(mutex, worker);
+    if may_wait(worker) && mutex.holder() == caller(worker) {
+        misuse(
+            "sched_mutex_lock",
+            "the caller has locked the mutex already, or a task that was on its stack has, and has not unlocked it",
+        );
+    }
     // SAFETY: linking the node is the last that `lock_or_link` does.
     if !unsafe { wait_for(worker, |node| mutex.lock_or_link(node)) } {
         return thread::failed(libc::EINVAL);
     }
-    note_holder(mutex, || worker);
+    mutex.set_holder(caller(worker));
     0
 }
 
@@ -203,13 +228,18 @@ pub fn try_lock(mutex: &Mutex) -> c_int {
 
 #[inline]
 pub fn unlock(mutex: &Mutex) -> c_int {
+    if is_near(mutex.holder()) { hand_over(mutex, Go::Soon) } else { unlock_far(mutex) }
+}
+
+#[cold]
+#[inline(never)]
+fn unlock_far(mutex: &Mutex) -> c_int {
+    check_holder(mutex, "sched_mutex_unlock");
     hand_over(mutex, Go::Soon)
 }
 
 fn hand_over(mutex: &Mutex, go: Go) -> c_int {
-    if cfg!(debug_assertions) {
-        mutex.holder.store(0, Ordering::Relaxed);
-    }
+    mutex.set_holder(0);
     match mutex.unlock() {
         Ok(None) => {}
         // SAFETY: taken out just now.
@@ -219,23 +249,46 @@ fn hand_over(mutex: &Mutex, go: Go) -> c_int {
     0
 }
 
-/// Who holds a mutex, to itself: its stack, or thread. Tasks on one stack cannot wait for each other.
-fn identity(worker: Option<&Worker>) -> usize {
-    let strand = worker.and_then(|worker| section::of(worker).or(Some(worker.mine()?.strand())));
-    strand.map_or_else(thread::pointer, |strand| std::ptr::from_ref(strand).addr())
+/// Who locks a mutex, to itself: the caller's strand, which stays its own wherever it goes on; or its thread. (Not the
+/// strand of the run that is named: a task may name an outer run, and then go on in another thread.) Tasks on one stack
+/// cannot wait for each other.
+#[cold]
+#[inline(never)]
+fn identity() -> usize {
+    section::here().map_or_else(thread::pointer, |strand| ptr::from_ref(strand).addr())
 }
 
-#[inline]
-fn note_holder<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) {
-    if cfg!(debug_assertions) {
-        mutex.holder.store(identity(worker()), Ordering::Relaxed);
+/// The same; `worker` is one of the caller's, most often.
+fn caller(worker: Option<&Worker>) -> usize {
+    worker.and_then(near).unwrap_or_else(identity)
+}
+
+/// `identity`, if the caller is on the strand of this worker, and near.
+#[inline(always)]
+fn near(worker: &Worker) -> Option<usize> {
+    if !worker.is_mine() {
+        return None;
     }
+    let strand = ptr::from_ref(worker.strand()).addr();
+    is_near(strand).then_some(strand)
 }
 
-fn check_holder(mutex: &Mutex, worker: Option<&Worker>) {
-    let held = || mutex.holder.load(Ordering::Relaxed) == identity(worker);
-    if cfg!(debug_assertions) && may_wait(worker) && held() {
-        super::fork::misuse("sched_mutex_lock", "the task holds the mutex already");
+/// True if the caller is on this strand, and not far from where it begins: that lies at the high end of a stack.
+#[inline(always)]
+fn is_near(strand: usize) -> bool {
+    strand.wrapping_sub(thread::stack_pointer()) < LEAST_STACK
+}
+
+/// Ends the process if another than the caller is known to hold the mutex.
+#[cold]
+#[inline(never)]
+fn check_holder(mutex: &Mutex, function: &str) {
+    let holder = mutex.holder();
+    let is = |strand: &Strand| ptr::from_ref(strand).addr() == holder;
+    // Whatever of the thread's strands it is: those below the caller's cannot go on before it has.
+    let here = || Worker::any_here(|worker| is(worker.strand())) || section::any_here(is);
+    if holder != 0 && holder != thread::pointer() && !here() {
+        misuse(function, "another task or thread has locked the mutex");
     }
 }
 
@@ -249,12 +302,13 @@ pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     if !mutex.is_locked() {
         return thread::failed(libc::EPERM);
     }
+    check_holder(mutex, "sched_cond_wait");
     let node = Node::with(mutex);
     // SAFETY: it lives until it was waited for.
     unsafe { cond.link(&node) };
     hand_over(mutex, Go::InTurn);
     wait(&node, worker);
-    note_holder(mutex, || worker);
+    mutex.set_holder(caller(worker));
     0
 }
 

@@ -1,5 +1,6 @@
 //! What `include/sched_inline.h` needs of the library: the rest of what it begins. The header is its
-//! documentation; its numbers are compared with the records' below.
+//! documentation; its numbers are compared with the records' below. What it queues for a forked task,
+//! `sched_layout_1`, is `kind::forked`'s, and what it leaves in a joined descriptor is `sync::forked`'s.
 
 use super::taskfunc;
 use crate::base::frontier::{self, Called, ForkedTask};
@@ -8,17 +9,6 @@ use crate::kind::table;
 use crate::kind::worker::Worker;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
-
-/// What is queued for a forked task. The name stands for the layout of all that the header touches:
-/// whoever changes that changes the number, here and there.
-///
-/// # Safety
-/// As for the function behind it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sched_layout_1(t: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: passed on.
-    unsafe { fork::run_forked(t, s) }
-}
 
 /// # Safety
 /// A spawn with these arguments was begun just now.

@@ -3,10 +3,11 @@
 use super::taskfunc;
 use super::tasks::can_be_copied;
 use crate::base::config::{self, Config, Deque, Idle, Kind, Overflow};
-use crate::base::thread;
-use crate::base::{Errno, mem};
+use crate::base::io::Out;
+use crate::base::{Errno, mem, symbol, thread};
 use crate::ext::pool::Pool;
 use std::ffi::{c_int, c_void};
+use std::fmt::Write;
 use std::ptr;
 
 // The numbers are for good. Those left out belong to words that this version does not have, and the
@@ -94,6 +95,7 @@ impl sched_options {
         // SAFETY: the first member of any version.
         let size = unsafe { options.cast::<usize>().read() };
         if !mem::is_size_of_struct(size, Self::FIRST_SIZE) {
+            refuse_size(size);
             return None;
         }
         let bytes = options.cast::<u8>();
@@ -156,6 +158,16 @@ impl sched_options {
 const _: () = assert!(config::MOST_BLOCKING == 65536, "the number in the text");
 const _: () = assert!(size_of::<sched_options>() >= sched_options::FIRST_SIZE);
 
+/// A line on standard error: EINVAL alone would not say which member is wrong, or that this one matters.
+#[cold]
+fn refuse_size(size: usize) {
+    let _ = writeln!(
+        Out::stderr(),
+        "libsched: sched_pool_create: options.size is {size}; it is to be sizeof (struct sched_options){}",
+        symbol::Caller
+    );
+}
+
 /// Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has nthreads
 /// threads of its own, some of which may be made later, when there are tasks for them. Without
 /// tasks they sleep as SCHED_IDLE says. With options NULL all is as in sched_init(0, 0, ...). The
@@ -163,8 +175,8 @@ const _: () = assert!(size_of::<sched_options>() >= sched_options::FIRST_SIZE);
 ///
 /// Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
 /// have; a deque that is not of the kind, or an overflow that is not of the deque; an environment variable is refused; size is less than that
-/// of the struct in the first version that has it, or greater than in this version and what is
-/// beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
+/// of the struct in the first version that has it, 0 for instance, which a line on standard error says; or greater than
+/// in this version and what is beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
 /// has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
 /// (SCHED_WARM), else that of making a thread.
 ///

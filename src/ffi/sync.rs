@@ -3,6 +3,7 @@
 use super::waited;
 use crate::base::thread;
 use crate::ext::sync;
+use crate::kind::worker::Worker;
 use crate::sync::barrier::Barrier;
 use crate::sync::cond::Cond;
 use crate::sync::mutex::Mutex;
@@ -92,8 +93,8 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 /// Locks the mutex. While another has it the calling task waits, and its worker goes on with others;
 /// it may go on in another thread (see sched_task_yield). From a thread that is no worker the thread
 /// sleeps. s is any worker's of the caller's run; the mutex may be used by several runs and pools, and
-/// by threads without, which have NULL for s: no pool is made for that. A task that has it must not lock it again: it would wait for itself (debug
-/// builds of the library end the process with a message).
+/// by threads without, which have NULL for s: no pool is made for that. A task that has it and locks it again would
+/// wait for itself: the process ends with a message.
 ///
 /// Returns 0, or -1 with errno EINVAL: m is NULL; or the mutex is locked, and the run of s has
 /// ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
@@ -113,10 +114,10 @@ pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler
     // SAFETY: NULL, or an object of the caller's.
     let Some(mutex) = (unsafe { object(m) }) else { return thread::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
-    sync::lock(mutex, || unsafe { waited(s) })
+    unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), || waited(s)) }
 }
 
-/// Locks the mutex if it is free. Returns 0, or -1 with errno: EBUSY (it is not), EINVAL (m is NULL).
+/// Locks the mutex if it is free; who has locked it is not noted. Returns 0, or -1 with errno: EBUSY (it is not), EINVAL (m is NULL).
 /// Thread-safe. Cost: an atomic operation.
 ///
 /// # Safety
@@ -127,8 +128,9 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
     unsafe { object(m) }.map_or_else(|| thread::failed(libc::EINVAL), sync::try_lock)
 }
 
-/// Unlocks the mutex; the task or thread that has waited longest has it now. The caller need not be
-/// the one that locked it.
+/// Unlocks the mutex; the task or thread that has waited longest has it now. The caller is the one that has
+/// locked it: if another has, by sched_mutex_lock, the process ends with a message. (What one task takes and another
+/// gives back is a semaphore.)
 ///
 /// Returns 0, or -1 with errno: EPERM (it is not locked), EINVAL (m is NULL).
 /// Thread-safe. Cost: an atomic operation, if nobody waits.

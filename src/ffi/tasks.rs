@@ -83,9 +83,10 @@ const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
 /// must call before it returns. Nothing is allocated; if the queue cannot grow, the task is run
 /// at once.
 ///
-/// There are no errors: with f NULL, or s of a run that has ended, the process ends with a message;
-/// with s NULL, where the default pool cannot be made, the task is run at once, with s NULL; t NULL is undefined, but found by debug builds of the library. Thread-safe, for
-/// different t. Cost: from a task of s that of sched_spawn.
+/// There are no errors: with f NULL, or s of a run that has ended, the process ends with a message, as it does for
+/// mistakes with t that can be recognised: see libsched(7), DIAGNOSTICS. With s NULL, where the default pool cannot be
+/// made, the task is run at once, with s NULL; t NULL is undefined, but found by the library's debug build. Thread-safe,
+/// for different t. Cost: from a task of s that of sched_spawn.
 ///
 /// Example:
 ///
@@ -151,10 +152,11 @@ unsafe extern "C" fn fork_by_null(
 /// it is called now. Else the caller's worker runs other tasks meanwhile, or sleeps. Tasks may be
 /// joined in any order; quickest is the opposite of forking.
 ///
-/// s is as in sched_fork, or the caller's own of the same run. There are no errors;
-/// t NULL is undefined. Debug builds of the library find a t that
-/// is NULL, was not forked, was joined before, or in another run, and a task that returns without
-/// joining what it forked.
+/// s is as in sched_fork, or the caller's own of the same run. There are no errors; the process ends with a
+/// message for a t that was joined already, forked on anew before it was joined, or copied, and for a task that
+/// has returned without joining what it forked, where that can be recognised: see libsched(7), DIAGNOSTICS. The
+/// library's debug build recognises it always, and a t that is NULL or was forked in another run; here that is
+/// undefined.
 /// Cost: that of running a task from the own queue; if another worker has the task and has not
 /// ended it, the time until then.
 ///
@@ -321,7 +323,8 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
 
 /// Waits until no task of the group is left: what they wrote is then seen, and the group may be
 /// used anew. From a task of s, its worker runs other tasks meanwhile, or sleeps; s may be any
-/// worker's of the run. A task of the group must not wait for it.
+/// worker's of the run. A task of the group that waits for it waits
+/// for itself: the process ends with a message.
 ///
 /// Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
 /// EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent

@@ -122,6 +122,20 @@ impl Quiescence {
         injector.wait_for_rest(|| self.is_full());
     }
 
+    /// Calls `then` if all workers are idle and tasks wait. No task is in a queue or in a thief's hands meanwhile: what
+    /// the proof says of the end it says of this moment, too.
+    pub fn when_all_wait(&self, injector: &Injector, then: impl FnOnce()) {
+        let all_idle = || self.idle.load(Ordering::Acquire) == self.workers;
+        if all_idle() && self.waits() != 0 {
+            injector.close_if(|| {
+                if all_idle() && self.waits() != 0 {
+                    then();
+                }
+                false
+            });
+        }
+    }
+
     /// The number of a worker's.
     pub fn waiting(&self, worker: usize) -> &Waiting {
         &self.waiting[worker]
@@ -130,11 +144,13 @@ impl Quiescence {
     /// All workers are idle, no task waits, and what they did is seen. In this order: a worker that was
     /// active at the first look may have a task that waits by the second. The injector is locked, and empty.
     fn is_full(&self) -> bool {
-        let waits = || {
-            let numbers = self.waiting.iter().map(|waiting| waiting.0.0.load(Ordering::Relaxed));
-            numbers.fold(0, u32::wrapping_add)
-        };
-        self.idle.load(Ordering::Acquire) == self.workers && waits() == 0
+        self.idle.load(Ordering::Acquire) == self.workers && self.waits() == 0
+    }
+
+    /// How many tasks wait; while all workers are idle.
+    fn waits(&self) -> u32 {
+        let numbers = self.waiting.iter().map(|waiting| waiting.0.0.load(Ordering::Relaxed));
+        numbers.fold(0, u32::wrapping_add)
     }
 
     fn ends(&self, end: bool) -> bool {

@@ -5,7 +5,7 @@ use super::run::Team;
 use super::waiter::Waiter;
 use super::worker::Worker;
 use crate::base::frontier::{ForkedTask, guarded};
-use crate::base::{io, thread};
+use crate::base::{io, symbol, thread};
 use crate::sync::forked::Forked;
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
@@ -16,19 +16,39 @@ pub fn queued(forked: &Forked) -> Task {
     Task { f: run_forked, closure: std::ptr::from_ref(forked).cast_mut().cast() }
 }
 
-/// A forked task out of a queue.
+/// A forked task out of a queue. It is exported, for what sched_inline.h queues must be what is queued here. The
+/// name stands for the layout of all that the header touches: whoever changes that changes the number, here and there.
 ///
 /// # Safety
 /// `descriptor` is a [`Forked`], taken once.
+#[unsafe(export_name = "sched_layout_1")]
 pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor lives until it is over.
     let forked = unsafe { &*descriptor.cast::<Forked>() };
+    // SAFETY: the strand is the one that this is called on.
+    if unsafe { Worker::of(s) }.strand().is_behind(descriptor) {
+        // SAFETY: below the stack pointer, where nobody else writes.
+        unsafe { not_joined(forked) };
+    }
     // SAFETY: out of a queue.
     let Task { f, closure } = unsafe { forked.begin(s.cast()) };
     // SAFETY: the program promises that `f` accepts its closure and returns.
     guarded::<ForkedTask, _>(|| unsafe { f(closure, s) });
     // SAFETY: ended; the worker may be another than `s` by now.
     unsafe { end(forked, Worker::now(s)) };
+}
+
+/// The task that forked has returned: its frame was where now is the end of this stack.
+///
+/// # Safety
+/// There is memory yet, which only the caller writes.
+#[cold]
+#[inline(never)]
+unsafe fn not_joined(forked: &Forked) -> ! {
+    io::die(format_args!(
+        "sched_fork: a task has returned that did not join a task which it forked{}",
+        symbol::Function(forked.function())
+    ))
 }
 
 /// # Safety
@@ -75,7 +95,7 @@ pub unsafe fn fork_elsewhere(forked: &Forked, worker: &Worker) {
     }
     // SAFETY: nobody has got it.
     let Task { f, closure } =
-        unsafe { if forked.begun() { forked.task_begun() } else { forked.task() } };
+        unsafe { if forked.is_set_begun() { forked.task_begun() } else { forked.task() } };
     // SAFETY: passed on; no queue has room for it.
     unsafe { run_now(forked, Some(f), closure, worker) };
 }
@@ -98,5 +118,5 @@ pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, 
 /// Ends the process: what was asked has no meaning, and there is no way to say so.
 #[cold]
 pub fn misuse(function: &str, what: &str) -> ! {
-    io::die(format_args!("{function}: {what}"))
+    io::die_in_call(format_args!("{function}: {what}"))
 }

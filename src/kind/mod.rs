@@ -268,6 +268,8 @@ pub trait Place {
     fn start(&self, worker: usize) -> bool;
     /// A random number below `n`.
     fn random_below(&self, n: usize) -> usize;
+    /// To be called when all workers are idle, nothing is queued, and tasks wait: some of them for ever, perhaps.
+    fn at_rest(&self) {}
     /// Calls the task, uncounted.
     fn call(&self, task: Task);
     /// To be called after a task has returned, before the next: ends the process if that was in a

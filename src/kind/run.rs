@@ -219,6 +219,11 @@ impl Team {
         self.leases[index].worker()
     }
 
+    /// See `Place::at_rest`.
+    pub fn check_joins(&self) {
+        self.leases.iter().for_each(|lease| lease.worker().check_join());
+    }
+
     fn present(&self) -> impl Iterator<Item = &'static Worker> + Clone {
         let there = |i: &usize| !self.crew.is_missing(*i);
         (0..self.workers()).filter(there).map(|i| self.worker(i))

@@ -117,10 +117,14 @@ pub fn of(worker: &Worker) -> Option<&Strand> {
 
 /// True if the caller, or a task beneath it on this thread, is in such a section of the run of `worker`.
 pub fn lies_below(worker: &Worker) -> bool {
+    any_here(|strand| strand.worker().run_id() == worker.run_id())
+}
+
+/// True if that is so of the strand of a section for which the calling thread has left a worker.
+pub fn any_here(is: impl FnMut(&Strand) -> bool) -> bool {
     // SAFETY: as in `innermost`.
     let outer = |strand: &&Strand| unsafe { strand.section.outer.get().as_ref() };
-    let mut all = std::iter::successors(innermost(), outer);
-    all.any(|strand| strand.worker().run_id() == worker.run_id())
+    std::iter::successors(innermost(), outer).any(is)
 }
 
 /// A worker of the run that the caller is a task of, if it is one: of the innermost.

@@ -151,6 +151,7 @@ impl Kind for Serial {
                 if self.quiescence.enter(&self.injector) {
                     return;
                 }
+                self.quiescence.when_all_wait(&self.injector, || seat.place().at_rest());
                 self.sleep(seat.place());
                 if self.quiescence.ended() {
                     return;

@@ -3,7 +3,8 @@
 //!
 //! # State, all of it under the lock
 //!
-//! `active`: workers that run a task, or are about to, and tasks that wait. A run starts with 1, worker 0.
+//! `active`: workers that run a task, or are about to, and tasks that wait, which `held` counts. A run starts with
+//! 1, worker 0.
 //! `asleep`: workers in `wait` whose waking nobody has decided yet. `tickets`: wake-ups
 //! decided and not yet used; a waiter returns by taking one. Whoever decides a wake-up moves
 //! one from `asleep` to `tickets` and notifies after unlocking, so that each sleeper is
@@ -53,6 +54,7 @@ pub struct Shared<L: Monitor, const FIFO: bool> {
 struct State {
     queue: Queue,
     active: usize,
+    held: usize,
     asleep: usize,
     tickets: usize,
     joiners: Vec<usize>,
@@ -173,6 +175,9 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
                 if state.active == 0 && state.door.rest(&self.rests) {
                     place.counters().wakes.add(self.wake_all());
                     return None;
+                }
+                if state.active == state.held && state.held > 0 {
+                    place.at_rest();
                 }
             }
             self.wait(place, naps);
@@ -302,6 +307,7 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
             state: UnsafeCell::new(State {
                 queue: Queue::default(),
                 active: 1,
+                held: 0,
                 asleep: 0,
                 tickets: 0,
                 joiners,
@@ -327,11 +333,17 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     }
 
     fn hold(&self, _place: &impl Place) {
-        self.with(|state| state.active += 1);
+        self.with(|state| {
+            state.active += 1;
+            state.held += 1;
+        });
     }
 
     fn let_go(&self, _place: &impl Place) {
-        self.with(|state| state.active -= 1);
+        self.with(|state| {
+            state.active -= 1;
+            state.held -= 1;
+        });
     }
 
     unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {

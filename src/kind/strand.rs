@@ -76,6 +76,8 @@ pub struct Strand {
     fixed: Cell<bool>,
     /// A blocking section of the task here.
     pub(super) section: Section,
+    /// The group that the task here is of, if any.
+    pub group: Cell<*const ()>,
     /// Debug builds: tasks forked here and not joined.
     forks: Cell<isize>,
     /// Kind `cont`: of the spawner whose child is here, its context at that spawn.
@@ -298,6 +300,7 @@ impl Strand {
             first: Cell::new(None),
             fixed: Cell::new(stack.is_none()),
             section: Section::default(),
+            group: Cell::new(ptr::null()),
             forks: Cell::new(0),
             spawner: Cell::new(ptr::null_mut()),
             above: Cell::new(ptr::null()),
@@ -461,6 +464,17 @@ impl Strand {
         self.can_be_left() || self.stack.is_none() && self.nested.get() == 0
     }
 
+    /// True if this address is of a frame that was left: below the caller's, on the stack here. (Of a thread's own
+    /// stack nobody knows where it ends.)
+    pub fn is_behind(&self, address: *const c_void) -> bool {
+        let here = ptr::from_ref(&address).addr();
+        self.stack.is_some_and(|stack| {
+            let (low, top) = (stack.top().addr() - stack.room(), stack.top().addr());
+            // (A program may have stacks of its own, and be on one of those.)
+            (low..top).contains(&here) && (low..here).contains(&address.addr())
+        })
+    }
+
     /// Its stack; None: the thread's own.
     pub fn stack(&self) -> Option<Stack> {
         self.stack
@@ -510,13 +524,16 @@ impl Strand {
     }
 
     /// Does work of other tasks in the middle of one.
+    #[cold]
     #[inline(never)] // its frame is guarded
     fn on_top(&self, work: impl FnOnce()) {
         let (handled, float) = (exceptions::take(), FloatControl::get()); // they are not the others'
+        let group = self.group.replace(ptr::null());
         self.place().float.get().set();
         self.nested.set(self.nested.get() + 1);
         frontier::guarded::<frontier::Task, _>(|| section::beneath(self, work));
         self.nested.set(self.nested.get() - 1);
+        self.group.set(group);
         float.set();
         handled.put();
     }

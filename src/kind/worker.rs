@@ -19,6 +19,7 @@
 //! | `sets_aside`, `float`, `waiting` | before the run starts | by the owner |
 //! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `vacancy` | as it says itself | |
+//! | `awaits` | by the owner; by the worker where the task goes on | when all workers are idle |
 //! | `run` | before the run starts; under `gate` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
 //! | `stock`, `rack`, `ground`, `strand`, `above`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
@@ -53,11 +54,12 @@ use crate::base::process::{self, Own};
 use crate::base::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, Pad};
 use crate::base::thread::FloatControl;
 use crate::base::vacancy::{Found, Vacancy};
-use crate::base::{io, thread};
+use crate::base::{io, symbol, thread};
 use crate::fiber::exceptions;
 use crate::fiber::stack::Rack;
 use crate::idle::quiescence::Waiting;
 use crate::probe::Counters;
+use crate::sync::forked::Forked;
 use crate::task::{Scheduler, Task};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -111,6 +113,8 @@ pub struct Worker {
     wakes: Countdown,
     /// The worker that the owner's thread was when it started this run, if any.
     pub outer: Cell<*const Worker>,
+    /// What a task here waited for lately that nobody had begun, if it waits still.
+    awaits: AtomicPtr<Forked>,
     /// Who has the place, when its thread has left it in the middle of a task.
     vacancy: Vacancy,
     /// Links of the registry.
@@ -316,6 +320,15 @@ impl Worker {
         unsafe { CURRENT.with(Own::get).as_ref() }
     }
 
+    /// True if that is so of a worker that the calling thread is, in any run.
+    #[cold]
+    #[inline(never)] // as above
+    pub fn any_here(is: impl FnMut(&Worker) -> bool) -> bool {
+        // SAFETY: records are never freed, and the list is this thread's own.
+        let outer = |worker: &&Worker| unsafe { worker.outer.get().as_ref() };
+        std::iter::successors(Worker::current(), outer).any(is)
+    }
+
     /// True once in so many calls. The caller occupies this place.
     #[inline]
     pub fn wakes_behind(&self) -> bool {
@@ -371,6 +384,32 @@ impl Worker {
         }
     }
 
+    /// A task of the caller's, who occupies this place, is about to wait for a task that nobody has begun.
+    pub fn note_join(&self, forked: &Forked) {
+        self.awaits.store(ptr::from_ref(forked).cast_mut(), Ordering::Relaxed);
+    }
+
+    /// It goes on, on any worker of the run.
+    pub fn forget_join(&self, forked: &Forked) {
+        let noted = ptr::from_ref(forked).cast_mut();
+        let (relaxed, none) = (Ordering::Relaxed, ptr::null_mut());
+        let _ = self.awaits.compare_exchange(noted, none, relaxed, relaxed);
+    }
+
+    /// All workers of the run are idle, and nothing is queued: ends the process if a task waits for one that nobody
+    /// has begun.
+    pub fn check_join(&self) {
+        // SAFETY: who waits for it has not gone on, since no worker runs a task; so it is there.
+        let lost = unsafe { self.awaits.load(Ordering::Relaxed).as_ref() };
+        if let Some(lost) = lost.filter(|lost| lost.is_lost()) {
+            io::die(format_args!(
+                "sched_join: a task waits for one that is in no queue: its descriptor was copied, joined before, or not forked \
+                 in this run{}",
+                symbol::Function(lost.function())
+            ));
+        }
+    }
+
     /// What tells this run from others.
     pub fn run_id(&self) -> usize {
         self.run.load(Ordering::Relaxed)
@@ -408,6 +447,7 @@ impl Worker {
         self.index.set(index);
         self.counters.clear();
         self.wakes.set(IN_TURN);
+        self.awaits.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: no thread occupies the place yet.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
         // Release: pairs with while_it_runs and index_beside.
@@ -486,6 +526,12 @@ impl Place for Worker {
         if unsafe { &*strand }.note_forks(0) != before {
             io::die(format_args!("a task returned with tasks that it forked and did not join"));
         }
+    }
+
+    #[cold]
+    fn at_rest(&self) {
+        // SAFETY: the team lives until the run has ended, for which the caller is waited for.
+        unsafe { &*self.team.get() }.check_joins();
     }
 
     #[inline]

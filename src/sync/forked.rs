@@ -2,21 +2,27 @@
 //!
 //! ```text
 //! state    a function: not begun, and nobody waits
-//!          BEGUN
-//!          BEGUN | the name of who waits, whether it has begun or not
-//!          OVER
-//! closure  its argument; once BEGUN the worker that runs it, unless fork calls it at once
-//! f        the function, if somebody waited before it had begun, or if fork calls it at once
+//!          begun    it has begun, and nobody waits
+//!          over     it has ended
+//!          joined   it was joined, or was never forked; as is 0
+//!          WAITED | the name of who waits, whether it has begun or not
+//! closure  its argument; once it has begun the worker that runs it, unless fork calls it at once
+//! f        the function, if somebody waited before it had begun, or if fork calls it at once;
+//!          0 once it has begun
 //! check    debug builds only
 //! ```
-//! Functions and names lie below 2^63, so the highest bit tells the states apart.
+//! Functions and names lie below 2^63, so the highest bit tells them apart. *Begun*, *over* and *joined* are
+//! functions, too: a join that finds its task at hand calls what it finds in the state, and looks at
+//! nothing else. If a descriptor was forked on twice, the task is at hand twice. The second join then calls one of
+//! the three, which end the process with a message.
 //!
-//! Who takes a child out of a queue writes BEGUN, calls it, and swaps OVER in (Release): that is its last
+//! Who takes a child out of a queue writes *begun*, calls it, and swaps *over* in (Release): that is its last
 //! access. It wakes whom the old value names. Who waits leaves its name there by a compare-and-swap; if that
 //! fails for good, the child is over.
 
+use crate::base::io;
 use crate::base::sync::{AtomicPtr, AtomicUsize, Ordering};
-use crate::task::{Task, TaskFn};
+use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 
 /// The C side's `sched_task`.
@@ -29,8 +35,52 @@ pub struct Forked {
     pub check: AtomicUsize,
 }
 
-const BEGUN: usize = 1 << 63;
-const OVER: usize = BEGUN | 1;
+const WAITED: usize = 1 << 63;
+
+/// Names are addresses, and those have fewer bits, with tags of memory, too.
+const NAMES_END: usize = 1 << 60;
+
+/// A state that is a function: see above. Each has a body of its own, since a compiler may make one function of two
+/// that are alike.
+macro_rules! state {
+    ($(#[$doc:meta])* $name:ident, $function:ident, $happened:literal) => {
+        extern "C" fn $function(_: *mut c_void, _: *mut Scheduler) {
+            joins_one_of_two($happened)
+        }
+
+        $(#[$doc])*
+        #[inline(always)]
+        fn $name() -> usize {
+            $function as *const () as usize
+        }
+    };
+}
+
+state!(begun, join_of_begun, "while its task ran");
+state!(over, join_of_over, "when its task had ended, but was not joined");
+
+/// What a join at hand leaves in the state, and calls if it finds it there; sched_inline.h's as well.
+#[cfg_attr(not(loom), unsafe(export_name = "sched_inline_joined"))]
+pub extern "C" fn join_of_joined(_: *mut c_void, _: *mut Scheduler) {
+    joins_one_of_two("before its task was joined")
+}
+
+#[inline(always)]
+fn joined() -> usize {
+    join_of_joined as *const () as usize
+}
+
+#[cold]
+#[inline(never)]
+fn joins_one_of_two(when: &str) -> ! {
+    io::die_in_call(format_args!("sched_join: the descriptor was forked on anew {when}"))
+}
+
+#[cold]
+#[inline(never)]
+fn forked_twice(when: &str) -> ! {
+    io::die(format_args!("sched_fork: a descriptor was forked on anew {when}"))
+}
 
 /// # Safety
 /// The word is a function's address.
@@ -45,7 +95,7 @@ impl Forked {
     #[inline(always)]
     pub fn unset() -> Self {
         Forked {
-            state: AtomicUsize::new(OVER),
+            state: AtomicUsize::new(over()),
             closure: AtomicPtr::default(),
             f: AtomicUsize::new(0),
             check: AtomicUsize::new(0),
@@ -65,7 +115,7 @@ impl Forked {
     pub fn set_begun(&self, f: TaskFn, closure: *mut c_void) {
         self.f.store(f as usize, Ordering::Relaxed);
         self.closure.store(closure, Ordering::Relaxed);
-        self.state.store(BEGUN, Ordering::Relaxed);
+        self.state.store(begun(), Ordering::Relaxed);
     }
 
     /// What `set` has stored.
@@ -99,18 +149,25 @@ impl Forked {
         let mut state = self.state.load(Ordering::Acquire); // with `leave_name`: f and waiter
         let closure = self.closure.load(Ordering::Relaxed);
         loop {
-            if state & BEGUN != 0 {
+            if state == over() || self.is_joined(state) {
+                forked_twice("before its task was joined");
+            }
+            if state == begun() || state & WAITED != 0 {
                 // Moved there by `set_begun`, or by who waits already.
                 state = self.f.load(Ordering::Relaxed);
                 break;
             }
-            // Before the state says that it is there. Only a waiter who finds BEGUN looks at it.
+            // Before the state says that it is there. Only a waiter who finds *begun* looks at it.
             self.closure.store(runner, Ordering::Relaxed);
-            match self.state.compare_exchange(state, BEGUN, Ordering::AcqRel, Ordering::Acquire) {
+            match self.state.compare_exchange(state, begun(), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => break,
                 Err(now) => state = now,
             }
         }
+        if state == 0 {
+            forked_twice("while its task ran");
+        }
+        self.f.store(0, Ordering::Relaxed); // whoever begins it once more finds that
         // SAFETY: what `set` has stored.
         Task { f: unsafe { function(state) }, closure }
     }
@@ -119,26 +176,74 @@ impl Forked {
     #[inline]
     pub fn end(&self) -> Option<usize> {
         // Release: whoever sees it sees what the child wrote. Acquire: what the waiter has left.
-        let state = self.state.swap(OVER, Ordering::AcqRel);
-        (state != BEGUN).then_some(state & !BEGUN)
+        let state = self.state.swap(over(), Ordering::AcqRel);
+        if state == begun() {
+            return None;
+        }
+        if !(WAITED + 1..WAITED + NAMES_END).contains(&state) {
+            overwritten();
+        }
+        Some(state & !WAITED)
     }
 
     /// `end`, where nobody waits, nor can: who might has not gone on since it forked the task, or waits for
     /// something else.
     #[inline(always)]
     pub fn end_unawaited(&self) {
-        self.state.store(OVER, Ordering::Release); // with `is_over`
+        self.state.store(over(), Ordering::Release); // with `is_over`
     }
 
     #[inline(always)]
     pub fn is_over(&self) -> bool {
-        self.state.load(Ordering::Acquire) == OVER // with `end`
+        self.state.load(Ordering::Acquire) == over() // with `end`
     }
 
-    /// True if somebody has begun it, or it is over.
+    /// True if a join may take it out of a queue: nobody has begun it, as far as one can see, nor waits.
     #[inline]
-    pub fn begun(&self) -> bool {
-        self.state.load(Ordering::Relaxed) & BEGUN != 0
+    pub fn is_fresh(&self) -> bool {
+        let state = self.state.load(Ordering::Relaxed);
+        state & WAITED == 0 && state != begun() && state != over()
+    }
+
+    /// True if fork has stored it by `set_begun`.
+    ///
+    /// Only before anybody else has it.
+    pub fn is_set_begun(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == begun()
+    }
+
+    /// `task`, for a join: it says that it was joined.
+    ///
+    /// # Safety
+    /// As for that.
+    #[inline(always)]
+    pub unsafe fn take(&self) -> Task {
+        // SAFETY: passed on; or it is one of the three functions of a state.
+        let f = unsafe { function(self.state.load(Ordering::Relaxed)) };
+        self.state.store(joined(), Ordering::Relaxed);
+        Task { f, closure: self.closure.load(Ordering::Relaxed) }
+    }
+
+    /// The caller has joined it, which is over.
+    #[inline(always)]
+    pub fn forget(&self) {
+        self.state.store(0, Ordering::Relaxed);
+    }
+
+    /// True if it was joined, or never forked.
+    pub fn was_joined(&self) -> bool {
+        self.is_joined(self.state.load(Ordering::Relaxed))
+    }
+
+    fn is_joined(&self, state: usize) -> bool {
+        state == 0 || state == joined()
+    }
+
+    /// What was forked, if the descriptor still says so: for a message.
+    pub fn function(&self) -> usize {
+        let f = self.f.load(Ordering::Relaxed);
+        let state = self.state.load(Ordering::Relaxed);
+        if state & WAITED != 0 || state == begun() { f } else { state }
     }
 
     pub fn word(&self) -> &AtomicUsize {
@@ -148,27 +253,47 @@ impl Forked {
     /// Some(the state's new value): from now on the caller is woken by this name; another name of its own no more.
     /// None: it is over.
     pub fn leave_name(&self, name: usize) -> Option<usize> {
-        let left = BEGUN | name;
+        let left = WAITED | name;
         let mut state = self.state.load(Ordering::Relaxed);
-        while state != OVER {
+        while state != over() {
             if state == left {
                 return Some(left);
             }
-            if state & BEGUN == 0 {
+            if state & WAITED == 0 && state != begun() {
                 self.f.store(state, Ordering::Relaxed); // for `begin`
             }
             match self.state.compare_exchange(state, left, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(left),
-                Err(now) => state = now,
+                Err(now) => {
+                    if state & WAITED == 0 && state != begun() {
+                        self.f.store(0, Ordering::Relaxed); // it was begun meanwhile
+                    }
+                    state = now;
+                }
             }
         }
         None
     }
 
+    /// True if somebody waits for it and nobody has begun it. Only of one that was forked to be queued, and while
+    /// nobody can take it out of a queue.
+    pub fn is_lost(&self) -> bool {
+        let waits = self.state.load(Ordering::Relaxed) & WAITED != 0;
+        waits && self.f.load(Ordering::Relaxed) != 0
+    }
+
     /// Who runs it, if that is known.
     pub fn runner(&self) -> Option<*mut c_void> {
         // Acquire, with `begin`: it is known.
-        let begun = self.state.load(Ordering::Acquire) == BEGUN;
+        let begun = self.state.load(Ordering::Acquire) == begun();
         begun.then(|| self.closure.load(Ordering::Relaxed))
     }
+}
+
+#[cold]
+#[inline(never)]
+fn overwritten() -> ! {
+    io::die(format_args!(
+        "sched_fork: a descriptor was overwritten, or forked on anew, before its task had ended: a sched_join is missing"
+    ))
 }

@@ -6,7 +6,7 @@
 //!         a node + 1    locked; the youngest of those who have come since the holder looked, linked to the
 //!                       next older one, and so on
 //! queue   those who came before, the oldest first: the holder's
-//! holder  debug builds: who that is
+//! holder  0, or who that is
 //! ```
 //! Who finds it locked pushes its node onto the stack in `state`, by one compare-and-swap, which also
 //! finds it free if it is. The holder is one at a time, so it needs no lock to take nodes out: when its
@@ -14,6 +14,13 @@
 //! it. (So does the async_mutex of L. Baker's cppcoro, 2017.)
 //!
 //! Uncontended, lock and unlock are one compare-and-swap each.
+//!
+//! # The holder
+//!
+//! Who has locked the mutex says who it is, and takes that back before it unlocks. Between, nobody else writes it: so a
+//! name found there by who bears it is that of a holder, and a holder that has said who it is finds itself
+//! there. But 0, or another name, says nothing about who holds the mutex: the next may have locked it, and not have said yet
+//! who it is; and who has locked it by `try_lock` need not say it.
 
 use super::Node;
 use crate::base::sync::{AtomicUsize, Ordering, UnsafeCell};
@@ -27,7 +34,7 @@ const LOCKED: usize = 1;
 pub struct Mutex {
     state: AtomicUsize,
     queue: UnsafeCell<*const Node>,
-    pub holder: AtomicUsize,
+    holder: AtomicUsize,
 }
 
 // SAFETY: the queue is the holder's, and the nodes in it wait.
@@ -52,6 +59,18 @@ impl Default for Mutex {
 impl Mutex {
     pub fn is_locked(&self) -> bool {
         self.state.load(Ordering::Relaxed) != FREE
+    }
+
+    /// By the holder: says who it is, not 0; or takes that back.
+    #[inline]
+    pub fn set_holder(&self, who: usize) {
+        self.holder.store(who, Ordering::Relaxed);
+    }
+
+    /// Who holds it, if that is known: see above.
+    #[inline]
+    pub fn holder(&self) -> usize {
+        self.holder.load(Ordering::Relaxed)
     }
 
     /// True if the caller holds it now.

@@ -276,6 +276,7 @@ impl<D: Deque> Stealing<D> {
         if self.quiescence.enter(&self.injector) && self.parks() {
             place.counters().wakes.add(self.sleepers.wake_all());
         }
+        self.quiescence.when_all_wait(&self.injector, || place.at_rest());
     }
 
     /// Searches and waits until there is a task, which is returned, or `until` has come.

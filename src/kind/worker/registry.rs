@@ -122,6 +122,7 @@ impl Lease {
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
                 wakes: Countdown::new(u32::MAX),
                 outer: Cell::new(ptr::null()),
+                awaits: AtomicPtr::new(ptr::null_mut()),
                 vacancy: Vacancy::default(),
                 next: Cell::new(ptr::null()),
                 next_free: Cell::new(ptr::null()),

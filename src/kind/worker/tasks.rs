@@ -46,7 +46,7 @@ impl Worker {
 
     #[inline(always)]
     fn take_if(&self, owner: &AtomicUsize, task: Task) -> Option<bool> {
-        if owner.load(Ordering::Relaxed) != thread::pointer() {
+        if !thread::is_pointer(owner.load(Ordering::Relaxed)) {
             return None;
         }
         // SAFETY: `quick` says that the caller is the owner, and that the run has such deques; so does `joins`.

@@ -1,0 +1,241 @@
+/* A mistake ends the process with a message that says what happened, and in which function of the program.
+ * ctest: static debug
+ * ctest: matrix idle=park threads=1,4 join=suspend */
+#include "child.h"
+#include <sched_tasks.h>
+#include <stdatomic.h>
+
+static atomic_int guests, began, leave;
+static sched_group g = SCHED_GROUP_INIT;
+static sched_mutex m = SCHED_MUTEX_INIT;
+static sched_cond c = SCHED_COND_INIT;
+static atomic_int calls; /* so that no call is the last of its function */
+
+static void nothing(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+}
+
+static void guest(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    atomic_fetch_add(&guests, 1);
+    for (;;)
+        pause_us(1000);
+}
+
+/* Keeps all other workers busy. */
+static void invite(struct scheduler *s)
+{
+    int others = threads_of(4) - 1;
+    for (int i = 0; i < others; i++)
+        CHECK_EQ(sched_spawn(guest, NULL, s), 0);
+    while (guests < others)
+        pause_us(50);
+}
+
+/* --- descriptors ------------------------------------------------------------ */
+
+static void joins_twice(void *closure, struct scheduler *s)
+{
+    sched_task t;
+    sched_fork(&t, nothing, closure, s);
+    sched_join(&t, s);
+    sched_join(&t, s);
+    calls++;
+}
+
+static void begins(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    began = 1;
+}
+
+/* The task was another worker's. */
+static void joins_twice_late(void *closure, struct scheduler *s)
+{
+    sched_task t;
+    sched_fork(&t, begins, closure, s);
+    while (!began)
+        pause_us(50);
+    sched_join(&t, s);
+    sched_join(&t, s);
+    calls++;
+}
+
+/* One descriptor for all. */
+static void forks_twice(void *closure, struct scheduler *s)
+{
+    sched_task t;
+    for (int i = 0; i < 2; i++)
+        sched_fork(&t, nothing, closure, s);
+    for (int i = 0; i < 2; i++)
+        sched_join(&t, s);
+    calls++;
+}
+
+static void never_forks(void *closure, struct scheduler *s)
+{
+    static sched_task t;
+    nothing(closure, s);
+    sched_join(&t, s);
+    calls++;
+}
+
+static void copies(void *closure, struct scheduler *s)
+{
+    sched_task t, copy;
+    sched_fork(&t, nothing, closure, s);
+    copy = t;
+    sched_join(&copy, s);
+    calls++;
+}
+
+static void forgets(void *closure, struct scheduler *s)
+{
+    sched_task t;
+    invite(s);
+    sched_fork(&t, nothing, closure, s);
+    calls++;
+}
+
+static void waits(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    began = 1;
+    while (!leave)
+        pause_us(50);
+}
+
+__attribute__((noinline)) static void forgets_begun(struct scheduler *s)
+{
+    sched_task t;
+    sched_fork(&t, waits, NULL, s);
+    while (!began)
+        pause_us(50);
+    calls++;
+}
+
+__attribute__((noinline)) static void scribble(void)
+{
+    volatile char frame[16384];
+    for (size_t i = 0; i < sizeof frame; i++)
+        frame[i] = 17;
+}
+
+/* The descriptor is overwritten while its task runs. */
+static void overwrites(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    forgets_begun(s);
+    scribble();
+    leave = 1;
+    for (;;)
+        pause_us(1000);
+}
+
+/* --- groups, mutexes, pools ------------------------------------------------- */
+
+static void waits_for_itself(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    sched_group_wait(&g, s);
+    calls++;
+}
+
+static void groups(void *closure, struct scheduler *s)
+{
+    CHECK_EQ(sched_group_spawn(&g, waits_for_itself, closure, s), 0);
+    sched_group_wait(&g, s);
+}
+
+static void locks_twice(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    sched_mutex_lock(&m, s);
+    sched_task_yield(s);
+    sched_mutex_lock(&m, s);
+    calls++;
+}
+
+static void unlocks(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    sched_mutex_unlock(&m);
+    calls++;
+}
+
+static void waits_unlocked(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    sched_cond_wait(&c, &m, s);
+    calls++;
+}
+
+static void holds_for(taskfunc other, struct scheduler *s)
+{
+    CHECK_EQ(sched_mutex_lock(&m, s), 0);
+    CHECK_EQ(sched_group_spawn(&g, other, NULL, s), 0);
+    sched_group_wait(&g, s);
+}
+
+static void another_unlocks(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    holds_for(unlocks, s);
+}
+
+static void another_waits(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    holds_for(waits_unlocked, s);
+}
+
+static void no_size(void *closure, struct scheduler *s)
+{
+    struct sched_options options = {.nthreads = 2};
+    nothing(closure, s);
+    set_errno(0);
+    CHECK(sched_pool_create(&options) == NULL);
+    CHECK_EQ(get_errno(), EINVAL);
+    abort();
+}
+
+static void run(void *root)
+{
+    alarm(20);
+    sched_init(4, 10, *(taskfunc *)root, NULL);
+}
+
+int main(void)
+{
+    const struct {
+        taskfunc root;
+        const char *says, *where; /* NULL: nothing is said */
+        int here;                 /* only so */
+    } cases[] = {
+        {joins_twice, "joined already", "(in joins_twice)", 1},
+        {joins_twice_late, "joined already", "(in joins_twice_late)", threads_of(4) > 1},
+        {forks_twice, "", "", 1} /* by whoever comes to it */,
+        {never_forks, "forked", "(in never_forks)", 1},
+        {copies, "its descriptor was copied", ")", threads_of(4) == 1 && !kind_is("cont")},
+        {forgets, "did not join", "", !kind_is("cont")},
+        {overwrites, "was overwritten", "", threads_of(4) > 1},
+        {groups, "sched_group_wait: a task of the group waits", "(in waits_for_itself)", 1},
+        {locks_twice, "sched_mutex_lock: the caller", "(in locks_twice)", 1},
+        {another_unlocks, "sched_mutex_unlock: another", "(in unlocks)", 1},
+        {another_waits, "sched_cond_wait: another", "(in waits_unlocked)", 1},
+        {no_size, "sched_pool_create: options.size is 0", "(in no_size)", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        taskfunc root = cases[i].root;
+        if (!cases[i].here)
+            continue;
+        in_child(run, &root);
+        CHECK_CHILD_ABORTED("libsched: ");
+        CHECK_CHILD_SAID(cases[i].says);
+        CHECK_CHILD_SAID(cases[i].where);
+    }
+    return 0;
+}
