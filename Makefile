@@ -44,6 +44,9 @@ TOOL     = env -u CARGO_BUILD_TARGET $(CARGO)
 TARGET  := $(abspath $(or $(CARGO_TARGET_DIR),target))
 BUILT   := $(TARGET)$(CARGO_BUILD_TARGET:%=/%)
 OUT     := $(BUILT)/release
+# The library with its checks of what a program does. It is built and installed with the other, unless WITH_DEBUG is empty.
+DEBUG_LIB  := $(TARGET)/debug/lean/libsched.so.1
+WITH_DEBUG ?= yes
 STAGE   := $(TARGET)/stage
 BENCH   := $(TARGET)/bench
 LAB     := $(TARGET)/lab
@@ -65,7 +68,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
         check check-deep knobs loom mutants asan tsan valgrind aarch64 stress install uninstall installcheck \
         stage clean
 
-all: lib
+all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
 
 help:
 	@echo 'make               build the library: libsched.so.1 and libsched.a'
@@ -126,7 +129,7 @@ headers:
 
 # --- installing -------------------------------------------------------------
 
-install: lib
+install: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR)/libsched
 	install -m 755 $(LIB) $(DESTDIR)$(LIBDIR)/libsched.so.1
 	ln -sf libsched.so.1 $(DESTDIR)$(LIBDIR)/libsched.so
@@ -141,6 +144,11 @@ install: lib
 	install -d $(DESTDIR)$(DOCDIR)/examples
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)/
 	install -m 644 $(wildcard examples/*.c) $(DESTDIR)$(DOCDIR)/examples/
+ifneq ($(WITH_DEBUG),)
+	install -d $(DESTDIR)$(LIBDIR)/libsched-debug
+	install -m 755 $(DEBUG_LIB) $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so.1
+	ln -sf libsched.so.1 $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so
+endif
 
 DOCS := README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE
 
@@ -170,18 +178,19 @@ installcheck:
 
 uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/libsched.so $(DESTDIR)$(LIBDIR)/libsched.so.1 \
-	      $(DESTDIR)$(LIBDIR)/libsched.a $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc
+	      $(DESTDIR)$(LIBDIR)/libsched.a $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc \
+	      $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so.1
 	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/libsched/%)
 	rm -f $(MAN3:man/%=$(DESTDIR)$(MANDIR)/man3/%) $(MAN7:man/%=$(DESTDIR)$(MANDIR)/man7/%)
 	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%) $(patsubst %,$(DESTDIR)$(DOCDIR)/%,$(wildcard examples/*.c))
-	rmdir $(DESTDIR)$(INCLUDEDIR)/libsched $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR) 2>/dev/null || true
+	rmdir $(DESTDIR)$(INCLUDEDIR)/libsched $(DESTDIR)$(LIBDIR)/libsched-debug $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR) 2>/dev/null || true
 
 # What the tests and the benchmarks link against: an installed tree of its own.
 STAGED := PREFIX=$(STAGE) LIBDIR=$(STAGE)/lib INCLUDEDIR=$(STAGE)/include MANDIR=$(STAGE)/share/man \
           DOCDIR=$(STAGE)/share/doc/libsched DESTDIR=
 
 stage: lib
-	@$(MAKE) --no-print-directory -s install $(STAGED)
+	@$(MAKE) --no-print-directory -s install $(STAGED) WITH_DEBUG=
 
 # --- measuring --------------------------------------------------------------
 
@@ -289,11 +298,13 @@ $(TARGET)/examples-c/%: examples/%.c $(LIB) $(HEADERS) | stage
 	      -L$(STAGE)/lib -lsched -Wl,-rpath,$(STAGE)/lib
 
 # The library with its checks of what a program does: for the tests, and to look for a mistake.
-debug:
+debug: $(DEBUG_LIB)
+
+$(DEBUG_LIB): $(SOURCES)
 	$(CARGO) build --quiet --package libsched
-	@mkdir -p $(TARGET)/debug/lean
-	$(LINK) -o $(TARGET)/debug/lean/libsched.so.1 $(BUILT)/debug/libsched.a -lpthread -ldl
-	ln -sf libsched.so.1 $(TARGET)/debug/lean/libsched.so
+	@mkdir -p $(@D)
+	$(LINK) -o $@ $(BUILT)/debug/libsched.a -lpthread -ldl
+	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # Format and lints, where cargo has them; the manual pages; and whether the mutants of the models still fit the code.
 check:
