@@ -487,10 +487,8 @@ impl<const FENCED: bool> Split<FENCED> {
             let _held = Held::wait(&self.thieves);
             // SAFETY: not stolen, so a whole task; it is read under the lock.
             let taken = self.top() <= last && unsafe { (*last).holds(task) };
-            if taken && last < self.split() {
-                self.share(last);
-            } else if self.is_requested() {
-                self.share(bot);
+            if taken && last < self.split() || self.is_requested() {
+                self.share(if taken { last } else { bot });
             }
             taken
         };
