@@ -15,11 +15,12 @@
 //! nolink                  not linked with the library at all (CTEST_LIBDIR says where it is)
 //! plugin                  not linked either; built once more with -DPLUGIN, as a shared object that
 //!                         contains libsched.a (CTEST_PLUGIN is its path)
+//! linked                  after plugin: the program itself is linked with the shared library
 //! cflags=A,B              compiled with these, too
 //! libs=A,B                linked with these, too: -lA -lB
 //! header=FOLDER           -iquote that folder of c_tests in place of the installed header
 //! ```
-//! `static`, `debug`, `sleeps`, `nolink`, `plugin`, `cflags=`, `libs=` and `header=` are of the program, the others of their line. A
+//! `static`, `debug`, `sleeps`, `nolink`, `plugin`, `linked`, `cflags=`, `libs=` and `header=` are of the program, the others of their line. A
 //! line with none of the others makes no difference to a program that has further lines. A program
 //! without a marker runs once.
 
@@ -80,7 +81,15 @@ fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()>
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         let of_program = matches!(
             name,
-            "static" | "debug" | "sleeps" | "nolink" | "plugin" | "cflags" | "libs" | "header"
+            "static"
+                | "debug"
+                | "sleeps"
+                | "nolink"
+                | "plugin"
+                | "linked"
+                | "cflags"
+                | "libs"
+                | "header"
         );
         says_run |= !of_program;
         match name {
@@ -91,6 +100,7 @@ fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()>
             "nolink" => markers.unlinked = true,
             "plugin" => (markers.plugin, markers.unlinked) = (true, true),
             "cflags" => markers.cflags = list(value),
+            "linked" => markers.unlinked = false,
             "libs" => markers.libraries = list(value),
             "header" => markers.header = Some(value.to_string()),
             "matrix" => run.matrix = Some(Part::default()),
