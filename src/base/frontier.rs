@@ -17,6 +17,12 @@
 //! *Ending the thread.* pthread_exit and cancellation unwind too, but not if some frame
 //! lacks unwind tables; and then they run the destructors of thread-specific data. A key
 //! whose value is set while a worker is inside a run catches both.
+//!
+//! *Another copy of the library.* A process may contain several copies, each with its own variables: a program linked with
+//! the shared library, and a plugin that contains the static one. What they have in common is that `pthread_getspecific`
+//! tells a thread's value of any key. So the value is the same number, [`INSIDE`], in each copy: a thread that finds it at
+//! a key other than its own copy's is inside a run of another copy. (A symbol or a variable of the environment would be
+//! seen by all copies, too; but the first is the linker's to hide, and the second is the program's to change.)
 
 use super::io::die;
 use super::sync::{AtomicU32, Ordering};
@@ -169,6 +175,22 @@ extern "C" fn ended_inside(_inside: *mut c_void) {
     thread_ended();
 }
 
+/// The value of the key in each thread inside a run. All versions of the library have the same. It is not the address of
+/// anything.
+const INSIDE: *mut c_void = std::ptr::without_provenance_mut(0xb5c3_ed5c_4ed1_175d_u64 as usize);
+
+/// True if the calling thread is inside a run of another copy of this library, too: that lies below the caller, or on top
+/// of this copy's innermost run. It looks at all keys, which takes some microseconds.
+#[cold]
+pub fn inside_another_copy() -> bool {
+    let own = key();
+    // SAFETY: no pointers.
+    let most = unsafe { libc::sysconf(libc::_SC_THREAD_KEYS_MAX) };
+    let mut keys = 0..libc::pthread_key_t::try_from(most).unwrap_or(0);
+    // SAFETY: both C libraries answer null for a key below that limit which nobody has made; no value is followed.
+    keys.any(|key| own != Some(key) && unsafe { libc::pthread_getspecific(key) } == INSIDE)
+}
+
 /// The process's key, made at first use. None where no key is left: then a task that ends its
 /// thread is only caught by the unwinder. Two threads may make one at once, and a fork may come
 /// in between: no one waits for another here.
@@ -209,10 +231,10 @@ pub unsafe fn again(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
 /// `f` must accept `arg`.
 pub unsafe fn inside(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
     let key = key();
-    // SAFETY: the key exists; the value is any pointer but null.
+    // SAFETY: the key exists; the value is not null.
     let outer = key.map(|key| unsafe {
         let outer = libc::pthread_getspecific(key);
-        libc::pthread_setspecific(key, arg);
+        libc::pthread_setspecific(key, INSIDE);
         (key, outer)
     });
     // SAFETY: by the caller's promise.

@@ -31,6 +31,22 @@ pub fn pointer() -> usize {
     tp
 }
 
+/// How many bytes below this address the stack pointer is; modulo the size of the address space, where it is above.
+#[inline(always)]
+pub fn depth_below(address: usize) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let mut depth = address;
+        // SAFETY: reading the register has no effect. (To subtract it where it is saves an instruction.)
+        unsafe {
+            std::arch::asm!("sub {}, rsp", inout(reg) depth, options(nomem, nostack));
+        }
+        depth
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    address.wrapping_sub(stack_pointer())
+}
+
 /// About where the caller is on its stack: no frame of its own is needed for that, as for a variable's address.
 #[inline(always)]
 pub fn stack_pointer() -> usize {

@@ -50,7 +50,7 @@ use super::section::{self, Section};
 use super::worker::Worker;
 use super::{Awaited, Place, Seat, TICK};
 use crate::base::frontier;
-use crate::base::thread::FloatControl;
+use crate::base::thread::{self, FloatControl};
 use crate::fiber::sanitizers::Side;
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::{self, Context};
@@ -74,6 +74,11 @@ pub struct Strand {
     first: Cell<Option<Task>>,
     /// It cannot be left: a task here has started a run, which lies on top; or there is no stack.
     fixed: Cell<bool>,
+    /// Bytes of its stack below this record; 0: no stack.
+    room: usize,
+    /// The same; but 0 if it is fixed, or has another above. So one comparison with the stack
+    /// pointer tells whether it can be left as it is.
+    reach: Cell<usize>,
     /// A blocking section of the task here.
     pub(super) section: Section,
     /// The group that the task here is of, if any.
@@ -242,7 +247,7 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     ground.side.forget();
     handled.put();
     for (strand, covered) in below.into_iter().zip(before) {
-        strand.inspect(|strand| strand.fixed.set(covered));
+        strand.inspect(|strand| strand.cover(covered));
     }
     stays
 }
@@ -299,6 +304,8 @@ impl Strand {
             looks: Cell::new(Looks::Inside),
             first: Cell::new(None),
             fixed: Cell::new(stack.is_none()),
+            room: Strand::room(stack),
+            reach: Cell::new(Strand::room(stack)),
             section: Section::default(),
             group: Cell::new(ptr::null()),
             forks: Cell::new(0),
@@ -324,6 +331,11 @@ impl Strand {
     /// Where what runs there begins to grow down.
     fn top(stack: Stack) -> *mut u8 {
         Strand::place(stack).cast()
+    }
+
+    /// Bytes there. None: 0.
+    fn room(stack: Option<Stack>) -> usize {
+        stack.map_or(0, |stack| stack.room() - size_of::<Strand>())
     }
 
     /// That of a stack, which the caller has got.
@@ -380,7 +392,9 @@ impl Strand {
     /// nothing above.
     fn fix(&self) -> bool {
         self.shed();
-        self.fixed.replace(true)
+        let before = self.fixed.replace(true);
+        self.settle();
+        before
     }
 
     /// Another worker has left it.
@@ -416,21 +430,24 @@ impl Strand {
         // SAFETY: each is the caller's, and was the one below's alone.
         while let Some(strand) = unsafe { next.as_ref() } {
             next = strand.above.replace(ptr::null());
+            strand.settle();
             if let Some(stack) = strand.stack {
                 // SAFETY: nobody is on it.
                 unsafe { worker.put_stack(stack) };
             }
         }
+        self.settle();
     }
 
-    /// A task that has started another run, whose tasks are running now.
+    /// A task that has started another run, whose tasks are running now. The caller is on it, or on top of it.
     pub fn is_covered(&self) -> bool {
-        self.fixed.get() && self.stack.is_some()
+        self.stack.is_some() && !self.can_be_left()
     }
 
     /// (One that is in a section has nothing above: `section::begin` has shed it, and no child comes there.)
     pub fn cover(&self, covered: bool) {
         self.fixed.set(covered);
+        self.settle();
     }
 
     /// What its worker runs next, if the task here is left: of those outside, if `outside`, or when it is time.
@@ -453,9 +470,45 @@ impl Strand {
         self.granted.set(1);
     }
 
-    /// True if its task can be set aside.
+    /// `fixed` or `above` has changed.
+    #[inline(always)]
+    fn settle(&self) {
+        let is_bare = !self.fixed.get() && self.above.get().is_null();
+        self.reach.set(if is_bare { self.room } else { 0 });
+    }
+
+    /// True if its task can be set aside. The caller is on it, or on top of it.
+    #[inline]
     pub fn can_be_left(&self) -> bool {
-        !self.fixed.get()
+        self.is_bare_here() || self.can_be_left_slowly()
+    }
+
+    /// The same; then it has nothing above any more.
+    #[inline(always)]
+    fn prepare_to_leave(&self) -> bool {
+        self.is_bare_here() || self.prepare_to_leave_slowly()
+    }
+
+    /// True if it can be left, has nothing above, and the caller is on its stack.
+    #[inline(always)]
+    fn is_bare_here(&self) -> bool {
+        thread::depth_below(ptr::from_ref(self).addr()) < self.reach.get()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn prepare_to_leave_slowly(&self) -> bool {
+        self.shed();
+        self.can_be_left_slowly()
+    }
+
+    /// A stack of the program's own goes with the task that is on it. A stack of another copy of this library does not: its
+    /// thread occupies that copy's worker.
+    #[cold]
+    #[inline(never)]
+    fn can_be_left_slowly(&self) -> bool {
+        let is_here = thread::depth_below(ptr::from_ref(self).addr()) < self.room;
+        !self.fixed.get() && (is_here || !frontier::inside_another_copy())
     }
 
     /// True if its loop can be left for good, where that is at hand: the thread's own stack goes on at `base`, after the

@@ -48,10 +48,9 @@ impl Left<'_> {
 /// nothing of the caller's stack any more, and returns true.
 #[inline]
 pub unsafe fn suspend(strand: &Strand, publish: impl FnMut(Task) -> bool) -> Result<(), NoMemory> {
-    if !strand.can_be_left() {
+    if !strand.prepare_to_leave() {
         return Err(NoMemory);
     }
-    strand.shed();
     let next = strand.next_in_line(false);
     // SAFETY: passed on.
     unsafe { leave_for(strand, next, publish, leave_for_loop_or_put_back) }
@@ -250,7 +249,7 @@ pub unsafe fn at_home<'a>(continuation: *mut c_void) -> Option<(&'a Worker, Task
     let worker: &Worker = unsafe { &*(*(*continuation).strand).worker.get() };
     // Where the thread is a worker of another run, too, which a task here has started, that lies on top of a
     // strand that cannot be left.
-    let home = worker.is_mine() && worker.strand().can_be_left();
+    let home = worker.is_mine() && !worker.strand().fixed.get();
     home.then(|| (worker, task_of(continuation)))
 }
 

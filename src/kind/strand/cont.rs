@@ -103,6 +103,7 @@ pub(super) unsafe fn part(room: *mut c_void) -> Continuation {
         switch::make_ready::<Apart>(context);
         let strand = noted(room);
         strand.above.set(ptr::null());
+        strand.reach.set(strand.room); // it was left, so it is not fixed
         Continuation { context, strand }
     }
 }
@@ -279,6 +280,7 @@ fn extend(worker: &Worker) -> Option<&Strand> {
         above.worker.set(worker);
         above.below.set(strand);
         strand.above.set(above);
+        strand.reach.set(0);
         worker.above.set(above);
     }
     above(worker)

@@ -39,11 +39,10 @@ const TURNS: u32 = 4;
 pub fn yield_now(worker: &Worker) {
     let Some(mine) = worker.mine() else { return thread::give_way() };
     let strand = mine.strand();
-    if !strand.can_be_left() {
+    if !strand.prepare_to_leave() {
         // SAFETY: the caller is on it, in a task: another runs on top of it.
         return unsafe { strand.help(&Turn(Cell::new(false))) };
     }
-    strand.shed();
     let lines_up = mine.row().lines_up;
     // (A mutex must be unlocked by the thread that has locked it.)
     let exchanges = !lines_up && !sanitizers::stacks_are_threads();
