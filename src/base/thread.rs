@@ -357,9 +357,9 @@ pub unsafe fn create(
     unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
     match error {
         0 => Ok(id),
-        // The mask was refused: its processors are gone, or a sandbox forbids it.
+        // The mask may have been refused, with whatever error: its processors are gone, or a sandbox forbids it.
         // SAFETY: passed on.
-        error if mask.is_some() && error != libc::EAGAIN => unsafe { create(main, arg, None) },
+        _ if mask.is_some() => unsafe { create(main, arg, None) },
         error => Err(Errno(error)),
     }
 }
