@@ -36,6 +36,21 @@ pub struct Mask {
 }
 
 impl Mask {
+    /// That of no thread.
+    pub const fn empty() -> Self {
+        Mask { words: [0; 128], bytes: 0 }
+    }
+
+    /// It could be read.
+    pub fn is_known(&self) -> bool {
+        self.bytes > 0
+    }
+
+    /// It has no processor that the other has not.
+    pub fn is_within(&self, other: &Mask) -> bool {
+        std::iter::zip(self.words, other.words).all(|(word, others)| word & !others == 0)
+    }
+
     /// The calling thread's.
     pub fn of_caller() -> Self {
         let mut words = [0; 128];
@@ -67,15 +82,18 @@ impl Mask {
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
     }
 
-    /// Makes it the calling thread's, if it is not.
+    /// Makes it the calling thread's.
     pub fn apply(&self) {
-        if self.bytes > 0 && *self != Mask::of_caller() {
-            // SAFETY: a mask of the length given. Fails if none of the processors is left.
-            unsafe {
-                libc::syscall(libc::SYS_sched_setaffinity, 0, self.bytes, self.words.as_ptr())
-            };
-        }
+        // SAFETY: a mask of the length given. Fails if none of the processors is left.
+        unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, self.bytes, self.words.as_ptr()) };
     }
+}
+
+/// Lets the calling thread run on all processors of its cpuset, also on those that the cpuset is given later.
+pub fn allow_all() {
+    static ALL: [u64; 128] = [!0; 128];
+    // SAFETY: a mask of the length given. Fails if a sandbox forbids it.
+    unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&ALL), ALL.as_ptr()) };
 }
 
 /// The quota in thousandths of a processor, if there is one; kept for `QUOTA_KEPT`.

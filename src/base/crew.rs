@@ -54,8 +54,8 @@ mod relief;
 
 pub use self::relief::MOST_RELIEFS;
 use self::relief::Reliefs;
+use super::affinity::{Held, Origin};
 use super::call::{Call, Order};
-use super::cpu::Mask;
 use super::futex;
 use super::mem::{self, NoMemory};
 use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Mutex, Ordering, spin_loop};
@@ -74,7 +74,7 @@ const AWAKE: Duration = Duration::from_micros(50);
 
 /// What the threads of a run take over from its caller.
 pub struct Terms {
-    mask: Mask,
+    affinity: Origin,
     float: FloatControl,
     /// How long to keep the threads afterwards; None: they end with the run.
     keep: Option<Duration>,
@@ -87,7 +87,7 @@ impl Terms {
     pub fn of_caller(keep: Duration, most_reliefs: usize) -> Self {
         let kept = !keep.is_zero() && futex::works() && !is_unloaded();
         let keep = kept.then_some(keep);
-        Terms { mask: Mask::of_caller(), float: FloatControl::get(), keep, most_reliefs }
+        Terms { affinity: Origin::of_caller(), float: FloatControl::get(), keep, most_reliefs }
     }
 
     /// The controls of the run.
@@ -102,7 +102,7 @@ impl Terms {
 
     /// How many of the threads can run at once.
     pub fn processors(&self) -> usize {
-        self.mask.count()
+        self.affinity.mask.count()
     }
 }
 
@@ -120,6 +120,8 @@ struct Hand {
     call: Call,
     /// Written by who calls, read by the thread.
     job: Cell<MaybeUninit<(Job, usize, *const Crew)>>,
+    /// Written as the job is: who calls has set the thread's affinity.
+    moved: Cell<bool>,
     /// Written by the thread when it begins.
     id: Cell<MaybeUninit<libc::pthread_t>>,
     /// Under the lists' lock: is it warm, or spare, and until when.
@@ -165,6 +167,7 @@ impl Hand {
             place.write(Hand {
                 call: Call::new(),
                 job: Cell::new(MaybeUninit::uninit()),
+                moved: Cell::new(false),
                 id: Cell::new(MaybeUninit::uninit()),
                 listed: Cell::new(false),
                 spare: Cell::new(false),
@@ -195,11 +198,13 @@ impl Hand {
     unsafe fn call(&'static self, job: Job, index: usize, crew: &Crew, beside: bool) -> bool {
         self.job.set(MaybeUninit::new((job, index, ptr::from_ref(crew))));
         // A thread that starts on the processor of one that goes on working may wait there for
-        // milliseconds. It starts elsewhere, and takes over the mask of the terms as its first act.
+        // milliseconds. It starts elsewhere, and takes over the affinity of the terms as its first act.
         // (Without futex: pthread_create would need it for that.)
-        let elsewhere = || crew.terms().mask.elsewhere().filter(|_| beside && futex::probe());
+        let elsewhere =
+            || crew.terms().affinity.mask.elsewhere().filter(|_| beside && futex::probe());
         let sleeps = || {
             if let Some(mask) = &elsewhere() {
+                self.moved.set(true);
                 // SAFETY: alive, and until it is called it does not end.
                 unsafe { thread::move_to(self.id.get().assume_init(), mask) };
             }
@@ -294,14 +299,17 @@ extern "C" fn main(hand: *mut c_void) -> *mut c_void {
     let hand: &'static Hand = unsafe { &*hand.cast_const().cast() };
     // SAFETY: the calling thread. Whoever reads it has waited for the end of a job.
     hand.id.set(MaybeUninit::new(unsafe { libc::pthread_self() }));
+    let mut held = Held::nothing();
     loop {
         // SAFETY: called, so there is a job; its crew and terms live until it is done.
         let (job, index, crew) = unsafe { hand.job.get().assume_init() };
         // SAFETY: as above.
         let crew = unsafe { &*crew };
-        let (keep, processors) = (crew.terms().keep, crew.terms().mask.count());
-        // It was made or moved with another mask, if there is another processor.
-        crew.terms().mask.apply();
+        let (keep, processors) = (crew.terms().keep, crew.terms().processors());
+        if hand.moved.replace(false) {
+            held.was_moved();
+        }
+        held.take_over(&crew.terms().affinity);
         thread::settle(index);
         crew.terms().float.set();
         // SAFETY: by the promise to `call`.

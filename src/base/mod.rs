@@ -17,6 +17,8 @@ pub mod trylock;
 pub mod vacancy;
 
 #[cfg(not(loom))]
+pub mod affinity;
+#[cfg(not(loom))]
 pub mod countdown;
 #[cfg(not(loom))]
 pub mod crew;
