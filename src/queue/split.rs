@@ -667,7 +667,8 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     }
 
     fn press(&self) -> Option<bool> {
-        self.is_requested().then(|| self.raid())
+        // (A request above an empty deque is answered by the owner's next push and pop.)
+        (self.is_requested() && !self.looks_empty()).then(|| self.raid())
     }
 
     fn raid(&self) -> bool {
