@@ -353,7 +353,8 @@ impl<D: Deque> Stealing<D> {
         loop {
             let begun = (Instant::now(), thread::processor_time());
             self.doze(place, time);
-            let (elapsed, used) = (begun.0.elapsed(), thread::processor_time() - begun.1);
+            let used = thread::processor_time().saturating_sub(begun.1);
+            let elapsed = begun.0.elapsed();
             let busy = used * 4 > elapsed * self.processors as u32 * 3;
             time *= 2;
             if !busy || !idle || time > LONGEST_HOLD_BACK || self.is_over(until) {
