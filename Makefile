@@ -19,7 +19,8 @@ HOW     := see https://rustup.rs, or where rustup is here: rustup update stable
 ifneq ($(filter-out help clean uninstall installcheck,$(or $(MAKECMDGOALS),all)),)
   $(foreach tool,$(CARGO) $(or $(RUSTC),rustc),\
     $(eval FOUND := $(word 2,$(shell $(tool) --version 2>/dev/null)))\
-    $(if $(FOUND),,$(error libsched is built by cargo and Rust $(RUST) or newer, and there is no $(tool) here: $(HOW)))\
+    $(if $(FOUND),,$(error libsched is built by cargo and Rust $(RUST) or newer, and there is no $(tool) here: $(HOW). \
+      (Under sudo, where cargo is a user's own: sudo env "PATH=$$PATH" make $(MAKECMDGOALS))))\
     $(if $(filter $(RUST),$(shell printf '%s\n' $(RUST) $(FOUND) | sort -V | head -n 1)),,\
       $(error this $(tool) is $(FOUND), and libsched needs Rust $(RUST) or newer: $(HOW))))
 endif

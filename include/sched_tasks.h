@@ -439,8 +439,7 @@ int sched_sort(void *base,
  * mutex, a library that knows nothing of tasks), and another thread takes its worker's place
  * meanwhile, one that is kept or a new one. The calling thread is no worker of the run until
  * sched_block_end: its spawns and forks go behind those of the workers, its waits (sched_join,
- * sched_mutex_lock and so on) block it, sched_worker_index and sched_block_begin's other
- * business are as for a foreign thread.
+ * sched_mutex_lock and so on) block it, and sched_worker_index gives -1.
  *
  * Sections may be nested; the outermost counts. Each is to be ended by the task that began it,
  * before it returns: if not, the process ends with a message. A run may be started in a section.

@@ -101,6 +101,11 @@ impl Stack {
         &self.foot().side
     }
 
+    /// Where its memory begins, the guard included.
+    pub fn low(self) -> usize {
+        self.foot().low.addr()
+    }
+
     /// Room for tasks, in bytes.
     pub fn room(self) -> usize {
         self.top() as usize - self.foot().low as usize - guard()

@@ -522,7 +522,7 @@ impl Strand {
     pub fn is_behind(&self, address: *const c_void) -> bool {
         let here = ptr::from_ref(&address).addr();
         self.stack.is_some_and(|stack| {
-            let (low, top) = (stack.top().addr() - stack.room(), stack.top().addr());
+            let (low, top) = (stack.low(), stack.top().addr());
             // (A program may have stacks of its own, and be on one of those.)
             (low..top).contains(&here) && (low..here).contains(&address.addr())
         })

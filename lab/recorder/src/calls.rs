@@ -9,6 +9,16 @@ use crate::serial::{self, Descriptor, Group, Serial, TaskFn};
 #[allow(non_camel_case_types, reason = "the name in C")]
 type taskfunc = Option<TaskFn>;
 
+/// NULL is the caller's run; outside of one it would be the default pool, which is not recorded.
+fn run_of(s: *mut Serial) -> *mut Serial {
+    if !s.is_null() {
+        return s;
+    }
+    serial::current().unwrap_or_else(|| {
+        refuse("the program uses the default pool (s is NULL outside of a task), which is not recorded")
+    })
+}
+
 fn invalid() -> c_int {
     // SAFETY: the calling thread's own.
     unsafe { *libc::__errno_location() = libc::EINVAL };
@@ -35,7 +45,7 @@ pub unsafe extern "C" fn sched_init(_: c_int, _: c_int, f: taskfunc, p: *mut c_v
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_spawn(f: taskfunc, p: *mut c_void, s: *mut Serial) -> c_int {
     // SAFETY: not null, so given by us, and no other reference to it lives while a task runs.
-    match (f, unsafe { s.as_mut() }) {
+    match (f, unsafe { run_of(s).as_mut() }) {
         (Some(f), Some(serial)) => serial.spawn(f, p),
         _ => invalid(),
     }
@@ -51,7 +61,7 @@ pub unsafe extern "C" fn sched_spawn_copy(
     s: *mut Serial,
 ) -> c_int {
     // SAFETY: as in sched_spawn.
-    match (f, unsafe { s.as_mut() }) {
+    match (f, unsafe { run_of(s).as_mut() }) {
         (Some(f), Some(serial)) if size == 0 || !from.is_null() => {
             // SAFETY: by the caller's promise.
             let copy = unsafe { serial.copy(from, size) };
@@ -71,10 +81,10 @@ pub unsafe extern "C" fn sched_fork(
     s: *mut Serial,
 ) {
     // SAFETY: as in sched_spawn.
-    match (f, unsafe { s.as_mut() }) {
+    match (f, unsafe { run_of(s).as_mut() }) {
         // SAFETY: by the caller's promise.
         (Some(f), Some(serial)) => unsafe { serial.fork(t, f, p) },
-        _ => refuse("sched_fork without a function or a scheduler"),
+        _ => refuse("sched_fork without a function"),
     }
 }
 
@@ -83,7 +93,7 @@ pub unsafe extern "C" fn sched_fork(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_join(t: *mut Descriptor, s: *mut Serial) {
     // SAFETY: by the caller's promise.
-    unsafe { Serial::join(s, t) };
+    unsafe { Serial::join(run_of(s), t) };
 }
 
 /// # Safety
@@ -96,7 +106,7 @@ pub unsafe extern "C" fn sched_group_spawn(
     s: *mut Serial,
 ) -> c_int {
     // SAFETY: as in sched_spawn.
-    match (f, unsafe { s.as_mut() }) {
+    match (f, unsafe { run_of(s).as_mut() }) {
         (Some(f), Some(serial)) if !g.is_null() => {
             // SAFETY: by the caller's promise.
             unsafe { serial.group_spawn(g, f, p) };
@@ -117,7 +127,7 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
     s: *mut Serial,
 ) -> c_int {
     // SAFETY: as in sched_spawn.
-    match (f, unsafe { s.as_mut() }) {
+    match (f, unsafe { run_of(s).as_mut() }) {
         (Some(f), Some(serial)) if !g.is_null() && (size == 0 || !from.is_null()) => {
             // SAFETY: by the caller's promise.
             unsafe {
@@ -134,9 +144,10 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
 /// As in C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_wait(g: *mut Group, s: *mut Serial) -> c_int {
-    if g.is_null() || s.is_null() {
+    if g.is_null() {
         return invalid();
     }
+    let s = run_of(s);
     // SAFETY: by the caller's promise.
     if unsafe { Serial::group_wait(s, g) } {
         return 0;
@@ -173,7 +184,8 @@ pub unsafe extern "C" fn sched_for(
     context: *mut c_void,
     s: *mut Serial,
 ) -> c_int {
-    let Some(body) = body.filter(|_| !s.is_null()) else { return invalid() };
+    let Some(body) = body else { return invalid() };
+    let s = run_of(s);
     let part = Part::new(lo, hi, grain);
     // SAFETY: by the caller's promise.
     unsafe { part.run(&Piece { body: Body::Each(body), context }, s) };
@@ -196,9 +208,10 @@ pub unsafe extern "C" fn sched_reduce(
     s: *mut Serial,
 ) -> c_int {
     let (Some(body), Some(combine)) = (body, combine) else { return invalid() };
-    if s.is_null() || size > 0 && (identity.is_null() || result.is_null()) {
+    if size > 0 && (identity.is_null() || result.is_null()) {
         return invalid();
     }
+    let s = run_of(s);
     let body = Body::Reduce { body, combine, identity, size };
     let part = Part::new(lo, hi, grain);
     // SAFETY: by the caller's promise.
@@ -214,7 +227,7 @@ pub unsafe extern "C" fn sched_reduce(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_block_begin(s: *mut Serial) -> c_int {
     // SAFETY: as in sched_spawn.
-    let Some(serial) = (unsafe { s.as_mut() }) else { return invalid() };
+    let Some(serial) = (unsafe { run_of(s).as_mut() }) else { return invalid() };
     serial.block_begin();
     0
 }
@@ -224,7 +237,7 @@ pub unsafe extern "C" fn sched_block_begin(s: *mut Serial) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_block_end(s: *mut Serial) -> c_int {
     // SAFETY: as in sched_spawn.
-    let Some(serial) = (unsafe { s.as_mut() }) else { return invalid() };
+    let Some(serial) = (unsafe { run_of(s).as_mut() }) else { return invalid() };
     if serial.block_end() {
         return 0;
     }

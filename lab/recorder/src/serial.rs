@@ -11,6 +11,7 @@ use std::io::{BufWriter, Write};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use sched_dag::Op;
 use sched_dag::tape::{self, MOST};
@@ -110,6 +111,14 @@ struct Kept {
 // SAFETY: used under the lock, by one run at a time.
 unsafe impl Send for Kept {}
 
+/// The run that goes on; or null.
+static CURRENT: AtomicPtr<Serial> = AtomicPtr::new(ptr::null_mut());
+
+/// The run that goes on, if there is one.
+pub fn current() -> Option<*mut Serial> {
+    Some(CURRENT.load(Ordering::Relaxed)).filter(|s| !s.is_null())
+}
+
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 
 impl Kept {
@@ -126,8 +135,10 @@ impl Kept {
         self.runs += 1;
         let s = &raw mut *self.serial;
         let start = Moment::now();
+        CURRENT.store(s, Ordering::Relaxed);
         // SAFETY: the box is ours until this returns, and used by this thread only.
         unsafe { Serial::run(s, f, closure, stamped) };
+        CURRENT.store(ptr::null_mut(), Ordering::Relaxed);
         let elapsed = start.elapsed();
         tape::write_run(&mut self.file, elapsed, &self.serial.tape.events)?;
         self.file.flush() // the process may end without any farewell
