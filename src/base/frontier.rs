@@ -18,9 +18,9 @@
 //! lacks unwind tables; and then they run the destructors of thread-specific data. A key
 //! whose value is set while a worker is inside a run catches both.
 //!
-//! *Another copy of the library.* A process may contain several copies, each with its own variables: a program linked with
-//! the shared library, and a plugin that contains the static one. What they have in common is that `pthread_getspecific`
-//! tells a thread's value of any key. So the value is the same number, [`INSIDE`], in each copy: a thread that finds it at
+//! *Another copy of the library.* A process may contain several copies, each with its own variables: a program that is
+//! linked with the shared library, and a plugin that contains the static one. `pthread_getspecific` tells each of them
+//! the thread's value of any key. So the value is the same number, [`INSIDE`], in all copies: a thread that finds it at
 //! a key other than its own copy's is inside a run of another copy. (A symbol or a variable of the environment would be
 //! seen by all copies, too; but the first is the linker's to hide, and the second is the program's to change.)
 
@@ -175,12 +175,12 @@ extern "C" fn ended_inside(_inside: *mut c_void) {
     thread_ended();
 }
 
-/// The value of the key in each thread inside a run. All versions of the library have the same. It is not the address of
-/// anything.
+/// The value of the key in each thread inside a run; it must be the same in all versions of the library. It is not the
+/// address of anything.
 const INSIDE: *mut c_void = std::ptr::without_provenance_mut(0xb5c3_ed5c_4ed1_175d_u64 as usize);
 
-/// True if the calling thread is inside a run of another copy of this library, too: that lies below the caller, or on top
-/// of this copy's innermost run. It looks at all keys, which takes some microseconds.
+/// True if the calling thread is inside a run of another copy of this library, too: that run lies below this copy's
+/// innermost run, or on top of it. This looks at all keys, which takes some microseconds.
 #[cold]
 pub fn inside_another_copy() -> bool {
     let own = key();

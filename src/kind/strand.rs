@@ -502,8 +502,8 @@ impl Strand {
         self.can_be_left_slowly()
     }
 
-    /// A stack of the program's own goes with the task that is on it. A stack of another copy of this library does not: its
-    /// thread occupies that copy's worker.
+    /// A stack of the program's own goes with the task that is on it. A stack of another copy of this library does not:
+    /// its thread occupies that copy's worker.
     #[cold]
     #[inline(never)]
     fn can_be_left_slowly(&self) -> bool {
