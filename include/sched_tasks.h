@@ -2,17 +2,18 @@
  *
  * Made from src/ffi by `make headers`; not to be edited.
  *
- * Whatever takes an s takes NULL for it, too: the caller's own run, if it is in a task; else the
- * default pool of the process. That is made at the first use, with what the SCHED_* variables ask
- * for, and as many workers as sched_default_threads() says; it sleeps while it has no tasks, and ends
- * with the process, for whose exit no task of it is waited. So main may say
+ * Each function that takes an s also accepts NULL. In a task, NULL means the task's own run; elsewhere
+ * it means the default pool of the process. The first use makes this pool, as the SCHED_* variables
+ * say, with sched_default_threads() workers. The pool sleeps while it has no tasks, and ends with the
+ * process; exit does not wait for its tasks. So main may say
  *
  *     sched_for(0, n, 0, scale, a, NULL);
  *
- * What waits, yields or asks for the caller's worker makes no pool. If the pool cannot be made, a
- * function fails as sched_pool_create does. In a child made by fork the next use makes one anew.
- * Cost: of the first use some hundred microseconds, for the threads; of each from outside of a task that
- * of handing it to a worker and waking that, some ten microseconds; within a task some nanoseconds. */
+ * Functions that only wait (sched_join, sched_group_wait, sched_mutex_lock and so on), sched_task_yield and
+ * sched_worker_index do not make the pool. If the pool cannot be made, a function fails as sched_pool_create
+ * does. A child made by fork makes its own pool at the next use. Cost: the first use takes some hundred
+ * microseconds, for the threads; each later use outside of a task some ten microseconds, to hand the
+ * work to a worker and to wake it; a use within a task some nanoseconds. */
 
 #ifndef LIBSCHED_SCHED_TASKS_H
 #define LIBSCHED_SCHED_TASKS_H
@@ -474,7 +475,7 @@ int sched_block_begin(struct scheduler *s);
  * function that reads it after this is best not the one that called this.
  *
  * Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the
- * run of s has ended). See sched_block_begin for callers that are no tasks of the run.
+ * run of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
  * Thread-safe. Cost: some ten nanoseconds if nobody has come; else two switches of stacks, the queue of
  * all workers, and the time until a worker takes the task from it. */
 int sched_block_end(struct scheduler *s);
@@ -501,7 +502,8 @@ int sched_mutex_init(struct sched_mutex *m);
 int sched_mutex_lock(struct sched_mutex *m,
                      struct scheduler *s);
 
-/* Locks the mutex if it is free; who has locked it is not noted. Returns 0, or -1 with errno: EBUSY (it is not), EINVAL (m is NULL).
+/* Locks the mutex if it is free. The holder is not recorded, so an unlock by another is not detected then.
+ * Returns 0, or -1 with errno: EBUSY (the mutex is locked), EINVAL (m is NULL).
  * Thread-safe. Cost: an atomic operation. */
 int sched_mutex_trylock(struct sched_mutex *m);
 

@@ -54,7 +54,7 @@ pub unsafe extern "C" fn sched_block_begin(s: *mut Scheduler) -> c_int {
 /// function that reads it after this is best not the one that called this.
 ///
 /// Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the
-/// run of s has ended). See sched_block_begin for callers that are no tasks of the run.
+/// run of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
 /// Thread-safe. Cost: some ten nanoseconds if nobody has come; else two switches of stacks, the queue of
 /// all workers, and the time until a worker takes the task from it.
 ///

@@ -117,7 +117,8 @@ pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler
     unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), || waited(s)) }
 }
 
-/// Locks the mutex if it is free; who has locked it is not noted. Returns 0, or -1 with errno: EBUSY (it is not), EINVAL (m is NULL).
+/// Locks the mutex if it is free. The holder is not recorded, so an unlock by another is not detected then.
+/// Returns 0, or -1 with errno: EBUSY (the mutex is locked), EINVAL (m is NULL).
 /// Thread-safe. Cost: an atomic operation.
 ///
 /// # Safety

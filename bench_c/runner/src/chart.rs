@@ -8,9 +8,9 @@
 //!
 //! A figure is as wide as the text of an A4 page, 160 mm, and drawn in units of half a point: so
 //! its smallest text, [`SMALL`], has 9 points in print. Texts are measured before they are placed:
-//! titles are broken into lines, names that are too wide for their places stand in two rows, or
-//! some are left out. The number at a mark takes the first place beside it that is free of
-//! other texts, marks and bars; where there is none the number is left out, and the CSV file has it.
+//! a title is broken into lines; names that are too wide for one row stand in two, and some are left
+//! out where two rows do not suffice. Beside a mark the number is drawn at the first place that is free of
+//! other texts, marks and bars. If no place is free, only the CSV file has the number.
 //!
 //! # In greyscale
 //!

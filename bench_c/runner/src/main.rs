@@ -3,7 +3,7 @@
 //! `make bench` runs it. A map: [`plan`] says what is run, [`run`] runs one process,
 //! [`session`] all of them, interleaved; [`summary`] takes medians, and [`table`],
 //! [`verdict`] and [`figures`] show them. [`instructions`] counts what does not vary.
-//! `make bench PROGRAM=./mine` measures a program of the user's: [`own`].
+//! [`own`] measures the user's own program, for `make bench PROGRAM=./mine`.
 //! `make bench-peers` runs it as `sched-bench peers`: [`peers`]; `make lab` as `sched-bench lab`: [`lab`].
 
 mod axis;

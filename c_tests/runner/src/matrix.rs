@@ -138,9 +138,9 @@ impl Matrix {
         })
     }
 
-    /// Some settings of the base: the defaults with each number of threads, and others, which together
-    /// have each pair of values that the base has. Of the others every second one sets all variables:
-    /// those with the most new pairs. Another `name` gives another choice.
+    /// Some settings of the base: the defaults with each number of threads, and a pairwise cover: each pair of
+    /// values that the base has is in one of them. Every second setting of the cover sets all variables, so
+    /// chosen that it covers the most new pairs. Another `name` gives another choice.
     pub fn some(&self, part: &Part, name: &str) -> Vec<Setting> {
         let (axes, rows) = self.left(part);
         let groups = by_base(part, &axes, &rows);

@@ -53,7 +53,7 @@ const JOIN: u32 = 4;
 const WAIT: u32 = 5;
 /// Not an op: its number is the upper half of the next event's ticks.
 const LONG: u32 = 6;
-/// Of a blocking section, with the number 0 its beginning, with 1 its end.
+/// A blocking section begins (number 0) or ends (number 1).
 const SECTION: u32 = 7;
 
 impl Event {

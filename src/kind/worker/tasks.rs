@@ -229,8 +229,9 @@ impl Worker {
     }
 }
 
-/// There is a place for each task that was set aside (`take_stack`). Not for one that has left its worker in a section, and
-/// comes back, if there was no memory for a stack for the thread that has come to the worker.
+/// Repeats `queue` until it succeeds. A task that was set aside never waits here: its place in the queue was reserved
+/// (`take_stack`). A task that returns from a blocking section waits if there was no memory for the stack, and so no
+/// place, of the thread that took over its worker.
 fn until_there_is_memory(queue: impl Fn() -> Result<(), NoMemory>) {
     while queue().is_err() {
         thread::sleep(Duration::from_millis(1)); // some may be freed
