@@ -59,7 +59,7 @@ batch-silent~src/kind/stealing/batches.rs~s/(stolen_tasks\.add\(more\);\n\s*)sel
 spill-lost~src/kind/stealing/batches.rs~s/\.or_else\(\|Full\| self\.injector\.put_back_some\(1, limit, \|_, put\| put\(task\)\)\)/.or(Ok(()))/~ring:a_full_ring_of_a_worker
 split-put-relaxed~src/queue/split.rs~s/(wrapping_add\(1\), Ordering::)Release(\);\n\s*barrier::light)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
 split-put-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with who asks.*//~sleep:a_sleeper_beside_an_armed_owner
-split-pop-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with the raid.*//~split:owner_and_raider_at_the_last_task
+split-pop-unfenced~src/queue/split/join.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with the raid.*//~split:owner_and_raider_at_the_last_task
 split-put-beyond~src/queue/split.rs~s/bot < self\.watched\.lim/bot <= self.watched.lim/~split:pushes_after_growth_beside_a_raid
 raid-unfenced~src/queue/split.rs~s/barrier::heavy_for::<FENCED>\(\)/true/~split:owner_and_raider_at_the_last_task
 raid-unwritten~src/queue/split.rs~s/self\.watched\.split\.store\(wanted, Ordering::Relaxed\);//~split:owner_and_raider_at_the_last_task
@@ -75,13 +75,13 @@ take-back-unwritten~src/queue/split.rs~s/self\.divide\(top\.wrapping_offset\(hal
 take-back-unlocked~src/queue/split.rs~s/let held = Held::wait\(&self\.thieves\);/let held = ();/~split:owner_and_thief_at_the_last_task
 start-over-unlocked~src/queue/split.rs~s/(if top == bot \{\n)(\s*\/\/ All stolen)/$1drop(held);\n$2/~split:an_emptied_deque_starts_over_beside_a_thief
 start-over-half~src/queue/split.rs~s/self\.divide\(base\);//~split:an_emptied_deque_starts_over_beside_a_thief
-room-unlocked~src/queue/split.rs~s/let _held = Held::wait\(&self\.thieves\);//~split:growth_beside_a_raid
-room-unsplit~src/queue/split.rs~s/self\.divide\(to\.wrapping_offset\(slots\(top, open\)\)\);/let _ = open;/~split:growth_beside_a_thief
-room-untopped~src/queue/split.rs~s/self\.thieves\.top\.store\(to, Ordering::Relaxed\);//~split:growth_beside_a_thief
-room-short~src/queue/split.rs~s/for i in 0\.\.queued/for i in 1..queued/~split:tasks_move_down_beside_a_raid
-room-unasked~src/queue/split.rs~s/(seldom\.armed = armed;\n\s*)self\.ask\(\);/$1/~split:pushes_after_growth_beside_a_raid
-refusal-public~src/queue/split.rs~s/if self\.split\(\) > bot \{/if false {/~split:a_public_task_is_refused
-refusal-kept~src/queue/split.rs~s/self\.own\.bot\.store\(bot, Ordering::Release\);(\n\s*if self\.split\(\) > bot)/$1/~split:the_limit_beside_a_raid
+room-unlocked~src/queue/split/room.rs~s/let _held = Held::wait\(&self\.thieves\);//~split:growth_beside_a_raid
+room-unsplit~src/queue/split/room.rs~s/self\.divide\(to\.wrapping_offset\(slots\(top, open\)\)\);/let _ = open;/~split:growth_beside_a_thief
+room-untopped~src/queue/split/room.rs~s/self\.thieves\.top\.store\(to, Ordering::Relaxed\);//~split:growth_beside_a_thief
+room-short~src/queue/split/room.rs~s/for i in 0\.\.queued/for i in 1..queued/~split:tasks_move_down_beside_a_raid
+room-unasked~src/queue/split/room.rs~s/(seldom\.armed = armed;\n\s*)self\.ask\(\);/$1/~split:pushes_after_growth_beside_a_raid
+refusal-public~src/queue/split/room.rs~s/if self\.split\(\) > bot \{/if false {/~split:a_public_task_is_refused
+refusal-kept~src/queue/split/room.rs~s/self\.own\.bot\.store\(bot, Ordering::Release\);(\n\s*if self\.split\(\) > bot)/$1/~split:the_limit_beside_a_raid
 lock-relaxed~src/base/trylock.rs~s/compare_exchange\(false, true, Ordering::Acquire/compare_exchange(false, true, Ordering::Relaxed/~split:two_thieves_and_the_owner
 unlock-relaxed~src/base/trylock.rs~s/store\(false, Ordering::Release\)/store(false, Ordering::Relaxed)/~split:two_thieves_and_the_owner
 rearm-unfenced~src/queue/split.rs~s/fence\(Ordering::SeqCst\); \/\/ with the sleeper.*//~sleep:the_question_overwritten
@@ -105,10 +105,10 @@ child-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:sp
 group-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::group_against_its_ends
 rouse-unlisted~src/idle/eventcount.rs~s/let woken = self\.list\.with\(\|list\| self\.unlist\(list, worker\)\);/let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;\n        let woken = waits && self.list.with(|list| self.unlist(list, worker));/~join:split::against_the_end
 join-silent~src/kind/stealing/search.rs~s/if searching && !idle \{(\n\s*self\.found)/if false {$1/~join:split::against_a_task_and_the_end
-join-blind~src/queue/split.rs~s/self\.is_private\(last\) && unsafe/unsafe/~split:a_join_beside_a_raid
-join-keeps-claim~src/queue/split.rs~s/if !taken \{\n(\s*self\.own\.bot\.store)/if false {\n$1/~split:a_join_beside_a_thief
-retake-unlocked~src/queue/split.rs~s/let _held = Held::wait\(&self\.thieves\);(\n\s*\/\/ SAFETY: not stolen)/$1/~split:a_join_beside_a_thief
-retake-blind~src/queue/split.rs~s/let taken = self\.top\(\) <= last && unsafe/let taken = unsafe/~split:a_join_beside_a_thief
+join-blind~src/queue/split/join.rs~s/self\.is_private\(last\) && unsafe/unsafe/~split:a_join_beside_a_raid
+join-keeps-claim~src/queue/split/join.rs~s/if !taken \{\n(\s*self\.own\.bot\.store)/if false {\n$1/~split:a_join_beside_a_thief
+retake-unlocked~src/queue/split/join.rs~s/let _held = Held::wait\(&self\.thieves\);(\n\s*\/\/ SAFETY: not stolen)/$1/~split:a_join_beside_a_thief
+retake-blind~src/queue/split/join.rs~s/let taken = self\.top\(\) <= last && unsafe/let taken = unsafe/~split:a_join_beside_a_thief
 request-opens~src/queue/split.rs~s/self\.watched\.split\.store\(bot, Ordering::Relaxed\);/self.divide(bot);/~split:a_request_while_the_owner_pops
 request-seen~src/queue/split.rs~s/let open = self\.open\(\); \/\/ once/let open = self.split(); \/\/ once/~split:a_request_for_what_is_gone
 request-unanswered~src/queue/split.rs~s/if private >= 0 && self\.is_requested\(\) \{/if false {/~split:a_request_while_the_owner_pops

@@ -4,17 +4,17 @@
 //!
 //! The queues hold the task {`run_forked`, descriptor} and know nothing of forks. *join* pops the
 //! youngest task of the own deque, if that is the child, as it is unless somebody stole it; then it is
-//! called like a function, and the descriptor is not written any more but to say that it was joined. If not,
-//! the caller waits (`ext`).
+//! called like a function, and the descriptor is written once more, to mark it as joined. If not, the caller waits
+//! (`ext`).
 //!
 //! What the descriptor's words say is told in `sync::forked`.
 //!
 //! # Cost
 //!
-//! Fork writes the descriptor's two words and the deque's; join compares the latter, says that it has joined, and
-//! jumps. That store costs nothing that could be measured (fib, tree; one worker), and without it a second join
-//! would wait for ever. Where C++'s runtime is there, join calls the task in a frame that no exception passes
-//! (`base::frontier`): with one in each join, fib takes 7 % more.
+//! Fork writes the descriptor's two words and the deque's; join compares the latter, marks the descriptor as joined,
+//! and jumps. The cost of that store could not be measured (fib, tree; one worker); without it a second join
+//! would wait for ever. In a process with C++'s runtime, join calls the task in a frame that no exception passes
+//! (`base::frontier`). Such a frame in each join of a C program would make fib 7 % slower.
 
 use super::Latch;
 use crate::base::frontier::{Called, ForkedTask, guarded};
@@ -107,7 +107,7 @@ impl Forked {
         self.end_unawaited();
     }
 
-    /// `join`, by who is no task, and knows of no run.
+    /// `join`, by a thread that is in no task and without a run.
     #[cold]
     pub fn join_outside(&self) {
         #[cfg(debug_assertions)]
@@ -231,8 +231,9 @@ unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
     taken
 }
 
-/// `ext::wait`. If nobody has begun the task, as far as one can see, the worker's run knows of the wait: when all its
-/// workers are idle, and all its queues empty, nobody will begin it.
+/// `ext::wait`. While the task seems not to have begun, the wait is registered with the worker's run: if all workers
+/// of the run become idle and all its queues are empty, nobody will ever begin the task, and the process ends with a
+/// message.
 fn wait(forked: &Forked, worker: &Worker) -> bool {
     let mine = if forked.is_fresh() { worker.mine() } else { None };
     mine.inspect(|mine| mine.note_join(forked));
@@ -241,7 +242,7 @@ fn wait(forked: &Forked, worker: &Worker) -> bool {
     waited
 }
 
-/// A join in any other case; where C++'s runtime is there, in each.
+/// A join in any other case; with C++'s runtime in the process, every join.
 ///
 /// # Safety
 /// The descriptor was forked, and not joined yet.

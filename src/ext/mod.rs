@@ -43,7 +43,7 @@ use crate::kind::{Awaited, UNAWAITED};
 use crate::task::Task;
 use std::time::Duration;
 
-/// So many looks of a task that waits for what nobody wakes it for, then a short sleep.
+/// A task in `wait_nested` looks so many times, then sleeps shortly: nobody wakes it.
 const LOOKS: u32 = 4;
 
 /// How long a thread sleeps that has left word, in case that futex is refused by then.
@@ -133,10 +133,11 @@ fn wait_inside(latch: &impl Latch, strand: &Strand, leaves: bool) {
     }
 }
 
-/// Waits as a task of a run that a task of `outer` has started, on the same thread. What it waits for may need tasks of
-/// either run. Those of the outer one it runs on top of itself, all that are there; then it gives way to those of its
-/// own run. They must not run on top: one may hold what another waits for. When it has gone to another thread in doing
-/// so, it waits there as any task of its run.
+/// Waits for a latch of the run of `outer`. The caller is a task of an inner run, which a task of `outer` has started on
+/// the same thread. The latch may depend on tasks of either run. The caller runs the tasks of the outer run on top of
+/// itself, until there are none; then it yields to those of its own run. Tasks of its own run must not run on top of it,
+/// since it may hold what they wait for. If the caller continues on another thread after a yield, it
+/// waits there like any task of its run.
 #[cold]
 #[inline(never)]
 fn wait_nested(latch: &impl Latch, outer: &Worker) {
@@ -155,8 +156,8 @@ fn wait_nested(latch: &impl Latch, outer: &Worker) {
     }
 }
 
-/// Waits as one who is no worker of the run that is waited for. A task of another run is set aside there, if its thread
-/// has no place but that; else the thread sleeps.
+/// Waits as a thread that is no worker of the latch's run. If the caller is a task of another run, and its thread is a
+/// worker of that run alone, the task is set aside there; otherwise the thread sleeps.
 fn wait_elsewhere(latch: &impl Latch) {
     match section::alone() {
         Some(strand) => wait_inside(latch, strand, true),

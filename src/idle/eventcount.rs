@@ -62,9 +62,11 @@
 //!
 //! # Dozing
 //!
-//! A searcher may sleep for a time (`doze`), and still counts as searching: what it was woken for is its to look
-//! for afterwards. So its doze delays a task at most by its length, where nobody else searches. It is no searcher for
-//! whoever leaves (`announce`): the last who does not doze looks again. And spawns wake another, if a processor is free.
+//! A searcher may sleep for a limited time (`doze`). It still counts as searching, since it looks for tasks
+//! afterwards; so a doze delays a task by at most its own length. Two parties do not rely on a dozer. A searcher that
+//! goes to sleep (`announce`) looks once more if all others that search are dozing. A spawner wakes a sleeper
+//! if all that search are dozing and a processor is free. Both read `dozing` Relaxed: a stale count only
+//! adds a look or a wake-up, or delays a task by the length of the doze.
 //!
 //! # Waiting for one thing in particular
 //!
@@ -211,14 +213,14 @@ impl EventCount {
         self.any() && self.wants_searcher()
     }
 
-    /// True if nobody searches, or all who do are dozing though a processor is free.
+    /// True if no worker searches, or if all that search are dozing and a processor is free.
     fn wants_searcher(&self) -> bool {
         let searching = self.searching.load(Ordering::Relaxed);
         let dozing = self.dozing.load(Ordering::Relaxed);
         searching == 0 || searching <= dozing && self.awake() < self.processors
     }
 
-    /// True if somebody searches.
+    /// True if a worker searches that does not doze.
     #[inline]
     pub fn is_searched(&self) -> bool {
         self.searching.load(Ordering::Relaxed) > self.dozing.load(Ordering::Relaxed)

@@ -69,9 +69,10 @@ impl Naps {
 /// How long an idle worker searches before it parks.
 ///
 /// About what a wake-up costs, as measured: so spinning at most doubles the cost of idling
-/// (A. Karlin and others, "Empirical studies of competitive spinning", 1991). For `LONG`, if its last two waits
-/// ended within that time, by something found or by a wake-up: so a program whose parallel phases follow each other
-/// closely finds its workers awake, and one whose phases are far apart pays for one long search when they become so.
+/// (A. Karlin and others, "Empirical studies of competitive spinning", 1991). A worker
+/// searches for `LONG` if each of its last two waits ended within that time, by a task found or by a wake-up. So
+/// workers stay awake between parallel phases that follow each other closely. When the phases
+/// become far apart, each worker searches for `LONG` once in vain.
 ///
 /// A worker that was woken and found nothing was woken for a task that its spawner then ran itself,
 /// as in a chain of short tasks; it will happen again. While somebody searches nobody is woken, so
@@ -85,8 +86,7 @@ pub struct Patience {
     burnt: Duration,
     begun: Instant,
     length: Duration,
-    /// When the worker began to wait, and whether its last two waits were short.
-    idle_since: Instant,
+    /// Whether each of the last two waits was shorter than `LONG`.
     short: [bool; 2],
 }
 
@@ -118,7 +118,6 @@ impl Patience {
             burnt: Duration::ZERO,
             begun: now,
             length: Self::SHORTEST,
-            idle_since: now,
             short: [false; 2],
         }
     }
@@ -126,23 +125,21 @@ impl Patience {
     /// A search begins, after a success: it may take about `wake_cost`.
     pub fn begin(&mut self, wake_cost: Duration) {
         self.begun = Instant::now();
-        self.idle_since = self.begun;
         let usual = wake_cost.clamp(Self::SHORTEST, Self::LONG);
         self.length = if self.short == [true; 2] { Self::LONG } else { usual };
     }
 
-    /// The worker has found something, after it could have: the wait is over.
+    /// The worker's wait is over: there has been a task for it since `late` ago.
     pub fn found(&mut self, late: Duration) {
-        let waited = self.idle_since.elapsed().saturating_sub(late);
+        let waited = self.begun.elapsed().saturating_sub(late);
         self.short = [waited < Self::LONG, self.short[0]];
     }
 
-    /// The worker has slept, was woken, which took `wake_cost`, and searches again; `in_vain`: as it did after its last
-    /// wake-up.
+    /// The worker was woken, which took `wake_cost`, and searches again. `in_vain`: it found nothing after the wake-up
+    /// before.
     pub fn woken(&mut self, in_vain: bool, wake_cost: Duration) {
         self.found(wake_cost);
         self.begun = Instant::now();
-        self.idle_since = self.begun;
         if in_vain {
             self.length = (self.length * 2).min(Self::LONGEST);
         }

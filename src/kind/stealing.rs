@@ -15,12 +15,14 @@
 //! longest. (Between the two orders no difference was seen: tree, flood, quicksort over the ring.)
 
 mod batches;
+mod demands;
 mod lending;
 mod search;
 
 use self::batches::Shares;
+use self::demands::{RaidCost, Reach};
 use self::lending::Lending;
-use self::search::{RaidCost, Reach, Until};
+use self::search::Until;
 use super::{Awaited, Kind, Place, Plan, Quick, Seat, TICK};
 use crate::base::config::{Idle, Join, Overflow};
 use crate::base::mem::{self, NoMemory};

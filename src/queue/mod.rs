@@ -71,10 +71,10 @@ pub trait Deque: Send + Sync + Sized + 'static {
         !self.looks_empty()
     }
 
-    /// Asks the owner, if it keeps tasks to itself, to share them at its next pop or join. Cheap.
+    /// Requests that the owner shares its private tasks, if it has any, at its next pop or join. Cheap.
     fn request(&self) {}
 
-    /// `raid`, if there is a request that the owner has not answered yet.
+    /// `raid`, if the owner has private tasks and has not answered a request; None otherwise.
     fn press(&self) -> Option<bool> {
         None
     }
@@ -221,13 +221,14 @@ pub trait Deque: Send + Sync + Sized + 'static {
     fn peak(&self) -> usize;
 }
 
-/// What thieves find after an owner's `publish`.
+/// The outcome of an owner's `publish`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
+    /// There are public tasks.
     Some,
-    /// There is no task to spare.
+    /// The owner has no task to spare.
     None,
-    /// A thief is in the way: they should go on asking.
+    /// A thief holds the lock: thieves should go on asking.
     Busy,
 }
 
@@ -260,7 +261,8 @@ impl<'a, D: Deque> Owner<'a, D> {
     }
 
     /// Does what it was asked for: thieves want tasks, sleepers want to be woken for them. As long as
-    /// there is `anybody` to be woken, or somebody searches who found nothing public, each push is to ask anew.
+    /// there is `anybody` to be woken, or `searched` says that a worker searches and no task is public, the next push
+    /// answers again.
     pub fn answer(&mut self, anybody: impl Fn() -> bool, searched: impl Fn() -> bool) {
         let wakes = anybody();
         let quiet = match self.publish(wakes) {

@@ -3,9 +3,9 @@
 //! A part of the deque is public, the rest is the owner's own (after T. van Dijk and J. van de
 //! Pol, "Lace: non-blocking split deque for work-stealing", 2014, and U. Acar, A. Charguéraud
 //! and M. Rainey, "Scheduling parallel programs by work stealing with private deques", 2013).
-//! What those lack is here the *raid*: a thief can open the private part of an owner that
-//! computes and does not answer, so no task is out of reach. And an owner that only pops is asked at
-//! no cost to those who are not: by the word that each pop compares anyway.
+//! Two things are added. With a *raid* a thief opens the private part of an owner that computes and does
+//! not answer, so no task is out of reach. With a *request* a thief asks an owner that only pops; an owner
+//! that is not asked pays nothing for this, since each pop compares that word anyway.
 //!
 //! # States
 //!
@@ -16,8 +16,8 @@
 //!        stolen    public       private         free
 //! ```
 //!
-//! `split` is where the owner's fast path ends: at `open`, or above it while a request is not
-//! answered yet, or a raid goes on.
+//! The owner's fast path ends at `split`. `split` equals `open`, but for the time of a raid and the time
+//! until a request is answered: then it is above `open`.
 //!
 //! | word | written by | read by |
 //! | --- | --- | --- |
@@ -28,8 +28,8 @@
 //! | `top` | under the lock | thieves; owner on its slow path |
 //! | slots | owner: at and above `open`, or with the lock | the same; below `open` with the lock |
 //!
-//! Three lines: `bot`; `split` and `lim`, which the owner reads at each operation and nobody writes
-//! in the usual course; `top` and `open`, which thieves look at again and again.
+//! The words lie on three cache lines. The owner writes the line of `bot`. It reads that of `split` and
+//! `lim` at each operation, and others seldom write there. Thieves poll the line of `top` and `open`.
 //!
 //! Only `bot` carries what was written before it: its stores release, and the raider acquires. The
 //! others are read under the lock, or as hints, or their order comes from the fences below.
@@ -43,21 +43,21 @@
 //! arms `lim` again (`rearm`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: at or above it the task is its own.
-//! Below, it takes the lock. If a request is pending, the owner makes the older half of the other
-//! private tasks public. If not, it has come to the public part, and takes half of that back, or finds
-//! the deque empty. A join is a pop that takes one particular task.
+//! Below, the owner takes the lock. If a request is pending, it makes the older half of the other private
+//! tasks public. Otherwise it has reached the public part, and makes half of that private again, or
+//! finds the deque empty. A join is a pop of one particular task ([`join`]).
 //!
-//! *steal* takes the oldest public task, under the lock. If that was the last, the thief asks and
-//! requests at once: the owner has time to answer while the thief runs the task.
+//! *steal* takes the oldest public task, under the lock. A thief that takes the last public task asks
+//! and requests at once, so that the owner can answer while the thief runs the task.
 //!
-//! *request*, under the lock, moves `split` up to `bot`, and leaves `open` where it is. It fences nothing and takes
-//! nothing, for the owner may be popping those very tasks: only the owner's next pop gives them away. (A request
-//! that comes in the middle of a pop is at worst answered by a later one.)
+//! *request* moves `split` up to `bot`, under the lock, and leaves `open` where it is. A request neither
+//! fences nor takes tasks, since the owner may be popping the same tasks: the owner's next pop gives them
+//! away. A pop that does not see the request leaves it to the next pop.
 //!
-//! *raid*, under the lock, moves `split` to the middle of the private part, executes the heavy
+//! *raid* moves `split` to the middle of the private part, under the lock, executes the heavy
 //! half of an asymmetric fence (`base::barrier`), reads `bot` again, and moves `split` down to
-//! it if the owner was there first; `open` follows. A thief that has requested raids only when
-//! it has waited for an answer as long as a raid takes.
+//! it if the owner was there first; then it sets `open` to `split`. A thief first requests, and raids if
+//! the owner has not answered for as long as a raid takes.
 //!
 //! # The bad interleavings
 //!
@@ -83,20 +83,22 @@
 //!    reading of slots by others is. Thieves compare the pointers without it, but only as a
 //!    hint. A sleeper that looks in the middle may see an empty deque; the owner is then on
 //!    the slow path of a push and looks for sleepers at its end.
-//!
-//! 4. *The request for what is gone.* The thief reads an old `bot`, and moves `split` above the new one: the owner has
-//!    popped those tasks, and its next operations take the slow path once. Nobody takes a task for public by that:
-//!    thieves and sleepers look at `open`. (If they looked at `split`, the deque of an owner that is
-//!    idle by now would seem to hold tasks for ever, and nobody would sleep.)
+//! 4. *The request for popped tasks.* The thief reads `bot` before the owner pops, and sets `split` above
+//!    the new `bot`. The owner's next pop then takes the slow path once, and resets `split`. Thieves and
+//!    sleepers compare with `open`, which a request does not change. (If they compared with `split`, the
+//!    deque of an idle owner would look filled for ever, and no worker would sleep.)
 //!
 //! # Cost
 //!
 //! push and pop are about 6 instructions each beyond the slot's two words. A steal is two
-//! swaps' worth; a request takes the owner some 0.2 µs, most of it for lines that come from the thief; a raid takes
-//! both 3 to 10 µs, most of it the kernel's interrupt.
+//! swaps' worth. A request costs the owner some 0.2 µs, most of it for cache lines that the thief has
+//! written. A raid costs thief and owner 3 to 10 µs each, most of it for the kernel's interrupt.
 //!
-//! Rejected: raids every 16 searches, in place of requests (loops of 20 µs took 61 µs on two workers in place of 39: each
-//! raid interrupts the owner).
+//! Rejected: a raid every 16 searches instead of requests. Each raid interrupts the owner: on two workers
+//! loops of 20 µs took 61 µs instead of 39.
+
+mod join;
+mod room;
 
 use super::{Deque, Full, Published, Steal};
 use crate::base::barrier;
@@ -262,29 +264,29 @@ impl<const FENCED: bool> Split<FENCED> {
         self.thieves.open.load(Ordering::Relaxed)
     }
 
-    /// The tasks below `end` are public, the others private. The caller holds the lock and is the owner, or `end` is
-    /// not above `open`.
+    /// Makes the tasks below `end` public and the others private. The caller holds the lock. It is the
+    /// owner, or a raider whose fence came after `split` was at or above `end` (essay, 1).
     fn divide(&self, end: *mut Place) {
         self.thieves.open.store(end, Ordering::Relaxed);
         self.watched.split.store(end, Ordering::Relaxed);
     }
 
-    /// True if a thief has requested tasks of the owner's pops, and no pop has answered yet. The caller holds the lock,
-    /// or wants a hint.
+    /// True if a request is pending. A hint, unless the caller holds the lock.
     fn is_requested(&self) -> bool {
         self.open() < self.split()
     }
 
-    /// Requests the private tasks, if there are any. The caller holds the lock, and nothing is public.
-    fn want(&self) {
+    /// Requests the private tasks, if there are any. The caller holds the lock, and no task is public.
+    fn request_held(&self) {
         let bot = self.bot();
         if self.split() < bot {
             self.watched.split.store(bot, Ordering::Relaxed);
         }
     }
 
-    /// The owner, with the lock, on the slow path of a pop or a join. `bot`: above the tasks that remain. Answers a
-    /// request with the older half of the private tasks; else half of the public part becomes private.
+    /// Divides the tasks anew, on the slow path of a pop or a join; the tasks below `bot` remain. If a request
+    /// is pending, the older half of the private tasks becomes public; otherwise half of the public part
+    /// becomes private. The caller is the owner and holds the lock.
     fn share(&self, bot: *mut Place) {
         let (top, open) = (self.top(), self.open());
         let private = slots(open, bot);
@@ -368,143 +370,6 @@ impl<const FENCED: bool> Split<FENCED> {
         // SAFETY: a slot of the block, below `bot` before the pop: the owner has written it, and
         // nobody else takes it.
         unsafe { (*last).read() }
-    }
-
-    /// The last push has used the spare slot, or the limit is reached as far as was known.
-    #[cold]
-    #[inline(never)]
-    fn make_room(&self) -> Result<(), Full> {
-        let _held = Held::wait(&self.thieves);
-        let bot = self.bot();
-        let queued = slots(self.top(), bot).unsigned_abs();
-        self.seldom.with_mut(|seldom| {
-            // SAFETY: the owner holds the lock, which is all that `Seldom` asks.
-            let seldom = unsafe { &mut *seldom };
-            if queued > seldom.limit || self.stretch(seldom, queued).is_err() {
-                // The task goes back to its spawner. A raid may have made it public.
-                let bot = bot.wrapping_sub(1);
-                self.own.bot.store(bot, Ordering::Release);
-                if self.split() > bot {
-                    self.divide(self.open().min(bot));
-                }
-                return Err(Full);
-            }
-            self.set_armed(seldom, self.top());
-            Ok(())
-        })
-    }
-
-    /// The room has changed, or the tasks have moved. `lim` is `armed` or null at all times: the old
-    /// one may be beyond the new room.
-    fn set_armed(&self, seldom: &mut Seldom, top: *mut Place) {
-        let end = seldom.block.start().wrapping_add(seldom.block.count() - 1);
-        // No block has as many, and the address does not wrap around.
-        let most = isize::MAX as usize / (2 * size_of::<Place>());
-        let limit = top.wrapping_add(seldom.limit.min(most));
-        let armed = end.min(limit);
-        if armed != seldom.armed {
-            seldom.armed = armed;
-            self.ask();
-        }
-    }
-
-    /// Makes the spare slot free, if the last push has used it: by moving the tasks down, if
-    /// that frees half of the block, else by growing it.
-    fn stretch(&self, seldom: &mut Seldom, queued: usize) -> Result<(), NoMemory> {
-        let base = seldom.block.start();
-        let room = seldom.block.count() - 1;
-        let (top, open, bot) = (self.top(), self.open(), self.bot());
-        if slots(base, bot) <= room as isize {
-            return Ok(());
-        }
-        let moved = |to: *mut Place| {
-            self.thieves.top.store(to, Ordering::Relaxed);
-            self.divide(to.wrapping_offset(slots(top, open)));
-            self.own.bot.store(to.wrapping_add(queued), Ordering::Release);
-            self.set_mark(to);
-        };
-        if queued > room / 2 {
-            let longer = room.checked_mul(2).ok_or(NoMemory)?;
-            match seldom.block.grow(longer + 1) {
-                Ok(()) => {
-                    moved(seldom.block.start().wrapping_offset(slots(base, top)));
-                    return Ok(());
-                }
-                Err(NoMemory) if top == base => return Err(NoMemory),
-                Err(NoMemory) => {} // less room than wished
-            }
-        }
-        for i in 0..queued {
-            // SAFETY: slots of the block; the lock is held, so the owner reads whole tasks and
-            // nobody else reads.
-            unsafe { (*base.add(i)).write((*top.add(i)).read()) };
-        }
-        moved(base);
-        Ok(())
-    }
-}
-
-/// The owner's pop in two halves, for a join that has a task of its own in mind.
-impl<const FENCED: bool> Split<FENCED> {
-    /// Claims the youngest task. True if that is `task`, which is then taken; if false, `retake`
-    /// must follow.
-    ///
-    /// # Safety
-    /// Only the owner.
-    #[inline(always)]
-    pub unsafe fn claim_this(&self, task: Task) -> bool {
-        let last = self.claim();
-        // SAFETY: at or above `split` the slot is the owner's: a whole task.
-        self.is_private(last) && unsafe { (*last).holds(task) }
-    }
-
-    /// `last >= self.split()`.
-    #[inline(always)]
-    fn is_private(&self, last: *mut Place) -> bool {
-        #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: reads that word: one instruction for the two that the compiler makes of an atomic load.
-        unsafe {
-            std::arch::asm!("cmp {}, [{} + {}]", "jb {}", in(reg) last, in(reg) self,
-                            const LAYOUT[1], label { return false }, options(nostack, readonly));
-            true
-        }
-        #[cfg(not(all(target_arch = "x86_64", not(loom))))]
-        {
-            last >= self.split()
-        }
-    }
-
-    /// The rest of a claim that failed: takes `task` after all, if it is the youngest, though public. If not, the claim
-    /// is taken back: the slot is as it was, whoever has looked meanwhile. (A sleeper may have missed the task, which
-    /// is the next that the owner pops.)
-    ///
-    /// # Safety
-    /// Only the owner, after `claim_this` returned false.
-    pub unsafe fn retake(&self, task: Task) -> bool {
-        let last = self.bot();
-        let bot = last.wrapping_add(1);
-        let taken = self.split() != ABANDONED && self.top() <= last && {
-            let _held = Held::wait(&self.thieves);
-            // SAFETY: not stolen, so a whole task; it is read under the lock.
-            let taken = self.top() <= last && unsafe { (*last).holds(task) };
-            if taken && last < self.split() || self.is_requested() {
-                self.share(if taken { last } else { bot });
-            }
-            taken
-        };
-        if !taken {
-            self.own.bot.store(bot, Ordering::Release);
-        }
-        taken
-    }
-
-    /// Counts the youngest task out: where it is, unless that is below `split`.
-    #[inline(always)]
-    fn claim(&self) -> *mut Place {
-        self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in put
-        let last = self.bot();
-        barrier::light_for::<FENCED>(); // with the raid: see the essay, 1
-        last
     }
 }
 
@@ -642,7 +507,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         self.thieves.top.store(next, Ordering::Relaxed);
         if next == self.open() {
             // More, when this one has ended: the owner has until then to answer.
-            self.want();
+            self.request_held();
             self.ask();
         }
         Steal::Taken(task)
@@ -662,7 +527,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         if self.split() < self.bot()
             && let Some(_held) = Held::try_now(&self.thieves)
         {
-            self.want();
+            self.request_held();
         } // else nothing is private, or it is requested already
     }
 

@@ -5,8 +5,10 @@
 //!
 //! So when a task that was alone is taken, both its owner and the thief *lend* from then on: each push makes its
 //! task public at once, as long as the pushes, and such thefts, are far apart: farther than what lending costs
-//! could matter for. While somebody searches, every owner lends, as long as its pushes are far apart: the first task
-//! of a parallel phase is taken at once.
+//! could matter for.
+//!
+//! While a worker searches, every owner lends, as long as its pushes are far apart. So the first task of a
+//! parallel phase is stolen at once.
 
 use crate::base::mem::{self, NoMemory};
 use crate::base::sync::{AtomicBool, Ordering, Pad};
@@ -49,7 +51,7 @@ impl Lending {
         far
     }
 
-    /// The worker has pushed a task: is it lent? `searched`: somebody looks for tasks now.
+    /// True if the task that the worker has just pushed is lent. `searched`: another worker searches now.
     pub fn lends(&self, worker: usize, searched: bool) -> bool {
         let lender = &self.0[worker];
         if !lender.lends.load(Ordering::Relaxed) {

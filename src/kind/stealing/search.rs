@@ -1,9 +1,10 @@
 //! What a worker does without tasks of its own: it looks for some, waits, and sleeps.
 
 use super::Stealing;
+use super::demands::{Demands, Reach};
 use crate::base::barrier;
 use crate::base::futex;
-use crate::base::sync::{AtomicUsize, Ordering, fence, spin_loop};
+use crate::base::sync::{Ordering, fence, spin_loop};
 use crate::base::thread;
 use crate::idle::eventcount::Slept;
 use crate::idle::{Naps, Next};
@@ -16,12 +17,8 @@ use std::time::{Duration, Instant};
 /// lost its processor.
 const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
 
-/// The pause of a searcher after a request and a raid that brought nothing; it doubles each time, up to the second
-/// figure. A request takes the owner some 0.2 µs.
-const FIRST_PAUSE: Duration = Duration::from_micros(1);
-const LONGEST_PAUSE: Duration = Duration::from_micros(32);
-
-/// See `Stealing::hold_back`. Some twenty times what it costs to wake a worker.
+/// How long `Stealing::hold_back` waits at first, and at most. The first is some twenty times what it costs to wake a
+/// worker.
 const HOLD_BACK: Duration = Duration::from_micros(100);
 const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
 
@@ -34,83 +31,6 @@ pub(super) enum Until<'a> {
     Ended,
     /// In the middle of a task: it is active, and the run goes on for it.
     Over(&'a dyn Awaited),
-}
-
-/// What a raid takes here: a figure, which orders nothing.
-pub(super) struct RaidCost(AtomicUsize);
-
-impl RaidCost {
-    /// Nanoseconds, before it was measured.
-    const LIKELY: usize = 5_000;
-    /// What took longer was not the raid.
-    const MOST: usize = 50_000;
-
-    pub(super) fn new() -> Self {
-        RaidCost(AtomicUsize::new(Self::LIKELY))
-    }
-
-    fn get(&self) -> Duration {
-        Duration::from_nanos(self.0.load(Ordering::Relaxed) as u64)
-    }
-
-    /// The outcome of `raid`, which is measured if it was one. (Seven of the old, one of the new.)
-    fn of(&self, raid: impl FnOnce() -> Option<bool>) -> Option<bool> {
-        let begun = Instant::now();
-        let outcome = raid();
-        if outcome.is_some() {
-            let new = (begun.elapsed().as_nanos() as usize).min(Self::MOST);
-            let old = self.0.load(Ordering::Relaxed);
-            self.0.store(old - old / 8 + new / 8, Ordering::Relaxed);
-        }
-        outcome
-    }
-}
-
-/// Which tasks a search takes, of those that lie in others' deques.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Those that are public.
-    Public,
-    /// The same; owners who keep some are requested to share.
-    Request,
-    /// And those of owners who have not answered a request.
-    Press,
-    /// All.
-    Raid,
-}
-
-/// The turns of a searcher: it requests, waits for an answer, raids who did not answer, and pauses.
-///
-/// It waits for as long as a raid takes, which interrupts the owner for about as long: so a raid at most doubles what
-/// the owner's silence has cost (ski rental, as in `idle::Patience`).
-struct Demands {
-    next: Instant,
-    pause: Duration,
-    requested: bool,
-}
-
-impl Demands {
-    fn new(now: Instant) -> Self {
-        Demands { next: now, pause: FIRST_PAUSE, requested: false }
-    }
-
-    /// What the next search is to be.
-    fn reach(&mut self, now: Instant, raid_cost: Duration) -> Reach {
-        if cfg!(loom) {
-            return Reach::Raid; // models know no time
-        }
-        if now < self.next {
-            return Reach::Public;
-        }
-        self.requested = !self.requested;
-        if self.requested {
-            self.next = now + raid_cost;
-            return Reach::Request;
-        }
-        self.next = now + self.pause;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
-        Reach::Press
-    }
 }
 
 impl<D: Deque> Stealing<D> {
@@ -344,9 +264,11 @@ impl<D: Deque> Stealing<D> {
     /// it counts as searching, so that no other is woken: of a thousand workers on two processors
     /// few ever run, unless tasks block, and then one more wakes at each `HOLD_BACK`.
     ///
-    /// Tasks that block leave their processor to others: as long as this process keeps the processors busy, the worker
-    /// waits on, up to `LONGEST_HOLD_BACK`. (Not longer, for a task may also compute until another has run; and not who
-    /// waits in the middle of a task, for nothing wakes it when that wait is over.)
+    /// Whether tasks block shows in the processor time of this process, since a task that blocks leaves its
+    /// processor idle. While the process keeps the processors busy, the worker goes on waiting, each time for twice
+    /// as long, until the next wait would exceed `LONGEST_HOLD_BACK`: a task may also compute until another task
+    /// has run. A worker that waits in the middle of a task waits only once, because nobody wakes it
+    /// from here when what it waits for is over.
     fn hold_back(&self, until: &Until, place: &impl Place) {
         let idle = matches!(until, Until::Ended);
         let mut time = HOLD_BACK;

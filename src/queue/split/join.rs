@@ -1,0 +1,73 @@
+//! A pop in two halves, for a join, which takes one particular task: it claims the youngest task, and then takes it
+//! or undoes the claim.
+
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+use super::LAYOUT;
+use super::{ABANDONED, Held, Place, Split};
+use crate::base::barrier;
+use crate::base::sync::Ordering;
+use crate::task::Task;
+
+impl<const FENCED: bool> Split<FENCED> {
+    /// Claims the youngest task. True if that is `task`, which is then taken; if false, `retake`
+    /// must follow.
+    ///
+    /// # Safety
+    /// Only the owner.
+    #[inline(always)]
+    pub unsafe fn claim_this(&self, task: Task) -> bool {
+        let last = self.claim();
+        // SAFETY: at or above `split` the slot is the owner's: a whole task.
+        self.is_private(last) && unsafe { (*last).holds(task) }
+    }
+
+    /// `last >= self.split()`.
+    #[inline(always)]
+    fn is_private(&self, last: *mut Place) -> bool {
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does. (Of a load and a
+        // comparison the compiler makes two instructions.)
+        unsafe {
+            std::arch::asm!("cmp {}, [{} + {}]", "jb {}", in(reg) last, in(reg) self,
+                            const LAYOUT[1], label { return false }, options(nostack, readonly));
+            true
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+        {
+            last >= self.split()
+        }
+    }
+
+    /// The rest of a claim that failed. True if `task` is the youngest after all, though public, and no thief has it:
+    /// then it is taken. Otherwise the claim is undone; the slot was not changed meanwhile. A sleeper that looked
+    /// during the claim may have missed the youngest task; the owner itself pops that next.
+    ///
+    /// # Safety
+    /// Only the owner, after `claim_this` returned false.
+    pub unsafe fn retake(&self, task: Task) -> bool {
+        let last = self.bot();
+        let bot = last.wrapping_add(1);
+        let taken = self.split() != ABANDONED && self.top() <= last && {
+            let _held = Held::wait(&self.thieves);
+            // SAFETY: not stolen, so a whole task; it is read under the lock.
+            let taken = self.top() <= last && unsafe { (*last).holds(task) };
+            if taken && last < self.split() || self.is_requested() {
+                self.share(if taken { last } else { bot });
+            }
+            taken
+        };
+        if !taken {
+            self.own.bot.store(bot, Ordering::Release);
+        }
+        taken
+    }
+
+    /// Takes the youngest task out of the count, and returns its slot. A slot below `split` is not the owner's yet.
+    #[inline(always)]
+    pub(super) fn claim(&self) -> *mut Place {
+        self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in put
+        let last = self.bot();
+        barrier::light_for::<FENCED>(); // with the raid: see the essay, 1
+        last
+    }
+}

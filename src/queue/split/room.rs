@@ -1,0 +1,81 @@
+//! Room for the tasks of a split deque: the block that they lie in grows, or they move down in it.
+
+use super::{Full, Held, Place, Seldom, Split, slots};
+use crate::base::mem::NoMemory;
+use crate::base::sync::Ordering;
+use crate::queue::Deque;
+
+impl<const FENCED: bool> Split<FENCED> {
+    /// The last push has used the spare slot, or the limit is reached as far as was known.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn make_room(&self) -> Result<(), Full> {
+        let _held = Held::wait(&self.thieves);
+        let bot = self.bot();
+        let queued = slots(self.top(), bot).unsigned_abs();
+        self.seldom.with_mut(|seldom| {
+            // SAFETY: the owner holds the lock, which is all that `Seldom` asks.
+            let seldom = unsafe { &mut *seldom };
+            if queued > seldom.limit || self.stretch(seldom, queued).is_err() {
+                // The task goes back to its spawner. A raid may have made it public.
+                let bot = bot.wrapping_sub(1);
+                self.own.bot.store(bot, Ordering::Release);
+                if self.split() > bot {
+                    self.divide(self.open().min(bot));
+                }
+                return Err(Full);
+            }
+            self.set_armed(seldom, self.top());
+            Ok(())
+        })
+    }
+
+    /// The room has changed, or the tasks have moved. `lim` is `armed` or null at all times: the old
+    /// one may be beyond the new room.
+    pub(super) fn set_armed(&self, seldom: &mut Seldom, top: *mut Place) {
+        let end = seldom.block.start().wrapping_add(seldom.block.count() - 1);
+        // No block has as many, and the address does not wrap around.
+        let most = isize::MAX as usize / (2 * size_of::<Place>());
+        let limit = top.wrapping_add(seldom.limit.min(most));
+        let armed = end.min(limit);
+        if armed != seldom.armed {
+            seldom.armed = armed;
+            self.ask();
+        }
+    }
+
+    /// Makes the spare slot free, if the last push has used it: by moving the tasks down, if
+    /// that frees half of the block, else by growing it.
+    fn stretch(&self, seldom: &mut Seldom, queued: usize) -> Result<(), NoMemory> {
+        let base = seldom.block.start();
+        let room = seldom.block.count() - 1;
+        let (top, open, bot) = (self.top(), self.open(), self.bot());
+        if slots(base, bot) <= room as isize {
+            return Ok(());
+        }
+        let moved = |to: *mut Place| {
+            self.thieves.top.store(to, Ordering::Relaxed);
+            self.divide(to.wrapping_offset(slots(top, open)));
+            self.own.bot.store(to.wrapping_add(queued), Ordering::Release);
+            self.set_mark(to);
+        };
+        if queued > room / 2 {
+            let longer = room.checked_mul(2).ok_or(NoMemory)?;
+            match seldom.block.grow(longer + 1) {
+                Ok(()) => {
+                    moved(seldom.block.start().wrapping_offset(slots(base, top)));
+                    return Ok(());
+                }
+                Err(NoMemory) if top == base => return Err(NoMemory),
+                Err(NoMemory) => {} // less room than wished
+            }
+        }
+        for i in 0..queued {
+            // SAFETY: slots of the block; the lock is held, so the owner reads whole tasks and
+            // nobody else reads.
+            unsafe { (*base.add(i)).write((*top.add(i)).read()) };
+        }
+        moved(base);
+        Ok(())
+    }
+}
