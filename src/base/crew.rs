@@ -10,60 +10,44 @@
 //!   blank ---------->  reserved  ------>  called: the thread is made                    v is up
 //!   (no thread)                                                                        blank
 //! ```
-//! Warm and blank hands are in lists, under a lock; a reserved or called one belongs to a run.
-//! Its thread takes and puts those of its workers; *reliefs* are taken when somebody leaves a
-//! worker ([`relief`]), and may be called several times. Hands are never freed, so a thread that is
-//! late may look at its own at any time.
+//! Warm and blank hands are in lists, under a lock; a reserved or called hand belongs to a run.
+//! The run's thread takes and puts the hands of its workers. *Reliefs* are taken when a thread
+//! leaves a worker ([`relief`]), and may be called several times. Hands are never freed, so a
+//! thread that is late may look at its own at any time.
 //!
 //! # Protocol
 //!
 //! A thread rests while its hand's word is `REST`, first awake, in case the next run follows at
-//! once, then, having made it `ASLEEP`, in a futex. Whoever calls it writes the job, swaps `CALLED`
-//! in (Release), and wakes it if it was asleep. The thread works and swaps `REST` in (Release); if
-//! the run's thread waits for that, it has left `AWAITED` there, and is woken. A sleeping thread
-//! whose time is up takes the lock: if its hand is still in the list of the warm, it takes it
-//! out and ends; if not, a run has reserved it, and it goes on resting.
-//!
-//! # Who waits for a thread's end
-//!
-//! A thread that is kept ends by itself, and nobody knows when. Its last instructions are of this library, which may be
-//! part of a plugin, and after those come the destructors of its thread-local variables, which are the program's and
-//! may wait for anything. So it is not detached: the thread that ends next joins it (`Lists::ended` has
-//! the last), which no call of the program's waits for.
-//!
-//! *Unloading* (dlclose of a plugin that contains libsched.a) waits until all have ended: those that rest are
-//! dismissed and joined, and the last that has ended is joined, which has joined the one before.
-//!
-//! *The process's exit* joins nobody: its caller may hold what a destructor waits for. From then on no thread that
-//! rests ends, and no destructor runs beside those of the program's static variables: it rests until the process is gone. A
-//! host may unload a plugin later in its exit. Then the code must stay for those threads, so exit's
-//! handler has the C library keep it, by a destructor of a thread-local variable of its own that is never called.
-//!
-//! Which of the two it is: the handler registered with atexit and a function in .fini_array are called in both cases,
-//! at exit in this order, since the dynamic linker's work is exit's last; in unloading the other way round, since what
-//! calls the handlers of an object is the first function in its .fini_array, and these are called from the last one on.
+//! once, then, having made the word `ASLEEP`, in a futex. The caller writes the job, swaps `CALLED`
+//! in (Release), and wakes the thread if it was asleep. The thread works and swaps `REST` in
+//! (Release). If the run's thread waits for that, it has left `AWAITED` in the word, and is woken.
+//! A sleeping thread whose time is up takes the lock. If its hand is still in the list of the warm,
+//! the thread takes it out and ends ([`ending`]); if not, a run has reserved the hand, and the
+//! thread goes on resting.
 //!
 //! # What a thread would inherit
 //!
 //! A new thread starts with its creator's affinity, rounding mode and other floating-point
-//! controls. A kept one takes over those of the run's caller at each call, and its signal mask
-//! and name are set anew. What it keeps: thread-local variables, and things that the caller
-//! changed for its own thread only since, such as a nice value.
+//! controls. A kept thread takes over those of the run's caller at each call, and its signal mask
+//! and name are set anew. It keeps its thread-local variables, and does not take over what a caller
+//! has changed for its own thread since, such as a nice value.
 
+mod ending;
 mod relief;
 
+pub use self::ending::{is_unloaded, unload, watch_exit};
+use self::ending::{end_kept, is_exiting, join_ended};
 pub use self::relief::MOST_RELIEFS;
 use self::relief::Reliefs;
 use super::affinity::{Held, Origin};
 use super::call::{Call, Order};
 use super::futex;
 use super::mem::{self, NoMemory};
-use super::sync::{AtomicBool, AtomicPtr, AtomicU32, Mutex, Ordering, spin_loop};
-use super::thread::{self, FloatControl, SignalsBlocked, Uncancelled};
-use super::weak::weak;
-use super::{Errno, io, process};
+use super::sync::{AtomicPtr, AtomicU32, Mutex, Ordering, spin_loop};
+use super::thread::{self, FloatControl, SignalsBlocked};
+use super::{Errno, io};
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -116,15 +100,15 @@ pub struct Job {
 
 /// A thread, or the place for one.
 struct Hand {
-    /// Who has the hand may call: the lists or a run.
+    /// For the owner of the hand: the lists or a run.
     call: Call,
-    /// Written by who calls, read by the thread.
+    /// Written by the caller, read by the thread.
     job: Cell<MaybeUninit<(Job, usize, *const Crew)>>,
-    /// Written as the job is: who calls has set the thread's affinity.
+    /// Written as the job is: the caller has set the thread's affinity.
     moved: Cell<bool>,
     /// Written by the thread when it begins.
     id: Cell<MaybeUninit<libc::pthread_t>>,
-    /// Under the lists' lock: is it warm, or spare, and until when.
+    /// Under the lists' lock: whether it is warm, whether it is spare, and until when.
     listed: Cell<bool>,
     spare: Cell<bool>,
     until: Cell<Instant>,
@@ -142,7 +126,7 @@ struct Lists {
     /// The one that rested last is taken first: its cache is the warmest.
     warm: *const Hand,
     blank: *const Hand,
-    /// The thread that has ended last, or is about to; nobody has joined it.
+    /// The thread that has ended last, or is about to; it is not joined yet. See `ending`.
     ended: Option<libc::pthread_t>,
 }
 
@@ -182,7 +166,7 @@ impl Hand {
         let mut head = ALL.load(Ordering::Acquire);
         loop {
             hand.other.set(head);
-            // Release: whoever walks the list sees the hand made.
+            // Release: pairs with the load in `renew`, whose walk finds the hand made.
             match ALL.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(hand),
                 Err(now) => head = now,
@@ -258,17 +242,17 @@ impl Hand {
             if began.elapsed() < time || self.call.order() != Order::Rest {
                 continue;
             }
-            // One that a task has detached cannot be joined.
+            // A thread that a task has detached cannot be joined.
             let joinable = !thread::is_detached();
             let ends = LISTS.with(|lists| {
                 let left = self.until.get().saturating_duration_since(Instant::now());
                 let (listed, spare) = (self.listed.get(), self.spare.get());
                 if !listed && !spare {
-                    // Reserved: who has it may keep it for long.
+                    // Reserved: its run may keep it for long.
                     time = (time * 2).min(futex::LONGEST);
                     return None;
                 }
-                if EXITING.load(Ordering::Relaxed) {
+                if is_exiting() {
                     time = futex::LONGEST;
                     return None;
                 }
@@ -286,7 +270,8 @@ impl Hand {
                 Some(if joinable { lists.ended.replace(me) } else { None })
             });
             if let Some(before) = ends {
-                // SAFETY: it has ended, or will without this one, and was in the lists for one to join.
+                // SAFETY: that thread ends without this one's help, and only the thread that takes it from
+                // the lists joins it.
                 before.inspect(|&id| unsafe { join_ended(id) });
                 return false;
             }
@@ -297,7 +282,7 @@ impl Hand {
 extern "C" fn main(hand: *mut c_void) -> *mut c_void {
     // SAFETY: `call` passes a hand.
     let hand: &'static Hand = unsafe { &*hand.cast_const().cast() };
-    // SAFETY: the calling thread. Whoever reads it has waited for the end of a job.
+    // SAFETY: the calling thread. A reader has waited for the end of a job.
     hand.id.set(MaybeUninit::new(unsafe { libc::pthread_self() }));
     let mut held = Held::nothing();
     loop {
@@ -379,7 +364,7 @@ impl Lists {
     }
 }
 
-/// The threads of one run: one for each worker, but for worker 0 where that is the caller; and
+/// The threads of one run: one for each worker, except worker 0 where that is the caller's; and
 /// reliefs.
 pub struct Crew {
     /// The worker of the first member.
@@ -457,7 +442,7 @@ impl Crew {
         works
     }
 
-    /// Waits until all jobs are done that were called. Nobody calls any more but those jobs.
+    /// Waits until all jobs that were called are done. Only these jobs may still call.
     pub fn finish(&self) {
         let mut waited = usize::MAX;
         // A job that was waited for may have called one that was looked at before it.
@@ -539,95 +524,6 @@ pub unsafe fn renew() {
         // SAFETY: as above.
         next = unsafe { get(hand.other.get()) };
     }
-    // SAFETY: by the caller's promise; whoever held the lock is in the parent.
+    // SAFETY: by the caller's promise; a holder of the lock is in the parent.
     unsafe { LISTS.reset(lists) };
-}
-
-/// Waits for a thread that ends by itself.
-///
-/// # Safety
-/// It is a thread of ours, and nobody else joins it.
-unsafe fn join_ended(id: libc::pthread_t) {
-    let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
-    // SAFETY: passed on. It fails for one that a task has detached meanwhile.
-    let _ = unsafe { thread::join(id) };
-}
-
-/// The process's exit has begun: threads that rest do not end any more. Written under the lists' lock.
-static EXITING: AtomicBool = AtomicBool::new(false);
-/// The library is being unloaded: no thread is kept.
-static UNLOADED: AtomicBool = AtomicBool::new(false);
-
-/// The library is being unloaded: who has threads of ours ends them.
-pub fn is_unloaded() -> bool {
-    UNLOADED.load(Ordering::Relaxed)
-}
-
-/// To be called before the first use of a crew in a process; a child of fork inherits it.
-pub fn watch_exit() {
-    static REGISTERED: AtomicBool = AtomicBool::new(false);
-    if !REGISTERED.swap(true, Ordering::Relaxed) {
-        // SAFETY: a function of the right type, which is called, or forgotten, before it is unmapped.
-        unsafe { libc::atexit(at_exit) };
-    }
-}
-
-extern "C" fn at_exit() {
-    if is_unloaded() {
-        return;
-    }
-    if !process::is_known() {
-        EXITING.store(true, Ordering::Relaxed); // a child of fork has no threads
-        return;
-    }
-    let ended = LISTS.with(|lists| {
-        EXITING.store(true, Ordering::Relaxed);
-        lists.ended.take()
-    });
-    if let Some(id) = ended {
-        // So that tools which look for threads that nobody has joined find none.
-        // SAFETY: as in `rest`; this does not wait. If it has not ended yet, it ends with the process.
-        unsafe { libc::pthread_tryjoin_np(id, ptr::null_mut()) };
-    }
-    stay_mapped();
-}
-
-/// What the library is part of is not unmapped any more.
-fn stay_mapped() {
-    type Destructor = unsafe extern "C" fn(*mut c_void);
-    type Register = unsafe extern "C" fn(Destructor, *mut c_void, *const c_void) -> c_int;
-    if let Some(register) = weak!("__cxa_thread_atexit_impl", Register) {
-        // SAFETY: the C library counts in the object of the last argument what it has to call when this thread ends,
-        // and keeps it mapped until then. The thread is in exit, and so never ends. (free does nothing with NULL.)
-        unsafe { register(libc::free, ptr::null_mut(), ptr::from_ref(&EXITING).cast()) };
-    }
-}
-
-/// To be called when what the library is part of is unloaded, before it is unmapped; and at the process's end,
-/// after `at_exit`. True in the first case: no thread that was kept is there any more.
-pub fn unload() -> bool {
-    if EXITING.load(Ordering::Relaxed) {
-        return false;
-    }
-    UNLOADED.store(true, Ordering::Relaxed);
-    if process::is_known() {
-        end_kept();
-    }
-    true
-}
-
-/// Waits for the end of all threads that rest or have ended by themselves.
-#[cold]
-fn end_kept() {
-    while let Some(hand) = LISTS.with(Lists::take_warm) {
-        hand.call.dismiss();
-        hand.call.set_alive(false);
-        // SAFETY: it was warm, so it has a thread, which ends now, and which only this joins.
-        unsafe { join_ended(hand.id.get().assume_init()) };
-        LISTS.with(|lists| lists.add_blank(hand));
-    }
-    if let Some(id) = LISTS.with(|lists| lists.ended.take()) {
-        // SAFETY: as in `rest`.
-        unsafe { join_ended(id) };
-    }
 }

@@ -1,18 +1,20 @@
-//! Reliefs: threads for workers that theirs have left in the middle of the run, to block.
+//! Reliefs: threads for workers whose own threads have left them in the middle of the run, to block.
 //!
-//! A job returns true when its thread has left its worker for good while the run goes on: the
-//! thread is *surplus*. Its hand, a relief's or a member's, is then *spare*, and the next who needs a
-//! relief takes the one that was put last, before those that are warm or blank. So a run has at
-//! most so many threads beside those of its workers as SCHED_BLOCKING says, and of these as many as were ever needed at
-//! once. All go back with the members' hands; a thread that is spare for as long as a
-//! warm one is kept ends before (its hand stays spare). One that finds its worker occupied when it comes
-//! (`base::vacancy`) is surplus at once; who calls for that worker before its hand is spare takes another.
+//! A job returns true when its thread has left its worker for good while the run goes on: the thread
+//! is *surplus*. Its hand, a relief's or a member's, is then *spare*. The next worker that needs a
+//! relief takes the hand that became spare last, before a warm or a blank one. So beside the threads of
+//! its workers a run has at most as many as SCHED_BLOCKING says, and of these only as many as were
+//! needed at once. All hands go back with the members' at the run's end. A thread that is spare for as
+//! long as a warm one is kept ends earlier; its hand stays spare. A thread that finds its worker
+//! occupied when it comes (`base::vacancy`) is surplus at once. A caller that needs a thread for that
+//! worker before this hand is spare takes another.
 //!
 //! # The bad interleaving
 //!
-//! A hand is put before its job is done, since after that the crew may be gone; so it may be taken before
-//! that, too, and a word that says `CALLED` would be overwritten by the `REST` of the job before.
-//! So who takes it waits for the job's end, which is near: the thread has nothing to do but say so.
+//! A hand becomes spare before its job is done, since the crew may be gone afterwards. So it may also be
+//! taken before its job is done, and then the `REST` that ends the job would overwrite the new `CALLED`.
+//! Therefore the thread that takes a hand waits for the end of its job. The wait is short: the job has
+//! nothing left to do but to say so.
 
 use super::{Crew, Hand, Job, LISTS, Lists, Terms, get};
 use crate::base::thread::Uncancelled;
@@ -20,8 +22,8 @@ use std::cell::Cell;
 use std::ptr;
 use std::time::Instant;
 
-/// Threads that a run may have beside those of its workers, where SCHED_BLOCKING does not say. As many as Tokio has
-/// for blocking calls by default, and for the same reason: it ends a flood of them, and nothing else.
+/// Threads that a run may have beside those of its workers where SCHED_BLOCKING is not set. Tokio has as many for
+/// blocking calls by default, for the same reason: the limit stops a flood of them, and nothing else.
 pub const MOST_RELIEFS: usize = 512;
 
 /// All under the lists' lock.
@@ -31,8 +33,8 @@ pub(super) struct Reliefs {
     /// Linked by `next`.
     spare: Cell<*const Hand>,
     count: Cell<usize>,
-    /// Who has started the run has left its worker for good, and is no hand that could be spare: one more relief has that
-    /// place. Else a run with a limit of one would have no section any more.
+    /// The thread that has started the run has left its worker for good. It has no hand that could become spare, so one
+    /// more relief may be made in its place: else a run with a limit of one would have no further blocking section.
     caller_left: Cell<bool>,
 }
 
@@ -49,7 +51,7 @@ impl Default for Reliefs {
 }
 
 impl Reliefs {
-    /// Every hand that was taken from the lists as a relief, as far as there are now.
+    /// Every hand that has been taken from the lists as a relief so far.
     pub(super) fn all(&self) -> impl Iterator<Item = &'static Hand> {
         let first = LISTS.with(|_| self.all.get());
         // SAFETY: hands, or null; their links do not change.
@@ -71,7 +73,7 @@ impl Reliefs {
         self.spare.set(hand);
     }
 
-    /// One more, if there may be.
+    /// One more relief, if the limit allows it.
     fn recruit(
         &self,
         lists: &mut Lists,
@@ -91,8 +93,8 @@ impl Reliefs {
 }
 
 impl Crew {
-    /// Brings worker `index`, which its thread has left, another, which does `job`. False if there is
-    /// none to be had. For a job of this crew, or who has started the run.
+    /// Brings worker `index`, whose thread has left it, another thread, which does `job`. False if there
+    /// is none to be had. To be called by a job of this crew, or by the thread that has started the run.
     ///
     /// # Safety
     /// Before `finish`; job and crew stay as they are until then.
@@ -117,7 +119,7 @@ impl Crew {
         let Some(hand) = found.or_else(new) else { return false };
         hand.call.wait();
         if !terms.keeps() {
-            // SAFETY: its job is done, and such threads rest never.
+            // SAFETY: its job is done, and such threads never rest.
             unsafe { hand.join() };
         }
         // SAFETY: passed on; the hand is ours.
@@ -128,12 +130,12 @@ impl Crew {
         works
     }
 
-    /// Who has started the run has left its worker in the middle of it.
+    /// The thread that has started the run has left its worker in the middle of it.
     pub fn caller_has_left(&self) {
         LISTS.with(|_| self.reliefs.caller_left.set(true));
     }
 
-    /// The thread of this hand, or who wanted to call it, does not need it.
+    /// Neither the thread of this hand nor a caller needs the hand now.
     pub(super) fn spare(&self, hand: &Hand) {
         let until = Instant::now() + self.terms().keep.unwrap_or_default();
         LISTS.with(|_| self.reliefs.put_spare(hand, until));
