@@ -1,24 +1,24 @@
-//! The default pool of the process, and what NULL stands for in place of an `s`: the run of the caller's task; for a
-//! caller that is none, the default pool, which is made at the first use.
+//! The default pool of the process, and the meaning of NULL in place of an `s`: in a task, the task's own run;
+//! elsewhere, the default pool, which the first use makes.
 //!
 //! # Its life
 //!
-//! It is a run that is held open, as `ext::pool` has them, with what the environment asks for; nobody but the process
-//! has it. Without tasks its workers sleep as `SCHED_IDLE` says.
+//! The pool is a run that is held open, as in `ext::pool`, with the settings of the environment. The program has no
+//! handle to it. Without tasks its workers sleep as `SCHED_IDLE` says.
 //!
-//! *In a child made by fork* there is none at first, and the next use makes one (`worker::standing`). The parent's
-//! memory stays: the run has no threads there that could end it.
+//! *In a child made by fork* there is no pool at first; the next use makes one (`worker::standing`). The memory of the
+//! parent's pool is never freed there: the child has no threads that could end that run.
 //!
-//! *At exit* the run is let go: it ends when no task is left, which is waited for `AT_MOST`. If it has ended by then,
-//! the statistics are written, and its threads go to the kept ones (`base::crew`). If not, because a task runs or waits,
-//! it stays as it is, and ends with the process, as a pool does that a program does not destroy. No thread is joined
-//! here: SCHED_WARM=0, by which a run's threads are joined at its end, does not hold for this pool. A task of the pool
-//! that calls `exit` does not wait for the run's end, which would wait for the task.
+//! *At exit* the run is released: it ends when no task is left. `exit` waits for that, but not longer than `AT_MOST`.
+//! If the run has ended by then, the statistics are written, and its threads are kept (`base::crew`). If a task still
+//! runs or waits, the run stays as it is and ends with the process, like a pool that the program does not destroy. No
+//! thread is joined here: SCHED_WARM=0, which makes a run join its threads at its end, does not apply to this pool. If
+//! a task of the pool calls `exit`, the run is not released: its end would wait for this task.
 //!
-//! *When a plugin that contains the library is unloaded* the run's end is waited for, and that of its threads, whose
-//! code is about to go.
+//! *When a plugin that contains the library is unloaded*, the unloading waits until the run and its threads have ended:
+//! their code is about to be unmapped.
 //!
-//! Rejected: to wait at exit until no task is left. A task may wait for what the exiting thread holds.
+//! Rejected: to wait at exit until no task is left. A task may wait for something that the exiting thread holds.
 
 use super::run::Open;
 use super::section;
@@ -33,26 +33,26 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::time::Duration;
 
-/// How long `exit` waits for the end of the run. Workers that have just run out of tasks need some microseconds.
+/// How long `exit` waits for the end of the run. Workers that have just run out of tasks need some microseconds for it.
 const AT_MOST: Duration = Duration::from_millis(100);
 
 struct Made {
     run: Box<dyn Open>,
-    #[allow(dead_code, reason = "so that leak checkers find what is never freed")]
+    #[allow(dead_code, reason = "leak checkers find by it the pools that are never freed")]
     older: *const Made,
 }
 
-/// Written by who has `standing`'s lock; the newest is this process's, if that has one.
+/// Written under `standing`'s lock. If this process has a pool, it is the newest.
 static NEWEST: AtomicPtr<Made> = AtomicPtr::new(ptr::null_mut());
 
-/// A worker of the caller's run, if the caller is a task: of the innermost run, where one lies on top of another.
+/// A worker of the caller's run, if the caller is a task. Where one run lies on top of another, the innermost counts.
 #[cold]
 #[inline(never)]
 pub fn current<'a>() -> Option<&'a Worker> {
     section::task()
 }
 
-/// A worker of the run that NULL stands for. An error if the default pool cannot be made.
+/// A worker of the run that NULL means. An error if the default pool cannot be made.
 #[cold]
 #[inline(never)]
 pub fn worker<'a>() -> Result<&'a Worker, Errno> {
@@ -64,7 +64,7 @@ pub fn worker<'a>() -> Result<&'a Worker, Errno> {
     standing::get_or_make(make)
 }
 
-/// As `worker`, but no pool is made: None if there is none, and there was none before.
+/// As `worker`, but no pool is made. If there is none now, a worker of the former one; None if there never was one.
 #[cold]
 #[inline(never)]
 pub fn known<'a>() -> Option<&'a Worker> {
@@ -74,7 +74,7 @@ pub fn known<'a>() -> Option<&'a Worker> {
     })
 }
 
-/// Under `standing`'s lock.
+/// Makes the pool. The caller has `standing`'s lock.
 fn make() -> Result<&'static Worker, Errno> {
     // First: a run that is open must be closed before it can be dropped.
     let room = mem::boxed(MaybeUninit::uninit());
@@ -86,16 +86,16 @@ fn make() -> Result<&'static Worker, Errno> {
     NEWEST.store(made, Ordering::Release); // pairs with the load in `at_exit`
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
-        // SAFETY: a function of the right type, which stays mapped: a plugin's are called before it is unloaded.
+        // SAFETY: a function of the right type, which stays mapped: a plugin's handlers are called before it is unmapped.
         unsafe { libc::atexit(at_exit) };
     }
     Ok(worker)
 }
 
-/// Called before `crew`'s handler, which was registered when the run was opened.
+/// Called before `crew`'s handler: that was registered earlier, when the run was opened.
 extern "C" fn at_exit() {
     if !process::is_known() {
-        return; // a child of fork has no pool
+        return; // a child made by fork has no pool
     }
     let Some(worker) = standing::get() else { return };
     if worker.mine().is_some() || section::lies_below(worker) {
@@ -103,18 +103,18 @@ extern "C" fn at_exit() {
     }
     standing::forget();
     let _uncancelled = Uncancelled::begin();
-    // SAFETY: this process's, and never freed.
+    // SAFETY: never freed. It is this process's, since `standing` has a worker; only one caller gets here for each pool.
     let made = unsafe { &mut *NEWEST.load(Ordering::Acquire) };
     let ended = if crew::is_unloaded() {
         made.run.close();
         true
     } else {
-        // Under valgrind no thread is kept, and its leak check wants each to be joined.
+        // Under valgrind no thread is kept, and each is to be joined: valgrind reports the others as leaks.
         let may_drop = made.run.team().keeps_threads() || valgrind::is_here();
         made.run.close_within(AT_MOST) && may_drop
     };
     if ended {
-        // SAFETY: nobody else finds it.
+        // SAFETY: the run has ended, and `standing` has forgotten it: nobody else uses it.
         unsafe { ptr::drop_in_place(&raw mut made.run) };
     }
 }

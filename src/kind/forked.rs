@@ -16,8 +16,8 @@ pub fn queued(forked: &Forked) -> Task {
     Task { f: run_forked, closure: std::ptr::from_ref(forked).cast_mut().cast() }
 }
 
-/// A forked task out of a queue. It is exported, for what sched_inline.h queues must be what is queued here. The
-/// name stands for the layout of all that the header touches: whoever changes that changes the number, here and there.
+/// A forked task out of a queue. It is exported, since sched_inline.h queues this function, too. The number in the name
+/// is that of the layout of all that the header touches: whoever changes the layout changes the number, here and there.
 ///
 /// # Safety
 /// `descriptor` is a [`Forked`], taken once.
@@ -38,15 +38,15 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
     unsafe { end(forked, Worker::now(s)) };
 }
 
-/// The task that forked has returned: its frame was where now is the end of this stack.
+/// The task that forked this one has returned: the descriptor lies in memory that was its frame.
 ///
 /// # Safety
-/// There is memory yet, which only the caller writes.
+/// The memory is still mapped, and only the caller writes there.
 #[cold]
 #[inline(never)]
 unsafe fn not_joined(forked: &Forked) -> ! {
     io::die(format_args!(
-        "sched_fork: a task has returned that did not join a task which it forked{}",
+        "sched_fork: a task has returned without joining a task that it forked{}",
         symbol::Function(forked.function())
     ))
 }
@@ -115,7 +115,7 @@ pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, 
     forked.end_unawaited();
 }
 
-/// Ends the process: what was asked has no meaning, and there is no way to say so.
+/// Ends the process: what the caller asks for has no meaning, and the function cannot return an error.
 #[cold]
 pub fn misuse(function: &str, what: &str) -> ! {
     io::die_in_call(format_args!("{function}: {what}"))

@@ -116,10 +116,10 @@ pub trait Kind: Sync + Sized + 'static {
     /// run goes on. No limit refuses it.
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
-    /// So many places more, or less, for tasks that `requeue` adds. An error: there is no memory for more.
+    /// Reserves `more` places for tasks that `requeue` adds, or releases -`more`. An error: there is no memory for more.
     fn reserve(&self, more: isize) -> Result<(), NoMemory>;
 
-    /// As `requeue`, for a task that has not begun: it takes no place that is reserved for others.
+    /// As `requeue`, for a task that has not begun: it takes none of the places that are reserved.
     fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
     /// True if a task that gives way stands in line with the others of its worker (`line_up`), and not behind all.
@@ -268,7 +268,7 @@ pub trait Place {
     fn start(&self, worker: usize) -> bool;
     /// A random number below `n`.
     fn random_below(&self, n: usize) -> usize;
-    /// To be called when all workers are idle, nothing is queued, and tasks wait: some of them for ever, perhaps.
+    /// To be called when all workers are idle, nothing is queued, and tasks wait, perhaps for ever.
     fn at_rest(&self) {}
     /// Calls the task, uncounted.
     fn call(&self, task: Task);

@@ -33,9 +33,9 @@ use std::ptr;
 
 /// The most bytes that an argument may have: SCHED_COPY_MAX.
 pub const MOST: usize = 256;
-/// What a caller of ours may put before it.
+/// The size of the library's own record that `spawn_two` puts before the argument.
 pub const HEADER: usize = 16;
-/// Of both.
+/// The most bytes of both together.
 const MOST_IN_ALL: usize = HEADER + MOST;
 
 /// What parcels of each size take, `f` included.
@@ -262,8 +262,8 @@ const HEAP_LAYOUT: Layout = match Layout::from_size_align(16 + MOST_IN_ALL, 16) 
     Err(_) => panic!("16 is a power of two"),
 };
 
-/// A task for `worker`, the calling thread's, with an argument of so many bytes, at most `MOST_IN_ALL`, which `fill`
-/// writes; without a worker the parcel is from the heap.
+/// A task for `worker`, the calling thread's, with an argument of `bytes` bytes, at most `MOST_IN_ALL`, which `fill`
+/// writes. Without a worker the parcel is from the heap.
 ///
 /// # Safety
 /// The caller owns `worker`.
@@ -358,7 +358,7 @@ pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker
     unsafe { spawn_filled(f, bytes, fill, worker) }
 }
 
-/// The same, with a copy of the `HEADER` bytes at `header` before that of the others.
+/// The same, with a copy of the `HEADER` bytes at `header` before the copy of the argument.
 ///
 /// # Safety
 /// Both may be read, and `f` accepts a pointer to such a copy.
@@ -378,7 +378,7 @@ pub unsafe fn spawn_two(
     unsafe { spawn_filled(f, HEADER + bytes, fill, worker) }
 }
 
-/// Spawns `f` with an argument of so many bytes, which `fill` writes; returns as `sched_spawn`.
+/// Spawns `f` with an argument of `bytes` bytes, which `fill` writes; returns as `sched_spawn` does.
 ///
 /// # Safety
 /// `f` accepts a pointer to what `fill` writes.

@@ -28,8 +28,8 @@ use std::ffi::c_void;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// How long threads are kept if nobody says so. Not under valgrind, which takes what belongs to a thread that is there at
-/// exit for a leak.
+/// How long threads are kept if SCHED_WARM does not say it. Under valgrind they are not kept: it reports the memory of a
+/// thread that is there at exit as a leak.
 const WARM: Duration = Duration::from_millis(100);
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
@@ -166,7 +166,7 @@ impl Team {
         (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
     }
 
-    /// Its threads are kept for later runs when it ends, and not joined.
+    /// True if its threads are kept for later runs when it ends, and not joined.
     pub fn keeps_threads(&self) -> bool {
         self.crew.terms().keeps()
     }
@@ -328,7 +328,7 @@ pub trait Open {
     /// a task of the run.
     fn close(&self);
 
-    /// As `close`, but if tasks are left after so long it returns false, and does nothing at the run's end.
+    /// As `close`, but waits no longer than `limit`. False: tasks are left, and the run is not finished when it ends.
     fn close_within(&self, limit: Duration) -> bool;
 }
 

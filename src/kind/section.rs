@@ -120,19 +120,19 @@ pub fn lies_below(worker: &Worker) -> bool {
     any_here(|strand| strand.worker().run_id() == worker.run_id())
 }
 
-/// True if that is so of the strand of a section for which the calling thread has left a worker.
+/// True if `is` is so of the strand of a section for which the calling thread has left a worker.
 pub fn any_here(is: impl FnMut(&Strand) -> bool) -> bool {
     // SAFETY: as in `innermost`.
     let outer = |strand: &&Strand| unsafe { strand.section.outer.get().as_ref() };
     std::iter::successors(innermost(), outer).any(is)
 }
 
-/// A worker of the run that the caller is a task of, if it is one: of the innermost.
+/// A worker of the run that the caller is a task of, if it is a task; of the innermost such run.
 pub fn task<'a>() -> Option<&'a Worker> {
     open().map(Strand::worker).or_else(Worker::current)
 }
 
-/// The strand of the caller's task, if its thread has the place of that and no other.
+/// The strand of the caller's task, if its thread occupies that task's worker and no other, and has left none.
 pub fn alone<'a>() -> Option<&'a Strand> {
     let mine = Worker::current().filter(|worker| worker.outer.get().is_null())?;
     innermost().is_none().then(|| mine.strand())

@@ -3,8 +3,8 @@
 //!
 //! # State, all of it under the lock
 //!
-//! `active`: workers that run a task, or are about to, and tasks that wait, which `held` counts. A run starts with
-//! 1, worker 0.
+//! `active`: workers that run a task, or are about to, and tasks that wait. A run starts with 1, worker 0. `held`:
+//! those of them that are tasks.
 //! `asleep`: workers in `wait` whose waking nobody has decided yet. `tickets`: wake-ups
 //! decided and not yet used; a waiter returns by taking one. Whoever decides a wake-up moves
 //! one from `asleep` to `tickets` and notifies after unlocking, so that each sleeper is
@@ -69,7 +69,7 @@ struct Queue {
     /// Those among them that were set aside. No limit counts them: else as many as it allows, which give way and then
     /// spawn, would refuse each other for ever.
     aside: usize,
-    /// Places for such; see `queue::injector`.
+    /// Places for those that are set aside; see `queue::injector`.
     reserved: usize,
 }
 
@@ -83,9 +83,9 @@ impl Queue {
         self.tasks.is_empty()
     }
 
-    /// For `n` tasks beside those that a place is reserved for.
-    fn make_room(&mut self, n: usize) -> Result<(), NoMemory> {
-        self.tasks.try_reserve(self.reserved.saturating_add(n)).map_err(|_| NoMemory)
+    /// For one task beside those that a place is reserved for.
+    fn make_room(&mut self) -> Result<(), NoMemory> {
+        self.tasks.try_reserve(self.reserved.saturating_add(1)).map_err(|_| NoMemory)
     }
 
     /// There is room.
@@ -144,7 +144,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         let pushed = self.with(|state| {
             if state.door.is_closed() {
                 Err(Refused::Closed)
-            } else if state.queue.len() >= self.limit || state.queue.make_room(1).is_err() {
+            } else if state.queue.len() >= self.limit || state.queue.make_room().is_err() {
                 Err(Refused::Full)
             } else {
                 state.queue.push(task, false);
@@ -152,6 +152,20 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
             }
         });
         pushed.map(|(len, wake)| (len, self.wake(wake)))
+    }
+
+    /// Adds a task that the run has accepted before, behind all others.
+    fn push_again(
+        &self,
+        task: Task,
+        make_room: fn(&mut Queue) -> Result<(), NoMemory>,
+    ) -> Result<(), NoMemory> {
+        let queued = self.with(|state| {
+            make_room(&mut state.queue)?;
+            state.queue.push(task, !FIFO);
+            Ok(self.choose(state))
+        });
+        queued.map(|wake| _ = self.wake(wake))
     }
 
     /// The next task, or None at the end of the run.
@@ -351,12 +365,7 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     }
 
     fn requeue(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        let queued = self.with(|state| {
-            state.queue.tasks.try_reserve(1).map_err(|_| NoMemory)?; // one was reserved
-            state.queue.push(task, !FIFO);
-            Ok(self.choose(state))
-        });
-        queued.map(|wake| _ = self.wake(wake))
+        self.push_again(task, |queue| queue.tasks.try_reserve(1).map_err(|_| NoMemory)) // one was reserved
     }
 
     fn reserve(&self, more: isize) -> Result<(), NoMemory> {

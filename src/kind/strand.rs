@@ -76,12 +76,12 @@ pub struct Strand {
     fixed: Cell<bool>,
     /// Bytes of its stack below this record; 0: no stack.
     room: usize,
-    /// The same; but 0 if it is fixed, or has another above. So one comparison with the stack
-    /// pointer tells whether it can be left as it is.
+    /// `room`, but 0 if the strand is fixed or has another above. So one comparison with the stack pointer tells whether
+    /// the caller can leave the strand as it is.
     reach: Cell<usize>,
     /// A blocking section of the task here.
     pub(super) section: Section,
-    /// The group that the task here is of, if any.
+    /// The group of the task here, if it is in one; only its address is used.
     pub group: Cell<*const ()>,
     /// Debug builds: tasks forked here and not joined.
     forks: Cell<isize>,
@@ -196,7 +196,7 @@ pub struct Ground {
     base: Cell<Context>,
     /// As the sanitizers know it.
     side: Side,
-    /// How many tasks helped on the strand below, if a task there has started the run.
+    /// `nested` of the strand below when its task started this run, if one did.
     nested_below: Cell<u32>,
 }
 
@@ -220,7 +220,7 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     let outer = unsafe { worker.outer.get().as_ref() }.map(Worker::strand);
     let below = [outer, section::innermost()];
     let before = below.map(|strand| strand.is_some_and(Strand::fix));
-    // The place of a relief's is for the task of the thread that has left the worker.
+    // With the stack of a relief comes a place in the queue: for the task whose thread has left the worker.
     let stack = if comes == As::Relief { worker.take_stack() } else { worker.rack.take() }.ok();
     let ground = Ground::default();
     ground.side.settle();
@@ -333,7 +333,7 @@ impl Strand {
         Strand::place(stack).cast()
     }
 
-    /// Bytes there. None: 0.
+    /// Bytes of the stack below the record. None: 0.
     fn room(stack: Option<Stack>) -> usize {
         stack.map_or(0, |stack| stack.room() - size_of::<Strand>())
     }
@@ -439,7 +439,7 @@ impl Strand {
         self.settle();
     }
 
-    /// A task that has started another run, whose tasks are running now. The caller is on it, or on top of it.
+    /// True if the task here has started another run, whose tasks are running now. The caller is on it, or on top of it.
     pub fn is_covered(&self) -> bool {
         self.stack.is_some() && !self.can_be_left()
     }
@@ -470,7 +470,7 @@ impl Strand {
         self.granted.set(1);
     }
 
-    /// `fixed` or `above` has changed.
+    /// Sets `reach`: `fixed` or `above` has changed.
     #[inline(always)]
     fn settle(&self) {
         let is_bare = !self.fixed.get() && self.above.get().is_null();
@@ -483,13 +483,13 @@ impl Strand {
         self.is_bare_here() || self.can_be_left_slowly()
     }
 
-    /// The same; then it has nothing above any more.
+    /// The same; if so, it has nothing above afterwards.
     #[inline(always)]
     fn prepare_to_leave(&self) -> bool {
         self.is_bare_here() || self.prepare_to_leave_slowly()
     }
 
-    /// True if it can be left, has nothing above, and the caller is on its stack.
+    /// True if it can be left and has nothing above, where the caller is on its stack.
     #[inline(always)]
     fn is_bare_here(&self) -> bool {
         thread::depth_below(ptr::from_ref(self).addr()) < self.reach.get()
@@ -502,8 +502,8 @@ impl Strand {
         self.can_be_left_slowly()
     }
 
-    /// A stack of the program's own goes with the task that is on it. A stack of another copy of this library does not:
-    /// its thread occupies that copy's worker.
+    /// The caller may be on another stack than the strand's. One of the program's own goes with the task that is on it.
+    /// One of another copy of this library does not: its thread occupies that copy's worker.
     #[cold]
     #[inline(never)]
     fn can_be_left_slowly(&self) -> bool {
@@ -517,13 +517,13 @@ impl Strand {
         self.can_be_left() || self.stack.is_none() && self.nested.get() == 0
     }
 
-    /// True if this address is of a frame that was left: below the caller's, on the stack here. (Of a thread's own
-    /// stack nobody knows where it ends.)
+    /// True if this address lies in frames that have returned: on the stack here, below the caller's. (Never on a
+    /// thread's own stack, whose end is not known.)
     pub fn is_behind(&self, address: *const c_void) -> bool {
         let here = ptr::from_ref(&address).addr();
         self.stack.is_some_and(|stack| {
             let (low, top) = (stack.low(), stack.top().addr());
-            // (A program may have stacks of its own, and be on one of those.)
+            // (The caller may be on a stack of the program's own.)
             (low..top).contains(&here) && (low..here).contains(&address.addr())
         })
     }
@@ -569,8 +569,8 @@ impl Strand {
         self.awaited.set(outer);
     }
 
-    /// True if a task here has started the run of `worker`, the calling thread's innermost, and no other task of this
-    /// strand's run lies on top of that.
+    /// True if a task here has started the run of `worker`, the calling thread's innermost, and no other task of the run
+    /// here lies on top of that task.
     pub fn is_right_below(&self, worker: &Worker) -> bool {
         ptr::eq(worker.outer.get(), self.worker.get())
             && worker.ground().nested_below.get() == self.nested.get()

@@ -53,7 +53,7 @@ pub struct Row {
     pub take_back: unsafe fn(&Worker, Task) -> bool,
     /// The kind's `requeue`, from the owner of the worker.
     pub requeue: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
-    /// The kind's `spawn`, else its `put_back`, from the owner of the worker.
+    /// The kind's `spawn`, or where that is refused its `put_back`, from the owner of the worker.
     pub put_back: unsafe fn(&Worker, Task) -> Result<(), NoMemory>,
     /// The kind's `reserve`, while the run goes on.
     pub reserve: unsafe fn(&Worker, isize) -> Result<(), NoMemory>,

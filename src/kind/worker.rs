@@ -25,8 +25,8 @@
 //! | `stock`, `rack`, `ground`, `strand`, `above`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
 //!
 //! `quick`, `joins`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
-//! them, and that reads what it wrote. `row` as well: rows are never changed, and for who is not the owner an
-//! outdated one does the same.
+//! them, and it reads what it wrote. `row` as well: rows are never changed, and a stale row is harmless to
+//! threads that are not the owner.
 //!
 //! A task may give its `s` to another task or thread, so each entry asks: is the caller the
 //! thread at this place? `owner` holds that thread's pointer, a number no two living threads
@@ -73,8 +73,8 @@ pub struct Worker {
     /// that the caller is the owner and that the deque is there.
     quick: AtomicUsize,
     deque: AtomicPtr<Quick>,
-    /// `quick`, if a join may call the child by a jump; 0 if C++'s runtime is there: an exception that leaves the child
-    /// would pass a join without a frame.
+    /// `quick`, if a join may call the child by a jump; else 0. With C++'s runtime in the process it may not: a join
+    /// without a frame cannot stop an exception that leaves the child.
     joins: AtomicUsize,
     owner: AtomicUsize,
     row: AtomicPtr<Row>,
@@ -113,7 +113,7 @@ pub struct Worker {
     wakes: Countdown,
     /// The worker that the owner's thread was when it started this run, if any.
     pub outer: Cell<*const Worker>,
-    /// What a task here waited for lately that nobody had begun, if it waits still.
+    /// The task that a task here has last begun to join when nobody had begun it. Null once that join is over.
     awaits: AtomicPtr<Forked>,
     /// Who has the place, when its thread has left it in the middle of a task.
     vacancy: Vacancy,
@@ -281,7 +281,7 @@ impl Worker {
     /// Does `work` if the run has not ended, which it then cannot before that is done.
     fn while_it_runs<R>(&self, work: impl FnOnce(&Row) -> R) -> Option<R> {
         if !process::is_known() {
-            return None; // a child made by fork without handlers: the gate's holder may be in the parent
+            return None; // a child of a fork that ran no handlers: a thread of the parent may hold the gate
         }
         let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
         self.gate.with(|()| {
@@ -320,9 +320,9 @@ impl Worker {
         unsafe { CURRENT.with(Own::get).as_ref() }
     }
 
-    /// True if that is so of a worker that the calling thread is, in any run.
+    /// True if `is` is so of a worker that the calling thread is, in any run.
     #[cold]
-    #[inline(never)] // as above
+    #[inline(never)] // as in `current`
     pub fn any_here(is: impl FnMut(&Worker) -> bool) -> bool {
         // SAFETY: records are never freed, and the list is this thread's own.
         let outer = |worker: &&Worker| unsafe { worker.outer.get().as_ref() };
@@ -384,12 +384,12 @@ impl Worker {
         }
     }
 
-    /// A task of the caller's, who occupies this place, is about to wait for a task that nobody has begun.
+    /// A task of the caller, which occupies this place, is about to wait for a task that nobody has begun.
     pub fn note_join(&self, forked: &Forked) {
         self.awaits.store(ptr::from_ref(forked).cast_mut(), Ordering::Relaxed);
     }
 
-    /// It goes on, on any worker of the run.
+    /// The task that has called `note_join` goes on. The caller may be another worker of the run.
     pub fn forget_join(&self, forked: &Forked) {
         let noted = ptr::from_ref(forked).cast_mut();
         let (relaxed, none) = (Ordering::Relaxed, ptr::null_mut());
@@ -399,7 +399,7 @@ impl Worker {
     /// All workers of the run are idle, and nothing is queued: ends the process if a task waits for one that nobody
     /// has begun.
     pub fn check_join(&self) {
-        // SAFETY: who waits for it has not gone on, since no worker runs a task; so it is there.
+        // SAFETY: the task that waits for it has not gone on, since no worker runs a task; so the descriptor is there.
         let lost = unsafe { self.awaits.load(Ordering::Relaxed).as_ref() };
         if let Some(lost) = lost.filter(|lost| lost.is_lost()) {
             io::die(format_args!(
@@ -530,7 +530,7 @@ impl Place for Worker {
 
     #[cold]
     fn at_rest(&self) {
-        // SAFETY: the team lives until the run has ended, for which the caller is waited for.
+        // SAFETY: the team lives until the run has ended, and the run's end waits for the caller.
         unsafe { &*self.team.get() }.check_joins();
     }
 

@@ -4,21 +4,22 @@
 //! state    a function: not begun, and nobody waits
 //!          begun    it has begun, and nobody waits
 //!          over     it has ended
-//!          joined   it was joined, or was never forked; as is 0
-//!          WAITED | the name of who waits, whether it has begun or not
+//!          joined   it was joined by a task that had it at hand
+//!          0        it was joined otherwise, or never forked
+//!          WAITED | the waiter's name, whether the task has begun or not
 //! closure  its argument; once it has begun the worker that runs it, unless fork calls it at once
 //! f        the function, if somebody waited before it had begun, or if fork calls it at once;
 //!          0 once it has begun
 //! check    debug builds only
 //! ```
 //! Functions and names lie below 2^63, so the highest bit tells them apart. *Begun*, *over* and *joined* are
-//! functions, too: a join that finds its task at hand calls what it finds in the state, and looks at
-//! nothing else. If a descriptor was forked on twice, the task is at hand twice. The second join then calls one of
+//! functions, too: a join that finds its task at hand calls the function in the state without comparing it
+//! with anything. If a descriptor was forked on twice, the task is at hand twice. The second join then calls one of
 //! the three, which end the process with a message.
 //!
-//! Who takes a child out of a queue writes *begun*, calls it, and swaps *over* in (Release): that is its last
-//! access. It wakes whom the old value names. Who waits leaves its name there by a compare-and-swap; if that
-//! fails for good, the child is over.
+//! A worker that takes a child out of a queue writes *begun*, calls it, and swaps *over* in (Release): that is
+//! its last access. It wakes the waiter that the old value names. A waiter leaves its name there by a
+//! compare-and-swap; if that fails for good, the child is over.
 
 use crate::base::io;
 use crate::base::sync::{AtomicPtr, AtomicUsize, Ordering};
@@ -37,11 +38,10 @@ pub struct Forked {
 
 const WAITED: usize = 1 << 63;
 
-/// Names are addresses, and those have fewer bits, with tags of memory, too.
+/// Names are addresses, which have fewer bits, even with a memory tag.
 const NAMES_END: usize = 1 << 60;
 
-/// A state that is a function: see above. Each has a body of its own, since a compiler may make one function of two
-/// that are alike.
+/// A state that is a function: see above. The bodies differ, since a compiler may merge functions with equal bodies.
 macro_rules! state {
     ($(#[$doc:meta])* $name:ident, $function:ident, $happened:literal) => {
         extern "C" fn $function(_: *mut c_void, _: *mut Scheduler) {
@@ -59,7 +59,7 @@ macro_rules! state {
 state!(begun, join_of_begun, "while its task ran");
 state!(over, join_of_over, "when its task had ended, but was not joined");
 
-/// What a join at hand leaves in the state, and calls if it finds it there; sched_inline.h's as well.
+/// A join at hand leaves this in the state, and calls it if it is there already; so does sched_inline.h.
 #[cfg_attr(not(loom), unsafe(export_name = "sched_inline_joined"))]
 pub extern "C" fn join_of_joined(_: *mut c_void, _: *mut Scheduler) {
     joins_one_of_two("before its task was joined")
@@ -175,7 +175,7 @@ impl Forked {
     /// The task has ended: the name of who is to be woken, if any. The descriptor may be gone afterwards.
     #[inline]
     pub fn end(&self) -> Option<usize> {
-        // Release: whoever sees it sees what the child wrote. Acquire: what the waiter has left.
+        // Release, with `is_over`: a thread that sees it sees what the child wrote. Acquire, with `leave_name`: the name.
         let state = self.state.swap(over(), Ordering::AcqRel);
         if state == begun() {
             return None;
@@ -186,7 +186,7 @@ impl Forked {
         Some(state & !WAITED)
     }
 
-    /// `end`, where nobody waits, nor can: who might has not gone on since it forked the task, or waits for
+    /// `end`, where nobody waits, nor can: the task that may join it has not gone on since it forked it, or waits for
     /// something else.
     #[inline(always)]
     pub fn end_unawaited(&self) {
@@ -198,33 +198,31 @@ impl Forked {
         self.state.load(Ordering::Acquire) == over() // with `end`
     }
 
-    /// True if a join may take it out of a queue: nobody has begun it, as far as one can see, nor waits.
+    /// True if a join may find it in a queue: nobody waits for it, and nobody is known to have begun it.
     #[inline]
     pub fn is_fresh(&self) -> bool {
         let state = self.state.load(Ordering::Relaxed);
         state & WAITED == 0 && state != begun() && state != over()
     }
 
-    /// True if fork has stored it by `set_begun`.
-    ///
-    /// Only before anybody else has it.
+    /// True if `set_begun` has stored it. To be called before anybody else has it.
     pub fn is_set_begun(&self) -> bool {
         self.state.load(Ordering::Relaxed) == begun()
     }
 
-    /// `task`, for a join: it says that it was joined.
+    /// `task`, for a join; notes that it was joined.
     ///
     /// # Safety
-    /// As for that.
+    /// As for `task`.
     #[inline(always)]
     pub unsafe fn take(&self) -> Task {
-        // SAFETY: passed on; or it is one of the three functions of a state.
+        // SAFETY: passed on. (After a mistake of the program it is one of the three functions, which may be called, too.)
         let f = unsafe { function(self.state.load(Ordering::Relaxed)) };
         self.state.store(joined(), Ordering::Relaxed);
         Task { f, closure: self.closure.load(Ordering::Relaxed) }
     }
 
-    /// The caller has joined it, which is over.
+    /// Notes that the caller has joined it. It is over.
     #[inline(always)]
     pub fn forget(&self) {
         self.state.store(0, Ordering::Relaxed);
@@ -239,7 +237,7 @@ impl Forked {
         state == 0 || state == joined()
     }
 
-    /// What was forked, if the descriptor still says so: for a message.
+    /// The function that was forked, if the descriptor still has it: for a message.
     pub fn function(&self) -> usize {
         let f = self.f.load(Ordering::Relaxed);
         let state = self.state.load(Ordering::Relaxed);
@@ -250,7 +248,7 @@ impl Forked {
         &self.state
     }
 
-    /// Some(the state's new value): from now on the caller is woken by this name; another name of its own no more.
+    /// Some(the state's new value): from now on the caller is woken by this name, and not by one that it left before.
     /// None: it is over.
     pub fn leave_name(&self, name: usize) -> Option<usize> {
         let left = WAITED | name;
@@ -266,7 +264,7 @@ impl Forked {
                 Ok(_) => return Some(left),
                 Err(now) => {
                     if state & WAITED == 0 && state != begun() {
-                        self.f.store(0, Ordering::Relaxed); // it was begun meanwhile
+                        self.f.store(0, Ordering::Relaxed); // somebody has begun it meanwhile
                     }
                     state = now;
                 }
@@ -275,14 +273,14 @@ impl Forked {
         None
     }
 
-    /// True if somebody waits for it and nobody has begun it. Only of one that was forked to be queued, and while
+    /// True if somebody waits for it and nobody has begun it. To be asked of one that was forked to be queued, and while
     /// nobody can take it out of a queue.
     pub fn is_lost(&self) -> bool {
         let waits = self.state.load(Ordering::Relaxed) & WAITED != 0;
         waits && self.f.load(Ordering::Relaxed) != 0
     }
 
-    /// Who runs it, if that is known.
+    /// The worker that runs it, if that is known.
     pub fn runner(&self) -> Option<*mut c_void> {
         // Acquire, with `begin`: it is known.
         let begun = self.state.load(Ordering::Acquire) == begun();

@@ -6,7 +6,7 @@
 //!         a node + 1    locked; the youngest of those who have come since the holder looked, linked to the
 //!                       next older one, and so on
 //! queue   those who came before, the oldest first: the holder's
-//! holder  0, or who that is
+//! holder  0, or the holder's name
 //! ```
 //! Who finds it locked pushes its node onto the stack in `state`, by one compare-and-swap, which also
 //! finds it free if it is. The holder is one at a time, so it needs no lock to take nodes out: when its
@@ -17,10 +17,10 @@
 //!
 //! # The holder
 //!
-//! Who has locked the mutex says who it is, and takes that back before it unlocks. Between, nobody else writes it: so a
-//! name found there by who bears it is that of a holder, and a holder that has said who it is finds itself
-//! there. But 0, or another name, says nothing about who holds the mutex: the next may have locked it, and not have said yet
-//! who it is; and who has locked it by `try_lock` need not say it.
+//! A holder may write its name there, once it has locked the mutex, and removes it before it unlocks. Nobody else
+//! writes the field meanwhile. So a caller that finds its own name there holds the mutex, and a holder that has written
+//! its name finds it there. But 0, or another's name, tells a caller only that it has not written its own: the mutex may
+//! be held by one that has not written its name yet, or, after `try_lock`, does not write it.
 
 use super::Node;
 use crate::base::sync::{AtomicUsize, Ordering, UnsafeCell};
@@ -61,13 +61,13 @@ impl Mutex {
         self.state.load(Ordering::Relaxed) != FREE
     }
 
-    /// By the holder: says who it is, not 0; or takes that back.
+    /// Called by the holder: writes its name, which is not 0, or removes it.
     #[inline]
-    pub fn set_holder(&self, who: usize) {
-        self.holder.store(who, Ordering::Relaxed);
+    pub fn set_holder(&self, name: usize) {
+        self.holder.store(name, Ordering::Relaxed);
     }
 
-    /// Who holds it, if that is known: see above.
+    /// The holder's name, if it is known: see above.
     #[inline]
     pub fn holder(&self) -> usize {
         self.holder.load(Ordering::Relaxed)

@@ -76,7 +76,7 @@ pub fn yield_now(worker: &Worker) {
     }
 }
 
-/// Runs a task of the strand's run on top of the caller's. False if there is none.
+/// Runs a task of the strand's run on top of the caller's task. False if there is none.
 ///
 /// # Safety
 /// The calling thread occupies the strand's worker, and the caller is on the strand, or on top of it.

@@ -1,11 +1,10 @@
-//! The worker through which the default pool is used (`kind::default_pool`), as a record: which it is, and who may
-//! make the pool.
+//! The worker through which the default pool is used (`kind::default_pool`), and the lock under which the pool is made.
 //!
-//! `WORKER` is null: there is no pool that this process can use. The Release store pairs with the Acquire load in
-//! `get`: who finds the worker finds the run settled. `MAKING` is held while a pool is made. A child made by fork has
-//! neither the pool's threads nor the thread that holds the lock, so both are made anew there. `FORMER` is the worker of
-//! the pool that was there before: a parent's, or one that was let go at exit. Its run has ended, as far as this process
-//! can see, which is what is said to who waits for one of its tasks.
+//! `WORKER` is that worker, or null if this process has no pool. The Release store pairs with the Acquire load in
+//! `get`, so that a thread that finds the worker finds the run settled. `MAKING` is held while a pool is made. A child
+//! made by fork has neither the pool's threads nor the thread that holds the lock, so both are reset there. `FORMER` is
+//! the worker of the pool before: the parent's, or one that was released at exit. To this process its run has ended, and
+//! a caller that waits for one of its tasks is told so.
 
 use super::Worker;
 use crate::base::sync::{AtomicPtr, Mutex, Ordering};
@@ -21,13 +20,13 @@ pub fn get() -> Option<&'static Worker> {
     unsafe { WORKER.load(Ordering::Acquire).as_ref() }
 }
 
-/// The worker of the pool before, if there was one.
+/// The worker of the former pool, if there was one.
 pub fn former() -> Option<&'static Worker> {
     // SAFETY: records are never freed.
     unsafe { FORMER.load(Ordering::Acquire).as_ref() }
 }
 
-/// The worker; where there is no pool, one thread calls `make`, and the others wait for that.
+/// The worker. Where there is no pool, one thread calls `make`, and the others wait for it.
 pub fn get_or_make<E>(
     make: impl FnOnce() -> Result<&'static Worker, E>,
 ) -> Result<&'static Worker, E> {

@@ -79,14 +79,14 @@ impl Worker {
         taken
     }
 
-    /// Queues a task that has not begun, and was taken to be the next, to run soon. The caller occupies this place.
+    /// Queues a task again that was taken out of a queue and has not begun, to run soon. The caller occupies this place.
     pub fn put_back(&self, task: Task) -> Result<(), NoMemory> {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
         unsafe { (self.row().put_back)(self, task) }
     }
 
-    /// A stack for a strand beside the one that the worker is on, and with it a place in the run's queue for that: so
-    /// the run has a place for each strand that waits. The caller occupies this place.
+    /// A stack for another strand. With each stack a place in the run's queue is reserved, so that the run has one for
+    /// each strand that waits. The caller occupies this place.
     #[inline]
     pub fn take_stack(&self) -> Result<Stack, NoMemory> {
         self.rack.pop().map_or_else(|| self.fetch_stack(), Ok)
@@ -101,7 +101,7 @@ impl Worker {
         }
     }
 
-    /// The stack is free, or will be.
+    /// Gives back a stack that is free, or will be.
     ///
     /// # Safety
     /// As for `Rack::put`; the caller occupies this place.
@@ -116,14 +116,14 @@ impl Worker {
         }
     }
 
-    /// Gives a stack to the process's store.
+    /// Gives a stack of the rack to the process's store.
     ///
     /// # Safety
     /// As for `put_stack`.
     #[cold]
     #[inline(never)]
     unsafe fn thin_rack(&self) {
-        // SAFETY: passed on. (To have fewer places cannot fail.)
+        // SAFETY: passed on. (To reserve fewer places cannot fail.)
         unsafe {
             self.rack.thin();
             let _ = (self.row().reserve)(self, -1);
@@ -230,10 +230,10 @@ impl Worker {
 }
 
 /// Repeats `queue` until it succeeds. A task that was set aside never waits here: its place in the queue was reserved
-/// (`take_stack`). A task that returns from a blocking section waits if there was no memory for the stack, and so no
-/// place, of the thread that took over its worker.
+/// (`take_stack`). A task that returns from a blocking section may wait: its place is reserved with the stack of the
+/// thread that took over its worker, and there may have been no memory for that.
 fn until_there_is_memory(queue: impl Fn() -> Result<(), NoMemory>) {
     while queue().is_err() {
-        thread::sleep(Duration::from_millis(1)); // some may be freed
+        thread::sleep(Duration::from_millis(1)); // nobody wakes it; memory may be free then
     }
 }
