@@ -3,20 +3,14 @@
  * may lie below it: where there is no memory for stacks, others run on top of one that waits.)
  * ctest: matrix idle=park,nap threads=1,4 timeout=60
  * ctest: matrix kind=steal,fifo idle=park threads=1,4 join=help timeout=60 */
+#include "alloc.h"
 #include "child.h"
 #include "proc.h"
 #include <sched_tasks.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 
 enum { TASKS = 20, TURNS = 50, MOST = 400 };
 
-extern void *__libc_malloc(size_t);
-extern void *__libc_calloc(size_t, size_t);
-extern void *__libc_realloc(void *, size_t);
-extern void *__libc_memalign(size_t, size_t);
-
-static atomic_long left = LONG_MAX; /* allocations until all fail */
 static atomic_int failed;
 
 static int fails(void)
@@ -24,34 +18,7 @@ static int fails(void)
     if (atomic_load(&left) > 0 && atomic_fetch_sub(&left, 1) > 0)
         return 0;
     failed = 1;
-    errno = ENOMEM;
     return 1;
-}
-
-void *malloc(size_t size)
-{
-    return fails() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *at, size_t size)
-{
-    return fails() ? NULL : __libc_realloc(at, size);
-}
-
-void *aligned_alloc(size_t align, size_t size)
-{
-    return fails() ? NULL : __libc_memalign(align, size);
-}
-
-int posix_memalign(void **at, size_t align, size_t size)
-{
-    *at = fails() ? NULL : __libc_memalign(align, size);
-    return *at ? 0 : ENOMEM;
 }
 
 static atomic_int done, roots;

@@ -12,6 +12,16 @@ struct child {
 
 static struct child child;
 
+/* Waits for the end of a child process: its status. */
+static inline int wait_for(pid_t pid)
+{
+    int status;
+    CHECK(pid > 0);
+    while (waitpid(pid, &status, 0) < 0)
+        CHECK_EQ(errno, EINTR);
+    return status;
+}
+
 /* Runs body(arg) in a child process, which then ends by _exit(0). */
 static inline void in_child(void (*body)(void *), void *arg)
 {
@@ -45,8 +55,7 @@ static inline void in_child(void (*body)(void *), void *arg)
     }
     child.said[got] = 0;
     close(ends[0]);
-    while (waitpid(pid, &child.status, 0) < 0)
-        CHECK_EQ(errno, EINTR);
+    child.status = wait_for(pid);
 }
 
 static inline void check_child(const char *file, int line, int ok, const char *wanted)
@@ -80,6 +89,14 @@ static inline void check_child(const char *file, int line, int ok, const char *w
                 WIFSIGNALED(child.status) && WTERMSIG(child.status) == SIGABRT       \
                     && strcasestr(child.said, word) != NULL,                         \
                 "abort with a message that contains \"" word "\"")
+
+static inline int count_lines(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
 
 #define CHECK_CHILD_SAID(text) \
     check_child(__FILE__, __LINE__, strstr(child.said, text) != NULL, "say \"" #text "\"")

@@ -27,7 +27,6 @@ static void never(void *copy, struct scheduler *s)
 
 static void root(void *closure, struct scheduler *s)
 {
-    int status;
     (void)closure;
     kept = s;
     CHECK_ERRNO(sched_spawn_copy(NULL, argument, 8, s), EINVAL);
@@ -46,9 +45,7 @@ static void root(void *closure, struct scheduler *s)
         CHECK_ERRNO(sched_spawn_copy(never, argument, 8, s), EINVAL);
         _exit(0);
     }
-    CHECK(pid > 0);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(wait_for(pid), 0);
 }
 
 static void *stranger(void *s)

@@ -3,8 +3,8 @@
  * ctest:
  * ctest: env=SCHED_KIND=lifo
  * ctest: env=SCHED_DEQUE=mutex env=SCHED_IDLE=nap */
+#include "library.h"
 #include "proc.h"
-#include <dlfcn.h>
 #include <stdatomic.h>
 
 typedef int init_function(int, int, taskfunc, void *);
@@ -23,19 +23,10 @@ static void task(void *closure, struct scheduler *s)
 
 static void use(void)
 {
-    void *library = dlopen(CTEST_LIBDIR "/libsched.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        check_say(dlerror());
-        _exit(1);
-    }
-    /* ISO C has no cast from an object pointer to a function's. */
-    void *symbol = dlsym(library, "sched_init");
+    void *library = load(CTEST_LIBDIR "/libsched.so.1", RTLD_NOW | RTLD_LOCAL);
     init_function *init;
-    CHECK(symbol != NULL);
-    memcpy(&init, &symbol, sizeof init);
-    symbol = dlsym(library, "sched_spawn");
-    CHECK(symbol != NULL);
-    memcpy(&spawn, &symbol, sizeof spawn);
+    find_function(library, "sched_init", &init);
+    find_function(library, "sched_spawn", &spawn);
 
     ran = 0;
     CHECK_EQ(init(4, 4, task, (void *)5), 0);
@@ -61,6 +52,6 @@ int main(void)
     if (grown > 1024)
         CHECK_EQ(grown, 0);
     /* Mapped still: code of the library that runs late (a thread's end) is never gone. */
-    CHECK(dlopen(CTEST_LIBDIR "/libsched.so.1", RTLD_NOW | RTLD_NOLOAD) != NULL);
+    CHECK(is_loaded(CTEST_LIBDIR "/libsched.so.1"));
     return 0;
 }

@@ -6,42 +6,29 @@
  * ctest: env=SCHED_WARM=20ms
  * ctest: env=SCHED_KIND=lifo env=SCHED_WARM=20ms */
 #include "child.h"
-#include "proc.h"
-#include <stdatomic.h>
-
-enum { GUESTS = 4 };
+#include "library.h"
+#include "warm.h"
 
 #ifdef PLUGIN
 
-static atomic_int arrived;
+static pthread_key_t *hosts;
 
-static void guest(void *key, struct scheduler *s)
+static void set_key(struct party *party, int i)
 {
-    unsigned turns = 0;
-    (void)s;
-    if (thread_id() != (int)getpid())
-        CHECK_EQ(pthread_setspecific(*(pthread_key_t *)key, key), 0);
-    atomic_fetch_add(&arrived, 1);
-    while (arrived < GUESTS)
-        spin(&turns);
-}
-
-static void root(void *key, struct scheduler *s)
-{
-    for (int i = 1; i < GUESTS; i++)
-        CHECK_EQ(sched_spawn(guest, key, s), 0);
-    guest(key, s);
+    (void)i;
+    if (!on_caller())
+        CHECK_EQ(pthread_setspecific(*hosts, party), 0);
 }
 
 void work(pthread_key_t *key);
 void work(pthread_key_t *key)
 {
-    arrived = 0;
-    CHECK_EQ(sched_init(GUESTS, 4, root, key), 0);
+    struct party party = {.guests = 4, .look = set_key};
+    hosts = key;
+    give_party(&party);
 }
 
 #else
-#include <dlfcn.h>
 
 enum { NEVER, BEFORE, AFTER };
 
@@ -70,14 +57,8 @@ static void body(void *arg)
     int when = *(int *)arg;
     alarm(20); /* a deadlock ends the child */
     CHECK_EQ(pthread_key_create(&key, destroy), 0);
-    plugin = dlopen(CTEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-    if (!plugin) {
-        check_say(dlerror());
-        exit(1);
-    }
-    void *symbol = dlsym(plugin, "work");
-    CHECK(symbol != NULL);
-    memcpy(&work, &symbol, sizeof work);
+    plugin = load(CTEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    find_function(plugin, "work", &work);
     if (when == AFTER)
         atexit(unload);
     work(&key);

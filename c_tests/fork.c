@@ -3,39 +3,19 @@
  * from the forked task aborts with a message.
  * ctest: matrix deque=mutex,split,chaselev idle=park,nap threads=1,4 */
 #include "child.h"
+#include "nodes.h"
 #include "where.h"
-#include <stdatomic.h>
 
-static atomic_int ran;
 static struct scheduler *_Atomic running;
 static atomic_int forked_beside;
-
-static void node(void *closure, struct scheduler *s)
-{
-    long depth = (long)closure;
-    atomic_fetch_add(&ran, 1);
-    for (int i = 0; i < 2 && depth > 0; i++)
-        CHECK_EQ(sched_spawn(node, (void *)(depth - 1), s), 0);
-}
-
-static int wait_for(pid_t pid)
-{
-    int status;
-    CHECK(pid > 0);
-    while (waitpid(pid, &status, 0) < 0)
-        CHECK_EQ(errno, EINTR);
-    return status;
-}
 
 /* What a child does with the run of its parent, and with one of its own. */
 static void fork_from(struct scheduler *s)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        ran = 0;
         CHECK_ERRNO(sched_spawn(node, (void *)3, s), EINVAL);
-        CHECK_EQ(sched_init(4, 4, node, (void *)5), 0);
-        CHECK_EQ(ran, 63);
+        run_nodes();
         CHECK_ERRNO(sched_spawn(node, (void *)3, s), EINVAL);
         CHECK_EQ(sched_init(2, 4, node, (void *)4), 0);
         CHECK_EQ(ran, 63 + 31);

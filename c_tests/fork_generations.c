@@ -29,7 +29,6 @@ static void generation(int left, int how, long first);
 
 static void fork_child(int left, int how, long first)
 {
-    int status;
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -37,8 +36,7 @@ static void fork_child(int left, int how, long first)
         generation(left - 1, how, first);
         _exit(7);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 7 << 8);
+    CHECK_EQ(wait_for(pid), 7 << 8);
 }
 
 struct next {

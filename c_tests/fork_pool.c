@@ -2,6 +2,7 @@
  * workers run them; so it may wait for a group there, and call sched_for. By NULL they are the default pool's.
  * ctest: static debug
  * ctest: matrix deque=split,mutex,chaselev,ring idle=park,spin threads=1,2,4 */
+#include "fib.h"
 #include "null.h"
 #include "pool.h"
 
@@ -15,18 +16,10 @@ static void keep(void *closure, struct scheduler *s)
     *(struct scheduler **)closure = s;
 }
 
-static void fib(void *closure, struct scheduler *s)
+static void forked(void *n, struct scheduler *s)
 {
-    long *n = closure;
     foreign += thread_id() == main_thread;
-    if (*n < 2)
-        return;
-    long a = *n - 1, b = *n - 2;
-    sched_task t;
-    sched_fork(&t, fib, &a, s);
-    fib(&b, s);
-    sched_join(&t, s);
-    *n = a + b;
+    fib(n, s);
 }
 
 static void forks(struct scheduler *s, int backwards)
@@ -35,7 +28,7 @@ static void forks(struct scheduler *s, int backwards)
     static long numbers[N];
     for (int i = 0; i < N; i++) {
         numbers[i] = 10;
-        sched_fork(&tasks[i], fib, &numbers[i], s);
+        sched_fork(&tasks[i], forked, &numbers[i], s);
     }
     for (int i = 0; i < N; i++) {
         int at = backwards ? N - 1 - i : i;

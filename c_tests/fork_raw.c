@@ -3,28 +3,19 @@
  * ctest: static
  * ctest: matrix deque=mutex,split idle=park threads=1,4 */
 #include "child.h"
+#include "nodes.h"
 #include "pool.h"
-#include <stdatomic.h>
-#include <sys/syscall.h>
 
 extern pid_t _Fork(void) __attribute__((weak));
 
 static struct sched_pool *pool;
 static struct scheduler *_Atomic running;
-static atomic_int ran, over;
+static atomic_int over;
 
-static void node(void *closure, struct scheduler *s)
-{
-    long depth = (long)closure;
-    atomic_fetch_add(&ran, 1);
-    for (int i = 0; i < 2 && depth > 0; i++)
-        CHECK_EQ(sched_spawn(node, (void *)(depth - 1), s), 0);
-}
-
-static void run(void)
+static void run_in(struct sched_pool *p)
 {
     ran = 0;
-    CHECK_EQ(sched_init(4, 4, node, (void *)5), 0);
+    CHECK_EQ(sched_pool_run(p, node, (void *)5), 0);
     CHECK_EQ(ran, 63);
 }
 
@@ -49,7 +40,6 @@ static void in_forked(int way, int depth);
 
 static void fork_child(int way, int depth)
 {
-    int status;
     pid_t pid = make_child(way);
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -57,24 +47,20 @@ static void fork_child(int way, int depth)
         in_forked(way, depth);
         _exit(7);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK(!WIFSIGNALED(status)); /* SIGALRM: it hung */
-    CHECK_EQ(status, 7 << 8);
+    CHECK_EQ(wait_for(pid), 7 << 8); /* SIGALRM: it hung */
 }
 
 static void in_forked(int way, int depth)
 {
     check_parents();
-    run();
+    run_nodes();
     check_parents();
     struct sched_pool *own = pool_of(4);
-    ran = 0;
-    CHECK_EQ(sched_pool_run(own, node, (void *)5), 0);
-    CHECK_EQ(ran, 63);
+    run_in(own);
     if (depth > 0)
         fork_child(way, depth - 1);
     CHECK_EQ(sched_pool_destroy(own), 0);
-    run();
+    run_nodes();
 }
 
 static void keep_open(void *closure, struct scheduler *s)
@@ -95,7 +81,7 @@ int main(void)
 {
     pthread_t thread;
     setenv("SCHED_WARM", "1min", 1);
-    run();
+    run_nodes();
     for (int way = 0; way < 2; way++)
         fork_child(way, 2);
     pool = pool_of(4);
@@ -106,10 +92,8 @@ int main(void)
         fork_child(way, 2);
     over = 1;
     pthread_join(thread, NULL);
-    ran = 0;
-    CHECK_EQ(sched_pool_run(pool, node, (void *)5), 0);
-    CHECK_EQ(ran, 63);
+    run_in(pool);
     CHECK_EQ(sched_pool_destroy(pool), 0);
-    run();
+    run_nodes();
     return 0;
 }

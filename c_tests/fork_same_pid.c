@@ -4,34 +4,16 @@
  * ctest: static
  * ctest: matrix deque=mutex,split idle=park threads=1,4 */
 #include "child.h"
+#include "nodes.h"
 #include "seccomp.h"
-#include <stdatomic.h>
-
-static atomic_int ran;
-
-static void node(void *closure, struct scheduler *s)
-{
-    long depth = (long)closure;
-    atomic_fetch_add(&ran, 1);
-    for (int i = 0; i < 2 && depth > 0; i++)
-        CHECK_EQ(sched_spawn(node, (void *)(depth - 1), s), 0);
-}
-
-static void run(void)
-{
-    ran = 0;
-    CHECK_EQ(sched_init(4, 4, node, (void *)5), 0);
-    CHECK_EQ(ran, 63);
-}
 
 /* Process 1 of a namespace; so are its descendants, each of one of its own. */
 static void first(int depth)
 {
     CHECK_EQ(getpid(), 1);
-    run();
+    run_nodes();
     if (depth == 0)
         return;
-    int status;
     CHECK_EQ(unshare(CLONE_NEWPID), 0);
     pid_t pid = fork();
     CHECK(pid >= 0);
@@ -40,9 +22,7 @@ static void first(int depth)
         first(depth - 1);
         _exit(7);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK(!WIFSIGNALED(status)); /* SIGALRM: it hung */
-    CHECK_EQ(status, 7 << 8);
+    CHECK_EQ(wait_for(pid), 7 << 8); /* SIGALRM: it hung */
     /* A thread cannot be made any more: the next child is of another namespace. */
 }
 
@@ -53,7 +33,6 @@ static void body(void *old_kernel)
         skip("namespaces are refused here");
     if (old_kernel)
         no_advice(18); /* MADV_WIPEONFORK */
-    int status;
     pid_t pid = fork();
     if (pid < 0)
         skip("a namespace of processes is refused here");
@@ -61,8 +40,7 @@ static void body(void *old_kernel)
         first(2);
         _exit(7);
     }
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 7 << 8);
+    CHECK_EQ(wait_for(pid), 7 << 8);
 }
 
 int main(void)

@@ -2,18 +2,8 @@
  * returns from its task runs none of the parent's others.
  * ctest: matrix kind=lifo,steal,cont threads=1,4 deque=mutex,split,chaselev */
 #include "child.h"
+#include "nodes.h"
 #include "seccomp.h"
-#include <stdatomic.h>
-
-static atomic_int ran;
-
-static void node(void *closure, struct scheduler *s)
-{
-    long depth = (long)closure;
-    atomic_fetch_add(&ran, 1);
-    for (int i = 0; i < 2 && depth > 0; i++)
-        CHECK_EQ(sched_spawn(node, (void *)(depth - 1), s), 0);
-}
 
 static void body(void *error)
 {
@@ -33,14 +23,12 @@ static void here_only(void *closure, struct scheduler *s)
 
 static void fork_and_return(void *closure, struct scheduler *s)
 {
-    int status;
     for (int i = 0; i < 10; i++)
         CHECK_EQ(sched_spawn(here_only, closure, s), 0);
     pid_t pid = fork();
     if (pid == 0)
         return;
-    CHECK(pid > 0);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    int status = wait_for(pid);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 

@@ -12,21 +12,6 @@
 
 enum { USED, BUSY, BY_TASK, DEEDS };
 
-static void compute(void *closure, struct scheduler *s)
-{
-    volatile unsigned long x = 1;
-    (void)s;
-    *(atomic_int *)closure = 1;
-    for (;;)
-        x = x * 3 + 1;
-}
-
-static void leaver(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    leave(s);
-}
-
 static void handler(void)
 {
     if (way == 0)
@@ -49,7 +34,7 @@ static void body(void *deed)
             spin(&turns);
     }
     if (what == BY_TASK) {
-        CHECK_EQ(sched_group_spawn(&g, leaver, NULL, NULL), 0);
+        CHECK_EQ(sched_group_spawn(&g, leave_task, NULL, NULL), 0);
         sched_group_wait(&g, NULL);
     }
     leave(NULL);

@@ -61,13 +61,8 @@ static void wrong_value(void *arg)
 
 static void no_thread(void *arg)
 {
-#ifdef SYS_clone3
-    static const long calls[] = {SYS_clone3, SYS_clone};
-#else
-    static const long calls[] = {SYS_clone};
-#endif
     (void)arg;
-    deny(calls, sizeof calls / sizeof *calls, EAGAIN);
+    no_threads();
     refused(EAGAIN);
 }
 

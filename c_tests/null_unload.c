@@ -4,6 +4,7 @@
  * ctest:
  * ctest: env=SCHED_WARM=1min
  * ctest: env=SCHED_KIND=lifo env=SCHED_WARM=1min */
+#include "library.h"
 #include "null.h"
 #include "proc.h"
 
@@ -16,26 +17,19 @@ void work(void)
 }
 
 #else
-#include <dlfcn.h>
 
 int main(void)
 {
     for (int i = 0; i < 60; i++) {
         void (*work)(void);
-        void *plugin = dlopen(CTEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-        if (!plugin) {
-            check_say(dlerror());
-            return 1;
-        }
-        void *symbol = dlsym(plugin, "work");
-        CHECK(symbol != NULL);
-        memcpy(&work, &symbol, sizeof work);
+        void *plugin = load(CTEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+        find_function(plugin, "work", &work);
         work();
         if (i % 3 == 0)
             pause_us(100 * i % 700);
         CHECK_EQ(dlclose(plugin), 0);
         CHECK(threads_become(1));
-        CHECK(dlopen(CTEST_PLUGIN, RTLD_NOW | RTLD_NOLOAD) == NULL); /* it is gone */
+        CHECK(!is_loaded(CTEST_PLUGIN));
     }
     return 0;
 }

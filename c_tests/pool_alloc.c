@@ -1,50 +1,15 @@
 /* Each allocation of sched_pool_create fails in turn: it gives NULL, and ENOMEM, or EAGAIN where it was
  * for a thread; no thread is left and nothing hangs. When none fails the pool works.
  * ctest: matrix idle=park,nap deque=mutex,split threads=1,4 timeout=60 */
+#include "alloc.h"
 #include "child.h"
 #include "pool.h"
 #include "proc.h"
-#include <stdatomic.h>
 
-extern void *__libc_malloc(size_t);
-extern void *__libc_calloc(size_t, size_t);
-extern void *__libc_realloc(void *, size_t);
-extern void *__libc_memalign(size_t, size_t);
-
-static atomic_long left = LONG_MAX; /* allocations until one fails */
-
+/* One of them. */
 static int fails(void)
 {
-    if (atomic_fetch_sub(&left, 1) != 0)
-        return 0;
-    errno = ENOMEM;
-    return 1;
-}
-
-void *malloc(size_t size)
-{
-    return fails() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *at, size_t size)
-{
-    return fails() ? NULL : __libc_realloc(at, size);
-}
-
-void *aligned_alloc(size_t align, size_t size)
-{
-    return fails() ? NULL : __libc_memalign(align, size);
-}
-
-int posix_memalign(void **at, size_t align, size_t size)
-{
-    *at = fails() ? NULL : __libc_memalign(align, size);
-    return *at ? 0 : ENOMEM;
+    return atomic_fetch_sub(&left, 1) == 0;
 }
 
 static int ran;

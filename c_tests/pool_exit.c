@@ -8,29 +8,15 @@
 
 enum { EMPTY, BUSY, BY_TASK };
 
-static void compute(void *closure, struct scheduler *s)
-{
-    volatile unsigned long x = 1;
-    (void)closure;
-    (void)s;
-    for (;;)
-        x = x * 3 + 1;
-}
-
-static void leaver(void *closure, struct scheduler *s)
-{
-    (void)closure;
-    leave(s);
-}
-
 static void body(void *deed)
 {
+    static int begun;
     struct sched_pool *pool = pool_of(4);
     int what = *(int *)deed;
     if (what == BY_TASK)
-        CHECK_EQ(sched_pool_run(pool, leaver, NULL), 0);
+        CHECK_EQ(sched_pool_run(pool, leave_task, NULL), 0);
     if (what == BUSY)
-        CHECK_EQ(sched_pool_submit(pool, compute, NULL), 0);
+        CHECK_EQ(sched_pool_submit(pool, compute, &begun), 0);
     pause_us(2000);
     leave(NULL);
 }

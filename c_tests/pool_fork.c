@@ -3,19 +3,10 @@
  * its own, and the parent's goes on.
  * ctest: matrix deque=mutex,split,chaselev idle=park,spin threads=1,4 */
 #include "child.h"
+#include "nodes.h"
 #include "pool.h"
-#include <stdatomic.h>
 
 static struct sched_pool *pool;
-static atomic_int ran;
-
-static void node(void *closure, struct scheduler *s)
-{
-    long depth = (long)closure;
-    atomic_fetch_add(&ran, 1);
-    for (int i = 0; i < 2 && depth > 0; i++)
-        CHECK_EQ(sched_spawn(node, (void *)(depth - 1), s), 0);
-}
 
 static void check_dead(void)
 {

@@ -1,19 +1,9 @@
 /* futex denied by seccomp: a pool is slower, and does the same.
  * ctest: matrix idle=park deque=mutex,split threads=1,4 timeout=60 */
 #include "child.h"
+#include "nodes.h"
 #include "pool.h"
 #include "seccomp.h"
-#include <stdatomic.h>
-
-static atomic_int ran;
-
-static void node(void *closure, struct scheduler *s)
-{
-    long depth = (long)closure;
-    atomic_fetch_add(&ran, 1);
-    for (int i = 0; i < 2 && depth > 0; i++)
-        CHECK_EQ(sched_spawn(node, (void *)(depth - 1), s), 0);
-}
 
 static void body(void *arg)
 {

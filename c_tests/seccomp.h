@@ -34,6 +34,17 @@ static inline void deny(const long *calls, unsigned short n, unsigned error)
         skip("the seccomp filter has no effect here");
 }
 
+/* From now on no thread can be made. */
+static inline void no_threads(void)
+{
+#ifdef SYS_clone3
+    static const long calls[] = {SYS_clone3, SYS_clone};
+#else
+    static const long calls[] = {SYS_clone};
+#endif
+    deny(calls, sizeof calls / sizeof *calls, EAGAIN);
+}
+
 /* From now on this advice of madvise's is unknown. */
 static inline void no_advice(unsigned advice)
 {

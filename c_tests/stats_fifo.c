@@ -93,14 +93,6 @@ static void run(void (*body)(void *), taskfunc task)
     CHECK_CHILD_EXITED(0);
 }
 
-static int lines(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += *text == '\n';
-    return n;
-}
-
 static void set(const char *file)
 {
     setenv("SCHED_STATS_FILE", file, 1);
@@ -113,7 +105,7 @@ static void refuses(const char *file, int error)
     CHECK_CHILD_EXITED(0);
     CHECK_CHILD_SAID("SCHED_STATS_FILE");
     CHECK_CHILD_SAID(file);
-    CHECK_EQ(lines(child.said), 1);
+    CHECK_EQ(count_lines(child.said), 1);
 }
 
 /* That there was a line, and the statistics. */
@@ -121,7 +113,7 @@ static void on_stderr(void)
 {
     CHECK_CHILD_SAID("SCHED_STATS_FILE=");
     CHECK_CHILD_SAID("\"tasks\":1,");
-    CHECK_EQ(lines(child.said), 2);
+    CHECK_EQ(count_lines(child.said), 2);
 }
 
 int main(void)
@@ -152,7 +144,7 @@ int main(void)
     ssize_t n = read(reader, got, sizeof got - 1);
     CHECK(n > 0);
     got[n] = 0;
-    CHECK(got[0] == '{' && lines(got) == 1 && strstr(got, "\"tasks\":1,") != NULL);
+    CHECK(got[0] == '{' && count_lines(got) == 1 && strstr(got, "\"tasks\":1,") != NULL);
 
     run(accepted, fill); /* and nobody reads */
     on_stderr();

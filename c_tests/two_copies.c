@@ -7,6 +7,7 @@
  * ctest: matrix kind=steal,cont deque=split idle=park threads=4 join=help
  * ctest: env=SCHED_KIND=serial args=alone */
 #include "aside.h"
+#include "library.h"
 #include <stdatomic.h>
 
 typedef void callback(void *);
@@ -47,7 +48,6 @@ void work(callback *back, void *argument)
 }
 
 #else
-#include <dlfcn.h>
 
 enum { ROUNDS = 20 / SMALLER, TASKS = 8 };
 
@@ -129,14 +129,7 @@ static void root(void *closure, struct scheduler *s)
 
 int main(int argc, char **argv)
 {
-    void *plugin = dlopen(CTEST_PLUGIN, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-    if (!plugin) {
-        check_say(dlerror());
-        return 1;
-    }
-    void *symbol = dlsym(plugin, "work");
-    CHECK(symbol != NULL);
-    memcpy(&work, &symbol, sizeof work);
+    find_function(load(CTEST_PLUGIN, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND), "work", &work);
     (void)argv;
     alone = argc > 1;
     for (int i = 0; i < ROUNDS; i++) {

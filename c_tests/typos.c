@@ -38,14 +38,6 @@ static void runs(void *unused)
     CHECK_EQ(ran, 4);
 }
 
-static int lines(void)
-{
-    int n = 0;
-    for (const char *text = child.said; *text; text++)
-        n += *text == '\n';
-    return n;
-}
-
 int main(void)
 {
     char wanted[64];
@@ -58,7 +50,7 @@ int main(void)
         check_child(__FILE__, __LINE__, strstr(child.said, wanted) != NULL, wanted);
         snprintf(wanted, sizeof wanted, " %s?", typos[i][1]);
         check_child(__FILE__, __LINE__, strstr(child.said, wanted) != NULL, wanted);
-        check_child(__FILE__, __LINE__, lines() == 1, "say one line");
+        check_child(__FILE__, __LINE__, count_lines(child.said) == 1, "say one line");
     }
 
     setenv("SCHED_THREAD", "1", 1); /* several: a line each */
@@ -66,7 +58,7 @@ int main(void)
     setenv("SCHED_KNID", "1", 1);
     in_child(runs, NULL);
     CHECK_CHILD_EXITED(0);
-    check_child(__FILE__, __LINE__, lines() == 3, "say three lines");
+    check_child(__FILE__, __LINE__, count_lines(child.said) == 3, "say three lines");
     setenv("SCHED_THREAD", "", 1); /* unset */
     setenv("SCHED_TREADS", "", 1);
     setenv("SCHED_KNID", "", 1);

@@ -98,21 +98,13 @@ static int is_later(const char *variable)
     return 0;
 }
 
-static int lines(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += *text == '\n';
-    return n;
-}
-
 int main(void)
 {
     for (size_t i = 0; i < sizeof bads / sizeof *bads; i++) {
         char shown[80];
         in_child(try, (void *)(uintptr_t)&bads[i]);
         snprintf(shown, sizeof shown, "(%s=%s)\n", bads[i].variable, bads[i].value);
-        if (!WIFEXITED(child.status) || WEXITSTATUS(child.status) != 0 || lines(child.said) != 1)
+        if (!WIFEXITED(child.status) || WEXITSTATUS(child.status) != 0 || count_lines(child.said) != 1)
             check_say(shown);
         CHECK_CHILD_EXITED(0);
         CHECK_CHILD_SAID(bads[i].variable);
@@ -121,7 +113,7 @@ int main(void)
             CHECK_CHILD_SAID(bads[i].accepted);
         if (is_later(bads[i].variable))
             check_child(__FILE__, __LINE__, strstr(child.said, "accepted") == NULL, "list no values");
-        check_child(__FILE__, __LINE__, lines(child.said) == 1, "say exactly one line");
+        check_child(__FILE__, __LINE__, count_lines(child.said) == 1, "say exactly one line");
     }
     return 0;
 }

@@ -8,15 +8,11 @@
  * ctest: env=SCHED_WARM=300us
  * ctest: env=SCHED_WARM=300us args=slow
  * ctest: env=SCHED_WARM=1min args=late */
-#include "proc.h"
-#include <signal.h>
+#include "library.h"
+#include "warm.h"
 #include <stdatomic.h>
-#include <sys/syscall.h>
-
-enum { GUESTS = 4 };
 
 #ifdef PLUGIN
-#include <dlfcn.h>
 
 static atomic_int slow;
 static int (*real_detach)(pthread_t);
@@ -39,40 +35,17 @@ __attribute__((visibility("hidden"))) int pthread_join(pthread_t thread, void **
     return error;
 }
 
-static void find_real(void)
-{
-    void *symbol = dlsym(RTLD_NEXT, "pthread_detach");
-    memcpy(&real_detach, &symbol, sizeof real_detach);
-    symbol = dlsym(RTLD_NEXT, "pthread_join");
-    memcpy(&real_join, &symbol, sizeof real_join);
-}
-
-static void guest(void *arrived, struct scheduler *s)
-{
-    unsigned turns = 0;
-    (void)s;
-    atomic_fetch_add((atomic_int *)arrived, 1);
-    while (*(atomic_int *)arrived < GUESTS)
-        spin(&turns);
-}
-
-static void root(void *arrived, struct scheduler *s)
-{
-    for (int i = 1; i < GUESTS; i++)
-        CHECK_EQ(sched_spawn(guest, arrived, s), 0);
-    guest(arrived, s);
-}
-
 static void run(void)
 {
-    atomic_int arrived = 0;
-    CHECK_EQ(sched_init(GUESTS, 4, root, (void *)&arrived), 0);
+    struct party party = {.guests = 4};
+    give_party(&party);
 }
 
 void work(const char *how);
 void work(const char *how)
 {
-    find_real();
+    find_function(RTLD_NEXT, "pthread_detach", &real_detach);
+    find_function(RTLD_NEXT, "pthread_join", &real_join);
     slow = strcmp(how, "slow") == 0;
     if (strcmp(how, "late") == 0)
         CHECK_EQ(atexit(run), 0); /* before the library's own, so called after it */
@@ -80,7 +53,6 @@ void work(const char *how)
 }
 
 #else
-#include <dlfcn.h>
 
 int main(int argc, char **argv)
 {
@@ -89,14 +61,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < 60; i++) {
         void (*work)(const char *);
         struct sigaction action;
-        void *plugin = dlopen(CTEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-        if (!plugin) {
-            check_say(dlerror());
-            return 1;
-        }
-        void *symbol = dlsym(plugin, "work");
-        CHECK(symbol != NULL);
-        memcpy(&work, &symbol, sizeof work);
+        void *plugin = load(CTEST_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+        find_function(plugin, "work", &work);
         work(argc > 1 ? argv[1] : "");
         if (i % 3 == 0)
             pause_us(100 * i % 700);
@@ -104,7 +70,7 @@ int main(int argc, char **argv)
         CHECK(threads_become(1)); /* the kernel counts one that was joined for a moment longer */
         CHECK_EQ(sigaction(SIGSEGV, NULL, &action), 0);
         CHECK(action.sa_handler == SIG_DFL);
-        CHECK(dlopen(CTEST_PLUGIN, RTLD_NOW | RTLD_NOLOAD) == NULL); /* it is gone */
+        CHECK(!is_loaded(CTEST_PLUGIN));
         if (i == 9)
             size = status_kb("VmSize");
     }

@@ -1,0 +1,52 @@
+/* alloc.h: the C library's allocations, those of the library among them, fail where the test says so. */
+#ifndef ALLOC_H
+#define ALLOC_H
+
+#include "check.h"
+#include <stdatomic.h>
+
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
+
+static atomic_long left = LONG_MAX; /* allocations before the first that fails */
+
+/* Called once by each allocation: whether it fails. The test defines it, by `left`. */
+static int fails(void);
+
+static int refused(void)
+{
+    if (!fails())
+        return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+void *malloc(size_t size)
+{
+    return refused() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return refused() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *at, size_t size)
+{
+    return refused() ? NULL : __libc_realloc(at, size);
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+    return refused() ? NULL : __libc_memalign(align, size);
+}
+
+int posix_memalign(void **at, size_t align, size_t size)
+{
+    *at = refused() ? NULL : __libc_memalign(align, size);
+    return *at ? 0 : ENOMEM;
+}
+
+#endif
