@@ -167,7 +167,7 @@ line-lost~src/kind/stealing.rs~s/(return Ok\(\(\)\);\n            \}\n        \}
 forked-end-relaxed~src/sync/forked.rs~s/swap\(over\(\), Ordering::AcqRel\)/swap(over(), Ordering::Relaxed)/~join:split::against_the_end
 forked-over-relaxed~src/sync/forked.rs~s/(load\(Ordering::)Acquire(\) == over\(\))/$1Relaxed$2/~join:chaselev::against_a_task
 forked-one-name~src/sync/forked.rs~s/(self\.f\.store\(state, Ordering::Relaxed\); \/\/ for `begin`\n\s*)\}/$1} else if state != begun() { return None; }/~join:a_name_in_place_of_another
-forked-begun-lost~src/sync/forked.rs~s/self\.f\.store\(0, Ordering::Relaxed\); \/\/ it was begun meanwhile//~join:a_task_that_was_begun_is_not_lost
+forked-begun-lost~src/sync/forked.rs~s/self\.f\.store\(0, Ordering::Relaxed\); \/\/ somebody has begun it meanwhile//~join:a_task_that_was_begun_is_not_lost
 forked-unwoken~src/sync/forked.rs~s/Some\(state & !WAITED\)/(state == over()).then_some(state \& !WAITED)/~join:split::against_the_end
 members-leave-relaxed~src/sync/members.rs~s/(let new = if last.*?\(state, new, Ordering::)AcqRel/$1Relaxed/s~suspend:split::for_two
 members-over-relaxed~src/sync/members.rs~s/(state\.load\(Ordering::)Acquire(\) == 0)/$1Relaxed$2/~sync:two_wait_for_a_group
