@@ -35,8 +35,8 @@
 mod ending;
 mod relief;
 
-pub use self::ending::{is_unloaded, unload, watch_exit};
 use self::ending::{end_kept, is_exiting, join_ended};
+pub use self::ending::{is_unloaded, unload, watch_exit};
 pub use self::relief::MOST_RELIEFS;
 use self::relief::Reliefs;
 use super::affinity::{Held, Origin};
