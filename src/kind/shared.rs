@@ -365,7 +365,8 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     }
 
     fn requeue(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.push_again(task, |queue| queue.tasks.try_reserve(1).map_err(|_| NoMemory)) // one was reserved
+        // A place was reserved.
+        self.push_again(task, |queue| queue.tasks.try_reserve(1).map_err(|_| NoMemory))
     }
 
     fn reserve(&self, more: isize) -> Result<(), NoMemory> {
@@ -380,12 +381,7 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
     }
 
     fn put_back(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        let queued = self.with(|state| {
-            state.queue.make_room(1)?;
-            state.queue.push(task, !FIFO);
-            Ok(self.choose(state))
-        });
-        queued.map(|wake| _ = self.wake(wake))
+        self.push_again(task, Queue::make_room)
     }
 
     fn inject(&self, _place: &impl Place, task: Task) -> Result<(), Refused> {
