@@ -2,9 +2,10 @@
  * workers run them; so it may wait for a group there, and call sched_for. By NULL they are the default pool's.
  * ctest: static debug
  * ctest: matrix deque=split,mutex,chaselev,ring idle=park,spin threads=1,2,4 */
-#include "fib.h"
 #include "null.h"
 #include "pool.h"
+
+#include "fib.h"
 
 enum { N = 100 };
 
