@@ -111,6 +111,7 @@ pub fn print_calibration(
     };
     let (_, ns, slowest) = all(|c| c.ns);
     let (least, ours, _) = all(|c| c.cores);
+    let busy = is_busy(calibration, cores);
     say(format!(
         "calibration: {ns:.2} ns per iteration of y = y*3 + 1 (slowest {slowest:.2}); cores really \
          ours: {ours:.2} of {cores} (least {least:.2}); load before: {}",
@@ -125,9 +126,15 @@ pub fn print_calibration(
             at(1.0)
         );
     }
-    if ours < 0.9 * cores as f64 {
+    if busy {
         println!("the machine was busy: believe only the rows with 1 thread");
     }
+}
+
+/// True if others had more than a tenth of the cores, at half of the looks or more.
+pub fn is_busy(calibration: &[Calibration], cores: usize) -> bool {
+    sorted(calibration.iter().map(|c| c.cores).collect())
+        .is_some_and(|ours| ours[ours.len() / 2] < 0.9 * cores as f64)
 }
 
 /// None when there are none.

@@ -76,6 +76,8 @@ struct Tried {
     seconds: Vec<f64>,
     processor: Vec<f64>,
     stats: Option<Stats>,
+    /// Of the process whose statistics these are.
+    stats_seconds: f64,
     /// Why there is no more of it.
     failure: Option<String>,
 }
@@ -83,6 +85,16 @@ struct Tried {
 impl Tried {
     fn ms(&self) -> Option<Quartiles> {
         Some(Quartiles::of(self.seconds.clone())?.scaled(1e3)).filter(|_| self.failure.is_none())
+    }
+
+    /// For how many ms the library was in charge. The statistics do not say when a run began: several runs may have
+    /// gone on at the same time, and then it was less than their sum.
+    fn in_runs(&self) -> String {
+        let Some(stats) = &self.stats else { return "-".into() };
+        match stats.runs {
+            1 => short(stats.seconds * 1e3),
+            _ => format!("≤{}", short(stats.seconds.min(self.stats_seconds) * 1e3)),
+        }
     }
 }
 
@@ -121,10 +133,11 @@ pub fn measure(options: &Options) -> Result<bool> {
     let command = [std::slice::from_ref(&name), options.arguments].concat().join(" ");
     say(format!(
         "\n{command}: whole processes; over: how many times as fast as that, on as many threads where it \
-         is steal; in runs: ms that the library was in charge"
+         is steal; in runs: ms that the library was in charge; ≤: at most, since the process had several runs, \
+         which may have overlapped"
     ));
     println!("{}\n", session.table());
-    session.sentences().iter().for_each(say);
+    session.sentences(machine.cores).iter().for_each(say);
 
     let base = options.results.join(format!("program-{name}"));
     let results = Results {
@@ -176,6 +189,7 @@ impl Session {
             seconds: Vec::new(),
             processor: Vec::new(),
             stats: None,
+            stats_seconds: 0.0,
             failure: None,
         };
         let tried = settings.iter().map(new).collect();
@@ -261,7 +275,7 @@ impl Session {
                 ms.map_or("failed".into(), with_quartiles),
                 ratio(base.map(|(_, base)| base)),
                 if tried.setting == SERIAL { "-".into() } else { ratio(steal) },
-                stats(|s| s.seconds * 1e3, short),
+                tried.in_runs(),
                 cpu.unwrap_or("-".into()),
                 stats(|s| s.tasks as f64, count),
                 stats(|s| s.steals as f64, count),
@@ -271,15 +285,21 @@ impl Session {
         table
     }
 
-    /// The fastest of all, and the fastest of each thread count beside the others of it.
-    fn sentences(&self) -> Vec<String> {
+    /// The fastest of all, and the fastest of each thread count beside the others of it. Those about several threads
+    /// are marked as doubtful if the machine, which has so many cores, was busy.
+    fn sentences(&self, cores: usize) -> Vec<String> {
+        let busy = machine::is_busy(&self.calibration, cores);
+        let doubt = |doubtful: bool| {
+            if busy && doubtful { "doubtful, since the machine was busy: " } else { "" }
+        };
         let mut measured: Vec<(Setting, f64)> =
             self.tried.iter().filter_map(|t| Some((t.setting, t.ms()?.median))).collect();
         measured.sort_by(|(_, a), (_, b)| a.total_cmp(b));
         let mut sentences = Vec::new();
         if let (Some(&(best, ms)), Some((base, own))) = (measured.first(), self.base()) {
             sentences.push(format!(
-                "fastest: {best}, {} ms: {} times as fast as {base}",
+                "{}fastest: {best}, {} ms: {} times as fast as {base}",
+                doubt(self.tried.iter().any(|tried| tried.setting.threads > 1)),
                 short(ms),
                 short(own.median / ms)
             ));
@@ -297,7 +317,8 @@ impl Session {
                     |(s, ms): &&(Setting, f64)| format!("{} {}", s.kind(), short(ms / least));
                 let others: Vec<String> = others.iter().map(times).collect();
                 sentences.push(format!(
-                    "{}: {} is the fastest; in times of what it takes: {}",
+                    "{}{}: {} is the fastest; in times of what it takes: {}",
+                    doubt(threads > 1),
                     thread_words(threads),
                     first.kind(),
                     others.join(", ")
@@ -345,7 +366,7 @@ impl Tried {
         };
         let _ = std::fs::remove_file(file); // of another setting
         command.env("SCHED_STATS", "json").env("SCHED_STATS_FILE", file);
-        process::run(&mut command, options.limit)?;
+        self.stats_seconds = process::run(&mut command, options.limit)?.seconds;
         let text = std::fs::read_to_string(file).ok().filter(|text| !text.is_empty());
         let text =
             text.context("it used no libsched that writes statistics: is it linked with it?")?;
@@ -377,6 +398,7 @@ mod tests {
             seconds: ms(setting).into_iter().flat_map(|ms| [ms / 1e3; 3]).collect(),
             processor: vec![0.2; 3],
             stats: None,
+            stats_seconds: 0.0,
             failure: ms(setting).is_none().then(|| "killed".into()),
         };
         let tried = settings.into_iter().map(tried).collect();
@@ -393,11 +415,38 @@ mod tests {
 
     #[test]
     fn kinds_are_compared_on_as_many_threads() {
-        let sentences = session(|s| Some(times(s))).sentences();
+        let sentences = session(|s| Some(times(s))).sentences(2);
         assert!(sentences[0].ends_with("2 threads, 55.0 ms: 1.82 times as fast as serial"));
         assert!(sentences[1].starts_with("1 thread: ") && sentences[1].ends_with("lifo 1.36"));
         assert!(sentences[2].starts_with("2 threads: ") && sentences[2].ends_with("lifo 5.45"));
         assert_eq!(sentences.len(), 3);
+    }
+
+    #[test]
+    fn on_a_busy_machine_what_is_said_of_several_threads_is_marked() {
+        let mut session = session(|s| Some(times(s)));
+        session.calibration.extend([1.1, 1.9, 1.2].map(|cores| Calibration { ns: 1.0, cores }));
+        let marked: Vec<bool> =
+            session.sentences(2).iter().map(|s| s.starts_with("doubtful")).collect();
+        assert_eq!(marked, [true, false, true]);
+        assert!(session.sentences(1).iter().all(|s| !s.starts_with("doubtful")));
+    }
+
+    #[test]
+    fn what_several_runs_took_is_at_most_what_the_process_took() {
+        const RUN: &str = r#"{"kind":"steal","deque":"split","idle":"park","threads":2,"seconds":0.04,
+            "tasks":9,"steals":1,"stolen_tasks":1,"failed_steals":0,"parks":0,"naps":0,"wakes":0,
+            "queue_peak":3,"threads_missing":0}"#;
+        let mut session = session(|s| Some(times(s)));
+        let mut in_runs = |runs: usize, seconds: f64| {
+            let lines = vec![RUN.replace('\n', ""); runs].join("\n");
+            let tried = &mut session.tried[0];
+            (tried.stats, tried.stats_seconds) = (Stats::parse(&lines).ok(), seconds);
+            tried.in_runs()
+        };
+        assert_eq!(in_runs(1, 0.05), "40.0");
+        assert_eq!(in_runs(3, 0.05), "≤50.0");
+        assert_eq!(in_runs(3, 0.2), "≤120");
     }
 
     #[test]
@@ -417,7 +466,7 @@ mod tests {
     #[test]
     fn without_a_serial_run_one_worker_is_the_base() {
         let session = session(|s| (s != SERIAL).then(|| times(s)));
-        assert!(session.sentences()[0].ends_with("times as fast as steal, 1 thread"));
+        assert!(session.sentences(2)[0].ends_with("times as fast as steal, 1 thread"));
         assert!(session.panel("", &[1, 2]).is_none());
         assert!(session.table().to_string().contains("over steal, 1 thread"));
     }

@@ -67,6 +67,9 @@ pub struct Stats {
     pub deque: String,
     pub idle: String,
     pub threads: u64,
+    /// How many were summed.
+    #[serde(default = "one", skip_deserializing)]
+    pub runs: u64,
     pub seconds: f64,
     pub tasks: u64,
     pub steals: u64,
@@ -77,6 +80,10 @@ pub struct Stats {
     pub wakes: u64,
     pub queue_peak: u64,
     pub threads_missing: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 impl Stats {
@@ -99,6 +106,7 @@ impl Stats {
                 == (&more.kind, &more.deque, &more.idle, more.threads),
             "the settings changed between two runs of one process"
         );
+        self.runs += more.runs;
         self.seconds += more.seconds;
         self.tasks += more.tasks;
         self.steals += more.steals;

@@ -262,6 +262,7 @@ pub mod tests {
                     extra: figures.map(|(name, value)| (name.to_owned(), value * noise)).into(),
                 };
                 let stats = (setup.kind != Kind::None).then(|| Stats {
+                    runs: 1,
                     kind: setup.kind.name().into(),
                     deque: "split".into(),
                     idle: "park".into(),
