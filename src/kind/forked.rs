@@ -27,8 +27,7 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
     let forked = unsafe { &*descriptor.cast::<Forked>() };
     // SAFETY: the strand is the one that this is called on.
     if unsafe { Worker::of(s) }.strand().is_behind(descriptor) {
-        // SAFETY: below the stack pointer, where nobody else writes.
-        unsafe { not_joined(forked) };
+        not_joined(forked.function());
     }
     // SAFETY: out of a queue.
     let Task { f, closure } = unsafe { forked.begin(s.cast()) };
@@ -38,16 +37,14 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
     unsafe { end(forked, Worker::now(s)) };
 }
 
-/// The task that forked this one has returned: the descriptor lies in memory that was its frame.
-///
-/// # Safety
-/// The memory is still mapped, and only the caller writes there.
+/// The task that forked this one has returned: the descriptor lies in memory that was its frame. `function`: what the
+/// descriptor says; other frames may have covered it since, and then it is the address of no function.
 #[cold]
 #[inline(never)]
-unsafe fn not_joined(forked: &Forked) -> ! {
+fn not_joined(function: usize) -> ! {
     io::die(format_args!(
-        "sched_fork: a task has returned without joining a task that it forked{}",
-        symbol::Function(forked.function())
+        "sched_fork: a task has returned and did not join a task that it forked{}: a sched_join is missing",
+        symbol::Function(function)
     ))
 }
 

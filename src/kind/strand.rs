@@ -96,6 +96,9 @@ pub struct Strand {
     forked: Cell<*const Forked>,
     /// Kind `cont`: who has continued it at its last spawn was not the child.
     arrived: Cell<bool>,
+    /// Where the frames end of what calls tasks here: the loop, or the task that others run on top of. What lies below
+    /// it, when the next task is called, is in frames that have returned.
+    floor: Cell<usize>,
     /// How many tasks help here, each in the middle of the one before.
     nested: Cell<u32>,
     /// What the last of them waits for, if others run on top of it for that.
@@ -289,6 +292,7 @@ unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
 unsafe extern "C" fn work(strand: *mut c_void) {
     // SAFETY: `run_loop` passes its strand, which it is on.
     let strand = unsafe { &*strand.cast::<Strand>() };
+    strand.floor.set(thread::stack_pointer());
     if let Some(task) = strand.first.take() {
         strand.run(task);
     }
@@ -314,6 +318,7 @@ impl Strand {
             below: Cell::new(ptr::null()),
             forked: Cell::new(ptr::null()),
             arrived: Cell::new(false),
+            floor: Cell::new(0),
             nested: Cell::new(0),
             awaited: Cell::new(None),
             turns: Cell::new(0),
@@ -517,15 +522,25 @@ impl Strand {
         self.can_be_left() || self.stack.is_none() && self.nested.get() == 0
     }
 
-    /// True if this address lies in frames that have returned: on the stack here, below the caller's. (Never on a
-    /// thread's own stack, whose end is not known.)
+    /// True if this address lies in frames that have returned, and that were of tasks which were called from where the
+    /// caller is called now. It is called by the loop, or on top of a task, before the next task is.
+    ///
+    /// The caller's own frame may cover the address: so it is compared with `floor`. Where the stack ends is known of the
+    /// strand's. Of a thread's own, and of the program's own where a task helps there, a page below the caller is looked
+    /// at: more than that a task needs in any case.
+    #[inline(always)]
     pub fn is_behind(&self, address: *const c_void) -> bool {
-        let here = ptr::from_ref(&address).addr();
-        self.stack.is_some_and(|stack| {
-            let (low, top) = (stack.low(), stack.top().addr());
-            // (The caller may be on a stack of the program's own.)
-            (low..top).contains(&here) && (low..here).contains(&address.addr())
-        })
+        let floor = self.floor.get();
+        address.addr() < floor && self.is_behind_on(floor, address.addr())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_behind_on(&self, floor: usize, address: usize) -> bool {
+        const PAGE: usize = 4096;
+        let here = thread::stack_pointer();
+        let own = self.stack.filter(|stack| (stack.low()..floor).contains(&here));
+        address >= own.map_or(here - PAGE, Stack::low)
     }
 
     /// Its stack; None: the thread's own.
@@ -584,7 +599,9 @@ impl Strand {
         let group = self.group.replace(ptr::null());
         self.place().float.get().set();
         self.nested.set(self.nested.get() + 1);
+        let floor = self.floor.replace(thread::stack_pointer());
         frontier::guarded::<frontier::Task, _>(|| section::beneath(self, work));
+        self.floor.set(floor);
         self.nested.set(self.nested.get() - 1);
         self.group.set(group);
         float.set();

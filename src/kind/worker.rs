@@ -524,7 +524,9 @@ impl Place for Worker {
         #[cfg(debug_assertions)]
         // SAFETY: the strand that this is on, which stays the same.
         if unsafe { &*strand }.note_forks(0) != before {
-            io::die(format_args!("a task returned with tasks that it forked and did not join"));
+            io::die(format_args!(
+                "sched_fork: a task has returned and did not join a task that it forked: a sched_join is missing"
+            ));
         }
     }
 
