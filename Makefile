@@ -143,7 +143,9 @@ install: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
 	    -e 's|@INCLUDEDIR@|$(call under_prefix,$(INCLUDEDIR))|' -e 's|@VERSION@|$(VERSION)|' \
 	    sched.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc
 	install -d $(DESTDIR)$(DOCDIR)/examples
+	install -d $(DESTDIR)$(DOCDIR)/docs
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)/
+	install -m 644 $(PAGES) $(DESTDIR)$(DOCDIR)/docs/
 	install -m 644 $(wildcard examples/*.c) $(DESTDIR)$(DOCDIR)/examples/
 ifneq ($(WITH_DEBUG),)
 	install -d $(DESTDIR)$(LIBDIR)/libsched-debug
@@ -151,7 +153,9 @@ ifneq ($(WITH_DEBUG),)
 	ln -sf libsched.so.1 $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so
 endif
 
-DOCS := README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE
+# The README, and what it and its pages refer to.
+DOCS  := README.md CHANGELOG.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE
+PAGES := $(wildcard docs/*.md docs/*.svg)
 
 # Where the library lies below the prefix, the tree may be moved: libsched.pc finds it from its own place.
 PC_PREFIX = $(if $(filter $(PREFIX)/%,$(LIBDIR)),$${pcfiledir}/$(shell realpath -m -s \
@@ -164,8 +168,11 @@ installcheck: CHECKED := $(TARGET)/installcheck
 installcheck:
 	@for file in $(addprefix $(DESTDIR)$(INCLUDEDIR)/libsched/,$(notdir $(HEADERS))) \
 	     $(addprefix $(DESTDIR)$(MANDIR)/man3/,$(notdir $(MAN3))) $(addprefix $(DESTDIR)$(MANDIR)/man7/,$(notdir $(MAN7))) \
-	     $(addprefix $(DESTDIR)$(DOCDIR)/,$(DOCS)) $(addprefix $(DESTDIR)$(LIBDIR)/,libsched.so libsched.so.1 libsched.a); \
+	     $(addprefix $(DESTDIR)$(DOCDIR)/,$(DOCS) $(PAGES)) $(addprefix $(DESTDIR)$(LIBDIR)/,libsched.so libsched.so.1 libsched.a); \
 	 do [ -s $$file ] || { echo "installcheck: there is no $$file"; exit 1; }; done
+	@cd $(DESTDIR)$(DOCDIR) && grep -o '](\([^):#]*\))' $(filter %.md,$(DOCS) $(PAGES)) /dev/null | \
+	 sed 's/^\([^:]*\):](\(.*\))$$/\1 \2/' | while read -r page link; do \
+	     [ -e "$$(dirname $$page)/$$link" ] || { echo "installcheck: $$page links to $$link, which is not there"; exit 1; }; done
 	@command -v pkg-config >/dev/null || { echo "installcheck: no pkg-config here"; exit 1; }
 	@mkdir -p $(CHECKED)
 	@export PKG_CONFIG_PATH=$(DESTDIR)$(LIBDIR)/pkgconfig LD_LIBRARY_PATH=$(DESTDIR)$(LIBDIR) && set -e && \
@@ -183,8 +190,9 @@ uninstall:
 	      $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so.1
 	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/libsched/%)
 	rm -f $(MAN3:man/%=$(DESTDIR)$(MANDIR)/man3/%) $(MAN7:man/%=$(DESTDIR)$(MANDIR)/man7/%)
-	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%) $(patsubst %,$(DESTDIR)$(DOCDIR)/%,$(wildcard examples/*.c))
-	rmdir $(DESTDIR)$(INCLUDEDIR)/libsched $(DESTDIR)$(LIBDIR)/libsched-debug $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR) 2>/dev/null || true
+	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%) $(PAGES:%=$(DESTDIR)$(DOCDIR)/%) $(patsubst %,$(DESTDIR)$(DOCDIR)/%,$(wildcard examples/*.c))
+	rmdir $(DESTDIR)$(INCLUDEDIR)/libsched $(DESTDIR)$(LIBDIR)/libsched-debug $(DESTDIR)$(DOCDIR)/examples \
+	      $(DESTDIR)$(DOCDIR)/docs $(DESTDIR)$(DOCDIR) 2>/dev/null || true
 
 # What the tests and the benchmarks link against: an installed tree of its own.
 STAGED := PREFIX=$(STAGE) LIBDIR=$(STAGE)/lib INCLUDEDIR=$(STAGE)/include MANDIR=$(STAGE)/share/man \
