@@ -21,7 +21,7 @@ fn main() {
         generate(&root, "cbindgen_tasks.toml", &["tasks", "block", "sync", "pool", "stats"]);
     fs::write(out.join("sched_abi.h"), format!("{prototypes}\n{tasks}")).expect("OUT_DIR is ours");
     compare(&root.join("include/sched.h"), &prototypes);
-    keep(&root.join("include/sched_tasks.h"), &in_c_terms(&tasks));
+    keep(&root.join("include/sched_tasks.h"), &with_version(&in_c_terms(&tasks)));
 }
 
 /// The C declarations of what files of src/ffi export.
@@ -65,6 +65,18 @@ fn in_c_terms(header: &str) -> String {
         text = text.replace(ugly, plain);
     }
     text
+}
+
+/// With the version of Cargo.toml, as a number and as a string.
+fn with_version(header: &str) -> String {
+    let part = |name: &str| -> u32 {
+        let text = env::var(format!("CARGO_PKG_VERSION_{name}")).expect("set by cargo");
+        text.parse().expect("three numbers")
+    };
+    let number = part("MAJOR") * 10000 + part("MINOR") * 100 + part("PATCH");
+    header
+        .replace("@VERSION_NUMBER@", &number.to_string())
+        .replace("@VERSION_STRING@", &env::var("CARGO_PKG_VERSION").expect("set by cargo"))
 }
 
 /// Each prototype must stand in the header, but for white space.

@@ -1,7 +1,11 @@
-/* sched_version: three numbers, and the same text at each call.
+/* sched_version: three numbers, and the same text at each call; those of the header are the same.
  * ctest: static */
 #include "check.h"
 #include <sched_tasks.h>
+
+#if SCHED_VERSION_NUMBER < 100 /* 0.1.0, the first version that has it */
+#error "SCHED_VERSION_NUMBER"
+#endif
 
 int main(void)
 {
@@ -10,7 +14,9 @@ int main(void)
     CHECK(version != NULL);
     CHECK_EQ(sscanf(version, "%d.%d.%d%n", &major, &minor, &patch, &end), 3);
     CHECK_EQ(version[end], 0);
-    CHECK(major >= 0 && minor >= 0 && patch >= 0);
+    CHECK(major >= 0 && minor >= 0 && minor < 100 && patch >= 0 && patch < 100);
     CHECK(sched_version() == version);
+    CHECK(strcmp(SCHED_VERSION_STRING, version) == 0);
+    CHECK_EQ(SCHED_VERSION_NUMBER, major * 10000 + minor * 100 + patch);
     return 0;
 }

@@ -21,6 +21,11 @@
 #include <stddef.h>
 #include "sched.h"
 
+/* The version of this header, for #if and for messages: 10000 times the first number, 100 times the second, and the
+ * third. The library that runs may be another: sched_version(). */
+#define SCHED_VERSION_NUMBER 100
+#define SCHED_VERSION_STRING "0.1.0"
+
 /* A function whose result says whether there will be a task: a caller that does not look may lose one. */
 #ifdef __GNUC__
 #define SCHED_MUST_USE __attribute__((warn_unused_result))
