@@ -1,5 +1,5 @@
-/* The members of sched_options do what they say, each checked; the environment wins over them; size
- * is that of the caller's version of the struct. */
+/* The members of sched_options do what they say; a line names each that is refused; the environment wins over them;
+ * size is that of the caller's version of the struct. */
 #include "child.h"
 #include "pool.h"
 #include "stats_line.h"
@@ -98,34 +98,61 @@ static void environment(void)
     unsetenv("SCHED_STATS_FILE");
 }
 
+static void creates(void *arg)
+{
+    (void)arg;
+    CHECK_NO_POOL(&options, EINVAL);
+}
+
+/* There is no such pool, and a line says which member is wrong, its value and what is accepted. */
+static void check_refused(const char *says, const char *accepted)
+{
+    options.size = sizeof options;
+    in_child(creates, NULL);
+    CHECK_CHILD_EXITED(0);
+    CHECK_CHILD_SAID("libsched: sched_pool_create: options.");
+    CHECK_CHILD_SAID(says);
+    CHECK_CHILD_SAID(accepted);
+    CHECK_EQ(count_lines(child.said), 1);
+    memset(&options, 0, sizeof options);
+}
+
 static void refused(void)
 {
-    struct sched_options none = {.size = sizeof none}, o;
-    int *const members[] = {&o.kind, &o.deque, &o.idle, &o.overflow};
+    static const struct {
+        int *member;
+        const char *name, *accepted;
+    } members[] = {
+        {&options.kind, "options.kind is ", "SCHED_KIND_STEAL to SCHED_KIND_SERIAL, which are 1 to 5"},
+        {&options.deque, "options.deque is ", "SCHED_DEQUE_SPLIT to SCHED_DEQUE_QUEUE, which are 1 to 7"},
+        {&options.idle, "options.idle is ", "SCHED_IDLE_PARK to SCHED_IDLE_SPIN, which are 1 to 4"},
+        {&options.overflow, "options.overflow is ", "SCHED_OVERFLOW_GROW to SCHED_OVERFLOW_REFUSE, which are 1 to 4"},
+    };
     for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
-        o = none;
         for (int bad = 0; bad < 4; bad++) {
-            *members[m] = (int[]){-1, 8, INT_MAX, INT_MIN}[bad];
-            CHECK_NO_POOL(&o, EINVAL);
+            char says[64];
+            *members[m].member = (int[]){-1, 8, INT_MAX, INT_MIN}[bad];
+            snprintf(says, sizeof says, "%s%d;", members[m].name, *members[m].member);
+            check_refused(says, members[m].accepted);
         }
     }
-    o = none;
-    o.nthreads = 4097;
-    CHECK_NO_POOL(&o, EINVAL);
-    o = none;
-    o.kind = SCHED_KIND_SERIAL + 1;
-    CHECK_NO_POOL(&o, EINVAL);
-    o = none;
-    o.kind = SCHED_KIND_LIFO;
-    o.deque = SCHED_DEQUE_CHASELEV;
-    CHECK_NO_POOL(&o, EINVAL);
-    o = none;
-    o.overflow = SCHED_OVERFLOW_HALF; /* not of the split deque */
-    CHECK_NO_POOL(&o, EINVAL);
-    o = none;
-    o.deque = SCHED_DEQUE_RING;
-    o.overflow = SCHED_OVERFLOW_GROW;
-    CHECK_NO_POOL(&o, EINVAL);
+    options.nthreads = 4097;
+    check_refused("options.nthreads is 4097", "at most 4096");
+    options.kind = SCHED_KIND_SERIAL + 1;
+    check_refused("options.kind is 6", "1 to 5");
+    options.blocking = 65537;
+    check_refused("options.blocking is 65537", "1 to 65536");
+    options.kind = SCHED_KIND_LIFO;
+    options.deque = SCHED_DEQUE_CHASELEV;
+    check_refused("options.deque is SCHED_DEQUE_CHASELEV: not with SCHED_KIND_LIFO;",
+                  "accepted: SCHED_DEQUE_MUTEX SCHED_DEQUE_SPIN SCHED_DEQUE_SEM");
+    options.overflow = SCHED_OVERFLOW_HALF;
+    check_refused("options.overflow is SCHED_OVERFLOW_HALF: not with SCHED_KIND_STEAL SCHED_DEQUE_SPLIT;",
+                  "accepted: SCHED_OVERFLOW_GROW SCHED_OVERFLOW_REFUSE");
+    options.deque = SCHED_DEQUE_RING;
+    options.overflow = SCHED_OVERFLOW_GROW;
+    check_refused("options.overflow is SCHED_OVERFLOW_GROW: not with SCHED_KIND_STEAL SCHED_DEQUE_RING;",
+                  "accepted: SCHED_OVERFLOW_HALF SCHED_OVERFLOW_ONE SCHED_OVERFLOW_REFUSE");
 }
 
 static atomic_int began, refused_one;

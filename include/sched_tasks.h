@@ -614,10 +614,10 @@ int sched_barrier_wait(struct sched_barrier *b,
  * environment variables win over the options, as they do over the arguments of sched_init.
  *
  * Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
- * have; a deque that is not of the kind, or an overflow that is not of the deque; an environment variable is refused; size is less than that
- * of the struct in the first version that has it, 0 for instance, which a line on standard error says; or greater than
- * in this version and what is beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
- * has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
+ * have; a deque that is not of the kind, or an overflow that is not of the deque; an environment
+ * variable is refused; size is 0, or less than the struct of version 0.1.0, or greater than in this
+ * version and what is beyond it is not zero: a line on standard error says which), ENOMEM (no
+ * memory), EAGAIN (no thread could be made; if some can, the pool has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
  * (SCHED_WARM), else that of making a thread.
  *
  * Example:

@@ -6,7 +6,7 @@
 mod suits;
 mod typos;
 
-use super::io::Out;
+use super::io::{self, Out};
 use std::ffi::{CStr, c_char};
 use std::fmt::{self, Write};
 use std::time::Duration;
@@ -171,6 +171,7 @@ fn time(text: &CStr) -> Option<Duration> {
 
 /// The smallest stack: what signal handlers and the library itself need, with room for small tasks.
 pub const LEAST_STACK: usize = 32 << 10;
+const _: () = assert!(LEAST_STACK == 32 << 10, "the number in the text");
 const MOST_STACK: usize = 1 << 40;
 
 /// A number of bytes, in units of 1024, 1024^2 or 1024^3 with a letter.
@@ -257,7 +258,7 @@ static VARS: [Var; 20] = [
     Var {
         name: "SCHED_STACK",
         words: &[],
-        form: "a size (64K, 8M, 1G)",
+        form: "a size, at least 32K (64K, 8M, 1G)",
         set: |c, v| {
             let accepted = |size: &usize| (LEAST_STACK..=MOST_STACK).contains(size);
             size(v).filter(accepted).map(|n| c.stack = Some(n))
@@ -476,18 +477,75 @@ impl Var {
     }
 }
 
-/// The combination is not in the table of kinds: one line on stderr.
-pub fn refuse_combination(config: &Config, accepted: impl Iterator<Item = Deque>) -> Refused {
-    let mut out = Out::stderr();
-    let _ = write!(
-        out,
-        "libsched: SCHED_DEQUE={}: not with SCHED_KIND={}; accepted:",
-        config.deque().word(),
-        config.kind.word()
-    );
-    for deque in accepted {
-        let _ = write!(out, " {}", deque.word());
+/// The constant of sched_tasks.h for a word of a member of `struct sched_options`.
+pub struct Constant(pub &'static str, pub &'static str);
+
+impl fmt::Display for Constant {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut letters = self.0.chars().chain(['_']).chain(self.1.chars());
+        f.write_str("SCHED_")?;
+        letters.try_for_each(|letter| f.write_char(letter.to_ascii_uppercase()))
     }
-    let _ = writeln!(out);
-    Refused
+}
+
+/// A choice as its author wrote it: a program in `struct sched_options`, or a user in the environment.
+struct Choice {
+    in_options: bool,
+    member: &'static str,
+    word: &'static str,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let constant = Constant(self.member, self.word);
+        if self.in_options {
+            return write!(f, "sched_pool_create: options.{} is {constant}", self.member);
+        }
+        f.write_str("SCHED_")?;
+        self.member.chars().try_for_each(|letter| f.write_char(letter.to_ascii_uppercase()))?;
+        write!(f, "={}", self.word)
+    }
+}
+
+impl Choice {
+    /// One line on stderr: the choice does not suit these others; what does.
+    fn refuse(
+        &self,
+        others: &[(&'static str, &'static str)],
+        accepted: impl Iterator<Item = &'static str>,
+    ) -> Refused {
+        let mut out = Out::stderr();
+        let _ = write!(out, "libsched: {self}: not with");
+        for &(member, word) in others {
+            let _ = if self.in_options {
+                write!(out, " {}", Constant(member, word))
+            } else {
+                write!(out, " {}", Choice { in_options: false, member, word })
+            };
+        }
+        let _ = out.write_str("; accepted:");
+        for word in accepted {
+            let _ = if self.in_options {
+                write!(out, " {}", Constant(self.member, word))
+            } else {
+                write!(out, " {word}")
+            };
+        }
+        if self.in_options {
+            io::add_caller(&mut out);
+        }
+        let _ = writeln!(out);
+        Refused
+    }
+}
+
+/// The combination is not in the table of kinds: one line on stderr. `asked`: what the program has asked for.
+pub fn refuse_combination(
+    config: &Config,
+    asked: &Config,
+    accepted: impl Iterator<Item = Deque>,
+) -> Refused {
+    let in_options = asked.deque.is_some() && asked.deque == config.deque;
+    let deque = Choice { in_options, member: "deque", word: config.deque().word() };
+    deque.refuse(&[("kind", config.kind.word())], accepted.map(Deque::word))
 }

@@ -80,6 +80,14 @@ pub fn say(what: fmt::Arguments) {
     let _ = writeln!(out, "libsched: {what}");
 }
 
+/// Adds which of the program's functions has called the library, if that is known.
+pub fn add_caller(out: &mut Out) {
+    #[cfg(not(loom))]
+    let _ = write!(out, "{}", super::symbol::Caller);
+    #[cfg(loom)]
+    let _ = out;
+}
+
 /// `die`, in a call of the program's: the line says also which of its functions has called.
 #[cold]
 pub fn die_in_call(cause: fmt::Arguments) -> ! {

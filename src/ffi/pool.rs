@@ -3,11 +3,10 @@
 use super::taskfunc;
 use super::tasks::can_be_copied;
 use crate::base::config::{self, Config, Deque, Idle, Kind, Overflow};
-use crate::base::io::Out;
-use crate::base::{Errno, mem, symbol, thread};
+use crate::base::{Errno, io, mem, symbol, thread};
 use crate::ext::pool::Pool;
 use std::ffi::{c_int, c_void};
-use std::fmt::Write;
+use std::fmt;
 use std::ptr;
 
 // The numbers are for good. Those left out belong to words that this version does not have, and the
@@ -83,7 +82,7 @@ impl sched_options {
     };
 
     /// The caller's, as far as both versions know them; None if its size is none, or it has a member
-    /// set that this version does not know.
+    /// set that this version does not know, which a line on standard error says.
     ///
     /// # Safety
     /// `options` is NULL or has as many bytes as its `size` says.
@@ -95,7 +94,9 @@ impl sched_options {
         // SAFETY: the first member of any version.
         let size = unsafe { options.cast::<usize>().read() };
         if !mem::is_size_of_struct(size, Self::FIRST_SIZE) {
-            refuse_size(size);
+            refuse(format_args!(
+                "options.size is {size}; it is to be sizeof (struct sched_options)"
+            ));
             return None;
         }
         let bytes = options.cast::<u8>();
@@ -104,68 +105,96 @@ impl sched_options {
         unsafe { ptr::copy_nonoverlapping(bytes, (&raw mut known).cast(), common) };
         // SAFETY: so many bytes, by the caller's promise.
         let rest = unsafe { std::slice::from_raw_parts(bytes.add(common), size - common) };
-        rest.iter().all(|&byte| byte == 0).then_some(known)
+        let is_known = rest.iter().all(|&byte| byte == 0);
+        if !is_known {
+            refuse(format_args!(
+                "options.size is {size}, and a member beyond the {common} bytes that this version knows is not 0"
+            ));
+        }
+        is_known.then_some(known)
     }
 
-    /// None if a value is none of those above.
+    /// None if a value is none of those above, which a line on standard error says.
     fn config(&self) -> Option<Config> {
-        let mut config = Config::defaults();
-        match self.kind {
-            0 => {}
-            SCHED_KIND_STEAL => config.kind = Kind::Steal,
-            SCHED_KIND_LIFO => config.kind = Kind::Lifo,
-            SCHED_KIND_FIFO => config.kind = Kind::Fifo,
-            SCHED_KIND_CONT => config.kind = Kind::Cont,
-            SCHED_KIND_SERIAL => config.kind = Kind::Serial,
-            _ => return None,
+        const KINDS: &[(c_int, Kind)] = &[
+            (SCHED_KIND_STEAL, Kind::Steal),
+            (SCHED_KIND_LIFO, Kind::Lifo),
+            (SCHED_KIND_FIFO, Kind::Fifo),
+            (SCHED_KIND_CONT, Kind::Cont),
+            (SCHED_KIND_SERIAL, Kind::Serial),
+        ];
+        const DEQUES: &[(c_int, Deque)] = &[
+            (SCHED_DEQUE_SPLIT, Deque::Split),
+            (SCHED_DEQUE_CHASELEV, Deque::ChaseLev),
+            (SCHED_DEQUE_RING, Deque::Ring),
+            (SCHED_DEQUE_MUTEX, Deque::Mutex),
+            (SCHED_DEQUE_SPIN, Deque::Spin),
+            (SCHED_DEQUE_SEM, Deque::Sem),
+            (SCHED_DEQUE_QUEUE, Deque::Queue),
+        ];
+        const IDLES: &[(c_int, Idle)] = &[
+            (SCHED_IDLE_PARK, Idle::Park),
+            (SCHED_IDLE_NAP, Idle::Nap),
+            (SCHED_IDLE_BACKOFF, Idle::Backoff),
+            (SCHED_IDLE_SPIN, Idle::Spin),
+        ];
+        const OVERFLOWS: &[(c_int, Overflow)] = &[
+            (SCHED_OVERFLOW_GROW, Overflow::Grow),
+            (SCHED_OVERFLOW_ONE, Overflow::One),
+            (SCHED_OVERFLOW_HALF, Overflow::Half),
+            (SCHED_OVERFLOW_REFUSE, Overflow::Refuse),
+        ];
+        let defaults = Config::defaults();
+        let blocking = (self.blocking > 0).then_some(self.blocking);
+        if blocking.is_some_and(|n| n > config::MOST_BLOCKING) {
+            let most = config::MOST_BLOCKING;
+            let n = self.blocking;
+            refuse(format_args!(
+                "options.blocking is {n}; accepted: 1 to {most}, or 0: the default"
+            ));
+            return None;
         }
-        match self.deque {
-            0 => {}
-            SCHED_DEQUE_SPLIT => config.deque = Some(Deque::Split),
-            SCHED_DEQUE_CHASELEV => config.deque = Some(Deque::ChaseLev),
-            SCHED_DEQUE_RING => config.deque = Some(Deque::Ring),
-            SCHED_DEQUE_MUTEX => config.deque = Some(Deque::Mutex),
-            SCHED_DEQUE_SPIN => config.deque = Some(Deque::Spin),
-            SCHED_DEQUE_SEM => config.deque = Some(Deque::Sem),
-            SCHED_DEQUE_QUEUE => config.deque = Some(Deque::Queue),
-            _ => return None,
-        }
-        match self.idle {
-            0 => {}
-            SCHED_IDLE_PARK => config.idle = Idle::Park,
-            SCHED_IDLE_NAP => config.idle = Idle::Nap,
-            SCHED_IDLE_BACKOFF => config.idle = Idle::Backoff,
-            SCHED_IDLE_SPIN => config.idle = Idle::Spin,
-            _ => return None,
-        }
-        match self.overflow {
-            0 => {}
-            SCHED_OVERFLOW_GROW => config.overflow = Some(Overflow::Grow),
-            SCHED_OVERFLOW_ONE => config.overflow = Some(Overflow::One),
-            SCHED_OVERFLOW_HALF => config.overflow = Some(Overflow::Half),
-            SCHED_OVERFLOW_REFUSE => config.overflow = Some(Overflow::Refuse),
-            _ => return None,
-        }
-        match self.blocking {
-            0 => {}
-            n if n <= config::MOST_BLOCKING => config.blocking = Some(n),
-            _ => return None,
-        }
-        Some(config)
+        Some(Config {
+            kind: chosen("kind", self.kind, KINDS, Kind::word)?.unwrap_or(defaults.kind),
+            deque: chosen("deque", self.deque, DEQUES, Deque::word)?,
+            idle: chosen("idle", self.idle, IDLES, Idle::word)?.unwrap_or(defaults.idle),
+            overflow: chosen("overflow", self.overflow, OVERFLOWS, Overflow::word)?,
+            blocking,
+            ..defaults
+        })
     }
+}
+
+/// What a member's value means; Some(None): the default. None: nothing, which a line on standard error says.
+fn chosen<T: Copy>(
+    member: &'static str,
+    value: c_int,
+    choices: &[(c_int, T)],
+    word: fn(T) -> &'static str,
+) -> Option<Option<T>> {
+    if value == 0 {
+        return Some(None);
+    }
+    let choice = choices.iter().find(|(number, _)| *number == value);
+    if choice.is_none() {
+        let (first, last) = (choices[0].1, choices[choices.len() - 1].1);
+        refuse(format_args!(
+            "options.{member} is {value}; accepted: {} to {}, which are 1 to {}, or 0: the default",
+            config::Constant(member, word(first)),
+            config::Constant(member, word(last)),
+            choices.len()
+        ));
+    }
+    choice.map(|&(_, choice)| Some(choice))
 }
 
 const _: () = assert!(config::MOST_BLOCKING == 65536, "the number in the text");
 const _: () = assert!(size_of::<sched_options>() >= sched_options::FIRST_SIZE);
 
-/// A line on standard error: EINVAL alone would not say which member is wrong, or that this one matters.
+/// A line on standard error: EINVAL alone would not say which member is wrong.
 #[cold]
-fn refuse_size(size: usize) {
-    let _ = writeln!(
-        Out::stderr(),
-        "libsched: sched_pool_create: options.size is {size}; it is to be sizeof (struct sched_options){}",
-        symbol::Caller
-    );
+fn refuse(why: fmt::Arguments) {
+    io::say(format_args!("sched_pool_create: {why}{}", symbol::Caller));
 }
 
 /// Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has nthreads
@@ -174,10 +203,10 @@ fn refuse_size(size: usize) {
 /// environment variables win over the options, as they do over the arguments of sched_init.
 ///
 /// Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
-/// have; a deque that is not of the kind, or an overflow that is not of the deque; an environment variable is refused; size is less than that
-/// of the struct in the first version that has it, 0 for instance, which a line on standard error says; or greater than
-/// in this version and what is beyond it is not zero), ENOMEM (no memory), EAGAIN (no thread could be made; if some can, the pool
-/// has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
+/// have; a deque that is not of the kind, or an overflow that is not of the deque; an environment
+/// variable is refused; size is 0, or less than the struct of version 0.1.0, or greater than in this
+/// version and what is beyond it is not zero: a line on standard error says which), ENOMEM (no
+/// memory), EAGAIN (no thread could be made; if some can, the pool has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
 /// (SCHED_WARM), else that of making a thread.
 ///
 /// Example:

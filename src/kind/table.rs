@@ -10,7 +10,7 @@ use crate::base::config::{self, Config, Deque};
 use crate::base::lock::{PthreadMutex, Semaphore, Spin};
 use crate::base::mem::NoMemory;
 use crate::base::thread::{self, Uncancelled};
-use crate::base::{barrier, cpu, futex, io};
+use crate::base::{barrier, cpu, futex, io, symbol};
 use crate::fiber::{exceptions, sanitizers};
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::injector::Refused;
@@ -326,8 +326,9 @@ fn find(config: &Config) -> Option<&'static Row> {
 /// The number of queued tasks to be ready for when the program does not say.
 const DEFAULT_QLEN: usize = 1024;
 
-/// What a program asks for, numbers as for `sched_init`, and the environment changes.
-fn request(asked: &Config, nthreads: i32, qlen: i32) -> Result<Request, Errno> {
+/// What a program asks for, numbers as for `sched_init`, and the environment changes. `threads`: what a message calls
+/// their number.
+fn request(threads: &str, asked: &Config, nthreads: i32, qlen: i32) -> Result<Request, Errno> {
     const INVALID: Errno = Errno(libc::EINVAL);
     thread::look_for_room().map_err(|thread::NoRoom { left, least }| {
         let (left, least) = (left >> 10, least >> 10);
@@ -342,16 +343,23 @@ fn request(asked: &Config, nthreads: i32, qlen: i32) -> Result<Request, Errno> {
     let row = find(&config).ok_or_else(|| {
         let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
         let config::Refused =
-            config::refuse_combination(&config, accepted.filter_map(|row| row.deque));
+            config::refuse_combination(&config, asked, accepted.filter_map(|row| row.deque));
         INVALID
     })?;
-    config.check_suited().map_err(|config::Refused| INVALID)?;
+    config.check_suited(asked).map_err(|config::Refused| INVALID)?;
     if config.help == config::Switch::On {
         config.help();
     }
     let threads = match (config.threads, usize::try_from(nthreads)) {
         (Some(config::Threads::Count(n)), _) => n,
-        (None, Ok(n)) if n > config::MOST_WORKERS => return Err(INVALID),
+        (None, Ok(n)) if n > config::MOST_WORKERS => {
+            io::say(format_args!(
+                "{threads} is {n}; accepted: at most {}; 0 or less for the default{}",
+                config::MOST_WORKERS,
+                symbol::Caller
+            ));
+            return Err(INVALID);
+        }
         (None, Ok(n)) if n > 0 => n,
         _ => cpu::default_threads(),
     };
@@ -363,13 +371,13 @@ fn request(asked: &Config, nthreads: i32, qlen: i32) -> Result<Request, Errno> {
 /// A whole run: `sched_init` behind its checks. The first task, and all that come from it,
 /// have ended when this returns Ok.
 pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
-    let request = request(&Config::defaults(), nthreads, qlen)?;
+    let request = request("sched_init: nthreads", &Config::defaults(), nthreads, qlen)?;
     (request.row.start)(&request, uncancelled, first)
 }
 
 /// The run of the default pool.
 pub fn open_standing() -> Result<Box<dyn Open>, Errno> {
-    let mut request = request(&Config::defaults(), 0, 0)?;
+    let mut request = request("", &Config::defaults(), 0, 0)?;
     // Its threads are not joined at its end: see `default_pool`.
     request.config.warm = request.config.warm.filter(|warm| !warm.is_zero());
     (request.row.open)(&request)
@@ -377,6 +385,6 @@ pub fn open_standing() -> Result<Box<dyn Open>, Errno> {
 
 /// A run that stays open: `sched_pool_create` behind its checks.
 pub fn open(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<dyn Open>, Errno> {
-    let request = request(asked, nthreads, qlen)?;
+    let request = request("sched_pool_create: options.nthreads", asked, nthreads, qlen)?;
     (request.row.open)(&request)
 }

@@ -10,8 +10,7 @@
 //! The first is the default: a ring, which cannot grow, does as Tokio does. The lock-free deques give
 //! one task to a thief by their nature, and always have room. `serial` disregards all three.
 
-use super::{Config, Deque, Global, Kind, Out, Overflow, Refused, Steal};
-use std::fmt::Write;
+use super::{Choice, Config, Deque, Global, Kind, Overflow, Refused, Steal};
 
 impl Config {
     /// How much a thief takes.
@@ -49,16 +48,18 @@ impl Config {
         }
     }
 
-    /// Refuses what does not suit: one line on stderr.
-    pub fn check_suited(&self) -> Result<(), Refused> {
-        self.check("SCHED_STEAL", self.steal(), self.steals(), Steal::word)?;
-        self.check("SCHED_OVERFLOW", self.overflow(), self.overflows(), Overflow::word)?;
-        self.check("SCHED_GLOBAL", self.global, self.globals(), Global::word)
+    /// Refuses what does not suit: one line on stderr. `asked`: what the program has asked for.
+    pub fn check_suited(&self, asked: &Config) -> Result<(), Refused> {
+        let in_options = asked.overflow.is_some() && asked.overflow == self.overflow;
+        self.check(false, "steal", self.steal(), self.steals(), Steal::word)?;
+        self.check(in_options, "overflow", self.overflow(), self.overflows(), Overflow::word)?;
+        self.check(false, "global", self.global, self.globals(), Global::word)
     }
 
     fn check<T: Copy + PartialEq>(
         &self,
-        name: &str,
+        in_options: bool,
+        member: &'static str,
         value: T,
         accepted: &[T],
         word: fn(T) -> &'static str,
@@ -66,14 +67,8 @@ impl Config {
         if accepted.contains(&value) {
             return Ok(());
         }
-        let (value, kind, deque) = (word(value), self.kind.word(), self.deque().word());
-        let mut out = Out::stderr();
-        let _ = write!(
-            out,
-            "libsched: {name}={value}: not with SCHED_KIND={kind} SCHED_DEQUE={deque}; accepted:"
-        );
-        accepted.iter().for_each(|&value| _ = write!(out, " {}", word(value)));
-        let _ = writeln!(out);
-        Err(Refused)
+        let others = [("kind", self.kind.word()), ("deque", self.deque().word())];
+        let choice = Choice { in_options, member, word: word(value) };
+        Err(choice.refuse(&others, accepted.iter().map(|&value| word(value))))
     }
 }
