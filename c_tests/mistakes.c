@@ -150,6 +150,52 @@ static void groups(void *closure, struct scheduler *s)
     sched_group_wait(&g, s);
 }
 
+static void spawns(void *closure, struct scheduler *s)
+{
+    sched_group other;
+    memset(&other, 0xaa, sizeof other);
+    CHECK_EQ(sched_group_spawn(&other, nothing, closure, s), 0);
+    calls++;
+}
+
+static void group_waits(void *closure, struct scheduler *s)
+{
+    sched_group other;
+    nothing(closure, s);
+    memset(&other, 0xaa, sizeof other);
+    sched_group_wait(&other, s);
+    calls++;
+}
+
+static void is_cancelled(void *closure, struct scheduler *s)
+{
+    sched_group other = SCHED_GROUP_INIT;
+    nothing(closure, s);
+    memset((char *)&other + sizeof other / 2, 0xaa, sizeof other / 2);
+    sched_group_cancelled(&other);
+    calls++;
+}
+
+/* The group is gone when its task ends. */
+static void loses_group(int byte, struct scheduler *s)
+{
+    CHECK_EQ(sched_group_spawn(&g, waits, NULL, s), 0);
+    memset(&g, byte, sizeof g);
+    leave = 1;
+}
+
+static void zeroes_group(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    loses_group(0, s);
+}
+
+static void overwrites_group(void *closure, struct scheduler *s)
+{
+    nothing(closure, s);
+    loses_group(17, s);
+}
+
 static void locks_twice(void *closure, struct scheduler *s)
 {
     nothing(closure, s);
@@ -223,6 +269,11 @@ int main(void)
         {forgets, "did not join", "a sched_join is missing", !kind_is("cont")},
         {overwrites, "was overwritten", "", threads_of(4) > 1},
         {groups, "sched_group_wait: a task of the group waits", "(in waits_for_itself)", 1},
+        {spawns, "sched_group_spawn: the group was not initialised", "(in spawns)", 1},
+        {group_waits, "sched_group_wait: the group was not initialised", "(in group_waits)", 1},
+        {is_cancelled, "sched_group: the group was not initialised", "(in is_cancelled)", 1},
+        {zeroes_group, "the memory of its group was used", "0x0;", !kind_is("cont")},
+        {overwrites_group, "was used for something else", "0x1111", !kind_is("cont")},
         {locks_twice, "sched_mutex_lock: the caller", "(in locks_twice)", 1},
         {another_unlocks, "sched_mutex_unlock: another", "(in unlocks)", 1},
         {another_waits, "sched_cond_wait: another", "(in waits_unlocked)", 1},

@@ -90,8 +90,8 @@ struct sched_task {
   size_t check;
 };
 
-/* Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It is not to be
- * copied, nor to be gone, before sched_group_wait has returned and its last task has ended. */
+/* Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It must stay where it
+ * is until sched_group_wait has returned: it must be neither copied nor gone. */
 struct sched_group {
   size_t state;
   size_t waiter;

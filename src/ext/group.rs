@@ -16,7 +16,7 @@ use crate::base::thread;
 use crate::kind::parcel;
 use crate::kind::worker::Worker;
 use crate::sync::Node;
-use crate::sync::members::Members;
+use crate::sync::members::{Members, no_group};
 use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -44,6 +44,8 @@ struct Copied {
 }
 
 const _: () = assert!(size_of::<Copied>() == parcel::HEADER);
+
+const CANCELLED: usize = 1;
 
 impl Group {
     /// Adds a task; returns as `sched_spawn` does.
@@ -87,17 +89,23 @@ impl Group {
     }
 
     pub fn cancel(&self) {
-        self.cancelled.store(1, Ordering::Release);
+        self.cancelled.store(CANCELLED, Ordering::Release);
     }
 
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire) != 0 // with `cancel`
+        match self.cancelled.load(Ordering::Acquire) {
+            0 => false,
+            CANCELLED => true, // the Acquire: with `cancel`
+            other => no_group("sched_group", other),
+        }
     }
 
     /// Waits until no task of the group is left; returns as `sched_group_wait` does. If it was cancelled,
     /// that is forgotten. `worker`: any of a run that has, or had, tasks of the group; None: none is known.
     pub fn wait(&self, worker: Option<&Worker>) -> c_int {
         while !self.members.is_over() {
+            self.members.check("sched_group_wait");
             if !may_wait(worker) {
                 if self.members.is_over() {
                     break; // since the first look; and then the run has ended

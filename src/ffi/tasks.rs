@@ -225,8 +225,8 @@ fn yield_by_null() {
     }
 }
 
-/// Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It is not to be
-/// copied, nor to be gone, before sched_group_wait has returned and its last task has ended.
+/// Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It must stay where it
+/// is until sched_group_wait has returned: it must be neither copied nor gone.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_group {

@@ -22,8 +22,14 @@
 //!
 //! The last task takes the nodes, somebody links one, the state becomes 0: nobody grants that node. So who links it
 //! changes the state afterwards, in which the one finds the other's mark gone, or the other finds 0.
+//!
+//! # Mistakes
+//!
+//! The state is 0, or counts a task; and memory ends long before a count comes to [`MOST`]. Any other value is that of a
+//! group which was not initialised, or whose memory was used for something else. Then the process ends with a message.
 
 use super::{Node, Taken};
+use crate::base::io;
 use crate::base::sync::{AtomicPtr, AtomicUsize, Ordering};
 use std::ptr;
 
@@ -39,9 +45,30 @@ const WAITED: usize = 1;
 const TAKING: usize = 2;
 const TASK: usize = 4;
 
+/// Greater than any state: each task takes memory, of which no process has 2^46 bytes for each of its bits.
+const MOST: usize = 1 << 46;
+
+/// True if it is that of a group with tasks.
+#[inline(always)]
+fn has_tasks(state: usize) -> bool {
+    (TASK..MOST).contains(&state)
+}
+
 impl Members {
+    #[inline]
     pub fn enter(&self) {
-        self.state.fetch_add(TASK, Ordering::Relaxed);
+        let state = self.state.fetch_add(TASK, Ordering::Relaxed);
+        if !has_tasks(state) && state != 0 {
+            no_group("sched_group_spawn", state);
+        }
+    }
+
+    /// Ends the process with a message if this is no group, as far as one can see.
+    pub fn check(&self, function: &str) {
+        let state = self.state.load(Ordering::Relaxed);
+        if !has_tasks(state) && state != 0 {
+            no_group(function, state);
+        }
     }
 
     /// True if none is left.
@@ -56,6 +83,9 @@ impl Members {
     pub unsafe fn leave(&self) -> Option<Taken> {
         let mut state = self.state.load(Ordering::Relaxed); // the exchange tells if it is outdated
         loop {
+            if !has_tasks(state) {
+                overwritten(state);
+            }
             let last = state & !TAKING == TASK | WAITED;
             let new = if last { state | TAKING } else { state - TASK };
             // Release: who sees the end sees what the task wrote. Acquire: what the other tasks wrote is
@@ -128,4 +158,24 @@ impl Members {
             }
         }
     }
+}
+
+/// The caller has passed what is no group.
+#[cold]
+#[inline(never)]
+pub fn no_group(function: &str, state: usize) -> ! {
+    io::die_in_call(format_args!(
+        "{function}: the group was not initialised, or its memory was used for something else: it holds {state:#x}; \
+         a group begins as SCHED_GROUP_INIT, and must stay where it is until sched_group_wait has returned"
+    ))
+}
+
+/// A task of the group has ended.
+#[cold]
+#[inline(never)]
+fn overwritten(state: usize) -> ! {
+    io::die(format_args!(
+        "sched_group: a task has ended, and the memory of its group was used for something else: it holds {state:#x}; \
+         a group must stay where it is until sched_group_wait has returned"
+    ))
 }
