@@ -6,11 +6,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use sched_tools::process::{shown, without_settings};
 
-use crate::Options;
-use crate::compile::{Library, Program, Toolchain, shown};
-use crate::matrix::{Matrix, POLICIES, Setting};
-use crate::programs::clear_settings;
+use crate::compile::{Library, Program, Toolchain};
+use crate::matrix::{Matrix, POLICIES};
+use crate::options::Options;
+use crate::setting::Setting;
 
 pub fn matrix(tools: &Toolchain, work: &Path, options: &Options) -> Result<Matrix> {
     let (source, output) = (work.join("suits.c"), work.join("suits"));
@@ -36,7 +37,7 @@ pub fn matrix(tools: &Toolchain, work: &Path, options: &Options) -> Result<Matri
         fs::write(&names[0], lines)?;
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
-        clear_settings(&mut command);
+        without_settings(&mut command);
         command.envs(help.then_some(("SCHED_HELP", "1")));
         command.stdin(Stdio::from(File::open(&names[0])?));
         command.stdout(File::create(&names[1])?).stderr(File::create(&names[2])?);

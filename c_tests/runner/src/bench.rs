@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use sched_tools::process::{shown, without_settings};
 
-use crate::Session;
-use crate::compile::shown;
 use crate::exec;
-use crate::matrix::{Part, Setting};
-use crate::programs::clear_settings;
 use crate::report::{Job, Outcome};
+use crate::session::Session;
+use crate::setting::{Part, Setting};
 
 /// Sizes that take some milliseconds; each program says what its -n is.
 const SIZES: &[(&str, &str)] = &[
@@ -95,14 +94,14 @@ fn job(session: &Session, program: &Path, setting: Option<&Setting>, more: &[&st
     let job = Job::new(format!("bench {name}"), detail, move |worker| {
         let mut command = Command::new(&program);
         command.args(&arguments);
-        clear_settings(&mut command);
+        without_settings(&mut command);
         command.envs(environment.iter().cloned());
         let ended = exec::run(&mut command, &work.join(format!("log-{worker}")), limit)?;
-        if ended.passed() && ended.output.contains(" ok") {
+        if ended.passed() && ended.stdout.contains(" ok") {
             return Ok(Outcome::Passed);
         }
-        let how = ended.how(limit);
-        Ok(Outcome::Failed(format!("{variables} {}\n{how}\n{}", shown(&command), ended.output)))
+        let how = ended.how();
+        Ok(Outcome::Failed(format!("{variables} {}\n{how}\n{}", shown(&command), ended.stdout)))
     });
     Job { setting: setting.cloned(), ..job }
 }

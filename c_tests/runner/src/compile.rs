@@ -184,19 +184,3 @@ impl Program<'_> {
         Ok(command)
     }
 }
-
-/// The command as one would type it.
-pub fn shown(command: &Command) -> String {
-    let quote = |text: &str| {
-        if text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=+:,".contains(c)) {
-            text.to_string()
-        } else {
-            format!("'{text}'")
-        }
-    };
-    std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(|word| quote(&word.to_string_lossy()))
-        .collect::<Vec<_>>()
-        .join(" ")
-}

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
+use sched_tools::process::shown;
 
-use crate::Session;
-use crate::compile::{PkgConfig, WARNINGS, shown};
+use crate::compile::{PkgConfig, WARNINGS};
 use crate::report::{Job, Outcome};
+use crate::session::Session;
 
 /// Where the header stands relative to <pthread.h>; ours, always twice. TASKS: sched_tasks.h;
 /// INLINE: sched_inline.h.

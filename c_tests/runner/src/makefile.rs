@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::Session;
 use crate::report::{Job, Outcome};
+use crate::session::Session;
 
 /// A goal, the cargo that it finds, whether that will do, and what is said.
 const CASES: &[(&str, &str, bool, &[&str])] = &[

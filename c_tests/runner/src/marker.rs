@@ -26,7 +26,8 @@
 
 use anyhow::{Context, Result, bail};
 
-use crate::matrix::{Matrix, Part};
+use crate::matrix::Matrix;
+use crate::setting::Part;
 
 #[derive(Clone, Debug, Default)]
 pub struct Run {

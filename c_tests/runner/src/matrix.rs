@@ -26,75 +26,15 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use crate::cover::{Pairs, Row, covering, covering_rest, scattered};
+use crate::setting::{BASE, Part, Setting, THREADS};
 
 /// The variables, without `SCHED_`, that change how tasks are scheduled: the base's first.
 pub const POLICIES: [&str; 7] = ["KIND", "DEQUE", "IDLE", "STEAL", "OVERFLOW", "GLOBAL", "JOIN"];
-const THREADS: &str = "THREADS";
-const BASE: [&str; 4] = ["KIND", "DEQUE", "IDLE", THREADS];
 /// Where the number of threads stands there.
 const COUNTED: usize = 3;
 const COUNTS: [&str; 4] = ["1", "2", "4", "16"];
 /// The kind to which the other variables mean nothing.
 const ALONE: &str = "serial";
-/// A value for programs that say they can have it.
-const ASKED_FOR: (&str, &str) = ("OVERFLOW", "refuse");
-
-/// One setting of the environment; variables that are not in it stay unset.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Setting(Vec<(String, String)>);
-
-impl Setting {
-    pub fn environment(&self) -> Vec<(String, String)> {
-        self.0.iter().map(|(name, value)| (format!("SCHED_{name}"), value.clone())).collect()
-    }
-
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
-    }
-}
-
-/// Which part of the matrix.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Part {
-    /// Of a variable that is named, these values only. One that is not of the base, and has one value, has it
-    /// in the base as well.
-    only: BTreeMap<String, Vec<String>>,
-    /// The base alone.
-    pub plain: bool,
-    /// With spawns that are refused, too.
-    pub refuse: bool,
-}
-
-impl Part {
-    /// Only these values from now on, of those that were left.
-    pub fn restrict(&mut self, name: &str, values: &[String]) {
-        let left = self.only.entry(name.to_string()).or_insert_with(|| values.to_vec());
-        left.retain(|value| values.contains(value));
-    }
-
-    /// Only this value from now on; where it is not left, the first that is.
-    pub fn prefer(&mut self, name: &str, value: &str) {
-        let left = self.only.entry(name.to_string()).or_insert_with(|| vec![value.to_string()]);
-        let at = left.iter().position(|v| v == value).unwrap_or(0);
-        *left = left.drain(..).skip(at).take(1).collect();
-    }
-
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.only.keys().map(String::as_str)
-    }
-
-    /// Whether the base has a value of the variable.
-    fn in_base(&self, name: &str) -> bool {
-        BASE.contains(&name) || self.only.get(name).is_some_and(|values| values.len() == 1)
-    }
-
-    fn takes(&self, name: &str, value: &str) -> bool {
-        match self.only.get(name) {
-            Some(values) => values.iter().any(|v| v == value),
-            None => self.refuse || (name, value) != ASKED_FOR,
-        }
-    }
-}
 
 /// A variable and its values.
 struct Axis {

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use sched_tools::process::{shown, without_settings};
 
-use crate::compile::{Library, Program, shown};
+use crate::compile::{Library, Program};
 use crate::exec;
 use crate::marker::{self, Debug, Markers, Run};
-use crate::matrix::Setting;
 use crate::report::{Job, Outcome, Report, in_parallel};
-use crate::{Session, stats};
+use crate::session::Session;
+use crate::setting::Setting;
+use crate::stats;
 
 /// Builds every program that the filter leaves (in parallel: a failure to build is a
 /// failed test) and returns the jobs that run them.
@@ -178,7 +180,7 @@ fn one_run(
     Job::new(group, detail, move |worker| {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(&run.arguments);
-        clear_settings(&mut command);
+        without_settings(&mut command);
         command.envs(environment.iter().cloned());
         let stats_file = work.join(format!("stats-{worker}"));
         if run.tasks.is_some() {
@@ -191,16 +193,16 @@ fn one_run(
                 environment.iter().map(|(name, value)| format!("{name}={value} ")).collect();
             format!("{}{}\n", variables.concat(), shown(&command))
         };
-        if ended.code == Some(77) {
-            return Ok(Outcome::Skipped(ended.output.trim().replace("skipped: ", "")));
+        if ended.code() == Some(77) {
+            return Ok(Outcome::Skipped(ended.stdout.trim().replace("skipped: ", "")));
         }
         if !ended.passed() {
-            let how = ended.how(limit);
+            let how = ended.how();
             let seconds = ended.seconds;
             return Ok(Outcome::Failed(format!(
                 "{}{how} ({seconds:.2} s)\n{}",
                 again(),
-                ended.output
+                ended.stdout
             )));
         }
         if let Some(tasks) = run.tasks
@@ -210,13 +212,4 @@ fn one_run(
         }
         Ok(Outcome::Passed)
     })
-}
-
-/// No SCHED_* variable of the surroundings reaches a test.
-pub fn clear_settings(command: &mut Command) {
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("SCHED_") {
-            command.env_remove(name);
-        }
-    }
 }

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::Session;
-use crate::matrix::Setting;
+use crate::options::Options;
+use crate::setting::Setting;
 
 pub enum Outcome {
     Passed,
@@ -63,12 +63,13 @@ const PROGRESS: f64 = 10.0;
 const FULLY_TOLD: usize = 6;
 
 impl Report {
-    pub fn new(session: &Session) -> Report {
+    /// For so many jobs at a time.
+    pub fn new(options: &Options, workers: usize) -> Report {
         Report {
-            filter: session.options.filter.clone(),
-            list: session.options.list,
-            verbose: session.options.verbose,
-            workers: session.jobs,
+            filter: options.filter.clone(),
+            list: options.list,
+            verbose: options.verbose,
+            workers,
             passed: 0,
             failed: 0,
             skipped: 0,

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use sched_tools::process::{shown, without_settings};
 
-use crate::Session;
-use crate::compile::{Library, Program, shown};
+use crate::compile::{Library, Program};
 use crate::exec;
-use crate::matrix::Part;
-use crate::programs::clear_settings;
+use crate::session::Session;
+use crate::setting::Part;
 
 /// Seconds of one run of the program; some rounds of each shape.
 const SLICE: f64 = 1.0;
@@ -56,12 +56,12 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
                     let setting = &settings[turn % settings.len()];
                     let mut command = Command::new(program);
                     command.args(["-d", &SLICE.to_string(), "-r", &turn.to_string()]);
-                    clear_settings(&mut command);
+                    without_settings(&mut command);
                     command.envs(setting.environment());
                     let log = session.work.join(format!("log-{worker}"));
                     let said = exec::run(&mut command, &log, LIMIT).map(|ended| {
-                        let counted = ended.passed().then(|| count(&ended.output)).flatten();
-                        counted.ok_or_else(|| format!("{}\n{}", ended.how(LIMIT), ended.output))
+                        let counted = ended.passed().then(|| count(&ended.stdout)).flatten();
+                        counted.ok_or_else(|| format!("{}\n{}", ended.how(), ended.stdout))
                     });
                     match said {
                         Ok(Ok(n)) => {

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::Session;
 use crate::report::{Job, Outcome};
+use crate::session::Session;
 
 /// glibc owns these; a library that defines one breaks the program it is linked into.
 const GLIBC: &[&str] = &[

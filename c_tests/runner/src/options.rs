@@ -1,0 +1,131 @@
+//! The words of the command line.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::Parser;
+
+use crate::matrix::number;
+use crate::setting::Part;
+
+#[derive(Parser)]
+#[command(about = "Builds the C tests of libsched against an installed tree and runs them")]
+pub struct Options {
+    /// The installed tree: lib/libsched.so, lib/pkgconfig/libsched.pc, include/libsched/
+    #[arg(long)]
+    pub prefix: PathBuf,
+    /// The folder of the compiled benchmark programs
+    #[arg(long)]
+    pub bench: Option<PathBuf>,
+    /// The header cbindgen made of the Rust source [default: PREFIX/../abi/sched_abi.h]
+    #[arg(long)]
+    pub abi: Option<PathBuf>,
+    /// Only the tests whose name, settings included, contains this
+    #[arg(long, default_value = "")]
+    pub filter: String,
+    /// Only these programs (a `*` at the end stands for anything), with 4 threads and
+    /// SCHED_IDLE=park, or what of these they leave instead, and no other checks
+    #[arg(long, value_delimiter = ',')]
+    pub programs: Vec<String>,
+    /// The programs compiled with -fsanitize=WORD
+    #[arg(long, value_name = "WORD")]
+    pub sanitize: Option<String>,
+    /// The programs run by this command: valgrind, or an emulator of the processor that CC compiles for
+    #[arg(long, value_name = "COMMAND", value_delimiter = ' ')]
+    pub under: Vec<String>,
+    /// What programs divide their sizes by, for tools that take their time
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub smaller: u32,
+    /// The folder of the library to link with [default: that of the prefix]
+    #[arg(long)]
+    pub libdir: Option<PathBuf>,
+    /// Only these kinds in the matrix
+    #[arg(long, value_delimiter = ',')]
+    pub kinds: Vec<String>,
+    /// Tests at a time [default: the processors]
+    #[arg(long)]
+    pub jobs: Option<usize>,
+    /// Seconds a test may take unless it says otherwise
+    #[arg(long, default_value_t = 30.0)]
+    pub timeout: f64,
+    /// The names of the tests, which are not run
+    #[arg(long)]
+    pub list: bool,
+    /// A line for every test, passed ones too
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Only the programs that walk the matrix, over every combination that the library accepts; of those
+    /// runs the Kth of N slices
+    #[arg(long, value_name = "K/N")]
+    pub knobs: Option<Slice>,
+    /// Instead of the tests: the stress program over everything, for so many minutes
+    #[arg(long, value_name = "MINUTES")]
+    pub stress: Option<f64>,
+    /// The root of the project [default: where this was built]
+    #[arg(long)]
+    pub root: Option<PathBuf>,
+}
+
+impl Options {
+    /// True if the program is to be run.
+    pub fn names(&self, program: &str) -> bool {
+        let fits = |name: &String| match name.strip_suffix('*') {
+            Some(start) => program.starts_with(start),
+            None => program == name,
+        };
+        self.programs.is_empty() || self.programs.iter().any(fits)
+    }
+
+    /// The words that run the program.
+    pub fn words(&self, program: &Path) -> Vec<String> {
+        let mut words = self.under.clone();
+        words.push(program.display().to_string());
+        words
+    }
+
+    /// A part of the matrix, as far as these options leave it.
+    pub fn part(&self, part: &Part) -> Part {
+        let mut part = part.clone();
+        if !self.kinds.is_empty() {
+            part.restrict("KIND", &self.kinds);
+        }
+        if !self.programs.is_empty() {
+            part.prefer("IDLE", "park");
+            part.prefer("THREADS", "4");
+        }
+        part
+    }
+
+    /// True where nothing is left out.
+    pub fn whole(&self) -> bool {
+        self.programs.is_empty() && self.kinds.is_empty() && self.filter.is_empty()
+    }
+}
+
+/// `K/N`, 1 <= K <= N.
+#[derive(Clone, Copy)]
+pub struct Slice {
+    k: usize,
+    n: usize,
+}
+
+impl FromStr for Slice {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Slice, &'static str> {
+        let numbers =
+            text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+        match numbers {
+            Some((k, n)) if (1..=n).contains(&k) => Ok(Slice { k, n }),
+            _ => Err("not K/N with 1 <= K <= N"),
+        }
+    }
+}
+
+impl Slice {
+    /// Whether the run with this name is in the slice. Names are spread over the slices without an order, so that
+    /// each slice has some of everything.
+    pub fn has(self, name: &str) -> bool {
+        number(name) % self.n == self.k - 1
+    }
+}

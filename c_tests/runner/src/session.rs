@@ -1,0 +1,39 @@
+//! What each part of the runner looks up.
+
+use std::path::PathBuf;
+
+use crate::compile::Toolchain;
+use crate::matrix::Matrix;
+use crate::options::Options;
+use crate::report::Job;
+use crate::setting::{Part, Setting};
+
+/// How many combinations a run takes, of the 35 or so that cover all pairs, for the tools of `--programs`.
+const FEW: usize = 8;
+
+pub struct Session {
+    pub options: Options,
+    pub tools: Toolchain,
+    pub root: PathBuf,
+    pub prefix: PathBuf,
+    pub work: PathBuf,
+    pub jobs: usize,
+    pub matrix: Matrix,
+}
+
+impl Session {
+    /// The settings of a part of the matrix for the run called `name`.
+    pub fn settings(&self, part: &Part, name: &str) -> Vec<Setting> {
+        let part = self.options.part(part);
+        match self.options.knobs {
+            Some(_) => self.matrix.all(&part),
+            None if self.options.programs.is_empty() => self.matrix.some(&part, name),
+            None => self.matrix.few(&part, name, FEW),
+        }
+    }
+
+    /// True if the job is of the slice that was asked for.
+    pub fn wants(&self, job: &Job) -> bool {
+        self.options.knobs.is_none_or(|slice| job.setting.is_some() && slice.has(&job.name()))
+    }
+}
