@@ -34,41 +34,25 @@
 //! A run is over with its last task, and when the first worker, which was called for the run, has
 //! noticed: the others' way to their rest costs nothing.
 
+mod bits;
+mod deques;
+mod lock;
 mod overflow;
 mod shared;
+mod state;
+mod tasks;
 mod thieves;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
-use rand::SeedableRng;
-use rand::rngs::SmallRng;
 
 use sched_dag::{Graph, Then};
 
 use crate::policy::Policy;
 use crate::prices::{Picoseconds, Prices, picoseconds};
 
-use shared::{Does, Lock};
-use thieves::Bits;
-
-/// Of a deque, without the spare one: the library's `queue::split`.
-const FIRST_PLACES: usize = 255;
-
-/// Picoseconds.
-type Time = u64;
-
-const NOBODY: u32 = u32::MAX;
-const OVER: u32 = u32::MAX - 1;
-
-/// What came of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Outcome {
-    pub nanoseconds: f64,
-    pub steals: u64,
-    pub wakes: u64,
-    pub events: u64,
-}
+use lock::Does;
+pub use state::Outcome;
+use state::{Engine, NOBODY, Next, OVER, Time};
 
 /// Runs `graph` on so many workers.
 pub fn simulate(
@@ -81,162 +65,7 @@ pub fn simulate(
     Engine::new(graph, policy, workers, prices, seed).run()
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// The operation at the end of the current step.
-    Operation,
-    /// To take a task from the own deque, or the shared queue.
-    Take,
-    /// To look at the deques of others.
-    Search,
-    /// To come to this worker's deque.
-    Reach(u32),
-    /// To have its lock.
-    Grab(u32),
-}
-
-struct Worker {
-    /// Tasks that may be taken, the oldest in front.
-    deque: VecDeque<u32>,
-    /// The places that it has, that thieves have emptied below the oldest task, and that were ever used.
-    places: usize,
-    emptied: usize,
-    used: usize,
-    /// How many of the oldest thieves may take.
-    offered: usize,
-    /// Thieves want more.
-    asked: bool,
-    /// When the deque came to have tasks.
-    filled_since: Time,
-    /// Until then thieves are at the deque.
-    locked_until: Time,
-    current: u32,
-    next: Next,
-    /// To be paid before the next event.
-    debt: i64,
-    /// It is counted as searching, until it loses patience.
-    searching: bool,
-    patience: Time,
-    /// When it began to look for a task.
-    looks_since: Time,
-    /// When it had done with the lock.
-    unlocked: Time,
-    /// It has not been awake in this run.
-    rested: bool,
-    /// How many searches had been in vain when it last added to its deque.
-    seen: u64,
-}
-
-impl Worker {
-    /// Which place the youngest task is in, from 1. Where there is none, the tasks move to the first, or twice
-    /// as many come to be there.
-    fn next_place(&mut self) -> usize {
-        let count = self.deque.len();
-        if self.emptied + count > self.places {
-            if count > self.places / 2 {
-                self.places *= 2;
-            } else {
-                self.emptied = 0;
-            }
-        }
-        self.emptied + count
-    }
-
-    /// The time of the next event. What calls cost less than the recorder's is made good as soon as
-    /// there is a time to take it from.
-    fn pay(&mut self, now: Time) -> Time {
-        let debt = std::mem::replace(&mut self.debt, 0);
-        self.debt = debt.min(0);
-        now + debt.max(0) as Time
-    }
-}
-
-struct Engine<'a> {
-    graph: &'a Graph,
-    policy: Policy,
-    prices: Picoseconds,
-    workers: Vec<Worker>,
-    /// Deques that are not empty, a bit each; those of which thieves may take.
-    filled: Bits,
-    offering: Bits,
-    /// Of a worker, by its number; or of a task whose blocking section ends then: its number comes after the
-    /// workers'.
-    events: BinaryHeap<Reverse<(Time, u32)>>,
-    /// The one queue; some of its entries may be of tasks that a join has taken.
-    shared: VecDeque<u32>,
-    longest: usize,
-    lock: Lock,
-    /// Tasks for which bounded deques had no room.
-    overflow: VecDeque<u32>,
-    sleepers: Vec<u32>,
-    searching: usize,
-    /// Searches that found nothing; and whether an owner has added to its deque since the last of them.
-    in_vain: u64,
-    touched: bool,
-    /// Each task's next step.
-    step: Vec<u32>,
-    queued: Vec<bool>,
-    /// It waits for another that was taken, and no worker has it.
-    aside: Vec<bool>,
-    /// The task that waits for its end; NOBODY, or OVER.
-    waiter: Vec<u32>,
-    group_pending: Vec<u32>,
-    group_waiter: Vec<u32>,
-    left: usize,
-    rng: SmallRng,
-    outcome: Outcome,
-}
-
-impl<'a> Engine<'a> {
-    fn new(graph: &'a Graph, policy: Policy, workers: usize, prices: &Prices, seed: u64) -> Self {
-        let tasks = graph.tasks.len();
-        let new = |_| Worker {
-            deque: VecDeque::new(),
-            places: FIRST_PLACES,
-            emptied: 0,
-            used: 0,
-            offered: 0,
-            asked: false,
-            filled_since: 0,
-            locked_until: 0,
-            current: NOBODY,
-            next: Next::Take,
-            debt: 0,
-            searching: false,
-            patience: 0,
-            looks_since: 0,
-            unlocked: 0,
-            rested: true,
-            seen: 0,
-        };
-        Engine {
-            graph,
-            policy,
-            prices: prices.into(),
-            workers: (0..workers).map(new).collect(),
-            filled: Bits::new(workers),
-            offering: Bits::new(workers),
-            events: BinaryHeap::with_capacity(workers),
-            shared: VecDeque::new(),
-            longest: 0,
-            lock: Lock::new(),
-            overflow: VecDeque::new(),
-            sleepers: Vec::with_capacity(workers),
-            searching: 0,
-            in_vain: 0,
-            touched: false,
-            step: graph.tasks.iter().map(|task| task.first).collect(),
-            queued: vec![false; tasks],
-            aside: vec![false; tasks],
-            waiter: vec![NOBODY; tasks],
-            group_pending: vec![0; graph.groups as usize],
-            group_waiter: vec![NOBODY; graph.groups as usize],
-            left: tasks,
-            rng: SmallRng::seed_from_u64(seed),
-            outcome: Outcome::default(),
-        }
-    }
-
+impl Engine<'_> {
     fn run(mut self) -> Outcome {
         self.begin();
         while let Some(Reverse((mut now, w))) = self.events.pop() {
@@ -297,14 +126,6 @@ impl<'a> Engine<'a> {
             Next::Grab(victim) => self.grab(w, victim as usize, now),
         }
         true
-    }
-
-    /// The worker goes on with its task: computes up to the next operation.
-    fn proceed(&mut self, w: usize) {
-        let worker = &mut self.workers[w];
-        let step = &self.graph.steps[self.step[worker.current as usize] as usize];
-        worker.debt += picoseconds(f64::from(step.nanoseconds));
-        worker.next = Next::Operation;
     }
 
     fn operation(&mut self, w: usize, now: Time) -> bool {
@@ -412,69 +233,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn put(&mut self, w: usize, task: u32, now: Time) {
-        self.queued[task as usize] = true;
-        let asleep = !self.sleepers.is_empty() && self.searching == 0;
-        let worker = &mut self.workers[w];
-        worker.deque.push_back(task);
-        let count = worker.deque.len();
-        if count == 1 {
-            worker.filled_since = now;
-        }
-        if self.policy.places().is_none() {
-            let place = worker.next_place();
-            if place > worker.used {
-                worker.used = place;
-                worker.debt += self.prices.fresh_at(place);
-            }
-        }
-        if (worker.asked || asleep) && worker.offered == 0 {
-            worker.offered = (count + usize::from(asleep)) / 2;
-            worker.asked = asleep;
-        }
-        self.note(w);
-    }
-
-    /// Its owner adds to it: others may have a line of it since they looked. (What a pop writes they do not read.)
-    fn use_deque(&mut self, w: usize) {
-        self.touched = true;
-        if self.workers[w].seen < self.in_vain {
-            self.workers[w].seen = self.in_vain;
-            self.workers[w].debt += self.prices.vain;
-        }
-    }
-
-    /// The worker has taken a task out of its own deque: it answers who has asked.
-    fn take_own(&mut self, w: usize, task: u32) {
-        let worker = &mut self.workers[w];
-        if worker.asked && worker.offered == 0 && self.policy.is_private() {
-            worker.offered = worker.deque.len().div_ceil(2);
-            worker.asked = worker.offered == 0;
-        }
-        self.taken(w, task);
-    }
-
-    /// A task has left the worker's deque.
-    fn taken(&mut self, w: usize, task: u32) {
-        self.queued[task as usize] = false;
-        let worker = &mut self.workers[w];
-        if worker.deque.len() < worker.offered {
-            worker.offered /= 2; // its owner has taken one back, and others with it
-        }
-        self.note(w);
-    }
-
-    /// Whether there is something in the worker's deque, and for thieves.
-    fn note(&mut self, w: usize) {
-        let worker = &mut self.workers[w];
-        let count = worker.deque.len();
-        if !self.policy.is_private() {
-            worker.offered = count;
-        }
-        self.filled.set(w, count > 0);
-        self.offering.set(w, worker.offered > 0);
-    }
-
     /// True if the task goes on: the other is over, or is what it does now.
     fn join(&mut self, w: usize, task: u32, other: u32, now: Time) -> bool {
         let o = other as usize;
@@ -524,17 +282,6 @@ impl<'a> Engine<'a> {
         self.proceed(w);
     }
 
-    /// What it costs to begin a task that the worker has taken.
-    fn price_of(&self, task: u32) -> i64 {
-        let forked = self.graph.tasks[task as usize].forked;
-        if forked { self.prices.fork / 2 } else { self.prices.run }
-    }
-
-    fn begin_task(&mut self, w: usize, task: u32) {
-        self.workers[w].current = task;
-        self.proceed(w);
-    }
-
     fn take(&mut self, w: usize, now: Time) -> bool {
         if self.policy.shares() {
             return self.take_shared(w, now);
@@ -552,31 +299,5 @@ impl<'a> Engine<'a> {
         self.workers[w].debt += self.price_of(task);
         self.begin_task(w, task);
         true
-    }
-
-    /// Wakes a sleeper, if there is one, at a price for the waker.
-    fn wake_one(&mut self, w: usize, now: Time) {
-        if let Some(price) = self.wake(now) {
-            self.workers[w].debt += price;
-        }
-    }
-
-    /// Wakes a sleeper, if there is one; says what that costs the waker.
-    fn wake(&mut self, now: Time) -> Option<i64> {
-        let sleeper = self.sleepers.pop()?;
-        self.outcome.wakes += 1;
-        let Picoseconds { wake, waker, first_wake, first_waker, .. } = self.prices;
-        let rested = std::mem::replace(&mut self.workers[sleeper as usize].rested, false);
-        let (wake, waker) = if rested { (first_wake, first_waker) } else { (wake, waker) };
-        let at = now + wake.max(0) as Time;
-        if self.policy.shares() {
-            self.workers[sleeper as usize].next = Next::Take;
-        } else {
-            self.workers[sleeper as usize].next = Next::Search;
-            self.workers[sleeper as usize].looks_since = at;
-            self.start_search(sleeper as usize, at);
-        }
-        self.events.push(Reverse((at, sleeper)));
-        Some(waker)
     }
 }

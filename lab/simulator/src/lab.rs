@@ -8,9 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result};
-use sched_dag::graph::CALM;
 use sched_dag::{Graph, Recording};
-use serde::Serialize;
 
 use crate::calibrate::Calibration;
 use crate::check::Check;
@@ -18,9 +16,7 @@ use crate::engine::{Outcome, simulate};
 use crate::policy::Policy;
 use crate::prices::{Prices, fresh_at};
 use crate::process::{self, Places};
-
-/// The worker counts of the prediction.
-pub const WORKERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+use crate::report::{Prediction, Price, Program, Report, WORKERS};
 
 /// A program of bench_c, its size in a full experiment and in a quick one.
 const PROGRAMS: [(&str, u64, u64); 5] = [
@@ -42,59 +38,6 @@ pub struct Options {
     /// Small sizes, and fewer rounds.
     pub quick: bool,
     pub seed: u64,
-}
-
-/// A recorded program.
-#[derive(Clone, Debug, Serialize)]
-pub struct Program {
-    pub name: String,
-    pub n: u64,
-    pub tasks: usize,
-    /// Nanoseconds of all tasks, one after the other: T1.
-    pub work: f64,
-    /// Nanoseconds of the longest chain: T∞.
-    pub span: f64,
-    /// Nanoseconds in blocking sections, which no worker is needed for.
-    pub blocked: f64,
-    /// The part of its time for which the recorded program had no processor.
-    pub lost: f64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct Price {
-    pub policy: Policy,
-    #[serde(flatten)]
-    pub prices: Prices,
-    /// False: the library does not know the policy; the prices are those of `steal`.
-    pub measured: bool,
-    /// What a theft costs is that of `steal`.
-    pub borrows_theft: bool,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct Prediction {
-    pub program: String,
-    pub policy: Policy,
-    pub workers: usize,
-    pub nanoseconds: f64,
-    /// Over one worker of `steal`.
-    pub speedup: f64,
-    pub steals: u64,
-    pub wakes: u64,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
-    /// Of the processors, the share that was ours while costs were measured.
-    pub share: Option<f64>,
-    pub programs: Vec<Program>,
-    pub prices: Vec<Price>,
-    pub predictions: Vec<Prediction>,
-    /// Where this machine has so many processors.
-    pub checks: Vec<Check>,
-    /// Where thefts have a borrowed price: the prediction that would change most if one cost as much as
-    /// one from an owner that does not answer; and by what part.
-    pub theft_matters: Option<(Prediction, f64)>,
 }
 
 /// A graph, and where it is from.
@@ -231,20 +174,9 @@ impl Report {
         });
         self.checks = checks.collect();
     }
-
-    pub fn prediction(&self, program: &str, policy: Policy, workers: usize) -> Option<&Prediction> {
-        self.predictions.iter().find(|prediction| {
-            prediction.program == program
-                && (prediction.policy, prediction.workers) == (policy, workers)
-        })
-    }
 }
 
 impl Program {
-    pub fn is_disturbed(&self) -> bool {
-        self.lost > CALM
-    }
-
     fn of(subject: &Subject) -> Result<Program> {
         let Subject { name, n, graph } = subject;
         let (work, span) = (graph.work(), graph.span()?);

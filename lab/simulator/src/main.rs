@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
-use sched_simulator::lab::{self, Options, Report};
+use sched_simulator::lab::{self, Options};
 use sched_simulator::process::Places;
+use sched_simulator::report::Report;
 
 /// Replays recorded task DAGs on 1 to 1024 simulated workers, with costs measured on this machine.
 #[derive(Parser)]

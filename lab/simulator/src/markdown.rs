@@ -1,13 +1,17 @@
 //! The report as a section of a Markdown page.
 
 use std::fmt::Write;
+use std::iter::once;
 
 use sched_estimate::Estimate;
+use sched_tools::number::short;
+use sched_tools::table::markdown;
 
-use crate::check::{AGREES, Check};
-use crate::lab::{Prediction, Price, Program, Report, WORKERS};
+use crate::check::Check;
 use crate::policy::Policy;
 use crate::prices::THINKS;
+use crate::report::{Price, Program, Report, WORKERS};
+use crate::verdicts::{LIMITS, METHOD};
 
 impl Report {
     /// A section without a heading of its own.
@@ -54,20 +58,19 @@ impl Report {
     }
 
     fn write_programs(&self, page: &mut String) -> std::fmt::Result {
-        writeln!(page, "| program | tasks | work T1, ms | span T∞, ms | T1/T∞ |")?;
-        writeln!(page, "| --- | ---: | ---: | ---: | ---: |")?;
-        for p in &self.programs {
+        let head = ["program", "tasks", "work T1, ms", "span T∞, ms", "T1/T∞"];
+        let row = |p: &Program| {
             let size = if p.n > 0 { format!(" -n {}", p.n) } else { String::new() };
-            writeln!(
-                page,
-                "| {}{size} | {} | {} | {} | {} |",
-                p.name,
-                p.tasks,
+            vec![
+                format!("{}{size}", p.name),
+                p.tasks.to_string(),
                 short(p.work / 1e6),
                 short(p.span / 1e6),
-                short(p.work / p.span)
-            )?;
-        }
+                short(p.work / p.span),
+            ]
+        };
+        let rows: Vec<_> = self.programs.iter().map(row).collect();
+        writeln!(page, "{}", markdown(1, &head.map(String::from), &rows))?;
         for p in self.programs.iter().filter(|p| p.blocked > 0.0) {
             writeln!(
                 page,
@@ -106,12 +109,12 @@ impl Report {
             let name = price.policy.name();
             if price.measured { name.to_owned() } else { format!("{name} (as steal)") }
         });
-        writeln!(page, "| ns | {} |", names.collect::<Vec<_>>().join(" | "))?;
-        writeln!(page, "| --- |{}", " ---: |".repeat(self.prices.len()))?;
-        for (name, value) in rows {
-            let values: Vec<String> = self.prices.iter().map(|price| short(value(price))).collect();
-            writeln!(page, "| {name} | {} |", values.join(" | "))?;
-        }
+        let head: Vec<String> = once("ns".to_owned()).chain(names).collect();
+        let rows = rows.map(|(name, value)| {
+            let values = self.prices.iter().map(|price| short(value(price)));
+            once(name.to_owned()).chain(values).collect()
+        });
+        writeln!(page, "{}", markdown(1, &head, &rows))?;
         self.write_contention(page)?;
         if self.prices.iter().any(|price| !price.measured) {
             writeln!(
@@ -125,173 +128,55 @@ impl Report {
 
     fn write_contention(&self, page: &mut String) -> std::fmt::Result {
         let thinks = THINKS.map(|think| format!("{think} turns"));
-        writeln!(
-            page,
-            "\n| ns an operation on a queue with a lock, of one worker and of two, whose tasks think for | {} |",
-            thinks.join(" | ")
-        )?;
-        writeln!(page, "| --- |{}", " ---: |".repeat(THINKS.len()))?;
+        let what = "ns an operation on a queue with a lock, of one worker and of two, whose tasks think for";
+        let head: Vec<String> = once(what.to_owned()).chain(thinks).collect();
+        let mut rows = Vec::new();
         for price in self.prices.iter().filter(|price| price.measured && price.policy.has_lock()) {
             for (does, contention) in
                 [("spawns", &price.prices.spawns), ("forks", &price.prices.forks)]
             {
                 let turns =
                     contention.turns.map(|of| format!("{}, {}", short(of.alone), short(of.two)));
-                writeln!(page, "| {}, {does} | {} |", price.policy.name(), turns.join(" | "))?;
+                let name = format!("{}, {does}", price.policy.name());
+                rows.push(once(name).chain(turns).collect());
             }
         }
-        Ok(())
+        writeln!(page, "\n{}", markdown(1, &head, &rows))
     }
 
     fn write_predictions(&self, page: &mut String, program: &Program) -> std::fmt::Result {
-        let heads = WORKERS.map(|workers| workers.to_string()).join(" | ");
-        writeln!(page, "| {}, speed-up at P = | {heads} |", program.name)?;
-        writeln!(page, "| --- |{}", " ---: |".repeat(WORKERS.len()))?;
-        for policy in Policy::ALL {
+        let what = format!("{}, speed-up at P =", program.name);
+        let head: Vec<String> = once(what).chain(WORKERS.map(|w| w.to_string())).collect();
+        let rows = Policy::ALL.map(|policy| {
             let values = WORKERS.map(|workers| {
                 let prediction = self.prediction(&program.name, policy, workers);
                 prediction.map_or_else(String::new, |prediction| short(prediction.speedup))
             });
-            writeln!(page, "| {} | {} |", policy.name(), values.join(" | "))?;
-        }
+            once(policy.name().to_owned()).chain(values).collect()
+        });
+        writeln!(page, "{}", markdown(1, &head, &rows))?;
         writeln!(page, "\n{}\n", self.verdict(program))
     }
 
-    /// A sentence on a program, from the predictions.
-    pub fn verdict(&self, program: &Program) -> String {
-        let of = |policy| {
-            let mine = self.predictions.iter().filter(move |p| p.program == program.name);
-            mine.filter(move |p| p.policy == policy)
-        };
-        let best = |a: &&Prediction, b: &&Prediction| a.speedup.total_cmp(&b.speedup);
-        let all = Policy::ALL.into_iter().filter_map(|policy| of(policy).max_by(best));
-        let all: Vec<&Prediction> = all.collect();
-        let Some(first) = all.iter().max_by(|a, b| best(a, b)) else { return String::new() };
-        // From where on more workers bring less than a tenth more.
-        let ends = |policy| {
-            let points: Vec<&Prediction> = of(policy).collect();
-            let top = points.iter().map(|p| p.speedup).fold(0.0, f64::max);
-            let enough = points.iter().find(|p| p.speedup >= 0.9 * top);
-            enough.map_or(0, |p| p.workers)
-        };
-        let ends = Policy::ALL.map(|policy| format!("{} {}", policy.name(), ends(policy)));
-        format!(
-            "*{}*: the most is {} at P = {} by {}, where work and span allow {}. Nine tenths of its most \
-             each has by P =: {}.",
-            program.name,
-            short(first.speedup),
-            first.workers,
-            first.policy.name(),
-            short(self.allowed(program).min(first.workers as f64)),
-            ends.join(", ")
-        )
-    }
-
-    /// The greatest speed-up over one worker, however many there are.
-    fn allowed(&self, program: &Program) -> f64 {
-        // What one worker does while tasks block is not known from the work alone.
-        let alone =
-            self.prediction(&program.name, Policy::Steal, 1).filter(|_| program.blocked > 0.0);
-        alone.map_or(program.work, |alone| alone.nanoseconds) / program.span
-    }
-
     fn write_checks(&self, page: &mut String) -> std::fmt::Result {
-        writeln!(
-            page,
-            "| predicted and measured | P | predicted, ms | measured, ms | error, % | |"
-        )?;
-        writeln!(page, "| --- | ---: | ---: | ---: | ---: | --- |")?;
-        for check in &self.checks {
-            writeln!(
-                page,
-                "| {}, {}{} | {} | {} | {} | {:+.1} | {} |",
-                check.program,
-                check.policy.name(),
-                if check.contended { " (contended)" } else { "" },
-                check.workers,
+        let head =
+            ["predicted and measured", "verdict", "P", "predicted, ms", "measured, ms", "error, %"];
+        let row = |check: &Check| {
+            let contended = if check.contended { " (contended)" } else { "" };
+            vec![
+                format!("{}, {}{contended}", check.program, check.policy.name()),
+                verdict_on(check).to_owned(),
+                check.workers.to_string(),
                 short(check.predicted / 1e6),
                 interval(&check.measured),
-                100.0 * check.error(),
-                verdict_on(check)
-            )?;
-        }
+                format!("{:+.1}", 100.0 * check.error()),
+            ]
+        };
+        let rows: Vec<_> = self.checks.iter().map(row).collect();
+        writeln!(page, "{}", markdown(2, &head.map(String::from), &rows))?;
         writeln!(page, "\n{}\n", self.agreement())?;
         writeln!(page, "{METHOD}\n")?;
         writeln!(page, "{}\n", self.reliability())
-    }
-
-    /// A sentence on how many of the predictions agree with what was measured.
-    pub fn agreement(&self) -> String {
-        let count = |of: &dyn Fn(&&Check) -> bool| {
-            let checks: Vec<&Check> = self.checks.iter().filter(of).collect();
-            let agree = checks.iter().filter(|check| check.agrees()).count();
-            format!("{agree} of {}", checks.len())
-        };
-        let mut text = format!("Within {:.0} %: {} predictions", 100.0 * AGREES, count(&|_| true));
-        for policy in Policy::ALL {
-            if self.checks.iter().any(|check| check.policy == policy) {
-                let own = count(&|check| check.policy == policy);
-                write!(text, "; {} {own}", policy.name()).expect("a string takes all");
-            }
-        }
-        if self.checks.iter().any(|check| check.contended) {
-            let others = count(&|check| !check.contended);
-            write!(text, "; of those that are not contended {others}").expect("a string takes all");
-        }
-        if self.checks.iter().any(|check| check.is_wide()) {
-            let certain = count(&|check| !check.is_wide());
-            let tenth = 100.0 * AGREES;
-            write!(text, "; of those measured to within {tenth:.0} % {certain}")
-                .expect("a string takes all");
-        }
-        let unsure = self.checks.iter().filter(|check| !check.agrees() && check.may_agree());
-        let unsure = unsure.count();
-        if unsure > 0 {
-            write!(
-                text,
-                ". {unsure} more {} within {:.0} % of what was measured, whose interval is wide",
-                if unsure == 1 { "is" } else { "are" },
-                100.0 * AGREES
-            )
-            .expect("a string takes all");
-        }
-        let worst = self.checks.iter().max_by(|a, b| a.distance().total_cmp(&b.distance()));
-        if let Some(worst) = worst {
-            write!(
-                text,
-                ". The farthest off: {} under {} at P = {}, by {:+.0} %",
-                worst.program,
-                worst.policy.name(),
-                worst.workers,
-                100.0 * worst.error()
-            )
-            .expect("a string takes all");
-        }
-        text + "."
-    }
-
-    /// Where the measurements say that no prediction can be trusted.
-    pub fn reliability(&self) -> String {
-        let names = |of: &dyn Fn(&&Check) -> bool| {
-            let name = |check: &Check| {
-                format!("{} under {} at P = {}", check.program, check.policy.name(), check.workers)
-            };
-            let names: Vec<String> = self.checks.iter().filter(of).map(name).collect();
-            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-        };
-        let all = self.checks.iter().map(|check| check.undisturbed).sum::<f64>();
-        format!(
-            "Of the rounds {:.0} % came within {:.0} % of the least of their row; the others were disturbed, or had their \
-             memory elsewhere. \
-             In each other's way: {}. Too uncertain, as measured, for a verdict on a prediction, since the interval is \
-             wider than {:.0} %: {}. Predicted wrongly, whatever the interval: {}.",
-            100.0 * all / self.checks.len().max(1) as f64,
-            100.0 * AGREES,
-            names(&|check| check.contended),
-            100.0 * AGREES,
-            names(&|check| check.is_wide()),
-            names(&|check| !check.may_agree()),
-        )
     }
 }
 
@@ -309,48 +194,10 @@ fn interval(of: &Estimate) -> String {
     format!("{value} [{low}–{high}]")
 }
 
-const METHOD: &str = "\
-Recordings, prices and measurements were taken in turn, a process each, round after round. Others on the machine only
-add to what a program takes, so that the least run of a process counts, on both sides. Of the processes, one in each
-round, the middle counts (Hodges and Lehmann, 1963; the interval is that of Wilcoxon's signed ranks, which has 95 % if a
-round is about as often above as below): one in some is a tenth faster by where its memory lies. *Contended*: all want
-one lock, and are predicted to take longer than one worker. There who is kept away lets the others go on, so that the
-median run of a process counts. *Within the interval*: not within a tenth of the figure, but of its interval. No price
-is fitted to these rows, but the shape of the calibration's tree of forks (of three, that which costs what fib's does),
-how long its samples and its floods are, that the price of contention depends on the time to think between two
-operations, that a search in vain has a price, that thieves leave empty places behind, that the middle of the processes
-counts, and which rows count as contended were chosen with this table in view: it is no test on programs never seen.";
-
-const LIMITS: &str = "\
-*Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
-calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of which
-more workers take their share; two threads of one core, which the processors of a virtual machine are from time to
-time; a clock that slows down when all cores are busy; the kernel's scheduler; and that a task runs slower where its
-data are not. Costs are added up, while a processor does what a task of some nanoseconds computes, or waits for, at the
-same time as the calls around it: so tasks so small are predicted too slow, under slow policies more than under fast
-ones. A line of memory costs what it costs between the two processors of the calibration. What a search in vain costs is
-measured of one thief and one owner, and a search waits for one owner's line, however many have written theirs. A
-recording is of one run's tasks, and its steps of a few nanoseconds are known by their sum alone. Of programs marked
-*contended* the curve says that they do not scale, and no more: what happens at the lock depends on who comes some
-nanoseconds earlier, and on where the machine has put the two processors; its price is of two workers, and that more get
-no more out of the lock than two that never think is an assumption. A task in a blocking section is back after as long as it
-was in the recording, which ran one section after the other: that they share a disk, and that there is a most of them, is not
-in it.
-So trust the order of the policies and where a curve bends before its height, and with many workers the programs whose
-tasks share little (fib, uts, mandelbrot) before those that move memory (quicksort, flood).";
-
-/// Three digits.
-fn short(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0);
-    format!("{value:.*}", decimals as usize)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Prediction;
 
     fn check(policy: Policy, predicted: f64, measured: f64) -> Check {
         let rounds = [1.0, 1.0, 1.0, 1.0, 1.0, 1.2, 1.3].map(|of| vec![of * measured]);
@@ -386,9 +233,9 @@ mod tests {
         assert!(text.contains("the rounds 71 %") && text.contains("way: none."), "{text}");
         assert!(text.ends_with("whatever the interval: fib under lifo at P = 2."), "{text}");
         let page = report.markdown();
-        let row = "| fib, lifo | 2 | 0.000111 | 0.000100 [0.000100–0.000120] | +11.0 | within the interval |";
+        let row = "| fib, lifo | within the interval | 2 | 0.000111 | 0.000100 [0.000100–0.000120] | +11.0 |";
         assert!(page.contains(row), "{page}");
-        assert!(page.contains("| -60.0 | **differs** |"), "{page}");
+        assert!(page.contains("| fib, lifo | **differs** | 2 |"), "{page}");
     }
 
     #[test]
@@ -426,13 +273,5 @@ mod tests {
         assert!(report.verdict(&blocks).contains("where work and span allow 4.00"), "{text}");
         let page = Report { programs: vec![blocks], ..report }.markdown();
         assert!(page.contains("fib: besides, 5.00 ms in blocking sections"), "{page}");
-    }
-
-    #[test]
-    fn numbers_have_three_digits() {
-        assert_eq!(
-            [0.0, 0.012345, 1.234, 123.4, 12345.0, -2.5].map(short),
-            ["0", "0.0123", "1.23", "123", "12345", "-2.50"]
-        );
     }
 }

@@ -5,9 +5,11 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use sched_dag::Recording;
+use sched_tools::process::{self, scratch_file, shown, without_settings};
 
 /// Where things are.
 pub struct Places {
@@ -19,20 +21,17 @@ pub struct Places {
 
 type Settings<'a> = &'a [(&'a str, &'a str)];
 
+/// After so long a program hangs.
+const LIMIT: Duration = Duration::from_secs(600);
+
 /// What a program prints, with these settings of the library and no others.
 fn output(program: &Path, arguments: &[&str], settings: Settings) -> Result<String> {
     let mut command = Command::new(program);
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("SCHED_") {
-            command.env_remove(name);
-        }
-    }
+    without_settings(&mut command);
     command.args(arguments).envs(settings.iter().copied());
-    let failed = || format!("{} {}, {settings:?}", program.display(), arguments.join(" "));
-    let output = command.output().with_context(failed)?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{}: {}: {}", failed(), output.status, said.trim());
-    Ok(String::from_utf8(output.stdout)?)
+    let ended = process::run(&mut command, LIMIT);
+    let what = || format!("{}, {settings:?}", shown(&command));
+    Ok(ended.with_context(what)?.stdout)
 }
 
 /// What `costs` prints: nanoseconds by name.
@@ -61,14 +60,14 @@ impl Places {
     pub fn knows(&self, settings: Settings) -> Result<bool> {
         match self.costs("empty", &[settings, &[("SCHED_THREADS", "1")]].concat()) {
             Ok(_) => Ok(true),
-            Err(e) if e.to_string().contains("Invalid argument") => Ok(false),
+            Err(e) if format!("{e:#}").contains("Invalid argument") => Ok(false),
             Err(e) => Err(e),
         }
     }
 
     /// Records so many runs of a program of bench_c.
     pub fn record(&self, program: &str, n: u64, runs: usize) -> Result<Recording> {
-        let file = std::env::temp_dir().join(format!("sched-{}-{program}.dag", std::process::id()));
+        let file = scratch_file(&format!("{program}.dag"));
         let path = file.to_str().context("a path that is no text")?;
         let lab = self.lab.to_str().context("a path that is no text")?;
         let settings = [("LD_LIBRARY_PATH", lab), ("SCHED_RECORD", path)];

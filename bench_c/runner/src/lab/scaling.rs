@@ -1,9 +1,10 @@
 //! Scaling beyond this machine: the simulator's section, with a figure.
 
 use anyhow::Result;
-use sched_simulator::lab::{self as simulator, Report, WORKERS};
+use sched_simulator::lab as simulator;
 use sched_simulator::policy::Policy;
 use sched_simulator::process::Places;
+use sched_simulator::report::{Program, Report, WORKERS};
 
 use super::Options;
 use super::page::Page;
@@ -34,7 +35,7 @@ fn figure(report: &Report) -> Figure<'static> {
         };
         Series { key: key(policy), points: WORKERS.iter().map(speedup).collect() }
     };
-    let panel = |program: &simulator::Program| Panel {
+    let panel = |program: &Program| Panel {
         title: format!(
             "{} ({} tasks)",
             program.name,
@@ -74,6 +75,8 @@ fn key(policy: Policy) -> Key {
 
 #[cfg(test)]
 mod tests {
+    use sched_simulator::report::Prediction;
+
     use super::*;
     use crate::chart::tests::{assert_legible, assert_told_apart};
 
@@ -81,8 +84,8 @@ mod tests {
     fn the_figure_of_predictions_is_legible() {
         let name = "quicksort".to_owned();
         let (n, tasks, work, span, blocked, lost) = (1 << 18, 9193, 1e7, 1e5, 0.0, 0.0);
-        let programs = vec![simulator::Program { name, n, tasks, work, span, blocked, lost }; 5];
-        let prediction = |(i, policy): (usize, &Policy), workers: usize| simulator::Prediction {
+        let programs = vec![Program { name, n, tasks, work, span, blocked, lost }; 5];
+        let prediction = |(i, policy): (usize, &Policy), workers: usize| Prediction {
             program: "quicksort".into(),
             policy: *policy,
             workers,

@@ -1,14 +1,9 @@
 //! Deques with so many places, and the queue of all for what they have no room for.
 
-use super::shared::Does;
-use super::{Engine, Time};
+use super::lock::Does;
+use super::state::{Engine, Time};
 
 impl Engine<'_> {
-    /// Has the worker's deque no room?
-    pub fn is_full(&self, w: usize) -> bool {
-        self.policy.places().is_some_and(|places| self.workers[w].deque.len() >= places)
-    }
-
     /// Moves the older half of the tasks. Of what it costs to send a task through this queue half is
     /// paid here, half by who takes the task.
     pub fn make_room(&mut self, w: usize, now: Time) {
@@ -31,5 +26,17 @@ impl Engine<'_> {
         self.lock(w, self.does(task), price, now);
         self.begin_found(w, task, now);
         true
+    }
+
+    /// Begins a task that the worker did not have itself.
+    pub fn begin_found(&mut self, w: usize, task: u32, now: Time) {
+        let searched = self.workers[w].searching;
+        self.stop_search(w);
+        self.workers[w].seen = self.in_vain;
+        let more = self.filled.first_from(0).is_some() || !self.overflow.is_empty();
+        if searched && self.searching == 0 && more {
+            self.wake_one(w, now);
+        }
+        self.begin_task(w, task);
     }
 }

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-use super::{Engine, Next, Time};
+use super::state::{Engine, Next, Time};
 use crate::policy::Policy;
 
 /// Sixteen bytes each.
@@ -10,43 +10,6 @@ pub const TASKS_OF_A_LINE: i64 = 4;
 
 /// Picoseconds.
 const LEAST_SEARCH: i64 = 1000;
-
-/// A bit for each worker.
-pub struct Bits(Vec<u64>);
-
-impl Bits {
-    pub fn new(workers: usize) -> Bits {
-        Bits(vec![0; workers.div_ceil(64)])
-    }
-
-    pub fn set(&mut self, w: usize, to: bool) {
-        let bit = 1 << (w % 64);
-        let word = &mut self.0[w / 64];
-        *word = if to { *word | bit } else { *word & !bit };
-    }
-
-    /// The first that is set, from there on.
-    fn first_from(&self, start: usize) -> Option<usize> {
-        let words = self.0.len();
-        let at = |word: usize, bits: u64| {
-            (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)
-        };
-        let above = u64::MAX << (start % 64);
-        let first = start / 64;
-        at(first, self.0[first] & above)
-            .or_else(|| {
-                let others = (1..words).map(|i| (first + i) % words);
-                others.into_iter().find_map(|word| at(word, self.0[word]))
-            })
-            .or_else(|| at(first, self.0[first] & !above))
-    }
-
-    fn all(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().enumerate().flat_map(|(word, &bits)| {
-            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit)
-        })
-    }
-}
 
 impl Engine<'_> {
     /// One look at the others' deques, from a random one on.
@@ -97,25 +60,6 @@ impl Engine<'_> {
         true
     }
 
-    /// Opens half of what the victim keeps to itself.
-    fn raid(&mut self, victim: usize) {
-        let worker = &mut self.workers[victim];
-        worker.offered += (worker.deque.len() - worker.offered).div_ceil(2);
-        self.note(victim);
-    }
-
-    pub fn start_search(&mut self, w: usize, now: Time) {
-        self.searching += 1;
-        self.workers[w].searching = true;
-        self.workers[w].patience = now + (self.prices.wake + self.prices.waker).max(0) as Time;
-    }
-
-    fn stop_search(&mut self, w: usize) {
-        if std::mem::replace(&mut self.workers[w].searching, false) {
-            self.searching -= 1;
-        }
-    }
-
     pub fn reach(&mut self, w: usize, victim: usize, now: Time) {
         if self.workers[victim].offered == 0 {
             self.workers[w].next = Next::Search;
@@ -159,17 +103,5 @@ impl Engine<'_> {
         self.workers[victim].debt += self.prices.robbed;
         self.workers[w].debt += self.prices.thief + lines * self.prices.line + self.price_of(task);
         self.begin_found(w, task, now);
-    }
-
-    /// Begins a task that the worker did not have itself.
-    pub fn begin_found(&mut self, w: usize, task: u32, now: Time) {
-        let searched = self.workers[w].searching;
-        self.stop_search(w);
-        self.workers[w].seen = self.in_vain;
-        let more = self.filled.first_from(0).is_some() || !self.overflow.is_empty();
-        if searched && self.searching == 0 && more {
-            self.wake_one(w, now);
-        }
-        self.begin_task(w, task);
     }
 }

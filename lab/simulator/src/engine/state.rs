@@ -1,0 +1,209 @@
+//! The state of a run: workers with their deques, the queues that all share, and the tasks.
+//!
+//! What happens to it is in the other files: [`super::deques`] and [`super::lock`] change one queue, [`super::tasks`]
+//! begins tasks and wakes workers, [`super::thieves`] searches, and [`super`] does the events.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+
+use sched_dag::Graph;
+
+use super::bits::Bits;
+use crate::policy::Policy;
+use crate::prices::{Picoseconds, Prices};
+
+/// Of a deque, without the spare one: the library's `queue::split`.
+const FIRST_PLACES: usize = 255;
+
+/// Picoseconds.
+pub type Time = u64;
+
+pub const NOBODY: u32 = u32::MAX;
+pub const OVER: u32 = u32::MAX - 1;
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    pub nanoseconds: f64,
+    pub steals: u64,
+    pub wakes: u64,
+    pub events: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// The operation at the end of the current step.
+    Operation,
+    /// To take a task from the own deque, or the shared queue.
+    Take,
+    /// To look at the deques of others.
+    Search,
+    /// To come to this worker's deque.
+    Reach(u32),
+    /// To have its lock.
+    Grab(u32),
+}
+
+pub struct Worker {
+    /// Tasks that may be taken, the oldest in front.
+    pub deque: VecDeque<u32>,
+    /// The places that it has, that thieves have emptied below the oldest task, and that were ever used.
+    pub places: usize,
+    pub emptied: usize,
+    pub used: usize,
+    /// How many of the oldest thieves may take.
+    pub offered: usize,
+    /// Thieves want more.
+    pub asked: bool,
+    /// When the deque came to have tasks.
+    pub filled_since: Time,
+    /// Until then thieves are at the deque.
+    pub locked_until: Time,
+    pub current: u32,
+    pub next: Next,
+    /// To be paid before the next event.
+    pub debt: i64,
+    /// It is counted as searching, until it loses patience.
+    pub searching: bool,
+    pub patience: Time,
+    /// When it began to look for a task.
+    pub looks_since: Time,
+    /// When it had done with the lock.
+    pub unlocked: Time,
+    /// It has not been awake in this run.
+    pub rested: bool,
+    /// How many searches had been in vain when it last added to its deque.
+    pub seen: u64,
+}
+
+impl Worker {
+    /// Which place the youngest task is in, from 1. Where there is none, the tasks move to the first, or twice
+    /// as many come to be there.
+    pub fn next_place(&mut self) -> usize {
+        let count = self.deque.len();
+        if self.emptied + count > self.places {
+            if count > self.places / 2 {
+                self.places *= 2;
+            } else {
+                self.emptied = 0;
+            }
+        }
+        self.emptied + count
+    }
+
+    /// The time of the next event. What calls cost less than the recorder's is made good as soon as
+    /// there is a time to take it from.
+    pub fn pay(&mut self, now: Time) -> Time {
+        let debt = std::mem::replace(&mut self.debt, 0);
+        self.debt = debt.min(0);
+        now + debt.max(0) as Time
+    }
+}
+
+pub struct Engine<'a> {
+    pub graph: &'a Graph,
+    pub policy: Policy,
+    pub prices: Picoseconds,
+    pub workers: Vec<Worker>,
+    /// Deques that are not empty, a bit each; those of which thieves may take.
+    pub filled: Bits,
+    pub offering: Bits,
+    /// Of a worker, by its number; or of a task whose blocking section ends then: its number comes after the
+    /// workers'.
+    pub events: BinaryHeap<Reverse<(Time, u32)>>,
+    /// The one queue; some of its entries may be of tasks that a join has taken.
+    pub shared: VecDeque<u32>,
+    pub longest: usize,
+    pub lock: Lock,
+    /// Tasks for which bounded deques had no room.
+    pub overflow: VecDeque<u32>,
+    pub sleepers: Vec<u32>,
+    pub searching: usize,
+    /// Searches that found nothing; and whether an owner has added to its deque since the last of them.
+    pub in_vain: u64,
+    pub touched: bool,
+    /// Each task's next step.
+    pub step: Vec<u32>,
+    pub queued: Vec<bool>,
+    /// It waits for another that was taken, and no worker has it.
+    pub aside: Vec<bool>,
+    /// The task that waits for its end; NOBODY, or OVER.
+    pub waiter: Vec<u32>,
+    pub group_pending: Vec<u32>,
+    pub group_waiter: Vec<u32>,
+    pub left: usize,
+    pub rng: SmallRng,
+    pub outcome: Outcome,
+}
+
+/// The lock of the shared queue.
+pub struct Lock {
+    pub free_at: Time,
+    pub last: u32,
+}
+
+impl Lock {
+    pub fn new() -> Lock {
+        Lock { free_at: 0, last: NOBODY }
+    }
+}
+
+impl<'a> Engine<'a> {
+    pub fn new(
+        graph: &'a Graph,
+        policy: Policy,
+        workers: usize,
+        prices: &Prices,
+        seed: u64,
+    ) -> Self {
+        let tasks = graph.tasks.len();
+        let new = |_| Worker {
+            deque: VecDeque::new(),
+            places: FIRST_PLACES,
+            emptied: 0,
+            used: 0,
+            offered: 0,
+            asked: false,
+            filled_since: 0,
+            locked_until: 0,
+            current: NOBODY,
+            next: Next::Take,
+            debt: 0,
+            searching: false,
+            patience: 0,
+            looks_since: 0,
+            unlocked: 0,
+            rested: true,
+            seen: 0,
+        };
+        Engine {
+            graph,
+            policy,
+            prices: prices.into(),
+            workers: (0..workers).map(new).collect(),
+            filled: Bits::new(workers),
+            offering: Bits::new(workers),
+            events: BinaryHeap::with_capacity(workers),
+            shared: VecDeque::new(),
+            longest: 0,
+            lock: Lock::new(),
+            overflow: VecDeque::new(),
+            sleepers: Vec::with_capacity(workers),
+            searching: 0,
+            in_vain: 0,
+            touched: false,
+            step: graph.tasks.iter().map(|task| task.first).collect(),
+            queued: vec![false; tasks],
+            aside: vec![false; tasks],
+            waiter: vec![NOBODY; tasks],
+            group_pending: vec![0; graph.groups as usize],
+            group_waiter: vec![NOBODY; graph.groups as usize],
+            left: tasks,
+            rng: SmallRng::seed_from_u64(seed),
+            outcome: Outcome::default(),
+        }
+    }
+}
