@@ -285,7 +285,10 @@ unsafe fn join_any(forked: &Forked, worker: &Worker) -> bool {
         return true;
     }
     if !wait(forked, worker) {
-        misuse("sched_join", "the run of s has ended");
+        misuse(
+            "sched_join",
+            "the run of s has ended, or goes on in the parent of this child made by fork, which cannot join its tasks",
+        );
     }
     false
 }

@@ -88,7 +88,10 @@ pub unsafe fn fork_elsewhere(forked: &Forked, worker: &Worker) {
         return;
     }
     if thread::errno() == libc::EINVAL {
-        misuse("sched_fork", "the run of s has ended");
+        misuse(
+            "sched_fork",
+            "the run of s has ended, or goes on in the parent of this child made by fork, which has no workers",
+        );
     }
     // SAFETY: nobody has got it.
     let Task { f, closure } =
