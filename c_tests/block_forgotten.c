@@ -67,7 +67,7 @@ static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 
 static void looped(void *closure, struct scheduler *s)
 {
-    sched_for(0, 1000, 1, body, closure, s);
+    CHECK_EQ(sched_for(0, 1000, 1, body, closure, s), 0);
 }
 
 static void after_others(void *closure, struct scheduler *s)

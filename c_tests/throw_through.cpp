@@ -55,18 +55,18 @@ static int compare_badly(const void *, const void *)
 static void do_for(struct scheduler *s)
 {
     static char all;
-    sched_for(0, N, 0, loop_body, &all, s);
+    CHECK_EQ(sched_for(0, N, 0, loop_body, &all, s), 0);
 }
 
 static void do_last_of_for(struct scheduler *s)
 {
-    sched_for(0, N, 1, loop_body, nullptr, s);
+    CHECK_EQ(sched_for(0, N, 1, loop_body, nullptr, s), 0);
 }
 
 static void reduce(struct scheduler *s, decltype(&add) body, decltype(&combine) combination)
 {
     long zero = 0, sum;
-    sched_reduce(0, N, 1, sizeof sum, &zero, body, combination, nullptr, &sum, s);
+    CHECK_EQ(sched_reduce(0, N, 1, sizeof sum, &zero, body, combination, nullptr, &sum, s), 0);
 }
 
 static void do_reduce(struct scheduler *s)
@@ -82,13 +82,13 @@ static void do_combine(struct scheduler *s)
 static void do_sort(struct scheduler *s)
 {
     static long a[2 * N];
-    sched_sort(a, 2 * N, sizeof *a, compare_badly, s);
+    CHECK_EQ(sched_sort(a, 2 * N, sizeof *a, compare_badly, s), 0);
 }
 
 static void do_sort_few(struct scheduler *s)
 {
     static long a[4];
-    sched_sort(a, 4, sizeof *a, compare_badly, s);
+    CHECK_EQ(sched_sort(a, 4, sizeof *a, compare_badly, s), 0);
 }
 
 static void do_join(struct scheduler *s)
@@ -149,13 +149,13 @@ static void waiting_body(size_t, size_t, void *, struct scheduler *s)
 static void do_wait_in_for(struct scheduler *s)
 {
     CHECK_EQ(sched_spawn(task, nullptr, s), 0);
-    sched_for(0, 2, 0, waiting_body, nullptr, s);
+    CHECK_EQ(sched_for(0, 2, 0, waiting_body, nullptr, s), 0);
 }
 
 static void do_section(struct scheduler *s)
 {
     int began = sched_block_begin(s) == 0;
-    sched_for(0, N, 0, loop_body, &began, s);
+    CHECK_EQ(sched_for(0, N, 0, loop_body, &began, s), 0);
 }
 
 static void inner_root(void *, struct scheduler *s)

@@ -2,18 +2,20 @@
  *
  * Made from src/ffi by `make headers`; not to be edited.
  *
- * Each function that takes an s also accepts NULL. In a task, NULL means the task's own run; elsewhere
- * it means the default pool of the process. The first use makes this pool, as the SCHED_* variables
- * say, with sched_default_threads() workers. The pool sleeps while it has no tasks, and ends with the
- * process; exit does not wait for its tasks. So main may say
+ * Each function that takes an s also accepts NULL. In a task, NULL means the task's own run;
+ * elsewhere it means the default pool of the process. The first use makes this pool, as the
+ * SCHED_* variables say, with sched_default_threads() workers. The pool sleeps while it has no
+ * tasks, and ends with the process; exit does not wait for its tasks. So main may say
  *
- *     sched_for(0, n, 0, scale, a, NULL);
+ *     if (sched_for(0, n, 0, scale, a, NULL) != 0)
+ *         err(1, "sched_for");
  *
- * Functions that only wait (sched_join, sched_group_wait, sched_mutex_lock and so on), sched_task_yield and
- * sched_worker_index do not make the pool. If the pool cannot be made, a function fails as sched_pool_create
- * does. A child made by fork makes its own pool at the next use. Cost: the first use takes some hundred
- * microseconds, for the threads; each later use outside of a task some ten microseconds, to hand the
- * work to a worker and to wake it; a use within a task some nanoseconds. */
+ * Functions that only wait (sched_join, sched_group_wait, sched_mutex_lock and so on),
+ * sched_task_yield and sched_worker_index do not make the pool. If the pool cannot be made, a
+ * function fails as sched_pool_create does. A child made by fork makes its own pool at the next
+ * use. Cost: the first use takes some hundred microseconds, for the threads; each later use
+ * outside of a task some ten microseconds, to hand the work to a worker and to wake it; a use
+ * within a task some nanoseconds. */
 
 #ifndef LIBSCHED_SCHED_TASKS_H
 #define LIBSCHED_SCHED_TASKS_H
@@ -21,12 +23,12 @@
 #include <stddef.h>
 #include "sched.h"
 
-/* The version of this header, for #if and for messages: 10000 times the first number, 100 times the second, and the
- * third. The library that runs may be another: sched_version(). */
+/* The version of this header, for #if and for messages: 10000 times the first number, 100 times
+ * the second, and the third. The library that runs may be another: sched_version(). */
 #define SCHED_VERSION_NUMBER 100
 #define SCHED_VERSION_STRING "0.1.0"
 
-/* A function whose result says whether there will be a task: a caller that does not look may lose one. */
+/* The result says whether the work was accepted: a caller that does not look may lose it. */
 #ifdef __GNUC__
 #define SCHED_MUST_USE __attribute__((warn_unused_result))
 #else
@@ -101,9 +103,9 @@ struct sched_group {
 /* The body of a loop: to be done for each number from lo to hi - 1. */
 typedef void (*sched_range)(size_t lo, size_t hi, void *ctx, struct scheduler *s);
 
-/* A mutex for tasks: who must wait is set aside, and its worker goes on with other tasks. Those who wait
- * get it in the order in which they came. SCHED_MUTEX_INIT is one that is free. Nothing is to be
- * freed; it must not be copied in use. */
+/* A mutex for tasks: who must wait is set aside, and its worker goes on with other tasks. Those
+ * who wait get it in the order in which they came. SCHED_MUTEX_INIT is one that is free.
+ * Nothing is to be freed; it must not be copied in use. */
 struct sched_mutex {
   size_t state;
   void *queue;
@@ -210,10 +212,11 @@ int sched_spawn_copy(taskfunc f,
  * must call before it returns. Nothing is allocated; if the queue cannot grow, the task is run
  * at once.
  *
- * There are no errors: with f NULL, or s of a run that has ended, the process ends with a message, as it does for
- * mistakes with t that can be recognised: see libsched(7), DIAGNOSTICS. With s NULL, where the default pool cannot be
- * made, the task is run at once, with s NULL; t NULL is undefined, but found by the library's debug build. Thread-safe,
- * for different t. Cost: from a task of s that of sched_spawn.
+ * There are no errors: with f NULL, or s of a run that has ended, the process ends with a message,
+ * as it does for mistakes with t that can be recognised: see libsched(7), DIAGNOSTICS. With s
+ * NULL, where the default pool cannot be made, the task is run at once, with s NULL; t NULL is
+ * undefined, but found by the library's debug build. Thread-safe, for different t. Cost: from a
+ * task of s that of sched_spawn.
  *
  * Example:
  *
@@ -237,23 +240,25 @@ void sched_fork(struct sched_task *t,
  * it is called now. Else the caller's worker runs other tasks meanwhile, or sleeps. Tasks may be
  * joined in any order; quickest is the opposite of forking.
  *
- * s is as in sched_fork, or the caller's own of the same run. There are no errors; the process ends with a
- * message for a t that was joined already, forked on anew before it was joined, or copied, and for a task that
- * has returned without joining what it forked, where that can be recognised: see libsched(7), DIAGNOSTICS. The
- * library's debug build recognises it always, and a t that is NULL or was forked in another run; here that is
- * undefined.
+ * s is as in sched_fork, or the caller's own of the same run. There are no errors; the process
+ * ends with a message for a t that was joined already, forked on anew before it was joined, or
+ * copied, and for a task that has returned without joining what it forked, where that can be
+ * recognised: see libsched(7), DIAGNOSTICS. The library's debug build recognises it always, and a
+ * t that is NULL or was forked in another run; here that is undefined.
  * Cost: that of running a task from the own queue; if another worker has the task and has not
  * ended it, the time until then. */
 void sched_join(struct sched_task *t,
                 struct scheduler *s);
 
-/* Lets other tasks run: the calling task goes on when its turn has come, behind those that are queued
- * by then for all workers; with SCHED_DEQUE=ring or queue, behind those of its own worker, as in Tokio
- * (C. Lerche, 2019). It may go on in another thread: what belongs to the thread (errno, thread-local
- * variables, a locked pthread mutex) is then another's, and a compiler may have remembered where it was.
+/* Lets other tasks run: the calling task goes on when its turn has come, behind those that are
+ * queued by then for all workers; with SCHED_DEQUE=ring or queue, behind those of its own worker,
+ * as in Tokio (C. Lerche, 2019). It may go on in another thread: what belongs to the thread
+ * (errno, thread-local variables, a locked pthread mutex) is then another's, and a compiler may
+ * have remembered where it was.
  *
- * s is any worker's of the run; from a thread that is none, and with s NULL outside of a task, this is
- * sched_yield(2). There are no errors: with no memory for a stack to go on with, nothing happens.
+ * s is any worker's of the run; from a thread that is none, and with s NULL outside of a task,
+ * this is sched_yield(2). There are no errors: with no memory for a stack to go on with, nothing
+ * happens.
  * Thread-safe. Cost: a switch of stacks, or two, and the queue.
  *
  * Example: while (!done(job)) sched_task_yield(s); */
@@ -351,7 +356,9 @@ int sched_group_cancelled(const struct sched_group *g);
  *             a[i] *= 2;
  *     }
  *     ...
- *     sched_for(0, n, 0, scale, a, s); */
+ *     if (sched_for(0, n, 0, scale, a, s) != 0)
+ *         err(1, "sched_for"); */
+SCHED_MUST_USE
 int sched_for(size_t lo,
               size_t hi,
               size_t grain,
@@ -367,10 +374,10 @@ int sched_for(size_t lo,
  * identity.
  *
  * combine is to be associative, and need not be commutative. Which parts there are, and which
- * values are combined, depends on lo, hi, grain and size alone, not on the number of workers or
- * on their speed: the result is the same each time, even where combine is associative only
- * nearly, as the addition of floating-point numbers is; if the caller has the floating-point modes of
- * the run.
+ * values are combined, depends on lo, hi, grain and size alone, not on the number of workers or on
+ * their speed: the result is the same each time, even where combine is associative only nearly, as
+ * the addition of floating-point numbers is; if the caller has the floating-point modes of the
+ * run.
  *
  * grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
  *
@@ -400,7 +407,9 @@ int sched_for(size_t lo,
  *     }
  *     ...
  *     double zero = 0, sum;
- *     sched_reduce(0, n, 0, sizeof sum, &zero, add, plus, a, &sum, s); */
+ *     if (sched_reduce(0, n, 0, sizeof sum, &zero, add, plus, a, &sum, s) != 0)
+ *         err(1, "sched_reduce"); */
+SCHED_MUST_USE
 int sched_reduce(size_t lo,
                  size_t hi,
                  size_t grain,
@@ -434,7 +443,9 @@ int sched_reduce(size_t lo,
  *         return (x > y) - (x < y);
  *     }
  *     ...
- *     sched_sort(a, n, sizeof *a, by_value, s); */
+ *     if (sched_sort(a, n, sizeof *a, by_value, s) != 0)
+ *         err(1, "sched_sort"); */
+SCHED_MUST_USE
 int sched_sort(void *base,
                size_t n,
                size_t size,
@@ -455,15 +466,16 @@ int sched_sort(void *base,
  * another run that a task of it has started, there is nothing to do: 0, and so does
  * sched_block_end. NULL is the caller's own run; outside of a task there is nothing to do.
  *
- * Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s
- * has ended), EAGAIN (no thread, or no memory for the task to have a stack of its own, or
- * as many sections are open as SCHED_BLOCKING, or the member blocking of sched_options, allows: 512, if
- * nothing is said). After EAGAIN the task may block all the same, and its worker with it, so that fewer
- * workers run tasks meanwhile; sched_block_end must not follow.
- * Thread-safe. Cost: some microseconds where a kept thread is woken, some fifty where one is made, some ten
- * nanoseconds where one is on its way already: after a section that has ended before its thread
- * came, that watches the worker while more such follow, each within some hundred microseconds of the one before,
- * and takes its place where one lasts about as long. Within a section some nanoseconds.
+ * Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s has
+ * ended), EAGAIN (no thread, or no memory for the task to have a stack of its own, or as many
+ * sections are open as SCHED_BLOCKING, or the member blocking of sched_options, allows: 512, if
+ * nothing is said). After EAGAIN the task may block all the same, and its worker with it, so that
+ * fewer workers run tasks meanwhile; sched_block_end must not follow.
+ * Thread-safe. Cost: some microseconds where a kept thread is woken, some fifty where one is made,
+ * some ten nanoseconds where one is on its way already: after a section that has ended before its
+ * thread came, that watches the worker while more such follow, each within some hundred
+ * microseconds of the one before, and takes its place where one lasts about as long. Within a
+ * section some nanoseconds.
  *
  * Example:
  *
@@ -473,29 +485,32 @@ int sched_sort(void *base,
  *         sched_block_end(s); */
 int sched_block_begin(struct scheduler *s);
 
-/* Ends the section that the calling task began last. The task goes on, as a worker's again: at once,
- * if no other thread has come to its worker yet; else when its turn has come, behind the tasks that
- * are queued by then for all workers. It may go on in another thread: what belongs to the thread (thread-local variables, a locked pthread mutex) is
- * then another's. errno goes with the task, but a compiler may have remembered where it was: a
- * function that reads it after this is best not the one that called this.
+/* Ends the section that the calling task began last. The task goes on, as a worker's again: at
+ * once, if no other thread has come to its worker yet; else when its turn has come, behind the
+ * tasks that are queued by then for all workers. It may go on in another thread: what belongs to
+ * the thread (thread-local variables, a locked pthread mutex) is then another's. errno goes with
+ * the task, but a compiler may have remembered where it was: a function that reads it after this
+ * is best not the one that called this.
  *
  * Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the
  * run of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
- * Thread-safe. Cost: some ten nanoseconds if nobody has come; else two switches of stacks, the queue of
- * all workers, and the time until a worker takes the task from it. */
+ * Thread-safe. Cost: some ten nanoseconds if nobody has come; else two switches of stacks, the
+ * queue of all workers, and the time until a worker takes the task from it. */
 int sched_block_end(struct scheduler *s);
 
-/* Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno EINVAL (m is NULL). */
+/* Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno EINVAL (m is
+ * NULL). */
 int sched_mutex_init(struct sched_mutex *m);
 
-/* Locks the mutex. While another has it the calling task waits, and its worker goes on with others;
- * it may go on in another thread (see sched_task_yield). From a thread that is no worker the thread
- * sleeps. s is any worker's of the caller's run; the mutex may be used by several runs and pools, and
- * by threads without, which have NULL for s: no pool is made for that. A task that has it and locks it again would
- * wait for itself: the process ends with a message.
+/* Locks the mutex. While another has it the calling task waits, and its worker goes on with
+ * others; it may go on in another thread (see sched_task_yield). From a thread that is no worker
+ * the thread sleeps. s is any worker's of the caller's run; the mutex may be used by several runs
+ * and pools, and by threads without, which have NULL for s: no pool is made for that. A task that
+ * has it and locks it again would wait for itself: the process ends with a message.
  *
  * Returns 0, or -1 with errno EINVAL: m is NULL; or the mutex is locked, and the run of s has
- * ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
+ * ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of
+ * stacks.
  *
  * Example:
  *
@@ -507,14 +522,15 @@ int sched_mutex_init(struct sched_mutex *m);
 int sched_mutex_lock(struct sched_mutex *m,
                      struct scheduler *s);
 
-/* Locks the mutex if it is free. The holder is not recorded, so an unlock by another is not detected then.
+/* Locks the mutex if it is free. The holder is not recorded, so an unlock by another is not
+ * detected then.
  * Returns 0, or -1 with errno: EBUSY (the mutex is locked), EINVAL (m is NULL).
  * Thread-safe. Cost: an atomic operation. */
 int sched_mutex_trylock(struct sched_mutex *m);
 
-/* Unlocks the mutex; the task or thread that has waited longest has it now. The caller is the one that has
- * locked it: if another has, by sched_mutex_lock, the process ends with a message. (What one task takes and another
- * gives back is a semaphore.)
+/* Unlocks the mutex; the task or thread that has waited longest has it now. The caller is the one
+ * that has locked it: if another has, by sched_mutex_lock, the process ends with a message. (What
+ * one task takes and another gives back is a semaphore.)
  *
  * Returns 0, or -1 with errno: EPERM (it is not locked), EINVAL (m is NULL).
  * Thread-safe. Cost: an atomic operation, if nobody waits. */
@@ -524,9 +540,9 @@ int sched_mutex_unlock(struct sched_mutex *m);
  * EINVAL (c is NULL). */
 int sched_cond_init(struct sched_cond *c);
 
-/* Unlocks the mutex, which the caller has, waits until it is signalled, and locks the mutex again. It
- * does not return otherwise; but others may have had the mutex since the signal, so what is waited
- * for is to be looked at in a loop all the same.
+/* Unlocks the mutex, which the caller has, waits until it is signalled, and locks the mutex again.
+ * It does not return otherwise; but others may have had the mutex since the signal, so what is
+ * waited for is to be looked at in a loop all the same.
  *
  * Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
  * ended), EPERM (m is not locked).
@@ -543,9 +559,9 @@ int sched_cond_wait(struct sched_cond *c,
                     struct sched_mutex *m,
                     struct scheduler *s);
 
-/* Signals the one who has waited longest, if any: it gets the mutex when its turn has come, behind those
- * who wait for that already. What is waited for must be changed with the mutex held; it may be
- * unlocked by now.
+/* Signals the one who has waited longest, if any: it gets the mutex when its turn has come, behind
+ * those who wait for that already. What is waited for must be changed with the mutex held; it may
+ * be unlocked by now.
  *
  * Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits. */
 int sched_cond_signal(struct sched_cond *c);
@@ -555,13 +571,12 @@ int sched_cond_signal(struct sched_cond *c);
  * Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits. */
 int sched_cond_broadcast(struct sched_cond *c);
 
-/* Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno EINVAL (sem
- * is NULL, or n is greater than SIZE_MAX / 2). */
-int sched_sem_init(struct sched_sem *sem,
-                   size_t n);
+/* Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno
+ * EINVAL (sem is NULL, or n is greater than SIZE_MAX / 2). */
+int sched_sem_init(struct sched_sem *sem, size_t n);
 
-/* Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to those who
- * wait in their order.
+/* Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to
+ * those who wait in their order.
  *
  * Returns 0, or -1 with errno EINVAL: sem is NULL; or there is no unit, and the run of s has ended.
  * Thread-safe. Cost: if there is one, an atomic operation; to wait, one or two switches of stacks.
@@ -586,13 +601,13 @@ int sched_sem_trywait(struct sched_sem *sem);
  * Thread-safe. Cost: an atomic operation, if nobody waits. */
 int sched_sem_post(struct sched_sem *sem);
 
-/* Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno EINVAL (b is NULL, or
- * n is 0). */
-int sched_barrier_init(struct sched_barrier *b,
-                       size_t n);
+/* Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno EINVAL (b
+ * is NULL, or n is 0). */
+int sched_barrier_init(struct sched_barrier *b, size_t n);
 
-/* Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for the next
- * n. The tasks need not be on different workers: any number of them meet, on one worker too.
+/* Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for
+ * the next n. The tasks need not be on different workers: any number of them meet, on one worker
+ * too.
  *
  * Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b is NULL, the run of s has
  * ended, or the barrier is of 0.
@@ -608,17 +623,19 @@ int sched_barrier_init(struct sched_barrier *b,
 int sched_barrier_wait(struct sched_barrier *b,
                        struct scheduler *s);
 
-/* Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has nthreads
- * threads of its own, some of which may be made later, when there are tasks for them. Without
- * tasks they sleep as SCHED_IDLE says. With options NULL all is as in sched_init(0, 0, ...). The
- * environment variables win over the options, as they do over the arguments of sched_init.
+/* Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has
+ * nthreads threads of its own, some of which may be made later, when there are tasks for them.
+ * Without tasks they sleep as SCHED_IDLE says. With options NULL all is as in sched_init(0, 0,
+ * ...). The environment variables win over the options, as they do over the arguments of
+ * sched_init.
  *
  * Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
  * have; a deque that is not of the kind, or an overflow that is not of the deque; an environment
- * variable is refused; size is 0, or less than the struct of version 0.1.0, or greater than in this
- * version and what is beyond it is not zero: a line on standard error says which), ENOMEM (no
- * memory), EAGAIN (no thread could be made; if some can, the pool has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
- * (SCHED_WARM), else that of making a thread.
+ * variable is refused; size is 0, or less than the struct of version 0.1.0, or greater than in
+ * this version and what is beyond it is not zero: a line on standard error says which), ENOMEM (no
+ * memory), EAGAIN (no thread could be made; if some can, the pool has those). Thread-safe. Cost:
+ * some microseconds where threads are kept from a run before (SCHED_WARM), else that of making a
+ * thread.
  *
  * Example:
  *
@@ -664,9 +681,9 @@ int sched_pool_submit(struct sched_pool *pool,
  * sched_spawn_copy makes it, and returns at once.
  *
  * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, size is greater than SCHED_COPY_MAX, arg
- * is NULL and size is not 0, or this is a child made by fork of the process whose pool it is), EAGAIN
- * (no memory, or the pool holds qlen tasks from outside already under SCHED_OVERFLOW=refuse:
- * nothing has changed).
+ * is NULL and size is not 0, or this is a child made by fork of the process whose pool it is),
+ * EAGAIN (no memory, or the pool holds qlen tasks from outside already under
+ * SCHED_OVERFLOW=refuse: nothing has changed).
  * Thread-safe. Cost: that of sched_pool_submit, and from outside an allocation.
  *
  * Example:
@@ -737,13 +754,13 @@ int sched_last_stats(struct sched_stats *out,
  * that spawns, forks, joins, waits, yields or blocks, loops included, and in no other.
  *
  * To keep a value for each worker, index an array of sched_worker_count(s) elements. From one such
- * call to the next, the element of the current number is the task's alone, without atomics or locks.
- * Afterwards it may be another task's: ask for the number again, and keep no pointer to the element
- * across the call. (sched_reduce needs no numbers.)
+ * call to the next, the element of the current number is the task's alone, without atomics or
+ * locks. Afterwards it may be another task's: ask for the number again, and keep no pointer to the
+ * element across the call. (sched_reduce needs no numbers.)
  *
- * Returns it, or -1 with errno: EINVAL (the run of s has ended, or the calling thread is no worker of it,
- * or, with s NULL, in no task; between sched_block_begin and sched_block_end a task's is none, but for kind
- * serial). Thread-safe. Cost: a nanosecond or two.
+ * Returns it, or -1 with errno: EINVAL (the run of s has ended, or the calling thread is no worker
+ * of it, or, with s NULL, in no task; between sched_block_begin and sched_block_end a task's is
+ * none, but for kind serial). Thread-safe. Cost: a nanosecond or two.
  *
  * Example:
  *

@@ -67,7 +67,8 @@ pub struct sched_options {
 pub struct sched_pool(#[allow(dead_code, reason = "C has pointers to it only")] Pool);
 
 impl sched_options {
-    /// In the first version with this struct; it has no holes, so that the next member begins here.
+    /// In the first version with this struct; it has no holes, so that the next member begins
+    /// here.
     const FIRST_SIZE: usize = 32;
 
     const DEFAULTS: sched_options = sched_options {
@@ -165,7 +166,8 @@ impl sched_options {
     }
 }
 
-/// What a member's value means; Some(None): the default. None: nothing, which a line on standard error says.
+/// What a member's value means; Some(None): the default. None: nothing, which a line on standard
+/// error says.
 fn chosen<T: Copy>(
     member: &'static str,
     value: c_int,
@@ -197,17 +199,19 @@ fn refuse(why: fmt::Arguments) {
     io::say(format_args!("sched_pool_create: {why}{}", symbol::Caller));
 }
 
-/// Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has nthreads
-/// threads of its own, some of which may be made later, when there are tasks for them. Without
-/// tasks they sleep as SCHED_IDLE says. With options NULL all is as in sched_init(0, 0, ...). The
-/// environment variables win over the options, as they do over the arguments of sched_init.
+/// Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has
+/// nthreads threads of its own, some of which may be made later, when there are tasks for them.
+/// Without tasks they sleep as SCHED_IDLE says. With options NULL all is as in sched_init(0, 0,
+/// ...). The environment variables win over the options, as they do over the arguments of
+/// sched_init.
 ///
 /// Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
 /// have; a deque that is not of the kind, or an overflow that is not of the deque; an environment
-/// variable is refused; size is 0, or less than the struct of version 0.1.0, or greater than in this
-/// version and what is beyond it is not zero: a line on standard error says which), ENOMEM (no
-/// memory), EAGAIN (no thread could be made; if some can, the pool has those). Thread-safe. Cost: some microseconds where threads are kept from a run before
-/// (SCHED_WARM), else that of making a thread.
+/// variable is refused; size is 0, or less than the struct of version 0.1.0, or greater than in
+/// this version and what is beyond it is not zero: a line on standard error says which), ENOMEM (no
+/// memory), EAGAIN (no thread could be made; if some can, the pool has those). Thread-safe. Cost:
+/// some microseconds where threads are kept from a run before (SCHED_WARM), else that of making a
+/// thread.
 ///
 /// Example:
 ///
@@ -297,9 +301,9 @@ pub unsafe extern "C" fn sched_pool_submit(
 /// sched_spawn_copy makes it, and returns at once.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, size is greater than SCHED_COPY_MAX, arg
-/// is NULL and size is not 0, or this is a child made by fork of the process whose pool it is), EAGAIN
-/// (no memory, or the pool holds qlen tasks from outside already under SCHED_OVERFLOW=refuse:
-/// nothing has changed).
+/// is NULL and size is not 0, or this is a child made by fork of the process whose pool it is),
+/// EAGAIN (no memory, or the pool holds qlen tasks from outside already under
+/// SCHED_OVERFLOW=refuse: nothing has changed).
 /// Thread-safe. Cost: that of sched_pool_submit, and from outside an allocation.
 ///
 /// Example:

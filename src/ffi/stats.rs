@@ -145,13 +145,13 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
 /// that spawns, forks, joins, waits, yields or blocks, loops included, and in no other.
 ///
 /// To keep a value for each worker, index an array of sched_worker_count(s) elements. From one such
-/// call to the next, the element of the current number is the task's alone, without atomics or locks.
-/// Afterwards it may be another task's: ask for the number again, and keep no pointer to the element
-/// across the call. (sched_reduce needs no numbers.)
+/// call to the next, the element of the current number is the task's alone, without atomics or
+/// locks. Afterwards it may be another task's: ask for the number again, and keep no pointer to the
+/// element across the call. (sched_reduce needs no numbers.)
 ///
-/// Returns it, or -1 with errno: EINVAL (the run of s has ended, or the calling thread is no worker of it,
-/// or, with s NULL, in no task; between sched_block_begin and sched_block_end a task's is none, but for kind
-/// serial). Thread-safe. Cost: a nanosecond or two.
+/// Returns it, or -1 with errno: EINVAL (the run of s has ended, or the calling thread is no worker
+/// of it, or, with s NULL, in no task; between sched_block_begin and sched_block_end a task's is
+/// none, but for kind serial). Thread-safe. Cost: a nanosecond or two.
 ///
 /// Example:
 ///

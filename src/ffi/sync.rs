@@ -11,9 +11,9 @@ use crate::sync::sem::{MOST, Sem};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
-/// A mutex for tasks: who must wait is set aside, and its worker goes on with other tasks. Those who wait
-/// get it in the order in which they came. SCHED_MUTEX_INIT is one that is free. Nothing is to be
-/// freed; it must not be copied in use.
+/// A mutex for tasks: who must wait is set aside, and its worker goes on with other tasks. Those
+/// who wait get it in the order in which they came. SCHED_MUTEX_INIT is one that is free.
+/// Nothing is to be freed; it must not be copied in use.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_mutex {
@@ -81,7 +81,8 @@ fn set<T, U>(p: *mut T, value: U) -> c_int {
     0
 }
 
-/// Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno EINVAL (m is NULL).
+/// Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno EINVAL (m is
+/// NULL).
 ///
 /// # Safety
 /// Not for C.
@@ -90,14 +91,15 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
     set(m, Mutex::default())
 }
 
-/// Locks the mutex. While another has it the calling task waits, and its worker goes on with others;
-/// it may go on in another thread (see sched_task_yield). From a thread that is no worker the thread
-/// sleeps. s is any worker's of the caller's run; the mutex may be used by several runs and pools, and
-/// by threads without, which have NULL for s: no pool is made for that. A task that has it and locks it again would
-/// wait for itself: the process ends with a message.
+/// Locks the mutex. While another has it the calling task waits, and its worker goes on with
+/// others; it may go on in another thread (see sched_task_yield). From a thread that is no worker
+/// the thread sleeps. s is any worker's of the caller's run; the mutex may be used by several runs
+/// and pools, and by threads without, which have NULL for s: no pool is made for that. A task that
+/// has it and locks it again would wait for itself: the process ends with a message.
 ///
 /// Returns 0, or -1 with errno EINVAL: m is NULL; or the mutex is locked, and the run of s has
-/// ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
+/// ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of
+/// stacks.
 ///
 /// Example:
 ///
@@ -117,7 +119,8 @@ pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler
     unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), || waited(s)) }
 }
 
-/// Locks the mutex if it is free. The holder is not recorded, so an unlock by another is not detected then.
+/// Locks the mutex if it is free. The holder is not recorded, so an unlock by another is not
+/// detected then.
 /// Returns 0, or -1 with errno: EBUSY (the mutex is locked), EINVAL (m is NULL).
 /// Thread-safe. Cost: an atomic operation.
 ///
@@ -129,9 +132,9 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
     unsafe { object(m) }.map_or_else(|| thread::failed(libc::EINVAL), sync::try_lock)
 }
 
-/// Unlocks the mutex; the task or thread that has waited longest has it now. The caller is the one that has
-/// locked it: if another has, by sched_mutex_lock, the process ends with a message. (What one task takes and another
-/// gives back is a semaphore.)
+/// Unlocks the mutex; the task or thread that has waited longest has it now. The caller is the one
+/// that has locked it: if another has, by sched_mutex_lock, the process ends with a message. (What
+/// one task takes and another gives back is a semaphore.)
 ///
 /// Returns 0, or -1 with errno: EPERM (it is not locked), EINVAL (m is NULL).
 /// Thread-safe. Cost: an atomic operation, if nobody waits.
@@ -154,9 +157,9 @@ pub unsafe extern "C" fn sched_cond_init(c: *mut sched_cond) -> c_int {
     set(c, Cond::default())
 }
 
-/// Unlocks the mutex, which the caller has, waits until it is signalled, and locks the mutex again. It
-/// does not return otherwise; but others may have had the mutex since the signal, so what is waited
-/// for is to be looked at in a loop all the same.
+/// Unlocks the mutex, which the caller has, waits until it is signalled, and locks the mutex again.
+/// It does not return otherwise; but others may have had the mutex since the signal, so what is
+/// waited for is to be looked at in a loop all the same.
 ///
 /// Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
 /// ended), EPERM (m is not locked).
@@ -186,9 +189,9 @@ pub unsafe extern "C" fn sched_cond_wait(
     sync::cond_wait(cond, mutex, unsafe { waited(s) })
 }
 
-/// Signals the one who has waited longest, if any: it gets the mutex when its turn has come, behind those
-/// who wait for that already. What is waited for must be changed with the mutex held; it may be
-/// unlocked by now.
+/// Signals the one who has waited longest, if any: it gets the mutex when its turn has come, behind
+/// those who wait for that already. What is waited for must be changed with the mutex held; it may
+/// be unlocked by now.
 ///
 /// Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits.
 ///
@@ -216,8 +219,8 @@ pub unsafe extern "C" fn sched_cond_broadcast(c: *mut sched_cond) -> c_int {
     0
 }
 
-/// Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno EINVAL (sem
-/// is NULL, or n is greater than SIZE_MAX / 2).
+/// Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno
+/// EINVAL (sem is NULL, or n is greater than SIZE_MAX / 2).
 ///
 /// # Safety
 /// Not for C.
@@ -229,8 +232,8 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
     set(sem, Sem::new(n))
 }
 
-/// Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to those who
-/// wait in their order.
+/// Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to
+/// those who wait in their order.
 ///
 /// Returns 0, or -1 with errno EINVAL: sem is NULL; or there is no unit, and the run of s has ended.
 /// Thread-safe. Cost: if there is one, an atomic operation; to wait, one or two switches of stacks.
@@ -277,8 +280,8 @@ pub unsafe extern "C" fn sched_sem_post(sem: *mut sched_sem) -> c_int {
     unsafe { object(sem) }.map_or_else(|| thread::failed(libc::EINVAL), sync::post)
 }
 
-/// Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno EINVAL (b is NULL, or
-/// n is 0).
+/// Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno EINVAL (b
+/// is NULL, or n is 0).
 ///
 /// # Safety
 /// Not for C.
@@ -290,8 +293,9 @@ pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> 
     set(b, Barrier::new(n))
 }
 
-/// Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for the next
-/// n. The tasks need not be on different workers: any number of them meet, on one worker too.
+/// Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for
+/// the next n. The tasks need not be on different workers: any number of them meet, on one worker
+/// too.
 ///
 /// Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b is NULL, the run of s has
 /// ended, or the barrier is of 0.

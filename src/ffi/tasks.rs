@@ -83,10 +83,11 @@ const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
 /// must call before it returns. Nothing is allocated; if the queue cannot grow, the task is run
 /// at once.
 ///
-/// There are no errors: with f NULL, or s of a run that has ended, the process ends with a message, as it does for
-/// mistakes with t that can be recognised: see libsched(7), DIAGNOSTICS. With s NULL, where the default pool cannot be
-/// made, the task is run at once, with s NULL; t NULL is undefined, but found by the library's debug build. Thread-safe,
-/// for different t. Cost: from a task of s that of sched_spawn.
+/// There are no errors: with f NULL, or s of a run that has ended, the process ends with a message,
+/// as it does for mistakes with t that can be recognised: see libsched(7), DIAGNOSTICS. With s
+/// NULL, where the default pool cannot be made, the task is run at once, with s NULL; t NULL is
+/// undefined, but found by the library's debug build. Thread-safe, for different t. Cost: from a
+/// task of s that of sched_spawn.
 ///
 /// Example:
 ///
@@ -152,11 +153,11 @@ unsafe extern "C" fn fork_by_null(
 /// it is called now. Else the caller's worker runs other tasks meanwhile, or sleeps. Tasks may be
 /// joined in any order; quickest is the opposite of forking.
 ///
-/// s is as in sched_fork, or the caller's own of the same run. There are no errors; the process ends with a
-/// message for a t that was joined already, forked on anew before it was joined, or copied, and for a task that
-/// has returned without joining what it forked, where that can be recognised: see libsched(7), DIAGNOSTICS. The
-/// library's debug build recognises it always, and a t that is NULL or was forked in another run; here that is
-/// undefined.
+/// s is as in sched_fork, or the caller's own of the same run. There are no errors; the process
+/// ends with a message for a t that was joined already, forked on anew before it was joined, or
+/// copied, and for a task that has returned without joining what it forked, where that can be
+/// recognised: see libsched(7), DIAGNOSTICS. The library's debug build recognises it always, and a
+/// t that is NULL or was forked in another run; here that is undefined.
 /// Cost: that of running a task from the own queue; if another worker has the task and has not
 /// ended it, the time until then.
 ///
@@ -194,13 +195,15 @@ unsafe extern "C" fn join_by_null(forked: &Forked, s: *mut Scheduler) {
     }
 }
 
-/// Lets other tasks run: the calling task goes on when its turn has come, behind those that are queued
-/// by then for all workers; with SCHED_DEQUE=ring or queue, behind those of its own worker, as in Tokio
-/// (C. Lerche, 2019). It may go on in another thread: what belongs to the thread (errno, thread-local
-/// variables, a locked pthread mutex) is then another's, and a compiler may have remembered where it was.
+/// Lets other tasks run: the calling task goes on when its turn has come, behind those that are
+/// queued by then for all workers; with SCHED_DEQUE=ring or queue, behind those of its own worker,
+/// as in Tokio (C. Lerche, 2019). It may go on in another thread: what belongs to the thread
+/// (errno, thread-local variables, a locked pthread mutex) is then another's, and a compiler may
+/// have remembered where it was.
 ///
-/// s is any worker's of the run; from a thread that is none, and with s NULL outside of a task, this is
-/// sched_yield(2). There are no errors: with no memory for a stack to go on with, nothing happens.
+/// s is any worker's of the run; from a thread that is none, and with s NULL outside of a task,
+/// this is sched_yield(2). There are no errors: with no memory for a stack to go on with, nothing
+/// happens.
 /// Thread-safe. Cost: a switch of stacks, or two, and the queue.
 ///
 /// Example: while (!done(job)) sched_task_yield(s);
@@ -404,11 +407,13 @@ pub type sched_range =
 ///             a[i] *= 2;
 ///     }
 ///     ...
-///     sched_for(0, n, 0, scale, a, s);
+///     if (sched_for(0, n, 0, scale, a, s) != 0)
+///         err(1, "sched_for");
 ///
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn sched_for(
     lo: usize,
     hi: usize,
@@ -440,10 +445,10 @@ pub unsafe extern "C" fn sched_for(
 /// identity.
 ///
 /// combine is to be associative, and need not be commutative. Which parts there are, and which
-/// values are combined, depends on lo, hi, grain and size alone, not on the number of workers or
-/// on their speed: the result is the same each time, even where combine is associative only
-/// nearly, as the addition of floating-point numbers is; if the caller has the floating-point modes of
-/// the run.
+/// values are combined, depends on lo, hi, grain and size alone, not on the number of workers or on
+/// their speed: the result is the same each time, even where combine is associative only nearly, as
+/// the addition of floating-point numbers is; if the caller has the floating-point modes of the
+/// run.
 ///
 /// grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
 ///
@@ -473,11 +478,13 @@ pub unsafe extern "C" fn sched_for(
 ///     }
 ///     ...
 ///     double zero = 0, sum;
-///     sched_reduce(0, n, 0, sizeof sum, &zero, add, plus, a, &sum, s);
+///     if (sched_reduce(0, n, 0, sizeof sum, &zero, add, plus, a, &sum, s) != 0)
+///         err(1, "sched_reduce");
 ///
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn sched_reduce(
     lo: usize,
     hi: usize,
@@ -535,11 +542,13 @@ pub unsafe extern "C" fn sched_reduce(
 ///         return (x > y) - (x < y);
 ///     }
 ///     ...
-///     sched_sort(a, n, sizeof *a, by_value, s);
+///     if (sched_sort(a, n, sizeof *a, by_value, s) != 0)
+///         err(1, "sched_sort");
 ///
 /// # Safety
 /// Not for C.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn sched_sort(
     base: *mut c_void,
     n: usize,
@@ -560,7 +569,8 @@ pub unsafe extern "C" fn sched_sort(
     guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })
 }
 
-/// The number was negative before C made it a size_t: a loop that ends at -5 would not come there.
+/// The number was negative before C made it a size_t: a loop that ends at -5 would not come
+/// there.
 fn is_negative(n: usize) -> bool {
     n > isize::MAX as usize
 }
