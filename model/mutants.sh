@@ -55,13 +55,13 @@ ring-join-unswapped~src/queue/ring.rs~s/match self\.swap\(word, word\.lifted\(Se
 ring-join-relaxed~src/queue/ring.rs~s/(last\.wrapping_add\(Self::LIFT\), Ordering::)Release/$1Relaxed/~ring
 ring-half-too-much~src/queue/ring.rs~s/queued\.div_ceil\(2\)/(queued + 1)/~ring
 batch-without-room~src/queue/ring.rs~s/queued\.div_ceil\(2\)\.min\(1 \+ rest as u32\)/queued.div_ceil(2)/~ring:a_batch_on_its_way
-batch-silent~src/kind/stealing/batches.rs~s/(stolen_tasks\.add\(more\);\n\s*)self\.added\(&mut own, place\);/$1/~ring:a_sleeper_beside_a_batch
-spill-lost~src/kind/stealing/batches.rs~s/\.or_else\(\|Full\| self\.injector\.put_back_some\(1, limit, \|_, put\| put\(task\)\)\)/.or(Ok(()))/~ring:a_full_ring_of_a_worker
-split-put-relaxed~src/queue/split.rs~s/(wrapping_add\(1\), Ordering::)Release(\);\n\s*barrier::light)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
-split-put-unfenced~src/queue/split.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with who asks.*//~sleep:a_sleeper_beside_an_armed_owner
-split-pop-unfenced~src/queue/split/join.rs~s/barrier::light_for::<FENCED>\(\); \/\/ with the raid.*//~split:owner_and_raider_at_the_last_task
+batch-silent~src/policy/stealing/batches.rs~s/(stolen_tasks\.add\(more\);\n\s*)self\.added\(&mut own, place\);/$1/~ring:a_sleeper_beside_a_batch
+spill-lost~src/policy/stealing/batches.rs~s/\.or_else\(\|Full\| self\.injector\.put_back_some\(1, limit, \|_, put\| put\(task\)\)\)/.or(Ok(()))/~ring:a_full_ring_of_a_worker
+split-put-relaxed~src/queue/split.rs~s/(wrapping_add\(1\), Ordering::)Release(\);\n\s*fence::light)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
+split-put-unfenced~src/queue/split.rs~s/fence::light_for::<FENCED>\(\); \/\/ with who asks.*//~sleep:a_sleeper_beside_an_armed_owner
+split-pop-unfenced~src/queue/split/join.rs~s/fence::light_for::<FENCED>\(\); \/\/ with the raid.*//~split:owner_and_raider_at_the_last_task
 split-put-beyond~src/queue/split.rs~s/bot < self\.watched\.lim/bot <= self.watched.lim/~split:pushes_after_growth_beside_a_raid
-raid-unfenced~src/queue/split.rs~s/barrier::heavy_for::<FENCED>\(\)/true/~split:owner_and_raider_at_the_last_task
+raid-unfenced~src/queue/split.rs~s/fence::heavy_for::<FENCED>\(\)/true/~split:owner_and_raider_at_the_last_task
 raid-unwritten~src/queue/split.rs~s/self\.watched\.split\.store\(wanted, Ordering::Relaxed\);//~split:owner_and_raider_at_the_last_task
 raid-undrawn~src/queue/split.rs~s/\.clamp\(open, wanted\)/.max(wanted).min(wanted)/~split:owner_and_raider_at_the_last_task
 raid-blind~src/queue/split.rs~s/(bot\.load\(Ordering::)Acquire(\)\.clamp)/$1Relaxed$2/~split:a_slot_is_reused_beside_a_raid
@@ -82,29 +82,29 @@ room-short~src/queue/split/room.rs~s/for i in 0\.\.queued/for i in 1..queued/~sp
 room-unasked~src/queue/split/room.rs~s/(seldom\.armed = armed;\n\s*)self\.ask\(\);/$1/~split:pushes_after_growth_beside_a_raid
 refusal-public~src/queue/split/room.rs~s/if self\.split\(\) > bot \{/if false {/~split:a_public_task_is_refused
 refusal-kept~src/queue/split/room.rs~s/self\.own\.bot\.store\(bot, Ordering::Release\);(\n\s*if self\.split\(\) > bot)/$1/~split:the_limit_beside_a_raid
-lock-relaxed~src/base/trylock.rs~s/compare_exchange\(false, true, Ordering::Acquire/compare_exchange(false, true, Ordering::Relaxed/~split:two_thieves_and_the_owner
-unlock-relaxed~src/base/trylock.rs~s/store\(false, Ordering::Release\)/store(false, Ordering::Relaxed)/~split:two_thieves_and_the_owner
+lock-relaxed~src/lock/trylock.rs~s/compare_exchange\(false, true, Ordering::Acquire/compare_exchange(false, true, Ordering::Relaxed/~split:two_thieves_and_the_owner
+unlock-relaxed~src/lock/trylock.rs~s/store\(false, Ordering::Release\)/store(false, Ordering::Relaxed)/~split:two_thieves_and_the_owner
 rearm-unfenced~src/queue/split.rs~s/fence\(Ordering::SeqCst\); \/\/ with the sleeper.*//~sleep:the_question_overwritten
 rearm-unchecked~src/queue/mod.rs~s/self\.0\.ask\(\); \/\/ it was.*//~sleep:the_question_overwritten
 rearm-late~src/queue/mod.rs~s/self\.rearm\(\);\n\s*if anybody\(\) \{/let any = anybody(); self.rearm(); if any {/~sleep:the_question_overwritten
-announce-unfenced~src/kind/stealing/search.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
-park-unasked~src/kind/stealing/search.rs~s/self\.deques\.iter\(\)\.for_each\(\|deque\| deque\.ask\(\)\);//~sleep:a_sleeper_beside_an_armed_owner
-asked-unheard~src/kind/stealing/batches.rs~s/(rely_on_spawns\(\), searched\);\n\s*)self\.published\(place\);/$1/~sleep:a_sleeper_beside_its_first_task
-lend-silent~src/kind/stealing/batches.rs~s/return self\.published\(place\);/return;/~sleep:a_sleeper_beside_an_owner_that_lends
-lend-private~src/kind/stealing/batches.rs~s/own\.publish\(true\);//~sleep:a_sleeper_beside_an_owner_that_lends
-lend-never~src/kind/stealing/lending.rs~s/self\.0\[owner\]\.lends\.store\(true, Ordering::Relaxed\);/let _ = owner;/~sleep:a_sleeper_beside_an_owner_that_lends
-lend-unasked~src/kind/stealing/search.rs~s/self\.deques\[place\.index\(\)\]\.ask\(\);//~sleep:a_sleeper_beside_a_thief_that_lends
-search-unraided~src/kind/stealing/search.rs~s/Reach::Raid => !victim\.looks_empty\(\) && victim\.raid\(\),/Reach::Raid => false,/~stealing:split::a_blocked_parent
-spawn-unfenced~src/idle/eventcount.rs~s/barrier::light\(\);.*//~eventcount
-park-unfenced~src/kind/stealing/search.rs~s/barrier::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
-park-unchecked~src/kind/stealing/search.rs~s/if self\.work_visible\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::a_blocked_parent
-park-deaf-to-end~src/kind/stealing/search.rs~s/if self\.is_over\(until\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::one_child_two_workers
-park-deaf-to-child~src/kind/stealing/search.rs~s/if self\.is_over\(until\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~join:split::against_the_end
-child-unawaited~src/kind/stealing/search.rs~s/if !awaited\.enlist\(\) => UNAWAITED/if { awaited.enlist(); false } => UNAWAITED/~join:split::against_an_end_without_a_word
-child-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::against_the_end
-group-unroused~src/kind/stealing.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::group_against_its_ends
+announce-unfenced~src/policy/stealing/search.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
+park-unasked~src/policy/stealing/search.rs~s/self\.deques\.iter\(\)\.for_each\(\|deque\| deque\.ask\(\)\);//~sleep:a_sleeper_beside_an_armed_owner
+asked-unheard~src/policy/stealing/batches.rs~s/(rely_on_spawns\(\), searched\);\n\s*)self\.published\(place\);/$1/~sleep:a_sleeper_beside_its_first_task
+lend-silent~src/policy/stealing/batches.rs~s/return self\.published\(place\);/return;/~sleep:a_sleeper_beside_an_owner_that_lends
+lend-private~src/policy/stealing/batches.rs~s/own\.publish\(true\);//~sleep:a_sleeper_beside_an_owner_that_lends
+lend-never~src/policy/stealing/lending.rs~s/self\.0\[owner\]\.lends\.store\(true, Ordering::Relaxed\);/let _ = owner;/~sleep:a_sleeper_beside_an_owner_that_lends
+lend-unasked~src/policy/stealing/search.rs~s/self\.deques\[place\.index\(\)\]\.ask\(\);//~sleep:a_sleeper_beside_a_thief_that_lends
+search-unraided~src/policy/stealing/search.rs~s/Reach::Raid => !victim\.looks_empty\(\) && victim\.raid\(\),/Reach::Raid => false,/~stealing:split::a_blocked_parent
+spawn-unfenced~src/idle/eventcount.rs~s/fence::light\(\);.*//~eventcount
+park-unfenced~src/policy/stealing/search.rs~s/fence::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
+park-unchecked~src/policy/stealing/search.rs~s/if self\.work_visible\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::a_blocked_parent
+park-deaf-to-end~src/policy/stealing/search.rs~s/if self\.is_over\(until\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::one_child_two_workers
+park-deaf-to-child~src/policy/stealing/search.rs~s/if self\.is_over\(until\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~join:split::against_the_end
+child-unawaited~src/policy/stealing/search.rs~s/if !awaited\.enlist\(\) => UNAWAITED/if { awaited.enlist(); false } => UNAWAITED/~join:split::against_an_end_without_a_word
+child-unroused~src/policy/stealing/mod.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::against_the_end
+group-unroused~src/policy/stealing/mod.rs~s/self\.sleepers\.rouse\(worker\);//~join:split::group_against_its_ends
 rouse-unlisted~src/idle/eventcount.rs~s/let woken = self\.list\.with\(\|list\| self\.unlist\(list, worker\)\);/let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;\n        let woken = waits && self.list.with(|list| self.unlist(list, worker));/~join:split::against_the_end
-join-silent~src/kind/stealing/search.rs~s/if searching && !idle \{(\n\s*self\.found)/if false {$1/~join:split::against_a_task_and_the_end
+join-silent~src/policy/stealing/search.rs~s/if searching && !idle \{(\n\s*self\.found)/if false {$1/~join:split::against_a_task_and_the_end
 join-blind~src/queue/split/join.rs~s/self\.is_private\(last\) && unsafe/unsafe/~split:a_join_beside_a_raid
 join-keeps-claim~src/queue/split/join.rs~s/if !taken \{\n(\s*self\.own\.bot\.store)/if false {\n$1/~split:a_join_beside_a_thief
 retake-unlocked~src/queue/split/join.rs~s/let _held = Held::wait\(&self\.thieves\);(\n\s*\/\/ SAFETY: not stolen)/$1/~split:a_join_beside_a_thief
@@ -113,30 +113,30 @@ request-opens~src/queue/split.rs~s/self\.watched\.split\.store\(bot, Ordering::R
 request-seen~src/queue/split.rs~s/let open = self\.open\(\); \/\/ once/let open = self.split(); \/\/ once/~split:a_request_for_what_is_gone
 request-unanswered~src/queue/split.rs~s/if private >= 0 && self\.is_requested\(\) \{/if false {/~split:a_request_while_the_owner_pops
 answer-too-much~src/queue/split.rs~s/self\.divide\(open\.wrapping_offset\(\(private \+ 1\) \/ 2\)\);/self.divide(open.wrapping_offset(private + 1));/~split:a_request_while_the_owner_pops
-end-unannounced~src/kind/stealing/search.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing:split::one_child_two_workers
+end-unannounced~src/policy/stealing/search.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing:split::one_child_two_workers
 searcher-silent~src/idle/eventcount.rs~s/(interleaving 2\n\s*)self\.any\(\)\n/$1false\n/~eventcount
-searcher-silent-run~src/kind/stealing/search.rs~s/if self\.work_visible\(\) \{(\n\s*let woke)/if false {$1/~sleep:two_sleepers
+searcher-silent-run~src/policy/stealing/search.rs~s/if self\.work_visible\(\) \{(\n\s*let woke)/if false {$1/~sleep:two_sleepers
 announce-unordered~src/idle/eventcount.rs~s/let was = self\.searching\.fetch_sub\(u32::from\(searching\), Ordering::SeqCst\);/let was = if searching { self.searching.fetch_sub(1, Ordering::SeqCst) } else { self.searching.load(Ordering::SeqCst) };/~eventcount
 seat-cleared-late~src/idle/eventcount.rs~s/Some\(\(worker as usize, self\.woken\(worker\)\)\)(.*?)Some\(\(worker, WAITING\)\) => \{/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n                Some((worker as usize, WAITING))$1Some((worker, WAITING)) => {\n                    self.seats[worker].store(AWAKE, Ordering::Release);/s~eventcount
-take-before-leaving~src/kind/stealing/search.rs~s/self\.search\(place, reach, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\)/let task = self.search(place, reach, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }\n                task/~stealing:split::one_child_two_workers
+take-before-leaving~src/policy/stealing/search.rs~s/self\.search\(place, reach, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\)/let task = self.search(place, reach, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }\n                task/~stealing:split::one_child_two_workers
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing:split::a_foreign_task
-door-left-open~src/base/door.rs~s/self\.closed = true/self.closed = false/~stealing:split::a_foreign_task
+door-left-open~src/queue/run_gate.rs~s/self\.closed = true/self.closed = false/~stealing:split::a_foreign_task
 close-over-a-task~src/queue/injector.rs~s/&& inside\.queue\.is_empty\(\)\n//~stealing:split::a_foreign_task
-door-not-held~src/base/door.rs~s/if self\.held \{/if false {/~pool:split::awaited
-rest-unannounced~src/base/door.rs~s/rests\.announce\(\);//~pool:split::awaited
-rest-announced-late~src/base/door.rs~s/self\.0\.add\(1, Ordering::Release\);.*\n\s*self\.0\.wake\(i32::MAX\);/self.0.wake(i32::MAX);\n        self.0.add(1, Ordering::Release);/~pool:split::awaited
+door-not-held~src/queue/run_gate.rs~s/if self\.held \{/if false {/~pool:split::awaited
+rest-unannounced~src/queue/run_gate.rs~s/rests\.announce\(\);//~pool:split::awaited
+rest-announced-late~src/queue/run_gate.rs~s/self\.0\.add\(1, Ordering::Release\);.*\n\s*self\.0\.wake\(i32::MAX\);/self.0.wake(i32::MAX);\n        self.0.add(1, Ordering::Release);/~pool:split::awaited
 rest-unexpected~src/queue/injector.rs~s/inside\.door\.expect_rest\(\);//~pool:split::awaited
 rest-unconfirmed~src/idle/quiescence.rs~s/injector\.wait_for_rest\(\|\| self\.is_full\(\)\)/injector.wait_for_rest(|| true)/~pool:split::awaited
 rest-over-a-task~src/queue/injector.rs~s/let rests = inside\.queue\.is_empty\(\) && still\(\)/let rests = still()/~pool:split::awaited
 rest-unseen~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\)/self.idle.load(Ordering::Relaxed)/~pool:split::awaited
-rest-looked-at-first~src/base/door.rs~s/let seen = self\.0\.load\(Ordering::Relaxed\);\n(\s*)while self\.0\.load\(Ordering::Acquire\) == seen && !now\(\) \{/while !now() {\n$1    let seen = self.0.load(Ordering::Acquire);/~pool:split::awaited
+rest-looked-at-first~src/queue/run_gate.rs~s/let seen = self\.0\.load\(Ordering::Relaxed\);\n(\s*)while self\.0\.load\(Ordering::Acquire\) == seen && !now\(\) \{/while !now() {\n$1    let seen = self.0.load(Ordering::Acquire);/~pool:split::awaited
 release-blind~src/queue/injector.rs~s/inside\.door\.release\(\);\n\s*self\.close\(inside, still\)/inside.door.release();\n            let _ = still;\n            false/~pool:split::destroyed
 release-over-a-task~src/idle/quiescence.rs~s/injector\.release\(\|\| self\.is_full\(\)\)/injector.release(|| true)/~pool:split::destroyed
-release-silent~src/kind/stealing.rs~s/(self\.quiescence\.release\(&self\.injector\)) && self\.parks\(\)/$1 && false/~pool:split::destroyed
-sync-name-stored~src/sync/mod.rs~s/match self\.word\.compare_exchange\(word, name, Ordering::Release, Ordering::Acquire\) \{/match Ok::<usize, usize>(self.word.swap(name, Ordering::AcqRel)) {/~sync:a_mutex_is_handed_over_again_and_again
-sync-name-relaxed~src/sync/mod.rs~s/(word\.load\(Ordering::)Acquire(\); \/\/ who finds)/$1Relaxed$2/~sync
-sync-grant-relaxed~src/sync/mod.rs~s/swap\(GRANTED, Ordering::AcqRel\)/swap(GRANTED, Ordering::Relaxed)/~sync
-sync-unlocked-list~src/sync/mod.rs~s/self\.lock\.lock\(\);\n//; s/unsafe \{ self\.lock\.unlock\(\) \};//~sync
+release-silent~src/policy/stealing/mod.rs~s/(self\.quiescence\.release\(&self\.injector\)) && self\.parks\(\)/$1 && false/~pool:split::destroyed
+sync-name-stored~src/sync/node.rs~s/match self\.word\.compare_exchange\(word, name, Ordering::Release, Ordering::Acquire\) \{/match Ok::<usize, usize>(self.word.swap(name, Ordering::AcqRel)) {/~sync:a_mutex_is_handed_over_again_and_again
+sync-name-relaxed~src/sync/node.rs~s/(word\.load\(Ordering::)Acquire(\); \/\/ who finds)/$1Relaxed$2/~sync
+sync-grant-relaxed~src/sync/node.rs~s/swap\(GRANTED, Ordering::AcqRel\)/swap(GRANTED, Ordering::Relaxed)/~sync
+sync-unlocked-list~src/sync/node.rs~s/self\.lock\.lock\(\);\n//; s/unsafe \{ self\.lock\.unlock\(\) \};//~sync
 mutex-lock-relaxed~src/sync/mutex.rs~s/(FREE, LOCKED, Ordering::)Acquire/$1Relaxed/~sync:a_mutex_excludes
 mutex-unlock-relaxed~src/sync/mutex.rs~s/(LOCKED, FREE, Ordering::)Release/$1Relaxed/~sync:a_mutex_excludes
 mutex-link-relaxed~src/sync/mutex.rs~s/(state, linked, Ordering::)Release/$1Relaxed/~sync:a_mutex_excludes
@@ -144,8 +144,8 @@ mutex-take-relaxed~src/sync/mutex.rs~s/(swap\(LOCKED, Ordering::)Acquire/$1Relax
 mutex-link-to-free~src/sync/mutex.rs~s/if state == FREE \{/if false {/~sync:a_mutex_is_handed_over_again_and_again
 mutex-unturned~src/sync/mutex.rs~s/let older = Node::next\(node\);\n\s*Node::set_next\(node, younger\);\n\s*\(younger, node\) = \(node, older\);/(younger, node) = (node, ptr::null());/~sync:a_mutex_keeps_the_order
 mutex-queue-lost~src/sync/mutex.rs~s/\*queue = Node::next\(oldest\)/*queue = (Node::next(oldest), ptr::null()).1/~sync:a_mutex_excludes
-cond-relock-free~src/sync/cond.rs~s/unsafe \{ \(\*\(\*node\)\.mutex\)\.lock_or_link\(node\) \}/!node.is_null()/~sync:a_signal_is_not_lost
-cond-broadcast-to-one~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:all_hear_a_broadcast
+cond-relock-free~src/sync/cond.rs~s/unsafe \{ \(\*\(\*node\.cast::<Waiting>\(\)\)\.mutex\)\.lock_or_link\(node\) \}/!node.is_null()/~sync:a_signal_is_not_lost
+cond-broadcast-to-one~src/sync/node.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:all_hear_a_broadcast
 sem-wait-relaxed~src/sync/sem.rs~s/(state, less, Ordering::)Acquire/$1Relaxed/~sync:a_unit_is_passed_on
 sem-post-relaxed~src/sync/sem.rs~s/(state \+ 1, Ordering::)Release/$1Relaxed/~sync:a_unit_is_passed_on
 sem-link-beside-a-unit~src/sync/sem.rs~s/1\.\.=MOST => return self\.take\(state\)\.map\(\|\(\)\| true\),/MOST => unreachable!(),/~sync:two_units_for_two
@@ -155,15 +155,15 @@ sem-lock-relaxed~src/sync/sem.rs~s/(state, LOCKED, Ordering::)Acquire/$1Relaxed/
 sem-unlock-relaxed~src/sync/sem.rs~s/(store\(state, Ordering::)Release/$1Relaxed/~sync:a_unit_is_passed_on
 sem-unlocked-too-soon~src/sync/sem.rs~s/self\.list\.push\(node\);\n\s*self\.unlock\(WAITED\);/self.unlock(WAITED);\n            self.list.push(node);/~sync:a_unit_is_passed_on
 sem-post-touches~src/sync/sem.rs~s/\.map\(\|_\| None\)/.map(|_| { self.state.load(Ordering::Relaxed); None })/~sync:a_semaphore_is_freed_by_who_gets_the_unit
-sem-unnamed~src/sync/mod.rs~s/Node::new\(name, ptr::null\(\)\)/Node::new((name, WAITING).1, ptr::null())/~sync:a_unit_is_passed_on
+sem-unnamed~src/sync/node.rs~s/Node::new\(name\)/Node::new((name, WAITING).1)/~sync:a_unit_is_passed_on
 barrier-too-late~src/sync/barrier.rs~s/\*arrived < self\.size/*arrived <= self.size/~sync:a_barrier_in_rounds
 barrier-one-round~src/sync/barrier.rs~s/\*arrived = 0;//~sync:a_barrier_in_rounds
-barrier-forgets~src/sync/mod.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:a_barrier_of_three
+barrier-forgets~src/sync/node.rs~s/self\.0 = unsafe \{ Node::next\(node\) \};/self.0 = ptr::null();/~sync:a_barrier_of_three
 suspend-unheld~src/idle/quiescence.rs~s/self\.count\(1\);//~suspend:split::for_one_outside
 suspend-held-for-ever~src/idle/quiescence.rs~s/self\.count\(u32::MAX\);//~suspend:split::for_one_outside
 end-over-a-waiter~src/idle/quiescence.rs~s/&& self\.waits\(\) == 0//~suspend:split::for_one_outside
-requeue-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
-line-lost~src/kind/stealing.rs~s/(return Ok\(\(\)\);\n            \}\n        \}\n        )self\.requeue\(place, task\)/$1Ok(())/~ring:a_yield_beside_a_thief
+requeue-silent~src/policy/stealing/mod.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~suspend:split::for_one_outside
+line-lost~src/policy/stealing/mod.rs~s/(return Ok\(\(\)\);\n            \}\n        \}\n        )self\.requeue\(place, task\)/$1Ok(())/~ring:a_yield_beside_a_thief
 forked-end-relaxed~src/sync/forked.rs~s/swap\(over\(\), Ordering::AcqRel\)/swap(over(), Ordering::Relaxed)/~join:split::against_the_end
 forked-over-relaxed~src/sync/forked.rs~s/(load\(Ordering::)Acquire(\) == over\(\))/$1Relaxed$2/~join:chaselev::against_a_task
 forked-one-name~src/sync/forked.rs~s/(self\.f\.store\(state, Ordering::Relaxed\); \/\/ for `begin`\n\s*)\}/$1} else if state != begun() { return None; }/~join:a_name_in_place_of_another
@@ -175,24 +175,24 @@ members-deaf~src/sync/members.rs~s/\(state \| WAITED\) & !TAKING/state | WAITED/
 members-dropped~src/sync/members.rs~s/unsafe \{ self\.put_back\(nodes\) \};//~sync:two_wait_for_a_group
 members-alone~src/sync/members.rs~s/Some\(self\.take\(\)\)/Some(Taken(ptr::null()))/~sync:two_wait_for_a_group
 members-linked-relaxed~src/sync/members.rs~s/(first, Ordering::)Release, /$1Relaxed, /~sync:two_wait_for_a_group
-event-happens-relaxed~src/base/event.rs~s/swap\(PAST, Ordering::Release\)/swap(PAST, Ordering::Relaxed)/~block:an_event
-event-waits-relaxed~src/base/event.rs~s/(load\(Ordering::)Acquire(\) != PAST)/$1Relaxed$2/~block:an_event
-event-silent~src/base/event.rs~s/self\.0\.wake\(i32::MAX\);//~block:an_event
-event-torn~src/base/event.rs~s/if self\.0\.swap\(PAST, Ordering::Release\) == AWAITED \{/let was = self.0.load(Ordering::Relaxed);\n        self.0.store(PAST, Ordering::Release);\n        if was == AWAITED {/~block:an_event
-event-overwritten~src/base/event.rs~s/self\.0\.swap_if\(TO_COME, AWAITED\);/self.0.store(AWAITED, Ordering::Relaxed);/~block:an_event
+event-happens-relaxed~src/threads/event.rs~s/swap\(PAST, Ordering::Release\)/swap(PAST, Ordering::Relaxed)/~block:an_event
+event-waits-relaxed~src/threads/event.rs~s/(load\(Ordering::)Acquire(\) != PAST)/$1Relaxed$2/~block:an_event
+event-silent~src/threads/event.rs~s/self\.0\.wake\(i32::MAX\);//~block:an_event
+event-torn~src/threads/event.rs~s/if self\.0\.swap\(PAST, Ordering::Release\) == AWAITED \{/let was = self.0.load(Ordering::Relaxed);\n        self.0.store(PAST, Ordering::Release);\n        if was == AWAITED {/~block:an_event
+event-overwritten~src/threads/event.rs~s/self\.0\.swap_if\(TO_COME, AWAITED\);/self.0.store(AWAITED, Ordering::Relaxed);/~block:an_event
 block-unheld~src/idle/quiescence.rs~s/self\.count\(1\);//~block:split::any_of_two_is_left
 block-held-for-ever~src/idle/quiescence.rs~s/self\.count\(u32::MAX\);//~block:split::the_only_is_left
 end-over-a-section~src/idle/quiescence.rs~s/&& self\.waits\(\) == 0//~block:split::the_first_of_two_is_left
-section-end-silent~src/kind/stealing.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
-creator-late~src/base/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls
-caller-late~src/base/call.rs~s/let alive = self\.is_alive\(\);(.*?swap\(CALLED, Ordering::AcqRel\);)/let alive = true;$1\n        let alive = self.is_alive();/s~block:a_creator_beside_the_next_who_calls
-vacancy-unswapped~src/base/vacancy.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ let still = self.word.load(Ordering::Relaxed) == left; if still { self.word.store(back, Ordering::Relaxed); } still }/~block:a_place_that_stays_vacant
-vacancy-uncounted~src/base/vacancy.rs~s/fetch_add\(ONE \+ VACANT, Ordering::AcqRel\);\n(\s*)let left = \(was \+ ONE \+ VACANT\) \| COMING;/fetch_add(VACANT, Ordering::AcqRel);\n$1let left = (was + VACANT) | COMING;/~block:a_place_that_is_left_by_two
-vacancy-left-relaxed~src/base/vacancy.rs~s/(fetch_add\(ONE \+ VACANT, Ordering::)AcqRel/$1Relaxed/~block:a_place_that_stays_vacant
-vacancy-taken-relaxed~src/base/vacancy.rs~s/compare_exchange\(word, count, Ordering::AcqRel, /compare_exchange(word, count, Ordering::Relaxed, /~block:a_place_that_stays_vacant
-vacancy-deserted~src/base/vacancy.rs~s/match self\.word\.compare_exchange\(word, count, Ordering::AcqRel, Ordering::Relaxed\) \{/self.word.store(count, Ordering::Release);\n        match Ok::<usize, usize>(word) {/~block:a_place_that_stays_vacant
-vacancy-kept-coming~src/base/vacancy.rs~s/self\.word\.fetch_and\(!\(VACANT \| COMING\), Ordering::Relaxed\);/self.word.fetch_and(!VACANT, Ordering::Relaxed);/~block:a_place_that_nobody_comes_to
-section-retaken-blind~src/base/vacancy.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ self.word.store(back, Ordering::Relaxed); true }/~block:split::the_only_is_left'
+section-end-silent~src/policy/stealing/mod.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
+creator-late~src/threads/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls
+caller-late~src/threads/call.rs~s/let alive = self\.is_alive\(\);(.*?swap\(CALLED, Ordering::AcqRel\);)/let alive = true;$1\n        let alive = self.is_alive();/s~block:a_creator_beside_the_next_who_calls
+vacancy-unswapped~src/threads/handoff.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ let still = self.word.load(Ordering::Relaxed) == left; if still { self.word.store(back, Ordering::Relaxed); } still }/~block:a_place_that_stays_vacant
+vacancy-uncounted~src/threads/handoff.rs~s/fetch_add\(ONE \+ VACANT, Ordering::AcqRel\);\n(\s*)let left = \(was \+ ONE \+ VACANT\) \| COMING;/fetch_add(VACANT, Ordering::AcqRel);\n$1let left = (was + VACANT) | COMING;/~block:a_place_that_is_left_by_two
+vacancy-left-relaxed~src/threads/handoff.rs~s/(fetch_add\(ONE \+ VACANT, Ordering::)AcqRel/$1Relaxed/~block:a_place_that_stays_vacant
+vacancy-taken-relaxed~src/threads/handoff.rs~s/compare_exchange\(word, count, Ordering::AcqRel, /compare_exchange(word, count, Ordering::Relaxed, /~block:a_place_that_stays_vacant
+vacancy-deserted~src/threads/handoff.rs~s/match self\.word\.compare_exchange\(word, count, Ordering::AcqRel, Ordering::Relaxed\) \{/self.word.store(count, Ordering::Release);\n        match Ok::<usize, usize>(word) {/~block:a_place_that_stays_vacant
+vacancy-kept-coming~src/threads/handoff.rs~s/self\.word\.fetch_and\(!\(VACANT \| COMING\), Ordering::Relaxed\);/self.word.fetch_and(!VACANT, Ordering::Relaxed);/~block:a_place_that_nobody_comes_to
+section-retaken-blind~src/threads/handoff.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ self.word.store(back, Ordering::Relaxed); true }/~block:split::the_only_is_left'
 
 dry=
 [ "${1:-}" != -n ] || { dry=1; shift; }

@@ -35,17 +35,37 @@
 //! *Injector*: the queue for tasks from threads that are no workers of the run.
 //! *Victim*: the worker a thief steals from. *Park*: to sleep until woken.
 
-pub mod base;
-#[cfg(not(loom))]
-pub mod fiber;
-pub mod idle;
-pub mod kind;
-pub mod probe;
-pub mod queue;
-pub mod sync;
+pub mod sys;
+
+pub mod lock;
+
+pub mod settings;
+
+pub mod threads;
+
 pub mod task;
 
+pub mod stats;
+
 #[cfg(not(loom))]
-pub mod ext;
+pub mod fiber;
+
+pub mod queue;
+
+pub mod idle;
+
+pub mod sync;
+
+pub mod policy;
+
+#[cfg(not(loom))]
+pub mod runtime;
+
+#[cfg(not(loom))]
+pub mod table;
+
+#[cfg(not(loom))]
+pub mod api;
+
 #[cfg(not(loom))]
 pub mod ffi;

@@ -1,6 +1,6 @@
 //! L1: the task, two words: what `sched_spawn` was given.
 
-use crate::base::sync::{AtomicPtr, Ordering};
+use crate::sys::atomic::{AtomicPtr, Ordering};
 use std::ffi::c_void;
 
 /// The C side's `struct scheduler`, which is a worker of a higher floor.

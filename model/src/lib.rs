@@ -5,14 +5,14 @@
 
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
-use sched::base::config::{Global, Idle, Join, Overflow, Steal as Amount};
-use sched::kind::stealing::Stealing;
-use sched::kind::{Awaited, Kind, Place, Plan, Seat};
-use sched::probe::Counters;
+use sched::policy::stealing::Stealing;
+use sched::policy::{Awaited, Kind, Place, Plan, Seat};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Steal};
+use sched::settings::{Global, Idle, Join, Overflow, Steal as Amount};
+use sched::stats::Counters;
 use sched::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};

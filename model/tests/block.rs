@@ -11,14 +11,14 @@
 
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
-use sched::base::call::{Call, Order};
-use sched::base::event::Event;
-use sched::base::futex::LONGEST;
-use sched::base::vacancy::{Found, Vacancy};
-use sched::kind::{Kind, Place, UNAWAITED};
+use sched::policy::{Kind, Place, UNAWAITED};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
+use sched::sys::futex::LONGEST;
 use sched::task::{Scheduler, Task};
+use sched::threads::call::{Call, Order};
+use sched::threads::event::Event;
+use sched::threads::handoff::{Found, Vacancy};
 use sched_model::{Cell, Modelled, Reached, Scene, Worker, count, explore};
 use std::ffi::c_void;
 use std::sync::Mutex;

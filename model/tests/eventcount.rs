@@ -5,8 +5,8 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
-use sched::base::barrier;
 use sched::idle::eventcount::EventCount;
+use sched::sys::fence;
 use sched_model::{explore, join};
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ impl Shared {
                 loop {
                     if searching && shared.take() {
                         if shared.events.stop_search() {
-                            barrier::heavy();
+                            fence::heavy();
                             if shared.visible() {
                                 shared.events.wake_one(|_| false);
                             }
@@ -78,7 +78,7 @@ impl Shared {
                     }
                     let last = shared.events.announce(me, searching);
                     if last {
-                        barrier::heavy();
+                        fence::heavy();
                     }
                     if last && shared.visible() {
                         shared.events.cancel(me);

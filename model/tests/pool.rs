@@ -4,7 +4,7 @@
 #![cfg(loom)]
 
 use loom::thread::JoinHandle;
-use sched::kind::Kind;
+use sched::policy::Kind;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::task::{Scheduler, Task, TaskFn};

@@ -5,9 +5,9 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread::{self, JoinHandle};
-use sched::base::barrier;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Steal};
+use sched::sys::fence;
 use sched::task::Task;
 use sched_model::{Reached, count, explore, join};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -194,7 +194,7 @@ fn the_question_overwritten() {
                 announced.store(true, Relaxed);
                 fence(SeqCst);
                 deque.ask();
-                barrier::heavy();
+                fence::heavy();
                 pushed.load(Relaxed)
             })
         };

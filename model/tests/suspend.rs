@@ -7,11 +7,11 @@
 
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
-use sched::kind::{Kind, Place};
+use sched::policy::{Kind, Place};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
-use sched::sync::Node;
 use sched::sync::members::Members;
+use sched::sync::node::Node;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore_seeing, join, saw};
 use std::ffi::c_void;

@@ -7,13 +7,13 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicBool;
 use loom::sync::{Arc, Notify};
 use loom::thread::{self, JoinHandle};
-use sched::base::sync::Ordering;
 use sched::sync::barrier::Barrier;
 use sched::sync::cond::{self, Cond};
 use sched::sync::members::Members;
 use sched::sync::mutex::Mutex;
+use sched::sync::node::{LASTING, Node};
 use sched::sync::sem::Sem;
-use sched::sync::{LASTING, Node};
+use sched::sys::atomic::Ordering;
 use sched_model::{explore, join};
 
 /// What one who is set aside is woken by.
@@ -148,11 +148,11 @@ impl Scene {
     }
 
     fn cond_wait(&self) {
-        let node = Node::with(&self.mutex);
+        let waiting = cond::Waiting::new(&self.mutex);
         // SAFETY: it lives until it is granted.
-        unsafe { self.cond.link(&node) };
+        unsafe { self.cond.link(&waiting) };
         self.unlock();
-        wait(&node);
+        wait(&waiting.node);
     }
 
     fn signal(&self) {

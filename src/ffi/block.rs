@@ -1,11 +1,12 @@
 //! Blocking sections: a part of `include/sched_tasks.h`.
 
-use crate::base::thread;
-use crate::base::{Errno, crew};
-use crate::kind::default_pool;
-use crate::kind::section;
-use crate::kind::worker::Worker;
+use crate::api::default_pool;
+use crate::runtime::blocking;
+use crate::runtime::record::Worker;
+use crate::sys::errno;
+use crate::sys::errno::Errno;
 use crate::task::Scheduler;
+use crate::threads::cache;
 use std::ffi::c_int;
 
 /// Begins a blocking section: what follows in the calling task may block (a system call, a pthread
@@ -45,7 +46,7 @@ use std::ffi::c_int;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_block_begin(s: *mut Scheduler) -> c_int {
     // SAFETY: by the caller's promise.
-    unsafe { with(s, section::begin) }
+    unsafe { with(s, blocking::begin) }
 }
 
 /// Ends the section that the calling task began last. The task goes on, as a worker's again: at
@@ -65,10 +66,10 @@ pub unsafe extern "C" fn sched_block_begin(s: *mut Scheduler) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_block_end(s: *mut Scheduler) -> c_int {
     // SAFETY: by the caller's promise.
-    unsafe { with(s, section::end) }
+    unsafe { with(s, blocking::end) }
 }
 
-const _: () = assert!(crew::MOST_RELIEFS == 512, "the number in the text");
+const _: () = assert!(cache::MOST_RELIEFS == 512, "the number in the text");
 
 /// # Safety
 /// `s` is NULL or was given to a task by this library.
@@ -81,10 +82,10 @@ unsafe fn with(s: *mut Scheduler, what: impl FnOnce(&Worker) -> Result<(), Errno
         unsafe { Worker::of(s) }
     };
     if worker.run_id() == 0 {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     }
     match what(worker) {
         Ok(()) => 0,
-        Err(Errno(error)) => thread::failed(error),
+        Err(Errno(error)) => errno::failed(error),
     }
 }

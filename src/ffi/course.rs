@@ -1,10 +1,11 @@
 //! The course's functions. `include/sched.h` is their documentation.
 
-use super::{given, taskfunc};
-use crate::base::thread::{self, Uncancelled};
-use crate::base::{Errno, cpu};
-use crate::kind::table;
-use crate::kind::worker::Worker;
+use crate::ffi::{given, taskfunc};
+use crate::runtime::record::Worker;
+use crate::sys::errno::Errno;
+use crate::sys::thread::Uncancelled;
+use crate::sys::{errno, processors};
+use crate::table;
 use crate::task::{Scheduler, Task};
 use std::ffi::{c_int, c_void};
 
@@ -12,7 +13,7 @@ use std::ffi::{c_int, c_void};
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_default_threads() -> c_int {
     let _uncancelled = Uncancelled::begin(); // it opens files
-    cpu::default_threads() as c_int // at most 4096
+    processors::default_threads() as c_int // at most 4096
 }
 
 /// See sched.h.
@@ -26,11 +27,11 @@ pub unsafe extern "C" fn sched_init(
     f: taskfunc,
     closure: *mut c_void,
 ) -> c_int {
-    let Some(f) = f else { return thread::failed(libc::EINVAL) };
+    let Some(f) = f else { return errno::failed(libc::EINVAL) };
     let uncancelled = Uncancelled::begin();
     match table::run(&uncancelled, nthreads, qlen, Task { f, closure }) {
         Ok(()) => 0,
-        Err(Errno(error)) => thread::failed(error),
+        Err(Errno(error)) => errno::failed(error),
     }
 }
 
@@ -42,13 +43,13 @@ pub unsafe extern "C" fn sched_init(
 #[inline(never)]
 unsafe extern "C" fn spawn_by_null(f: taskfunc, closure: *mut c_void, s: *mut Scheduler) -> c_int {
     if f.is_none() {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     }
     // SAFETY: passed on.
     match unsafe { given(s) } {
         // SAFETY: passed on.
         Ok(worker) => unsafe { worker.spawn(f, closure) },
-        Err(Errno(error)) => thread::failed(error),
+        Err(Errno(error)) => errno::failed(error),
     }
 }
 

@@ -2,11 +2,12 @@
 //! documentation; its numbers are compared with the records' below. What it queues for a forked task,
 //! `sched_layout_1`, is `kind::forked`'s, and what it leaves in a joined descriptor is `sync::forked`'s.
 
-use super::taskfunc;
-use crate::base::frontier::{self, Called, ForkedTask};
-use crate::ext::fork::{self, Forked};
-use crate::kind::table;
-use crate::kind::worker::Worker;
+use crate::api::fork;
+use crate::api::fork::Forked;
+use crate::ffi::taskfunc;
+use crate::runtime::record::Worker;
+use crate::sys::unwind;
+use crate::sys::unwind::{Called, ForkedTask};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -18,8 +19,11 @@ pub unsafe extern "C" fn sched_inline_spawn_rest(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    // SAFETY: passed on.
-    unsafe { table::spawn_slowly(f, closure, Worker::of(s)) }
+    // SAFETY: passed on; a task's `s` is a worker.
+    unsafe {
+        let worker = Worker::of(s);
+        (worker.row().finish_spawn)(f, closure, worker)
+    }
 }
 
 /// # Safety
@@ -46,13 +50,13 @@ pub unsafe extern "C" fn sched_inline_join_rest(t: *mut Forked, s: *mut Schedule
 /// An exception has left a task that a join in the program has called.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_inline_join_threw() -> ! {
-    frontier::exception_left(ForkedTask::NAME)
+    unwind::exception_left(ForkedTask::NAME)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::kind::worker;
     use crate::queue::split;
+    use crate::runtime::record;
     use crate::task;
 
     const HEADER: &str = include_str!("../../include/sched_inline.h");
@@ -68,7 +72,7 @@ mod tests {
 
     #[test]
     fn layout() {
-        assert_eq!(header(["QUICK", "DEQUE", "TASKS"]), worker::LAYOUT);
+        assert_eq!(header(["QUICK", "DEQUE", "TASKS"]), record::LAYOUT);
         assert_eq!(header(["BOT", "SPLIT", "LIM"]), split::LAYOUT);
         assert_eq!(header(["F", "CLOSURE", "PLACE"]), task::LAYOUT);
         assert_eq!(HEADER.matches("#define SCHED_LAYOUT_").count(), 9);

@@ -15,9 +15,9 @@ pub mod stats;
 pub mod sync;
 pub mod tasks;
 
-use crate::base::Errno;
-use crate::kind::default_pool;
-use crate::kind::worker::Worker;
+use crate::api::default_pool;
+use crate::runtime::record::Worker;
+use crate::sys::errno::Errno;
 use crate::task::{Scheduler, TaskFn};
 
 #[cfg(not(any(panic = "abort", debug_assertions)))]

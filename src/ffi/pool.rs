@@ -1,10 +1,12 @@
 //! Pools, for C. This file is a source of `include/sched_tasks.h`, as `tasks` is.
 
-use super::taskfunc;
-use super::tasks::can_be_copied;
-use crate::base::config::{self, Config, Deque, Idle, Kind, Overflow};
-use crate::base::{Errno, io, mem, symbol, thread};
-use crate::ext::pool::Pool;
+use crate::api::pool::Pool;
+use crate::ffi::taskfunc;
+use crate::ffi::tasks::can_be_copied;
+use crate::settings;
+use crate::settings::{Config, Deque, Idle, Kind, Overflow};
+use crate::sys::errno::Errno;
+use crate::sys::{errno, memory, output, symbol, thread};
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
@@ -94,7 +96,7 @@ impl sched_options {
         }
         // SAFETY: the first member of any version.
         let size = unsafe { options.cast::<usize>().read() };
-        if !mem::is_size_of_struct(size, Self::FIRST_SIZE) {
+        if !memory::is_size_of_struct(size, Self::FIRST_SIZE) {
             refuse(format_args!(
                 "options.size is {size}; it is to be sizeof (struct sched_options)"
             ));
@@ -147,8 +149,8 @@ impl sched_options {
         ];
         let defaults = Config::defaults();
         let blocking = (self.blocking > 0).then_some(self.blocking);
-        if blocking.is_some_and(|n| n > config::MOST_BLOCKING) {
-            let most = config::MOST_BLOCKING;
+        if blocking.is_some_and(|n| n > settings::MOST_BLOCKING) {
+            let most = settings::MOST_BLOCKING;
             let n = self.blocking;
             refuse(format_args!(
                 "options.blocking is {n}; accepted: 1 to {most}, or 0: the default"
@@ -182,21 +184,21 @@ fn chosen<T: Copy>(
         let (first, last) = (choices[0].1, choices[choices.len() - 1].1);
         refuse(format_args!(
             "options.{member} is {value}; accepted: {} to {}, which are 1 to {}, or 0: the default",
-            config::Constant(member, word(first)),
-            config::Constant(member, word(last)),
+            settings::Constant(member, word(first)),
+            settings::Constant(member, word(last)),
             choices.len()
         ));
     }
     choice.map(|&(_, choice)| Some(choice))
 }
 
-const _: () = assert!(config::MOST_BLOCKING == 65536, "the number in the text");
+const _: () = assert!(settings::MOST_BLOCKING == 65536, "the number in the text");
 const _: () = assert!(size_of::<sched_options>() >= sched_options::FIRST_SIZE);
 
 /// A line on standard error: EINVAL alone would not say which member is wrong.
 #[cold]
 fn refuse(why: fmt::Arguments) {
-    io::say(format_args!("sched_pool_create: {why}{}", symbol::Caller));
+    output::say(format_args!("sched_pool_create: {why}{}", symbol::Caller));
 }
 
 /// Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has
@@ -239,7 +241,7 @@ pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mu
     match created {
         Ok(pool) => Box::into_raw(pool).cast(),
         Err(error) => {
-            thread::set_errno(error);
+            errno::set(error);
             ptr::null_mut()
         }
     }
@@ -268,7 +270,7 @@ pub unsafe extern "C" fn sched_pool_run(
     match (unsafe { get(pool) }, f) {
         // SAFETY: by the caller's promise.
         (Some(pool), Some(f)) => unsafe { pool.run(f, closure) },
-        _ => thread::failed(libc::EINVAL),
+        _ => errno::failed(libc::EINVAL),
     }
 }
 
@@ -293,7 +295,7 @@ pub unsafe extern "C" fn sched_pool_submit(
     match (unsafe { get(pool) }, f) {
         // SAFETY: by the caller's promise.
         (Some(pool), Some(f)) => unsafe { pool.submit(f, closure) },
-        _ => thread::failed(libc::EINVAL),
+        _ => errno::failed(libc::EINVAL),
     }
 }
 
@@ -329,7 +331,7 @@ pub unsafe extern "C" fn sched_pool_submit_copy(
             // SAFETY: by the caller's promise.
             unsafe { pool.submit_copy(f, arg, size) }
         }
-        _ => thread::failed(libc::EINVAL),
+        _ => errno::failed(libc::EINVAL),
     }
 }
 
@@ -380,6 +382,6 @@ unsafe fn get<'a>(pool: *mut sched_pool) -> Option<&'a Pool> {
 fn outcome(result: Result<(), Errno>) -> c_int {
     match result {
         Ok(()) => 0,
-        Err(Errno(error)) => thread::failed(error),
+        Err(Errno(error)) => errno::failed(error),
     }
 }

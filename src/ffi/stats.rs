@@ -1,15 +1,15 @@
 //! Looking in: workers, statistics, the version. This file is a source of `include/sched_tasks.h`, as
 //! `tasks` is.
 
-use super::given;
-use crate::base::Errno;
-use crate::base::mem;
-use crate::base::thread;
-use crate::kind::Place;
-use crate::kind::default_pool;
-use crate::kind::run::{self, Team};
-use crate::kind::worker::Worker;
-use crate::probe::Totals;
+use crate::api::default_pool;
+use crate::ffi::given;
+use crate::policy::Place;
+use crate::runtime::record::Team;
+use crate::runtime::record::Worker;
+use crate::runtime::run;
+use crate::stats::Totals;
+use crate::sys::errno::Errno;
+use crate::sys::{errno, memory};
 use crate::task::Scheduler;
 use std::ffi::{c_char, c_int};
 
@@ -74,12 +74,12 @@ unsafe fn write(
     size: usize,
     totals: impl FnOnce() -> Result<Totals, Errno>,
 ) -> c_int {
-    if out.is_null() || !mem::is_size_of_struct(size, FIRST_SIZE) {
-        return thread::failed(libc::EINVAL);
+    if out.is_null() || !memory::is_size_of_struct(size, FIRST_SIZE) {
+        return errno::failed(libc::EINVAL);
     }
     let stats = match totals() {
         Ok(totals) => sched_stats::from(totals),
-        Err(Errno(error)) => return thread::failed(error),
+        Err(Errno(error)) => return errno::failed(error),
     };
     let common = size.min(size_of::<sched_stats>());
     let to = out.cast::<u8>();
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
     };
     match worker.and_then(Worker::mine) {
         Some(mine) => mine.index() as c_int, // at most 4096
-        None => thread::failed(libc::EINVAL),
+        None => errno::failed(libc::EINVAL),
     }
 }
 
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
         .and_then(|worker| worker.with_team(Team::workers).ok_or(Errno(libc::EINVAL)));
     match count {
         Ok(count) => count as c_int, // at most 4096
-        Err(Errno(error)) => thread::failed(error),
+        Err(Errno(error)) => errno::failed(error),
     }
 }
 

@@ -1,13 +1,13 @@
 //! Mutex, condition, semaphore, barrier: the last part of `include/sched_tasks.h`.
 
-use super::waited;
-use crate::base::thread;
-use crate::ext::sync;
-use crate::kind::worker::Worker;
+use crate::api::sync;
+use crate::ffi::waited;
+use crate::runtime::record::Worker;
 use crate::sync::barrier::Barrier;
 use crate::sync::cond::Cond;
 use crate::sync::mutex::Mutex;
 use crate::sync::sem::{MOST, Sem};
+use crate::sys::errno;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -74,7 +74,7 @@ unsafe fn object<'a, T>(p: *const impl Sized) -> Option<&'a T> {
 fn set<T, U>(p: *mut T, value: U) -> c_int {
     const { assert!(size_of::<T>() == size_of::<U>()) };
     if p.is_null() {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     }
     // SAFETY: the caller's object, of the same layout; nobody uses it yet.
     unsafe { p.cast::<U>().write(value) };
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    let Some(mutex) = (unsafe { object(m) }) else { return thread::failed(libc::EINVAL) };
+    let Some(mutex) = (unsafe { object(m) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
     unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), || waited(s)) }
 }
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    unsafe { object(m) }.map_or_else(|| thread::failed(libc::EINVAL), sync::try_lock)
+    unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::try_lock)
 }
 
 /// Unlocks the mutex; the task or thread that has waited longest has it now. The caller is the one
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_mutex_unlock(m: *mut sched_mutex) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    unsafe { object(m) }.map_or_else(|| thread::failed(libc::EINVAL), sync::unlock)
+    unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::unlock)
 }
 
 /// Makes c a condition that nobody waits for, as SCHED_COND_INIT does. Returns 0, or -1 with errno
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn sched_cond_wait(
 ) -> c_int {
     // SAFETY: NULL, or objects of the caller's.
     let (Some(cond), Some(mutex)) = (unsafe { (object(c), object(m)) }) else {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     };
     // SAFETY: by the caller's promise.
     sync::cond_wait(cond, mutex, unsafe { waited(s) })
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn sched_cond_wait(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    let Some(cond) = (unsafe { object(c) }) else { return thread::failed(libc::EINVAL) };
+    let Some(cond) = (unsafe { object(c) }) else { return errno::failed(libc::EINVAL) };
     sync::signal(cond);
     0
 }
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_cond_broadcast(c: *mut sched_cond) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    let Some(cond) = (unsafe { object(c) }) else { return thread::failed(libc::EINVAL) };
+    let Some(cond) = (unsafe { object(c) }) else { return errno::failed(libc::EINVAL) };
     sync::broadcast(cond);
     0
 }
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn sched_cond_broadcast(c: *mut sched_cond) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int {
     if n > MOST {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     }
     set(sem, Sem::new(n))
 }
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_wait(sem: *mut sched_sem, s: *mut Scheduler) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    let Some(sem) = (unsafe { object(sem) }) else { return thread::failed(libc::EINVAL) };
+    let Some(sem) = (unsafe { object(sem) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
     sync::sem_wait(sem, || unsafe { waited(s) })
 }
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn sched_sem_wait(sem: *mut sched_sem, s: *mut Scheduler) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_trywait(sem: *mut sched_sem) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    unsafe { object(sem) }.map_or_else(|| thread::failed(libc::EINVAL), sync::sem_try_wait)
+    unsafe { object(sem) }.map_or_else(|| errno::failed(libc::EINVAL), sync::sem_try_wait)
 }
 
 /// Adds a unit; the task or thread that has waited longest has it now.
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn sched_sem_trywait(sem: *mut sched_sem) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_sem_post(sem: *mut sched_sem) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    unsafe { object(sem) }.map_or_else(|| thread::failed(libc::EINVAL), sync::post)
+    unsafe { object(sem) }.map_or_else(|| errno::failed(libc::EINVAL), sync::post)
 }
 
 /// Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno EINVAL (b
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn sched_sem_post(sem: *mut sched_sem) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> c_int {
     if n == 0 {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     }
     set(b, Barrier::new(n))
 }
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_barrier_wait(b: *mut sched_barrier, s: *mut Scheduler) -> c_int {
     // SAFETY: NULL, or an object of the caller's.
-    let Some(barrier) = (unsafe { object(b) }) else { return thread::failed(libc::EINVAL) };
+    let Some(barrier) = (unsafe { object(b) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
     sync::arrive(barrier, unsafe { waited(s) })
 }

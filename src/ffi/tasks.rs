@@ -1,25 +1,23 @@
 //! What lies beyond the course's interface. `include/sched_tasks.h` is made from this file: the
 //! comments of its functions are the header's, in C's terms.
 
-use super::{given, running, taskfunc, waited};
-use crate::base::Errno;
-use crate::base::frontier::{Comparison, LoopBody, Reducer, guarded};
-use crate::base::thread;
-use crate::ext::fork::{self, Forked};
-use crate::ext::group::Group;
-use crate::ext::range::{self, Loop, Range, Reduction};
-use crate::ext::sort;
-use crate::kind::default_pool;
-use crate::kind::parcel;
-use crate::kind::strand::turn;
-use crate::kind::worker::Worker;
+use crate::api::fork::Forked;
+use crate::api::group::Group;
+use crate::api::range::{Loop, Range, Reduction};
+use crate::api::{default_pool, fork, range, sort};
+use crate::ffi::{given, running, taskfunc, waited};
+use crate::runtime::record::Worker;
+use crate::runtime::{parcels, spawn_copy, yielding};
+use crate::sys::errno::Errno;
+use crate::sys::unwind::{Comparison, LoopBody, Reducer, guarded};
+use crate::sys::{errno, time};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
 /// The most bytes that sched_spawn_copy copies.
 pub const SCHED_COPY_MAX: usize = 256;
 
-const _: () = assert!(SCHED_COPY_MAX == parcel::MOST);
+const _: () = assert!(SCHED_COPY_MAX == parcels::MOST);
 
 /// Adds the task f(copy, s) to the run of s, where copy points to a copy of the size bytes at
 /// arg, and returns at once. The copy is made before it returns, is aligned for any type, and
@@ -48,15 +46,15 @@ pub unsafe extern "C" fn sched_spawn_copy(
     size: usize,
     s: *mut Scheduler,
 ) -> c_int {
-    let Some(f) = f else { return thread::failed(libc::EINVAL) };
+    let Some(f) = f else { return errno::failed(libc::EINVAL) };
     if !can_be_copied(arg, size) {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     }
     // SAFETY: by the caller's promise; `arg` has so many bytes.
     match unsafe { given(s) } {
         // SAFETY: as above.
-        Ok(worker) => unsafe { parcel::spawn(f, arg, size, worker) },
-        Err(Errno(error)) => thread::failed(error),
+        Ok(worker) => unsafe { spawn_copy::spawn(f, arg, size, worker) },
+        Err(Errno(error)) => errno::failed(error),
     }
 }
 
@@ -216,15 +214,15 @@ pub unsafe extern "C" fn sched_task_yield(s: *mut Scheduler) {
         return yield_by_null();
     }
     // SAFETY: not null, so given by this library.
-    turn::yield_now(unsafe { Worker::of(s) });
+    yielding::yield_now(unsafe { Worker::of(s) });
 }
 
 #[cold]
 #[inline(never)]
 fn yield_by_null() {
     match default_pool::current() {
-        Some(worker) => turn::yield_now(worker),
-        None => thread::give_way(),
+        Some(worker) => yielding::yield_now(worker),
+        None => time::give_way(),
     }
 }
 
@@ -270,13 +268,13 @@ pub unsafe extern "C" fn sched_group_spawn(
 ) -> c_int {
     // SAFETY: NULL or a group of the caller's.
     let (Some(f), Some(group)) = (f, unsafe { group(g) }) else {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     };
     // SAFETY: by the caller's promise.
     match unsafe { given(s) } {
         // SAFETY: as above.
         Ok(worker) => unsafe { group.spawn(f, closure, worker) },
-        Err(Errno(error)) => thread::failed(error),
+        Err(Errno(error)) => errno::failed(error),
     }
 }
 
@@ -311,16 +309,16 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
 ) -> c_int {
     // SAFETY: NULL or a group of the caller's.
     let (Some(f), Some(group)) = (f, unsafe { group(g) }) else {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     };
     if !can_be_copied(arg, size) {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     }
     // SAFETY: by the caller's promise; `arg` has so many bytes.
     match unsafe { given(s) } {
         // SAFETY: as above.
         Ok(worker) => unsafe { group.spawn_copy(f, arg, size, worker) },
-        Err(Errno(error)) => thread::failed(error),
+        Err(Errno(error)) => errno::failed(error),
     }
 }
 
@@ -339,7 +337,7 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler) -> c_int {
     // SAFETY: NULL or a group of the caller's.
-    let Some(group) = (unsafe { group(g) }) else { return thread::failed(libc::EINVAL) };
+    let Some(group) = (unsafe { group(g) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
     group.wait(unsafe { waited(s) })
 }
@@ -422,14 +420,14 @@ pub unsafe extern "C" fn sched_for(
     ctx: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    let Some(body) = body else { return thread::failed(libc::EINVAL) };
+    let Some(body) = body else { return errno::failed(libc::EINVAL) };
     if is_negative(lo) || is_negative(hi) {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     }
     // SAFETY: by the caller's promise.
     let worker = match unsafe { running(s) } {
         Ok(worker) => worker,
-        Err(Errno(error)) => return thread::failed(error),
+        Err(Errno(error)) => return errno::failed(error),
     };
     let Some(range) = Range::new(lo, hi, grain.max(1)) else { return 0 };
     let most = if grain == 0 { usize::MAX } else { 1 };
@@ -505,14 +503,14 @@ pub unsafe extern "C" fn sched_reduce(
     result: *mut c_void,
     s: *mut Scheduler,
 ) -> c_int {
-    let (Some(body), Some(combine)) = (body, combine) else { return thread::failed(libc::EINVAL) };
+    let (Some(body), Some(combine)) = (body, combine) else { return errno::failed(libc::EINVAL) };
     if size == 0 || identity.is_null() || result.is_null() || is_negative(lo) || is_negative(hi) {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     }
     // SAFETY: by the caller's promise.
     let worker = match unsafe { running(s) } {
         Ok(worker) => worker,
-        Err(Errno(error)) => return thread::failed(error),
+        Err(Errno(error)) => return errno::failed(error),
     };
     let grain = if grain > 0 { grain } else { range::default_grain(hi.saturating_sub(lo), size) };
     let reduction = Reduction { size, identity, body, combine, ctx };
@@ -556,14 +554,14 @@ pub unsafe extern "C" fn sched_sort(
     cmp: Option<unsafe extern "C" fn(a: *const c_void, b: *const c_void) -> c_int>,
     s: *mut Scheduler,
 ) -> c_int {
-    let Some(cmp) = cmp else { return thread::failed(libc::EINVAL) };
+    let Some(cmp) = cmp else { return errno::failed(libc::EINVAL) };
     if size == 0 || (base.is_null() && n > 0) {
-        return thread::failed(libc::EINVAL);
+        return errno::failed(libc::EINVAL);
     }
     // SAFETY: by the caller's promise.
     let worker = match unsafe { running(s) } {
         Ok(worker) => worker,
-        Err(Errno(error)) => return thread::failed(error),
+        Err(Errno(error)) => return errno::failed(error),
     };
     // SAFETY: by the caller's promise.
     guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })

@@ -4,7 +4,7 @@
 //! end its handler in another thread's. So it takes the list along. C++'s runtime tells where
 //! it is, by a function of its ABI; a program without that runtime pays a comparison.
 
-use crate::base::weak::weak;
+use crate::sys::weak::weak;
 use std::ffi::c_void;
 use std::ptr;
 

@@ -8,9 +8,9 @@
 //!
 //! (Go lets goroutines have 1 GB of stack each, and ends with the process's memory.)
 
-use crate::base::cgroup;
-use crate::base::mem::NoMemory;
-use crate::base::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sys::cgroup;
+use crate::sys::memory::NoMemory;
 
 /// So many are had without a look at the system's limits, which takes some ten files.
 const FREELY: usize = 64;

@@ -8,12 +8,12 @@
 //! the signal have its default effect. All it calls is async-signal-safe, but for dladdr, which takes
 //! no lock while no library is being loaded, and comes last.
 
-use super::limit::{self, page};
-use super::space;
-use super::stack::{self, Stack};
-use crate::base::io::Out;
-use crate::base::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use crate::base::thread;
+use crate::fiber::limit::page;
+use crate::fiber::stack::Stack;
+use crate::fiber::{limit, space, stack};
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use crate::sys::output::Out;
+use crate::sys::{errno, stack_room};
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write;
 use std::ptr;
@@ -166,7 +166,8 @@ impl Alternate {
         }
         // SAFETY: no pointers.
         let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
-        let wanted = if limit::address_space() == usize::MAX { thread::default_stack() } else { 0 };
+        let wanted =
+            if limit::address_space() == usize::MAX { stack_room::default_stack() } else { 0 };
         let size = (wanted.max(LEAST) + frame + stack::guard()).next_multiple_of(page());
         // All threads have what the first has stored.
         match SIZE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed) {
@@ -223,13 +224,13 @@ pub fn with_alternate_stack(f: impl FnOnce()) {
         }
         f();
         // The program may have set another meanwhile.
-        let errno = thread::errno();
+        let errno = errno::get();
         let mut now: libc::stack_t = std::mem::zeroed();
         libc::sigaltstack(&raw const before, &raw mut now);
         if now.ss_sp != ours.ss_sp {
             libc::sigaltstack(&raw const now, ptr::null_mut());
         }
-        thread::set_errno(crate::base::Errno(errno));
+        errno::set(crate::sys::errno::Errno(errno));
     }
     alternate.give_back();
 }

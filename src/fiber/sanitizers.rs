@@ -13,8 +13,8 @@
 //! other by what this library does, for a race, unless the library was compiled for it, too: `make tsan`
 //! does that. (TSan alone then counts the calls and returns on each stack; so `enter` is part of its caller.)
 
-use crate::base::sync::{AtomicBool, Ordering};
-use crate::base::weak::weak;
+use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::weak::weak;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;

@@ -10,9 +10,10 @@
 //! which brings no pages; locked as it is touched (MLOCK_ONFAULT); and made accessible. Whether new mappings are locked
 //! is seen by the first one that is resident though nobody has touched it.
 
-use super::limit::{self, page};
-use crate::base::mem::NoMemory;
-use crate::base::sync::{AtomicBool, Ordering};
+use crate::fiber::limit;
+use crate::fiber::limit::page;
+use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::memory::NoMemory;
 use std::ptr;
 
 /// Linux 6.13.

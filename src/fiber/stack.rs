@@ -14,12 +14,13 @@
 //! taken, and when it has too many or the run ends, in the process's store, where all but a few give
 //! their pages back.
 
-use super::limit::{self, page};
-use super::sanitizers::Side;
-use super::space;
-use super::valgrind::{self, Registered};
-use crate::base::mem::NoMemory;
-use crate::base::sync::{AtomicUsize, Mutex, Ordering};
+use crate::fiber::limit::page;
+use crate::fiber::sanitizers::Side;
+use crate::fiber::valgrind::Registered;
+use crate::fiber::{limit, space, valgrind};
+use crate::lock::mutex::Mutex;
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::memory::NoMemory;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 

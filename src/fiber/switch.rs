@@ -17,7 +17,8 @@
 //! Shadow stacks (CET): this code does not claim to support them, so the C library leaves them off
 //! in a process that loads it.
 
-use crate::base::frontier::{self, Called};
+use crate::sys::unwind;
+use crate::sys::unwind::Called;
 use std::ffi::{c_int, c_void};
 
 /// A suspended context: its stack pointer.
@@ -224,7 +225,7 @@ pub unsafe extern "C" fn call<C: Callee>(
         "xor eax, eax",
         "ret",
         ".cfi_endproc",
-        personality = sym frontier::personality::<C>,
+        personality = sym unwind::personality::<C>,
         enter = sym C::enter,
         leave = sym C::leave,
     );
@@ -247,7 +248,7 @@ pub unsafe extern "C" fn call<C: Callee>(
         "mov w0, 0",
         "ret",
         ".cfi_endproc",
-        personality = sym frontier::personality::<C>,
+        personality = sym unwind::personality::<C>,
         enter = sym C::enter,
         leave = sym C::leave,
     );

@@ -30,7 +30,7 @@
 //!   else wake one, unless            sleep while seat is WAITING
 //!   somebody searches
 //! ```
-//! The fences are `base::barrier`'s: the spawner's half costs nothing. A searcher that is not the
+//! The fences are `sys::fence`'s: the spawner's half costs nothing. A searcher that is not the
 //! last leaves the looking to the others, and only announces. A searcher that finds work and was
 //! the last looks, too (`stop_search`), and wakes one if there is more.
 //!
@@ -91,10 +91,11 @@
 //! has just run out of tasks may look around once without telling anybody, since it owes
 //! nobody the task that it does not find before it is counted.
 
-use crate::base::barrier;
-use crate::base::futex::Futex;
-use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{AtomicU32, AtomicUsize, Mutex, Ordering, Pad, fence};
+use crate::lock::mutex::Mutex;
+use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad, fence};
+use crate::sys::futex::Futex;
+use crate::sys::memory::NoMemory;
+use crate::sys::{fence, memory};
 use std::time::{Duration, Instant};
 
 // Values of a seat.
@@ -146,7 +147,7 @@ impl EventCount {
             sleeping: Pad(AtomicU32::new(0)),
             searching: Pad(AtomicU32::new(0)),
             list: Mutex::new(list),
-            seats: mem::slice(workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
+            seats: memory::slice(workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
             woken_at: AtomicUsize::new(0),
             cost: AtomicUsize::new(LIKELY_COST),
             began: Instant::now(),
@@ -197,7 +198,7 @@ impl EventCount {
     /// To be called after work was made visible. True if a sleeper was woken for it.
     #[inline]
     pub fn published(&self, start: impl Fn(usize) -> bool) -> bool {
-        barrier::light(); // with the sleeper's heavy one: interleaving 1
+        fence::light(); // with the sleeper's heavy one: interleaving 1
         self.any() && self.wake_unless_searched(start)
     }
 
@@ -362,7 +363,7 @@ impl EventCount {
     // --- the sleeper's side --------------------------------------------------------
 
     /// Announces the sleep of `worker`, which stops searching if it did. The caller then
-    /// cancels or commits. True if nobody searches now: then, before, it executes `barrier::heavy`
+    /// cancels or commits. True if nobody searches now: then, before, it executes `fence::heavy`
     /// and looks for work once more.
     pub fn announce(&self, worker: usize, searching: bool) -> bool {
         self.list.with(|list| {

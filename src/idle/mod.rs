@@ -10,9 +10,9 @@
 pub mod eventcount;
 pub mod quiescence;
 
-use crate::base::config::Idle;
-use crate::base::sync::spin_loop;
-use crate::base::thread;
+use crate::settings::Idle;
+use crate::sys::atomic::spin_loop;
+use crate::sys::time;
 use std::time::{Duration, Instant};
 
 /// The course's sleep, and the longest of `backoff`, which is thereby never slower than
@@ -43,16 +43,16 @@ impl Naps {
     /// Waits once after a failed search. True if it slept.
     pub fn wait(&mut self) -> bool {
         match self.policy {
-            Idle::Nap => thread::sleep(NAP),
+            Idle::Nap => time::sleep(NAP),
             Idle::Backoff => {
-                thread::sleep(self.next);
+                time::sleep(self.next);
                 self.next = (self.next * 2).min(NAP);
             }
             Idle::Spin | Idle::Park => {
                 self.searches = (self.searches + 1) % SEARCHES;
                 (0..4).for_each(|_| spin_loop());
                 if self.searches == 0 {
-                    thread::give_way();
+                    time::give_way();
                 }
                 return false;
             }

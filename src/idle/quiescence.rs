@@ -42,7 +42,7 @@
 //! # A run that is held open
 //!
 //! What the proof says of the end it says of any such moment: the run is at *rest*. While the run is
-//! held open (a pool's: `base::door`), the worker of rule 3 does not close the door, but wakes those
+//! held open (a pool's: `queue::run_gate`), the worker of rule 3 does not close the door, but wakes those
 //! who wait for a rest. One who comes to wait asks the question of rule 3 itself, under the same lock;
 //! if the answer is no, a worker is active or a task is in the injector, which a worker will take:
 //! so the count becomes full later, and who makes it full finds the wish for a rest. The same goes
@@ -53,9 +53,10 @@
 //! A thief that takes first and leaves afterwards: owner w finds its deque empty and enters,
 //! the count is full, the run ends, while the thief still holds the task in its hands.
 
-use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{AtomicBool, AtomicU32, Ordering, Pad, fence};
 use crate::queue::injector::Injector;
+use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering, Pad, fence};
+use crate::sys::memory;
+use crate::sys::memory::NoMemory;
 
 pub struct Quiescence {
     idle: Pad<AtomicU32>,
@@ -90,7 +91,7 @@ impl Waiting {
 
 impl Quiescence {
     pub fn new(workers: usize) -> Result<Self, NoMemory> {
-        let waiting = mem::slice(workers, |_| Ok(Pad(Waiting(AtomicU32::new(0)))))?;
+        let waiting = memory::slice(workers, |_| Ok(Pad(Waiting(AtomicU32::new(0)))))?;
         let workers = u32::try_from(workers).expect("at most 4096 workers");
         Ok(Quiescence {
             idle: Pad(AtomicU32::new(workers - 1)),

@@ -44,10 +44,11 @@
 //! newest). A thief that reads a slot of the old buffer that was since reused in the new
 //! one reads the same task, or fails its swap, because `top` has moved on.
 
-use super::{Deque, Full, Steal};
-use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{AtomicIsize, AtomicPtr, Ordering, Pad, fence};
-use crate::probe::Counter;
+use crate::queue::{Deque, Full, Steal};
+use crate::stats::Counter;
+use crate::sys::atomic::{AtomicIsize, AtomicPtr, Ordering, Pad, fence};
+use crate::sys::memory;
+use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
 
 /// Capacity of a new deque: small under the model, so that it reaches growth and wrap-around.
@@ -83,12 +84,12 @@ struct Buffer {
 
 impl Buffer {
     fn new(capacity: usize, outgrown: *mut Buffer) -> Result<*mut Buffer, NoMemory> {
-        let place = mem::room::<Buffer>()?;
+        let place = memory::room::<Buffer>()?;
         #[cfg(not(loom))]
         // SAFETY: a slot is two pointer-sized atomics, for which zero is a value.
-        let slots = unsafe { mem::zeroed(capacity) };
+        let slots = unsafe { memory::zeroed(capacity) };
         #[cfg(loom)]
-        let slots = mem::slice(capacity, |_| Ok(Slot::default()));
+        let slots = memory::slice(capacity, |_| Ok(Slot::default()));
         match slots {
             Ok(slots) => {
                 // SAFETY: `place` is room for a buffer.

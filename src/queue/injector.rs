@@ -11,10 +11,11 @@
 //! before it leaves its stack: as many as the run has stacks beside those that its workers began with are *reserved*. A new
 //! task never takes the last of these. (Where a place cannot be reserved, the task does not leave its stack.)
 
-use super::Full;
-use crate::base::door::{Door, Rests};
-use crate::base::mem::NoMemory;
-use crate::base::sync::{AtomicUsize, Mutex, Ordering};
+use crate::lock::mutex::Mutex;
+use crate::queue::Full;
+use crate::queue::run_gate::{Door, Rests};
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::collections::VecDeque;
 

@@ -2,11 +2,11 @@
 //! parameter, so that the primitives can be compared; and so is the end that the owner takes from: `FIFO`, it is
 //! the thieves', and the deque a queue, as the fiber scheduler's workers have.
 
-use super::{BATCH, Deque, Full, Steal};
-use crate::base::lock::Monitor;
-use crate::base::mem::NoMemory;
-use crate::base::sync::{AtomicUsize, Ordering, UnsafeCell};
-use crate::probe::Counter;
+use crate::lock::monitor::Monitor;
+use crate::queue::{BATCH, Deque, Full, Steal};
+use crate::stats::Counter;
+use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
+use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::collections::VecDeque;
 

@@ -14,11 +14,12 @@ pub mod injector;
 #[cfg(not(loom))]
 pub mod locked;
 pub mod ring;
+pub mod run_gate;
 pub mod split;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use crate::base::mem::NoMemory;
+use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::marker::PhantomData;
 
@@ -97,11 +98,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// Asks for the owner's attention at its next put.
     fn ask(&self) {}
 
-    /// Itself, if it is of this type: `sched_spawn` has its `put` built in, and after a fork in a
-    /// task the child's copy is abandoned.
-    fn quick(&self) -> Option<&split::Split<false>> {
-        None
-    }
+    /// True if a child made by fork in a task finds its copy abandoned, so that its pops take nothing.
+    const ABANDONED_IN_CHILD: bool = false;
 
     // --- the owner, through the one `Owner` -------------------------------------------
 

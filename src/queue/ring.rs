@@ -46,10 +46,11 @@
 //! Rejected: the word with a tail of its own in it (three times 21 bits, where interleaving 2 is
 //! likely); a mark in the slot of a task that is taken back (a swap for each task that is stolen).
 
-use super::{Deque, Full, Steal};
-use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{AtomicU32, AtomicU64, Ordering, Pad};
-use crate::probe::Counter;
+use crate::queue::{Deque, Full, Steal};
+use crate::stats::Counter;
+use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering, Pad};
+use crate::sys::memory;
+use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
 use std::fmt;
 
@@ -265,9 +266,9 @@ impl<const N: usize> Deque for Ring<N> {
     fn new(limit: usize) -> Result<Self, NoMemory> {
         #[cfg(not(loom))]
         // SAFETY: a slot is two pointer-sized atomics, for which zero is a value.
-        let slots = unsafe { mem::zeroed(N) }?;
+        let slots = unsafe { memory::zeroed(N) }?;
         #[cfg(loom)]
-        let slots = mem::slice(N, |_| Ok(Slot::default()))?;
+        let slots = memory::slice(N, |_| Ok(Slot::default()))?;
         Ok(Ring {
             word: Pad(AtomicU64::new(Word::at(FIRST).0)),
             tail: Pad(AtomicU32::new(FIRST)),

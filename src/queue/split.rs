@@ -55,7 +55,7 @@
 //! away. A pop that does not see the request leaves it to the next pop.
 //!
 //! *raid* moves `split` to the middle of the private part, under the lock, executes the heavy
-//! half of an asymmetric fence (`base::barrier`), reads `bot` again, and moves `split` down to
+//! half of an asymmetric fence (`sys::fence`), reads `bot` again, and moves `split` down to
 //! it if the owner was there first; then it sets `open` to `split`. A thief first requests, and raids if
 //! the owner has not answered for as long as a raid takes.
 //!
@@ -100,13 +100,13 @@
 mod join;
 mod room;
 
-use super::{Deque, Full, Published, Steal};
-use crate::base::barrier;
-use crate::base::block::Block;
-use crate::base::mem::{self, NoMemory};
-use crate::base::sync::{AtomicPtr, Ordering, Pad, UnsafeCell, fence};
-use crate::base::trylock::TryLock;
-use crate::probe::Counter;
+use crate::lock::trylock::TryLock;
+use crate::queue::{Deque, Full, Published, Steal};
+use crate::stats::Counter;
+use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell, fence};
+use crate::sys::memory::NoMemory;
+use crate::sys::region::Block;
+use crate::sys::{fence, memory};
 use crate::task::{Pair, Task};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -375,6 +375,7 @@ impl<const FENCED: bool> Split<FENCED> {
 
 impl<const FENCED: bool> Deque for Split<FENCED> {
     const QUIET: bool = true;
+    const ABANDONED_IN_CHILD: bool = !FENCED;
 
     fn new(limit: usize) -> Result<Self, NoMemory> {
         // SAFETY: a place may hold any bytes.
@@ -400,11 +401,6 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         })
     }
 
-    fn quick(&self) -> Option<&Split<false>> {
-        // SAFETY: the same type.
-        (!FENCED).then(|| unsafe { &*ptr::from_ref(self).cast() })
-    }
-
     #[inline(always)]
     unsafe fn put(&self, task: Task) -> bool {
         let bot = self.bot();
@@ -415,15 +411,15 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         // Release: whoever reads it sees the slot. (Loaded anew, which makes one instruction of
         // load, addition and store.)
         self.own.bot.store(self.bot().wrapping_add(1), Ordering::Release);
-        barrier::light_for::<FENCED>(); // with who asks: see the essay, 2
+        fence::light_for::<FENCED>(); // with who asks: see the essay, 2
         bot < self.watched.lim.load(Ordering::Relaxed)
     }
 
     /// The task is in its place already.
     unsafe fn put_slowly(&self, _task: Task) -> Result<(), Full> {
         // Who asks has both, and they will be written: so they come at once, side by side.
-        mem::prefetch_to_write((&raw const self.thieves).cast());
-        mem::prefetch_to_write((&raw const self.watched).cast());
+        memory::prefetch_to_write((&raw const self.thieves).cast());
+        memory::prefetch_to_write((&raw const self.watched).cast());
         // SAFETY: `armed` is the owner's.
         let armed = self.seldom.with_mut(|seldom| unsafe { (*seldom).armed });
         if self.bot() > armed { self.make_room() } else { Ok(()) } // else somebody asks
@@ -516,7 +512,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     fn offers(&self) -> bool {
         let top = self.top();
         if top < self.open() {
-            mem::prefetch(top.cast()); // on its way while the lock is
+            memory::prefetch(top.cast()); // on its way while the lock is
             return true;
         }
         self.ask();
@@ -543,7 +539,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         if private > 0 {
             let wanted = open.wrapping_offset((private + 1) / 2);
             self.watched.split.store(wanted, Ordering::Relaxed);
-            let safe = if barrier::heavy_for::<FENCED>() {
+            let safe = if fence::heavy_for::<FENCED>() {
                 // Acquire: the slots below are seen as pushed.
                 self.own.bot.load(Ordering::Acquire).clamp(open, wanted)
             } else {

@@ -1,11 +1,11 @@
 //! Each deque beside a plain one, with one thread. What threads do to each other the models show.
 
-use super::chaselev::ChaseLev;
-use super::locked::Locked;
-use super::ring::Ring;
-use super::split::Split;
-use super::{BATCH, Deque, Full, Owner, Published, Steal};
-use crate::base::lock::{PthreadMutex, Semaphore, Spin};
+use crate::lock::monitor::{PthreadMutex, Semaphore, Spin};
+use crate::queue::chaselev::ChaseLev;
+use crate::queue::locked::Locked;
+use crate::queue::ring::Ring;
+use crate::queue::split::Split;
+use crate::queue::{BATCH, Deque, Full, Owner, Published, Steal};
 use crate::task::{Scheduler, Task};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};

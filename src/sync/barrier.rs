@@ -5,8 +5,8 @@
 //! (A counter and a number of the round, on which all spin or sleep, is the barrier of D. Hensgen,
 //! R. Finkel and U. Manber, 1988, made plain; it would not say whom to wake.)
 
-use super::{Fifo, Node, Taken};
-use crate::base::sync::UnsafeCell;
+use crate::sync::node::{Fifo, Node, Taken};
+use crate::sys::atomic::UnsafeCell;
 
 /// The C side's `sched_barrier`.
 #[repr(C)]

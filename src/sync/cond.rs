@@ -6,11 +6,26 @@
 //! the mutex after it has changed what is waited for, so it finds the node, or the other has seen
 //! the change. That makes the look without the lock sound, by which a signal to nobody costs a load.
 
-use super::{Fifo, Node, Taken};
+use crate::sync::mutex::Mutex;
+use crate::sync::node::{Fifo, Node, Taken};
 
 /// The C side's `sched_cond`. All bytes zero is one that nobody waits for.
 #[repr(C)]
 pub struct Cond(Fifo);
+
+/// The node of a task that waits for a condition; it holds the mutex.
+#[repr(C)]
+pub struct Waiting {
+    /// First, so that a node out of the list is the whole.
+    pub node: Node,
+    mutex: *const Mutex,
+}
+
+impl Waiting {
+    pub fn new(mutex: &Mutex) -> Self {
+        Waiting { node: Node::default(), mutex }
+    }
+}
 
 impl Default for Cond {
     fn default() -> Self {
@@ -23,9 +38,9 @@ impl Cond {
     ///
     /// # Safety
     /// The node was in no list before, and waits until it is granted.
-    pub unsafe fn link(&self, node: &Node) {
+    pub unsafe fn link(&self, waiting: &Waiting) {
         // SAFETY: passed on.
-        self.0.locked(|list| unsafe { list.push(node) });
+        self.0.locked(|list| unsafe { list.push(&raw const waiting.node) });
     }
 
     /// The one who has waited longest, if any: to be passed to `relock`.
@@ -52,6 +67,6 @@ impl Cond {
 /// # Safety
 /// It was taken from a condition's list.
 pub unsafe fn relock(node: *const Node) -> bool {
-    // SAFETY: it waits until it holds the mutex, which is there until then.
-    unsafe { (*(*node).mutex).lock_or_link(node) }
+    // SAFETY: `link` adds only nodes of this type. The task waits until it holds the mutex, which is there until then.
+    unsafe { (*(*node.cast::<Waiting>()).mutex).lock_or_link(node) }
 }

@@ -21,8 +21,8 @@
 //! its last access. It wakes the waiter that the old value names. A waiter leaves its name there by a
 //! compare-and-swap; if that fails for good, the child is over.
 
-use crate::base::io;
-use crate::base::sync::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sys::output;
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 
@@ -73,13 +73,13 @@ fn joined() -> usize {
 #[cold]
 #[inline(never)]
 fn joins_one_of_two(when: &str) -> ! {
-    io::die_in_call(format_args!("sched_join: the descriptor was forked on anew {when}"))
+    output::die_in_call(format_args!("sched_join: the descriptor was forked on anew {when}"))
 }
 
 #[cold]
 #[inline(never)]
 fn forked_twice(when: &str) -> ! {
-    io::die(format_args!("sched_fork: a descriptor was forked on anew {when}"))
+    output::die(format_args!("sched_fork: a descriptor was forked on anew {when}"))
 }
 
 /// # Safety
@@ -291,7 +291,7 @@ impl Forked {
 #[cold]
 #[inline(never)]
 fn overwritten() -> ! {
-    io::die(format_args!(
+    output::die(format_args!(
         "sched_fork: a descriptor was overwritten, or forked on anew, before its task had ended: a sched_join is missing"
     ))
 }

@@ -28,9 +28,9 @@
 //! The state is 0, or counts a task; and memory ends long before a count comes to [`MOST`]. Any other value is that of a
 //! group which was not initialised, or whose memory was used for something else. Then the process ends with a message.
 
-use super::{Node, Taken};
-use crate::base::io;
-use crate::base::sync::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::node::{Node, Taken};
+use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sys::output;
 use std::ptr;
 
 /// All bytes zero is one without tasks.
@@ -164,7 +164,7 @@ impl Members {
 #[cold]
 #[inline(never)]
 pub fn no_group(function: &str, state: usize) -> ! {
-    io::die_in_call(format_args!(
+    output::die_in_call(format_args!(
         "{function}: the group was not initialised, or its memory was used for something else: it holds {state:#x}; \
          a group begins as SCHED_GROUP_INIT, and must stay where it is until sched_group_wait has returned"
     ))
@@ -174,7 +174,7 @@ pub fn no_group(function: &str, state: usize) -> ! {
 #[cold]
 #[inline(never)]
 fn overwritten(state: usize) -> ! {
-    io::die(format_args!(
+    output::die(format_args!(
         "sched_group: a task has ended, and the memory of its group was used for something else: it holds {state:#x}; \
          a group must stay where it is until sched_group_wait has returned"
     ))

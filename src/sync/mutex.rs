@@ -22,8 +22,8 @@
 //! its name finds it there. But 0, or another's name, tells a caller only that it has not written its own: the mutex may
 //! be held by one that has not written its name yet, or, after `try_lock`, does not write it.
 
-use super::Node;
-use crate::base::sync::{AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::node::Node;
+use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
 use std::ptr;
 
 const FREE: usize = 0;

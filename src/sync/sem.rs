@@ -16,10 +16,10 @@
 //! What is written under the lock is seen by who has it next: between the Release store that unlocks and the Acquire
 //! compare-and-swap that locks the state is changed by compare-and-swaps alone, which continue the release.
 
-use super::{List, Node};
-use crate::base::mem;
-use crate::base::sync::{AtomicUsize, Ordering};
-use crate::base::trylock::Backoff;
+use crate::lock::trylock::Backoff;
+use crate::sync::node::{List, Node};
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::memory;
 
 const WAITED: usize = 1 << (usize::BITS - 1);
 const LOCKED: usize = WAITED | 1;
@@ -149,7 +149,7 @@ impl Sem {
     /// `post`, tried once. None: nothing has happened.
     #[inline]
     pub fn try_post(&self) -> Option<Option<*const Node>> {
-        mem::prefetch_to_write((&raw const self.state).cast()); // so that it comes once, not to be read first
+        memory::prefetch_to_write((&raw const self.state).cast()); // so that it comes once, not to be read first
         self.post_to(self.state.load(Ordering::Relaxed)).ok()
     }
 

@@ -2,10 +2,10 @@
 //! or undoes the claim.
 
 #[cfg(all(target_arch = "x86_64", not(loom)))]
-use super::LAYOUT;
-use super::{ABANDONED, Held, Place, Split};
-use crate::base::barrier;
-use crate::base::sync::Ordering;
+use crate::queue::split::LAYOUT;
+use crate::queue::split::{ABANDONED, Held, Place, Split};
+use crate::sys::atomic::Ordering;
+use crate::sys::fence;
 use crate::task::Task;
 
 impl<const FENCED: bool> Split<FENCED> {
@@ -67,7 +67,7 @@ impl<const FENCED: bool> Split<FENCED> {
     pub(super) fn claim(&self) -> *mut Place {
         self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in put
         let last = self.bot();
-        barrier::light_for::<FENCED>(); // with the raid: see the essay, 1
+        fence::light_for::<FENCED>(); // with the raid: see the essay, 1
         last
     }
 }

@@ -1,9 +1,9 @@
 //! Room for the tasks of a split deque: the block that they lie in grows, or they move down in it.
 
-use super::{Full, Held, Place, Seldom, Split, slots};
-use crate::base::mem::NoMemory;
-use crate::base::sync::Ordering;
 use crate::queue::Deque;
+use crate::queue::split::{Full, Held, Place, Seldom, Split, slots};
+use crate::sys::atomic::Ordering;
+use crate::sys::memory::NoMemory;
 
 impl<const FENCED: bool> Split<FENCED> {
     /// The last push has used the spare slot, or the limit is reached as far as was known.

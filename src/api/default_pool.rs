@@ -1,0 +1,122 @@
+//! The default pool of the process, and the meaning of NULL in place of an `s`: in a task, the task's own run;
+//! elsewhere, the default pool, which the first use makes.
+//!
+//! # Its life
+//!
+//! The pool is a run that is held open, as in `ext::pool`, with the settings of the environment. The program has no
+//! handle to it. Without tasks its workers sleep as `SCHED_IDLE` says.
+//!
+//! *In a child made by fork* there is no pool at first; the next use makes one (`runtime::default_worker`). The memory of the
+//! parent's pool is never freed there: the child has no threads that could end that run.
+//!
+//! *At exit* the run is released: it ends when no task is left. `exit` waits for that, but not longer than `AT_MOST`.
+//! If the run has ended by then, the statistics are written, and its threads are kept (`threads::cache`). If a task still
+//! runs or waits, the run stays as it is and ends with the process, like a pool that the program does not destroy. No
+//! thread is joined here: SCHED_WARM=0, which makes a run join its threads at its end, does not apply to this pool. If
+//! a task of the pool calls `exit`, the run is not released: its end would wait for this task.
+//!
+//! *When a plugin that contains the library is unloaded*, the unloading waits until the run and its threads have ended:
+//! their code is about to be unmapped.
+//!
+//! Rejected: to wait at exit until no task is left. A task may wait for something that the exiting thread holds.
+
+use crate::fiber::valgrind;
+use crate::runtime::record::Worker;
+use crate::runtime::run::Open;
+use crate::runtime::{default_worker, identity, registry};
+use crate::sys::atomic::{AtomicBool, AtomicPtr, Ordering};
+use crate::sys::errno::Errno;
+use crate::sys::memory::NoMemory;
+use crate::sys::thread::Uncancelled;
+use crate::sys::{memory, process};
+use crate::table;
+use crate::threads::cache;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::time::Duration;
+
+/// How long `exit` waits for the end of the run. Workers that have just run out of tasks need some microseconds for it.
+const AT_MOST: Duration = Duration::from_millis(100);
+
+struct Made {
+    run: Box<dyn Open>,
+    #[allow(dead_code, reason = "leak checkers find by it the pools that are never freed")]
+    older: *const Made,
+}
+
+/// Written under `default_worker`'s lock. If this process has a pool, it is the newest.
+static NEWEST: AtomicPtr<Made> = AtomicPtr::new(ptr::null_mut());
+
+/// A worker of the caller's run, if the caller is a task. Where one run lies on top of another, the innermost counts.
+#[cold]
+#[inline(never)]
+pub fn current<'a>() -> Option<&'a Worker> {
+    identity::task()
+}
+
+/// A worker of the run that NULL means. An error if the default pool cannot be made.
+#[cold]
+#[inline(never)]
+pub fn worker<'a>() -> Result<&'a Worker, Errno> {
+    if let Some(worker) = current() {
+        return Ok(worker);
+    }
+    let _uncancelled = Uncancelled::begin(); // with the lock held, above all
+    registry::watch_process(); // a fork handler of the program's may come before the library's
+    default_worker::get_or_make(make)
+}
+
+/// As `worker`, but no pool is made. If there is none now, a worker of the former one; None if there never was one.
+#[cold]
+#[inline(never)]
+pub fn known<'a>() -> Option<&'a Worker> {
+    current().or_else(|| {
+        registry::watch_process();
+        default_worker::get().or_else(default_worker::former)
+    })
+}
+
+/// Makes the pool. The caller has `default_worker`'s lock.
+fn make() -> Result<&'static Worker, Errno> {
+    // First: a run that is open must be closed before it can be dropped.
+    let room = memory::boxed(MaybeUninit::uninit());
+    let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
+    let run = table::open_standing()?;
+    let worker = run.team().worker(0);
+    let older = NEWEST.load(Ordering::Relaxed);
+    let made = Box::into_raw(Box::write(room, Made { run, older }));
+    NEWEST.store(made, Ordering::Release); // pairs with the load in `at_exit`
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    if !REGISTERED.swap(true, Ordering::Relaxed) {
+        // SAFETY: a function of the right type, which stays mapped: a plugin's handlers are called before it is unmapped.
+        unsafe { libc::atexit(at_exit) };
+    }
+    Ok(worker)
+}
+
+/// Called before `crew`'s handler: that was registered earlier, when the run was opened.
+extern "C" fn at_exit() {
+    if !process::is_known() {
+        return; // a child made by fork has no pool
+    }
+    let Some(worker) = default_worker::get() else { return };
+    if worker.mine().is_some() || identity::lies_below(worker) {
+        return; // a task of the pool has called exit
+    }
+    default_worker::forget();
+    let _uncancelled = Uncancelled::begin();
+    // SAFETY: never freed. It is this process's, since `default_worker` has a worker; only one caller gets here for each pool.
+    let made = unsafe { &mut *NEWEST.load(Ordering::Acquire) };
+    let ended = if cache::is_unloaded() {
+        made.run.close();
+        true
+    } else {
+        // Under valgrind no thread is kept, and each is to be joined: valgrind reports the others as leaks.
+        let may_drop = made.run.team().keeps_threads() || valgrind::is_here();
+        made.run.close_within(AT_MOST) && may_drop
+    };
+    if ended {
+        // SAFETY: the run has ended, and `default_worker` has forgotten it: nobody else uses it.
+        unsafe { ptr::drop_in_place(&raw mut made.run) };
+    }
+}

@@ -1,0 +1,40 @@
+//! Memory for the time of a call: on the stack if it is little, else from the heap.
+
+use crate::sys::memory::NoMemory;
+use crate::sys::region::Block;
+use std::mem::MaybeUninit;
+
+/// What memory from the heap is aligned to: for any type, and to a line of the cache.
+#[repr(align(64))]
+struct Line(#[allow(dead_code, reason = "room")] MaybeUninit<[u8; 64]>);
+
+#[repr(align(64))]
+struct Few<const FEW: usize>(MaybeUninit<[u8; FEW]>);
+
+/// Bytes, aligned for any type; up to `FEW` of them in the value itself.
+pub struct Scratch<const FEW: usize> {
+    few: Few<FEW>,
+    many: Option<Block<Line>>,
+}
+
+impl<const FEW: usize> Scratch<FEW> {
+    #[inline]
+    pub fn new(size: usize) -> Result<Self, NoMemory> {
+        let many = if size <= FEW {
+            None
+        } else {
+            // SAFETY: a line may hold any bytes.
+            Some(unsafe { Block::new(size.div_ceil(size_of::<Line>())) }?)
+        };
+        Ok(Scratch { few: Few(MaybeUninit::uninit()), many })
+    }
+
+    /// Where they are, as long as the value is not moved.
+    #[inline]
+    pub fn start(&mut self) -> *mut u8 {
+        match &self.many {
+            None => self.few.0.as_mut_ptr().cast(),
+            Some(block) => block.start().cast(),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A lock of one byte, for sections of a few instructions: thieves try it and go elsewhere,
+//! those who must have it spin.
+//!
+//! Test and test-and-set (L. Rudolph, Z. Segall, 1984) with exponential backoff (T. Anderson,
+//! 1990). The holder may have lost its processor: after about a microsecond of pauses the
+//! waiter gives its own away at each try, and after some milliseconds it sleeps a little, for a
+//! holder of lower priority.
+
+use crate::sys::atomic::{AtomicBool, Ordering, spin_loop};
+#[cfg(not(loom))]
+use crate::sys::time;
+
+pub struct TryLock(AtomicBool);
+
+#[cfg(not(loom))]
+const PAUSES_BEFORE_GIVING_WAY: u32 = 64;
+#[cfg(not(loom))]
+const YIELDS_BEFORE_SLEEPING: u32 = 4096;
+
+/// How one waits who tries again and again for such a lock.
+#[derive(Default)]
+pub struct Backoff {
+    /// The next round's, as a power of two.
+    #[cfg(not(loom))]
+    pauses: u32,
+    #[cfg(not(loom))]
+    yields: u32,
+}
+
+impl Backoff {
+    /// Waits between two tries.
+    #[cfg(not(loom))]
+    #[cold]
+    pub fn wait(&mut self) {
+        let pauses = 1 << self.pauses;
+        if pauses <= PAUSES_BEFORE_GIVING_WAY {
+            (0..pauses).for_each(|_| spin_loop());
+            self.pauses += 1;
+        } else if self.yields < YIELDS_BEFORE_SLEEPING {
+            time::give_way();
+            self.yields += 1;
+        } else {
+            time::sleep(std::time::Duration::from_micros(50));
+        }
+    }
+
+    #[cfg(loom)]
+    pub fn wait(&mut self) {
+        spin_loop();
+    }
+}
+
+impl TryLock {
+    pub fn new() -> Self {
+        TryLock(AtomicBool::new(false))
+    }
+
+    /// True if the caller now holds the lock.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        !self.0.load(Ordering::Relaxed) && self.set()
+    }
+
+    #[cfg(not(loom))]
+    #[inline(always)]
+    fn set(&self) -> bool {
+        !self.0.swap(true, Ordering::Acquire)
+    }
+
+    /// To loom, a swap in vain may come after the unlocking in the order of the stores, for ever.
+    #[cfg(loom)]
+    fn set(&self) -> bool {
+        self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline]
+    pub fn lock(&self) {
+        if !self.set() {
+            self.lock_contended();
+        }
+    }
+
+    /// # Safety
+    /// The caller holds the lock.
+    #[inline]
+    pub unsafe fn unlock(&self) {
+        self.0.store(false, Ordering::Release); // pairs with the swaps
+    }
+
+    #[cfg(not(loom))]
+    #[cold]
+    fn lock_contended(&self) {
+        let mut backoff = Backoff::default();
+        while !self.try_lock() {
+            backoff.wait();
+        }
+    }
+
+    #[cfg(loom)]
+    fn lock_contended(&self) {
+        while !self.set() {
+            spin_loop();
+        }
+    }
+}
+
+impl Default for TryLock {
+    fn default() -> Self {
+        TryLock::new()
+    }
+}

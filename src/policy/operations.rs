@@ -1,0 +1,85 @@
+//! The operations of a policy as a table of functions, for callers that know a worker and not its policy.
+
+use crate::policy::{Awaited, Kind, Place, Seat};
+use crate::queue::Full;
+use crate::queue::injector::Refused;
+use crate::sys::memory::NoMemory;
+use crate::task::Task;
+
+/// A place that knows its policy's value.
+pub trait Hosted: Place {
+    /// # Safety
+    /// The place belongs to a run of the policy `P`, which has not ended.
+    unsafe fn policy<P>(&self) -> &P;
+}
+
+macro_rules! operations {
+    (
+        at place: $($(#[$doc:meta])* fn $name:ident($place:ident $(, $arg:ident: $type:ty)*) $(-> $result:ty)?
+            = $verb:ident($($value:expr),*);)+
+        on seat: $($(#[$seat_doc:meta])* fn $seat_name:ident($seat:ident $(, $seat_arg:ident: $seat_type:ty)*);)+
+    ) => {
+        /// A function for each operation; `W` is the place, `F` the seat.
+        ///
+        /// # Safety
+        /// Of each: the place belongs to a run of this policy, which does not end during the call. An operation of the
+        /// owner's is called by the thread that occupies the place; one on a seat, by a caller that is on it.
+        pub struct Operations<W, F> {
+            $($(#[$doc])* pub $name: unsafe fn(&W $(, $type)*) $(-> $result)?,)+
+            $($(#[$seat_doc])* pub $seat_name: unsafe fn(&F $(, $seat_type)*),)+
+        }
+
+        impl<W: Hosted, F: Seat<Place = W>> Operations<W, F> {
+            pub const fn of<P: Kind>() -> Self {
+                Operations {
+                    // SAFETY: by the promise to each function.
+                    $($name: |$place, $($arg),*| unsafe { $place.policy::<P>().$verb($($value),*) },)+
+                    // SAFETY: as above.
+                    $($seat_name: |$seat, $($seat_arg),*| unsafe {
+                        $seat.place().policy::<P>().$seat_name($seat, $($seat_arg),*)
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+#[allow(unused_unsafe, reason = "some operations are safe ones of the trait")]
+mod made {
+    use super::*;
+
+    operations! {
+        at place:
+        /// The owner's.
+        fn spawn(place, task: Task) -> Result<(), Full> = spawn(place, task);
+        /// From any thread.
+        fn inject(place, task: Task) -> Result<(), Refused> = inject(place, task);
+        /// From any thread.
+        fn requeue(place, task: Task) -> Result<(), NoMemory> = requeue(place, task);
+        /// From any thread.
+        fn reserve(place, more: isize) -> Result<(), NoMemory> = reserve(more);
+        /// The owner's.
+        fn put_back(place, task: Task) -> Result<(), NoMemory> = put_back(place, task);
+        /// The owner's.
+        fn line_up(place, task: Task) -> Result<(), NoMemory> = line_up(place, task);
+        /// The owner's.
+        fn hold(place) = hold(place);
+        /// The owner's.
+        fn let_go(place) = let_go(place);
+        /// The owner's.
+        fn take_back(place, task: Task) -> bool = take_back(place, task);
+        /// The owner's.
+        fn next_in_line(place, outside: bool) -> Option<Task> = next_in_line(place, outside);
+        /// The owner's: exchanges for a task that was set aside only.
+        fn begin_exchange(place) -> Option<Task> = begin_exchange(place);
+        /// The owner's.
+        fn end_exchange(place, task: Task) = end_exchange(place, task);
+        /// From any thread.
+        fn rouse(place) = rouse(place.index());
+        on seat:
+        fn work(seat);
+        fn help(seat, awaited: &dyn Awaited);
+    }
+}
+
+pub use made::Operations;

@@ -1,0 +1,136 @@
+//! Several tasks at a time: what a thief takes beside the one that it runs (`SCHED_STEAL=half`), what
+//! a worker takes from the injector (`SCHED_GLOBAL=all`), what a full deque gives to it
+//! (`SCHED_OVERFLOW=one`, `half`). All of it is cold; where the deque has no such thing, nothing is
+//! compiled.
+//!
+//! The nine algorithms of the fiber scheduler:
+//!
+//! | its name | setting |
+//! | --- | --- |
+//! | GlobalFIFO | `SCHED_KIND=fifo` |
+//! | MutexQueue, Steal*X*, Get*Y*FromGlob | `SCHED_DEQUE=queue SCHED_STEAL=`*X* `SCHED_GLOBAL=`*Y* |
+//! | LFABQueue, Put*X*ToGlob, Steal*Y* | `SCHED_DEQUE=ring SCHED_OVERFLOW=`*X* `SCHED_STEAL=`*Y* |
+//!
+//! with *X* and *Y* `one`, `half` or `all`. Tokio's is the ring with `half` and `half`, its default.
+//!
+//! # What must stay true
+//!
+//! *The end of the run.* Tasks on their way are in no queue. A thief has left before it takes
+//! (`idle::quiescence`, rule 2), puts the batch into its own deque as an active worker, and enters again
+//! only when that is empty: the proof holds for many tasks as for one. The same goes for a batch from
+//! the injector, and for tasks that an owner, active, moves there.
+//!
+//! *Nobody sleeps beside a task.* A batch is put as spawned tasks are, and then `added` does
+//! what a spawn does for sleepers. Of a thief that was idle it wakes nobody, since that thief is still
+//! counted as searching; when it stops (`found`) it looks at the queues, where its batch lies.
+//!
+//! *None is lost for want of room.* A thief makes room in its own deque before it takes; who moves
+//! tasks to the injector makes room there first, under its lock. So the locks are taken in one order:
+//! the injector's, then a deque's; never two deques'.
+//!
+//! *Turns.* From the injector the oldest task is run first, by whatever end the owner pops at. But
+//! tasks that spawn others for ever would keep from their turn those that lie below in a deque that is
+//! popped at the youngest end. So the look at the injector once in `TICK` tasks is then a look
+//! at the oldest of the own deque, as often as tasks came into it with the last batch: they have waited for
+//! longer than any in the injector. Where a task that yields goes to the injector, it is exchanged for one of
+//! there: a batch would be one of all that yield but itself, and the last of each batch miss the next. (Either
+//! way some had turn after turn more than others: c_tests/yield_drift.c.) A deque that is popped at the oldest end
+//! needs neither: who came with a batch is before those who yield later. But who waits in the middle of a task
+//! (`help`) pops any deque at its youngest end, and looks at the oldest of any.
+
+use crate::policy::Place;
+use crate::policy::stealing::shares::Spills;
+use crate::policy::stealing::state::Stealing;
+use crate::queue::{BATCH, Deque, Full, Owner, Steal};
+use crate::task::Task;
+
+impl<D: Deque> Stealing<D> {
+    /// The rest of a spawn whose deque is full.
+    pub(super) fn spill(&self, own: &mut Owner<D>, task: Task) -> Result<(), Full> {
+        let (true, &Some(Spills { n, limit })) = (D::SHARES, &self.shares.spills) else {
+            return Err(Full);
+        };
+        self.injector.put_back_some(n, limit, |n, put| own.spill(n, put))?;
+        // A thief in the way: its tasks are in the ring until it has copied them.
+        own.push(task).or_else(|Full| self.injector.put_back_some(1, limit, |_, put| put(task)))
+    }
+
+    /// The next task of the injector, and all others, if so wished, into the own deque, which is empty.
+    ///
+    /// # Safety
+    /// As for `own`.
+    pub(super) unsafe fn take_injected(&self, place: &impl Place) -> Option<Task> {
+        let Some(batch) = self.shares.batches.get(place.index()) else {
+            return self.injector.take();
+        };
+        // SAFETY: passed on.
+        let mut own = unsafe { self.own(place) };
+        let mut more = 0;
+        let first = self.injector.take_all(D::FIFO, |task| {
+            let kept = own.push(task).is_ok();
+            more += usize::from(kept);
+            kept
+        });
+        batch.set(more);
+        if more > 0 {
+            self.added(&mut own, place);
+        }
+        first
+    }
+
+    /// A task that its worker would not come to for long, if there is one. `youngest`: it takes the youngest of its
+    /// own now, whatever its deque.
+    ///
+    /// # Safety
+    /// As for `own`.
+    pub(super) unsafe fn behind(&self, place: &impl Place, youngest: bool) -> Option<Task> {
+        if (youngest || !D::FIFO)
+            && let Some(batch) = self.shares.batches.get(place.index())
+            && batch.get() > 0
+        {
+            batch.set(batch.get() - 1);
+            // SAFETY: passed on.
+            unsafe { self.own(place) }.publish(true);
+            if let Steal::Taken(task) = self.deques[place.index()].steal() {
+                return Some(task);
+            }
+        }
+        self.injected()
+    }
+
+    /// Takes from `victim` as much as is wished; all but the first into the own deque.
+    ///
+    /// # Safety
+    /// As for `own`.
+    pub(super) unsafe fn take_from(&self, victim: &D, place: &impl Place) -> Steal {
+        if !(D::SHARES && self.shares.steals_half) {
+            return victim.steal();
+        }
+        // SAFETY: passed on.
+        let mut own = unsafe { self.own(place) };
+        let room = own.room(BATCH - 1);
+        let mut more = 0;
+        let taken = victim.steal_half(room, |task| {
+            own.push(task).expect("room was made");
+            more += 1;
+        });
+        if more > 0 {
+            place.counters().stolen_tasks.add(more);
+            self.added(&mut own, place);
+        }
+        taken
+    }
+
+    /// Tasks were put into the own deque: thieves and sleepers are to know.
+    pub(super) fn added(&self, own: &mut Owner<D>, place: &impl Place) {
+        let searched = || self.is_searched();
+        if D::QUIET && self.lending.lends(place.index(), searched()) {
+            own.publish(true); // and the next push comes here again
+            return self.published(place);
+        }
+        // Thieves want tasks; sleepers want to be woken for them, unless somebody searches, who will
+        // take care of them.
+        own.answer(|| self.sleepers.rely_on_spawns(), searched);
+        self.published(place);
+    }
+}

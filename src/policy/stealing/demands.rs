@@ -1,0 +1,89 @@
+//! How a searcher comes to the tasks that their owners keep private, at a bounded cost to the owners.
+
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// A searcher's first pause, after a request and a raid without success, and its longest: the pause doubles each time.
+/// A request costs the owner some 0.2 µs.
+const FIRST_PAUSE: Duration = Duration::from_micros(1);
+const LONGEST_PAUSE: Duration = Duration::from_micros(32);
+
+/// Which tasks of others' deques a search takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Public tasks.
+    Public,
+    /// The same; owners of private tasks are requested to share them.
+    Request,
+    /// Also private tasks of owners that have not answered a request.
+    Press,
+    /// All tasks.
+    Raid,
+}
+
+/// When a searcher requests and when it raids: it requests, waits for the answers, raids the owners that did not
+/// answer, pauses, and requests again.
+///
+/// It waits for as long as a raid takes. A raid interrupts the owner for about as long, so it at most doubles what the
+/// owner's silence has cost (ski rental, as in `idle::Patience`).
+pub(super) struct Demands {
+    /// Until then searches take public tasks only.
+    next: Instant,
+    pause: Duration,
+    /// The last demand was a request.
+    requested: bool,
+}
+
+impl Demands {
+    pub(super) fn new(now: Instant) -> Self {
+        Demands { next: now, pause: FIRST_PAUSE, requested: false }
+    }
+
+    /// Which tasks the next search takes.
+    pub(super) fn reach(&mut self, now: Instant, raid_cost: Duration) -> Reach {
+        if cfg!(loom) {
+            return Reach::Raid; // models know no time
+        }
+        if now < self.next {
+            return Reach::Public;
+        }
+        self.requested = !self.requested;
+        if self.requested {
+            self.next = now + raid_cost;
+            return Reach::Request;
+        }
+        self.next = now + self.pause;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        Reach::Press
+    }
+}
+
+/// The time that a raid takes, as measured. (Relaxed: the figure orders no other memory.)
+pub(super) struct RaidCost(AtomicUsize);
+
+impl RaidCost {
+    /// Nanoseconds, before it was measured.
+    const LIKELY: usize = 5_000;
+    /// A longer time was not spent by the raid.
+    const MOST: usize = 50_000;
+
+    pub(super) fn new() -> Self {
+        RaidCost(AtomicUsize::new(Self::LIKELY))
+    }
+
+    pub(super) fn get(&self) -> Duration {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed) as u64)
+    }
+
+    /// Calls `raid`, and measures it if it was one: Some. The figure is a moving average: seven parts old, one part new.
+    pub(super) fn of(&self, raid: impl FnOnce() -> Option<bool>) -> Option<bool> {
+        let begun = Instant::now();
+        let outcome = raid();
+        if outcome.is_some() {
+            let new = (begun.elapsed().as_nanos() as usize).min(Self::MOST);
+            let old = self.0.load(Ordering::Relaxed);
+            self.0.store(old - old / 8 + new / 8, Ordering::Relaxed);
+        }
+        outcome
+    }
+}

@@ -1,0 +1,326 @@
+//! Kind `steal`: work stealing, the course's section 4 (after R. Blumofe and C. Leiserson,
+//! "Scheduling multithreaded computations by work stealing", 1999). A deque per worker: its
+//! owner pushes and pops at the bottom; a worker without tasks takes the oldest of another.
+//!
+//! A worker looks for tasks in this order: its own deque, the injector, then a random victim
+//! k and k+1, k+2 … modulo the number of workers. If all are empty it is idle, and waits as
+//! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
+//! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
+//!
+//! `SCHED_JOIN=help` follows D. Lea's ForkJoinPool ("A Java fork/join framework", 2000, and its
+//! successors): the injector comes after the victims; a join takes its task back if nobody has begun
+//! it, else it runs the worker's own tasks, youngest first, then others', until it is over. Otherwise than
+//! there, it turns first to who runs the awaited task, and looks at the injector once in `TICK` tasks.
+//! By default the injector comes before the victims, as in Go and Tokio: what lies there has waited
+//! longest. (Between the two orders no difference was seen: tree, flood, quicksort over the ring.)
+
+mod batches;
+mod demands;
+mod lending;
+mod search;
+mod shares;
+mod state;
+
+pub use self::state::Stealing;
+
+use self::demands::{RaidCost, Reach};
+use self::lending::Lending;
+use self::search::Until;
+use self::shares::Shares;
+use crate::idle::Naps;
+use crate::idle::eventcount::EventCount;
+use crate::idle::quiescence::{Quiescence, Waiting};
+use crate::policy::{Awaited, Kind, Place, Plan, Seat, TICK};
+use crate::queue::injector::{Injector, Refused};
+use crate::queue::{Deque, Full};
+use crate::settings::{Join, Overflow};
+use crate::sys::atomic::Pad;
+use crate::sys::memory;
+use crate::sys::memory::NoMemory;
+use crate::task::Task;
+use std::any::Any;
+use std::ptr;
+
+impl<D: Deque> Stealing<D> {
+    /// `next_in_line`, where that is not the next at home; after a `pop_quickly` in vain, if not `outside`.
+    ///
+    /// # Safety
+    /// As for that.
+    #[cold]
+    #[inline(never)]
+    unsafe fn next_in_line_slowly(&self, place: &impl Place, outside: bool) -> Option<Task> {
+        let task = if outside {
+            place.looked_outside();
+            // SAFETY: passed on.
+            unsafe { self.behind(place, false) }
+        } else {
+            None
+        };
+        // SAFETY: passed on. (If it is the rest of a pop, no other has come in between.)
+        let own = || unsafe {
+            let mut own = self.own(place);
+            if outside { own.pop() } else { own.pop_slowly() }
+        };
+        task.or_else(own)
+            .or_else(|| {
+                place.looked_outside();
+                if D::FIFO && self.is_called() {
+                    // SAFETY: passed on.
+                    return unsafe { self.take_injected(place) };
+                }
+                self.injected()
+            })
+            // Now and then with raids: the task that is left may yield until one has run that another keeps, and that
+            // other compute.
+            .or_else(|| {
+                let reach = if outside { Reach::Raid } else { Reach::Public };
+                self.search(place, reach, || (), || ())
+            })
+    }
+}
+
+/// Parts of it, for the models.
+#[cfg(loom)]
+impl<D: Deque> Stealing<D> {
+    pub fn deque(&self, index: usize) -> &D {
+        &self.deques[index]
+    }
+
+    pub fn sleepers(&self) -> &EventCount {
+        &self.sleepers
+    }
+
+    pub fn sleep(&self, place: &impl Place, searching: bool) -> bool {
+        self.park(&Until::Ended, place, searching)
+    }
+
+    /// Takes from `victim` to `place`, whose owner calls this, and who is active.
+    pub fn rob(&self, victim: usize, place: &impl Place) -> Option<Task> {
+        self.steal_from(victim, place, Reach::Raid, &|| (), &|| ())
+    }
+
+    pub fn wake_for_more(&self, place: &impl Place) {
+        self.found(place);
+    }
+}
+
+impl<D: Deque> Kind for Stealing<D> {
+    fn new(plan: &Plan) -> Result<Self, NoMemory> {
+        let (shares, limit) = Shares::of::<D>(plan)?;
+        Ok(Stealing {
+            deques: memory::slice(plan.workers, |_| Ok(Pad(D::new(limit)?)))?,
+            injector: Injector::new(plan.limit(), plan.held),
+            quiescence: Quiescence::new(plan.workers)?,
+            sleepers: EventCount::new(plan.workers, plan.processors)?,
+            idle: plan.idle,
+            shares,
+            lending: Lending::new(if D::QUIET { plan.workers } else { 0 })?,
+            raid_cost: RaidCost::new(),
+            // Where spawns are refused, it is to take no room from those: see `strand::turn`.
+            lines_up: D::FIFO && plan.overflow != Overflow::Refuse,
+            outside_last: plan.join == Join::Help,
+            processors: plan.processors,
+        })
+    }
+
+    fn starts_asleep(&self) -> bool {
+        if self.parks() {
+            self.sleepers.all_absent();
+            self.deques.iter().for_each(|deque| deque.ask());
+        }
+        self.parks()
+    }
+
+    unsafe fn settle(&self) {
+        for deque in &self.deques {
+            // SAFETY: passed on.
+            unsafe { deque.settle() };
+        }
+    }
+
+    #[inline]
+    unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: passed on.
+        unsafe { self.spawn_to(self.deque_at(place), place, task) }
+    }
+
+    unsafe fn finish_spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: passed on.
+        unsafe { self.spawn_slowly(place, task) }
+    }
+
+    fn deque_of(&self, index: usize) -> Option<&dyn Any> {
+        let deque: &D = &self.deques[index];
+        Some(deque)
+    }
+
+    fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused> {
+        self.injector.push(task)?;
+        self.wake_for_injected(place);
+        Ok(())
+    }
+
+    fn waiting(&self, index: usize) -> Option<&Waiting> {
+        Some(self.quiescence.waiting(index))
+    }
+
+    unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool {
+        // SAFETY: passed on.
+        let taken = unsafe { self.own(place) }.take_back(task);
+        if !taken && !D::QUIET {
+            self.published(place); // another was out for a moment: somebody may have missed it
+        }
+        taken
+    }
+
+    fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        self.injector.put_back(task)?;
+        self.wake_for_injected(place);
+        Ok(())
+    }
+
+    fn reserve(&self, more: isize) -> Result<(), NoMemory> {
+        self.injector.reserve(more)
+    }
+
+    fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        let put = self.injector.put_back_some(1, usize::MAX, |_, put| put(task));
+        put.map_err(|Full| NoMemory)?;
+        self.wake_for_injected(place);
+        Ok(())
+    }
+
+    const LINES_UP: bool = D::FIFO;
+
+    #[inline]
+    unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
+        if self.lines_up {
+            // SAFETY: passed on.
+            let mut own = unsafe { self.own(place) };
+            if own.push(task).is_ok() {
+                self.added(&mut own, place);
+                return Ok(());
+            }
+        }
+        self.requeue(place, task)
+    }
+
+    #[inline]
+    unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task> {
+        // SAFETY: passed on.
+        unsafe {
+            if !outside && let Some(task) = self.own(place).pop_quickly() {
+                return Some(task);
+            }
+            self.next_in_line_slowly(place, outside)
+        }
+    }
+
+    #[cfg(not(loom))]
+    unsafe fn begin_exchange(&self, place: &impl Place) -> Option<Task> {
+        fn fits<P: Place>(_place: &P) -> impl FnOnce(Task) -> bool + use<P> {
+            P::is_set_aside
+        }
+        if !self.deques[place.index()].looks_empty() {
+            return None;
+        }
+        place.looked_outside();
+        self.injector.begin_exchange(fits(place))
+    }
+
+    #[cfg(not(loom))]
+    unsafe fn end_exchange(&self, _place: &impl Place, task: Task) {
+        // SAFETY: passed on. Nobody is to be woken: there are as many tasks as before.
+        unsafe { self.injector.end_exchange(task) };
+    }
+
+    #[cold]
+    unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
+        let mut naps = Naps::new(self.idle);
+        let until = Until::Over(awaited);
+        let mut countdown = TICK;
+        while !awaited.over() {
+            let place = seat.place();
+            countdown -= 1;
+            let injected = if countdown == 0 {
+                countdown = TICK;
+                // SAFETY: passed on.
+                unsafe { self.behind(place, true) }
+            } else {
+                None
+            };
+            // The own tasks first: the awaited one may be among them, and those younger than it
+            // were put there by the task that waits.
+            // SAFETY: passed on.
+            let task = injected.or_else(|| unsafe { self.own(place) }.pop_youngest());
+            let found =
+                task.or_else(|| self.search_until(&until, place, Reach::Public)).or_else(|| {
+                    let task = self.wait_for_work(&until, place, &mut naps)?;
+                    self.found(place);
+                    Some(task)
+                });
+            let Some(task) = found else { return };
+            naps.success();
+            seat.run(task);
+        }
+    }
+
+    fn rouse(&self, worker: usize) {
+        if self.parks() {
+            self.sleepers.rouse(worker);
+        }
+    }
+
+    fn wait_for_rest(&self) {
+        self.quiescence.wait_for_rest(&self.injector);
+    }
+
+    fn release(&self) {
+        if self.quiescence.release(&self.injector) && self.parks() {
+            self.sleepers.wake_all();
+        }
+    }
+
+    unsafe fn work(&self, seat: &impl Seat) {
+        let mut naps = Naps::new(self.idle);
+        // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
+        let mut idle = seat.begins_idle();
+        if seat.begins_outside()
+            // SAFETY: passed on.
+            && let Some(task) = unsafe { self.behind(seat.place(), false) }
+        {
+            seat.run(task);
+        }
+        'strand: loop {
+            let place = seat.place();
+            if !idle {
+                let deque = &*self.deques[place.index()];
+                // SAFETY: passed on. The owner's end is taken anew for each pop: a task that runs
+                // in it uses it, too.
+                while unsafe { deque.pop_into(|task| place.call(task)) } {
+                    // Where a child made by fork abandons its copy of the deque, nothing is popped there.
+                    if !D::ABANDONED_IN_CHILD {
+                        seat.place().stay();
+                    }
+                    if seat.tick() {
+                        // SAFETY: passed on.
+                        if let Some(task) = unsafe { self.behind(seat.place(), false) } {
+                            seat.run(task);
+                        }
+                        if !ptr::eq(seat.place(), place) {
+                            continue 'strand;
+                        }
+                    }
+                }
+                place.stay();
+                seat.flush();
+                place.counters().queue_peak.peak(deque.peak());
+            }
+            match self.find(place, &mut naps, idle) {
+                Some(task) => seat.run(task),
+                None => return,
+            }
+            idle = false;
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! What a worker does without tasks of its own: it looks for some, waits, and sleeps.
+
+use crate::idle::eventcount::Slept;
+use crate::idle::{Naps, Next};
+use crate::policy::stealing::demands::{Demands, Reach};
+use crate::policy::stealing::state::Stealing;
+use crate::policy::{Awaited, Place, UNAWAITED};
+use crate::queue::{Deque, Steal};
+use crate::sys::atomic::{Ordering, fence, spin_loop};
+use crate::sys::{fence, futex, time};
+use crate::task::Task;
+use std::time::{Duration, Instant};
+
+/// Attempts at a deque where others get in the way, before the next victim: one of them may have
+/// lost its processor.
+const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
+
+/// How long `Stealing::hold_back` waits at first, and at most. The first is some twenty times what it costs to wake a
+/// worker.
+const HOLD_BACK: Duration = Duration::from_micros(100);
+const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
+
+/// How long to sleep at most when the heavy fence could not be had.
+const UNSURE: Duration = Duration::from_millis(1);
+
+/// What a worker without tasks waits for, beside tasks.
+pub(super) enum Until<'a> {
+    /// The end of the run: it is idle.
+    Ended,
+    /// In the middle of a task: it is active, and the run goes on for it.
+    Over(&'a dyn Awaited),
+}
+
+impl<D: Deque> Stealing<D> {
+    /// One search, from a random victim on. `before` and `failed` are called around each attempt to
+    /// take a task from a queue that looks as if it had one.
+    pub(super) fn search(
+        &self,
+        place: &impl Place,
+        reach: Reach,
+        before: impl Fn(),
+        failed: impl Fn(),
+    ) -> Option<Task> {
+        if !self.outside_last
+            && let Some(task) = self.search_outside(place, &before, &failed)
+        {
+            return Some(task);
+        }
+        let n = self.deques.len();
+        let start = place.random_below(n);
+        for victim in (start..n).chain(0..start).filter(|&k| k != place.index()) {
+            let task = self.steal_from(victim, place, reach, &before, &failed);
+            if task.is_some() {
+                return task;
+            }
+        }
+        let task =
+            if self.outside_last { self.search_outside(place, &before, &failed) } else { None };
+        place.counters().failed_steals.add(usize::from(task.is_none()));
+        task
+    }
+
+    /// Takes a task from the injector: see `search`.
+    fn search_outside(
+        &self,
+        place: &impl Place,
+        before: &impl Fn(),
+        failed: &impl Fn(),
+    ) -> Option<Task> {
+        if self.injector.looks_empty() {
+            return None;
+        }
+        before();
+        // SAFETY: who searches occupies its place, and uses no other end of its own deque meanwhile.
+        let task = unsafe { self.take_injected(place) };
+        if task.is_none() {
+            failed();
+        }
+        task
+    }
+
+    /// Takes a task from worker `victim`: see `search`.
+    pub(super) fn steal_from(
+        &self,
+        victim: usize,
+        place: &impl Place,
+        reach: Reach,
+        before: &impl Fn(),
+        failed: &impl Fn(),
+    ) -> Option<Task> {
+        let owner = victim;
+        let victim = &self.deques[owner];
+        let found = victim.offers()
+            || match reach {
+                Reach::Public => false,
+                Reach::Request => {
+                    victim.request();
+                    false
+                }
+                Reach::Press => self.raid_cost.of(|| victim.press()).unwrap_or(false),
+                Reach::Raid => !victim.looks_empty() && victim.raid(),
+            };
+        if !found {
+            return None;
+        }
+        before();
+        for _ in 0..MOST_TRIES {
+            // SAFETY: as in search_outside.
+            match unsafe { self.take_from(victim, place) } {
+                Steal::Taken(task) => {
+                    place.counters().steals.add(1);
+                    place.counters().stolen_tasks.add(1);
+                    if D::QUIET && victim.looks_empty() {
+                        victim.ask();
+                        if self.lending.taken(place.index(), owner) {
+                            self.deques[place.index()].ask();
+                        }
+                    }
+                    return Some(task);
+                }
+                Steal::Empty => break,
+                Steal::Retry => spin_loop(),
+            }
+        }
+        failed();
+        None
+    }
+
+    /// One search of a worker that waits for `until`.
+    pub(super) fn search_until(
+        &self,
+        until: &Until,
+        place: &impl Place,
+        reach: Reach,
+    ) -> Option<Task> {
+        match until {
+            Until::Ended => {
+                self.search(place, reach, || self.quiescence.leave(), || self.enter(place))
+            }
+            Until::Over(awaited) => {
+                // Leapfrogging (D. Wagner and B. Calder, "Leapfrogging: a portable technique for
+                // implementing efficient futures", 1993).
+                let thief = awaited.thief().filter(|&k| k != place.index());
+                thief
+                    .and_then(|k| self.steal_from(k, place, reach, &|| (), &|| ()))
+                    .or_else(|| self.search(place, reach, || (), || ()))
+            }
+        }
+    }
+
+    fn is_over(&self, until: &Until) -> bool {
+        match until {
+            Until::Ended => self.quiescence.ended(),
+            Until::Over(awaited) => awaited.over(),
+        }
+    }
+
+    /// The next task from elsewhere; None at the end of the run. The own deque is empty.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn find(&self, place: &impl Place, naps: &mut Naps, idle: bool) -> Option<Task> {
+        if !idle {
+            // First as an active worker: a success costs the others nothing.
+            if let Some(task) = self.search(place, Reach::Request, || (), || ()) {
+                naps.success();
+                return Some(task);
+            }
+            self.enter(place);
+        }
+        let task = self.wait_for_work(&Until::Ended, place, naps)?;
+        self.found(place);
+        naps.success();
+        Some(task)
+    }
+
+    /// A searching worker has found a task, or what it waited for is over: it searches no more.
+    pub(super) fn found(&self, place: &impl Place) {
+        if self.parks() && self.sleepers.stop_search() {
+            self.listen();
+            if self.work_visible() {
+                let woke = self.sleepers.wake_one(|worker| place.start(worker));
+                place.counters().wakes.add(usize::from(woke));
+            }
+        }
+    }
+
+    /// A task from outside the run, if there is one.
+    pub(super) fn injected(&self) -> Option<Task> {
+        if self.injector.looks_empty() { None } else { self.injector.take() }
+    }
+
+    /// Becomes idle; ends the run if that was the last.
+    pub(super) fn enter(&self, place: &impl Place) {
+        if self.quiescence.enter(&self.injector) && self.parks() {
+            place.counters().wakes.add(self.sleepers.wake_all());
+        }
+        self.quiescence.when_all_wait(&self.injector, || place.at_rest());
+    }
+
+    /// Searches and waits until there is a task, which is returned, or `until` has come.
+    pub(super) fn wait_for_work(
+        &self,
+        until: &Until,
+        place: &impl Place,
+        naps: &mut Naps,
+    ) -> Option<Task> {
+        let idle = matches!(until, Until::Ended);
+        let mut searching = !self.parks() || self.sleepers.start_search(place.index());
+        if searching && self.surplus() && idle {
+            self.hold_back(until, place);
+        }
+        naps.patience.begin(self.sleepers.wake_cost());
+        let mut demands = Demands::new(Instant::now());
+        let mut woken = false; // and nothing found since
+        loop {
+            if self.is_over(until) {
+                if searching && !idle {
+                    self.found(place);
+                }
+                return None;
+            }
+            if searching {
+                let closely = self.spins() && !self.surplus();
+                let reach = if closely {
+                    demands.reach(Instant::now(), self.raid_cost.get())
+                } else {
+                    Reach::Raid
+                };
+                let task = self.search_until(until, place, reach);
+                if task.is_some() {
+                    naps.patience.found(Duration::ZERO);
+                    return task;
+                }
+            }
+            if !self.parks() {
+                place.counters().naps.add(usize::from(naps.wait()));
+                continue;
+            }
+            let next =
+                if searching && !self.surplus() { naps.patience.next_step() } else { Next::Park };
+            match next {
+                Next::Search => _ = naps.wait(),
+                Next::Doze(time) if idle => self.doze(place, time),
+                Next::Doze(_) | Next::Park => {
+                    let in_vain = woken;
+                    woken = self.park(until, place, searching);
+                    searching = true;
+                    if self.surplus() && !self.is_over(until) {
+                        self.hold_back(until, place);
+                    }
+                    naps.patience.woken(in_vain && woken, self.sleepers.wake_cost());
+                }
+            }
+        }
+    }
+
+    fn surplus(&self) -> bool {
+        self.parks() && self.sleepers.surplus()
+    }
+
+    /// A worker that was woken though all processors have one waits before it searches. Meanwhile
+    /// it counts as searching, so that no other is woken: of a thousand workers on two processors
+    /// few ever run, unless tasks block, and then one more wakes at each `HOLD_BACK`.
+    ///
+    /// Whether tasks block shows in the processor time of this process, since a task that blocks leaves its
+    /// processor idle. While the process keeps the processors busy, the worker goes on waiting, each time for twice
+    /// as long, until the next wait would exceed `LONGEST_HOLD_BACK`: a task may also compute until another task
+    /// has run. A worker that waits in the middle of a task waits only once, because nobody wakes it
+    /// from here when what it waits for is over.
+    fn hold_back(&self, until: &Until, place: &impl Place) {
+        let idle = matches!(until, Until::Ended);
+        let mut time = HOLD_BACK;
+        loop {
+            let begun = (Instant::now(), time::processor_time());
+            self.doze(place, time);
+            let used = time::processor_time().saturating_sub(begun.1);
+            let elapsed = begun.0.elapsed();
+            let busy = used * 4 > elapsed * self.processors as u32 * 3;
+            time *= 2;
+            if !busy || !idle || time > LONGEST_HOLD_BACK || self.is_over(until) {
+                return;
+            }
+        }
+    }
+
+    fn doze(&self, place: &impl Place, time: Duration) {
+        self.sleepers.doze(time);
+        place.counters().naps.add(1);
+    }
+
+    /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if it
+    /// was woken, or saw what kept it from sleeping.
+    pub(super) fn park(&self, until: &Until, place: &impl Place, searching: bool) -> bool {
+        let me = place.index();
+        let mut limit = match until {
+            Until::Over(awaited) if !awaited.enlist() => UNAWAITED,
+            _ => futex::LONGEST,
+        };
+        // While others search it is theirs to look again.
+        if self.sleepers.announce(me, searching) {
+            if !self.listen() {
+                limit = limit.min(UNSURE);
+            }
+            if self.work_visible() {
+                self.sleepers.cancel(me);
+                #[cfg(loom)]
+                spin_loop(); // whoever holds the deque's lock has to get on
+                return true;
+            }
+        }
+        if self.is_over(until) {
+            self.sleepers.cancel(me);
+            return true;
+        }
+        place.counters().parks.add(1);
+        self.sleepers.commit(me, limit) == Slept::Woken
+    }
+
+    /// Called by who has announced a sleep, or has stopped to search: from now on each spawn sees
+    /// that, or was made before and is seen by what the caller reads next. False if that cannot be
+    /// had.
+    fn listen(&self) -> bool {
+        fence(Ordering::SeqCst); // with the one in rearm: `queue::split`, 2
+        self.deques.iter().for_each(|deque| deque.ask());
+        fence::heavy()
+    }
+}

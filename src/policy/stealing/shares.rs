@@ -1,0 +1,47 @@
+//! How many tasks a thief, a full deque and a look at the injector move at a time.
+
+use crate::policy::Plan;
+use crate::queue::Deque;
+use crate::settings::{Global, Overflow, Steal as Amount};
+use crate::stats::Counter;
+use crate::sys::atomic::Pad;
+use crate::sys::memory::{self, NoMemory};
+
+/// What is taken at a time.
+pub struct Shares {
+    pub(super) steals_half: bool,
+    /// If a worker takes all: how many tasks came with the last batch into its deque, and were not
+    /// looked for since. Each is its worker's; none if it takes one.
+    pub(super) batches: Box<[Pad<Counter>]>,
+    pub(super) spills: Option<Spills>,
+}
+
+/// What a full deque gives to the injector.
+pub(super) struct Spills {
+    pub(super) n: usize,
+    /// The injector may hold so many tasks then, and no more.
+    pub(super) limit: usize,
+}
+
+impl Shares {
+    /// With the limit of each deque.
+    pub fn of<D: Deque>(plan: &Plan) -> Result<(Self, usize), NoMemory> {
+        let half = (D::SLOTS.unwrap_or(plan.qlen) / 2).max(1);
+        let to_injector = |n, limit| Some(Spills { n, limit });
+        let (spills, limit) = match (plan.overflow, D::SLOTS) {
+            (Overflow::Grow, _) => (None, usize::MAX),
+            // A ring holds what it has slots for; up to qlen the injector holds the rest.
+            (Overflow::Refuse, Some(slots)) if slots < plan.qlen => {
+                (to_injector(half, plan.qlen - slots), usize::MAX)
+            }
+            (Overflow::Refuse, _) => (None, plan.qlen),
+            (overflow, slots) => (
+                to_injector(if overflow == Overflow::Half { half } else { 1 }, usize::MAX),
+                slots.map_or(plan.qlen, |_| usize::MAX),
+            ),
+        };
+        let takers = if plan.global == Global::All { plan.workers } else { 0 };
+        let batches = memory::slice(takers, |_| Ok(Pad(Counter::default())))?;
+        Ok((Shares { steals_half: plan.steal == Amount::Half, batches, spills }, limit))
+    }
+}

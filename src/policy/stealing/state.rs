@@ -1,0 +1,133 @@
+//! The state of a run of kind `steal`, and the steps that the rest of the policy is made of.
+
+use crate::idle::eventcount::EventCount;
+use crate::idle::quiescence::Quiescence;
+use crate::policy::Place;
+use crate::policy::stealing::demands::RaidCost;
+use crate::policy::stealing::lending::Lending;
+use crate::policy::stealing::shares::Shares;
+use crate::queue::injector::Injector;
+use crate::queue::{Deque, Full, Owner};
+use crate::settings::Idle;
+use crate::sys::atomic::Pad;
+use crate::task::Task;
+
+pub struct Stealing<D: Deque> {
+    pub(super) deques: Box<[Pad<D>]>,
+    pub(super) injector: Injector,
+    pub(super) quiescence: Quiescence,
+    pub(super) sleepers: EventCount,
+    pub(super) idle: Idle,
+    pub(super) shares: Shares,
+    pub(super) lending: Lending,
+    pub(super) raid_cost: RaidCost,
+    /// A task that gives way stays at home, if there is room.
+    pub(super) lines_up: bool,
+    /// The injector is looked at after the victims.
+    pub(super) outside_last: bool,
+    pub(super) processors: usize,
+}
+
+impl<D: Deque> Stealing<D> {
+    /// # Safety
+    /// The caller occupies `place`, or nobody does.
+    #[inline]
+    pub(super) unsafe fn own(&self, place: &impl Place) -> Owner<'_, D> {
+        // SAFETY: passed on; the place has one occupant at a time, and each has seen the end of the one before it.
+        unsafe { Owner::new(self.deque_at(place)) }
+    }
+
+    /// # Safety
+    /// `place` is a worker's of this run.
+    #[inline]
+    pub(super) unsafe fn deque_at(&self, place: &impl Place) -> &D {
+        // SAFETY: there are as many as workers.
+        unsafe { self.deques.get_unchecked(place.index()) }
+    }
+
+    /// The rest of a spawn whose `put` returned false.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn spawn_slowly(&self, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: passed on.
+        let mut own = unsafe { self.own(place) };
+        own.put_slowly(task).or_else(|Full| self.spill(&mut own, task))?;
+        self.added(&mut own, place);
+        Ok(())
+    }
+
+    /// A task was made visible: wakes somebody, if need be.
+    #[inline]
+    pub(super) fn published(&self, place: &impl Place) {
+        if self.parks() && self.sleepers.published(|worker| place.start(worker)) {
+            place.counters().wakes.add(1);
+        }
+    }
+
+    /// As `published`, by any thread: the place's counters are not its own.
+    pub(super) fn wake_for_injected(&self, place: &impl Place) {
+        if self.parks() {
+            self.sleepers.published(|worker| place.start(worker));
+        }
+    }
+
+    /// `spawn`, with the place's deque at hand.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    #[inline(always)]
+    pub unsafe fn spawn_to(&self, deque: &D, place: &impl Place, task: Task) -> Result<(), Full> {
+        // SAFETY: passed on.
+        unsafe {
+            if self.spawn_quickly(deque, place, task) {
+                return Ok(());
+            }
+            self.spawn_slowly(place, task)
+        }
+    }
+
+    /// The first half of `spawn_to`. If false, `spawn_slowly` must follow at once.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    #[inline(always)]
+    pub unsafe fn spawn_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
+        // SAFETY: passed on: see `own`.
+        let put = unsafe { Owner::new(deque) }.put(task);
+        if put && !D::QUIET {
+            self.published(place);
+        }
+        put
+    }
+
+    /// A task from outside of the run waits, as far as one can see.
+    pub fn is_called(&self) -> bool {
+        !self.injector.looks_empty()
+    }
+
+    pub(super) fn parks(&self) -> bool {
+        self.idle == Idle::Park
+    }
+
+    /// Somebody searches, as far as the owner of a deque can know who was asked for tasks.
+    pub(super) fn is_searched(&self) -> bool {
+        match self.idle {
+            Idle::Park => self.sleepers.is_searched(),
+            Idle::Spin => self.deques.len() > 1,
+            Idle::Nap | Idle::Backoff => false,
+        }
+    }
+
+    /// Searches follow each other closely.
+    pub(super) fn spins(&self) -> bool {
+        matches!(self.idle, Idle::Park | Idle::Spin)
+    }
+
+    /// Is there anything to take, as far as one can see?
+    pub(super) fn work_visible(&self) -> bool {
+        self.is_called() || self.deques.iter().any(|deque| !deque.looks_empty())
+    }
+}

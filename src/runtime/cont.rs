@@ -1,0 +1,477 @@
+//! Kind `cont`: continuation stealing. A spawn calls the child at once, on another stack; what
+//! is left of the spawner is the task that others may take (E. Mohr, D. Kranz and R. Halstead,
+//! "Lazy task creation: a technique for increasing the granularity of parallel programs", 1991;
+//! M. Frigo, C. Leiserson and K. Randall, "The implementation of the Cilk-5 multithreaded
+//! language", 1998; C. Yang and J. Mellor-Crummey, 2016, for whole stacks).
+//!
+//! So one worker runs the program in its serial order, and a flood of spawns needs one stack and one
+//! place in the queue, instead of a place for each task. The rest is kind `steal`: its deques, its
+//! search, its sleep, its end. What lies in the deques are continuations, which any worker resumes.
+//!
+//! # Protocol
+//!
+//! ```text
+//! spawn   saves its own context, and calls on the strand above its own
+//! enter   makes the context known: the task {resume_spawner, room of the context} in the own deque
+//!         calls the child
+//! leave   pops the deque: the youngest there is the spawner, unless it was taken
+//!         yes: returns to it; no: goes on with the other, or becomes a worker's loop
+//! ```
+//! The deque is used on the child's stack only: so whoever takes the continuation finds it complete, and
+//! nothing runs on the spawner's.
+//!
+//! # Whose the strand above is
+//!
+//! A strand keeps the one *above*, on which the children of its task run, one after the other. It is taken from the
+//! rack at the first spawn. While the spawner waits for its child in a deque, that is on the strand above; who
+//! continues the spawner in any other way than by the child's return ([`part`]) makes `above` null before: the child's
+//! strand is the child's own from then on, and the next spawn takes another.
+//!
+//! So a child that pops a spawner, of the strand *below* its own, whose `above` is its own still, returns from the very
+//! spawn that has called it: a strand waits at one spawn at a time. (Not so if the worker is not that strand's, too: then
+//! the spawner is continued like any other task.) The callee-saved registers are what they were there, since each
+//! function has preserved them, and are not loaded again. (The child may have waited, and come back on another worker,
+//! with the same registers. What it pops there is that worker's youngest: perhaps its own spawner's continuation at a
+//! later spawn, which has the same address. That has another strand above.) A thief that holds the spawner may be late
+//! with the null. Until it is there, nobody finds that spawner in a deque.
+//!
+//! `above` is of the same worker: a strand has none whenever another worker goes on with it.
+//!
+//! Strands above the current one pile up to the depth that the recursion has had. They go back to the rack at
+//! each tick, when a task waits or gives way, and when the loop has found its deque empty.
+//!
+//! # Floating-point controls
+//!
+//! They are saved with the context, and loaded where another than the child goes on with it. The child begins with them,
+//! as if it were called. (To compare them first with the run's costs a sixth of a spawn on Zen 3, where the load waits for
+//! the store of MXCSR, and that for all before it.) A loop that goes on in the child's place loads the run's.
+//!
+//! # Where there is no stack
+//!
+//! A task that lies below another run, or on its thread's own stack, cannot be left; and there may be no
+//! memory for a stack. Then the child is queued, as in kind `steal`.
+//!
+//! # Cost
+//!
+//! No atomic read-modify-write and no fence where nobody steals. Calls and returns are in pairs, so the
+//! processor predicts where a child returns to. `enter` and `leave` have no frames and save no registers, since
+//! whatever is rare is a call in tail position. The functions on the way of a spawn lie side by side (`.text.hot`):
+//! spread over the library they take some 7 % more. Runs in which each switch is to be told to somebody, a sanitizer
+//! or C++'s runtime, have a spawn of their own.
+
+use crate::fiber::switch::{Callee, Context};
+use crate::fiber::{exceptions, switch};
+use crate::policy::stealing::Stealing;
+use crate::policy::{Kind, Place};
+use crate::queue::{Deque, Owner};
+use crate::runtime::continuation::noted;
+use crate::runtime::forked::{self, fork_elsewhere, misuse};
+use crate::runtime::identity;
+use crate::runtime::record::{Looks, Strand, Worker};
+use crate::runtime::suspend::{is_continuation, is_spawner, spawner_at, take_over};
+use crate::sync::forked::Forked;
+use crate::sys::unwind::Called;
+use crate::sys::{errno, unwind};
+use crate::task::{Task, TaskFn};
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use std::mem;
+use std::ptr;
+
+const _: () = assert!(size_of::<*const Strand>() <= switch::ROOM);
+
+/// `sched_spawn`, with its outcome. `TOLD`: somebody is told of each switch.
+///
+/// # Safety
+/// If the caller owns `worker`, its run is one of `Stealing<D>`; `f` accepts `closure`.
+#[unsafe(link_section = ".text.hot")]
+pub unsafe extern "C" fn spawn<D: Deque, const TOLD: bool>(
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) -> c_int {
+    if !worker.is_mine() {
+        // SAFETY: passed on.
+        return unsafe { Worker::spawn_elsewhere(f, closure, worker) };
+    }
+    match (f, above(worker)) {
+        (Some(f), Some(above)) => {
+            // SAFETY: by the caller's promise.
+            unsafe { call::<Child<D, false, false>, TOLD>(f as usize, closure, worker, above) }
+        }
+        // SAFETY: passed on.
+        _ => unsafe { spawn_slowly::<D, TOLD>(f, closure, worker) },
+    }
+}
+
+/// `sched_fork`.
+///
+/// # Safety
+/// As for `spawn`; the descriptor lives until it is joined.
+#[unsafe(link_section = ".text.hot")]
+pub unsafe extern "C" fn fork<D: Deque, const TOLD: bool>(
+    forked: &Forked,
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) {
+    if worker.is_mine()
+        && let (Some(f), Some(above)) = (f, above(worker))
+    {
+        forked.set_begun(f, closure);
+        let child = ptr::from_ref(forked).expose_provenance();
+        // SAFETY: by the caller's promise; if it was refused, nobody has got it.
+        unsafe {
+            let outcome = call::<Child<D, true, TOLD>, TOLD>(child, closure, worker, above);
+            if TOLD && outcome != 0 {
+                fork_elsewhere(forked, worker);
+            }
+        }
+        return;
+    }
+    // SAFETY: passed on.
+    unsafe { fork_slowly::<D, TOLD>(forked, f, closure, worker) }
+}
+
+/// The strand for the next child.
+#[inline(always)]
+fn above(worker: &Worker) -> Option<&Strand> {
+    // SAFETY: it is the worker's strand's, and stays as long.
+    unsafe { worker.above.get().as_ref() }
+}
+
+/// Calls the child on the strand above the worker's.
+///
+/// # Safety
+/// The caller owns the worker, and is on its strand.
+#[inline(always)]
+unsafe fn call<C: Callee, const TOLD: bool>(
+    child: usize,
+    closure: *mut c_void,
+    worker: &Worker,
+    above: &Strand,
+) -> c_int {
+    if TOLD {
+        // SAFETY: passed on.
+        return unsafe { call_told::<C>(child, closure, worker, above) };
+    }
+    let top = ptr::from_ref(above).cast_mut().cast(); // it lies where its stack begins
+    // SAFETY: the stack is the caller's, and nobody is on it.
+    unsafe { switch::call::<C>(child, closure, ptr::from_ref(worker).cast(), top) }
+}
+
+/// `call`, where somebody is told.
+///
+/// # Safety
+/// As for `call`.
+#[inline(never)] // so that nothing thread-local is remembered across it
+unsafe fn call_told<C: Callee>(
+    child: usize,
+    closure: *mut c_void,
+    worker: &Worker,
+    above: &Strand,
+) -> c_int {
+    let (below, handled) = (worker.strand(), exceptions::take());
+    below.arrived.set(false);
+    above.side().enter_new(|| below.side());
+    // SAFETY: passed on.
+    let outcome = unsafe { call::<C, false>(child, closure, worker, above) };
+    if !below.arrived.get() {
+        below.side().enter(|| None);
+    }
+    handled.put();
+    outcome
+}
+
+/// `spawn`, if there is no stack at hand.
+///
+/// # Safety
+/// As for that.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn spawn_slowly<D: Deque, const TOLD: bool>(
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) -> c_int {
+    let Some(task) = f else { return errno::failed(libc::EINVAL) };
+    match extend(worker) {
+        // SAFETY: passed on.
+        Some(_) => unsafe { spawn::<D, TOLD>(f, closure, worker) },
+        // SAFETY: passed on.
+        None => unsafe { (worker.row().queue)(task, closure, worker) },
+    }
+}
+
+/// `fork`, if there is no stack at hand.
+///
+/// # Safety
+/// As for that.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn fork_slowly<D: Deque, const TOLD: bool>(
+    forked: &Forked,
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) {
+    let Some(task) = f else { misuse("sched_fork", "f is NULL") };
+    // SAFETY: passed on.
+    unsafe {
+        if worker.is_mine() && extend(worker).is_some() {
+            return fork::<D, TOLD>(forked, f, closure, worker);
+        }
+        forked.set_begun(task, closure);
+        fork_elsewhere(forked, worker);
+    }
+}
+
+/// Gives the strand of the worker, which is the caller's, one above, if it can be left and there is a stack.
+#[cold]
+#[inline(never)]
+fn extend(worker: &Worker) -> Option<&Strand> {
+    let strand = worker.strand();
+    if strand.can_be_left()
+        && let Ok(stack) = worker.take_stack()
+    {
+        let above = Strand::on(stack);
+        above.worker.set(worker);
+        above.below.set(strand);
+        strand.above.set(above);
+        strand.reach.set(0);
+        worker.above.set(above);
+    }
+    above(worker)
+}
+
+/// A spawned task; or a forked one. `TOLD`: `fork` is told by the outcome that it was refused.
+struct Child<D, const FORKED: bool, const TOLD: bool>(PhantomData<D>);
+
+impl<D: Deque, const FORKED: bool, const TOLD: bool> Called for Child<D, FORKED, TOLD> {
+    const NAME: &'static str = if FORKED { unwind::ForkedTask::NAME } else { unwind::Task::NAME };
+}
+
+impl<D: Deque, const FORKED: bool, const TOLD: bool> Callee for Child<D, FORKED, TOLD> {
+    /// `f`: the function; or the descriptor of a forked task.
+    #[unsafe(link_section = ".text.hot")]
+    unsafe extern "C" fn enter(
+        f: usize,
+        closure: *mut c_void,
+        worker: *const c_void,
+        top: *mut u8,
+        context: Context,
+    ) {
+        // SAFETY: what `call` passes; records of workers are not freed, and that strand is its stack's.
+        let (worker, strand) = unsafe { (&*worker.cast::<Worker>(), &*top.cast::<Strand>()) };
+        let room = switch::room_of(context);
+        // SAFETY: saved just now, and nobody knows of it.
+        unsafe { room.cast::<*const Strand>().write(worker.strand.get()) };
+        debug_assert!(ptr::eq(strand.worker.get(), worker));
+        strand.spawner.set(context);
+        if FORKED {
+            strand.forked.set(ptr::with_exposed_provenance(f));
+        }
+        strand.go_on_with(worker);
+        // SAFETY: the caller owns the worker, whose kind and deque these are; passed on.
+        unsafe {
+            let kind = worker.kind::<Stealing<D>>();
+            if !kind.spawn_quickly(worker.deque::<D>(), worker, spawner_at(room)) {
+                return Self::enter_slowly(f, closure, worker, strand, context);
+            }
+            // From here on the spawner may run elsewhere.
+            Self::call(f, closure, worker, strand);
+        }
+    }
+
+    #[unsafe(link_section = ".text.hot")]
+    unsafe extern "C" fn leave(top: *mut u8) -> Context {
+        // SAFETY: as above.
+        let strand = unsafe { &*top.cast::<Strand>() };
+        if strand.section.is_open() {
+            // SAFETY: as said there.
+            return unsafe { switch::leave_otherwise::<Self>(top, 0, ptr::null_mut()) };
+        }
+        let worker = strand.worker(); // another than at first, perhaps
+        // SAFETY: the run is one of `Stealing<D>`, as the caller of `call` promised.
+        let deque = unsafe { worker.deque::<D>() };
+        // Where a child made by fork abandons its copy of the deque, nothing is popped there.
+        if !D::ABANDONED_IN_CHILD {
+            worker.stay();
+        }
+        worker.counters().tasks.add(1);
+        // SAFETY: the calling thread's worker, of the same run.
+        let Some(next) = unsafe { Owner::new(deque) }.pop_quickly() else {
+            // SAFETY: as said there.
+            return unsafe { switch::leave_otherwise::<Self>(top, 0, ptr::null_mut()) };
+        };
+        // SAFETY: out of the queue, so published, and the caller's.
+        unsafe {
+            if is_spawner(next) {
+                let below = strand.below.get();
+                // (`below` is what it was if that is noted. Else its task may have ended, and its stack be gone.)
+                if ptr::eq(below, noted(next.closure))
+                    && ptr::eq((*below).above.get(), strand)
+                    && ptr::eq((*below).worker.get(), worker)
+                {
+                    Self::end_unawaited(strand);
+                    worker.strand.set(below);
+                    worker.above.set(strand);
+                    // That of `next`, but at hand: so the processor need not wait for what it loads.
+                    return strand.spawner.get();
+                }
+            }
+            switch::leave_otherwise::<Self>(top, next.f as usize, next.closure)
+        }
+    }
+
+    /// The next task, which is out of the worker's queue, is not the spawner that waits for this; or that seems to be
+    /// empty, `f` being 0.
+    #[cold]
+    unsafe extern "C" fn leave_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> ! {
+        // SAFETY: as above.
+        let strand = unsafe { &*top.cast::<Strand>() };
+        identity::check_closed(strand);
+        let worker = strand.worker();
+        worker.stay();
+        // SAFETY: a task's function, or none.
+        let next = match unsafe { mem::transmute::<usize, Option<TaskFn>>(f) } {
+            Some(f) => Some(Task { f, closure }),
+            // SAFETY: the calling thread's worker, of the same run.
+            None => unsafe { Owner::new(worker.deque::<D>()).pop_slowly() },
+        };
+        Self::end(strand, worker);
+        // SAFETY: out of the queue, so published, and the caller's; on this strand, with its worker.
+        unsafe {
+            if let Some(next) = next
+                && is_continuation(next)
+            {
+                let context = take_over(worker, next);
+                strand.leave(worker, worker.strand().side(), context)
+            }
+            strand.first.set(next);
+            strand.go_through()
+        }
+    }
+}
+
+/// What a spawn does whose continuation no queue has room for.
+extern "C" fn refused(_f: usize, _worker: *const c_void) -> c_int {
+    errno::failed(libc::EAGAIN)
+}
+
+/// What such a fork does.
+unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int {
+    // SAFETY: what `fork` has passed; nobody has got the task.
+    unsafe {
+        fork_elsewhere(&*ptr::with_exposed_provenance(forked), &*worker.cast());
+    }
+    0
+}
+
+impl<D: Deque, const FORKED: bool, const TOLD: bool> Child<D, FORKED, TOLD> {
+    /// The rest of `enter`, if the continuation is half queued.
+    ///
+    /// # Safety
+    /// As for that.
+    #[cold]
+    #[inline(never)]
+    unsafe extern "C" fn enter_slowly(
+        f: usize,
+        closure: *mut c_void,
+        worker: &Worker,
+        strand: &Strand,
+        context: Context,
+    ) {
+        let room = switch::room_of(context);
+        // SAFETY: the caller owns the worker; the context is known to nobody, if it was refused.
+        unsafe {
+            if worker.kind::<Stealing<D>>().spawn_slowly(worker, spawner_at(room)).is_err() {
+                let below = noted(room);
+                below.above.set(strand);
+                below.go_on_with(worker);
+                let next = if FORKED && !TOLD { fork_refused } else { refused };
+                switch::refuse(context, next, f, ptr::from_ref(worker).cast());
+            }
+            Self::call(f, closure, worker, strand);
+        }
+    }
+
+    /// The last of `enter`.
+    ///
+    /// # Safety
+    /// As for that; the continuation is queued.
+    #[inline(always)]
+    unsafe fn call(f: usize, closure: *mut c_void, worker: &Worker, strand: &Strand) {
+        if worker.tick() {
+            // SAFETY: passed on.
+            return unsafe { Self::call_late(f, closure, worker, strand) };
+        }
+        // SAFETY: nobody has begun it.
+        worker.call(unsafe { Self::task(f, closure) });
+    }
+
+    /// `call`, if it is time to look for tasks from outside: they come first, and this, as the youngest, next.
+    ///
+    /// # Safety
+    /// As for `call`.
+    #[cold]
+    #[inline(never)]
+    unsafe extern "C" fn call_late(
+        f: usize,
+        closure: *mut c_void,
+        worker: &Worker,
+        strand: &Strand,
+    ) {
+        strand.shed();
+        // SAFETY: nobody has begun it; the caller owns the worker, and is on its strand.
+        unsafe {
+            let task = Self::task(f, closure);
+            let kind = worker.kind::<Stealing<D>>();
+            if !kind.is_called() {
+                return worker.call(task);
+            }
+            let task = if FORKED { forked::queued(&*strand.forked.get()) } else { task };
+            if kind.spawn(worker, task).is_err() {
+                strand.first.set(Some(task));
+            }
+            strand.looks.set(Looks::Outside);
+            strand.go_through()
+        }
+    }
+
+    /// # Safety
+    /// What `call` has got; nobody has begun it.
+    #[inline(always)]
+    unsafe fn task(f: usize, closure: *mut c_void) -> Task {
+        // SAFETY: by the caller's promise.
+        let f = unsafe {
+            if FORKED {
+                (*ptr::with_exposed_provenance::<Forked>(f)).task_begun().f
+            } else {
+                mem::transmute::<usize, TaskFn>(f)
+            }
+        };
+        Task { f, closure }
+    }
+
+    /// The spawner is at hand: it waits at a fork, and nobody but it may join the child.
+    ///
+    /// # Safety
+    /// The task has ended.
+    #[inline(always)]
+    unsafe fn end_unawaited(strand: &Strand) {
+        if FORKED {
+            // SAFETY: who waits keeps it.
+            unsafe { (*strand.forked.get()).end_unawaited() };
+        }
+    }
+
+    /// The spawner is not at hand: if it waits for a forked child, it is to be told.
+    #[inline(always)]
+    fn end(strand: &Strand, worker: &Worker) {
+        if FORKED {
+            // SAFETY: the task has ended; the worker is the caller's.
+            unsafe { forked::end(&*strand.forked.get(), worker) };
+        }
+    }
+}

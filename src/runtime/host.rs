@@ -1,0 +1,250 @@
+//! Strands: the stacks that workers' loops run on, and tasks that wait by leaving theirs.
+//!
+//! # The shape of it
+//!
+//! ```text
+//! thread's own stack      strand (a stack of the rack's)
+//!   sched_init              loop  -- Strand, the record
+//!   host   <--- base        a task
+//!                           what it calls ... suspend: context
+//! ```
+//! A task runs on the stack of the loop that took it from a queue, and pays nothing for it. When it
+//! must wait, the whole strand is set aside: its worker goes on with a new loop, on another stack, and
+//! what is left of the old one is a *continuation*: a task, {`resume`, continuation}, which can be
+//! queued like any. Whoever takes it out of a queue leaves the strand that it is on, which has
+//! nothing but a loop, and goes on on the other. There the record tells the loop, once the task has
+//! returned to it, whose it is now. (C. Yang and J. Mellor-Crummey, "A practical solution to the cactus
+//! stack problem", 2016, leave a frame's stack to wait in this way, when it must wait and not before.)
+//!
+//! # The classic race
+//!
+//! A continuation must not be resumed before it is complete. So it is published from the other
+//! stack: `suspend` saves the context, switches, and `publish` is called there, which makes the
+//! continuation known to who will resume it. If there is nothing to wait for any more, publish
+//! says so, and the worker switches back, or queues the task if it has gone to another. After it has said
+//! yes nothing of the old strand is touched.
+//!
+//! If what the worker would run next was set aside, too, it goes straight to that stack, without a loop in between;
+//! `publish` is called there, before that goes on (`switch::hand_over`).
+//!
+//! A stack that is left for good is put into the rack before: nobody else takes it from there, and
+//! the worker's thread only when it has arrived on another.
+//!
+//! # The end
+//!
+//! A loop that ends, on whichever strand, continues its thread's own stack at `base`, where `host` has
+//! left it. No thread ever runs on another's own stack, so none has to wait for another then. Where no stack
+//! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it. The loop itself can, for a
+//! continuation: if all workers have come to such a loop, nobody else would go on with that.
+//!
+//! A thread that has no worker any more ([`section`]) goes back there earlier, by `retire`.
+
+use crate::fiber::sanitizers::Side;
+use crate::fiber::stack::Stack;
+use crate::fiber::switch::Context;
+use crate::fiber::{exceptions, overflow, switch};
+use crate::policy::{Awaited, Seat};
+use crate::runtime::continuation::{Continuation, Left, arrive};
+use crate::runtime::identity;
+use crate::runtime::record::{Ground, Looks, Strand, Worker};
+use crate::sys::float::FloatControl;
+use crate::sys::{registers, unwind};
+use crate::task::Task;
+use std::ffi::c_void;
+use std::mem;
+use std::ptr::{self, NonNull};
+
+/// What a new strand begins with; it lies on the stack that is left for it.
+pub(super) struct Launch<'a> {
+    pub(super) worker: &'a Worker,
+    pub(super) stack: Option<Stack>,
+    pub(super) first: Option<Task>,
+    pub(super) begins: Begins<'a>,
+}
+
+/// How a strand begins.
+pub(super) enum Begins<'a> {
+    /// The first of a thread.
+    Hosted(As),
+    Behind(*mut Left<'a>),
+}
+
+/// What a thread's worker does when it comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum As {
+    /// It has begun with the run, without a task.
+    Idle,
+    /// It has begun with the run, and has the first task.
+    First,
+    /// It goes on: another thread has left it in the middle of a task, with which that blocks.
+    Relief,
+}
+
+/// Runs the calling thread's worker until the run has ended, or the thread has left it: then false.
+///
+/// # Safety
+/// The caller occupies `worker`, whose run has not ended, inside the frontier.
+pub unsafe fn host(worker: &Worker, comes: As) -> bool {
+    // SAFETY: records are never freed.
+    let outer = unsafe { worker.outer.get().as_ref() }.map(Worker::strand);
+    let below = [outer, identity::innermost()];
+    let before = below.map(|strand| strand.is_some_and(Strand::fix));
+    // With the stack of a relief comes a place in the queue: for the task whose thread has left the worker.
+    let stack = if comes == As::Relief { worker.take_stack() } else { worker.rack.take() }.ok();
+    let ground = Ground::default();
+    ground.side.settle();
+    ground.nested_below.set(outer.map_or(0, |strand| strand.nested.get()));
+    worker.ground.set(&ground);
+    let mut stays = true;
+    let mut go = || {
+        let launch = Launch { worker, stack, first: None, begins: Begins::Hosted(comes) };
+        let top = stack.map_or(ptr::null_mut(), Strand::top);
+        // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
+        unsafe {
+            let launch = (&raw const launch).cast_mut().cast();
+            stack.inspect(|stack| stack.side().enter_new(|| &ground.side));
+            let arrival = switch::begin(ground.base.as_ptr(), top, run_loop, launch);
+            stays = arrive(worker, arrival);
+        }
+    };
+    let handled = exceptions::take();
+    if outer.is_none() {
+        overflow::with_alternate_stack(go)
+    } else {
+        go()
+    }
+    ground.side.forget();
+    handled.put();
+    for (strand, covered) in below.into_iter().zip(before) {
+        strand.inspect(|strand| strand.cover(covered));
+    }
+    stays
+}
+
+/// The first frame of a strand.
+///
+/// # Safety
+/// `launch` is a [`Launch`], on a stack that its publisher keeps until then.
+pub(super) unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
+    // SAFETY: by the caller's promise; read whole before it is published.
+    let Launch { worker, stack, first, begins } = unsafe { launch.cast::<Launch>().read() };
+    let looks = match begins {
+        Begins::Hosted(As::Idle) => Looks::Nowhere,
+        Begins::Hosted(As::Relief) if worker.tick() => Looks::Outside,
+        _ => Looks::Inside,
+    };
+    let own = Strand::new(None);
+    let strand = stack.map_or(&own, Strand::on);
+    strand.worker.set(worker);
+    if let Begins::Behind(left) = begins {
+        // SAFETY: not published yet.
+        let Continuation { context, strand: below } = unsafe { (*left).continuation };
+        // SAFETY: saved, and this is another stack.
+        if let Err(back) = unsafe { Left::publish(left) } {
+            if first.is_none_or(|task| worker.put_back(task).is_ok()) {
+                // SAFETY: nobody else knows of it; nothing is on the strand.
+                unsafe { strand.leave(worker, (*below).side(), context) }
+            }
+            worker.queue_soon(back);
+        }
+    }
+    strand.go_on_with(worker);
+    strand.first.set(first);
+    strand.looks.set(looks);
+    // SAFETY: the strand is in place.
+    unsafe { strand.go_through() }
+}
+
+pub(super) unsafe extern "C" fn work(strand: *mut c_void) {
+    // SAFETY: `run_loop` passes its strand, which it is on.
+    let strand = unsafe { &*strand.cast::<Strand>() };
+    strand.floor.set(registers::stack_pointer());
+    if let Some(task) = strand.first.take() {
+        strand.run(task);
+    }
+    // SAFETY: the row of the run.
+    unsafe { (strand.place().row().operations.work)(strand) };
+}
+
+impl Strand {
+    /// The worker's loop, to the end of the run.
+    ///
+    /// # Safety
+    /// The caller is on it, and its worker, too; it has no task in hand.
+    pub(super) unsafe fn go_through(&self) -> ! {
+        self.worker().float.get().set(); // not those of the task that was left, or has ended
+        // SAFETY: the frontier is where the thread came from.
+        unsafe { unwind::again(work, ptr::from_ref(self).cast_mut().cast()) };
+        self.flush();
+        let worker = self.worker();
+        // SAFETY: nothing is on the strand any more, and the ground is this thread's.
+        unsafe {
+            let ground = worker.ground();
+            self.leave(worker, &ground.side, ground.base.get())
+        }
+    }
+
+    /// Leaves it for good, for `to`, on that side. Its stack is in the rack before; but only the worker's thread takes it
+    /// out of there, and that is on its way.
+    ///
+    /// # Safety
+    /// The caller is on it, and occupies `worker`; nothing there is needed any more. `to` as for
+    /// `switch::leave`.
+    #[inline(always)] // see `Side::enter`
+    pub(super) unsafe fn leave(&self, worker: &Worker, side: &Side, to: Context) -> ! {
+        self.looks.set(Looks::Inside);
+        self.shed();
+        // SAFETY: by the caller's promise.
+        unsafe {
+            if let Some(stack) = self.stack {
+                worker.put_stack(stack);
+            }
+            side.enter(|| self.stack.is_none().then(|| self.side()));
+            switch::leave(0, to, ptr::null_mut())
+        }
+    }
+
+    /// Runs tasks in the middle of a task until `awaited` is over: see `Kind::help`.
+    ///
+    /// # Safety
+    /// The caller is on it, in a task.
+    pub unsafe fn help(&self, awaited: &dyn Awaited) {
+        let awaited = NonNull::from(awaited);
+        // SAFETY: only the lifetime changes: it is forgotten before this returns.
+        let waits =
+            unsafe { mem::transmute::<NonNull<dyn Awaited + '_>, NonNull<dyn Awaited>>(awaited) };
+        let outer = self.awaited.replace(Some(waits));
+        // SAFETY: the row of the run; passed on.
+        self.on_top(|| unsafe { (self.place().row().operations.help)(self, waits.as_ref()) });
+        self.awaited.set(outer);
+    }
+
+    /// Does work of other tasks in the middle of one.
+    #[cold]
+    #[inline(never)] // its frame is guarded
+    pub(super) fn on_top(&self, work: impl FnOnce()) {
+        let (handled, float) = (exceptions::take(), FloatControl::get()); // they are not the others'
+        let group = self.group.replace(ptr::null());
+        self.place().float.get().set();
+        self.nested.set(self.nested.get() + 1);
+        let floor = self.floor.replace(registers::stack_pointer());
+        unwind::guarded::<unwind::Task, _>(|| beneath(self, work));
+        self.floor.set(floor);
+        self.nested.set(self.nested.get() - 1);
+        self.group.set(group);
+        float.set();
+        handled.put();
+    }
+}
+
+/// Does work of other tasks on top of the calling thread's innermost section, if there is one, and on
+/// top of `strand`'s task: they are not in its section.
+pub fn beneath(strand: &Strand, work: impl FnOnce()) {
+    let depth = strand.section.depth.replace(0);
+    let innermost = identity::innermost().filter(|innermost| !innermost.is_covered());
+    innermost.inspect(|innermost| innermost.cover(true));
+    work();
+    // The thread is the same: the strand on top of a section cannot be left.
+    innermost.inspect(|innermost| innermost.cover(false));
+    strand.section.depth.set(depth);
+}

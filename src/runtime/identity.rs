@@ -1,0 +1,225 @@
+//! Who the caller is: which workers its thread is, and which blocking section its task is in.
+
+use crate::fiber::exceptions;
+use crate::policy::Place;
+use crate::runtime::record::{Strand, Worker};
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::process::Own;
+use crate::sys::{output, registers};
+use crate::task::Scheduler;
+use std::ptr;
+
+thread_local! {
+    /// The innermost worker that this thread is; the others by `outer`.
+    static CURRENT: Own<Worker> = const { Own::null() };
+    /// The innermost section for which this thread has left a worker; the others by `outer`.
+    static INNERMOST: Own<Strand> = const { Own::null() };
+}
+
+/// Sections in the process for which a worker was left.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+impl Worker {
+    /// # Safety
+    /// `s` was given to a task by this library.
+    #[inline]
+    pub unsafe fn of<'a>(s: *mut Scheduler) -> &'a Worker {
+        // SAFETY: a task's `s` is the address of a record, and records are never freed.
+        unsafe { &*s.cast::<Worker>() }
+    }
+
+    /// The calling thread's worker in the run of `s`, after a task which was given that: it may have
+    /// waited, and go on with another.
+    ///
+    /// # Safety
+    /// As for `of`; the caller is a worker of the run.
+    #[inline]
+    pub unsafe fn now<'a>(s: *mut Scheduler) -> &'a Worker {
+        // SAFETY: passed on.
+        let given = unsafe { Worker::of(s) };
+        given.mine().unwrap_or_else(|| {
+            check_left();
+            given
+        })
+    }
+
+    /// True if the calling thread occupies this place.
+    #[inline(always)]
+    pub fn is_mine(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) == registers::thread_pointer()
+    }
+
+    /// The calling thread's own place in this worker's run, if it has one.
+    #[inline]
+    pub fn mine(&self) -> Option<&Worker> {
+        if self.is_mine() { Some(self) } else { self.mine_elsewhere() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn mine_elsewhere(&self) -> Option<&Worker> {
+        let run = self.run.load(Ordering::Relaxed); // compared, no more
+        let mut mine = CURRENT.with(Own::get);
+        // SAFETY: records are never freed, and the list is this thread's own.
+        while let Some(worker) = unsafe { mine.as_ref() } {
+            if run != 0 && worker.run.load(Ordering::Relaxed) == run {
+                return Some(worker);
+            }
+            mine = worker.outer.get();
+        }
+        None
+    }
+
+    /// The calling thread's place in this worker's run, if it has one and that is the run of `other`, too.
+    pub(super) fn mine_beside(&self, other: &Worker) -> Option<&Worker> {
+        self.mine().filter(|mine| mine.run_id() == other.run_id())
+    }
+
+    /// The innermost worker that the calling thread is, in any run.
+    #[cold]
+    #[inline(never)] // so that nothing thread-local is remembered where a task waits
+    pub fn current<'a>() -> Option<&'a Worker> {
+        // SAFETY: records are never freed.
+        unsafe { CURRENT.with(Own::get).as_ref() }
+    }
+
+    /// True if `is` is so of a worker that the calling thread is, in any run.
+    #[cold]
+    #[inline(never)] // as in `current`
+    pub fn any_here(is: impl FnMut(&Worker) -> bool) -> bool {
+        // SAFETY: records are never freed, and the list is this thread's own.
+        let outer = |worker: &&Worker| unsafe { worker.outer.get().as_ref() };
+        std::iter::successors(Worker::current(), outer).any(is)
+    }
+
+    /// The worker's index in the run of `other`; None if it is not of that.
+    pub fn index_beside(&self, other: &Worker) -> Option<usize> {
+        let run = other.run.load(Ordering::Relaxed);
+        (self.run.load(Ordering::Acquire) == run).then(|| self.index.get())
+    }
+
+    /// The calling thread takes this place.
+    pub fn occupy(&self) {
+        self.outer.set(CURRENT.with(|current| current.replace(self)));
+        self.strand.set(ptr::null());
+        self.above.set(ptr::null());
+        self.owner.store(registers::thread_pointer(), Ordering::Relaxed);
+        // `sched_spawn` may put tasks there itself, where that is what a spawn does. Debug builds count
+        // and mark what is forked and joined, which sched_inline.h does not.
+        let puts = cfg!(not(debug_assertions)) && !self.calls_at_once();
+        if puts && !self.deque.load(Ordering::Relaxed).is_null() {
+            self.quick.store(registers::thread_pointer(), Ordering::Relaxed);
+            if !exceptions::there() {
+                self.joins.store(registers::thread_pointer(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The calling thread leaves this place.
+    pub fn vacate(&self) {
+        self.quick.store(0, Ordering::Relaxed);
+        self.joins.store(0, Ordering::Relaxed);
+        self.owner.store(0, Ordering::Relaxed);
+        CURRENT.with(|current| current.set(self.outer.get()));
+    }
+}
+
+/// The thread has left a worker for the section of the task on this strand.
+pub(super) fn enter_section(strand: &Strand) {
+    strand.section.outer.set(INNERMOST.with(|innermost| innermost.replace(strand)));
+}
+
+/// The thread has its worker back, or leaves the strand.
+pub(super) fn leave_section(strand: &Strand) {
+    INNERMOST.with(|innermost| innermost.set(strand.section.outer.get()));
+}
+
+/// Counts the sections for which a worker was left.
+pub(super) fn count_section(more: isize) {
+    OPEN.fetch_add(more.cast_unsigned(), Ordering::Relaxed);
+}
+
+/// `here`, for a signal handler: nothing thread-local is touched if no thread is in a section.
+pub fn here_in_handler<'a>() -> Option<&'a Strand> {
+    if OPEN.load(Ordering::Relaxed) > 0 { here() } else { None }
+}
+
+/// The strand of the innermost section that the calling thread has left a worker for.
+#[cold]
+#[inline(never)] // so that nothing thread-local is remembered where a task waits
+pub fn innermost<'a>() -> Option<&'a Strand> {
+    // SAFETY: it lives until its section has ended.
+    unsafe { INNERMOST.with(Own::get).as_ref() }
+}
+
+/// The caller's, if its task is in a section for which a worker was left.
+fn open<'a>() -> Option<&'a Strand> {
+    innermost().filter(|strand| !strand.is_covered())
+}
+
+/// The same, if that is a section of the run of `worker`.
+pub fn of(worker: &Worker) -> Option<&Strand> {
+    open().filter(|strand| strand.worker().run_id() == worker.run_id())
+}
+
+/// True if the caller, or a task beneath it on this thread, is in such a section of the run of `worker`.
+pub fn lies_below(worker: &Worker) -> bool {
+    any_here(|strand| strand.worker().run_id() == worker.run_id())
+}
+
+/// True if `is` is so of the strand of a section for which the calling thread has left a worker.
+pub fn any_here(is: impl FnMut(&Strand) -> bool) -> bool {
+    // SAFETY: as in `innermost`.
+    let outer = |strand: &&Strand| unsafe { strand.section.outer.get().as_ref() };
+    std::iter::successors(innermost(), outer).any(is)
+}
+
+/// A worker of the run that the caller is a task of, if it is a task; of the innermost such run.
+pub fn task<'a>() -> Option<&'a Worker> {
+    open().map(Strand::worker).or_else(Worker::current)
+}
+
+/// The strand of the caller's task, if its thread occupies that task's worker and no other, and has left none.
+pub fn alone<'a>() -> Option<&'a Strand> {
+    let mine = Worker::current().filter(|worker| worker.outer.get().is_null())?;
+    innermost().is_none().then(|| mine.strand())
+}
+
+/// The strand that the caller's task is on, if it is one.
+pub fn here<'a>() -> Option<&'a Strand> {
+    open().or_else(|| Worker::current().map(Worker::strand))
+}
+
+/// The process is a child made by fork.
+pub fn forget() {
+    OPEN.store(0, Ordering::Relaxed);
+}
+
+/// A task has returned to its loop.
+#[inline]
+pub fn check_closed(strand: &Strand) {
+    if strand.section.is_open() {
+        returned(strand);
+    }
+}
+
+#[cold]
+fn returned(strand: &Strand) -> ! {
+    if innermost().is_none() {
+        strand.worker().stay(); // no message of ours in a child that it made by fork
+    }
+    not_ended();
+}
+
+/// A task has returned, and its thread occupies no worker: dies, if that is for a section.
+#[cold]
+pub fn check_left() {
+    if open().is_some() {
+        not_ended();
+    }
+}
+
+#[cold]
+fn not_ended() -> ! {
+    output::die(format_args!("a task returned in a blocking section: a sched_block_end is missing"))
+}

@@ -1,0 +1,276 @@
+//! A run, the same for every kind: from `sched_init` to quiescence, or held open by a pool.
+//!
+//! In a run of `sched_init` the caller's thread is worker 0 at first. In a pool's all workers are threads
+//! of the crew; it ends when the pool has let it go and no task is left. All else is the same.
+//!
+//! The return of worker 0's loop is the end: whoever occupies that place then announces it. The
+//! caller of `sched_init` may have left it to another thread ([`section`]), and waits for that.
+
+use crate::fiber::valgrind;
+use crate::policy::{Kind, Place, Plan};
+use crate::runtime::host::As;
+use crate::runtime::life::{Life, member};
+use crate::runtime::parcels::Depot;
+use crate::runtime::record::{FiberTerms, Row, Team, Worker};
+use crate::runtime::registry::{self, Lease};
+use crate::settings::{Config, Deque, Join};
+use crate::stats::Totals;
+use crate::stats::report::{Report, Summary};
+use crate::sys::atomic::AtomicUsize;
+use crate::sys::errno::Errno;
+use crate::sys::memory::NoMemory;
+use crate::sys::thread::Uncancelled;
+use crate::sys::{futex, memory, stack_room};
+use crate::task::Task;
+use crate::threads::cache;
+use crate::threads::cache::{Crew, Job, Terms};
+use crate::threads::event::Event;
+use std::cell::Cell;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+/// What a run is asked to be, its settings resolved.
+pub struct Request {
+    pub config: Config,
+    /// The deque or lock, for the statistics.
+    pub deque: Option<Deque>,
+    pub row: &'static Row,
+    pub threads: usize,
+    pub qlen: usize,
+}
+
+/// How long threads are kept if SCHED_WARM does not say it. Under valgrind they are not kept: it reports the memory of a
+/// thread that is there at exit as a leak.
+const WARM: Duration = Duration::from_millis(100);
+
+const NO_MEMORY: Errno = Errno(libc::ENOMEM);
+
+fn no_memory(_: NoMemory) -> Errno {
+    NO_MEMORY
+}
+
+thread_local! {
+    /// Of the last run that ended on this thread.
+    static LAST: Cell<Option<Totals>> = const { Cell::new(None) };
+}
+
+/// What the last run that ended on the calling thread did.
+pub fn last_totals() -> Option<Totals> {
+    LAST.get()
+}
+
+impl Team {
+    /// Of a run whose workers below `first` need no thread of the crew.
+    ///
+    /// # Safety
+    /// The terms live for as long as the team.
+    unsafe fn new(
+        request: &Request,
+        terms: &Terms,
+        leases: &[Lease],
+        first: usize,
+    ) -> Result<Team, Errno> {
+        let &Request { config, deque, qlen, .. } = request;
+        let report = Report::new(&config)?;
+        let began = Instant::now();
+        let workers = memory::slice(leases.len(), |i| Ok(leases[i].worker())).map_err(no_memory)?;
+        let job =
+            |worker: &&'static Worker| Job { main: member, arg: ptr::from_ref(*worker).cast() };
+        // SAFETY: by the caller's promise.
+        let crew = unsafe { Crew::new(terms, first, workers[first..].iter().map(job)) };
+        let crew = crew.map_err(no_memory)?;
+        let strands = FiberTerms {
+            stack: config.stack.unwrap_or_else(stack_room::default_stack),
+            sets_aside: config.join == Join::Suspend,
+            float: crew.terms().float(),
+        };
+        let depot = Depot::default();
+        let end = Event::new();
+        let outside = AtomicUsize::new(0);
+        Ok(Team { crew, workers, depot, strands, report, end, outside, began, config, deque, qlen })
+    }
+
+    /// Makes the records the workers of a run. A thread that is none may then use it.
+    ///
+    /// # Safety
+    /// Called once; team and kind, which is of the team's K, stay where they are until the run has
+    /// ended.
+    unsafe fn settle<K: Kind>(&self, row: &'static Row, kind: &K) {
+        // SAFETY: by the caller's promise.
+        unsafe { kind.settle() };
+        let seed = self.config.seed.unwrap_or_else(some_seed);
+        for (i, worker) in self.workers.iter().enumerate() {
+            worker.assign(i, row, kind, self, seed);
+        }
+    }
+
+    /// Brings threads to the workers from 1. Those that can be had do the work; the statistics say
+    /// how many cannot.
+    ///
+    /// # Safety
+    /// Called once, when the run has settled.
+    unsafe fn call_others(&self) {
+        // SAFETY: each once; the run lives until the crew has finished.
+        (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
+    }
+
+    /// Waits for the end of the run. From then on no foreign thread can wake a worker, so none is called
+    /// any more; those that work are waited for.
+    fn finish(&self) {
+        self.end.wait();
+        self.workers.iter().for_each(|worker| worker.retire());
+        self.crew.finish();
+        // SAFETY: all threads are back on stacks of their own.
+        self.workers.iter().for_each(|worker| unsafe { worker.rack.close() });
+        let totals = self.totals();
+        LAST.set(Some(totals));
+        self.report.print(&Summary {
+            kind: self.config.kind.word(),
+            deque: self.deque.map_or("none", |d| d.word()),
+            idle: self.config.idle.word(),
+            qlen: self.qlen,
+            totals,
+            workers: &self.present().map(|worker| worker.counters().values()),
+        });
+    }
+}
+
+/// To be called first: the caller's process and thread, as a run needs them.
+fn terms(request: &Request) -> Terms {
+    registry::watch_process();
+    futex::probe();
+    let warm = if valgrind::is_here() { Duration::ZERO } else { WARM };
+    let most_reliefs = request.config.blocking.unwrap_or(cache::MOST_RELIEFS);
+    Terms::of_caller(request.config.warm.unwrap_or(warm), most_reliefs)
+}
+
+/// Records for the workers of the run. They go back to rest after the team is gone.
+fn lease(request: &Request) -> Result<Box<[Lease]>, Errno> {
+    memory::slice(request.threads, |_| Lease::new(request.row)).map_err(no_memory)
+}
+
+fn plan(request: &Request, terms: &Terms, held: bool) -> Plan {
+    let config = &request.config;
+    Plan {
+        idle: config.idle,
+        held,
+        shuffled: config.seed.is_some(),
+        workers: request.threads,
+        qlen: request.qlen,
+        overflow: config.overflow(),
+        steal: config.steal(),
+        global: config.global,
+        join: config.join,
+        processors: terms.processors(),
+    }
+}
+
+/// Runs the first task and all that comes from it, on the caller's thread and others.
+pub fn start<K: Kind>(
+    request: &Request,
+    uncancelled: &Uncancelled,
+    first: Task,
+) -> Result<(), Errno> {
+    let terms = terms(request);
+    let leases = lease(request)?;
+    let kind; // outlives the team, as do the terms and the leases
+    // SAFETY: see above.
+    let team = unsafe { Team::new(request, &terms, &leases, 1) }?;
+    kind = K::new(&plan(request, &terms, false)).map_err(no_memory)?;
+    // SAFETY: once; both stay where they are until the end of this function.
+    unsafe { team.settle(request.row, &kind) };
+    let worker = team.worker(0);
+    // SAFETY: the run has not started.
+    unsafe { kind.spawn(worker, first) }.map_err(|_| NO_MEMORY)?;
+    if !kind.starts_asleep() {
+        // SAFETY: once, settled.
+        unsafe { team.call_others() };
+    }
+    // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
+    // SAFETY: nobody else comes to worker 0 before its thread has left it.
+    let surplus = uncancelled.except(|| unsafe { Life::lead(worker, As::First) });
+    if surplus {
+        team.crew.caller_has_left();
+    }
+    team.finish();
+    Ok(())
+}
+
+/// A run that stays open until it is closed.
+pub trait Open {
+    fn team(&self) -> &Team;
+
+    /// Waits until no task is left, at one moment since the call. Not for a task of the run.
+    fn wait_for_rest(&self);
+
+    /// Waits until no task is left, and ends the run. Called once, before it is dropped, and not by
+    /// a task of the run.
+    fn close(&self);
+
+    /// As `close`, but waits no longer than `limit`. False: tasks are left, and the run is not finished when it ends.
+    fn close_within(&self, limit: Duration) -> bool;
+}
+
+struct Held<K> {
+    team: Team, // dropped first
+    kind: K,
+    #[allow(dead_code, reason = "the team's workers are on loan")]
+    leases: Box<[Lease]>,
+    #[allow(dead_code, reason = "the team refers to them")]
+    terms: Box<Terms>,
+}
+
+impl<K: Kind> Open for Held<K> {
+    fn team(&self) -> &Team {
+        &self.team
+    }
+
+    fn wait_for_rest(&self) {
+        self.kind.wait_for_rest();
+    }
+
+    fn close(&self) {
+        self.kind.release();
+        self.team.finish();
+    }
+
+    fn close_within(&self, limit: Duration) -> bool {
+        self.kind.release();
+        let ended = self.team.end.happens_within(limit);
+        if ended {
+            self.team.finish();
+        }
+        ended
+    }
+}
+
+/// Starts a run that stays open, on threads of its own.
+pub fn open<K: Kind>(request: &Request) -> Result<Box<dyn Open>, Errno> {
+    let terms = memory::boxed(terms(request)).map_err(no_memory)?;
+    let leases = lease(request)?;
+    // SAFETY: the terms are dropped after the team, here or in `Held`.
+    let team = unsafe { Team::new(request, &terms, &leases, 0) }?;
+    let kind = K::new(&plan(request, &terms, true)).map_err(no_memory)?;
+    let run = memory::boxed(Held { team, kind, leases, terms }).map_err(no_memory)?;
+    // SAFETY: once; in their box both stay where they are.
+    unsafe { run.team.settle(request.row, &run.kind) };
+    let asleep = run.kind.starts_asleep();
+    // SAFETY: once, settled; from now on the run has started.
+    if !unsafe { run.team.call(0) } {
+        return Err(Errno(libc::EAGAIN));
+    }
+    if !asleep {
+        // SAFETY: once, settled.
+        unsafe { run.team.call_others() };
+    }
+    Ok(run)
+}
+
+/// A seed that differs between runs: the clock's nanoseconds, and this frame's address, which
+/// the system randomises.
+fn some_seed() -> u64 {
+    let here = 0u8;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = now.map_or(0, |t| t.as_nanos() as u64);
+    now ^ (ptr::from_ref(&here) as u64).rotate_left(32)
+}

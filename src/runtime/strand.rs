@@ -1,0 +1,199 @@
+//! A strand, changed by the thread that is on it: it can be left or not, has others above it, counts its tasks.
+
+use crate::fiber::sanitizers::Side;
+use crate::fiber::stack::Stack;
+use crate::policy::{Place, Seat, TICK};
+use crate::runtime::identity;
+use crate::runtime::record::{Looks, Strand, Worker};
+use crate::sys::{registers, unwind};
+use crate::task::Task;
+use std::ptr;
+
+impl Seat for Strand {
+    type Place = Worker;
+
+    #[inline(always)]
+    fn place(&self) -> &Worker {
+        // SAFETY: records are never freed.
+        unsafe { &*self.worker.get() }
+    }
+
+    fn begins_idle(&self) -> bool {
+        self.looks.get() == Looks::Nowhere
+    }
+
+    fn begins_outside(&self) -> bool {
+        self.looks.get() == Looks::Outside
+    }
+
+    #[inline(always)]
+    fn tick(&self) -> bool {
+        let countdown = self.countdown.get() - 1;
+        self.countdown.set(countdown);
+        if countdown > 0 {
+            return false;
+        }
+        identity::check_closed(self);
+        self.flush();
+        true
+    }
+
+    #[cold]
+    fn flush(&self) {
+        let counted = self.granted.replace(TICK) - self.countdown.replace(TICK);
+        self.place().counters().tasks.add(counted as usize);
+        self.shed();
+    }
+
+    #[inline]
+    fn run(&self, task: Task) {
+        self.place().call(task);
+        identity::check_closed(self);
+        let place = self.place(); // another, perhaps
+        place.counters().tasks.add(1);
+        place.stay();
+    }
+}
+
+impl Strand {
+    /// It cannot be left from now on. Returns whether that is not new. Its worker is the calling thread's, or it has
+    /// nothing above.
+    pub(super) fn fix(&self) -> bool {
+        self.shed();
+        let before = self.fixed.replace(true);
+        self.settle();
+        before
+    }
+
+    /// Another worker has left it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn change_to(&self, worker: &Worker) {
+        self.worker.set(worker);
+        self.hasten(); // what it has counted is the new worker's: the sum is right
+    }
+
+    /// It is the one that the worker, which is the caller's, is on from now on.
+    #[inline(always)]
+    pub fn go_on_with(&self, worker: &Worker) {
+        worker.strand.set(self);
+        worker.above.set(self.above.get());
+    }
+
+    /// Gives what is above, and above that, back to the worker's rack. Nobody is on it.
+    pub fn shed(&self) {
+        if !self.above.get().is_null() {
+            self.shed_all();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn shed_all(&self) {
+        let mut next = self.above.replace(ptr::null());
+        let worker = self.worker();
+        if ptr::eq(worker.strand.get(), self) {
+            worker.above.set(ptr::null());
+        }
+        // SAFETY: each is the caller's, and was the one below's alone.
+        while let Some(strand) = unsafe { next.as_ref() } {
+            next = strand.above.replace(ptr::null());
+            strand.settle();
+            if let Some(stack) = strand.stack {
+                // SAFETY: nobody is on it.
+                unsafe { worker.put_stack(stack) };
+            }
+        }
+        self.settle();
+    }
+
+    /// True if the task here has started another run, whose tasks are running now. The caller is on it, or on top of it.
+    pub fn is_covered(&self) -> bool {
+        self.stack.is_some() && !self.can_be_left()
+    }
+
+    /// (One that is in a section has nothing above: `section::begin` has shed it, and no child comes there.)
+    pub fn cover(&self, covered: bool) {
+        self.fixed.set(covered);
+        self.settle();
+    }
+
+    /// What its worker runs next, if the task here is left: of those outside, if `outside`, or when it is time.
+    pub(super) fn next_in_line(&self, outside: bool) -> Option<Task> {
+        let worker = self.worker();
+        // SAFETY: the calling thread's, of the run that the row belongs to.
+        unsafe { (worker.row().operations.next_in_line)(worker, worker.tick() || outside) }
+    }
+
+    /// True once in so many calls.
+    pub(super) fn every(&self, turns: u32) -> bool {
+        self.turns.set((self.turns.get() + 1) % turns);
+        self.turns.get() == 0
+    }
+
+    /// The next tick is at once. What was counted until now is the worker's, which is the caller's.
+    pub fn hasten(&self) {
+        self.flush();
+        self.countdown.set(1);
+        self.granted.set(1);
+    }
+
+    /// Sets `reach`: `fixed` or `above` has changed.
+    #[inline(always)]
+    pub(super) fn settle(&self) {
+        let is_bare = !self.fixed.get() && self.above.get().is_null();
+        self.reach.set(if is_bare { self.room } else { 0 });
+    }
+
+    /// True if its task can be set aside. The caller is on it, or on top of it.
+    #[inline]
+    pub fn can_be_left(&self) -> bool {
+        self.is_bare_here() || self.can_be_left_slowly()
+    }
+
+    /// The same; if so, it has nothing above afterwards.
+    #[inline(always)]
+    pub(super) fn prepare_to_leave(&self) -> bool {
+        self.is_bare_here() || self.prepare_to_leave_slowly()
+    }
+
+    /// True if it can be left and has nothing above, where the caller is on its stack.
+    #[inline(always)]
+    pub(super) fn is_bare_here(&self) -> bool {
+        registers::depth_below(ptr::from_ref(self).addr()) < self.reach.get()
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn prepare_to_leave_slowly(&self) -> bool {
+        self.shed();
+        self.can_be_left_slowly()
+    }
+
+    /// The caller may be on another stack than the strand's. One of the program's own goes with the task that is on it.
+    /// One of another copy of this library does not: its thread occupies that copy's worker.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn can_be_left_slowly(&self) -> bool {
+        let is_here = registers::depth_below(ptr::from_ref(self).addr()) < self.room;
+        !self.fixed.get() && (is_here || !unwind::inside_another_copy())
+    }
+
+    /// True if its loop can be left for good, where that is at hand: the thread's own stack goes on at `base`, after the
+    /// run, and keeps nothing for a loop that has no task in hand.
+    pub(super) fn loop_can_be_left(&self) -> bool {
+        self.can_be_left() || self.stack.is_none() && self.nested.get() == 0
+    }
+
+    /// As the sanitizers know it. The caller is on it, or about to be.
+    pub(super) fn side(&self) -> &Side {
+        self.stack.as_ref().map_or_else(|| &self.worker().ground().side, Stack::side)
+    }
+
+    /// True if a task here has started the run of `worker`, the calling thread's innermost, and no other task of the run
+    /// here lies on top of that task.
+    pub fn is_right_below(&self, worker: &Worker) -> bool {
+        ptr::eq(worker.outer.get(), self.worker.get())
+            && worker.ground().nested_below.get() == self.nested.get()
+    }
+}

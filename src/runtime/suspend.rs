@@ -1,0 +1,365 @@
+//! Tasks that are set aside, and go on: see `host`.
+
+use crate::fiber::sanitizers::Side;
+use crate::fiber::switch::{Context, Publish};
+use crate::fiber::{exceptions, sanitizers, switch};
+use crate::policy::{Place, Seat, UNAWAITED};
+use crate::runtime::continuation::{Continuation, Left, RETIRED, arrive, part};
+use crate::runtime::host::{Begins, Launch, run_loop};
+use crate::runtime::record::{Ground, Strand, Worker};
+use crate::sys::memory::NoMemory;
+use crate::sys::time;
+use crate::task::{Scheduler, Task, TaskFn};
+use std::ffi::c_void;
+use std::ptr;
+
+/// Sets the calling task aside; its worker goes on. `publish` is called with the task that continues
+/// it; if it returns false, the caller is continued soon. Returns when it was continued, by
+/// another thread perhaps. If there is no stack to go on with, nothing has happened.
+///
+/// # Safety
+/// The caller is on the strand, in a task. Once `publish` has made the task known it touches
+/// nothing of the caller's stack any more, and returns true.
+#[inline]
+pub unsafe fn suspend(strand: &Strand, publish: impl FnMut(Task) -> bool) -> Result<(), NoMemory> {
+    if !strand.prepare_to_leave() {
+        return Err(NoMemory);
+    }
+    let next = strand.next_in_line(false);
+    // SAFETY: passed on.
+    unsafe { leave_for(strand, next, publish, leave_for_loop_or_put_back) }
+}
+
+/// `leave_for_loop`; if that cannot be, what was to be run next is queued again.
+///
+/// # Safety
+/// As for that.
+#[cold]
+#[inline(never)]
+unsafe fn leave_for_loop_or_put_back(
+    strand: &Strand,
+    next: Option<Task>,
+    publish: &mut dyn FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
+    // SAFETY: passed on.
+    unsafe { leave_for_loop(strand, next, publish) }.inspect_err(|NoMemory| {
+        // Where no queue has room for it, it runs on top of the one that waits.
+        next.filter(|&task| strand.worker().put_back(task).is_err())
+            .inspect(|&task| strand.on_top(|| strand.run(task)));
+    })
+}
+
+type ToLoop =
+    unsafe fn(&Strand, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>;
+
+/// `suspend`, with the task that the worker is to run first. `to_loop`: how it goes on where that has no stack,
+/// `leave_for_loop` or what calls that.
+///
+/// # Safety
+/// As for `suspend`; the strand can be left.
+#[inline]
+pub(super) unsafe fn leave_for(
+    strand: &Strand,
+    next: Option<Task>,
+    publish: impl FnMut(Task) -> bool,
+    to_loop: ToLoop,
+) -> Result<(), NoMemory> {
+    let mut left = HandedOver::new(strand, publish);
+    match next {
+        Some(task) if is_continuation(task) => {
+            // SAFETY: out of a queue, so published.
+            unsafe { go_over(strand, task, &mut left) };
+            Ok(())
+        }
+        // SAFETY: passed on.
+        _ => unsafe { to_loop(strand, next, &mut left.publish) },
+    }
+}
+
+/// Leaves the strand for that of a continuation.
+///
+/// # Safety
+/// As for `suspend`; `next` was published, and only the caller continues it.
+#[inline]
+pub(super) unsafe fn go_over<F>(strand: &Strand, next: Task, left: &mut HandedOver<F>)
+where
+    F: FnMut(Task) -> bool,
+{
+    let worker = strand.worker();
+    // SAFETY: passed on.
+    let context = unsafe { take_over(worker, next) };
+    if sanitizers::watched() || exceptions::there() {
+        // SAFETY: passed on.
+        return unsafe { go_over_told(strand, context, &mut left.publish) };
+    }
+    let left = ptr::from_mut(left).cast();
+    // SAFETY: `left` stays where it is until the task goes on, by whoever is told of it, once.
+    let arrived = unsafe { switch::hand_over::<HandedOver<F>>(left, context) };
+    if !arrived.is_null() {
+        // SAFETY: the strand's worker is the caller's, to whom this was passed.
+        unsafe { arrive(strand.worker(), arrived) };
+    }
+}
+
+/// The rest of `go_over`, where somebody is told of each switch.
+///
+/// # Safety
+/// As for that; the worker's strand is the other's.
+#[cold]
+#[inline(never)]
+unsafe fn go_over_told(strand: &Strand, to: Context, publish: &mut dyn FnMut(Task) -> bool) {
+    switch_away(strand, strand.worker().strand().side(), to, 0, publish);
+}
+
+/// A task that is left for another by `go_over`.
+pub(super) struct HandedOver<F> {
+    continuation: Continuation,
+    /// As in [`Left`].
+    publish: F,
+}
+
+impl<F: FnMut(Task) -> bool> HandedOver<F> {
+    pub(super) fn new(strand: &Strand, publish: F) -> Self {
+        HandedOver { continuation: Continuation { context: ptr::null_mut(), strand }, publish }
+    }
+}
+
+impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
+    unsafe extern "C" fn publish(this: *mut c_void, context: Context) {
+        let this: *mut Self = this.cast();
+        // SAFETY: left just now, and nobody else knows of it until `publish` returns true.
+        unsafe {
+            (*this).continuation.context = context;
+            let task = task_of(&raw const (*this).continuation);
+            if !((*this).publish)(task) {
+                go_on_soon(task.closure);
+            }
+        }
+    }
+}
+
+/// Queues a task that has nothing to wait for.
+///
+/// # Safety
+/// The continuation is complete, and nobody knows of it; the caller occupies the worker that it has left.
+#[cold]
+#[inline(never)]
+unsafe fn go_on_soon(continuation: *mut c_void) {
+    let continuation: *const Continuation = continuation.cast();
+    // SAFETY: it lies on its strand, which nobody runs now.
+    unsafe { (*(*continuation).strand).worker() }.queue_soon(task_of(continuation));
+}
+
+/// Leaves the strand for a loop on a new one, which runs `first` first.
+///
+/// # Safety
+/// As for `suspend`; the strand can be left.
+#[inline(never)] // so that nothing thread-local is remembered across it
+pub(super) unsafe fn leave_for_loop(
+    strand: &Strand,
+    first: Option<Task>,
+    publish: &mut dyn FnMut(Task) -> bool,
+) -> Result<(), NoMemory> {
+    let worker = strand.worker();
+    let stack = worker.take_stack()?;
+    let handled = exceptions::take();
+    let continuation = Continuation { context: ptr::null_mut(), strand };
+    let mut left = Left { continuation, resume, publish };
+    let this = &raw mut left;
+    let launch = Launch { worker, stack: Some(stack), first, begins: Begins::Behind(this) };
+    // SAFETY: a stack of our own; the context is in its place before anybody is told of it, and
+    // whoever is continues it once.
+    unsafe {
+        let launch = (&raw const launch).cast_mut().cast();
+        stack.side().enter_new(|| strand.side());
+        let from = &raw mut (*this).continuation.context;
+        let arrival = switch::begin(from, Strand::top(stack), run_loop, launch);
+        arrive(strand.worker(), arrival);
+    }
+    handled.put();
+    Ok(())
+}
+
+pub(super) fn task_of(continuation: *const Continuation) -> Task {
+    Task { f: resume, closure: continuation.cast_mut().cast() }
+}
+
+/// The task that continues a [spawner](super::cont).
+#[inline(always)]
+pub(super) fn spawner_at(room: *mut c_void) -> Task {
+    Task { f: resume_spawner, closure: room }
+}
+
+#[inline(always)]
+pub(super) fn is_spawner(task: Task) -> bool {
+    std::ptr::fn_addr_eq(task.f, resume_spawner as TaskFn)
+}
+
+/// True if that is a task that was set aside, or a spawner.
+pub fn is_continuation(task: Task) -> bool {
+    std::ptr::fn_addr_eq(task.f, resume as TaskFn) || is_spawner(task)
+}
+
+/// Queues a task that was set aside, to go on; see `Worker::continue_with`.
+///
+/// # Safety
+/// The continuation was published, and only the caller continues it.
+pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
+    let task = task_of(continuation.cast());
+    // SAFETY: it lies on its strand, which nobody runs now.
+    let worker = unsafe { (*(*continuation.cast::<Continuation>()).strand).worker() };
+    worker.continue_with(task, from);
+}
+
+/// The worker that this continuation has left, with the task that goes on with it, if that is the calling
+/// thread's innermost.
+///
+/// # Safety
+/// As for `go_on`.
+#[inline]
+pub unsafe fn at_home<'a>(continuation: *mut c_void) -> Option<(&'a Worker, Task)> {
+    let continuation: *const Continuation = continuation.cast();
+    // SAFETY: as in `go_on`. Records are never freed.
+    let worker: &Worker = unsafe { &*(*(*continuation).strand).worker.get() };
+    // Where the thread is a worker of another run, too, which a task here has started, that lies on top of a
+    // strand that cannot be left.
+    let home = worker.is_mine() && !worker.strand().fixed.get();
+    home.then(|| (worker, task_of(continuation)))
+}
+
+/// A continuation out of a queue: goes on with it. It returns only if the strand that is left for it is
+/// in the middle of a task.
+///
+/// # Safety
+/// `continuation` was published, and is taken once.
+unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: passed on.
+    unsafe {
+        let task = task_of(continuation.cast());
+        resume_task(task, Worker::of(s), || continuation.cast::<Continuation>().read());
+    }
+}
+
+/// The same of a spawner.
+///
+/// # Safety
+/// As for `resume`.
+unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: passed on.
+    unsafe { resume_task(spawner_at(room), Worker::of(s), || part(room)) }
+}
+
+/// `content`: of the continuation, once it is certain that it goes on. (So the two functions above differ. Were
+/// they alike but for their own names, the compiler would make one of them.)
+///
+/// # Safety
+/// As for `resume`; `worker` is the calling thread's.
+#[inline(always)]
+unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Continuation) {
+    let old = worker.strand();
+    if !old.loop_can_be_left() {
+        // A task lies below: another will go on with it, or this worker later.
+        worker.requeue(task);
+        time::sleep(UNAWAITED);
+        return worker.counters().tasks.uncount(); // whoever has called this counts a task
+    }
+    // SAFETY: by the caller's promise.
+    let context = unsafe { come_to(worker, content()) };
+    if old.nested.get() == 0 {
+        old.flush();
+        // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
+        unsafe { old.leave(worker, worker.strand().side(), context) }
+    }
+    // SAFETY: a task runs in the middle of one here, so that helps.
+    unsafe { set_aside(old, context) };
+    old.worker().counters().tasks.uncount(); // as above
+}
+
+/// The worker's thread is to go on with a continuation: where.
+///
+/// # Safety
+/// It was published, and only the caller continues it.
+#[inline]
+pub(super) unsafe fn take_over(worker: &Worker, next: Task) -> Context {
+    // SAFETY: published, so complete.
+    unsafe {
+        if is_spawner(next) {
+            come_to(worker, part(next.closure))
+        } else {
+            come_to(worker, next.closure.cast::<Continuation>().read())
+        }
+    }
+}
+
+/// # Safety
+/// As for `take_over`; that is what was published.
+#[inline]
+unsafe fn come_to(worker: &Worker, Continuation { context, strand }: Continuation) -> Context {
+    // SAFETY: a continuation lies on its strand, which is this worker's now.
+    let there = unsafe { &*strand };
+    if !ptr::eq(there.worker.get(), worker) {
+        there.change_to(worker);
+    }
+    there.go_on_with(worker);
+    context
+}
+
+/// Leaves a strand whose task helps, for `to`: from now on that waits as one that was set aside. (If it were queued,
+/// those who took it out would find nothing to do but to take out others: more that help than there are workers
+/// would go on in turn for as long as they wait.)
+///
+/// # Safety
+/// The caller is on it, in `Strand::help`.
+unsafe fn set_aside(old: &Strand, to: Context) {
+    let worker = old.worker();
+    old.shed();
+    worker.hold(); // who ends what it waits for may be outside of the run
+    let mut publish = |task| {
+        // SAFETY: what `help` waits for is there until it returns.
+        let waits =
+            old.awaited.get().is_some_and(|awaited| unsafe { awaited.as_ref() }.leave(task));
+        if !waits {
+            worker.requeue(task);
+        }
+        true
+    };
+    switch_away(old, worker.strand().side(), to, 0, &mut publish);
+    old.worker().let_go();
+}
+
+#[inline(never)] // so that nothing thread-local is remembered across it
+pub(super) fn switch_away(
+    old: &Strand,
+    side: &Side,
+    to: Context,
+    also: usize,
+    publish: &mut dyn FnMut(Task) -> bool,
+) {
+    let continuation = Continuation { context: ptr::null_mut(), strand: old };
+    let mut left = Left { continuation, resume, publish };
+    let this = &raw mut left;
+    let handled = exceptions::take();
+    // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
+    unsafe {
+        side.enter(|| Some(old.side()));
+        let left = this.map_addr(|this| this | also).cast();
+        let arrived = switch::switch(&raw mut (*this).continuation.context, to, left);
+        arrive(old.worker(), arrived);
+    }
+    handled.put();
+}
+
+/// The calling thread, which has left its worker, leaves the strand as well, for its own stack, where
+/// `host` returns. The task here is queued behind the others; returns when it goes on, elsewhere.
+///
+/// # Safety
+/// The caller is on the strand, which can be left; `ground` is its thread's, and the run goes on until the task
+/// does.
+pub unsafe fn retire(strand: &Strand, ground: &Ground) {
+    let worker = strand.worker();
+    let mut publish = |task| {
+        worker.requeue(task);
+        true
+    };
+    switch_away(strand, &ground.side, ground.base.get(), RETIRED, &mut publish);
+}

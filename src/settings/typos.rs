@@ -1,0 +1,88 @@
+//! Names that are nearly those of variables: a user who sets `SCHED_THREAD=2` learns that it does nothing.
+//!
+//! A name is a mistake if two letters added, left out or changed make it a variable's. Other `SCHED_*` names are
+//! other programs', and no business of this library. Each is named once in the life of the process.
+
+use crate::sys::output::Out;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const FAR: usize = 3;
+
+/// Says so on stderr if the name, which is no variable's, is nearly one of the `known`.
+#[cold]
+pub fn look_at(name: &str, known: impl Iterator<Item = &'static str>) {
+    if !is_new(name) {
+        return;
+    }
+    let distances = known.map(|known| (distance(name.as_bytes(), known.as_bytes()), known));
+    if let Some((..FAR, meant)) = distances.min_by_key(|&(distance, _)| distance) {
+        let mut out = Out::stderr();
+        let _ = writeln!(out, "libsched: {name}: no such variable; did you mean {meant}?");
+    }
+}
+
+/// False if the process has looked at the name before, or at too many.
+fn is_new(name: &str) -> bool {
+    static SEEN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3); // FNV-1a
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, add) | 1; // 0 is a free place
+    for place in &SEEN {
+        match place.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return true,
+            Err(seen) if seen == hash => return false,
+            Err(_) => {}
+        }
+    }
+    false
+}
+
+/// How many letters must be added, left out or changed to make one of the other (V. Levenshtein, 1965); `FAR`
+/// or more, if it is that.
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    const MOST: usize = 32;
+    if a.len().abs_diff(b.len()) >= FAR || b.len() >= MOST {
+        return FAR;
+    }
+    // row[j]: between what was read of `a` and b[..j].
+    let mut row: [usize; MOST] = std::array::from_fn(|j| j);
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_count_letters() {
+        let is = |a: &str, b: &str, n| {
+            assert_eq!(distance(a.as_bytes(), b.as_bytes()), n, "{a} {b}");
+            assert_eq!(distance(b.as_bytes(), a.as_bytes()), n, "{b} {a}");
+        };
+        is("SCHED_KIND", "SCHED_KIND", 0);
+        is("SCHED_KIN", "SCHED_KIND", 1);
+        is("SCHED_KNID", "SCHED_KIND", 2);
+        is("SCHED_STATSFILE", "SCHED_STATS_FILE", 1);
+        is("SCHED_TREAD", "SCHED_THREADS", 2);
+        is("SCHED_KINDLY", "SCHED_KIND", 2);
+        is("SCHED_", "SCHED_KIND", FAR);
+        is("SCHED_SEED", "SCHED_KIND", FAR);
+        assert!(distance(b"SCHED_RECORD", b"SCHED_THREADS") >= FAR);
+        assert!(distance(&[b'x'; 33], &[b'x'; 33]) >= FAR);
+    }
+
+    #[test]
+    fn a_name_is_new_once() {
+        assert!(is_new("SCHED_A"));
+        assert!(is_new("SCHED_B"));
+        assert!(!is_new("SCHED_A"));
+    }
+}

@@ -1,0 +1,147 @@
+//! The file of `SCHED_STATS_FILE`.
+//!
+//! It is opened when the run begins, so that one that cannot be written is an error of `sched_init`, and closed
+//! at once: a descriptor that stayed open could be closed by a task that calls closefrom(3), and its number
+//! would then be that of a file of the program's. At the end it is opened again, by an absolute path, since a
+//! task may change the working directory or the environment.
+//!
+//! What is appended is written by one write(2): texts of processes that append to the same file do not interleave.
+//!
+//! No reader is waited for without limit. With O_NONBLOCK, to open a FIFO that nobody reads is an error; a
+//! reader who reads too little is given up after a second ([`write_all`]).
+
+use crate::settings::Shown;
+use crate::sys::errno;
+use crate::sys::errno::Errno;
+use crate::sys::output::{Out, write_all};
+use std::ffi::CStr;
+use std::fmt::Write;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+const NO_MEMORY: Errno = Errno(libc::ENOMEM);
+
+pub struct File {
+    /// Absolute; ends with a zero byte.
+    path: Vec<u8>,
+}
+
+impl File {
+    /// The file can be written, and is made if it is not there. An error has been told on stderr.
+    pub fn new(path: &CStr) -> Result<File, Errno> {
+        let file = File::absolute(path).and_then(|file| file.open().map(|_| file));
+        file.inspect_err(|&error| tell(path, error))
+    }
+
+    fn absolute(path: &CStr) -> Result<File, Errno> {
+        let mut all = Vec::new();
+        if !path.to_bytes().starts_with(b"/") {
+            const MOST: usize = libc::PATH_MAX as usize;
+            all.try_reserve_exact(MOST).map_err(|_| NO_MEMORY)?;
+            all.resize(MOST, 0);
+            // SAFETY: room for so many bytes.
+            if unsafe { libc::getcwd(all.as_mut_ptr().cast(), MOST) }.is_null() {
+                return Err(Errno(errno::get()));
+            }
+            let end = all.iter().position(|&byte| byte == 0).unwrap_or(MOST);
+            all.truncate(end);
+            all.push(b'/'); // there is room: getcwd's zero byte
+        }
+        all.try_reserve_exact(path.count_bytes() + 1).map_err(|_| NO_MEMORY)?;
+        all.extend_from_slice(path.to_bytes_with_nul());
+        Ok(File { path: all })
+    }
+
+    fn open(&self) -> Result<OwnedFd, Errno> {
+        let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT;
+        let how = how | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+        let fd = loop {
+            // SAFETY: a path that ends with a zero byte.
+            let fd = unsafe { libc::open(self.path.as_ptr().cast(), how, 0o666) };
+            if fd >= 0 || errno::get() != libc::EINTR {
+                break fd;
+            }
+        };
+        if fd < 0 {
+            return Err(Errno(errno::get()));
+        }
+        // SAFETY: opened just now.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let mut status = MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: a place for it.
+        if unsafe { libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) } != 0 {
+            return Err(Errno(errno::get()));
+        }
+        // SAFETY: written just now.
+        let mode = unsafe { status.assume_init() }.st_mode;
+        if is_appendable(mode) { Ok(fd) } else { Err(Errno(libc::EINVAL)) }
+    }
+
+    /// For a thread that is not cancelled.
+    pub fn append(&self, text: &[u8]) -> Result<(), Errno> {
+        let fd = self.open()?;
+        without_sigpipe(|| write_all(fd.as_raw_fd(), text))
+    }
+
+    /// A line on stderr.
+    pub fn tell(&self, error: Errno) {
+        if let Ok(path) = CStr::from_bytes_with_nul(&self.path) {
+            tell(path, error);
+        }
+    }
+}
+
+/// Not so a block device.
+fn is_appendable(mode: libc::mode_t) -> bool {
+    matches!(mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFIFO | libc::S_IFCHR)
+}
+
+fn tell(path: &CStr, error: Errno) {
+    let mut out = Out::stderr();
+    let _ = write!(out, "libsched: SCHED_STATS_FILE={}: ", Shown(path));
+    let _ = match error.0 {
+        libc::EINVAL => writeln!(out, "neither a file, nor a FIFO, nor a character device"),
+        libc::ENXIO => writeln!(out, "a FIFO that nobody reads, or a socket"),
+        libc::EAGAIN => writeln!(out, "its reader does not read"),
+        // SAFETY: strerror gives a text that ends with a zero byte, for any number.
+        error => writeln!(out, "{}", Shown(unsafe { CStr::from_ptr(libc::strerror(error)) })),
+    };
+}
+
+/// Calls `f`, and takes back the SIGPIPE that a write in it has raised: that the reader of a FIFO has gone is an
+/// error to be told, not the program's end. For a thread that is not cancelled.
+fn without_sigpipe<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: all sets are places for one, set before they are read; these calls cannot fail otherwise.
+    unsafe {
+        let [mut sigpipe, mut old, mut pending] = [std::mem::zeroed::<libc::sigset_t>(); 3];
+        libc::sigemptyset(&raw mut sigpipe);
+        libc::sigaddset(&raw mut sigpipe, libc::SIGPIPE);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const sigpipe, &raw mut old);
+        libc::sigpending(&raw mut pending);
+        let result = f();
+        if libc::sigismember(&raw const pending, libc::SIGPIPE) == 0 {
+            let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            let take =
+                || libc::sigtimedwait(&raw const sigpipe, ptr::null_mut(), &raw const at_once);
+            while take() < 0 && errno::get() == libc::EINTR {}
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const old, ptr::null_mut());
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_device_is_not_appended_to() {
+        for mode in [libc::S_IFREG, libc::S_IFIFO, libc::S_IFCHR] {
+            assert!(is_appendable(mode | 0o644));
+        }
+        for mode in [libc::S_IFBLK, libc::S_IFDIR, libc::S_IFSOCK, libc::S_IFLNK] {
+            assert!(!is_appendable(mode | 0o644));
+        }
+    }
+}

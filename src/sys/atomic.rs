@@ -1,0 +1,57 @@
+//! The gate for atomics and cells: the real ones in the library, loom's
+//! look-alikes under `--cfg loom`, so that the models run the shipped code.
+
+#[cfg(not(loom))]
+mod real {
+    pub use core::hint::spin_loop;
+    pub use core::sync::atomic::{
+        AtomicBool, AtomicI32, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        fence,
+    };
+
+    /// `core`'s cell behind loom's interface.
+    #[derive(Default)]
+    pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        pub const fn new(value: T) -> Self {
+            UnsafeCell(core::cell::UnsafeCell::new(value))
+        }
+
+        #[inline(always)]
+        pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        #[inline(always)]
+        pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+}
+
+#[cfg(loom)]
+mod real {
+    pub use loom::cell::UnsafeCell;
+    pub use loom::hint::spin_loop;
+    pub use loom::sync::atomic::{
+        AtomicBool, AtomicIsize, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+}
+
+pub use real::*;
+
+/// Keeps a value alone on its pair of cache lines: processors prefetch lines in pairs, so
+/// 64 bytes would still let two neighbours disturb each other.
+#[derive(Default)]
+#[repr(align(128))]
+pub struct Pad<T>(pub T);
+
+impl<T> core::ops::Deref for Pad<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}

@@ -1,0 +1,450 @@
+//! The CPU quota and the memory limit of the cgroup this process lives in, and of all its ancestors: a
+//! parent's binds its children, though only the parent's file shows it.
+//!
+//! ```text
+//! /proc/thread-self/cgroup      0::/a/b            v2: where we are in the one hierarchy
+//!                        4:cpu,cpuacct:/a   v1: where we are in the cpu controller's
+//! /proc/thread-self/mountinfo   … /root /mount … - cgroup2 …  (v1: cgroup … cpu …)
+//! /mount/a/b/cpu.max     "150000 100000" or "max 100000"        quota and period, µs
+//! /mount/a/cpu.cfs_quota_us, cpu.cfs_period_us                  v1; quota -1: none
+//! /mount/a/memory.max, v1: memory.limit_in_bytes                bytes, or "max"
+//! ```
+//! A mount may show only the part of the hierarchy below its root (containers): the path
+//! then starts behind that root, and where it lies outside, the mount itself is the
+//! innermost that can be seen. Nothing here allocates.
+
+use crate::sys::errno;
+use std::ffi::CStr;
+
+/// Room for a path or a line: the reading nests three deep, on the caller's stack, which may be
+/// small. A longer line is left out, a longer path not found: then it shows no quota.
+const LONGEST: usize = 1024;
+
+/// What a cgroup may limit.
+struct Resource {
+    /// Its controller's name in version 1.
+    controller: &'static [u8],
+    /// The limit written in one directory.
+    own: fn(&Path, Version) -> Option<usize>,
+}
+
+/// The tightest quota in thousandths of a processor; None: there is none. `root` is put
+/// before every path, for tests; it is empty in earnest.
+pub fn quota(root: &CStr) -> Option<usize> {
+    tightest(root, &Resource { controller: b"cpu", own: own_quota })
+}
+
+/// The tightest limit of memory in bytes; as `quota`.
+pub fn memory(root: &CStr) -> Option<usize> {
+    tightest(root, &Resource { controller: b"memory", own: own_memory })
+}
+
+/// The number that a file begins with.
+pub fn number_in(file: &CStr) -> Option<usize> {
+    one_number(&Path::new(file))
+}
+
+fn tightest(root: &CStr, resource: &Resource) -> Option<usize> {
+    let mut tightest: Option<usize> = None;
+    let mut path = Path::new(root);
+    path.push(b"/proc/thread-self/cgroup");
+    each_line(&path, |line| {
+        let mut fields = line.splitn(3, |&b| b == b':');
+        let (Some(_), Some(controllers), Some(place)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            return;
+        };
+        let version = if controllers.is_empty() {
+            Version::Two
+        } else if has_word(controllers, resource.controller) {
+            Version::One
+        } else {
+            return;
+        };
+        if let Some(limit) = hierarchy(root, version, place, resource) {
+            tightest = Some(tightest.map_or(limit, |t| t.min(limit)));
+        }
+    });
+    tightest
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// The tightest limit from `place` up to the root of each mount of its hierarchy.
+fn hierarchy(root: &CStr, version: Version, place: &[u8], resource: &Resource) -> Option<usize> {
+    let mut tightest: Option<usize> = None;
+    let mut path = Path::new(root);
+    path.push(b"/proc/thread-self/mountinfo");
+    each_line(&path, |line| {
+        let Some((mount_root, mount_point)) = mount(line, version, resource) else { return };
+        let mut dir = Path::new(root);
+        dir.push_unescaped(mount_point);
+        let top = dir.len;
+        // A root of "/" shows everything; another one hides its own path.
+        let shown = if mount_root == b"/" { Some(place) } else { place.strip_prefix(mount_root) };
+        if let Some(below) = shown.filter(|b| b.is_empty() || b.starts_with(b"/")) {
+            dir.push(below);
+        }
+        loop {
+            dir.cut(top, |byte| byte == b'/');
+            if let Some(limit) = (resource.own)(&dir, version) {
+                tightest = Some(tightest.map_or(limit, |t| t.min(limit)));
+            }
+            if dir.len <= top {
+                break;
+            }
+            dir.cut(top, |byte| byte != b'/');
+        }
+    });
+    tightest
+}
+
+/// Root and mount point of a line of mountinfo, if it mounts the hierarchy asked for.
+fn mount<'a>(
+    line: &'a [u8],
+    version: Version,
+    resource: &Resource,
+) -> Option<(&'a [u8], &'a [u8])> {
+    // The separator is a field of its own: a dash may also be part of a path.
+    let fields = || line.split(|&b| b == b' ');
+    let separator = fields().position(|f| f == b"-")?;
+    let kind = fields().nth(separator + 1)?;
+    let options = fields().nth(separator + 3).unwrap_or(b"");
+    let wanted = match version {
+        Version::Two => kind == b"cgroup2",
+        Version::One => kind == b"cgroup" && has_word(options, resource.controller),
+    };
+    wanted.then_some((fields().nth(3)?, fields().nth(4)?))
+}
+
+/// The quota written in one directory.
+#[inline(never)] // as each_line
+fn own_quota(dir: &Path, version: Version) -> Option<usize> {
+    let (quota, period) = match version {
+        Version::Two => {
+            let mut both = None;
+            each_line(&dir.join(b"/cpu.max"), |line| {
+                let mut words = line.split(|&b| b == b' ').map(number);
+                both = both.or(words.next().flatten().zip(words.next().flatten()));
+            });
+            both?
+        }
+        Version::One => (
+            one_number(&dir.join(b"/cpu.cfs_quota_us"))?,
+            one_number(&dir.join(b"/cpu.cfs_period_us"))?,
+        ),
+    };
+    (period > 0).then(|| quota.saturating_mul(1000).div_ceil(period))
+}
+
+fn own_memory(dir: &Path, version: Version) -> Option<usize> {
+    one_number(&dir.join(match version {
+        Version::Two => b"/memory.max",
+        Version::One => b"/memory.limit_in_bytes",
+    }))
+}
+
+fn one_number(path: &Path) -> Option<usize> {
+    let mut value = None;
+    each_line(path, |line| value = value.or(number(line)));
+    value
+}
+
+/// None for "max" and for "-1".
+fn number(word: &[u8]) -> Option<usize> {
+    std::str::from_utf8(word).ok()?.trim().parse().ok()
+}
+
+fn has_word(list: &[u8], word: &[u8]) -> bool {
+    list.split(|&b| b == b',').any(|w| w == word)
+}
+
+/// A path in a buffer that always ends with a zero byte. What does not fit is cut: the file
+/// is then not found.
+struct Path {
+    bytes: [u8; LONGEST],
+    len: usize,
+}
+
+impl Path {
+    fn new(start: &CStr) -> Self {
+        let mut path = Path { bytes: [0; LONGEST], len: 0 };
+        path.push(start.to_bytes());
+        path
+    }
+
+    fn push(&mut self, part: &[u8]) {
+        let room = LONGEST - 1 - self.len;
+        let part = &part[..part.len().min(room)];
+        self.bytes[self.len..][..part.len()].copy_from_slice(part);
+        self.len += part.len();
+    }
+
+    /// Takes bytes off the end while they satisfy `which`, down to the length `least`.
+    fn cut(&mut self, least: usize, which: impl Fn(u8) -> bool) {
+        while self.len > least && which(self.bytes[self.len - 1]) {
+            self.len -= 1;
+            self.bytes[self.len] = 0;
+        }
+    }
+
+    /// Appends a field of mountinfo, where blanks and backslashes are octal: `\040`.
+    fn push_unescaped(&mut self, part: &[u8]) {
+        let mut rest = part;
+        while let Some((&byte, tail)) = rest.split_first() {
+            let octal = (byte == b'\\')
+                .then(|| tail.get(..3))
+                .flatten()
+                .and_then(|digits| std::str::from_utf8(digits).ok())
+                .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+            self.push(&[octal.unwrap_or(byte)]);
+            rest = if octal.is_some() { &tail[3..] } else { tail };
+        }
+    }
+
+    fn join(&self, part: &[u8]) -> Path {
+        let mut path = Path { bytes: [0; LONGEST], len: 0 };
+        path.push(&self.bytes[..self.len]);
+        path.push(part);
+        path
+    }
+}
+
+/// Calls `visit` with each line of a file, without its end; a line longer than the buffer
+/// is left out. A file that cannot be read has no lines.
+#[inline(never)] // its buffers live only while it runs
+fn each_line(path: &Path, mut visit: impl FnMut(&[u8])) {
+    // SAFETY: a path ends with a zero byte.
+    let fd = unsafe { libc::open(path.bytes.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if fd < 0 {
+        return;
+    }
+    let mut line = [0u8; LONGEST];
+    let mut len = 0;
+    let mut too_long = false;
+    let mut chunk = [0u8; 256];
+    loop {
+        // SAFETY: `chunk` is a buffer of its length.
+        let n = unsafe { libc::read(fd, chunk.as_mut_ptr().cast(), chunk.len()) };
+        let Ok(n) = usize::try_from(n) else {
+            if errno::get() == libc::EINTR {
+                continue;
+            }
+            break;
+        };
+        for &byte in &chunk[..n] {
+            if byte == b'\n' {
+                if !too_long {
+                    visit(&line[..len]);
+                }
+                (len, too_long) = (0, false);
+            } else if len < line.len() {
+                line[len] = byte;
+                len += 1;
+            } else {
+                too_long = true;
+            }
+        }
+        if n == 0 {
+            if len > 0 && !too_long {
+                visit(&line[..len]);
+            }
+            break;
+        }
+    }
+    // SAFETY: opened above.
+    unsafe { libc::close(fd) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{memory, quota};
+    use std::ffi::CString;
+    use std::fs;
+    use std::path::PathBuf;
+
+    /// A made-up root directory, removed at the end.
+    struct Tree(PathBuf);
+
+    impl Tree {
+        fn new(name: &str, files: &[(&str, &str)]) -> Tree {
+            let id = std::process::id();
+            let root = std::env::temp_dir().join(format!("libsched-cgroup-{id}-{name}"));
+            let tree = Tree(root);
+            for (path, text) in files {
+                let path = tree.0.join(path.trim_start_matches('/'));
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            tree
+        }
+
+        fn quota(&self) -> Option<usize> {
+            quota(&CString::new(self.0.to_str().unwrap()).unwrap())
+        }
+    }
+
+    impl Drop for Tree {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const V2_MOUNT: &str = "22 1 0:20 / /proc rw - proc proc rw\n\
+        30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+    const V1_MOUNT: &str = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
+        32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+        33 31 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+
+    #[test]
+    fn no_files_no_quota() {
+        assert_eq!(Tree::new("none", &[]).quota(), None);
+    }
+
+    #[test]
+    fn v2_own_quota_in_thousandths_rounded_up() {
+        let tree = Tree::new(
+            "v2-own",
+            &[
+                ("/proc/thread-self/cgroup", "0::/a/b\n"),
+                ("/proc/thread-self/mountinfo", V2_MOUNT),
+                ("/sys/fs/cgroup/a/b/cpu.max", "150001 100000\n"),
+            ],
+        );
+        assert_eq!(tree.quota(), Some(1501));
+    }
+
+    #[test]
+    fn v2_an_ancestor_may_be_tighter() {
+        let tree = Tree::new(
+            "v2-parent",
+            &[
+                ("/proc/thread-self/cgroup", "0::/a/b/c\n"),
+                ("/proc/thread-self/mountinfo", V2_MOUNT),
+                ("/sys/fs/cgroup/a/b/c/cpu.max", "400000 100000\n"),
+                ("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
+                ("/sys/fs/cgroup/a/cpu.max", "100000 50000\n"),
+            ],
+        );
+        assert_eq!(tree.quota(), Some(2000));
+    }
+
+    #[test]
+    fn v2_max_is_no_quota() {
+        let tree = Tree::new(
+            "v2-max",
+            &[
+                ("/proc/thread-self/cgroup", "0::/a\n"),
+                ("/proc/thread-self/mountinfo", V2_MOUNT),
+                ("/sys/fs/cgroup/a/cpu.max", "max 100000\n"),
+            ],
+        );
+        assert_eq!(tree.quota(), None);
+    }
+
+    #[test]
+    fn v2_in_a_container_the_mount_shows_our_part_only() {
+        let tree = Tree::new(
+            "v2-container",
+            &[
+                ("/proc/thread-self/cgroup", "0::/pods/p1/inner\n"),
+                (
+                    "/proc/thread-self/mountinfo",
+                    "30 23 0:26 /pods/p1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+                ),
+                ("/sys/fs/cgroup/cpu.max", "300000 100000\n"),
+                ("/sys/fs/cgroup/inner/cpu.max", "250000 100000\n"),
+            ],
+        );
+        assert_eq!(tree.quota(), Some(2500));
+    }
+
+    #[test]
+    fn v2_a_path_outside_the_mount_falls_back_to_the_mount() {
+        let tree = Tree::new(
+            "v2-outside",
+            &[
+                ("/proc/thread-self/cgroup", "0::/../elsewhere\n"),
+                (
+                    "/proc/thread-self/mountinfo",
+                    "30 23 0:26 /pods/p1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+                ),
+                ("/sys/fs/cgroup/cpu.max", "70000 100000\n"),
+            ],
+        );
+        assert_eq!(tree.quota(), Some(700));
+    }
+
+    #[test]
+    fn v1_quota_and_ancestors() {
+        let tree = Tree::new(
+            "v1",
+            &[
+                ("/proc/thread-self/cgroup", "5:memory:/m\n4:cpu,cpuacct:/a/b\n1:name=systemd:/\n"),
+                ("/proc/thread-self/mountinfo", V1_MOUNT),
+                ("/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1\n"),
+                ("/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n"),
+                ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "350000\n"),
+                ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"),
+            ],
+        );
+        assert_eq!(tree.quota(), Some(3500));
+    }
+
+    #[test]
+    fn both_versions_the_tighter_wins() {
+        let mounts = format!("{V1_MOUNT}{V2_MOUNT}");
+        let tree = Tree::new(
+            "hybrid",
+            &[
+                ("/proc/thread-self/cgroup", "4:cpu,cpuacct:/a\n0::/b\n"),
+                ("/proc/thread-self/mountinfo", &mounts),
+                ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "400000\n"),
+                ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"),
+                ("/sys/fs/cgroup/b/cpu.max", "150000 100000\n"),
+            ],
+        );
+        assert_eq!(tree.quota(), Some(1500));
+    }
+
+    #[test]
+    fn memory_of_both_versions() {
+        let mounts = format!("{V1_MOUNT}{V2_MOUNT}");
+        let tree = Tree::new(
+            "memory",
+            &[
+                ("/proc/thread-self/cgroup", "5:memory:/m\n4:cpu,cpuacct:/a\n0::/b/c\n"),
+                ("/proc/thread-self/mountinfo", &mounts),
+                ("/sys/fs/cgroup/memory/m/memory.limit_in_bytes", "9223372036854771712\n"),
+                ("/sys/fs/cgroup/b/c/memory.max", "max\n"),
+                ("/sys/fs/cgroup/b/memory.max", "1073741824\n"),
+                ("/sys/fs/cgroup/a/memory.max", "4096\n"),
+            ],
+        );
+        let root = CString::new(tree.0.to_str().unwrap()).unwrap();
+        assert_eq!(memory(&root), Some(1 << 30));
+    }
+
+    #[test]
+    fn blanks_in_a_mount_point_and_long_lines() {
+        let mounts = format!(
+            "29 1 0:1 / /{} rw - ext4 x rw\n30 1 0:2 / /a\\040b - cgroup2 cgroup2 rw\n\
+             31 1 0:3 / /a\\040b rw - cgroup2 cgroup2 rw\n",
+            "x".repeat(9000)
+        );
+        let tree = Tree::new(
+            "blanks",
+            &[
+                ("/proc/thread-self/cgroup", "0::/c"), // and no newline at the end
+                ("/proc/thread-self/mountinfo", &mounts),
+                ("/a b/c/cpu.max", "20000 10000"),
+            ],
+        );
+        assert_eq!(tree.quota(), Some(2000));
+    }
+}

@@ -1,0 +1,27 @@
+//! `errno`: how a call of the C interface reports an error.
+
+use std::ffi::c_int;
+
+/// An `errno` value: what a failing call of the C interface reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+/// The calling thread's errno.
+pub fn get() -> c_int {
+    // SAFETY: the address is valid for the calling thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets the calling thread's errno.
+pub fn set(value: Errno) {
+    // SAFETY: as in `get`.
+    unsafe { *libc::__errno_location() = value.0 }
+}
+
+/// What a failing function of the C interface returns: -1, with errno set.
+#[cold]
+#[inline(never)]
+pub fn failed(error: c_int) -> c_int {
+    set(Errno(error));
+    -1
+}

@@ -1,0 +1,200 @@
+//! A word to sleep on: Linux's futex (H. Franke, R. Russell, M. Kirkwood, 2002).
+//!
+//! `wait` may return for no reason, so callers loop on their condition. Where futex is
+//! refused (a seccomp filter), `wait` sleeps a little and returns, and `wake` does
+//! nothing: slower, same results.
+
+#[cfg(not(loom))]
+use crate::sys::atomic::AtomicBool;
+use crate::sys::atomic::{AtomicU32, Ordering};
+#[cfg(not(loom))]
+use crate::sys::errno;
+#[cfg(not(loom))]
+use crate::sys::time;
+#[cfg(not(loom))]
+use std::time::Duration;
+
+#[cfg(not(loom))]
+pub struct Futex(AtomicU32);
+
+/// How long `wait` sleeps where there is no futex to wake it.
+#[cfg(not(loom))]
+const BLIND: Duration = Duration::from_micros(100);
+
+/// The longest sleep that waits for a wake-up. It would be endless, but for one case: futex is
+/// refused from some moment on, in the middle of a run, and those who sleep already can no
+/// longer be woken. Then they are late by this much.
+#[cfg(not(loom))]
+pub const LONGEST: Duration = Duration::from_secs(1);
+
+/// True where waking is refused, so that nobody may wait without a limit. Relaxed everywhere: who
+/// learns it late sleeps `LONGEST` once.
+#[cfg(not(loom))]
+static DEAF: AtomicBool = AtomicBool::new(false);
+
+/// Asks the kernel whether wake-ups work; called at the start of each run.
+#[cfg(not(loom))]
+pub fn probe() -> bool {
+    let word = Futex::new(0);
+    let works = word.wake(1);
+    DEAF.store(!works, Ordering::Relaxed);
+    works
+}
+
+/// What was last known of that.
+#[cfg(not(loom))]
+pub fn works() -> bool {
+    !DEAF.load(Ordering::Relaxed)
+}
+
+/// The 32 bits of a word that change most: its lower half.
+#[cfg(all(not(loom), target_endian = "little"))]
+impl From<&crate::sys::atomic::AtomicUsize> for &Futex {
+    fn from(word: &crate::sys::atomic::AtomicUsize) -> Self {
+        // SAFETY: 32 bits of it, aligned, and atomics both.
+        unsafe { &*std::ptr::from_ref(word).cast() }
+    }
+}
+
+#[cfg(not(loom))]
+impl Futex {
+    pub const fn new(value: u32) -> Self {
+        Futex(AtomicU32::new(value))
+    }
+
+    #[inline]
+    pub fn load(&self, order: Ordering) -> u32 {
+        self.0.load(order)
+    }
+
+    #[inline]
+    pub fn store(&self, value: u32, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    #[inline]
+    pub fn add(&self, n: u32, order: Ordering) -> u32 {
+        self.0.fetch_add(n, order)
+    }
+
+    #[inline]
+    pub fn swap(&self, value: u32, order: Ordering) -> u32 {
+        self.0.swap(value, order)
+    }
+
+    /// Replaces `old` by `new`, if it is still there. Relaxed: a read-modify-write, so who acquires
+    /// `new` acquires what was released with `old`, too.
+    pub fn swap_if(&self, old: u32, new: u32) {
+        let _ = self.0.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Sleeps if the word is still `expected`, until woken, interrupted, or the time is up.
+    pub fn wait(&self, expected: u32, limit: Duration) {
+        let limit = if DEAF.load(Ordering::Relaxed) { BLIND } else { limit };
+        let limit = time::timespec(limit);
+        // SAFETY: the word lives as long as self; `limit` is a timespec.
+        let slept = unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.0.as_ptr(),
+                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                expected,
+                &raw const limit,
+            )
+        };
+        if slept != 0 {
+            match errno::get() {
+                libc::EAGAIN | libc::EINTR | libc::ETIMEDOUT => {}
+                _ => time::sleep(BLIND),
+            }
+        }
+    }
+
+    /// Wakes up to `n` sleepers. False if the kernel refused.
+    pub fn wake(&self, n: i32) -> bool {
+        Futex::wake_at(self, n)
+    }
+
+    /// As `wake`; the word may be gone.
+    #[allow(clippy::not_unsafe_ptr_arg_deref, reason = "the kernel does not read it")]
+    pub fn wake_at(word: *const Futex, n: i32) -> bool {
+        // SAFETY: the kernel only uses the word's address.
+        let woken = unsafe {
+            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, n)
+                >= 0
+        };
+        if !woken {
+            DEAF.store(true, Ordering::Relaxed);
+        }
+        woken
+    }
+}
+
+#[cfg(loom)]
+pub const LONGEST: std::time::Duration = std::time::Duration::MAX;
+
+#[cfg(loom)]
+pub fn probe() -> bool {
+    true
+}
+
+#[cfg(loom)]
+pub fn works() -> bool {
+    true
+}
+
+/// The model's futex: a lost wake-up is a deadlock, which loom reports.
+#[cfg(loom)]
+pub struct Futex {
+    word: AtomicU32,
+    queue: loom::sync::Mutex<()>,
+    bell: loom::sync::Condvar,
+}
+
+#[cfg(loom)]
+impl Futex {
+    pub fn new(value: u32) -> Self {
+        Futex {
+            word: AtomicU32::new(value),
+            queue: loom::sync::Mutex::new(()),
+            bell: loom::sync::Condvar::new(),
+        }
+    }
+
+    pub fn load(&self, order: Ordering) -> u32 {
+        self.word.load(order)
+    }
+
+    pub fn store(&self, value: u32, order: Ordering) {
+        self.word.store(value, order);
+    }
+
+    pub fn add(&self, n: u32, order: Ordering) -> u32 {
+        self.word.fetch_add(n, order)
+    }
+
+    pub fn swap(&self, value: u32, order: Ordering) -> u32 {
+        self.word.swap(value, order)
+    }
+
+    pub fn swap_if(&self, old: u32, new: u32) {
+        let _ = self.word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// A sleep for a time is over at once.
+    pub fn wait(&self, expected: u32, limit: std::time::Duration) {
+        if limit < LONGEST {
+            return loom::thread::yield_now();
+        }
+        let queue = self.queue.lock().expect("a model that panics is over");
+        if self.word.load(Ordering::SeqCst) == expected {
+            drop(self.bell.wait(queue));
+        }
+    }
+
+    pub fn wake(&self, _n: i32) -> bool {
+        let _queue = self.queue.lock().expect("a model that panics is over");
+        self.bell.notify_all();
+        true
+    }
+}

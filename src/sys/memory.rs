@@ -1,0 +1,152 @@
+//! Memory that may be refused: every allocation of the library goes through here or
+//! through `try_reserve`, and a refusal becomes an errno, never an abort.
+
+use std::alloc::Layout;
+
+/// The allocator said no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoMemory;
+
+/// A boxed slice of `n` values made by `make`, each from its index.
+pub fn slice<T>(
+    n: usize,
+    mut make: impl FnMut(usize) -> Result<T, NoMemory>,
+) -> Result<Box<[T]>, NoMemory> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(n).map_err(|_| NoMemory)?;
+    for i in 0..n {
+        values.push(make(i)?);
+    }
+    Ok(values.into_boxed_slice())
+}
+
+/// Brings the line at an address nearer, if there is one: it will be read soon.
+#[inline(always)]
+pub fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which any address may be given to.
+    unsafe {
+        std::arch::asm!("prefetcht0 [{}]", in(reg) at, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at,
+                        options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = at;
+}
+
+/// As `prefetch`: it will be written soon.
+#[inline(always)]
+pub fn prefetch_to_write(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) at, options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) at,
+                        options(readonly, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = at;
+}
+
+/// True if a program may have been compiled with a struct of so many bytes, of which the first version
+/// had `first`: later ones have more, though not more than this.
+pub fn is_size_of_struct(size: usize, first: usize) -> bool {
+    (first..=4096).contains(&size)
+}
+
+/// A value in a box.
+pub fn boxed<T>(value: T) -> Result<Box<T>, NoMemory> {
+    let place = room::<T>()?;
+    // SAFETY: room for it, of the allocator that a box frees it with.
+    unsafe {
+        place.write(value);
+        Ok(Box::from_raw(place.as_ptr()))
+    }
+}
+
+/// Uninitialised memory for one `T`, aligned for it.
+pub fn room<T>() -> Result<std::ptr::NonNull<T>, NoMemory> {
+    let layout = Layout::new::<T>();
+    assert!(layout.size() > 0);
+    // SAFETY: the layout has a size.
+    let place = unsafe { std::alloc::alloc(layout) };
+    std::ptr::NonNull::new(place.cast()).ok_or(NoMemory)
+}
+
+/// A boxed slice of `n` values whose bytes are all zero. Large ones cost no memory until
+/// they are touched.
+///
+/// # Safety
+/// All bytes zero must be a valid `T`, and `T` must have a size.
+#[cfg(not(loom))]
+pub unsafe fn zeroed<T>(n: usize) -> Result<Box<[T]>, NoMemory> {
+    let layout = Layout::array::<T>(n).map_err(|_| NoMemory)?;
+    assert!(layout.size() > 0);
+    // SAFETY: the layout has a size.
+    let place = unsafe { std::alloc::alloc_zeroed(layout) }.cast::<T>();
+    if place.is_null() {
+        return Err(NoMemory);
+    }
+    // SAFETY: freshly allocated with the layout of [T; n]; zero bytes are valid values by
+    // the caller's promise.
+    Ok(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, n)) })
+}
+
+/// Copies a few bytes; 8 to 32 of them without a call, in words: an argument has often just been
+/// written in words, and a processor that reads two of them at once must wait until they have
+/// left its store buffer.
+///
+/// # Safety
+/// As for a copy of two places that do not overlap.
+#[inline(always)]
+pub unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: by the caller's promise; the words are within the bytes, and may overlap.
+    unsafe {
+        match bytes {
+            8..=16 => {
+                let (first, last) = (word(from), word(from.add(bytes - 8)));
+                to.cast::<u64>().write_unaligned(first);
+                to.add(bytes - 8).cast::<u64>().write_unaligned(last);
+            }
+            17..=32 => {
+                let (first, second) = (word(from), word(from.add(8)));
+                let (third, last) = (word(from.add(bytes - 16)), word(from.add(bytes - 8)));
+                to.cast::<u64>().write_unaligned(first);
+                to.add(8).cast::<u64>().write_unaligned(second);
+                to.add(bytes - 16).cast::<u64>().write_unaligned(third);
+                to.add(bytes - 8).cast::<u64>().write_unaligned(last);
+            }
+            0 => {}
+            _ => std::ptr::copy_nonoverlapping(from, to, bytes),
+        }
+    }
+}
+
+/// Eight bytes, by a load of their own: the compiler would join it with its neighbours.
+///
+/// # Safety
+/// They may be read.
+#[inline(always)]
+unsafe fn word(at: *const u8) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let word;
+        std::arch::asm!("mov {}, [{}]", out(reg) word, in(reg) at,
+                        options(pure, readonly, nostack, preserves_flags));
+        word
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: by the caller's promise.
+    unsafe {
+        at.cast::<u64>().read_unaligned()
+    }
+}

@@ -1,0 +1,26 @@
+//! What Linux and the processor give: one file each, without policy.
+
+pub mod atomic;
+pub mod cgroup;
+pub mod errno;
+pub mod fence;
+pub mod futex;
+pub mod memory;
+pub mod output;
+pub mod processors;
+pub mod region;
+pub mod registers;
+pub mod stack_room;
+pub mod thread;
+pub mod time;
+
+#[cfg(not(loom))]
+pub mod float;
+#[cfg(not(loom))]
+pub mod process;
+#[cfg(not(loom))]
+pub mod symbol;
+#[cfg(not(loom))]
+pub mod unwind;
+#[cfg(not(loom))]
+pub mod weak;

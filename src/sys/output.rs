@@ -1,0 +1,106 @@
+//! Text to a descriptor, through a buffer on the stack: no allocation, no stdio lock, and
+//! short texts leave in one write.
+
+use crate::sys::errno;
+use crate::sys::errno::Errno;
+use std::ffi::c_int;
+use std::fmt::{self, Write};
+
+/// How long a descriptor that takes nothing, such as a pipe that nobody reads, is waited for.
+const PATIENCE_MS: c_int = 1000;
+
+/// Writes all of it, in one write(2) if the system takes all at once.
+pub fn write_all(fd: c_int, mut rest: &[u8]) -> Result<(), Errno> {
+    while !rest.is_empty() {
+        // SAFETY: `rest` is a valid buffer of its length.
+        let n = unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) };
+        match usize::try_from(n) {
+            Ok(0) => return Err(Errno(libc::EIO)),
+            Ok(n) => rest = &rest[n..],
+            Err(_) => match errno::get() {
+                libc::EINTR => {}
+                libc::EAGAIN if may_take_more(fd) => {}
+                error => return Err(Errno(error)),
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Waits until a descriptor takes more, or a signal has come; false if the time is over.
+fn may_take_more(fd: c_int) -> bool {
+    let mut one = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: a list of one.
+    let n = unsafe { libc::poll(&raw mut one, 1, PATIENCE_MS) };
+    n > 0 || (n < 0 && errno::get() == libc::EINTR)
+}
+
+pub struct Out {
+    fd: c_int,
+    len: usize,
+    buffer: [u8; 512],
+}
+
+impl Out {
+    pub fn new(fd: c_int) -> Self {
+        Out { fd, len: 0, buffer: [0; 512] }
+    }
+
+    pub fn stderr() -> Self {
+        Out::new(2)
+    }
+
+    pub fn flush(&mut self) {
+        let _ = write_all(self.fd, &self.buffer[..self.len]); // nobody is left to tell
+        self.len = 0;
+    }
+}
+
+impl Write for Out {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for &byte in text.as_bytes() {
+            if self.len == self.buffer.len() {
+                self.flush();
+            }
+            self.buffer[self.len] = byte;
+            self.len += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// A line on stderr.
+pub fn say(what: fmt::Arguments) {
+    let mut out = Out::stderr();
+    let _ = writeln!(out, "libsched: {what}");
+}
+
+/// Adds which of the program's functions has called the library, if that is known.
+pub fn add_caller(out: &mut Out) {
+    #[cfg(not(loom))]
+    let _ = write!(out, "{}", crate::sys::symbol::Caller);
+    #[cfg(loom)]
+    let _ = out;
+}
+
+/// `die`, in a call of the program's: the line says also which of its functions has called.
+#[cold]
+pub fn die_in_call(cause: fmt::Arguments) -> ! {
+    #[cfg(not(loom))]
+    die(format_args!("{cause}{}", crate::sys::symbol::Caller));
+    #[cfg(loom)]
+    die(cause)
+}
+
+/// Ends the process after a line on stderr.
+pub fn die(cause: fmt::Arguments) -> ! {
+    say(cause);
+    // SAFETY: abort takes nothing and does not return.
+    unsafe { libc::abort() }
+}

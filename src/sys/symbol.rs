@@ -1,0 +1,174 @@
+//! The names of a program's functions, for the message with which its process ends.
+//!
+//! The dynamic linker knows the exported ones. A program's tasks are most often static functions: their names are
+//! in the symbol table of its file, unless that was stripped.
+
+use crate::sys::weak::weak;
+use std::ffi::{CStr, c_int, c_void};
+use std::fmt;
+use std::mem;
+use std::ptr;
+
+/// Says which function begins at this address, if there is one: ` (NAME)`.
+pub struct Function(pub usize);
+
+/// Says which function of the program has called the library: ` (in NAME)`.
+pub struct Caller;
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut outcome = Ok(());
+        if let Some(module) = Module::of(self.0) {
+            module.name_at(self.0, &mut |name, start| {
+                if start == self.0 {
+                    outcome = write!(f, " ({name})");
+                }
+            });
+        }
+        outcome
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        type Backtrace = unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int;
+        let Some(backtrace) = weak!("backtrace", Backtrace) else { return Ok(()) };
+        let mut frames = [ptr::null_mut(); 24];
+        // SAFETY: a place for so many.
+        let count = unsafe { backtrace(frames.as_mut_ptr(), frames.len() as c_int) };
+        let ours = Module::of(Caller::fmt as *const () as usize);
+        for frame in frames.iter().take(usize::try_from(count).unwrap_or(0)) {
+            let call = frame.addr().wrapping_sub(1); // what is there is where it will return
+            let Some(module) = Module::of(call) else { return Ok(()) };
+            // A program that contains libsched.a is one module with it: there the library's own functions have no
+            // names, but for those of its interface.
+            let beside_us = ours.as_ref().is_some_and(|ours| ours.base == module.base);
+            let (mut found, mut outcome) = (false, None);
+            module.name_at(call, &mut |name, _| {
+                found = true;
+                let inner = beside_us && (name.starts_with("_ZN") || name.starts_with("_R"));
+                // (sched_inline.h's functions are the program's, as far as one can see.)
+                if !inner && !name.starts_with("sched_") {
+                    outcome = Some(write!(f, " (in {name})"));
+                }
+            });
+            match outcome {
+                Some(outcome) => return outcome,
+                None if beside_us || found => {}
+                None => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A program or shared library in this process.
+struct Module {
+    /// As the dynamic linker knows it.
+    symbol: libc::Dl_info,
+    base: usize,
+}
+
+impl Module {
+    fn of(address: usize) -> Option<Module> {
+        // SAFETY: zero is a valid value, and a valid place; any address may be asked for.
+        unsafe {
+            let mut symbol: libc::Dl_info = mem::zeroed();
+            let known = libc::dladdr(ptr::without_provenance(address), &raw mut symbol) != 0;
+            known.then(|| Module { symbol, base: symbol.dli_fbase.addr() })
+        }
+    }
+
+    /// Passes on the name of the function that contains this address, and where that begins.
+    fn name_at(&self, address: usize, to: &mut dyn FnMut(&str, usize)) {
+        // SAFETY: it takes a number.
+        let program = unsafe { libc::getauxval(libc::AT_PHDR) } as usize & !0xfff == self.base;
+        let file = if program || self.symbol.dli_fname.is_null() {
+            c"/proc/self/exe" // its name may be relative to a former directory
+        } else {
+            // SAFETY: the dynamic linker's string.
+            unsafe { CStr::from_ptr(self.symbol.dli_fname) }
+        };
+        let file = File::open(file);
+        let found = file.is_some_and(|file| file.find(self.base, address, to).is_some());
+        let start = self.symbol.dli_saddr.addr();
+        if !found && start == address && !self.symbol.dli_sname.is_null() {
+            // SAFETY: the dynamic linker's string.
+            if let Ok(name) = unsafe { CStr::from_ptr(self.symbol.dli_sname) }.to_str() {
+                to(name, start);
+            }
+        }
+    }
+}
+
+/// A file in memory.
+struct File {
+    start: *mut c_void,
+    size: usize,
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping.
+        unsafe { libc::munmap(self.start, self.size) };
+    }
+}
+
+impl File {
+    fn open(name: &CStr) -> Option<File> {
+        // SAFETY: a string; a new mapping, read only; the descriptor is our own.
+        unsafe {
+            let fd = libc::open(name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK);
+            if fd < 0 {
+                return None;
+            }
+            let size = libc::lseek(fd, 0, libc::SEEK_END);
+            let size = usize::try_from(size).unwrap_or(0);
+            let (access, flags) = (libc::PROT_READ, libc::MAP_PRIVATE);
+            let start = libc::mmap(ptr::null_mut(), size, access, flags, fd, 0);
+            libc::close(fd);
+            (start != libc::MAP_FAILED).then_some(File { start, size })
+        }
+    }
+
+    /// The `n` values at this offset, if they are in the file.
+    fn at<T: Copy>(&self, offset: u64, n: u64) -> Option<&[T]> {
+        let (offset, n) = (usize::try_from(offset).ok()?, usize::try_from(n).ok()?);
+        let end = n.checked_mul(size_of::<T>())?.checked_add(offset)?;
+        let first = self.start.wrapping_byte_add(offset).cast::<T>();
+        // SAFETY: in the mapping, and aligned; the types asked for are plain numbers.
+        (end <= self.size && first.is_aligned())
+            .then(|| unsafe { std::slice::from_raw_parts(first, n) })
+    }
+
+    /// Passes on the function at this address of a module at `base`, if this is its file.
+    fn find(&self, base: usize, address: usize, to: &mut dyn FnMut(&str, usize)) -> Option<()> {
+        const ELF64: [u8; 5] = [0x7f, b'E', b'L', b'F', 2];
+        const SYMTAB: u32 = 2;
+        const FUNCTION: u8 = 2;
+        let head = self.at::<libc::Elf64_Ehdr>(0, 1)?.first()?;
+        if head.e_ident[..5] != ELF64 {
+            return None;
+        }
+        let segments = self.at::<libc::Elf64_Phdr>(head.e_phoff, head.e_phnum.into())?;
+        let loaded = segments.iter().find(|segment| segment.p_type == libc::PT_LOAD)?;
+        // What the addresses in the file are to be moved by.
+        let moved = base.wrapping_sub(loaded.p_vaddr as usize & !0xfff);
+        let sections = self.at::<libc::Elf64_Shdr>(head.e_shoff, head.e_shnum.into())?;
+        let table = sections.iter().find(|section| section.sh_type == SYMTAB)?;
+        let names = sections.get(table.sh_link as usize)?;
+        let names = self.at::<u8>(names.sh_offset, names.sh_size)?;
+        let symbols = table.sh_size / size_of::<libc::Elf64_Sym>() as u64;
+        for symbol in self.at::<libc::Elf64_Sym>(table.sh_offset, symbols)? {
+            let start = moved.wrapping_add(symbol.st_value as usize);
+            let is_function = symbol.st_info & 15 == FUNCTION;
+            if is_function && address.wrapping_sub(start) < symbol.st_size as usize {
+                let name = names.get(symbol.st_name as usize..)?;
+                let name = CStr::from_bytes_until_nul(name).ok()?.to_str().ok()?;
+                to(name, start);
+                return Some(());
+            }
+        }
+        None
+    }
+}
