@@ -72,8 +72,9 @@ pub fn scattered(row: &[u8], seed: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::HashSet;
+
+    use super::*;
 
     /// Counted another way than above.
     fn pairs(row: &Row) -> HashSet<((usize, u8), (usize, u8))> {

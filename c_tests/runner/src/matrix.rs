@@ -220,8 +220,9 @@ pub fn number(name: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::HashSet;
+
+    use super::*;
 
     fn words(text: &str) -> Vec<String> {
         text.split(' ').map(str::to_string).collect()

@@ -49,7 +49,6 @@ use sched_dag::{Graph, Then};
 
 use crate::policy::Policy;
 use crate::prices::{Picoseconds, Prices, picoseconds};
-
 use lock::Does;
 pub use state::Outcome;
 use state::{Engine, NOBODY, Next, OVER, Time};

@@ -8,7 +8,6 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
-
 use sched_dag::Graph;
 
 use super::bits::Bits;

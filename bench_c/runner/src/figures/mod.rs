@@ -1,0 +1,7 @@
+//! Figures: [`drawing`] is ink on a page, a [`chart`] draws panels with axes, [`keys`] gives each kind its colour and
+//! shape, and [`bench`] has the figures of `make bench`.
+
+pub mod bench;
+pub mod chart;
+pub mod drawing;
+pub mod keys;

@@ -1,0 +1,281 @@
+//! `make lab`: the questions of the course's subject and the claims of a fiber scheduler's author,
+//! answered by measurements; written to docs/LAB.md with its figures.
+//!
+//! A map: [`settings`] and [`cases`] have the names of the fiber scheduler's author, [`plan`] says what is run, the
+//! runner's own [`crate::run::session`] runs it, [`data`] finds it again, `sched_estimate` makes estimates and
+//! verdicts of it. [`claims`], [`fiber`], [`kinds`] and [`parts`] write
+//! the sections of the [`page`]: each table and figure with a sentence that is computed.
+//! [`scaling`] is the simulator's section.
+
+mod cases;
+mod claims;
+mod data;
+mod fiber;
+mod kinds;
+mod options;
+mod page;
+mod parts;
+mod plan;
+mod scaling;
+mod settings;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use sched_tools::process::scratch_file;
+use serde::Serialize;
+
+use crate::run::bench::{Bench, Run};
+use crate::run::machine::{self, Calibration, Machine};
+use crate::run::session::{Repetitions, Session};
+use crate::run::setup::Setup;
+use data::Data;
+pub use options::Options;
+use page::Page;
+use plan::Lab;
+use settings::Setting;
+
+/// What lab.json holds: all that LAB.md was made of.
+#[derive(Serialize)]
+struct Results<'a> {
+    machine: &'a Machine,
+    calibration: &'a [Calibration],
+    rounds: usize,
+    quick: bool,
+    seed: u64,
+    load_before: Option<f64>,
+    total_seconds: f64,
+    refused: &'a [Refused],
+    failures: &'a [String],
+    runs: &'a [Run],
+}
+
+/// A setting that this library does not take, and its own words.
+#[derive(Serialize)]
+struct Refused {
+    #[serde(serialize_with = "variables")]
+    setting: Setting,
+    why: String,
+}
+
+fn variables<S: serde::Serializer>(setting: &Setting, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&setting.variables())
+}
+
+/// How the library's line about a value it does not take begins; the variable's name goes on.
+const REFUSAL: &str = "libsched: SCHED_";
+
+/// True when every run was right.
+pub fn measure(options: &Options) -> Result<bool> {
+    let start = Instant::now();
+    let machine = Machine::look();
+    let lab = Lab { cores: machine.cores, quick: options.quick };
+    for folder in [options.docs, options.results] {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    let scratch = scratch_file("stats.jsonl");
+    let bench = Bench {
+        programs: options.programs,
+        stats_file: &scratch,
+        timeout: options.limit,
+        cores: machine.cores,
+    };
+    let load = machine::load();
+    println!("{}", machine.line());
+
+    let mut setups = lab.setups();
+    let refused = refused(&bench, &setups);
+    for Refused { setting, why } in &refused {
+        println!("skipped: {}: {why}", setting.variables());
+    }
+    setups.retain(|s| !refused.iter().any(|r| r.setting.is_of(s)));
+    println!("{} settings, the rounds interleaved (seed {})", setups.len(), options.seed);
+    let mut session = Session::run(&bench, &setups, &rounds(options), options.seed);
+    // Gone already when the last run was a serial one.
+    let _ = std::fs::remove_file(&scratch);
+    session.failures.extend(session.disagreements());
+    let cals: Vec<f64> = session.runs.iter().filter_map(|r| r.line.cal).collect();
+    machine::print_calibration(&session.calibration, &cals, machine.cores, load);
+
+    let note = machine.line();
+    let mut page = Page::new(options.docs, &note);
+    opening(&mut page, options, &session, &refused);
+    sections(&lab, &Data::new(&session.runs), &mut page)?;
+    page.heading("Scaling beyond this machine");
+    match scaling::predict(options) {
+        Ok(report) => scaling::section(&report, &mut page)?,
+        Err(e) => {
+            session.failures.push(format!("scaling: {e:#}"));
+            page.block(&format!("**Failed:** {e:#}"));
+        }
+    }
+    let path = options.docs.join("LAB.md");
+    page.write(&path)?;
+    println!("written: {}", path.display());
+    let results = Results {
+        machine: &machine,
+        calibration: &session.calibration,
+        rounds: session.repetitions,
+        quick: options.quick,
+        seed: options.seed,
+        load_before: load,
+        total_seconds: start.elapsed().as_secs_f64(),
+        refused: &refused,
+        failures: &session.failures,
+        runs: &session.runs,
+    };
+    crate::pages::results::write_json(&options.results.join("lab.json"), &results)?;
+    Ok(crate::pages::results::conclude(
+        &session.failures,
+        "all answers are right and the same",
+        start,
+    ))
+}
+
+/// The sizes of `--quick` are chosen so that six rounds, the least that decide at 95 %, take less
+/// than two minutes on two cores; the others leave room for what the machine allows.
+fn rounds(options: &Options) -> Repetitions {
+    let (least, most) = match options.rounds {
+        Some(n) => (n, n),
+        None if options.quick => (6, 6),
+        None => (8, 15),
+    };
+    Repetitions { least, most, budget: Duration::from_secs(15 * 60) }
+}
+
+/// Tries each choice of variables on a run of two tasks.
+fn refused(bench: &Bench, setups: &[Setup]) -> Vec<Refused> {
+    let why = |setting: &Setting| {
+        let error = format!("{:#}", bench.run(&plan::probe(setting), false).err()?);
+        // What is no refusal fails again in its turn, and is then a failure.
+        let line = error.lines().find_map(|line| Some(line.split_once(REFUSAL)?.1))?;
+        Some(format!("SCHED_{line}"))
+    };
+    let settings = plan::settings(setups).into_iter();
+    settings.filter_map(|setting| Some(Refused { why: why(&setting)?, setting })).collect()
+}
+
+fn opening(page: &mut Page, options: &Options, session: &Session, refused: &[Refused]) {
+    page.title("The laboratory");
+    let command = if options.quick { "make lab QUICK=1` (small sizes)" } else { "make lab`" };
+    page.block(&format!(
+        "Written by `{command}, and every figure in it measured then. {}.",
+        page.note
+    ));
+    page.block(&machine_sentence(&session.calibration));
+    page.block(&format!(
+        "{} rounds; each runs every program under every setting once, a process a run, in an order \
+         shuffled anew. Ratios are taken within a round, so that a slow minute of the machine cancels. \
+         \"0.93 [0.90–0.96]\" is an estimate (Hodges and Lehmann, 1963) and its 95 % interval (Wilcoxon's \
+         signed ranks); where 1 lies in the interval, no difference is seen. Of twenty such intervals one \
+         misses by chance.",
+        session.repetitions
+    ));
+    if !refused.is_empty() {
+        page.block("Skipped, because this library refuses the setting:");
+        let line = |r: &Refused| format!("`{}`: {}", r.setting.variables(), r.why);
+        page.list(&refused.iter().map(line).collect::<Vec<_>>());
+    }
+    if !session.failures.is_empty() {
+        page.block("**Failed:**");
+        page.list(&session.failures);
+    }
+}
+
+fn machine_sentence(calibration: &[Calibration]) -> String {
+    let of = |value: fn(&Calibration) -> f64| {
+        crate::statistics::quartiles::Quartiles::of(calibration.iter().map(value).collect())
+    };
+    let (Some(ns), Some(cores)) = (of(|c| c.ns), of(|c| c.cores)) else { return String::new() };
+    format!(
+        "While it ran, an iteration of `y = y*3 + 1` took {} ns, and {} of the cores were really ours \
+         (medians and quartiles).",
+        crate::statistics::quartiles::with_quartiles(ns),
+        crate::statistics::quartiles::with_quartiles(cores)
+    )
+}
+
+fn sections(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
+    page.heading("The fiber scheduler's claims");
+    claims::section(lab, data, page)?;
+    page.block("### The same where tasks compute");
+    claims::computing_section(lab, data, page)?;
+    page.block("### Idle workers");
+    parts::burn_section(lab, data, page)?;
+    page.heading("The fiber scheduler's tables");
+    page.block(
+        "Names, parameters and shape are the author's: threads/tasks/yields/yields of the spawner; \
+         threads/tasks/yields/slowness; threads/elements; threads/tasks of the first spawner/of the \
+         second/yields. The slowness of 100 makes 200 ns of 2 ns, both of which the kernel rounds to its \
+         timer slack; 2500000 makes 5 ms, which is 100 times as long indeed. Where the \
+         workers' queues are first in, first out, a task that yields goes to the end of its worker's own, as the \
+         author's do; every fourth time it looks at the global queue first, that no two tasks drift apart. \
+         With the default here it goes to the end of the global queue.",
+    );
+    fiber::section(lab, data, page)?;
+    page.heading("Threads");
+    kinds::threads_section(lab, data, page)?;
+    page.block("### How long a task must be");
+    parts::grain_section(lab, data, page)?;
+    page.heading("Mutex, spinlock, semaphore, lock-free");
+    parts::primitives_section(lab, data, page)?;
+    page.heading("1 ms sleep, adaptive sleep, wake-up");
+    parts::sleepers_section(lab, data, page)?;
+    page.heading("Steals that succeed and fail");
+    kinds::steals_section(lab, data, page)?;
+    page.heading("Child stealing and continuation stealing");
+    kinds::continuations_section(lab, data, page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::setup::Kind;
+
+    /// The page made of these runs.
+    fn page(name: &str, lab: &Lab, runs: &[Run]) -> String {
+        let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut page = Page::new(&folder, "a machine");
+        sections(lab, &Data::new(runs), &mut page).unwrap();
+        let path = folder.join("LAB.md");
+        page.write(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let file = entry.unwrap().path();
+            if file.extension().is_some_and(|extension| extension == "svg") {
+                let svg = std::fs::read_to_string(&file).unwrap();
+                crate::figures::chart::tests::assert_legible(&svg, &file.to_string_lossy());
+            }
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+        text
+    }
+
+    #[test]
+    fn every_section_says_something() {
+        let lab = Lab { cores: 2, quick: true };
+        let seconds = |setup: &Setup| if setup.kind == Kind::Steal { 0.1 } else { 0.2 };
+        let runs: Vec<Run> = (0..6)
+            .flat_map(|i| {
+                lab.setups().into_iter().map(move |s| data::tests::run(&s, i, seconds(&s)))
+            })
+            .collect();
+        let text = page("lab-all", &lab, &runs);
+        for (heading, section) in text.split("\n## ").filter_map(|s| s.split_once('\n')) {
+            assert!(section.contains("**"), "{heading} has no verdict");
+        }
+        for word in ["NaN", "inf", "not measured"] {
+            assert!(!text.contains(word), "{word} in\n{text}");
+        }
+        assert!(text.contains("Stealing beats GlobalFIFO: **confirmed**"));
+        assert!(text.contains("Faster than GlobalFIFO: m½ all"));
+    }
+
+    #[test]
+    fn nothing_measured_is_no_verdict() {
+        let text = page("lab-none", &Lab { cores: 2, quick: true }, &[]);
+        assert!(text.contains("not measured") && !text.contains("confirmed**"));
+    }
+}

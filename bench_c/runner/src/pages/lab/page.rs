@@ -1,0 +1,122 @@
+//! docs/LAB.md as it grows: headings, sentences, tables, figures.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use sched_estimate::Estimate;
+use sched_tools::number::short;
+use sched_tools::table::markdown;
+
+use crate::figures::chart::Figure;
+use crate::statistics::quartiles::Quartiles;
+
+pub struct Page<'a> {
+    folder: &'a Path,
+    text: String,
+    /// The line under every figure: the machine, and the commit.
+    pub note: &'a str,
+}
+
+impl<'a> Page<'a> {
+    pub fn new(folder: &'a Path, note: &'a str) -> Page<'a> {
+        Page { folder, text: String::new(), note }
+    }
+
+    pub fn title(&mut self, title: &str) {
+        self.block(&format!("# {title}"));
+    }
+
+    pub fn heading(&mut self, title: &str) {
+        self.block(&format!("## {title}"));
+    }
+
+    /// A paragraph, or whatever else stands by itself.
+    pub fn block(&mut self, text: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
+    }
+
+    /// What the data say about the table or figure before it.
+    pub fn verdict(&mut self, sentence: &str) {
+        self.block(&format!("**Verdict:** {sentence}"));
+    }
+
+    pub fn list(&mut self, items: &[String]) {
+        let lines: Vec<String> = items.iter().map(|item| format!("- {item}")).collect();
+        self.block(&lines.join("\n"));
+    }
+
+    /// Words in the first `words` columns, numbers in the others.
+    pub fn table(&mut self, words: usize, head: &[String], rows: &[Vec<String>]) {
+        self.block(&markdown(words, head, rows));
+    }
+
+    /// Nothing where there is nothing to draw.
+    pub fn figure(&mut self, name: &str, figure: &Figure) -> Result<()> {
+        if figure.panels.is_empty() {
+            return Ok(());
+        }
+        let file = format!("{name}.svg");
+        figure.draw(&self.folder.join(&file), self.note)?;
+        self.block(&format!("![{}]({file})", figure.title));
+        Ok(())
+    }
+
+    pub fn write(&self, path: &Path) -> Result<()> {
+        std::fs::write(path, &self.text).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+pub fn words(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|t| (*t).to_owned()).collect()
+}
+
+/// The heads of the first columns, and of one for each number of threads.
+pub fn head(first: &[&str], threads: &[usize]) -> Vec<String> {
+    let mut head = words(first);
+    head.extend(threads.iter().map(|&t| sched_tools::number::threads(t)));
+    head
+}
+
+pub const NOT_MEASURED: &str = "-";
+
+/// For a figure, where the interval has ends.
+pub fn drawn(e: Estimate) -> Option<Quartiles> {
+    let ends = e.low.is_finite() && e.high.is_finite() && e.low > 0.0;
+    ends.then_some(Quartiles { low: e.low, median: e.value, high: e.high })
+}
+
+/// "0.93 [0.90–0.96]".
+pub fn interval(e: Option<Estimate>) -> String {
+    match e {
+        None => NOT_MEASURED.into(),
+        Some(e) if e.high.is_finite() => {
+            format!("{} [{}–{}]", short(e.value), short(e.low), short(e.high))
+        }
+        Some(e) => format!("{} [no interval: too few rounds]", short(e.value)),
+    }
+}
+
+pub fn quartiles(q: Option<Quartiles>) -> String {
+    q.map_or(NOT_MEASURED.into(), crate::statistics::quartiles::with_quartiles)
+}
+
+pub fn number(value: Option<f64>) -> String {
+    value.map_or(NOT_MEASURED.into(), short)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endless_interval_is_said_to_be_one() {
+        let text = |logarithms: &[f64]| interval(Estimate::of_ratio(logarithms));
+        assert_eq!(text(&[0.0; 6]), "1.00 [1.00–1.00]");
+        assert_eq!(text(&[0.0; 5]), "1.00 [no interval: too few rounds]");
+        assert_eq!(text(&[]), "-");
+    }
+}

@@ -1,0 +1,28 @@
+//! How every command ends: its results as JSON, and its last lines.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use sched_tools::text::say;
+use serde::Serialize;
+
+/// The last lines; true when nothing failed.
+pub fn conclude(failures: &[String], success: &str, start: Instant) -> bool {
+    if failures.is_empty() {
+        println!("{success}");
+    } else {
+        println!("{} failed:", failures.len());
+        failures.iter().for_each(|f| say(format!("  {f}")));
+    }
+    println!("total: {:.0} s", start.elapsed().as_secs_f64());
+    failures.is_empty()
+}
+
+/// `path`, with `results` in it.
+pub fn write_json(path: &Path, results: &impl Serialize) -> Result<()> {
+    std::fs::write(path, serde_json::to_string(results)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    println!("\nwritten: {}", path.display());
+    Ok(())
+}

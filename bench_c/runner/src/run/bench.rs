@@ -1,0 +1,135 @@
+//! One measurement: a process with its settings in the environment, its line and its
+//! statistics read back.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use sched_tools::process;
+use serde::Serialize;
+
+use super::output::{Line, Stats};
+use super::programs::program_named;
+use super::setup::{Kind, Setup};
+
+/// What a run said, and under which settings.
+#[derive(Debug, Serialize)]
+pub struct Run {
+    #[serde(flatten)]
+    pub setup: Setup,
+    pub repetition: usize,
+    /// False: the run was for its statistics, its time does not count.
+    pub timed: bool,
+    #[serde(flatten)]
+    pub line: Line,
+    pub stats: Option<Stats>,
+}
+
+/// Where the programs are, where a run may put its statistics, how long it may take.
+pub struct Bench<'a> {
+    pub programs: &'a Path,
+    pub stats_file: &'a Path,
+    pub timeout: Duration,
+    pub cores: usize,
+}
+
+impl Bench<'_> {
+    /// Runs `setup` once. With `stats`, the library's counters come back too.
+    pub fn run(&self, setup: &Setup, stats: bool) -> Result<(Line, Option<Stats>)> {
+        let stats = stats && setup.kind != Kind::None;
+        let output = self.output(&self.command(setup, stats))?;
+        let line = Line::parse(&output, setup)?;
+        if !stats {
+            return Ok((line, None));
+        }
+        let text = std::fs::read_to_string(self.stats_file)
+            .context("the library wrote no statistics file (SCHED_STATS_FILE)")?;
+        let stats = Stats::parse(&text)?;
+        check_stats(&stats, &line, setup)?;
+        Ok((line, Some(stats)))
+    }
+
+    /// The words of the command line, and its environment.
+    fn command(&self, setup: &Setup, stats: bool) -> Launch {
+        let mut launch = Launch {
+            program: self.programs.join(setup.program),
+            args: vec!["-n".into(), setup.n.to_string()],
+            env: Vec::new(),
+        };
+        match (setup.kind, setup.data) {
+            (_, Some(data)) => launch.args.extend(["-d".into(), data.to_owned()]),
+            (Kind::None, None) => launch.args.push("-s".into()),
+            _ => (),
+        }
+        if setup.kind == Kind::None {
+            return launch;
+        }
+        let mut set = |name, value: &str| launch.env.push((name, value.to_owned()));
+        set("SCHED_KIND", setup.kind.name());
+        set("SCHED_THREADS", &setup.threads.to_string());
+        if let Some(deque) = setup.deque {
+            set("SCHED_DEQUE", deque);
+        }
+        if let Some(idle) = setup.idle {
+            set("SCHED_IDLE", idle);
+        }
+        if let Some(warm) = setup.warm {
+            set("SCHED_WARM", warm);
+        }
+        setup.knobs.iter().for_each(|(name, value)| set(name, value));
+        if stats {
+            set("SCHED_STATS", "json");
+            set("SCHED_STATS_FILE", &self.stats_file.to_string_lossy());
+        }
+        launch
+    }
+
+    /// What the process prints, or why it failed: an exit code, a signal, no end in time.
+    fn output(&self, launch: &Launch) -> Result<String> {
+        // Left by the run before: the library may append.
+        if let Err(e) = std::fs::remove_file(self.stats_file)
+            && e.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(e).context("cannot remove the old statistics file");
+        }
+        let mut command = Command::new(&launch.program);
+        process::without_settings(&mut command);
+        command.args(&launch.args).envs(launch.env.iter().map(|(k, v)| (k, v)));
+        Ok(process::run(&mut command, self.timeout)?.stdout)
+    }
+}
+
+struct Launch {
+    program: std::path::PathBuf,
+    args: Vec<String>,
+    env: Vec<(&'static str, String)>,
+}
+
+/// The library must have run what was asked for, and every task of it.
+fn check_stats(stats: &Stats, line: &Line, setup: &Setup) -> Result<()> {
+    let not_tasks = program_named(setup.program).is_some_and(|p| p.not_tasks);
+    ensure!(
+        not_tasks || stats.tasks == line.tasks,
+        "the library counted {} tasks, the program {}",
+        stats.tasks,
+        line.tasks
+    );
+    let asked = [
+        ("kind", &stats.kind, Some(setup.kind.name())),
+        ("deque", &stats.deque, setup.deque),
+        ("idle", &stats.idle, setup.idle),
+    ];
+    for (key, ran, asked) in asked {
+        if let Some(asked) = asked {
+            ensure!(ran == asked, "the library ran {key} {ran} where {asked} was asked for");
+        }
+    }
+    ensure!(
+        stats.threads_missing == 0 && stats.threads == setup.threads as u64,
+        "the library ran on {} threads where {} were asked for",
+        stats.threads,
+        setup.threads
+    );
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! The machine: what it is, and how fast it is now.
+
+use std::arch::asm;
+use std::fs;
+use std::hint::black_box;
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use sched_tools::text::say;
+use serde::Serialize;
+
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    pub cpu: String,
+    pub cores: usize,
+    pub kernel: String,
+    pub version: &'static str,
+    /// The commit measured, `+` behind it when the tree has changes; none outside git.
+    pub commit: Option<String>,
+}
+
+impl Machine {
+    pub fn look() -> Machine {
+        Machine {
+            cpu: cpu_model(),
+            cores: thread::available_parallelism().map_or(1, usize::from),
+            // The version alone: what follows the dash names a build of one host.
+            kernel: read("/proc/sys/kernel/osrelease")
+                .split('-')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            version: env!("CARGO_PKG_VERSION"),
+            commit: commit(),
+        }
+    }
+
+    /// One line, for the output and the figures.
+    pub fn line(&self) -> String {
+        let commit = self.commit.as_ref().map_or(String::new(), |c| format!(" ({c})"));
+        format!(
+            "{}, {} core{}, Linux {}, libsched {}{commit}",
+            self.cpu,
+            self.cores,
+            if self.cores == 1 { "" } else { "s" },
+            self.kernel,
+            self.version,
+        )
+    }
+}
+
+/// The load of the last minute: others on the machine show here.
+pub fn load() -> Option<f64> {
+    read("/proc/loadavg").split(' ').next()?.parse().ok()
+}
+
+/// How fast the machine was at one moment.
+#[derive(Debug, Serialize)]
+pub struct Calibration {
+    /// Nanoseconds an iteration of a dependent loop takes, y = y·3 + 1: the loop of the
+    /// programs' own `cal=`.
+    pub ns: f64,
+    /// The same loop on every core at once: how many cores were really ours.
+    pub cores: f64,
+}
+
+/// Measured again and again, it tells a slow or a busy machine from a slow scheduler.
+pub fn calibrate(cores: usize) -> Calibration {
+    const ITERATIONS: u32 = 10_000_000;
+    let alone = dependent_loop(ITERATIONS);
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| dependent_loop(ITERATIONS));
+        }
+    });
+    let together = start.elapsed().as_secs_f64();
+    Calibration {
+        ns: alone * 1e9 / f64::from(ITERATIONS),
+        cores: (cores as f64 * alone / together).min(cores as f64),
+    }
+}
+
+/// Seconds.
+fn dependent_loop(iterations: u32) -> f64 {
+    let start = Instant::now();
+    let mut y = 1u64;
+    for _ in 0..iterations {
+        y = y.wrapping_mul(3).wrapping_add(1);
+        // SAFETY: no instruction at all; the compiler is told that `y` may have changed, so
+        // that it cannot fold iterations into one.
+        unsafe { asm!("/* {0} */", inout(reg) y, options(pure, nomem, nostack)) };
+    }
+    black_box(y);
+    start.elapsed().as_secs_f64()
+}
+
+/// A wide spread here, or a missing core, means that the machine was not ours alone.
+/// `cals` are what the programs found just before their runs.
+pub fn print_calibration(
+    calibration: &[Calibration],
+    cals: &[f64],
+    cores: usize,
+    load: Option<f64>,
+) {
+    let all = |value: fn(&Calibration) -> f64| {
+        let values = calibration.iter().map(value).collect();
+        sorted(values).map_or((0.0, 0.0, 0.0), |v| (v[0], v[v.len() / 2], v[v.len() - 1]))
+    };
+    let (_, ns, slowest) = all(|c| c.ns);
+    let (least, ours, _) = all(|c| c.cores);
+    let busy = is_busy(calibration, cores);
+    say(format!(
+        "calibration: {ns:.2} ns per iteration of y = y*3 + 1 (slowest {slowest:.2}); cores really \
+         ours: {ours:.2} of {cores} (least {least:.2}); load before: {}",
+        load.map_or("unknown".into(), |l| format!("{l:.2}"))
+    ));
+    if let Some(cal) = sorted(cals.to_vec()) {
+        let at = |share: f64| cal[((cal.len() - 1) as f64 * share) as usize];
+        println!(
+            "the same just before each run: median {:.3} ns, nine of ten at most {:.3}, slowest {:.3}",
+            at(0.5),
+            at(0.9),
+            at(1.0)
+        );
+    }
+    if busy {
+        println!("the machine was busy: believe only the rows with 1 thread");
+    }
+}
+
+/// True if others had more than a tenth of the cores, at half of the looks or more.
+pub fn is_busy(calibration: &[Calibration], cores: usize) -> bool {
+    sorted(calibration.iter().map(|c| c.cores).collect())
+        .is_some_and(|ours| ours[ours.len() / 2] < 0.9 * cores as f64)
+}
+
+/// None when there are none.
+fn sorted(mut values: Vec<f64>) -> Option<Vec<f64>> {
+    values.sort_by(f64::total_cmp);
+    (!values.is_empty()).then_some(values)
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).map_or("unknown".into(), |text| text.trim().to_owned())
+}
+
+fn cpu_model() -> String {
+    let info = read("/proc/cpuinfo");
+    let model = info.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == "model name").then(|| value.trim().to_owned())
+    });
+    model.unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH))
+}
+
+fn commit() -> Option<String> {
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let head = git(&["rev-parse", "--short", "HEAD"])?;
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    Some(if changed { head + "+" } else { head })
+}

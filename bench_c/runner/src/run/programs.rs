@@ -1,0 +1,127 @@
+//! The programs of bench_c with their sizes, and the settings that are compared on them.
+
+use super::setup::Kind;
+
+/// A program of bench_c and the size it is run at.
+pub struct Program {
+    pub name: &'static str,
+    pub n: u64,
+    pub quick_n: u64,
+    /// What the program stands for, said in the head of its table.
+    pub what: &'static str,
+    /// It starts many runs: writing statistics at the end of each would be part of what is
+    /// timed, so one run more, untimed, collects them.
+    pub many_runs: bool,
+    /// It takes as long as it was told, whatever runs it: measured in one repetition only.
+    pub once: bool,
+    /// Its `tasks=` are elements, iterations or searches: how many tasks the library makes of
+    /// them depends on the data, or on the schedule.
+    pub not_tasks: bool,
+}
+
+/// The sizes keep the whole suite under three minutes on two cores.
+pub const PROGRAMS: &[Program] = &[
+    program("quicksort", 1 << 21, 1 << 19, "the course's, tasks of natural sizes"),
+    program("mandelbrot", 640, 384, "a task a row, coarse and uneven"),
+    program("tree", 1 << 20, 1 << 18, "a binary tree of empty tasks"),
+    program("flood", 1 << 17, 1 << 15, "one task spawns all the others"),
+    program("nqueens", 12, 10, "a fork a placement, an irregular tree"),
+    elements("mergesort", 1 << 20, 1 << 18, "joins above joins, merges are divided, too"),
+    program("fib", 29, 24, "a fork a call, no cut-off"),
+    Program {
+        many_runs: true,
+        ..program("shortruns", 300, 100, "runs of 64 tasks of a microsecond")
+    },
+];
+
+/// The programs of [`Group::Joins`]; in its table are those of [`PROGRAMS`] that join, too.
+pub const JOINS: &[Program] = &[
+    program("fib_inline", 29, 24, "fib with the fast paths compiled into the program"),
+    program("uts", 9, 7, "a fork a node, T1 of the Unbalanced Tree Search"),
+    program("uts_deep", 140, 20, "the same on T3, which is deep"),
+    program("matmul", 384, 128, "a product of matrices, divided"),
+    program("strassen", 384, 128, "the same by Strassen, with memory to allocate"),
+    elements("knapsack", 16, 4, "searches; who finds cancels the others"),
+    elements("loop", 50_000_000, 5_000_000, "iterations of a nanosecond or two"),
+    elements("reduce", 50_000_000, 5_000_000, "a sum of such terms"),
+    elements("sort", 1 << 20, 1 << 17, "the library's sort; serial is libc's qsort"),
+];
+pub const ALSO_JOIN: &[&str] = &["fib", "nqueens", "mergesort"];
+
+/// The programs of [`Group::Overheads`].
+pub const OVERHEADS: &[Program] = &[
+    Program { many_runs: true, ..program("emptyrun", 300, 100, "runs that do nothing") },
+    program("wakeup", 50, 20, "from a spawn to the start on a sleeping worker"),
+    program("latetask", 100, 50, "tasks whose spawner computes on"),
+    program("yield", 1 << 17, 1 << 14, "two tasks that yield in turn"),
+    program("suspend", 1 << 16, 1 << 13, "two tasks that wait for each other"),
+    program("resume", 300, 60, "hand-overs to a worker that looks for work"),
+    program("blocking", 400, 100, "tasks that sleep in blocking sections"),
+    elements("phases", 1000, 200, "short parallel phases, one after the other"),
+    Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
+];
+/// What [`OVERHEADS`]' blocking is run with.
+pub const BLOCKING_WAYS: &[&str] = &["section", "plain", "empty"];
+/// What [`OVERHEADS`]' phases are made of, and under which kinds.
+pub const PHASES: &[(&str, &str)] = &[
+    ("a parallel phase of 5 µs, by a loop", "for-5-0"),
+    ("... of 20 µs", "for-20-0"),
+    ("... of 100 µs", "for-100-0"),
+    ("... of 20 µs, by a group", "group-20-0"),
+    ("... of 20 µs, by forks", "fork-20-0"),
+    ("... of 20 µs, by a reduction", "reduce-20-0"),
+    ("... of 20 µs, after 50 µs alone", "for-20-50"),
+];
+pub const PHASE_KINDS: &[Kind] = &[Kind::Steal, Kind::Cont];
+/// What [`OVERHEADS`]' resume hands over, how, and from which deques.
+pub const HAND_OVERS: &[(&str, Kind, &str)] = &[
+    ("a task just spawned", Kind::Steal, "spawn"),
+    ("a task that was suspended", Kind::Steal, "wait"),
+    ("a spawner of kind cont", Kind::Cont, "spawn"),
+];
+pub const HAND_OVER_DEQUES: &[&str] = &["split", "chaselev"];
+/// The program of [`Group::Closures`], and what its -d chooses.
+pub const CLOSURES: Program =
+    program("closures", 1 << 19, 1 << 17, "what a task is given, and how");
+pub const CLOSURE_WAYS: &[&str] =
+    &["none", "malloc", "copy", "flood-none", "flood-malloc", "flood-copy"];
+/// The numbers of threads that [`OVERHEADS`]' idleburn is run with.
+pub const BURNERS: &[usize] = &[2, 8, 64];
+
+/// The programs the lock primitives are compared on.
+pub const LOCK_PROGRAMS: &[&str] = &["tree", "flood"];
+pub const LOCKS: &[&str] = &["mutex", "spin", "sem", "ring", "chaselev", "split"];
+/// Those that are deques of an owner: a shared stack has a lock and nothing else to choose.
+pub const OWNED: &[&str] = &["ring", "chaselev", "split"];
+
+/// The programs the idle policies are compared on.
+pub const IDLE_PROGRAMS: &[&str] = &["flood", "shortruns", "tree"];
+pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
+
+pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal, Kind::Cont];
+
+/// Programs that only `make lab` runs; the cases and grains give their sizes.
+pub const LAB_PROGRAMS: &[Program] = &[
+    program("fiber_single", 1000, 200, "one task spawns, all sleep and yield"),
+    program("fiber_slow", 1000, 200, "the last worker sleeps longer"),
+    program("fiber_mergesort", 1024, 256, "a task a split, each sleeps"),
+    program("fiber_spawners", 10_000, 1000, "two spawners of unequal load"),
+    program("grain", 100_000, 20_000, "a tree of tasks of one length"),
+];
+
+pub const fn program(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
+    Program { name, n, quick_n, what, many_runs: false, once: false, not_tasks: false }
+}
+
+pub const fn elements(name: &'static str, n: u64, quick_n: u64, what: &'static str) -> Program {
+    Program { not_tasks: true, ..program(name, n, quick_n, what) }
+}
+
+pub fn all_programs() -> impl Iterator<Item = &'static Program> {
+    let bench = PROGRAMS.iter().chain(JOINS).chain(OVERHEADS).chain([&CLOSURES]);
+    bench.chain(LAB_PROGRAMS)
+}
+
+pub fn program_named(name: &str) -> Option<&'static Program> {
+    all_programs().find(|p| p.name == name)
+}

@@ -1,0 +1,93 @@
+//! One thing to measure: a program, and the settings it is run with.
+
+use serde::Serialize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The program's serial version: no scheduler at all.
+    None,
+    Lifo,
+    Fifo,
+    Steal,
+    Cont,
+}
+
+impl Kind {
+    /// The value of `SCHED_KIND`, and what the program prints.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::None => "none",
+            Kind::Lifo => "lifo",
+            Kind::Fifo => "fifo",
+            Kind::Steal => "steal",
+            Kind::Cont => "cont",
+        }
+    }
+}
+
+/// Which comparison a run belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Group {
+    Kinds,
+    Locks,
+    Idle,
+    /// Fork and join, groups, loops, under the default kind.
+    Joins,
+    /// What a run costs beside its tasks, under the default kind.
+    Overheads,
+    /// Ways to give a task its arguments, under the default kind.
+    Closures,
+    /// Of `make lab`: which of its questions a run answers, its settings say.
+    Lab,
+}
+
+/// One thing to measure: a program under one choice of settings.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct Setup {
+    pub group: Group,
+    pub program: &'static str,
+    pub n: u64,
+    pub kind: Kind,
+    /// `SCHED_DEQUE` and `SCHED_IDLE`; none: the library's default.
+    pub deque: Option<&'static str>,
+    pub idle: Option<&'static str>,
+    /// `SCHED_WARM`.
+    pub warm: Option<&'static str>,
+    /// The argument of -d: with [`Kind::None`], what takes the scheduler's place.
+    pub data: Option<&'static str>,
+    pub threads: usize,
+    /// Further variables, by their whole names.
+    pub knobs: Knobs,
+}
+
+pub type Knobs = &'static [(&'static str, &'static str)];
+
+impl std::fmt::Display for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} -n {}", self.program, self.n)?;
+        match (self.kind, self.data) {
+            (Kind::None, None) => write!(f, " -s")?,
+            (_, Some(data)) => write!(f, " -d {data}")?,
+            (_, None) => (),
+        }
+        if self.kind == Kind::None {
+            return Ok(());
+        }
+        write!(f, " kind={}", self.kind.name())?;
+        if let Some(deque) = self.deque {
+            write!(f, " deque={deque}")?;
+        }
+        if let Some(idle) = self.idle {
+            write!(f, " idle={idle}")?;
+        }
+        if let Some(warm) = self.warm {
+            write!(f, " warm={warm}")?;
+        }
+        for (name, value) in self.knobs {
+            write!(f, " {name}={value}")?;
+        }
+        write!(f, " threads={}", self.threads)
+    }
+}

@@ -1,0 +1,55 @@
+//! The median of a sample, with its quartiles.
+
+use sched_tools::number::short;
+use statrs::statistics::{Data, OrderStatistics};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quartiles {
+    pub low: f64,
+    pub median: f64,
+    pub high: f64,
+}
+
+impl Quartiles {
+    pub fn of(values: Vec<f64>) -> Option<Quartiles> {
+        if values.is_empty() {
+            return None;
+        }
+        let mut data = Data::new(values);
+        Some(Quartiles {
+            low: data.lower_quartile(),
+            median: data.median(),
+            high: data.upper_quartile(),
+        })
+    }
+
+    pub fn scaled(self, by: f64) -> Quartiles {
+        Quartiles { low: self.low * by, median: self.median * by, high: self.high * by }
+    }
+
+    /// What `what` is over this: the speed-up of a run that takes so long.
+    pub fn under(self, what: f64) -> Quartiles {
+        Quartiles { low: what / self.high, median: what / self.median, high: what / self.low }
+    }
+}
+
+/// "1.02 [1.00–1.05]".
+pub fn with_quartiles(q: Quartiles) -> String {
+    format!("{} [{}–{}]", short(q.median), short(q.low), short(q.high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles() {
+        assert_eq!(Quartiles::of(vec![]), None);
+        let one = Quartiles::of(vec![3.0]).unwrap();
+        assert_eq!((one.low, one.median, one.high), (3.0, 3.0, 3.0));
+        let five = Quartiles::of(vec![5.0, 1.0, 4.0, 2.0, 3.0]).unwrap();
+        assert_eq!(five.median, 3.0);
+        assert!(five.low >= 1.0 && five.low < 3.0 && five.high > 3.0 && five.high <= 5.0);
+        assert_eq!(five.under(6.0).median, 2.0);
+    }
+}

@@ -1,0 +1,226 @@
+//! The sentences the suite is for, computed from what was measured.
+
+use sched_tools::number::short;
+use sched_tools::number::threads as threads_words;
+
+use crate::run::plan::Plan;
+use crate::run::setup::Kind;
+use crate::statistics::summary::Summary;
+
+pub fn lines(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let mut lines = spawn_price(plan, summary);
+    lines.extend(fences(summary));
+    lines.extend(fork_price(summary));
+    lines.extend(two_workers(plan, summary));
+    lines.extend(loops(plan, summary));
+    lines.extend(sleepers(plan, summary));
+    lines.extend(critical_path(summary));
+    lines.extend(empty_runs(plan, summary));
+    lines.extend(wake_up(plan, summary));
+    lines
+}
+
+/// Work stealing against one shared stack, each time on as many workers.
+fn spawn_price(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let sentence = |threads: usize| {
+        let ns = |kind| Some(summary.kind("tree", kind, threads)?.ns_per_task().median);
+        let (steal, lifo) = (ns(Kind::Steal)?, ns(Kind::Lifo)?);
+        Some(format!(
+            "tree, {}: a task costs {} ns under steal and {} ns under lifo: steal is {}",
+            threads_words(threads),
+            short(steal),
+            short(lifo),
+            times(lifo / steal, "cheaper", "dearer")
+        ))
+    };
+    [1, plan.overhead_threads].into_iter().filter_map(sentence).collect()
+}
+
+/// The owner's path without a fence, against the textbook's.
+fn fences(summary: &Summary) -> Option<String> {
+    let ns = |deque| {
+        let run = summary.lock("tree", Kind::Steal, deque, 1)?;
+        Some(run.ns_per_task().median)
+    };
+    let (split, chaselev) = (ns("split")?, ns("chaselev")?);
+    Some(format!(
+        "tree, 1 thread: a task costs {} ns on the deque split and {} ns on chaselev: split is {}",
+        short(split),
+        short(chaselev),
+        times(chaselev / split, "cheaper", "dearer")
+    ))
+}
+
+/// The calibration is the machine's: in another phase, or on another machine, a fork takes
+/// about as many iterations of its loop.
+fn fork_price(summary: &Summary) -> Option<String> {
+    let (serial, fork) =
+        (summary.joins("fib", Kind::None, 1)?, summary.joins("fib", Kind::Steal, 1)?);
+    let ns = fork.ns_per_task().median;
+    let inlined = summary.joins("fib_inline", Kind::Steal, 1).map(|m| m.ns_per_task().median);
+    let inlined =
+        inlined.map_or(String::new(), |ns| format!(" ({} with sched_inline.h)", short(ns)));
+    Some(format!(
+        "fib, 1 thread: a fork and its join cost {} ns{inlined}, with the calls of fib that belong to them, \
+         which cost {} ns serially; an iteration of y = y*3 + 1 takes {} ns: {} times that",
+        short(ns),
+        short(serial.ns_per_task().median),
+        short(fork.cal),
+        short(ns / fork.cal)
+    ))
+}
+
+fn two_workers(plan: &Plan, summary: &Summary) -> Option<String> {
+    let threads = plan.overhead_threads;
+    let gain = |name: &&str| {
+        let seconds = |threads| Some(summary.joins(name, Kind::Steal, threads)?.seconds.median);
+        Some(format!("{name} {}", short(seconds(1)? / seconds(threads)?)))
+    };
+    let gains: Vec<_> = ["fib", "nqueens", "uts", "matmul"].iter().filter_map(gain).collect();
+    (!gains.is_empty()).then(|| format!("{threads} workers over one: {}", gains.join(", ")))
+}
+
+/// The library's own loops against the serial ones.
+fn loops(plan: &Plan, summary: &Summary) -> Option<String> {
+    let threads = plan.overhead_threads;
+    let over_serial = |name| {
+        let seconds = |kind, threads| Some(summary.joins(name, kind, threads)?.seconds.median);
+        let serial = seconds(Kind::None, 1)?;
+        let (one, all) = (seconds(Kind::Steal, 1)?, seconds(Kind::Steal, threads)?);
+        Some(format!("{} and {}", short(one / serial), short(all / serial)))
+    };
+    Some(format!(
+        "1 thread and {threads}, times as long as serial: sched_for {}, sched_reduce {}, sched_sort \
+         {} (serial: qsort)",
+        over_serial("loop")?,
+        over_serial("reduce")?,
+        over_serial("sort")?
+    ))
+}
+
+/// Quicksort's first partition runs alone: what speed-up is left, and how much we get.
+fn critical_path(summary: &Summary) -> Option<String> {
+    let serial = summary.serial("quicksort")?;
+    let own = |name| serial.own(name).map(|q| q.median);
+    let processors = own("processors")? as usize;
+    let run = summary.kind("quicksort", Kind::Steal, processors)?;
+    let (got, allows) = (serial.seconds.median / run.seconds.median, own("allows")?);
+    Some(format!(
+        "quicksort, {processors} threads: {} times as fast as serial under steal; its critical \
+         path ({} of {} ms) allows {}: that is {:.0} % of it",
+        short(got),
+        short(own("span")? * 1e3),
+        short(own("work")? * 1e3),
+        short(allows),
+        100.0 * got / allows
+    ))
+}
+
+/// With new threads on both sides; what kept ones save beside it.
+fn empty_runs(plan: &Plan, summary: &Summary) -> Option<String> {
+    let threads = plan.overhead_threads;
+    let us = |data, warm| {
+        let run = summary.runs("emptyrun", data, warm, threads)?;
+        Some(run.own("us_per_run")?.median)
+    };
+    let alone = us(None, None)?;
+    let (warm, cold) = (us(Some("pair"), None)?, us(Some("pair"), Some("0"))?);
+    let pthread = summary.bare("emptyrun", "pthread")?.own("us_per_run")?.median;
+    Some(format!(
+        "a sched_init of one empty task takes {} µs; one in which two threads meet {} with kept \
+         threads and {} with a new one; pthread_create and pthread_join, which make a new one, too, \
+         take {}: with a new thread sched_init is {}",
+        short(alone),
+        short(warm),
+        short(cold),
+        short(pthread),
+        times(pthread / cold, "cheaper", "dearer")
+    ))
+}
+
+fn wake_up(plan: &Plan, summary: &Summary) -> Option<String> {
+    let ours = summary.overhead("wakeup", plan.overhead_threads)?.own("wake_us")?.median;
+    let bare = summary.bare("wakeup", "futex")?.own("wake_us")?.median;
+    Some(format!(
+        "a task spawned to a sleeping worker starts after {} µs, a bare futex wake takes {}: {} \
+         times that",
+        short(ours),
+        short(bare),
+        short(ours / bare)
+    ))
+}
+
+fn sleepers(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    for program in ["flood", "shortruns"] {
+        for &threads in &plan.idle_threads {
+            let ms = |idle| Some(summary.idle(program, idle, threads)?.seconds.median * 1e3);
+            if let (Some(park), Some(nap)) = (ms("park"), ms("nap")) {
+                lines.push(format!(
+                    "{program}, {threads} threads: {} ms under park and {} ms under nap: park is {}",
+                    short(park),
+                    short(nap),
+                    times(nap / park, "faster", "slower")
+                ));
+            }
+        }
+    }
+    lines
+}
+
+/// "3.1 times faster", or "1.2 times slower".
+fn times(ratio: f64, better: &str, worse: &str) -> String {
+    if ratio >= 1.0 {
+        format!("{} times {better}", short(ratio))
+    } else {
+        format!("{} times {worse}", short(1.0 / ratio))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::setup::{Group, Setup};
+    use crate::statistics::summary::tests::made_up;
+
+    /// Each thread count has times of its own: a ratio across two of them would be far from these.
+    #[test]
+    fn a_verdict_compares_runs_on_as_many_threads() {
+        let plan = Plan::new(2, false, &[]);
+        let seconds = |s: &Setup| {
+            let threads = [0.0, 1.0, 100.0, 0.0, 1e4][s.threads.min(4)];
+            let group = if s.group == Group::Kinds { 1.0 } else { 1e6 };
+            let slower = if s.kind == Kind::Lifo || s.idle == Some("nap") { 3.0 } else { 1.0 };
+            threads * group * slower
+        };
+        let lines = lines(&plan, &Summary::new(&made_up(&plan, seconds)));
+        for (start, end) in [
+            ("tree, 1 thread: a task costs", "under lifo: steal is 3.00 times cheaper"),
+            ("tree, 2 threads: a task costs", "under lifo: steal is 3.00 times cheaper"),
+            ("tree, 1 thread: a task costs", "split is 1.00 times cheaper"),
+            ("flood, 2 threads:", "park is 3.00 times faster"),
+            ("flood, 4 threads:", "park is 3.00 times faster"),
+            ("shortruns, 4 threads:", "park is 3.00 times faster"),
+        ] {
+            let found = lines.iter().any(|line| line.starts_with(start) && line.ends_with(end));
+            assert!(found, "{start} … {end}: {lines:#?}");
+        }
+    }
+
+    /// All the verdicts, where all was measured; none, where nothing was.
+    #[test]
+    fn a_verdict_needs_both_sides() {
+        let plan = Plan::new(2, false, &[]);
+        let all = made_up(&plan, |_| 0.1);
+        assert_eq!(lines(&plan, &Summary::new(&all)).len(), 13);
+        let of_steal = all.into_iter().filter(|r| r.setup.kind == Kind::Steal).collect::<Vec<_>>();
+        let lines = lines(&plan, &Summary::new(&of_steal));
+        assert!(!lines.iter().any(|line| line.contains("lifo") || line.contains("pthread")));
+    }
+
+    #[test]
+    fn a_loss_is_called_one() {
+        assert_eq!(times(5.5, "cheaper", "dearer"), "5.50 times cheaper");
+        assert_eq!(times(0.5, "cheaper", "dearer"), "2.00 times dearer");
+    }
+}

@@ -1,0 +1,79 @@
+//! The values of one setting side by side: lock primitives, idle policies, ways to give a task its arguments.
+
+use sched_tools::number::{count, short, threads};
+use sched_tools::table::Table;
+
+use crate::run::plan::Plan;
+use crate::run::programs::{CLOSURE_WAYS, IDLE_PROGRAMS, IDLES, LOCK_PROGRAMS, LOCKS};
+use crate::run::setup::Kind;
+use crate::statistics::quartiles::with_quartiles;
+use crate::statistics::summary::Summary;
+
+pub fn locks(plan: &Plan, summary: &Summary) -> Table {
+    let mut head = vec!["program".to_owned(), "kind".into(), "deque".into()];
+    head.extend(plan.lock_threads.iter().map(|&t| threads(t)));
+    let mut table = Table::new(3, &head);
+    for program in LOCK_PROGRAMS {
+        for kind in [Kind::Lifo, Kind::Steal] {
+            for lock in LOCKS {
+                let found = plan.lock_threads.iter().map(|&t| summary.lock(program, kind, lock, t));
+                let found: Vec<_> = found.collect();
+                if found.iter().all(Option::is_none) {
+                    continue;
+                }
+                let mut row = vec![(*program).to_owned(), kind.name().into(), (*lock).into()];
+                row.extend(
+                    found
+                        .into_iter()
+                        .map(|m| m.map_or("-".into(), |m| with_quartiles(m.ns_per_task()))),
+                );
+                table.add_row(row);
+            }
+        }
+    }
+    table
+}
+
+pub fn idles(plan: &Plan, summary: &Summary) -> Table {
+    let mut head = vec!["program".to_owned(), "idle".into()];
+    for &t in &plan.idle_threads {
+        head.extend([threads(t), "cpu ms".into(), "sleeps".into()]);
+    }
+    let mut table = Table::new(2, &head);
+    for program in IDLE_PROGRAMS {
+        for idle in IDLES {
+            let found = plan.idle_threads.iter().map(|&t| summary.idle(program, idle, t));
+            let found: Vec<_> = found.collect();
+            if found.iter().all(Option::is_none) {
+                continue;
+            }
+            let mut row = vec![(*program).to_owned(), (*idle).into()];
+            for m in found {
+                row.extend(match m {
+                    None => ["-".to_owned(), "-".into(), "-".into()],
+                    Some(m) => [
+                        with_quartiles(m.seconds.scaled(1e3)),
+                        short(m.cpu.median * 1e3),
+                        m.counters.map_or("-".into(), |c| count(c.sleeps)),
+                    ],
+                });
+            }
+            table.add_row(row);
+        }
+    }
+    table
+}
+
+pub fn closures(plan: &Plan, summary: &Summary) -> Table {
+    let mut head = vec!["tasks".to_owned(), "arguments".into()];
+    head.extend(plan.closure_threads.iter().map(|&t| threads(t)));
+    let mut table = Table::new(2, &head);
+    for way in CLOSURE_WAYS {
+        let (shape, how) = way.split_once('-').unwrap_or(("tree", way));
+        let ns = |&t: &usize| summary.closures(way, t).map(|m| with_quartiles(m.ns_per_task()));
+        let mut row = vec![shape.to_owned(), how.into()];
+        row.extend(plan.closure_threads.iter().map(|t| ns(t).unwrap_or("-".into())));
+        table.add_row(row);
+    }
+    table
+}
