@@ -97,7 +97,7 @@ impl Group {
         match self.cancelled.load(Ordering::Acquire) {
             0 => false,
             CANCELLED => true, // the Acquire: with `cancel`
-            other => no_group("sched_group", other),
+            other => not_cancelled(other),
         }
     }
 
@@ -149,6 +149,12 @@ impl Group {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn not_cancelled(flag: usize) -> ! {
+    no_group("sched_group", flag)
+}
+
 /// The task of a group's parcel.
 ///
 /// # Safety
@@ -173,7 +179,7 @@ unsafe extern "C" fn run_copied(copied: *mut c_void, s: *mut Scheduler) {
 
 /// # Safety
 /// The group counts the task, whose function accepts the closure.
-#[inline]
+#[inline(always)]
 unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the group lives as long as it counts the task.
     let group = unsafe { &*group };

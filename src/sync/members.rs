@@ -27,6 +27,7 @@
 //!
 //! The state is 0, or counts a task; and memory ends long before a count comes to [`MOST`]. Any other value is that of a
 //! group which was not initialised, or whose memory was used for something else. Then the process ends with a message.
+//! (A spawn compares with `MOST` alone: what is less is found by the task's end, or the wait.)
 
 use crate::sync::node::{Node, Taken};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -51,15 +52,15 @@ const MOST: usize = 1 << 46;
 /// True if it is that of a group with tasks.
 #[inline(always)]
 fn has_tasks(state: usize) -> bool {
-    (TASK..MOST).contains(&state)
+    state.wrapping_sub(TASK) < MOST
 }
 
 impl Members {
     #[inline]
     pub fn enter(&self) {
         let state = self.state.fetch_add(TASK, Ordering::Relaxed);
-        if !has_tasks(state) && state != 0 {
-            no_group("sched_group_spawn", state);
+        if state >= MOST {
+            no_group_to_enter(state);
         }
     }
 
@@ -168,6 +169,13 @@ pub fn no_group(function: &str, state: usize) -> ! {
         "{function}: the group was not initialised, or its memory was used for something else: it holds {state:#x}; \
          a group begins as SCHED_GROUP_INIT, and must stay where it is until sched_group_wait has returned"
     ))
+}
+
+/// A task is to be added.
+#[cold]
+#[inline(never)]
+fn no_group_to_enter(state: usize) -> ! {
+    no_group("sched_group_spawn", state)
 }
 
 /// A task of the group has ended.
