@@ -42,25 +42,29 @@ int sched_default_threads(void);
  * qlen      the number of queued tasks to be ready for; 0 or less: a default. Queues
  *           grow beyond it (SCHED_OVERFLOW=refuse makes it a limit).
  *
- * Returns 0, or -1 with errno: EINVAL (f is NULL, nthreads > 4096, or an environment
- * variable SCHED_* has a value that is not accepted: a line on stderr says which),
- * ENOMEM (also where the calling thread has less than 18 KiB of its stack left: a
- * line on stderr says so), or that of opening SCHED_STATS_FILE; nothing has run. If some threads cannot
- * be created, the run goes on with those that could.
- * Thread-safe: runs are independent, and a task may call it too.
+ * Returns 0, or -1 with errno, and nothing has run: EINVAL (f is NULL, nthreads is greater
+ * than 4096, or an environment variable is refused), ENOMEM (there is no memory, or less than
+ * 18 KiB are left of the calling thread's stack), or that of opening SCHED_STATS_FILE. A line
+ * on standard error explains a variable that is refused, and a stack that is too small. If some
+ * threads cannot be created, the run goes on with those that could.
+ * A task that calls it keeps its worker's thread until the run has ended.
+ * Thread-safe: runs are independent.
  * Cost: some microseconds; a thread is made, or one that an earlier run left is woken, when
  * there is a task for it. */
 int sched_init(int nthreads, int qlen, taskfunc f, void *closure);
 
-/* Adds the task f(closure, s) to the run of s and returns at once; it will run exactly
- * once. To be called from a task of s, or from any thread while the run goes on.
+/* Adds the task f(closure, s) to the run of s; it will run exactly once. To be called from
+ * a task of s, or from any thread while the run goes on. In kind cont the task is called
+ * first, on a stack of its own, and the caller goes on when the task has returned or waits,
+ * or when another worker takes the caller. In the other kinds the task is queued.
  *
  * s NULL is the caller's own run; outside of a task, the default pool of the process
  * (libsched(7)), whose threads run the task, and for which exit(3) does not wait.
  *
- * Returns 0, or -1 with errno: EINVAL (f is NULL, or the run of s has ended),
- * EAGAIN (no memory for the queue to grow, or it holds qlen tasks already under
- * SCHED_OVERFLOW=refuse: nothing has changed, the task is the caller's).
+ * Returns 0, or -1 with errno, nothing has changed, and the task is the caller's: EINVAL (f
+ * is NULL, or the run of s has ended), EAGAIN (there is no memory for the queue to grow, or
+ * the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+ * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
  * Thread-safe. Cost: from a task of s, some nanoseconds and no allocation. */
 int sched_spawn(taskfunc f, void *closure, struct scheduler *s);
 

@@ -15,7 +15,12 @@
  * function fails as sched_pool_create does. A child made by fork makes its own pool at the next
  * use. Cost: the first use takes some hundred microseconds, for the threads; each later use
  * outside of a task some ten microseconds, to hand the work to a worker and to wake it; a use
- * within a task some nanoseconds. */
+ * within a task some nanoseconds.
+ *
+ * A suspension point is a call in which a task may be set aside with its stack. Afterwards it may
+ * go on in another thread, where errno and thread-local variables are that thread's: see
+ * libsched(7), SUSPENSION POINTS. No function may be called in a signal handler, unless its comment
+ * says that it is async-signal-safe. */
 
 #ifndef LIBSCHED_SCHED_TASKS_H
 #define LIBSCHED_SCHED_TASKS_H
@@ -185,16 +190,18 @@ struct sched_stats {
 extern "C" {
 #endif
 
-/* Adds the task f(copy, s) to the run of s, where copy points to a copy of the size bytes at
- * arg, and returns at once. The copy is made before it returns, is aligned for any type, and
- * is valid until f returns, which may change it. Nothing is to be freed.
+/* Adds the task f(copy, s) to the run of s, where copy points to a copy of the size bytes at arg.
+ * The copy is made before f is called or the function returns, is aligned for any type, and is
+ * valid until f returns, which may change it. Nothing is to be freed. In kind cont the task is
+ * called first, as by sched_spawn.
  *
- * Returns 0, or -1 with errno: EINVAL (f is NULL, size is greater than SCHED_COPY_MAX, arg
- * is NULL and size is not 0, or the run of s has ended), EAGAIN (no memory for the copy or for
- * the queue to grow, or it holds qlen tasks already under SCHED_OVERFLOW=refuse: nothing has
- * changed).
- * Thread-safe. Cost: from a task of s, that of sched_spawn and some nanoseconds; no
- * allocation, once as many copies have been in use at the same time.
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (f is NULL, size is greater than
+ * SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is no
+ * memory for the copy or for the queue to grow, or the queue holds qlen tasks already under
+ * SCHED_OVERFLOW=refuse).
+ * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
+ * Thread-safe. Cost: from a task of s, that of sched_spawn and some nanoseconds; no allocation,
+ * once as many copies have been in use at the same time.
  *
  * Example:
  *
@@ -207,16 +214,17 @@ int sched_spawn_copy(taskfunc f,
                      size_t size,
                      struct scheduler *s);
 
-/* Forks the task f(closure, s), which any worker of the run of s may run from now on, and
- * returns at once. t is to live until sched_join(t, s) has returned, which the task that forks
- * must call before it returns. Nothing is allocated; if the queue cannot grow, the task is run
- * at once.
+/* Forks the task f(closure, s): any worker of the run of s may run it from now on, and
+ * sched_join(t, s) waits for its end. t is to live until sched_join has returned, which the task
+ * that forks must call before it returns. Nothing is allocated. The task is called first in kind
+ * cont, as by sched_spawn, and in every kind if no queue has room for it.
  *
  * There are no errors: with f NULL, or s of a run that has ended, the process ends with a message,
  * as it does for mistakes with t that can be recognised: see libsched(7), DIAGNOSTICS. With s
  * NULL, where the default pool cannot be made, the task is run at once, with s NULL; t NULL is
- * undefined, but found by the library's debug build. Thread-safe, for different t. Cost: from a
- * task of s that of sched_spawn.
+ * undefined, but found by the library's debug build.
+ * Suspension point: the task may go on in another thread, see libsched(7).
+ * Thread-safe, for different t. Cost: from a task of s that of sched_spawn.
  *
  * Example:
  *
@@ -237,7 +245,9 @@ void sched_fork(struct sched_task *t,
                 struct scheduler *s);
 
 /* Waits until the task forked on t has ended: what it wrote is then seen. If nobody has begun it,
- * it is called now. Else the caller's worker runs other tasks meanwhile, or sleeps. Tasks may be
+ * it is called now. Otherwise the caller is set aside with its stack, and its worker goes on with
+ * other tasks; with SCHED_JOIN=help, and where there is no memory for another stack, the worker
+ * runs them on top of the caller. A thread that is no worker of the run sleeps. Tasks may be
  * joined in any order; quickest is the opposite of forking.
  *
  * s is as in sched_fork, or the caller's own of the same run. There are no errors; the process
@@ -245,6 +255,7 @@ void sched_fork(struct sched_task *t,
  * copied, and for a task that has returned without joining what it forked, where that can be
  * recognised: see libsched(7), DIAGNOSTICS. The library's debug build recognises it always, and a
  * t that is NULL or was forked in another run; here that is undefined.
+ * Suspension point: the task may go on in another thread, see libsched(7).
  * Cost: that of running a task from the own queue; if another worker has the task and has not
  * ended it, the time until then. */
 void sched_join(struct sched_task *t,
@@ -252,26 +263,27 @@ void sched_join(struct sched_task *t,
 
 /* Lets other tasks run: the calling task goes on when its turn has come, behind those that are
  * queued by then for all workers; with SCHED_DEQUE=ring or queue, behind those of its own worker,
- * as in Tokio (C. Lerche, 2019). It may go on in another thread: what belongs to the thread
- * (errno, thread-local variables, a locked pthread mutex) is then another's, and a compiler may
- * have remembered where it was.
+ * as in Tokio (C. Lerche, 2019).
  *
  * s is any worker's of the run; from a thread that is none, and with s NULL outside of a task,
  * this is sched_yield(2). There are no errors: with no memory for a stack to go on with, nothing
  * happens.
+ * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe. Cost: a switch of stacks, or two, and the queue.
  *
  * Example: while (!done(job)) sched_task_yield(s); */
 void sched_task_yield(struct scheduler *s);
 
-/* Adds the task f(closure, s) to the group and to the run of s, and returns at once.
+/* Adds the task f(closure, s) to the group and to the run of s. In kind cont the task is called
+ * first, as by sched_spawn.
  *
- * Returns 0, or -1 with errno: EINVAL (g or f is NULL, or the run of s has ended), EAGAIN (no
- * memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse: nothing has
- * changed).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, or the run of s
+ * has ended), EAGAIN (there is no memory, or the queue holds qlen tasks already under
+ * SCHED_OVERFLOW=refuse).
+ * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
  * Thread-safe, but for a group whose last task ends meanwhile and which somebody waits for: the
- * group's own tasks, and the one that will wait, may add tasks at any time.
- * Cost: that of sched_spawn_copy, and two atomic operations on the group.
+ * group's own tasks, and the one that will wait, may add tasks at any time. Cost: that of
+ * sched_spawn_copy, and two atomic operations on the group.
  *
  * Example:
  *
@@ -287,11 +299,13 @@ int sched_group_spawn(struct sched_group *g,
                       struct scheduler *s);
 
 /* Adds the task f(copy, s) to the group and to the run of s, where copy points to a copy of the
- * size bytes at arg, as sched_spawn_copy makes it, and returns at once.
+ * size bytes at arg, as sched_spawn_copy makes it. In kind cont the task is called first, as by
+ * sched_spawn.
  *
- * Returns 0, or -1 with errno: EINVAL (g or f is NULL, size is greater than SCHED_COPY_MAX, arg is
- * NULL and size is not 0, or the run of s has ended), EAGAIN (no memory, or the queue holds qlen
- * tasks already under SCHED_OVERFLOW=refuse: nothing has changed).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, size is greater
+ * than SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is
+ * no memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+ * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
  * Thread-safe, as sched_group_spawn is. Cost: that of sched_group_spawn.
  *
  * Example:
@@ -311,41 +325,47 @@ int sched_group_spawn_copy(struct sched_group *g,
                            struct scheduler *s);
 
 /* Waits until no task of the group is left: what they wrote is then seen, and the group may be
- * used anew. From a task of s, its worker runs other tasks meanwhile, or sleeps; s may be any
- * worker's of the run. A task of the group that waits for it waits
- * for itself: the process ends with a message.
+ * used anew. The caller is set aside with its stack, and its worker goes on with other tasks; with
+ * SCHED_JOIN=help, and where there is no memory for another stack, the worker runs them on top of
+ * the caller. A thread that is no worker of the run sleeps. s may be any worker's of the run. A
+ * task of the group that waits for the group waits for itself: the process ends with a message.
  *
  * Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
- * EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent
- * process's).
- * Thread-safe. Cost: nothing to wait for: some nanoseconds. */
-int sched_group_wait(struct sched_group *g, struct scheduler *s);
+ * EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent process's).
+ * Suspension point: the task may go on in another thread, see libsched(7).
+ * Thread-safe. Cost: some nanoseconds if there is nothing to wait for. */
+int sched_group_wait(struct sched_group *g,
+                     struct scheduler *s);
 
 /* Cancels the group: its tasks that have not begun will not, those that run may ask by
  * sched_group_cancelled. It ends when somebody has waited for the group. Groups within a task of
- * the group are groups of their own, and are not cancelled. Thread-safe, also from outside of the
- * run. Cost: a store. */
+ * the group are groups of their own, and are not cancelled.
+ * Thread-safe, also from outside of the run; async-signal-safe. Cost: a store. */
 void sched_group_cancel(struct sched_group *g);
 
-/* 1 if the group was cancelled since the last wait, else 0. Thread-safe. Cost: a load. */
+/* 1 if the group was cancelled since the last wait, else 0.
+ * Thread-safe and async-signal-safe. Cost: a load. */
 int sched_group_cancelled(const struct sched_group *g);
 
-/* Calls body(l, h, ctx, s) for parts l to h - 1 of the numbers lo to hi - 1, each of which is
- * in exactly one part, and returns when all calls have; what they wrote is then seen. Parts are
- * done by any worker of the run, in any order, several at a time; a call gets the s of its
- * worker. The body may fork, spawn and loop in turn. Like a task, it must return; longjmp out
- * of it is undefined. With lo >= hi there is nothing to do.
+/* Calls body(l, h, ctx, s) for parts l to h - 1 of the numbers lo to hi - 1, each of which is in
+ * exactly one part, and returns when all calls have; what they wrote is then seen. Parts are done
+ * by any worker of the run, in any order, several at a time; a call gets the s of its worker. The
+ * body may fork, spawn and loop in turn. Like a task, it must return; longjmp out of it is
+ * undefined. With lo >= hi there is nothing to do.
  *
  * grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
  *        More: parts have exactly so many numbers, but for the last one.
  *
- * Returns 0, or -1 with errno: EINVAL (body is NULL, lo or hi is greater than PTRDIFF_MAX, as a
- * negative number becomes, or the run of s has ended). From a thread that is no worker of the run
- * the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn. Nothing
- * was called then.
+ * From a thread that is no worker of the run the workers do it all, and the thread sleeps
+ * meanwhile.
+ * Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is greater
+ * than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the caller
+ * is no worker of the run, and there is no memory to hand the work to one, or the queue holds qlen
+ * tasks already under SCHED_OVERFLOW=refuse).
+ * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe. Cost: nothing is allocated. With one worker, or others that are busy, about 2
- * log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that
- * another worker takes costs a steal.
+ * log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that another
+ * worker takes costs a steal.
  *
  * Example:
  *
@@ -367,11 +387,10 @@ int sched_for(size_t lo,
               struct scheduler *s);
 
 /* Reduces the numbers lo to hi - 1 to one value of size bytes. They are cut into parts of grain
- * numbers, but for the last one. For each part l to h - 1 body(l, h, acc, ctx, s) is called,
- * where acc points to a copy of the identity; it is to add its numbers to that. combine(into,
- * from, ctx) is to add the value at from, of a part or several, to that at into, of those just
- * before. At the end the value of all is copied to result; that of none, with lo >= hi, is the
- * identity.
+ * numbers, but for the last one. For each part l to h - 1 body(l, h, acc, ctx, s) is called, where
+ * acc points to a copy of the identity; it is to add its numbers to that. combine(into, from, ctx)
+ * is to add the value at from, of a part or several, to that at into, of those just before. At the
+ * end the value of all is copied to result; that of none, with lo >= hi, is the identity.
  *
  * combine is to be associative, and need not be commutative. Which parts there are, and which
  * values are combined, depends on lo, hi, grain and size alone, not on the number of workers or on
@@ -381,17 +400,20 @@ int sched_for(size_t lo,
  *
  * grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
  *
- * The values are aligned for any type. Calls are made by any worker of the run, several at a
- * time; a call of body gets the s of its worker. Both functions must return; longjmp out of
- * them is undefined.
+ * The values are aligned for any type. Calls are made by any worker of the run, several at a time;
+ * a call of body gets the s of its worker. Both functions must return; longjmp out of them is
+ * undefined.
  *
- * Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
- * is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
- * run of s has ended), ENOMEM (only with a size of more than 128; some parts may have been done).
  * From a thread that is no worker of the run the workers do it all, and the thread sleeps
- * meanwhile; then also EAGAIN as sched_spawn.
- * Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function;
- * an allocation, if size is more than 128.
+ * meanwhile.
+ * Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result is
+ * NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the run
+ * of s has ended), ENOMEM (size is greater than 128, and there is no memory for a value; some
+ * parts may have been done), EAGAIN (the caller is no worker of the run, and there is no memory to
+ * hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+ * Suspension point: the task may go on in another thread, see libsched(7).
+ * Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function; an
+ * allocation, if size is more than 128.
  *
  * Example:
  *
@@ -422,18 +444,21 @@ int sched_reduce(size_t lo,
                  struct scheduler *s);
 
 /* Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what
- * cmp says of two elements is their order. Elements that are equal to it keep theirs: the sort
- * is stable. It needs memory for n elements more, and O(n log n) time whatever they are; n - 1
+ * cmp says of two elements is their order. Elements that are equal to it keep theirs: the sort is
+ * stable. It needs memory for n elements more, and O(n log n) time whatever they are; n - 1
  * comparisons, if they are in order, or strictly in the opposite one.
  *
  * cmp is called by several threads at once, with pointers to elements or to copies of them that
- * are aligned like the elements. It must return; longjmp out of it is undefined. If it
- * contradicts itself, the order is any.
+ * are aligned like the elements. It must return; longjmp out of it is undefined. If it contradicts
+ * itself, the order is any.
  *
- * Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base
- * is NULL and n is not 0, or the run of s has ended), ENOMEM. From a thread that is no worker
- * of the run the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as
- * sched_spawn.
+ * From a thread that is no worker of the run the workers do it all, and the thread sleeps
+ * meanwhile.
+ * Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base is NULL
+ * and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies), EAGAIN
+ * (the caller is no worker of the run, and there is no memory to hand the work to one, or the
+ * queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+ * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
  *
  * Example:
@@ -462,15 +487,16 @@ int sched_sort(void *base,
  * before it returns: if not, the process ends with a message. A run may be started in a section.
  * With SCHED_KIND=serial a section is counted, and blocks.
  *
- * s is any worker's of the run. From a thread that is no worker of it, and from a task of
- * another run that a task of it has started, there is nothing to do: 0, and so does
- * sched_block_end. NULL is the caller's own run; outside of a task there is nothing to do.
+ * s is any worker's of the run. From a thread that is no worker of it, and from a task of another
+ * run that a task of it has started, there is nothing to do: 0, and so does sched_block_end. NULL
+ * is the caller's own run; outside of a task there is nothing to do.
  *
  * Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s has
- * ended), EAGAIN (no thread, or no memory for the task to have a stack of its own, or as many
- * sections are open as SCHED_BLOCKING, or the member blocking of sched_options, allows: 512, if
- * nothing is said). After EAGAIN the task may block all the same, and its worker with it, so that
- * fewer workers run tasks meanwhile; sched_block_end must not follow.
+ * ended), EAGAIN (no thread can be made, there is no memory for the task to have a stack of its
+ * own, or as many sections are open as SCHED_BLOCKING allows). The limit is 512, unless that
+ * variable or the member blocking of sched_options says otherwise. After EAGAIN the task may block
+ * all the same, and its worker with it, so that fewer workers run tasks meanwhile; sched_block_end
+ * must not follow.
  * Thread-safe. Cost: some microseconds where a kept thread is woken, some fifty where one is made,
  * some ten nanoseconds where one is on its way already: after a section that has ended before its
  * thread came, that watches the worker while more such follow, each within some hundred
@@ -487,30 +513,30 @@ int sched_block_begin(struct scheduler *s);
 
 /* Ends the section that the calling task began last. The task goes on, as a worker's again: at
  * once, if no other thread has come to its worker yet; else when its turn has come, behind the
- * tasks that are queued by then for all workers. It may go on in another thread: what belongs to
- * the thread (thread-local variables, a locked pthread mutex) is then another's. errno goes with
- * the task, but a compiler may have remembered where it was: a function that reads it after this
- * is best not the one that called this.
+ * tasks that are queued by then for all workers. errno goes with the task, but a compiler may have
+ * remembered where it was: a function that reads it after this is best not the one that called
+ * this.
  *
- * Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the
- * run of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
+ * Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the run
+ * of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
+ * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe. Cost: some ten nanoseconds if nobody has come; else two switches of stacks, the
  * queue of all workers, and the time until a worker takes the task from it. */
 int sched_block_end(struct scheduler *s);
 
-/* Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno EINVAL (m is
- * NULL). */
+/* Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno: EINVAL (m is NULL). */
 int sched_mutex_init(struct sched_mutex *m);
 
 /* Locks the mutex. While another has it the calling task waits, and its worker goes on with
- * others; it may go on in another thread (see sched_task_yield). From a thread that is no worker
- * the thread sleeps. s is any worker's of the caller's run; the mutex may be used by several runs
- * and pools, and by threads without, which have NULL for s: no pool is made for that. A task that
- * has it and locks it again would wait for itself: the process ends with a message.
+ * others. From a thread that is no worker the thread sleeps. s is any worker's of the caller's
+ * run; the mutex may be used by several runs and pools, and by threads without, which have NULL
+ * for s: no pool is made for that. A task that has it and locks it again would wait for itself:
+ * the process ends with a message.
  *
- * Returns 0, or -1 with errno EINVAL: m is NULL; or the mutex is locked, and the run of s has
- * ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of
- * stacks.
+ * Returns 0, or -1 with errno: EINVAL (m is NULL, or the mutex is locked and the run of s has
+ * ended).
+ * Suspension point: the task may go on in another thread, see libsched(7).
+ * Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
  *
  * Example:
  *
@@ -532,11 +558,11 @@ int sched_mutex_trylock(struct sched_mutex *m);
  * that has locked it: if another has, by sched_mutex_lock, the process ends with a message. (What
  * one task takes and another gives back is a semaphore.)
  *
- * Returns 0, or -1 with errno: EPERM (it is not locked), EINVAL (m is NULL).
- * Thread-safe. Cost: an atomic operation, if nobody waits. */
+ * Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
+ * Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits. */
 int sched_mutex_unlock(struct sched_mutex *m);
 
-/* Makes c a condition that nobody waits for, as SCHED_COND_INIT does. Returns 0, or -1 with errno
+/* Makes c a condition that nobody waits for, as SCHED_COND_INIT does. Returns 0, or -1 with errno:
  * EINVAL (c is NULL). */
 int sched_cond_init(struct sched_cond *c);
 
@@ -545,7 +571,8 @@ int sched_cond_init(struct sched_cond *c);
  * waited for is to be looked at in a loop all the same.
  *
  * Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
- * ended), EPERM (m is not locked).
+ * ended), EPERM (nobody has locked m).
+ * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe. Cost: one or two switches of stacks.
  *
  * Example:
@@ -563,22 +590,26 @@ int sched_cond_wait(struct sched_cond *c,
  * those who wait for that already. What is waited for must be changed with the mutex held; it may
  * be unlocked by now.
  *
- * Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits. */
+ * Returns 0, or -1 with errno: EINVAL (c is NULL).
+ * Thread-safe. Cost: a load, if nobody waits. */
 int sched_cond_signal(struct sched_cond *c);
 
 /* Signals all who wait, in their order: as sched_cond_signal.
  *
- * Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits. */
+ * Returns 0, or -1 with errno: EINVAL (c is NULL).
+ * Thread-safe. Cost: a load, if nobody waits. */
 int sched_cond_broadcast(struct sched_cond *c);
 
-/* Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno
+/* Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno:
  * EINVAL (sem is NULL, or n is greater than SIZE_MAX / 2). */
 int sched_sem_init(struct sched_sem *sem, size_t n);
 
 /* Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to
  * those who wait in their order.
  *
- * Returns 0, or -1 with errno EINVAL: sem is NULL; or there is no unit, and the run of s has ended.
+ * Returns 0, or -1 with errno: EINVAL (sem is NULL, or there is no unit and the run of s has
+ * ended).
+ * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe. Cost: if there is one, an atomic operation; to wait, one or two switches of stacks.
  *
  * Example: at most four tasks at a time call the database.
@@ -591,26 +622,29 @@ int sched_sem_init(struct sched_sem *sem, size_t n);
 int sched_sem_wait(struct sched_sem *sem,
                    struct scheduler *s);
 
-/* Takes a unit if there is one. Returns 0, or -1 with errno: EAGAIN (there is none), EINVAL (sem is
- * NULL). Thread-safe. Cost: an atomic operation. */
+/* Takes a unit if there is one. Returns 0, or -1 with errno: EAGAIN (there is no unit), EINVAL
+ * (sem is NULL).
+ * Thread-safe. Cost: an atomic operation. */
 int sched_sem_trywait(struct sched_sem *sem);
 
 /* Adds a unit; the task or thread that has waited longest has it now.
  *
  * Returns 0, or -1 with errno: EOVERFLOW (there are SIZE_MAX / 2 units), EINVAL (sem is NULL).
- * Thread-safe. Cost: an atomic operation, if nobody waits. */
+ * Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits. */
 int sched_sem_post(struct sched_sem *sem);
 
-/* Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno EINVAL (b
- * is NULL, or n is 0). */
-int sched_barrier_init(struct sched_barrier *b, size_t n);
+/* Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno: EINVAL (b is
+ * NULL, or n is 0). */
+int sched_barrier_init(struct sched_barrier *b,
+                       size_t n);
 
 /* Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for
  * the next n. The tasks need not be on different workers: any number of them meet, on one worker
  * too.
  *
- * Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b is NULL, the run of s has
- * ended, or the barrier is of 0.
+ * Returns 1 to one of the n, 0 to the others; or -1 with errno: EINVAL (b is NULL, the run of s
+ * has ended, or the barrier is of 0).
+ * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe. Cost: one or two switches of stacks, and a lock for some instructions.
  *
  * Example:
@@ -630,12 +664,13 @@ int sched_barrier_wait(struct sched_barrier *b,
  * sched_init.
  *
  * Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
- * have; a deque that is not of the kind, or an overflow that is not of the deque; an environment
- * variable is refused; size is 0, or less than the struct of version 0.1.0, or greater than in
- * this version and what is beyond it is not zero: a line on standard error says which), ENOMEM (no
- * memory), EAGAIN (no thread could be made; if some can, the pool has those). Thread-safe. Cost:
- * some microseconds where threads are kept from a run before (SCHED_WARM), else that of making a
- * thread.
+ * have, the deque is not of the kind, the overflow is not of the deque, size is 0 or less than the
+ * struct of version 0.1.0, a member is set that this version does not know, or an environment
+ * variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
+ * thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
+ * what is refused. If some threads can be made, the pool has those.
+ * Thread-safe. Cost: some microseconds where threads are kept from a run before (SCHED_WARM), else
+ * that of making a thread.
  *
  * Example:
  *
@@ -652,12 +687,12 @@ SCHED_MUST_USE
 struct sched_pool *sched_pool_create(const struct sched_options *options);
 
 /* Adds the task f(closure, s) to the pool and waits until no task is left in it, as sched_init
- * does: also for tasks that other threads have added meanwhile, and for those that they add
- * before there is a moment without. Threads may call it at the same time.
+ * does: also for tasks that other threads have added meanwhile, and for those that they add before
+ * there is a moment without. Threads may call it at the same time.
  *
  * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
- * process whose pool it is), EDEADLK (called by a task of the pool, which would wait for
- * itself), EAGAIN (no memory, or the pool holds qlen tasks from outside already under
+ * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
+ * itself), EAGAIN (there is no memory, or the pool holds qlen tasks from outside already under
  * SCHED_OVERFLOW=refuse). After an error the task has not run and will not.
  * Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done. */
 SCHED_MUST_USE
@@ -665,12 +700,13 @@ int sched_pool_run(struct sched_pool *pool,
                    taskfunc f,
                    void *closure);
 
-/* Adds the task f(closure, s) to the pool and returns at once; it may spawn further ones by its s.
- * A task of the pool may call it, too: then it is like sched_spawn.
+/* Adds the task f(closure, s) to the pool; the task may spawn further ones by its s. A task of the
+ * pool may call it, too: then it is like sched_spawn.
  *
- * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
- * process whose pool it is), EAGAIN (no memory, or the pool holds qlen tasks from outside
- * already under SCHED_OVERFLOW=refuse: nothing has changed).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, or this is a
+ * child made by fork of the process whose pool it is), EAGAIN (there is no memory, or the pool
+ * holds qlen tasks from outside already under SCHED_OVERFLOW=refuse).
+ * Suspension point in kind cont, for a task of the pool: see sched_spawn.
  * Thread-safe. Cost: from outside two locks, and perhaps the waking of a worker. */
 SCHED_MUST_USE
 int sched_pool_submit(struct sched_pool *pool,
@@ -678,12 +714,13 @@ int sched_pool_submit(struct sched_pool *pool,
                       void *closure);
 
 /* Adds the task f(copy, s) to the pool, where copy points to a copy of the size bytes at arg, as
- * sched_spawn_copy makes it, and returns at once.
+ * sched_spawn_copy makes it.
  *
- * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, size is greater than SCHED_COPY_MAX, arg
- * is NULL and size is not 0, or this is a child made by fork of the process whose pool it is),
- * EAGAIN (no memory, or the pool holds qlen tasks from outside already under
- * SCHED_OVERFLOW=refuse: nothing has changed).
+ * Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, size is greater
+ * than SCHED_COPY_MAX, arg is NULL and size is not 0, or this is a child made by fork of the
+ * process whose pool it is), EAGAIN (there is no memory, or the pool holds qlen tasks from outside
+ * already under SCHED_OVERFLOW=refuse).
+ * Suspension point in kind cont, for a task of the pool: see sched_spawn.
  * Thread-safe. Cost: that of sched_pool_submit, and from outside an allocation.
  *
  * Example:
@@ -701,8 +738,9 @@ int sched_pool_submit_copy(struct sched_pool *pool,
 /* Waits until no task is left in the pool at one moment after the call: none runs and none is
  * queued. What they wrote is then seen. If threads go on adding tasks that moment may not come.
  *
- * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the process
- * whose pool it is), EDEADLK (called by a task of the pool).
+ * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
+ * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
+ * itself).
  * Thread-safe. Cost: if no task is left, a lock. */
 int sched_pool_wait(struct sched_pool *pool);
 
@@ -710,9 +748,10 @@ int sched_pool_wait(struct sched_pool *pool);
  * (SCHED_WARM), and frees it. Its own tasks may add tasks meanwhile; other threads must not use
  * the pool any more.
  *
- * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the process
- * whose pool it is: there its memory stays), EDEADLK (called by a task of the pool). After an
- * error nothing has changed. Cost: that of waiting for the threads. */
+ * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
+ * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
+ * itself). After an error nothing has changed; in a child made by fork the memory of its parent's
+ * pool stays. Cost: that of waiting for the threads. */
 int sched_pool_destroy(struct sched_pool *pool);
 
 /* Tells what the workers of the run of s did so far, all together; size is sizeof (struct
@@ -750,17 +789,18 @@ int sched_last_stats(struct sched_stats *out,
 
 /* The number, from 0, of the worker that the calling thread is in the run of s, which may be any
  * worker's of that run. Less than sched_worker_count(s). No two threads have the same at the same
- * time, but a task may go on in another thread: its number may change in each call of this library
- * that spawns, forks, joins, waits, yields or blocks, loops included, and in no other.
+ * time, but a task may go on in another thread: its number may change in each suspension point
+ * (libsched(7)), and in no other call.
  *
  * To keep a value for each worker, index an array of sched_worker_count(s) elements. From one such
  * call to the next, the element of the current number is the task's alone, without atomics or
  * locks. Afterwards it may be another task's: ask for the number again, and keep no pointer to the
  * element across the call. (sched_reduce needs no numbers.)
  *
- * Returns it, or -1 with errno: EINVAL (the run of s has ended, or the calling thread is no worker
- * of it, or, with s NULL, in no task; between sched_block_begin and sched_block_end a task's is
- * none, but for kind serial). Thread-safe. Cost: a nanosecond or two.
+ * Returns it, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no worker of
+ * it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the thread of a
+ * task is no worker, except in kind serial.
+ * Thread-safe. Cost: a nanosecond or two.
  *
  * Example:
  *
@@ -779,7 +819,7 @@ int sched_worker_index(struct scheduler *s);
 int sched_worker_count(struct scheduler *s);
 
 /* The version of the library that runs, such as "0.1.0": numbers and points. Never NULL, and not
- * to be freed. */
+ * to be freed. Async-signal-safe. */
 const char *sched_version(void);
 
 #ifdef __cplusplus

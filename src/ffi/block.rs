@@ -19,15 +19,16 @@ use std::ffi::c_int;
 /// before it returns: if not, the process ends with a message. A run may be started in a section.
 /// With SCHED_KIND=serial a section is counted, and blocks.
 ///
-/// s is any worker's of the run. From a thread that is no worker of it, and from a task of
-/// another run that a task of it has started, there is nothing to do: 0, and so does
-/// sched_block_end. NULL is the caller's own run; outside of a task there is nothing to do.
+/// s is any worker's of the run. From a thread that is no worker of it, and from a task of another
+/// run that a task of it has started, there is nothing to do: 0, and so does sched_block_end. NULL
+/// is the caller's own run; outside of a task there is nothing to do.
 ///
 /// Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s has
-/// ended), EAGAIN (no thread, or no memory for the task to have a stack of its own, or as many
-/// sections are open as SCHED_BLOCKING, or the member blocking of sched_options, allows: 512, if
-/// nothing is said). After EAGAIN the task may block all the same, and its worker with it, so that
-/// fewer workers run tasks meanwhile; sched_block_end must not follow.
+/// ended), EAGAIN (no thread can be made, there is no memory for the task to have a stack of its
+/// own, or as many sections are open as SCHED_BLOCKING allows). The limit is 512, unless that
+/// variable or the member blocking of sched_options says otherwise. After EAGAIN the task may block
+/// all the same, and its worker with it, so that fewer workers run tasks meanwhile; sched_block_end
+/// must not follow.
 /// Thread-safe. Cost: some microseconds where a kept thread is woken, some fifty where one is made,
 /// some ten nanoseconds where one is on its way already: after a section that has ended before its
 /// thread came, that watches the worker while more such follow, each within some hundred
@@ -51,13 +52,13 @@ pub unsafe extern "C" fn sched_block_begin(s: *mut Scheduler) -> c_int {
 
 /// Ends the section that the calling task began last. The task goes on, as a worker's again: at
 /// once, if no other thread has come to its worker yet; else when its turn has come, behind the
-/// tasks that are queued by then for all workers. It may go on in another thread: what belongs to
-/// the thread (thread-local variables, a locked pthread mutex) is then another's. errno goes with
-/// the task, but a compiler may have remembered where it was: a function that reads it after this
-/// is best not the one that called this.
+/// tasks that are queued by then for all workers. errno goes with the task, but a compiler may have
+/// remembered where it was: a function that reads it after this is best not the one that called
+/// this.
 ///
-/// Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the
-/// run of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
+/// Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the run
+/// of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
+/// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe. Cost: some ten nanoseconds if nobody has come; else two switches of stacks, the
 /// queue of all workers, and the time until a worker takes the task from it.
 ///

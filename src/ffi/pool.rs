@@ -208,12 +208,13 @@ fn refuse(why: fmt::Arguments) {
 /// sched_init.
 ///
 /// Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
-/// have; a deque that is not of the kind, or an overflow that is not of the deque; an environment
-/// variable is refused; size is 0, or less than the struct of version 0.1.0, or greater than in
-/// this version and what is beyond it is not zero: a line on standard error says which), ENOMEM (no
-/// memory), EAGAIN (no thread could be made; if some can, the pool has those). Thread-safe. Cost:
-/// some microseconds where threads are kept from a run before (SCHED_WARM), else that of making a
-/// thread.
+/// have, the deque is not of the kind, the overflow is not of the deque, size is 0 or less than the
+/// struct of version 0.1.0, a member is set that this version does not know, or an environment
+/// variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
+/// thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
+/// what is refused. If some threads can be made, the pool has those.
+/// Thread-safe. Cost: some microseconds where threads are kept from a run before (SCHED_WARM), else
+/// that of making a thread.
 ///
 /// Example:
 ///
@@ -248,12 +249,12 @@ pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mu
 }
 
 /// Adds the task f(closure, s) to the pool and waits until no task is left in it, as sched_init
-/// does: also for tasks that other threads have added meanwhile, and for those that they add
-/// before there is a moment without. Threads may call it at the same time.
+/// does: also for tasks that other threads have added meanwhile, and for those that they add before
+/// there is a moment without. Threads may call it at the same time.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
-/// process whose pool it is), EDEADLK (called by a task of the pool, which would wait for
-/// itself), EAGAIN (no memory, or the pool holds qlen tasks from outside already under
+/// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
+/// itself), EAGAIN (there is no memory, or the pool holds qlen tasks from outside already under
 /// SCHED_OVERFLOW=refuse). After an error the task has not run and will not.
 /// Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done.
 ///
@@ -274,12 +275,13 @@ pub unsafe extern "C" fn sched_pool_run(
     }
 }
 
-/// Adds the task f(closure, s) to the pool and returns at once; it may spawn further ones by its s.
-/// A task of the pool may call it, too: then it is like sched_spawn.
+/// Adds the task f(closure, s) to the pool; the task may spawn further ones by its s. A task of the
+/// pool may call it, too: then it is like sched_spawn.
 ///
-/// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
-/// process whose pool it is), EAGAIN (no memory, or the pool holds qlen tasks from outside
-/// already under SCHED_OVERFLOW=refuse: nothing has changed).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, or this is a
+/// child made by fork of the process whose pool it is), EAGAIN (there is no memory, or the pool
+/// holds qlen tasks from outside already under SCHED_OVERFLOW=refuse).
+/// Suspension point in kind cont, for a task of the pool: see sched_spawn.
 /// Thread-safe. Cost: from outside two locks, and perhaps the waking of a worker.
 ///
 /// # Safety
@@ -300,12 +302,13 @@ pub unsafe extern "C" fn sched_pool_submit(
 }
 
 /// Adds the task f(copy, s) to the pool, where copy points to a copy of the size bytes at arg, as
-/// sched_spawn_copy makes it, and returns at once.
+/// sched_spawn_copy makes it.
 ///
-/// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, size is greater than SCHED_COPY_MAX, arg
-/// is NULL and size is not 0, or this is a child made by fork of the process whose pool it is),
-/// EAGAIN (no memory, or the pool holds qlen tasks from outside already under
-/// SCHED_OVERFLOW=refuse: nothing has changed).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, size is greater
+/// than SCHED_COPY_MAX, arg is NULL and size is not 0, or this is a child made by fork of the
+/// process whose pool it is), EAGAIN (there is no memory, or the pool holds qlen tasks from outside
+/// already under SCHED_OVERFLOW=refuse).
+/// Suspension point in kind cont, for a task of the pool: see sched_spawn.
 /// Thread-safe. Cost: that of sched_pool_submit, and from outside an allocation.
 ///
 /// Example:
@@ -338,8 +341,9 @@ pub unsafe extern "C" fn sched_pool_submit_copy(
 /// Waits until no task is left in the pool at one moment after the call: none runs and none is
 /// queued. What they wrote is then seen. If threads go on adding tasks that moment may not come.
 ///
-/// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the process
-/// whose pool it is), EDEADLK (called by a task of the pool).
+/// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
+/// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
+/// itself).
 /// Thread-safe. Cost: if no task is left, a lock.
 ///
 /// # Safety
@@ -354,9 +358,10 @@ pub unsafe extern "C" fn sched_pool_wait(pool: *mut sched_pool) -> c_int {
 /// (SCHED_WARM), and frees it. Its own tasks may add tasks meanwhile; other threads must not use
 /// the pool any more.
 ///
-/// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the process
-/// whose pool it is: there its memory stays), EDEADLK (called by a task of the pool). After an
-/// error nothing has changed. Cost: that of waiting for the threads.
+/// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
+/// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
+/// itself). After an error nothing has changed; in a child made by fork the memory of its parent's
+/// pool stays. Cost: that of waiting for the threads.
 ///
 /// # Safety
 /// Not for C.

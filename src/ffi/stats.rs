@@ -141,17 +141,18 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
 
 /// The number, from 0, of the worker that the calling thread is in the run of s, which may be any
 /// worker's of that run. Less than sched_worker_count(s). No two threads have the same at the same
-/// time, but a task may go on in another thread: its number may change in each call of this library
-/// that spawns, forks, joins, waits, yields or blocks, loops included, and in no other.
+/// time, but a task may go on in another thread: its number may change in each suspension point
+/// (libsched(7)), and in no other call.
 ///
 /// To keep a value for each worker, index an array of sched_worker_count(s) elements. From one such
 /// call to the next, the element of the current number is the task's alone, without atomics or
 /// locks. Afterwards it may be another task's: ask for the number again, and keep no pointer to the
 /// element across the call. (sched_reduce needs no numbers.)
 ///
-/// Returns it, or -1 with errno: EINVAL (the run of s has ended, or the calling thread is no worker
-/// of it, or, with s NULL, in no task; between sched_block_begin and sched_block_end a task's is
-/// none, but for kind serial). Thread-safe. Cost: a nanosecond or two.
+/// Returns it, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no worker of
+/// it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the thread of a
+/// task is no worker, except in kind serial.
+/// Thread-safe. Cost: a nanosecond or two.
 ///
 /// Example:
 ///
@@ -197,7 +198,7 @@ pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
 }
 
 /// The version of the library that runs, such as "0.1.0": numbers and points. Never NULL, and not
-/// to be freed.
+/// to be freed. Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

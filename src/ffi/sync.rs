@@ -81,8 +81,7 @@ fn set<T, U>(p: *mut T, value: U) -> c_int {
     0
 }
 
-/// Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno EINVAL (m is
-/// NULL).
+/// Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno: EINVAL (m is NULL).
 ///
 /// # Safety
 /// Not for C.
@@ -92,14 +91,15 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 }
 
 /// Locks the mutex. While another has it the calling task waits, and its worker goes on with
-/// others; it may go on in another thread (see sched_task_yield). From a thread that is no worker
-/// the thread sleeps. s is any worker's of the caller's run; the mutex may be used by several runs
-/// and pools, and by threads without, which have NULL for s: no pool is made for that. A task that
-/// has it and locks it again would wait for itself: the process ends with a message.
+/// others. From a thread that is no worker the thread sleeps. s is any worker's of the caller's
+/// run; the mutex may be used by several runs and pools, and by threads without, which have NULL
+/// for s: no pool is made for that. A task that has it and locks it again would wait for itself:
+/// the process ends with a message.
 ///
-/// Returns 0, or -1 with errno EINVAL: m is NULL; or the mutex is locked, and the run of s has
-/// ended. Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of
-/// stacks.
+/// Returns 0, or -1 with errno: EINVAL (m is NULL, or the mutex is locked and the run of s has
+/// ended).
+/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
 ///
 /// Example:
 ///
@@ -136,8 +136,8 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
 /// that has locked it: if another has, by sched_mutex_lock, the process ends with a message. (What
 /// one task takes and another gives back is a semaphore.)
 ///
-/// Returns 0, or -1 with errno: EPERM (it is not locked), EINVAL (m is NULL).
-/// Thread-safe. Cost: an atomic operation, if nobody waits.
+/// Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
+/// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.
 ///
 /// # Safety
 /// Not for C.
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn sched_mutex_unlock(m: *mut sched_mutex) -> c_int {
     unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::unlock)
 }
 
-/// Makes c a condition that nobody waits for, as SCHED_COND_INIT does. Returns 0, or -1 with errno
+/// Makes c a condition that nobody waits for, as SCHED_COND_INIT does. Returns 0, or -1 with errno:
 /// EINVAL (c is NULL).
 ///
 /// # Safety
@@ -162,7 +162,8 @@ pub unsafe extern "C" fn sched_cond_init(c: *mut sched_cond) -> c_int {
 /// waited for is to be looked at in a loop all the same.
 ///
 /// Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
-/// ended), EPERM (m is not locked).
+/// ended), EPERM (nobody has locked m).
+/// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe. Cost: one or two switches of stacks.
 ///
 /// Example:
@@ -193,7 +194,8 @@ pub unsafe extern "C" fn sched_cond_wait(
 /// those who wait for that already. What is waited for must be changed with the mutex held; it may
 /// be unlocked by now.
 ///
-/// Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits.
+/// Returns 0, or -1 with errno: EINVAL (c is NULL).
+/// Thread-safe. Cost: a load, if nobody waits.
 ///
 /// # Safety
 /// Not for C.
@@ -207,7 +209,8 @@ pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
 
 /// Signals all who wait, in their order: as sched_cond_signal.
 ///
-/// Returns 0, or -1 with errno EINVAL (c is NULL). Thread-safe. Cost: a load, if nobody waits.
+/// Returns 0, or -1 with errno: EINVAL (c is NULL).
+/// Thread-safe. Cost: a load, if nobody waits.
 ///
 /// # Safety
 /// Not for C.
@@ -219,7 +222,7 @@ pub unsafe extern "C" fn sched_cond_broadcast(c: *mut sched_cond) -> c_int {
     0
 }
 
-/// Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno
+/// Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno:
 /// EINVAL (sem is NULL, or n is greater than SIZE_MAX / 2).
 ///
 /// # Safety
@@ -235,7 +238,9 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
 /// Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to
 /// those who wait in their order.
 ///
-/// Returns 0, or -1 with errno EINVAL: sem is NULL; or there is no unit, and the run of s has ended.
+/// Returns 0, or -1 with errno: EINVAL (sem is NULL, or there is no unit and the run of s has
+/// ended).
+/// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe. Cost: if there is one, an atomic operation; to wait, one or two switches of stacks.
 ///
 /// Example: at most four tasks at a time call the database.
@@ -256,8 +261,9 @@ pub unsafe extern "C" fn sched_sem_wait(sem: *mut sched_sem, s: *mut Scheduler) 
     sync::sem_wait(sem, || unsafe { waited(s) })
 }
 
-/// Takes a unit if there is one. Returns 0, or -1 with errno: EAGAIN (there is none), EINVAL (sem is
-/// NULL). Thread-safe. Cost: an atomic operation.
+/// Takes a unit if there is one. Returns 0, or -1 with errno: EAGAIN (there is no unit), EINVAL
+/// (sem is NULL).
+/// Thread-safe. Cost: an atomic operation.
 ///
 /// # Safety
 /// Not for C.
@@ -270,7 +276,7 @@ pub unsafe extern "C" fn sched_sem_trywait(sem: *mut sched_sem) -> c_int {
 /// Adds a unit; the task or thread that has waited longest has it now.
 ///
 /// Returns 0, or -1 with errno: EOVERFLOW (there are SIZE_MAX / 2 units), EINVAL (sem is NULL).
-/// Thread-safe. Cost: an atomic operation, if nobody waits.
+/// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.
 ///
 /// # Safety
 /// Not for C.
@@ -280,8 +286,8 @@ pub unsafe extern "C" fn sched_sem_post(sem: *mut sched_sem) -> c_int {
     unsafe { object(sem) }.map_or_else(|| errno::failed(libc::EINVAL), sync::post)
 }
 
-/// Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno EINVAL (b
-/// is NULL, or n is 0).
+/// Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno: EINVAL (b is
+/// NULL, or n is 0).
 ///
 /// # Safety
 /// Not for C.
@@ -297,8 +303,9 @@ pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> 
 /// the next n. The tasks need not be on different workers: any number of them meet, on one worker
 /// too.
 ///
-/// Returns 1 to one of the n, 0 to the others; or -1 with errno EINVAL: b is NULL, the run of s has
-/// ended, or the barrier is of 0.
+/// Returns 1 to one of the n, 0 to the others; or -1 with errno: EINVAL (b is NULL, the run of s
+/// has ended, or the barrier is of 0).
+/// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe. Cost: one or two switches of stacks, and a lock for some instructions.
 ///
 /// Example:

@@ -19,16 +19,18 @@ pub const SCHED_COPY_MAX: usize = 256;
 
 const _: () = assert!(SCHED_COPY_MAX == parcels::MOST);
 
-/// Adds the task f(copy, s) to the run of s, where copy points to a copy of the size bytes at
-/// arg, and returns at once. The copy is made before it returns, is aligned for any type, and
-/// is valid until f returns, which may change it. Nothing is to be freed.
+/// Adds the task f(copy, s) to the run of s, where copy points to a copy of the size bytes at arg.
+/// The copy is made before f is called or the function returns, is aligned for any type, and is
+/// valid until f returns, which may change it. Nothing is to be freed. In kind cont the task is
+/// called first, as by sched_spawn.
 ///
-/// Returns 0, or -1 with errno: EINVAL (f is NULL, size is greater than SCHED_COPY_MAX, arg
-/// is NULL and size is not 0, or the run of s has ended), EAGAIN (no memory for the copy or for
-/// the queue to grow, or it holds qlen tasks already under SCHED_OVERFLOW=refuse: nothing has
-/// changed).
-/// Thread-safe. Cost: from a task of s, that of sched_spawn and some nanoseconds; no
-/// allocation, once as many copies have been in use at the same time.
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (f is NULL, size is greater than
+/// SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is no
+/// memory for the copy or for the queue to grow, or the queue holds qlen tasks already under
+/// SCHED_OVERFLOW=refuse).
+/// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
+/// Thread-safe. Cost: from a task of s, that of sched_spawn and some nanoseconds; no allocation,
+/// once as many copies have been in use at the same time.
 ///
 /// Example:
 ///
@@ -76,16 +78,17 @@ pub struct sched_task {
 
 const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
 
-/// Forks the task f(closure, s), which any worker of the run of s may run from now on, and
-/// returns at once. t is to live until sched_join(t, s) has returned, which the task that forks
-/// must call before it returns. Nothing is allocated; if the queue cannot grow, the task is run
-/// at once.
+/// Forks the task f(closure, s): any worker of the run of s may run it from now on, and
+/// sched_join(t, s) waits for its end. t is to live until sched_join has returned, which the task
+/// that forks must call before it returns. Nothing is allocated. The task is called first in kind
+/// cont, as by sched_spawn, and in every kind if no queue has room for it.
 ///
 /// There are no errors: with f NULL, or s of a run that has ended, the process ends with a message,
 /// as it does for mistakes with t that can be recognised: see libsched(7), DIAGNOSTICS. With s
 /// NULL, where the default pool cannot be made, the task is run at once, with s NULL; t NULL is
-/// undefined, but found by the library's debug build. Thread-safe, for different t. Cost: from a
-/// task of s that of sched_spawn.
+/// undefined, but found by the library's debug build.
+/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Thread-safe, for different t. Cost: from a task of s that of sched_spawn.
 ///
 /// Example:
 ///
@@ -148,7 +151,9 @@ unsafe extern "C" fn fork_by_null(
 }
 
 /// Waits until the task forked on t has ended: what it wrote is then seen. If nobody has begun it,
-/// it is called now. Else the caller's worker runs other tasks meanwhile, or sleeps. Tasks may be
+/// it is called now. Otherwise the caller is set aside with its stack, and its worker goes on with
+/// other tasks; with SCHED_JOIN=help, and where there is no memory for another stack, the worker
+/// runs them on top of the caller. A thread that is no worker of the run sleeps. Tasks may be
 /// joined in any order; quickest is the opposite of forking.
 ///
 /// s is as in sched_fork, or the caller's own of the same run. There are no errors; the process
@@ -156,6 +161,7 @@ unsafe extern "C" fn fork_by_null(
 /// copied, and for a task that has returned without joining what it forked, where that can be
 /// recognised: see libsched(7), DIAGNOSTICS. The library's debug build recognises it always, and a
 /// t that is NULL or was forked in another run; here that is undefined.
+/// Suspension point: the task may go on in another thread, see libsched(7).
 /// Cost: that of running a task from the own queue; if another worker has the task and has not
 /// ended it, the time until then.
 ///
@@ -195,13 +201,12 @@ unsafe extern "C" fn join_by_null(forked: &Forked, s: *mut Scheduler) {
 
 /// Lets other tasks run: the calling task goes on when its turn has come, behind those that are
 /// queued by then for all workers; with SCHED_DEQUE=ring or queue, behind those of its own worker,
-/// as in Tokio (C. Lerche, 2019). It may go on in another thread: what belongs to the thread
-/// (errno, thread-local variables, a locked pthread mutex) is then another's, and a compiler may
-/// have remembered where it was.
+/// as in Tokio (C. Lerche, 2019).
 ///
 /// s is any worker's of the run; from a thread that is none, and with s NULL outside of a task,
 /// this is sched_yield(2). There are no errors: with no memory for a stack to go on with, nothing
 /// happens.
+/// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe. Cost: a switch of stacks, or two, and the queue.
 ///
 /// Example: while (!done(job)) sched_task_yield(s);
@@ -239,14 +244,16 @@ pub struct sched_group {
 
 const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
 
-/// Adds the task f(closure, s) to the group and to the run of s, and returns at once.
+/// Adds the task f(closure, s) to the group and to the run of s. In kind cont the task is called
+/// first, as by sched_spawn.
 ///
-/// Returns 0, or -1 with errno: EINVAL (g or f is NULL, or the run of s has ended), EAGAIN (no
-/// memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse: nothing has
-/// changed).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, or the run of s
+/// has ended), EAGAIN (there is no memory, or the queue holds qlen tasks already under
+/// SCHED_OVERFLOW=refuse).
+/// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
 /// Thread-safe, but for a group whose last task ends meanwhile and which somebody waits for: the
-/// group's own tasks, and the one that will wait, may add tasks at any time.
-/// Cost: that of sched_spawn_copy, and two atomic operations on the group.
+/// group's own tasks, and the one that will wait, may add tasks at any time. Cost: that of
+/// sched_spawn_copy, and two atomic operations on the group.
 ///
 /// Example:
 ///
@@ -279,11 +286,13 @@ pub unsafe extern "C" fn sched_group_spawn(
 }
 
 /// Adds the task f(copy, s) to the group and to the run of s, where copy points to a copy of the
-/// size bytes at arg, as sched_spawn_copy makes it, and returns at once.
+/// size bytes at arg, as sched_spawn_copy makes it. In kind cont the task is called first, as by
+/// sched_spawn.
 ///
-/// Returns 0, or -1 with errno: EINVAL (g or f is NULL, size is greater than SCHED_COPY_MAX, arg is
-/// NULL and size is not 0, or the run of s has ended), EAGAIN (no memory, or the queue holds qlen
-/// tasks already under SCHED_OVERFLOW=refuse: nothing has changed).
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, size is greater
+/// than SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is
+/// no memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+/// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
 /// Thread-safe, as sched_group_spawn is. Cost: that of sched_group_spawn.
 ///
 /// Example:
@@ -323,14 +332,15 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
 }
 
 /// Waits until no task of the group is left: what they wrote is then seen, and the group may be
-/// used anew. From a task of s, its worker runs other tasks meanwhile, or sleeps; s may be any
-/// worker's of the run. A task of the group that waits for it waits
-/// for itself: the process ends with a message.
+/// used anew. The caller is set aside with its stack, and its worker goes on with other tasks; with
+/// SCHED_JOIN=help, and where there is no memory for another stack, the worker runs them on top of
+/// the caller. A thread that is no worker of the run sleeps. s may be any worker's of the run. A
+/// task of the group that waits for the group waits for itself: the process ends with a message.
 ///
 /// Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
-/// EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent
-/// process's).
-/// Thread-safe. Cost: nothing to wait for: some nanoseconds.
+/// EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent process's).
+/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Thread-safe. Cost: some nanoseconds if there is nothing to wait for.
 ///
 /// # Safety
 /// Not for C.
@@ -344,8 +354,8 @@ pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler
 
 /// Cancels the group: its tasks that have not begun will not, those that run may ask by
 /// sched_group_cancelled. It ends when somebody has waited for the group. Groups within a task of
-/// the group are groups of their own, and are not cancelled. Thread-safe, also from outside of the
-/// run. Cost: a store.
+/// the group are groups of their own, and are not cancelled.
+/// Thread-safe, also from outside of the run; async-signal-safe. Cost: a store.
 ///
 /// # Safety
 /// Not for C.
@@ -357,7 +367,8 @@ pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
     }
 }
 
-/// 1 if the group was cancelled since the last wait, else 0. Thread-safe. Cost: a load.
+/// 1 if the group was cancelled since the last wait, else 0.
+/// Thread-safe and async-signal-safe. Cost: a load.
 ///
 /// # Safety
 /// Not for C.
@@ -379,22 +390,25 @@ unsafe fn group<'a>(g: *const sched_group) -> Option<&'a Group> {
 pub type sched_range =
     Option<unsafe extern "C" fn(lo: usize, hi: usize, ctx: *mut c_void, s: *mut Scheduler)>;
 
-/// Calls body(l, h, ctx, s) for parts l to h - 1 of the numbers lo to hi - 1, each of which is
-/// in exactly one part, and returns when all calls have; what they wrote is then seen. Parts are
-/// done by any worker of the run, in any order, several at a time; a call gets the s of its
-/// worker. The body may fork, spawn and loop in turn. Like a task, it must return; longjmp out
-/// of it is undefined. With lo >= hi there is nothing to do.
+/// Calls body(l, h, ctx, s) for parts l to h - 1 of the numbers lo to hi - 1, each of which is in
+/// exactly one part, and returns when all calls have; what they wrote is then seen. Parts are done
+/// by any worker of the run, in any order, several at a time; a call gets the s of its worker. The
+/// body may fork, spawn and loop in turn. Like a task, it must return; longjmp out of it is
+/// undefined. With lo >= hi there is nothing to do.
 ///
 /// grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
 ///        More: parts have exactly so many numbers, but for the last one.
 ///
-/// Returns 0, or -1 with errno: EINVAL (body is NULL, lo or hi is greater than PTRDIFF_MAX, as a
-/// negative number becomes, or the run of s has ended). From a thread that is no worker of the run
-/// the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as sched_spawn. Nothing
-/// was called then.
+/// From a thread that is no worker of the run the workers do it all, and the thread sleeps
+/// meanwhile.
+/// Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is greater
+/// than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the caller
+/// is no worker of the run, and there is no memory to hand the work to one, or the queue holds qlen
+/// tasks already under SCHED_OVERFLOW=refuse).
+/// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe. Cost: nothing is allocated. With one worker, or others that are busy, about 2
-/// log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that
-/// another worker takes costs a steal.
+/// log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that another
+/// worker takes costs a steal.
 ///
 /// Example:
 ///
@@ -436,11 +450,10 @@ pub unsafe extern "C" fn sched_for(
 }
 
 /// Reduces the numbers lo to hi - 1 to one value of size bytes. They are cut into parts of grain
-/// numbers, but for the last one. For each part l to h - 1 body(l, h, acc, ctx, s) is called,
-/// where acc points to a copy of the identity; it is to add its numbers to that. combine(into,
-/// from, ctx) is to add the value at from, of a part or several, to that at into, of those just
-/// before. At the end the value of all is copied to result; that of none, with lo >= hi, is the
-/// identity.
+/// numbers, but for the last one. For each part l to h - 1 body(l, h, acc, ctx, s) is called, where
+/// acc points to a copy of the identity; it is to add its numbers to that. combine(into, from, ctx)
+/// is to add the value at from, of a part or several, to that at into, of those just before. At the
+/// end the value of all is copied to result; that of none, with lo >= hi, is the identity.
 ///
 /// combine is to be associative, and need not be commutative. Which parts there are, and which
 /// values are combined, depends on lo, hi, grain and size alone, not on the number of workers or on
@@ -450,17 +463,20 @@ pub unsafe extern "C" fn sched_for(
 ///
 /// grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
 ///
-/// The values are aligned for any type. Calls are made by any worker of the run, several at a
-/// time; a call of body gets the s of its worker. Both functions must return; longjmp out of
-/// them is undefined.
+/// The values are aligned for any type. Calls are made by any worker of the run, several at a time;
+/// a call of body gets the s of its worker. Both functions must return; longjmp out of them is
+/// undefined.
 ///
-/// Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
-/// is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
-/// run of s has ended), ENOMEM (only with a size of more than 128; some parts may have been done).
 /// From a thread that is no worker of the run the workers do it all, and the thread sleeps
-/// meanwhile; then also EAGAIN as sched_spawn.
-/// Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function;
-/// an allocation, if size is more than 128.
+/// meanwhile.
+/// Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result is
+/// NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the run
+/// of s has ended), ENOMEM (size is greater than 128, and there is no memory for a value; some
+/// parts may have been done), EAGAIN (the caller is no worker of the run, and there is no memory to
+/// hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function; an
+/// allocation, if size is more than 128.
 ///
 /// Example:
 ///
@@ -519,18 +535,21 @@ pub unsafe extern "C" fn sched_reduce(
 }
 
 /// Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what
-/// cmp says of two elements is their order. Elements that are equal to it keep theirs: the sort
-/// is stable. It needs memory for n elements more, and O(n log n) time whatever they are; n - 1
+/// cmp says of two elements is their order. Elements that are equal to it keep theirs: the sort is
+/// stable. It needs memory for n elements more, and O(n log n) time whatever they are; n - 1
 /// comparisons, if they are in order, or strictly in the opposite one.
 ///
 /// cmp is called by several threads at once, with pointers to elements or to copies of them that
-/// are aligned like the elements. It must return; longjmp out of it is undefined. If it
-/// contradicts itself, the order is any.
+/// are aligned like the elements. It must return; longjmp out of it is undefined. If it contradicts
+/// itself, the order is any.
 ///
-/// Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base
-/// is NULL and n is not 0, or the run of s has ended), ENOMEM. From a thread that is no worker
-/// of the run the workers do it all, and the thread sleeps meanwhile; then also EAGAIN as
-/// sched_spawn.
+/// From a thread that is no worker of the run the workers do it all, and the thread sleeps
+/// meanwhile.
+/// Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base is NULL
+/// and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies), EAGAIN
+/// (the caller is no worker of the run, and there is no memory to hand the work to one, or the
+/// queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+/// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
 ///
 /// Example:
