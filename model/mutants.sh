@@ -120,17 +120,17 @@ announce-unordered~src/idle/eventcount.rs~s/let was = self\.searching\.fetch_sub
 seat-cleared-late~src/idle/eventcount.rs~s/Some\(\(worker as usize, self\.woken\(worker\)\)\)(.*?)Some\(\(worker, WAITING\)\) => \{/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n                Some((worker as usize, WAITING))$1Some((worker, WAITING)) => {\n                    self.seats[worker].store(AWAKE, Ordering::Release);/s~eventcount
 take-before-leaving~src/policy/stealing/search.rs~s/self\.search\(place, reach, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\)/let task = self.search(place, reach, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }\n                task/~stealing:split::one_child_two_workers
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing:split::a_foreign_task
-door-left-open~src/queue/run_gate.rs~s/self\.closed = true/self.closed = false/~stealing:split::a_foreign_task
+gate-left-open~src/queue/run_gate.rs~s/self\.closed = true/self.closed = false/~stealing:split::a_foreign_task
 close-over-a-task~src/queue/injector.rs~s/&& inside\.queue\.is_empty\(\)\n//~stealing:split::a_foreign_task
-door-not-held~src/queue/run_gate.rs~s/if self\.held \{/if false {/~pool:split::awaited
+gate-not-held~src/queue/run_gate.rs~s/if self\.held \{/if false {/~pool:split::awaited
 rest-unannounced~src/queue/run_gate.rs~s/rests\.announce\(\);//~pool:split::awaited
 rest-announced-late~src/queue/run_gate.rs~s/self\.0\.add\(1, Ordering::Release\);.*\n\s*self\.0\.wake\(i32::MAX\);/self.0.wake(i32::MAX);\n        self.0.add(1, Ordering::Release);/~pool:split::awaited
-rest-unexpected~src/queue/injector.rs~s/inside\.door\.expect_rest\(\);//~pool:split::awaited
+rest-unexpected~src/queue/injector.rs~s/inside\.gate\.expect_rest\(\);//~pool:split::awaited
 rest-unconfirmed~src/idle/quiescence.rs~s/injector\.wait_for_rest\(\|\| self\.is_full\(\)\)/injector.wait_for_rest(|| true)/~pool:split::awaited
 rest-over-a-task~src/queue/injector.rs~s/let rests = inside\.queue\.is_empty\(\) && still\(\)/let rests = still()/~pool:split::awaited
 rest-unseen~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\)/self.idle.load(Ordering::Relaxed)/~pool:split::awaited
 rest-looked-at-first~src/queue/run_gate.rs~s/let seen = self\.0\.load\(Ordering::Relaxed\);\n(\s*)while self\.0\.load\(Ordering::Acquire\) == seen && !now\(\) \{/while !now() {\n$1    let seen = self.0.load(Ordering::Acquire);/~pool:split::awaited
-release-blind~src/queue/injector.rs~s/inside\.door\.release\(\);\n\s*self\.close\(inside, still\)/inside.door.release();\n            let _ = still;\n            false/~pool:split::destroyed
+release-blind~src/queue/injector.rs~s/inside\.gate\.release\(\);\n\s*self\.close\(inside, still\)/inside.gate.release();\n            let _ = still;\n            false/~pool:split::destroyed
 release-over-a-task~src/idle/quiescence.rs~s/injector\.release\(\|\| self\.is_full\(\)\)/injector.release(|| true)/~pool:split::destroyed
 release-silent~src/policy/stealing/mod.rs~s/(self\.quiescence\.release\(&self\.injector\)) && self\.parks\(\)/$1 && false/~pool:split::destroyed
 sync-name-stored~src/sync/node.rs~s/match self\.word\.compare_exchange\(word, name, Ordering::Release, Ordering::Acquire\) \{/match Ok::<usize, usize>(self.word.swap(name, Ordering::AcqRel)) {/~sync:a_mutex_is_handed_over_again_and_again
@@ -186,12 +186,12 @@ end-over-a-section~src/idle/quiescence.rs~s/&& self\.waits\(\) == 0//~block:spli
 section-end-silent~src/policy/stealing/mod.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
 creator-late~src/threads/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls
 caller-late~src/threads/call.rs~s/let alive = self\.is_alive\(\);(.*?swap\(CALLED, Ordering::AcqRel\);)/let alive = true;$1\n        let alive = self.is_alive();/s~block:a_creator_beside_the_next_who_calls
-vacancy-unswapped~src/threads/handoff.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ let still = self.word.load(Ordering::Relaxed) == left; if still { self.word.store(back, Ordering::Relaxed); } still }/~block:a_place_that_stays_vacant
-vacancy-uncounted~src/threads/handoff.rs~s/fetch_add\(ONE \+ VACANT, Ordering::AcqRel\);\n(\s*)let left = \(was \+ ONE \+ VACANT\) \| COMING;/fetch_add(VACANT, Ordering::AcqRel);\n$1let left = (was + VACANT) | COMING;/~block:a_place_that_is_left_by_two
-vacancy-left-relaxed~src/threads/handoff.rs~s/(fetch_add\(ONE \+ VACANT, Ordering::)AcqRel/$1Relaxed/~block:a_place_that_stays_vacant
-vacancy-taken-relaxed~src/threads/handoff.rs~s/compare_exchange\(word, count, Ordering::AcqRel, /compare_exchange(word, count, Ordering::Relaxed, /~block:a_place_that_stays_vacant
-vacancy-deserted~src/threads/handoff.rs~s/match self\.word\.compare_exchange\(word, count, Ordering::AcqRel, Ordering::Relaxed\) \{/self.word.store(count, Ordering::Release);\n        match Ok::<usize, usize>(word) {/~block:a_place_that_stays_vacant
-vacancy-kept-coming~src/threads/handoff.rs~s/self\.word\.fetch_and\(!\(VACANT \| COMING\), Ordering::Relaxed\);/self.word.fetch_and(!VACANT, Ordering::Relaxed);/~block:a_place_that_nobody_comes_to
+handoff-unswapped~src/threads/handoff.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ let still = self.word.load(Ordering::Relaxed) == left; if still { self.word.store(back, Ordering::Relaxed); } still }/~block:a_place_that_stays_vacant
+handoff-uncounted~src/threads/handoff.rs~s/fetch_add\(ONE \+ VACANT, Ordering::AcqRel\);\n(\s*)let left = \(was \+ ONE \+ VACANT\) \| COMING;/fetch_add(VACANT, Ordering::AcqRel);\n$1let left = (was + VACANT) | COMING;/~block:a_place_that_is_left_by_two
+handoff-left-relaxed~src/threads/handoff.rs~s/(fetch_add\(ONE \+ VACANT, Ordering::)AcqRel/$1Relaxed/~block:a_place_that_stays_vacant
+handoff-taken-relaxed~src/threads/handoff.rs~s/compare_exchange\(word, count, Ordering::AcqRel, /compare_exchange(word, count, Ordering::Relaxed, /~block:a_place_that_stays_vacant
+handoff-deserted~src/threads/handoff.rs~s/match self\.word\.compare_exchange\(word, count, Ordering::AcqRel, Ordering::Relaxed\) \{/self.word.store(count, Ordering::Release);\n        match Ok::<usize, usize>(word) {/~block:a_place_that_stays_vacant
+handoff-kept-coming~src/threads/handoff.rs~s/self\.word\.fetch_and\(!\(VACANT \| COMING\), Ordering::Relaxed\);/self.word.fetch_and(!VACANT, Ordering::Relaxed);/~block:a_place_that_nobody_comes_to
 section-retaken-blind~src/threads/handoff.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ self.word.store(back, Ordering::Relaxed); true }/~block:split::the_only_is_left'
 
 dry=

@@ -4,12 +4,12 @@
 use crate::fiber::{exceptions, sanitizers};
 use crate::lock::monitor::{PthreadMutex, Semaphore, Spin};
 use crate::policy::operations::Operations;
-use crate::policy::{Kind, serial, shared, stealing};
+use crate::policy::{Policy, serial, shared, stealing};
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::locked::Locked;
 use crate::queue::ring::Ring;
 use crate::queue::split::Split;
-use crate::runtime::record::{Quick, Row};
+use crate::runtime::record::{BuiltIn, Row};
 use crate::runtime::run::{Open, Request};
 use crate::runtime::{cont, entry, forked, run};
 use crate::settings::{Config, Deque};
@@ -28,24 +28,24 @@ pub struct Entry {
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
 }
 
-const fn entry<K: Kind>(kind: settings::Kind, deque: Option<Deque>) -> Entry {
+const fn entry<P: Policy>(kind: settings::Kind, deque: Option<Deque>) -> Entry {
     let row = Row {
-        spawn: entry::spawn::<K>,
-        finish_spawn: entry::finish_spawn::<K>,
+        spawn: entry::spawn::<P>,
+        finish_spawn: entry::finish_spawn::<P>,
         fork: forked::fork,
-        queue: entry::queue::<K>,
-        operations: Operations::of::<K>(),
+        queue: entry::queue::<P>,
+        operations: Operations::of::<P>(),
         calls_at_once: false,
-        has_threads: K::HAS_THREADS,
-        lines_up: K::LINES_UP,
+        has_threads: P::HAS_THREADS,
+        lines_up: P::LINES_UP,
     };
-    Entry { kind, deque, row, start: run::start::<K>, open: run::open::<K> }
+    Entry { kind, deque, row, start: run::start::<P>, open: run::open::<P> }
 }
 
-/// Continuation stealing. `TOLD`: somebody is told of each switch of stacks.
-const fn cont<D: queue::Deque, const TOLD: bool>(deque: Deque) -> Entry {
+/// Continuation stealing. `INSTRUMENTED`: somebody is told of each switch of stacks.
+const fn cont<D: queue::Deque, const INSTRUMENTED: bool>(deque: Deque) -> Entry {
     let entry = entry::<Steal<D>>(settings::Kind::Cont, Some(deque));
-    let (spawn, fork) = (cont::spawn::<D, TOLD>, cont::fork::<D, TOLD>);
+    let (spawn, fork) = (cont::spawn::<D, INSTRUMENTED>, cont::fork::<D, INSTRUMENTED>);
     Entry { row: Row { spawn, fork, calls_at_once: true, ..entry.row }, ..entry }
 }
 
@@ -57,7 +57,7 @@ pub static TABLE: [Entry; 16] = {
     use Deque::{ChaseLev as C, Mutex, Queue as Q, Ring as R, Sem, Spin as Sp, Split as Pl};
     use settings::Kind::{Fifo as F, Lifo as L, Serial as O, Steal as S};
     [
-        entry::<Steal<Quick>>(S, Some(Pl)),
+        entry::<Steal<BuiltIn>>(S, Some(Pl)),
         entry::<Steal<ChaseLev>>(S, Some(C)),
         entry::<Steal<Ring>>(S, Some(R)),
         entry::<Steal<Locked<PthreadMutex, true>>>(S, Some(Q)),
@@ -70,7 +70,7 @@ pub static TABLE: [Entry; 16] = {
         entry::<Fifo<PthreadMutex>>(F, Some(Mutex)),
         entry::<Fifo<Spin>>(F, Some(Sp)),
         entry::<Fifo<Semaphore>>(F, Some(Sem)),
-        cont::<Quick, false>(Pl),
+        cont::<BuiltIn, false>(Pl),
         cont::<ChaseLev, false>(C),
         entry::<serial::Serial>(O, None),
     ]
@@ -83,8 +83,8 @@ static FENCED: [Entry; 2] = [
 ];
 
 /// The rows of kind `cont` where a sanitizer or C++'s runtime is told of each switch.
-static TOLD: [Entry; 3] = [
-    cont::<Quick, true>(Deque::Split),
+static INSTRUMENTED: [Entry; 3] = [
+    cont::<BuiltIn, true>(Deque::Split),
     cont::<ChaseLev, true>(Deque::ChaseLev),
     cont::<Split<true>, true>(Deque::Split),
 ];
@@ -102,8 +102,8 @@ fn find(config: &Config) -> Option<&'static Entry> {
     let row = with(config.deque())?;
     let told = row.kind == settings::Kind::Cont && (sanitizers::watched() || exceptions::there());
     match row.deque {
-        Some(Deque::Split) if told => Some(&TOLD[if fence::is_free() { 0 } else { 2 }]),
-        _ if told => Some(&TOLD[1]),
+        Some(Deque::Split) if told => Some(&INSTRUMENTED[if fence::is_free() { 0 } else { 2 }]),
+        _ if told => Some(&INSTRUMENTED[1]),
         Some(Deque::Split) if !fence::is_free() => FENCED.iter().find(|r| r.kind == row.kind),
         Some(Deque::Mutex | Deque::Sem) if !futex::probe() => with(Deque::Spin),
         Some(Deque::Queue) if !futex::probe() => Some(&FUTEXLESS),

@@ -6,7 +6,7 @@
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
 use sched::policy::stealing::Stealing;
-use sched::policy::{Awaited, Kind, Place, Plan, Seat};
+use sched::policy::{Awaited, Place, Plan, Policy, Seat};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
 use sched::queue::split::Split;

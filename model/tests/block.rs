@@ -11,14 +11,14 @@
 
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
-use sched::policy::{Kind, Place, UNAWAITED};
+use sched::policy::{Place, Policy, UNAWAITED};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sys::futex::LONGEST;
 use sched::task::{Scheduler, Task};
 use sched::threads::call::{Call, Order};
 use sched::threads::event::Event;
-use sched::threads::handoff::{Found, Vacancy};
+use sched::threads::handoff::{Found, Handoff};
 use sched_model::{Cell, Modelled, Reached, Scene, Worker, count, explore};
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -37,7 +37,7 @@ struct Story<D: Modelled> {
     frame: Cell,
     done: Cell,
     /// Of worker 0.
-    vacancy: Vacancy,
+    handoff: Handoff,
     /// The run's. Not loom's mutex: it is no part of the model.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -52,7 +52,7 @@ impl<D: Modelled> Story<D> {
             within: Cell::new(),
             frame: Cell::new(),
             done: Cell::new(),
-            vacancy: Vacancy::default(),
+            handoff: Handoff::default(),
             threads: Mutex::default(),
         })
     }
@@ -151,15 +151,15 @@ fn the_first_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_l
         Story::spawn_others(&story);
         let worker = &story.scene.places[0];
         story.leave(worker);
-        let (left, calls) = story.vacancy.leave();
+        let (left, calls) = story.handoff.leave();
         assert!(calls);
         Story::thread(&story, |story| {
-            if is_needed(&story.vacancy, || story.end.sleep(UNAWAITED)) {
+            if is_needed(&story.handoff, || story.end.sleep(UNAWAITED)) {
                 story.work(0);
             }
         });
         story.block(worker);
-        if story.vacancy.come_back(left) {
+        if story.handoff.come_back(left) {
             worker.call(Task { f: goes_on::<D>, closure: Story::closure(&story) });
             story.work(0);
         } else {
@@ -170,10 +170,10 @@ fn the_first_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_l
 }
 
 /// As `Worker::is_needed`.
-fn is_needed(vacancy: &Vacancy, sleep: impl Fn()) -> bool {
-    let mut seen = vacancy.called();
+fn is_needed(handoff: &Handoff, sleep: impl Fn()) -> bool {
+    let mut seen = handoff.called();
     loop {
-        match vacancy.look(&mut seen) {
+        match handoff.look(&mut seen) {
             Found::Vacant => return true,
             Found::Occupied => return false,
             Found::Busy => sleep(),
@@ -183,7 +183,7 @@ fn is_needed(vacancy: &Vacancy, sleep: impl Fn()) -> bool {
 
 /// A place that is left, and those who are called to it.
 struct Office {
-    vacancy: Vacancy,
+    handoff: Handoff,
     /// Touched by each occupant.
     place: Cell,
     /// How often another took it.
@@ -194,18 +194,18 @@ struct Office {
 impl Office {
     fn new() -> Arc<Self> {
         let taken = AtomicUsize::new(0);
-        let (vacancy, place, threads) = (Vacancy::default(), Cell::new(), Mutex::default());
-        Arc::new(Office { vacancy, place, taken, threads })
+        let (handoff, place, threads) = (Handoff::default(), Cell::new(), Mutex::default());
+        Arc::new(Office { handoff, place, taken, threads })
     }
 
     /// The occupant leaves; who is called to the place then does `next` there.
     fn leave(this: &Arc<Self>, next: impl FnOnce(&Arc<Self>) + 'static) -> usize {
         this.place.add();
-        let (left, calls) = this.vacancy.leave();
+        let (left, calls) = this.handoff.leave();
         if calls {
             let other = Arc::clone(this);
             let thread = thread::spawn(move || {
-                if is_needed(&other.vacancy, thread::yield_now) {
+                if is_needed(&other.handoff, thread::yield_now) {
                     other.place.add();
                     other.taken.fetch_add(1, Ordering::Relaxed);
                     next(&other);
@@ -217,7 +217,7 @@ impl Office {
     }
 
     fn come_back(&self, left: usize) -> bool {
-        let back = self.vacancy.come_back(left);
+        let back = self.handoff.come_back(left);
         if back {
             self.place.add();
         }
@@ -270,8 +270,8 @@ fn a_place_that_is_left_by_two() {
 fn a_place_that_nobody_comes_to() {
     explore("a place is left in vain, and again", 6, 1, || {
         let office = Office::new();
-        assert!(office.vacancy.leave().1);
-        office.vacancy.nobody_comes();
+        assert!(office.handoff.leave().1);
+        office.handoff.nobody_comes();
         Office::leave(&office, |_| ());
         assert_eq!(office.taken(), 1, "nobody was called");
     });
@@ -312,15 +312,15 @@ fn an_event() {
 /// Executions in which the thread was called again.
 static AGAIN: Reached = Reached::not_yet();
 
-/// A thread and its jobs, as `crew::relief` has them.
-struct Hand {
+/// A thread and its jobs, as `run's threads::relief` has them.
+struct ThreadSlot {
     call: Call,
     job: Cell,
     spare: loom::sync::Mutex<bool>,
 }
 
-impl Hand {
-    /// As `Crew::relieve` calls a hand that is spare. Tells if there is one.
+impl ThreadSlot {
+    /// As `RunThreads::relieve` calls a slot that is spare. Tells if there is one.
     fn call_again(&self) -> bool {
         let spare = std::mem::take(&mut *self.spare.lock().unwrap());
         if spare {
@@ -359,22 +359,25 @@ impl Hand {
 #[test]
 fn a_creator_beside_the_next_who_calls() {
     explore("a thread is called again", 3, 1, || {
-        let hand =
-            Hand { call: Call::new(), job: Cell::new(), spare: loom::sync::Mutex::new(false) };
-        let hand = Arc::new(hand);
-        let next = Arc::clone(&hand);
+        let slot = ThreadSlot {
+            call: Call::new(),
+            job: Cell::new(),
+            spare: loom::sync::Mutex::new(false),
+        };
+        let slot = Arc::new(slot);
+        let next = Arc::clone(&slot);
         let next = thread::spawn(move || next.call_again());
         let mut made = None;
         let create = || {
-            let hand = Arc::clone(&hand);
-            made = Some(thread::spawn(move || hand.live()));
+            let slot = Arc::clone(&slot);
+            made = Some(thread::spawn(move || slot.live()));
             true
         };
-        hand.job.add();
-        assert!(hand.call.make(|| unreachable!("it has no thread"), create));
+        slot.job.add();
+        assert!(slot.call.make(|| unreachable!("it has no thread"), create));
         next.join().unwrap();
-        hand.call.wait();
-        hand.call.dismiss();
+        slot.call.wait();
+        slot.call.dismiss();
         made.unwrap().join().unwrap();
     });
     AGAIN.expect("a thread that is called again");

@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 use loom::thread::{self, JoinHandle};
-use sched::policy::{Awaited, Kind, Place};
+use sched::policy::{Awaited, Place, Policy};
 use sched::queue::Steal;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
@@ -141,12 +141,12 @@ unsafe extern "C" fn nothing(_: *mut c_void, _: *mut Scheduler) {}
 
 // --- whole runs ---------------------------------------------------------------------------------
 
-struct Door {
+struct RunGate {
     open: loom::sync::Mutex<bool>,
     bell: loom::sync::Condvar,
 }
 
-impl Door {
+impl RunGate {
     fn wait(&self) {
         let mut is_open = self.open.lock().unwrap();
         while !*is_open {
@@ -160,13 +160,14 @@ impl Door {
 #[repr(C)]
 struct Blocking {
     forked: Forked,
-    door: Arc<Door>,
+    gate: Arc<RunGate>,
 }
 
 impl Blocking {
     fn new(f: TaskFn) -> Self {
-        let door = Door { open: loom::sync::Mutex::new(false), bell: loom::sync::Condvar::new() };
-        Blocking { forked: Forked::new(f), door: Arc::new(door) }
+        let gate =
+            RunGate { open: loom::sync::Mutex::new(false), bell: loom::sync::Condvar::new() };
+        Blocking { forked: Forked::new(f), gate: Arc::new(gate) }
     }
 }
 
@@ -178,15 +179,15 @@ unsafe impl Sync for Blocking {}
 unsafe extern "C" fn block<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor is the first part of a Blocking.
     let (child, worker) = unsafe { (&*descriptor.cast::<Blocking>(), Worker::<D>::of(s)) };
-    worker.spawn(open, std::ptr::from_ref(&*child.door).cast_mut().cast());
-    child.door.wait();
+    worker.spawn(open, std::ptr::from_ref(&*child.gate).cast_mut().cast());
+    child.gate.wait();
 }
 
 unsafe extern "C" fn open(closure: *mut c_void, _: *mut Scheduler) {
-    // SAFETY: a door that the child waits at.
-    let door = unsafe { &*closure.cast::<Door>() };
-    *door.open.lock().unwrap() = true;
-    door.bell.notify_one();
+    // SAFETY: a gate that the child waits at.
+    let gate = unsafe { &*closure.cast::<RunGate>() };
+    *gate.open.lock().unwrap() = true;
+    gate.bell.notify_one();
 }
 
 unsafe extern "C" fn fork_a_blocking_one<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
@@ -314,13 +315,13 @@ fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) 
         let sleeper = {
             let (child, gone) = (Arc::clone(&child), Arc::clone(&gone));
             Scene::thread(&scene, move |scene| {
-                sleep_until_open(scene, &child.door);
+                sleep_until_open(scene, &child.gate);
                 gone.store(1, Release);
             })
         };
         let thief = thief(&scene, &child);
         join_in_scene(&scene, &child);
-        child.door.wait();
+        child.gate.wait();
         while gone.load(Acquire) == 0 {
             scene.scheduler.sleepers().wake_all(); // it may have looked too early to see that
             thread::yield_now();
@@ -333,20 +334,20 @@ fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) 
 unsafe extern "C" fn leave_a_task<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor is the first part of a Blocking.
     let (child, worker) = unsafe { (&*descriptor.cast::<Blocking>(), Worker::<D>::of(s)) };
-    worker.spawn(open, std::ptr::from_ref(&*child.door).cast_mut().cast());
+    worker.spawn(open, std::ptr::from_ref(&*child.gate).cast_mut().cast());
 }
 
 /// Worker 2 sleeps until there is a task for it, or another has run that.
-fn sleep_until_open<D: Modelled>(scene: &Scene<D>, door: &Door) {
+fn sleep_until_open<D: Modelled>(scene: &Scene<D>, gate: &RunGate) {
     let mut searching = false;
-    while !*door.open.lock().unwrap() {
+    while !*gate.open.lock().unwrap() {
         scene.scheduler.sleep(&scene.places[2], searching);
         searching = true;
         let deque = scene.scheduler.deque(1);
         if (deque.offers() || deque.raid())
             && let Steal::Taken(task) = deque.steal()
         {
-            // SAFETY: `open`, with a door.
+            // SAFETY: `open`, with a gate.
             unsafe { (task.f)(task.closure, handle(&scene.places[2])) };
         }
         thread::yield_now();

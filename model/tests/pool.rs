@@ -1,10 +1,10 @@
 //! Runs of kind `steal` that are held open, with the shipped worker loop, deque, event count, injector,
-//! door and quiescence: a wait returns when no task is left and not before, the run ends when
+//! gate and quiescence: a wait returns when no task is left and not before, the run ends when
 //! it has been let go and no task is left, and every worker comes home.
 #![cfg(loom)]
 
 use loom::thread::JoinHandle;
-use sched::policy::Kind;
+use sched::policy::Policy;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::task::{Scheduler, Task, TaskFn};

@@ -4,7 +4,7 @@
 
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
-use sched::policy::Kind;
+use sched::policy::Policy;
 use sched::queue::ring::Ring;
 use sched::queue::{Deque, Owner, Steal};
 use sched::task::Task;

@@ -4,7 +4,7 @@
 
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
-use sched::policy::Kind;
+use sched::policy::Policy;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::injector::Refused;
 use sched::queue::split::Split;

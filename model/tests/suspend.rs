@@ -7,7 +7,7 @@
 
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
-use sched::policy::{Kind, Place};
+use sched::policy::{Place, Policy};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sync::members::Members;
@@ -149,7 +149,7 @@ unsafe extern "C" fn yields<D: Modelled>(closure: *mut c_void, s: *mut Scheduler
     worker.scheduler().requeue(worker, rest).expect("there is memory");
 }
 
-/// Spawns two tasks, and gives way as `strand::turn` does: the next is taken, then its rest stands in line, for the
+/// Spawns two tasks, and gives way as `fiber::turn` does: the next is taken, then its rest stands in line, for the
 /// worker or a thief.
 unsafe extern "C" fn yields_in_line<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: as above.
@@ -232,7 +232,7 @@ fn for_one_outside<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// As `strand::go_on` for a thread that is no worker of the run.
+/// As `fiber::go_on` for a thread that is no worker of the run.
 fn ends_outside<D: Modelled>(scene: &Scene<D>, story: &Story) {
     // SAFETY: counted in by the model.
     if let Some(nodes) = unsafe { story.members.leave() } {

@@ -82,7 +82,7 @@ fn make() -> Result<&'static Worker, Errno> {
     let room = memory::boxed(MaybeUninit::uninit());
     let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
     let run = table::open_standing()?;
-    let worker = run.team().worker(0);
+    let worker = run.run().worker(0);
     let older = NEWEST.load(Ordering::Relaxed);
     let made = Box::into_raw(Box::write(room, Made { run, older }));
     NEWEST.store(made, Ordering::Release); // pairs with the load in `at_exit`
@@ -94,7 +94,7 @@ fn make() -> Result<&'static Worker, Errno> {
     Ok(worker)
 }
 
-/// Called before `crew`'s handler: that was registered earlier, when the run was opened.
+/// Called before `threads::cache`'s handler: that was registered earlier, when the run was opened.
 extern "C" fn at_exit() {
     if !process::is_known() {
         return; // a child made by fork has no pool
@@ -112,7 +112,7 @@ extern "C" fn at_exit() {
         true
     } else {
         // Under valgrind no thread is kept, and each is to be joined: valgrind reports the others as leaks.
-        let may_drop = made.run.team().keeps_threads() || valgrind::is_here();
+        let may_drop = made.run.run().keeps_threads() || valgrind::is_here();
         made.run.close_within(AT_MOST) && may_drop
     };
     if ended {

@@ -38,7 +38,7 @@ impl Forked {
         #[cfg(debug_assertions)]
         self.note_fork(worker);
         // As in Worker::spawn, all ways out are jumps.
-        match worker.quick_put(f, |f| self.to_queue(f, closure)) {
+        match worker.put_built_in(f, |f| self.to_queue(f, closure)) {
             Some(true) => (),
             // SAFETY: begun just now.
             Some(false) => unsafe { fork_slowly(self, f, closure, worker) },
@@ -54,7 +54,7 @@ impl Forked {
     /// As for `fork`.
     #[inline]
     pub unsafe fn offer(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> bool {
-        let offered = match worker.quick_put(Some(f), |f| self.to_queue(f, closure)) {
+        let offered = match worker.put_built_in(Some(f), |f| self.to_queue(f, closure)) {
             Some(true) => true,
             // SAFETY: begun just now.
             Some(false) => unsafe { queue_slowly(self, worker) },
@@ -76,7 +76,7 @@ impl Forked {
     pub unsafe fn join(&self, worker: &Worker) {
         #[cfg(debug_assertions)]
         self.note_join(worker);
-        match worker.quick_take_to_jump(queued(self)) {
+        match worker.take_built_in_to_jump(queued(self)) {
             // SAFETY: taken, so not begun, and the caller's.
             Some(true) => unsafe {
                 let Task { f, closure } = self.take();
@@ -126,7 +126,7 @@ impl Forked {
     pub unsafe fn take_back(&self, worker: &Worker) -> bool {
         #[cfg(debug_assertions)]
         self.note_join(worker);
-        match worker.quick_take(queued(self)) {
+        match worker.take_built_in(queued(self)) {
             Some(true) => true,
             // SAFETY: begun just now.
             Some(false) => unsafe { retake_or_wait(self, worker) },
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
 #[inline(never)]
 unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
     // SAFETY: passed on.
-    let taken = unsafe { worker.quick_retake(queued(forked)) };
+    let taken = unsafe { worker.retake_built_in(queued(forked)) };
     if !taken {
         if forked.was_joined() {
             joined_before();
@@ -249,7 +249,7 @@ fn wait(forked: &Forked, worker: &Worker) -> bool {
 unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
     // SAFETY: passed on; taken back, so not begun, and the caller's.
     unsafe {
-        let taken = match worker.quick_take(queued(forked)) {
+        let taken = match worker.take_built_in(queued(forked)) {
             Some(true) => true,
             Some(false) => return join_slowly(forked, worker),
             None => join_any(forked, worker),
@@ -367,10 +367,10 @@ mod check {
     const FORKED: usize = 0x5ced << 48;
     const JOINED: usize = 2;
 
-    /// On the strand of the task that forks or joins, whichever run `s` is of: that stays the same.
+    /// On the fiber of the task that forks or joins, whichever run `s` is of: that stays the same.
     fn note(more: isize) {
-        if let Some(strand) = identity::here() {
-            strand.note_forks(more);
+        if let Some(fiber) = identity::here() {
+            fiber.note_forks(more);
         }
     }
 

@@ -3,7 +3,7 @@
 //! # The group
 //!
 //! How many tasks it has, and who waits: `sync::members`; and whether it is cancelled. Each task of a group is a
-//! parcel (`kind::parcel`): the group, the function, its closure.
+//! block (`kind::block`): the group, the function, its closure.
 //!
 //! Cost: that of sched_spawn_copy, and two read-modify-writes.
 
@@ -11,7 +11,7 @@ use crate::api::fork::misuse;
 use crate::api::sync::{Go, grant, may_wait};
 use crate::api::{wait_elsewhere, wait_inside};
 use crate::runtime::record::Worker;
-use crate::runtime::{parcels, spawn_copy};
+use crate::runtime::{arg_blocks, spawn_copy};
 use crate::sync::members::{Members, no_group};
 use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicUsize, Ordering};
@@ -43,7 +43,7 @@ struct Copied {
     f: TaskFn,
 }
 
-const _: () = assert!(size_of::<Copied>() == parcels::HEADER);
+const _: () = assert!(size_of::<Copied>() == arg_blocks::HEADER);
 
 const CANCELLED: usize = 1;
 
@@ -65,7 +65,7 @@ impl Group {
         outcome
     }
 
-    /// As `spawn`; the task gets a pointer to a copy of the `bytes` bytes at `arg`, at most `parcel::MOST`.
+    /// As `spawn`; the task gets a pointer to a copy of the `bytes` bytes at `arg`, at most `block::MOST`.
     ///
     /// # Safety
     /// `arg` may be read, `f` accepts a pointer to a copy; the group lives until it was waited for.
@@ -112,8 +112,8 @@ impl Group {
                 }
                 return errno::failed(libc::EINVAL);
             }
-            let strand = worker.and_then(Worker::mine).map(Worker::strand);
-            if strand.is_some_and(|strand| ptr::eq(strand.group.get().cast(), self)) {
+            let fiber = worker.and_then(Worker::mine).map(Worker::fiber);
+            if fiber.is_some_and(|fiber| ptr::eq(fiber.group.get().cast(), self)) {
                 misuse(
                     "sched_group_wait",
                     "a task of the group waits for the group, and so for itself",
@@ -125,8 +125,8 @@ impl Group {
                 // SAFETY: taken out just now.
                 unsafe { grant(nodes, || worker, Go::Soon) };
             }
-            match strand {
-                Some(strand) => wait_inside(&node, strand, strand.sets_aside()),
+            match fiber {
+                Some(fiber) => wait_inside(&node, fiber, fiber.sets_aside()),
                 None => wait_elsewhere(&node),
             }
         }
@@ -155,7 +155,7 @@ fn not_cancelled(flag: usize) -> ! {
     no_group("sched_group", flag)
 }
 
-/// The task of a group's parcel.
+/// The task of an argument block that belongs to a group.
 ///
 /// # Safety
 /// `member` is a [`Member`] whose group counts it.
@@ -166,7 +166,7 @@ unsafe extern "C" fn run_member(member: *mut c_void, s: *mut Scheduler) {
     unsafe { run(group, f, closure, s) };
 }
 
-/// The task of a group's parcel that has a copy.
+/// The task of a group's block that has a copy.
 ///
 /// # Safety
 /// `copied` is a [`Copied`] whose group counts it, with the copy behind it.
@@ -184,8 +184,8 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
     // SAFETY: the group lives as long as it counts the task.
     let group = unsafe { &*group };
     if !group.is_cancelled() {
-        // SAFETY: `s` is the worker that runs the task, on this strand, which stays the task's.
-        let of = unsafe { &Worker::of(s).strand().group };
+        // SAFETY: `s` is the worker that runs the task, on this fiber, which stays the task's.
+        let of = unsafe { &Worker::of(s).fiber().group };
         let outer = of.replace(ptr::from_ref(group).cast());
         // SAFETY: the program promises that `f` accepts its closure and returns.
         guarded::<GroupTask, _>(|| unsafe { f(closure, s) });

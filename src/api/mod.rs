@@ -12,9 +12,9 @@
 //!
 //! # Waiting
 //!
-//! A task that waits is set aside with its stack (`kind::strand`), and its worker goes on; with
+//! A task that waits is set aside with its stack (`kind::fiber`), and its worker goes on; with
 //! `SCHED_JOIN=help`, or where there is no stack to go on with, the worker runs other tasks on top of
-//! it, and sleeps if there are none (`Kind::help`). A thread that is no worker of the run sleeps. Each
+//! it, and sleeps if there are none (`Policy::help`). A thread that is no worker of the run sleeps. Each
 //! leaves word in what it waits for, to be continued or woken. One can, who joins a task; any number of
 //! those who wait for a group, or for what is in [`sync`], each in a node of its own (`crate::sync`).
 //!
@@ -34,7 +34,7 @@ pub mod sort;
 pub mod sync;
 
 use crate::policy::{Awaited, UNAWAITED};
-use crate::runtime::record::Strand;
+use crate::runtime::record::Fiber;
 use crate::runtime::record::Worker;
 use crate::runtime::waiter::Waiter;
 use crate::runtime::{identity, suspend, yielding};
@@ -68,7 +68,7 @@ pub trait Latch {
 /// A latch, for a worker that helps.
 struct Help<'a, L> {
     latch: &'a L,
-    strand: &'a Strand,
+    fiber: &'a Fiber,
 }
 
 impl<L: Latch> Awaited for Help<'_, L> {
@@ -77,7 +77,7 @@ impl<L: Latch> Awaited for Help<'_, L> {
     }
 
     fn enlist(&self) -> bool {
-        self.latch.leave_word(Waiter::Helper(self.strand.worker())).is_some()
+        self.latch.leave_word(Waiter::Helper(self.fiber.worker())).is_some()
     }
 
     fn leave(&self, task: Task) -> bool {
@@ -85,7 +85,7 @@ impl<L: Latch> Awaited for Help<'_, L> {
     }
 
     fn thief(&self) -> Option<usize> {
-        let mine = self.strand.worker();
+        let mine = self.fiber.worker();
         if mine.calls_at_once() {
             return None; // not known: see `fork`
         }
@@ -113,24 +113,24 @@ fn wait(latch: &impl Latch, worker: &Worker) -> bool {
         wait_elsewhere(latch);
         return true;
     };
-    wait_inside(latch, mine.strand(), mine.strand().sets_aside());
+    wait_inside(latch, mine.fiber(), mine.fiber().sets_aside());
     true
 }
 
-/// Waits in the middle of a task on the strand, which stays the task's, whichever worker comes with it.
+/// Waits in the middle of a task on the fiber, which stays the task's, whichever worker comes with it.
 /// `leaves` it, if that can be.
-fn wait_inside(latch: &impl Latch, strand: &Strand, leaves: bool) {
+fn wait_inside(latch: &impl Latch, fiber: &Fiber, leaves: bool) {
     while !latch.is_over() {
         let publish = |task: Task| latch.leave_word(Waiter::Aside(task.closure)).is_some();
-        // SAFETY: the caller is on the strand, in a task; having left word, `leave_word` returns.
-        if leaves && unsafe { set_aside(strand, publish) } && latch.is_over() {
+        // SAFETY: the caller is on the fiber, in a task; having left word, `leave_word` returns.
+        if leaves && unsafe { set_aside(fiber, publish) } && latch.is_over() {
             break;
         }
-        if Worker::current().is_some_and(|mine| strand.is_right_below(mine)) {
-            return wait_nested(latch, strand.worker());
+        if Worker::current().is_some_and(|mine| fiber.is_right_below(mine)) {
+            return wait_nested(latch, fiber.worker());
         }
-        // SAFETY: the caller is on the strand, in a task.
-        unsafe { strand.help(&Help { latch, strand }) };
+        // SAFETY: the caller is on the fiber, in a task.
+        unsafe { fiber.help(&Help { latch, fiber }) };
     }
 }
 
@@ -145,8 +145,8 @@ fn wait_nested(latch: &impl Latch, outer: &Worker) {
     let mut looks = 0u32;
     while !latch.is_over() {
         let Some(mine) = Worker::current() else { return wait_outside(latch) };
-        let below = outer.mine().map(Worker::strand).filter(|below| below.is_right_below(mine));
-        let Some(below) = below else { return wait_inside(latch, mine.strand(), true) };
+        let below = outer.mine().map(Worker::fiber).filter(|below| below.is_right_below(mine));
+        let Some(below) = below else { return wait_inside(latch, mine.fiber(), true) };
         // SAFETY: the calling thread's; the caller is right on top.
         while !latch.is_over() && unsafe { yielding::help_once(below) } {}
         yielding::yield_now(mine);
@@ -161,20 +161,20 @@ fn wait_nested(latch: &impl Latch, outer: &Worker) {
 /// worker of that run alone, the task is set aside there; otherwise the thread sleeps.
 fn wait_elsewhere(latch: &impl Latch) {
     match identity::alone() {
-        Some(strand) => wait_inside(latch, strand, true),
+        Some(fiber) => wait_inside(latch, fiber, true),
         None => wait_outside(latch),
     }
 }
 
-/// Waits by leaving the strand: see `strand::suspend`. False if there is no stack to go on with.
+/// Waits by leaving the fiber: see `fiber::suspend`. False if there is no stack to go on with.
 ///
 /// # Safety
 /// As for that.
 #[inline]
-unsafe fn set_aside(strand: &Strand, publish: impl FnMut(Task) -> bool) -> bool {
-    strand.worker().hold(); // who ends it may be outside of the run
+unsafe fn set_aside(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> bool {
+    fiber.worker().hold(); // who ends it may be outside of the run
     // SAFETY: passed on.
-    let left = unsafe { suspend::suspend(strand, publish) };
-    strand.worker().let_go();
+    let left = unsafe { suspend::suspend(fiber, publish) };
+    fiber.worker().let_go();
     left.is_ok()
 }

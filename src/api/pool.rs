@@ -38,7 +38,7 @@ impl Pool {
         let room = memory::boxed(MaybeUninit::uninit());
         let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
         let run = table::open(asked, nthreads, qlen)?;
-        let worker = run.team().worker(0);
+        let worker = run.run().worker(0);
         Ok(Box::write(room, Pool { run, worker, id: worker.run_id() }))
     }
 
@@ -54,7 +54,7 @@ impl Pool {
         unsafe { self.worker.spawn(Some(f), closure) }
     }
 
-    /// As `submit`, with a copy of the `bytes` bytes at `arg`, at most `parcel::MOST`.
+    /// As `submit`, with a copy of the `bytes` bytes at `arg`, at most `block::MOST`.
     ///
     /// # Safety
     /// `arg` may be read, and `f` accepts a pointer to a copy.

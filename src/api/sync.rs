@@ -27,7 +27,7 @@
 
 use crate::api::fork::misuse;
 use crate::api::{Latch, set_aside, wait_elsewhere, wait_inside};
-use crate::runtime::record::Strand;
+use crate::runtime::record::Fiber;
 use crate::runtime::record::Worker;
 use crate::runtime::waiter::Waiter;
 use crate::runtime::{identity, suspend};
@@ -65,7 +65,7 @@ impl Latch for Node {
 #[inline(never)]
 fn wait(node: &Node, worker: Option<&Worker>) {
     match worker.and_then(Worker::mine) {
-        Some(mine) => wait_inside(node, mine.strand(), true),
+        Some(mine) => wait_inside(node, mine.fiber(), true),
         None => wait_elsewhere(node),
     }
 }
@@ -78,7 +78,7 @@ fn wait(node: &Node, worker: Option<&Worker>) {
 #[inline]
 unsafe fn wait_for(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool + Copy) -> bool {
     if let Some(mine) = worker.and_then(Worker::mine) {
-        let strand = mine.strand();
+        let fiber = mine.fiber();
         let mut node = MaybeUninit::uninit();
         let this = &raw mut node;
         let publish = move |task: Task| {
@@ -86,9 +86,9 @@ unsafe fn wait_for(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool 
             // SAFETY: it is there until the task goes on.
             !get_or_link(unsafe { (*this).write(Node::named(name)) })
         };
-        // SAFETY: the caller is on the strand, in a task; the rest by its promise.
-        let left = unsafe { set_aside(strand, publish) };
-        return left || wait_on_top(Some(strand.worker()), get_or_link); // if it was left, it has it
+        // SAFETY: the caller is on the fiber, in a task; the rest by its promise.
+        let left = unsafe { set_aside(fiber, publish) };
+        return left || wait_on_top(Some(fiber.worker()), get_or_link); // if it was left, it has it
     }
     wait_on_top(worker, get_or_link)
 }
@@ -190,8 +190,8 @@ pub fn lock<'a>(
         return lock_contended(mutex, worker);
     }
     match named.and_then(near) {
-        Some(strand) => {
-            mutex.set_holder(strand);
+        Some(fiber) => {
+            mutex.set_holder(fiber);
             0
         }
         None => locked_elsewhere(mutex),
@@ -250,13 +250,13 @@ fn hand_over(mutex: &Mutex, go: Go) -> c_int {
     0
 }
 
-/// Who locks a mutex, to itself: the caller's strand, which stays its own wherever it goes on; or its thread. (Not the
-/// strand of the run that is named: a task may name an outer run, and then go on in another thread.) Tasks on one stack
+/// Who locks a mutex, to itself: the caller's fiber, which stays its own wherever it goes on; or its thread. (Not the
+/// fiber of the run that is named: a task may name an outer run, and then go on in another thread.) Tasks on one stack
 /// cannot wait for each other.
 #[cold]
 #[inline(never)]
 fn identity() -> usize {
-    identity::here().map_or_else(registers::thread_pointer, |strand| ptr::from_ref(strand).addr())
+    identity::here().map_or_else(registers::thread_pointer, |fiber| ptr::from_ref(fiber).addr())
 }
 
 /// The same; `worker` is one of the caller's, most often.
@@ -264,20 +264,20 @@ fn caller(worker: Option<&Worker>) -> usize {
     worker.and_then(near).unwrap_or_else(identity)
 }
 
-/// `identity`, if the caller is on the strand of this worker, and near.
+/// `identity`, if the caller is on the fiber of this worker, and near.
 #[inline(always)]
 fn near(worker: &Worker) -> Option<usize> {
     if !worker.is_mine() {
         return None;
     }
-    let strand = ptr::from_ref(worker.strand()).addr();
-    is_near(strand).then_some(strand)
+    let fiber = ptr::from_ref(worker.fiber()).addr();
+    is_near(fiber).then_some(fiber)
 }
 
-/// True if the caller is on this strand, and not far from where it begins: that lies at the high end of a stack.
+/// True if the caller is on this fiber, and not far from where it begins: that lies at the high end of a stack.
 #[inline(always)]
-fn is_near(strand: usize) -> bool {
-    strand.wrapping_sub(registers::stack_pointer()) < LEAST_STACK
+fn is_near(fiber: usize) -> bool {
+    fiber.wrapping_sub(registers::stack_pointer()) < LEAST_STACK
 }
 
 /// Ends the process if another than the caller is known to hold the mutex.
@@ -285,9 +285,9 @@ fn is_near(strand: usize) -> bool {
 #[inline(never)]
 fn check_holder(mutex: &Mutex, function: &str) {
     let holder = mutex.holder();
-    let is = |strand: &Strand| ptr::from_ref(strand).addr() == holder;
-    // Whatever of the thread's strands it is: those below the caller's cannot go on before it has.
-    let here = || Worker::any_here(|worker| is(worker.strand())) || identity::any_here(is);
+    let is = |fiber: &Fiber| ptr::from_ref(fiber).addr() == holder;
+    // Whatever of the thread's fibers it is: those below the caller's cannot go on before it has.
+    let here = || Worker::any_here(|worker| is(worker.fiber())) || identity::any_here(is);
     if holder != 0 && holder != registers::thread_pointer() && !here() {
         misuse(function, "another task or thread has locked the mutex");
     }

@@ -4,7 +4,7 @@
 use crate::api::default_pool;
 use crate::ffi::given;
 use crate::policy::Place;
-use crate::runtime::record::Team;
+use crate::runtime::record::Run;
 use crate::runtime::record::Worker;
 use crate::runtime::run;
 use crate::stats::Totals;
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn sched_stats(
     size: usize,
 ) -> c_int {
     // SAFETY: by the caller's promise.
-    unsafe { write(out, size, || given(s)?.with_team(Team::totals).ok_or(Errno(libc::EINVAL))) }
+    unsafe { write(out, size, || given(s)?.with_run(Run::totals).ok_or(Errno(libc::EINVAL))) }
 }
 
 /// Tells what the last run did that ended on the calling thread: by sched_init, or a pool's by
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
 pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
     // SAFETY: by the caller's promise.
     let count = unsafe { given(s) }
-        .and_then(|worker| worker.with_team(Team::workers).ok_or(Errno(libc::EINVAL)));
+        .and_then(|worker| worker.with_run(Run::workers).ok_or(Errno(libc::EINVAL)));
     match count {
         Ok(count) => count as c_int, // at most 4096
         Err(Errno(error)) => errno::failed(error),

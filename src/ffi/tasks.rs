@@ -7,7 +7,7 @@ use crate::api::range::{Loop, Range, Reduction};
 use crate::api::{default_pool, fork, range, sort};
 use crate::ffi::{given, running, taskfunc, waited};
 use crate::runtime::record::Worker;
-use crate::runtime::{parcels, spawn_copy, yielding};
+use crate::runtime::{arg_blocks, spawn_copy, yielding};
 use crate::sys::errno::Errno;
 use crate::sys::unwind::{Comparison, LoopBody, Reducer, guarded};
 use crate::sys::{errno, time};
@@ -17,7 +17,7 @@ use std::ffi::{c_int, c_void};
 /// The most bytes that sched_spawn_copy copies.
 pub const SCHED_COPY_MAX: usize = 256;
 
-const _: () = assert!(SCHED_COPY_MAX == parcels::MOST);
+const _: () = assert!(SCHED_COPY_MAX == arg_blocks::MOST);
 
 /// Adds the task f(copy, s) to the run of s, where copy points to a copy of the size bytes at arg.
 /// The copy is made before f is called or the function returns, is aligned for any type, and is

@@ -1,5 +1,5 @@
 //! L3: stacks, and the switch from one to another. Whose they are and when to switch is for a
-//! higher floor: `kind::strand`.
+//! higher floor: `kind::fiber`.
 //!
 //! # What goes with a task, and what stays behind
 //!

@@ -20,7 +20,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 /// A stack as the sanitizers know it, and what they keep for it while nobody is on it.
-pub struct Side {
+pub struct SanitizerState {
     low: Cell<*const c_void>,
     size: Cell<usize>,
     fake: Cell<*mut c_void>,
@@ -77,10 +77,10 @@ fn change(
     Some((old_low, old_size))
 }
 
-impl Default for Side {
+impl Default for SanitizerState {
     /// Of a stack that is yet to be told.
     fn default() -> Self {
-        Side {
+        SanitizerState {
             low: Cell::new(ptr::null()),
             size: Cell::new(0),
             fake: Cell::new(ptr::null_mut()),
@@ -89,10 +89,10 @@ impl Default for Side {
     }
 }
 
-impl Side {
+impl SanitizerState {
     /// Of a new stack, on which nobody is, until `forget`.
-    pub fn of(low: usize, size: usize) -> Side {
-        let side = Side::default();
+    pub fn of(low: usize, size: usize) -> SanitizerState {
+        let side = SanitizerState::default();
         side.low.set(ptr::without_provenance(low));
         side.size.set(size);
         side.register();
@@ -157,7 +157,7 @@ impl Side {
     /// The caller is about to leave its stack, `from`, for this one, which whoever ran on it before has left
     /// for good.
     #[inline(always)]
-    pub fn enter_new<'a>(&self, from: impl FnOnce() -> &'a Side) {
+    pub fn enter_new<'a>(&self, from: impl FnOnce() -> &'a SanitizerState) {
         if watched() {
             self.renew();
             self.enter(|| Some(from()));
@@ -175,7 +175,7 @@ impl Side {
 
     /// The caller is about to leave its stack for this one; `from`, unless for good.
     #[inline(always)]
-    pub fn enter<'a>(&self, from: impl FnOnce() -> Option<&'a Side>) {
+    pub fn enter<'a>(&self, from: impl FnOnce() -> Option<&'a SanitizerState>) {
         if !watched() {
             return;
         }

@@ -15,7 +15,7 @@
 //! their pages back.
 
 use crate::fiber::limit::page;
-use crate::fiber::sanitizers::Side;
+use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::valgrind::Registered;
 use crate::fiber::{limit, space, valgrind};
 use crate::lock::mutex::Mutex;
@@ -32,7 +32,7 @@ pub struct Foot {
     size: usize,
     next: Cell<Option<Stack>>,
     registered: Registered,
-    side: Side,
+    sanitizers: SanitizerState,
 }
 
 /// A stack; whoever has it may run on it, or give it back.
@@ -70,8 +70,9 @@ impl Stack {
         let registered = valgrind::register(low as usize, low as usize + bytes);
         // SAFETY: the end of our own mapping, aligned: pages are.
         unsafe {
-            let side = Side::of(low as usize + guard, top as usize - low as usize - guard);
-            foot.write(Foot { low, size: bytes, next: Cell::new(None), registered, side });
+            let sanitizers =
+                SanitizerState::of(low as usize + guard, top as usize - low as usize - guard);
+            foot.write(Foot { low, size: bytes, next: Cell::new(None), registered, sanitizers });
             Ok(Stack(NonNull::new_unchecked(foot)))
         }
     }
@@ -98,8 +99,8 @@ impl Stack {
     }
 
     /// As the sanitizers know it.
-    pub fn side(&self) -> &Side {
-        &self.foot().side
+    pub fn sanitizer_state(&self) -> &SanitizerState {
+        &self.foot().sanitizers
     }
 
     /// Where its memory begins, the guard included.
@@ -117,7 +118,7 @@ impl Stack {
     unsafe fn free(self) {
         let Foot { low, size, registered, .. } = *self.foot();
         registered.forget();
-        self.side().end();
+        self.sanitizer_state().end();
         // SAFETY: made by `new`, and by the caller's promise not used any more.
         unsafe { space::unmap(low, size) };
         limit::count_out();
@@ -202,7 +203,7 @@ struct Store {
 
 static STORE: Mutex<Store> = Mutex::new(Store { shelf: Shelf::new(), size: 0, most: STORED });
 
-/// The process is a child made by fork: the stacks that nobody used are its own. `racks` are all workers'.
+/// The process is a child made by fork: the stacks that nobody used are its own. `stack caches` are all workers'.
 ///
 /// A child's memory is that of the parent at one moment: a thread that writes to a page which fork has copied waits until
 /// the fork is over, and does nothing after that write. So each shelf is as its owner's last instruction left it.
@@ -210,18 +211,18 @@ static STORE: Mutex<Store> = Mutex::new(Store { shelf: Shelf::new(), size: 0, mo
 ///
 /// # Safety
 /// No other thread of this process uses stacks before this returns.
-pub unsafe fn renew<'a>(racks: impl Iterator<Item = &'a Rack> + Clone) {
+pub unsafe fn renew<'a>(racks: impl Iterator<Item = &'a StackCache> + Clone) {
     // SAFETY: by the caller's promise; whoever held the lock is in the parent.
     unsafe { STORE.free() };
-    let in_racks: usize = racks.clone().map(|rack| rack.shelf.count()).sum();
+    let in_racks: usize = racks.clone().map(|stacks| stacks.shelf.count()).sum();
     limit::renew(in_racks + STORE.with(|store| store.shelf.count()));
     let here = ptr::from_ref(&in_racks) as usize;
-    for rack in racks {
-        while let Some(stack) = rack.shelf.pop() {
+    for stacks in racks {
+        while let Some(stack) = stacks.shelf.pop() {
             // A handler of a signal may have forked on one that is about to be left.
             if !stack.holds(here) {
                 // SAFETY: other threads that may have been on it are in the parent.
-                unsafe { rack.store(stack) };
+                unsafe { stacks.store(stack) };
             }
         }
     }
@@ -238,19 +239,19 @@ pub fn unload() {
 
 /// A worker's free stacks. Its owner's alone.
 #[repr(C)]
-pub struct Rack {
+pub struct StackCache {
     size: Cell<usize>,
     shelf: Shelf<KEPT>,
 }
 
-impl Default for Rack {
+impl Default for StackCache {
     fn default() -> Self {
-        Rack { size: Cell::new(0), shelf: Shelf::new() }
+        StackCache { size: Cell::new(0), shelf: Shelf::new() }
     }
 }
 
-impl Rack {
-    /// For a run with stacks of this size. The rack is empty.
+impl StackCache {
+    /// For a run with stacks of this size. The stack cache is empty.
     pub fn open(&self, size: usize) {
         self.size.set(size);
     }
@@ -280,7 +281,7 @@ impl Rack {
     }
 
     /// # Safety
-    /// It is from this run's racks, and this one is not full. The caller may be on it, if it leaves it before this rack's
+    /// It is from this run's stack caches, and this one is not full. The caller may be on it, if it leaves it before this stack cache's
     /// next use.
     #[inline(always)]
     pub unsafe fn put(&self, stack: Stack) {
@@ -333,7 +334,7 @@ impl Rack {
     /// The run has ended.
     ///
     /// # Safety
-    /// Nobody is on a stack of the rack.
+    /// Nobody is on a stack of the stack cache.
     pub unsafe fn close(&self) {
         while let Some(stack) = self.shelf.pop() {
             // SAFETY: passed on.

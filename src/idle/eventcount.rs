@@ -70,7 +70,7 @@
 //!
 //! # Waiting for one thing in particular
 //!
-//! A worker that waits in the middle of a task (`Kind::help`) sleeps here, too, to be woken for work;
+//! A worker that waits in the middle of a task (`Policy::help`) sleeps here, too, to be woken for work;
 //! and it is roused when what it waits for is over. It enlists for that, announces its sleep, and
 //! only then looks whether it is over; who ends it looks afterwards whether somebody has enlisted,
 //! and rouses. Both announcing and rousing take the list's lock: if the rousing comes first, and

@@ -16,7 +16,7 @@
 //! 2. An idle worker that wants a task *leaves before it takes it*, and enters again if the
 //!    taking failed.
 //! 3. The worker whose entering made `idle` equal to the number of workers confirms the
-//!    end under the injector's lock: injector empty, `idle` still full: the door is closed,
+//!    end under the injector's lock: injector empty, `idle` still full: the gate is closed,
 //!    `ended` is set, everyone is woken.
 //!
 //! # Proof
@@ -42,7 +42,7 @@
 //! # A run that is held open
 //!
 //! What the proof says of the end it says of any such moment: the run is at *rest*. While the run is
-//! held open (a pool's: `queue::run_gate`), the worker of rule 3 does not close the door, but wakes those
+//! held open (a pool's: `queue::run_gate`), the worker of rule 3 does not close the gate, but wakes those
 //! who wait for a rest. One who comes to wait asks the question of rule 3 itself, under the same lock;
 //! if the answer is no, a worker is active or a task is in the injector, which a worker will take:
 //! so the count becomes full later, and who makes it full finds the wish for a rest. The same goes

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `lifo`, `fifo` | `shared` | one stack or queue under one lock |
 //! | `steal` | [`stealing`] | a deque per worker |
-//! | `cont` | `strand::cont` | the same, but what is stolen is what follows a spawn |
+//! | `cont` | `fiber::cont` | the same, but what is stolen is what follows a spawn |
 //! | `serial` | `serial` | one thread: the oracle of the tests |
 //!
 //! The deque, or the lock, is a type parameter, so that each row's spawn and worker loop are
@@ -30,7 +30,7 @@ use std::time::Duration;
 /// What a kind needs to know of a run.
 pub struct Plan {
     pub idle: Idle,
-    /// The run stays open until `Kind::release`.
+    /// The run stays open until `Policy::release`.
     pub held: bool,
     /// The order of the tasks is to be random.
     pub shuffled: bool,
@@ -56,7 +56,7 @@ impl Plan {
 const COUNTED: &str = "a number for each worker";
 
 /// A scheduling policy: the verbs a run needs of it.
-pub trait Kind: Sync + Sized + 'static {
+pub trait Policy: Sync + Sized + 'static {
     fn new(plan: &Plan) -> Result<Self, NoMemory>;
 
     /// Called once, when the value has its final address and before its first use.
@@ -249,7 +249,7 @@ pub trait Place {
     /// The worker has looked at the injector, and need not again for so long as `TICK` says.
     fn looked_outside(&self) {}
     /// Brings a thread to the place of a worker that sleeps since before the run: see
-    /// `Kind::starts_asleep`. False if there is none to be had. From any thread.
+    /// `Policy::starts_asleep`. False if there is none to be had. From any thread.
     fn start(&self, worker: usize) -> bool;
     /// A random number below `n`.
     fn random_below(&self, n: usize) -> usize;

@@ -1,6 +1,6 @@
 //! The operations of a policy as a table of functions, for callers that know a worker and not its policy.
 
-use crate::policy::{Awaited, Kind, Place, Seat};
+use crate::policy::{Awaited, Place, Policy, Seat};
 use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::sys::memory::NoMemory;
@@ -30,7 +30,7 @@ macro_rules! operations {
         }
 
         impl<W: Hosted, F: Seat<Place = W>> Operations<W, F> {
-            pub const fn of<P: Kind>() -> Self {
+            pub const fn of<P: Policy>() -> Self {
                 Operations {
                     // SAFETY: by the promise to each function.
                     $($name: |$place, $($arg),*| unsafe { $place.policy::<P>().$verb($($value),*) },)+

@@ -2,13 +2,13 @@
 //! runs first; with `SCHED_SEED` any ready task may, and the same seed gives the same order.
 //!
 //! A run that is held open has its worker sleep while it is at rest. It sets `bell` to ASLEEP and then
-//! looks, under the injector's lock, whether a task is there or the door closed. Who adds a task or
-//! closes the door does that under the lock, and rings afterwards: so either the worker sees it, or
+//! looks, under the injector's lock, whether a task is there or the gate closed. Who adds a task or
+//! closes the gate does that under the lock, and rings afterwards: so either the worker sees it, or
 //! the lock orders ASLEEP before the ringing, which then wakes it.
 
 use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::policy::shared::take_back;
-use crate::policy::{Awaited, Kind, Place, Plan, Seat, TICK, UNAWAITED};
+use crate::policy::{Awaited, Place, Plan, Policy, Seat, TICK, UNAWAITED};
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::sys::atomic::Ordering;
@@ -36,7 +36,7 @@ pub struct Serial {
 // SAFETY: `ready` belongs to the one worker; the injector has its own lock.
 unsafe impl Sync for Serial {}
 
-impl Kind for Serial {
+impl Policy for Serial {
     const HAS_THREADS: bool = false;
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {

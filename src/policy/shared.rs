@@ -23,10 +23,10 @@
 
 use crate::idle::Naps;
 use crate::lock::monitor::Monitor;
-use crate::policy::{Awaited, Kind, Place, Plan, Seat, UNAWAITED};
+use crate::policy::{Awaited, Place, Plan, Policy, Seat, UNAWAITED};
 use crate::queue::Full;
 use crate::queue::injector::Refused;
-use crate::queue::run_gate::{Door, Rests};
+use crate::queue::run_gate::{Rests, RunGate};
 use crate::settings::Idle;
 use crate::sys::atomic::{Ordering, Pad};
 use crate::sys::futex::Futex;
@@ -60,7 +60,7 @@ struct State {
     tickets: usize,
     joiners: Vec<usize>,
     /// Closed: the run has ended.
-    door: Door,
+    gate: RunGate,
 }
 
 /// Tasks, the oldest in front.
@@ -143,7 +143,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
     /// Adds a task; tells the length of the queue, and whether a sleeper was woken.
     fn push<P: Place>(&self, _place: &P, task: Task) -> Result<(usize, bool), Refused> {
         let pushed = self.with(|state| {
-            if state.door.is_closed() {
+            if state.gate.is_closed() {
                 Err(Refused::Closed)
             } else if state.queue.len() >= self.limit || state.queue.make_room().is_err() {
                 Err(Refused::Full)
@@ -205,7 +205,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
             let task = state.queue.pop::<P>(FIFO);
-            if task.is_some() || state.door.is_closed() {
+            if task.is_some() || state.gate.is_closed() {
                 if task.is_some() && !std::mem::replace(active, true) {
                     state.active += 1;
                 }
@@ -216,7 +216,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
             }
             if std::mem::replace(active, false) {
                 state.active -= 1;
-                if state.active == 0 && state.door.rest(&self.rests) {
+                if state.active == 0 && state.gate.rest(&self.rests) {
                     place.counters().wakes.add(self.wake_all());
                     return None;
                 }
@@ -341,7 +341,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
     }
 }
 
-impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
+impl<L: Monitor, const FIFO: bool> Policy for Shared<L, FIFO> {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let mut joiners = Vec::new();
         joiners.try_reserve_exact(plan.workers).map_err(|_| NoMemory)?;
@@ -355,7 +355,7 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
                 asleep: 0,
                 tickets: 0,
                 joiners,
-                door: Door::new(plan.held),
+                gate: RunGate::new(plan.held),
             }),
             rests: Rests::new(),
             limit: plan.limit(),
@@ -452,7 +452,7 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
             self.with(|state| {
                 let rests = state.active == 0 && state.queue.is_empty();
                 if !rests {
-                    state.door.expect_rest();
+                    state.gate.expect_rest();
                 }
                 rests
             })
@@ -463,8 +463,8 @@ impl<L: Monitor, const FIFO: bool> Kind for Shared<L, FIFO> {
         self.monitor.lock();
         // SAFETY: locked just now.
         let state = unsafe { self.state() };
-        state.door.release();
-        if state.active == 0 && state.queue.is_empty() && state.door.rest(&self.rests) {
+        state.gate.release();
+        if state.active == 0 && state.queue.is_empty() && state.gate.rest(&self.rests) {
             self.wake_all();
         } else {
             // SAFETY: locked above.

@@ -1,7 +1,7 @@
 //! The queue for tasks that do not come from a worker of the run, first in, first out; and for
 //! those that give way, or for which a worker's own queue has no room.
 //!
-//! It also holds the door of the run. A task may arrive from a foreign thread at the very
+//! It also holds the gate of the run. A task may arrive from a foreign thread at the very
 //! moment the run ends; both are decided under one lock, so a task is either accepted
 //! before the end, and then the run goes on for it, or refused.
 //!
@@ -13,7 +13,7 @@
 
 use crate::lock::mutex::Mutex;
 use crate::queue::Full;
-use crate::queue::run_gate::{Door, Rests};
+use crate::queue::run_gate::{Rests, RunGate};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
@@ -32,7 +32,7 @@ struct Inside {
     queue: VecDeque<Task>,
     /// At least so many places are there beside those of new tasks.
     reserved: usize,
-    door: Door,
+    gate: RunGate,
 }
 
 impl Inside {
@@ -61,7 +61,7 @@ impl Injector {
             inside: Mutex::new(Inside {
                 queue: VecDeque::new(),
                 reserved: 0,
-                door: Door::new(held),
+                gate: RunGate::new(held),
             }),
             len: AtomicUsize::new(0),
             rests: Rests::new(),
@@ -71,7 +71,7 @@ impl Injector {
 
     pub fn push(&self, task: Task) -> Result<(), Refused> {
         self.inside.with(|inside| {
-            if inside.door.is_closed() {
+            if inside.gate.is_closed() {
                 return Err(Refused::Closed);
             }
             if inside.queue.len() >= self.limit || inside.make_room(1).is_err() {
@@ -189,30 +189,30 @@ impl Injector {
         self.len.load(Ordering::Acquire) == 0
     }
 
-    /// True if the queue is empty and the door open, seen under the lock.
+    /// True if the queue is empty and the gate open, seen under the lock.
     pub fn is_quiet(&self) -> bool {
-        self.inside.with(|inside| inside.queue.is_empty() && !inside.door.is_closed())
+        self.inside.with(|inside| inside.queue.is_empty() && !inside.gate.is_closed())
     }
 
-    /// Closes the door for good, unless it is held, if the queue is empty and `still` holds, both
+    /// Closes the gate for good, unless it is held, if the queue is empty and `still` holds, both
     /// seen under the lock. True if this call closed it.
     pub fn close_if(&self, still: impl FnOnce() -> bool) -> bool {
         self.inside.with(|inside| self.close(inside, still))
     }
 
-    /// Lets a held door go, and then as `close_if`.
+    /// Lets a held gate go, and then as `close_if`.
     pub fn release(&self, still: impl FnOnce() -> bool) -> bool {
         self.inside.with(|inside| {
-            inside.door.release();
+            inside.gate.release();
             self.close(inside, still)
         })
     }
 
     fn close(&self, inside: &mut Inside, still: impl FnOnce() -> bool) -> bool {
-        !inside.door.is_closed()
+        !inside.gate.is_closed()
             && inside.queue.is_empty()
             && still()
-            && inside.door.rest(&self.rests)
+            && inside.gate.rest(&self.rests)
     }
 
     /// Waits for a moment when the queue is empty and `still` holds.
@@ -221,7 +221,7 @@ impl Injector {
             self.inside.with(|inside| {
                 let rests = inside.queue.is_empty() && still();
                 if !rests {
-                    inside.door.expect_rest();
+                    inside.gate.expect_rest();
                 }
                 rests
             })

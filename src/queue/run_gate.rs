@@ -1,16 +1,16 @@
-//! The door of a run: open as long as tasks may come in. A run that is *held open* (a pool's) does
+//! The gate of a run: open as long as tasks may come in. A run that is *held open* (a pool's) does
 //! not end when no task is left; it is at *rest* then, and goes on with the next task.
 //!
 //! # State
 //!
-//! [`Door`] lies under the lock that decides whether a task is left: the injector's, or that of a
+//! [`RunGate`] lies under the lock that decides whether a task is left: the injector's, or that of a
 //! shared queue. `closed`: no task comes in any more. `held`: who holds the run open has not let it go.
 //! `awaited`: somebody waits for a rest. [`Rests`], beside that lock, counts the rests that somebody
 //! waited for, and is a word to sleep on.
 //!
 //! # Protocol
 //!
-//! Whoever finds, under the lock, that no task is left calls `rest`: that closes the door, or, if it
+//! Whoever finds, under the lock, that no task is left calls `rest`: that closes the gate, or, if it
 //! is held, announces the rest to those who wait. Who waits reads the count first, then looks,
 //! under the lock, whether the run is at rest; if it is not, it leaves `awaited` and sleeps until
 //! the count has changed. Who lets go does so under the lock, and looks likewise: so either it
@@ -28,23 +28,23 @@ use crate::sys::futex;
 use crate::sys::futex::Futex;
 
 /// Under the lock of the run.
-pub struct Door {
+pub struct RunGate {
     closed: bool,
     held: bool,
     awaited: bool,
 }
 
-impl Door {
+impl RunGate {
     /// An open one.
     pub fn new(held: bool) -> Self {
-        Door { closed: false, held, awaited: false }
+        RunGate { closed: false, held, awaited: false }
     }
 
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// No task is left. Closes the door, unless it is held; true if it did.
+    /// No task is left. Closes the gate, unless it is held; true if it did.
     pub fn rest(&mut self, rests: &Rests) -> bool {
         if self.held {
             if std::mem::take(&mut self.awaited) {
@@ -61,7 +61,7 @@ impl Door {
         self.awaited = true;
     }
 
-    /// From now on `rest` closes the door.
+    /// From now on `rest` closes the gate.
     pub fn release(&mut self) {
         self.held = false;
     }

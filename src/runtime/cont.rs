@@ -11,7 +11,7 @@
 //! # Protocol
 //!
 //! ```text
-//! spawn   saves its own context, and calls on the strand above its own
+//! spawn   saves its own context, and calls on the fiber above its own
 //! enter   makes the context known: the task {resume_spawner, room of the context} in the own deque
 //!         calls the child
 //! leave   pops the deque: the youngest there is the spawner, unless it was taken
@@ -20,24 +20,24 @@
 //! The deque is used on the child's stack only: so whoever takes the continuation finds it complete, and
 //! nothing runs on the spawner's.
 //!
-//! # Whose the strand above is
+//! # Whose the fiber above is
 //!
-//! A strand keeps the one *above*, on which the children of its task run, one after the other. It is taken from the
-//! rack at the first spawn. While the spawner waits for its child in a deque, that is on the strand above; who
+//! A fiber keeps the one *above*, on which the children of its task run, one after the other. It is taken from the
+//! stack cache at the first spawn. While the spawner waits for its child in a deque, that is on the fiber above; who
 //! continues the spawner in any other way than by the child's return ([`part`]) makes `above` null before: the child's
-//! strand is the child's own from then on, and the next spawn takes another.
+//! fiber is the child's own from then on, and the next spawn takes another.
 //!
-//! So a child that pops a spawner, of the strand *below* its own, whose `above` is its own still, returns from the very
-//! spawn that has called it: a strand waits at one spawn at a time. (Not so if the worker is not that strand's, too: then
+//! So a child that pops a spawner, of the fiber *below* its own, whose `above` is its own still, returns from the very
+//! spawn that has called it: a fiber waits at one spawn at a time. (Not so if the worker is not that fiber's, too: then
 //! the spawner is continued like any other task.) The callee-saved registers are what they were there, since each
 //! function has preserved them, and are not loaded again. (The child may have waited, and come back on another worker,
 //! with the same registers. What it pops there is that worker's youngest: perhaps its own spawner's continuation at a
-//! later spawn, which has the same address. That has another strand above.) A thief that holds the spawner may be late
+//! later spawn, which has the same address. That has another fiber above.) A thief that holds the spawner may be late
 //! with the null. Until it is there, nobody finds that spawner in a deque.
 //!
-//! `above` is of the same worker: a strand has none whenever another worker goes on with it.
+//! `above` is of the same worker: a fiber has none whenever another worker goes on with it.
 //!
-//! Strands above the current one pile up to the depth that the recursion has had. They go back to the rack at
+//! Fibers above the current one pile up to the depth that the recursion has had. They go back to the stack cache at
 //! each tick, when a task waits or gives way, and when the loop has found its deque empty.
 //!
 //! # Floating-point controls
@@ -61,13 +61,14 @@
 
 use crate::fiber::switch::{Callee, Context};
 use crate::fiber::{exceptions, switch};
+use crate::policy::operations::Hosted;
 use crate::policy::stealing::Stealing;
-use crate::policy::{Kind, Place};
+use crate::policy::{Place, Policy};
 use crate::queue::{Deque, Owner};
 use crate::runtime::continuation::noted;
 use crate::runtime::forked::{self, fork_elsewhere, misuse};
 use crate::runtime::identity;
-use crate::runtime::record::{Looks, Strand, Worker};
+use crate::runtime::record::{Fiber, Looks, Worker};
 use crate::runtime::suspend::{is_continuation, is_spawner, spawner_at, take_over};
 use crate::sync::forked::Forked;
 use crate::sys::unwind::Called;
@@ -78,14 +79,14 @@ use std::marker::PhantomData;
 use std::mem;
 use std::ptr;
 
-const _: () = assert!(size_of::<*const Strand>() <= switch::ROOM);
+const _: () = assert!(size_of::<*const Fiber>() <= switch::ROOM);
 
-/// `sched_spawn`, with its outcome. `TOLD`: somebody is told of each switch.
+/// `sched_spawn`, with its outcome. `INSTRUMENTED`: somebody is told of each switch.
 ///
 /// # Safety
 /// If the caller owns `worker`, its run is one of `Stealing<D>`; `f` accepts `closure`.
 #[unsafe(link_section = ".text.hot")]
-pub unsafe extern "C" fn spawn<D: Deque, const TOLD: bool>(
+pub unsafe extern "C" fn spawn<D: Deque, const INSTRUMENTED: bool>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
@@ -97,10 +98,12 @@ pub unsafe extern "C" fn spawn<D: Deque, const TOLD: bool>(
     match (f, above(worker)) {
         (Some(f), Some(above)) => {
             // SAFETY: by the caller's promise.
-            unsafe { call::<Child<D, false, false>, TOLD>(f as usize, closure, worker, above) }
+            unsafe {
+                call::<Child<D, false, false>, INSTRUMENTED>(f as usize, closure, worker, above)
+            }
         }
         // SAFETY: passed on.
-        _ => unsafe { spawn_slowly::<D, TOLD>(f, closure, worker) },
+        _ => unsafe { spawn_slowly::<D, INSTRUMENTED>(f, closure, worker) },
     }
 }
 
@@ -109,7 +112,7 @@ pub unsafe extern "C" fn spawn<D: Deque, const TOLD: bool>(
 /// # Safety
 /// As for `spawn`; the descriptor lives until it is joined.
 #[unsafe(link_section = ".text.hot")]
-pub unsafe extern "C" fn fork<D: Deque, const TOLD: bool>(
+pub unsafe extern "C" fn fork<D: Deque, const INSTRUMENTED: bool>(
     forked: &Forked,
     f: Option<TaskFn>,
     closure: *mut c_void,
@@ -122,38 +125,39 @@ pub unsafe extern "C" fn fork<D: Deque, const TOLD: bool>(
         let child = ptr::from_ref(forked).expose_provenance();
         // SAFETY: by the caller's promise; if it was refused, nobody has got it.
         unsafe {
-            let outcome = call::<Child<D, true, TOLD>, TOLD>(child, closure, worker, above);
-            if TOLD && outcome != 0 {
+            let outcome =
+                call::<Child<D, true, INSTRUMENTED>, INSTRUMENTED>(child, closure, worker, above);
+            if INSTRUMENTED && outcome != 0 {
                 fork_elsewhere(forked, worker);
             }
         }
         return;
     }
     // SAFETY: passed on.
-    unsafe { fork_slowly::<D, TOLD>(forked, f, closure, worker) }
+    unsafe { fork_slowly::<D, INSTRUMENTED>(forked, f, closure, worker) }
 }
 
-/// The strand for the next child.
+/// The fiber for the next child.
 #[inline(always)]
-fn above(worker: &Worker) -> Option<&Strand> {
-    // SAFETY: it is the worker's strand's, and stays as long.
-    unsafe { worker.above.get().as_ref() }
+fn above(worker: &Worker) -> Option<&Fiber> {
+    // SAFETY: it is the worker's fiber's, and stays as long.
+    unsafe { worker.child_fiber.get().as_ref() }
 }
 
-/// Calls the child on the strand above the worker's.
+/// Calls the child on the fiber above the worker's.
 ///
 /// # Safety
-/// The caller owns the worker, and is on its strand.
+/// The caller owns the worker, and is on its fiber.
 #[inline(always)]
-unsafe fn call<C: Callee, const TOLD: bool>(
+unsafe fn call<C: Callee, const INSTRUMENTED: bool>(
     child: usize,
     closure: *mut c_void,
     worker: &Worker,
-    above: &Strand,
+    above: &Fiber,
 ) -> c_int {
-    if TOLD {
+    if INSTRUMENTED {
         // SAFETY: passed on.
-        return unsafe { call_told::<C>(child, closure, worker, above) };
+        return unsafe { call_instrumented::<C>(child, closure, worker, above) };
     }
     let top = ptr::from_ref(above).cast_mut().cast(); // it lies where its stack begins
     // SAFETY: the stack is the caller's, and nobody is on it.
@@ -165,19 +169,19 @@ unsafe fn call<C: Callee, const TOLD: bool>(
 /// # Safety
 /// As for `call`.
 #[inline(never)] // so that nothing thread-local is remembered across it
-unsafe fn call_told<C: Callee>(
+unsafe fn call_instrumented<C: Callee>(
     child: usize,
     closure: *mut c_void,
     worker: &Worker,
-    above: &Strand,
+    above: &Fiber,
 ) -> c_int {
-    let (below, handled) = (worker.strand(), exceptions::take());
+    let (below, handled) = (worker.fiber(), exceptions::take());
     below.arrived.set(false);
-    above.side().enter_new(|| below.side());
+    above.sanitizer_state().enter_new(|| below.sanitizer_state());
     // SAFETY: passed on.
     let outcome = unsafe { call::<C, false>(child, closure, worker, above) };
     if !below.arrived.get() {
-        below.side().enter(|| None);
+        below.sanitizer_state().enter(|| None);
     }
     handled.put();
     outcome
@@ -189,7 +193,7 @@ unsafe fn call_told<C: Callee>(
 /// As for that.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn spawn_slowly<D: Deque, const TOLD: bool>(
+unsafe extern "C" fn spawn_slowly<D: Deque, const INSTRUMENTED: bool>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
@@ -197,7 +201,7 @@ unsafe extern "C" fn spawn_slowly<D: Deque, const TOLD: bool>(
     let Some(task) = f else { return errno::failed(libc::EINVAL) };
     match extend(worker) {
         // SAFETY: passed on.
-        Some(_) => unsafe { spawn::<D, TOLD>(f, closure, worker) },
+        Some(_) => unsafe { spawn::<D, INSTRUMENTED>(f, closure, worker) },
         // SAFETY: passed on.
         None => unsafe { (worker.row().queue)(task, closure, worker) },
     }
@@ -209,7 +213,7 @@ unsafe extern "C" fn spawn_slowly<D: Deque, const TOLD: bool>(
 /// As for that.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn fork_slowly<D: Deque, const TOLD: bool>(
+unsafe extern "C" fn fork_slowly<D: Deque, const INSTRUMENTED: bool>(
     forked: &Forked,
     f: Option<TaskFn>,
     closure: *mut c_void,
@@ -219,39 +223,43 @@ unsafe extern "C" fn fork_slowly<D: Deque, const TOLD: bool>(
     // SAFETY: passed on.
     unsafe {
         if worker.is_mine() && extend(worker).is_some() {
-            return fork::<D, TOLD>(forked, f, closure, worker);
+            return fork::<D, INSTRUMENTED>(forked, f, closure, worker);
         }
         forked.set_begun(task, closure);
         fork_elsewhere(forked, worker);
     }
 }
 
-/// Gives the strand of the worker, which is the caller's, one above, if it can be left and there is a stack.
+/// Gives the fiber of the worker, which is the caller's, one above, if it can be left and there is a stack.
 #[cold]
 #[inline(never)]
-fn extend(worker: &Worker) -> Option<&Strand> {
-    let strand = worker.strand();
-    if strand.can_be_left()
+fn extend(worker: &Worker) -> Option<&Fiber> {
+    let fiber = worker.fiber();
+    if fiber.can_be_left()
         && let Ok(stack) = worker.take_stack()
     {
-        let above = Strand::on(stack);
+        let above = Fiber::on(stack);
         above.worker.set(worker);
-        above.below.set(strand);
-        strand.above.set(above);
-        strand.reach.set(0);
-        worker.above.set(above);
+        above.parent_fiber.set(fiber);
+        fiber.child_fiber.set(above);
+        fiber.reach.set(0);
+        worker.child_fiber.set(above);
     }
     above(worker)
 }
 
-/// A spawned task; or a forked one. `TOLD`: `fork` is told by the outcome that it was refused.
-struct Child<D, const FORKED: bool, const TOLD: bool>(PhantomData<D>);
+/// A spawned task; or a forked one. `INSTRUMENTED`: `fork` is told by the outcome that it was refused.
+struct Child<D, const FORKED: bool, const INSTRUMENTED: bool>(PhantomData<D>);
 
-impl<D: Deque, const FORKED: bool, const TOLD: bool> Called for Child<D, FORKED, TOLD> {
+impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Called
+    for Child<D, FORKED, INSTRUMENTED>
+{
     const NAME: &'static str = if FORKED { unwind::ForkedTask::NAME } else { unwind::Task::NAME };
 }
 
-impl<D: Deque, const FORKED: bool, const TOLD: bool> Callee for Child<D, FORKED, TOLD> {
+impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
+    for Child<D, FORKED, INSTRUMENTED>
+{
     /// `f`: the function; or the descriptor of a forked task.
     #[unsafe(link_section = ".text.hot")]
     unsafe extern "C" fn enter(
@@ -261,37 +269,37 @@ impl<D: Deque, const FORKED: bool, const TOLD: bool> Callee for Child<D, FORKED,
         top: *mut u8,
         context: Context,
     ) {
-        // SAFETY: what `call` passes; records of workers are not freed, and that strand is its stack's.
-        let (worker, strand) = unsafe { (&*worker.cast::<Worker>(), &*top.cast::<Strand>()) };
+        // SAFETY: what `call` passes; records of workers are not freed, and that fiber is its stack's.
+        let (worker, fiber) = unsafe { (&*worker.cast::<Worker>(), &*top.cast::<Fiber>()) };
         let room = switch::room_of(context);
         // SAFETY: saved just now, and nobody knows of it.
-        unsafe { room.cast::<*const Strand>().write(worker.strand.get()) };
-        debug_assert!(ptr::eq(strand.worker.get(), worker));
-        strand.spawner.set(context);
+        unsafe { room.cast::<*const Fiber>().write(worker.fiber.get()) };
+        debug_assert!(ptr::eq(fiber.worker.get(), worker));
+        fiber.spawner.set(context);
         if FORKED {
-            strand.forked.set(ptr::with_exposed_provenance(f));
+            fiber.forked.set(ptr::with_exposed_provenance(f));
         }
-        strand.go_on_with(worker);
+        fiber.go_on_with(worker);
         // SAFETY: the caller owns the worker, whose kind and deque these are; passed on.
         unsafe {
-            let kind = worker.kind::<Stealing<D>>();
-            if !kind.spawn_quickly(worker.deque::<D>(), worker, spawner_at(room)) {
-                return Self::enter_slowly(f, closure, worker, strand, context);
+            let policy = worker.policy::<Stealing<D>>();
+            if !policy.spawn_quickly(worker.deque::<D>(), worker, spawner_at(room)) {
+                return Self::enter_slowly(f, closure, worker, fiber, context);
             }
             // From here on the spawner may run elsewhere.
-            Self::call(f, closure, worker, strand);
+            Self::call(f, closure, worker, fiber);
         }
     }
 
     #[unsafe(link_section = ".text.hot")]
     unsafe extern "C" fn leave(top: *mut u8) -> Context {
         // SAFETY: as above.
-        let strand = unsafe { &*top.cast::<Strand>() };
-        if strand.section.is_open() {
+        let fiber = unsafe { &*top.cast::<Fiber>() };
+        if fiber.section.is_open() {
             // SAFETY: as said there.
             return unsafe { switch::leave_otherwise::<Self>(top, 0, ptr::null_mut()) };
         }
-        let worker = strand.worker(); // another than at first, perhaps
+        let worker = fiber.worker(); // another than at first, perhaps
         // SAFETY: the run is one of `Stealing<D>`, as the caller of `call` promised.
         let deque = unsafe { worker.deque::<D>() };
         // Where a child made by fork abandons its copy of the deque, nothing is popped there.
@@ -307,17 +315,17 @@ impl<D: Deque, const FORKED: bool, const TOLD: bool> Callee for Child<D, FORKED,
         // SAFETY: out of the queue, so published, and the caller's.
         unsafe {
             if is_spawner(next) {
-                let below = strand.below.get();
+                let below = fiber.parent_fiber.get();
                 // (`below` is what it was if that is noted. Else its task may have ended, and its stack be gone.)
                 if ptr::eq(below, noted(next.closure))
-                    && ptr::eq((*below).above.get(), strand)
+                    && ptr::eq((*below).child_fiber.get(), fiber)
                     && ptr::eq((*below).worker.get(), worker)
                 {
-                    Self::end_unawaited(strand);
-                    worker.strand.set(below);
-                    worker.above.set(strand);
+                    Self::end_unawaited(fiber);
+                    worker.fiber.set(below);
+                    worker.child_fiber.set(fiber);
                     // That of `next`, but at hand: so the processor need not wait for what it loads.
-                    return strand.spawner.get();
+                    return fiber.spawner.get();
                 }
             }
             switch::leave_otherwise::<Self>(top, next.f as usize, next.closure)
@@ -329,9 +337,9 @@ impl<D: Deque, const FORKED: bool, const TOLD: bool> Callee for Child<D, FORKED,
     #[cold]
     unsafe extern "C" fn leave_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> ! {
         // SAFETY: as above.
-        let strand = unsafe { &*top.cast::<Strand>() };
-        identity::check_closed(strand);
-        let worker = strand.worker();
+        let fiber = unsafe { &*top.cast::<Fiber>() };
+        identity::check_closed(fiber);
+        let worker = fiber.worker();
         worker.stay();
         // SAFETY: a task's function, or none.
         let next = match unsafe { mem::transmute::<usize, Option<TaskFn>>(f) } {
@@ -339,17 +347,17 @@ impl<D: Deque, const FORKED: bool, const TOLD: bool> Callee for Child<D, FORKED,
             // SAFETY: the calling thread's worker, of the same run.
             None => unsafe { Owner::new(worker.deque::<D>()).pop_slowly() },
         };
-        Self::end(strand, worker);
-        // SAFETY: out of the queue, so published, and the caller's; on this strand, with its worker.
+        Self::end(fiber, worker);
+        // SAFETY: out of the queue, so published, and the caller's; on this fiber, with its worker.
         unsafe {
             if let Some(next) = next
                 && is_continuation(next)
             {
                 let context = take_over(worker, next);
-                strand.leave(worker, worker.strand().side(), context)
+                fiber.leave(worker, worker.fiber().sanitizer_state(), context)
             }
-            strand.first.set(next);
-            strand.go_through()
+            fiber.first.set(next);
+            fiber.go_through()
         }
     }
 }
@@ -368,7 +376,7 @@ unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int
     0
 }
 
-impl<D: Deque, const FORKED: bool, const TOLD: bool> Child<D, FORKED, TOLD> {
+impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, INSTRUMENTED> {
     /// The rest of `enter`, if the continuation is half queued.
     ///
     /// # Safety
@@ -379,20 +387,20 @@ impl<D: Deque, const FORKED: bool, const TOLD: bool> Child<D, FORKED, TOLD> {
         f: usize,
         closure: *mut c_void,
         worker: &Worker,
-        strand: &Strand,
+        fiber: &Fiber,
         context: Context,
     ) {
         let room = switch::room_of(context);
         // SAFETY: the caller owns the worker; the context is known to nobody, if it was refused.
         unsafe {
-            if worker.kind::<Stealing<D>>().spawn_slowly(worker, spawner_at(room)).is_err() {
+            if worker.policy::<Stealing<D>>().spawn_slowly(worker, spawner_at(room)).is_err() {
                 let below = noted(room);
-                below.above.set(strand);
+                below.child_fiber.set(fiber);
                 below.go_on_with(worker);
-                let next = if FORKED && !TOLD { fork_refused } else { refused };
+                let next = if FORKED && !INSTRUMENTED { fork_refused } else { refused };
                 switch::refuse(context, next, f, ptr::from_ref(worker).cast());
             }
-            Self::call(f, closure, worker, strand);
+            Self::call(f, closure, worker, fiber);
         }
     }
 
@@ -401,10 +409,10 @@ impl<D: Deque, const FORKED: bool, const TOLD: bool> Child<D, FORKED, TOLD> {
     /// # Safety
     /// As for that; the continuation is queued.
     #[inline(always)]
-    unsafe fn call(f: usize, closure: *mut c_void, worker: &Worker, strand: &Strand) {
+    unsafe fn call(f: usize, closure: *mut c_void, worker: &Worker, fiber: &Fiber) {
         if worker.tick() {
             // SAFETY: passed on.
-            return unsafe { Self::call_late(f, closure, worker, strand) };
+            return unsafe { Self::call_late(f, closure, worker, fiber) };
         }
         // SAFETY: nobody has begun it.
         worker.call(unsafe { Self::task(f, closure) });
@@ -416,26 +424,21 @@ impl<D: Deque, const FORKED: bool, const TOLD: bool> Child<D, FORKED, TOLD> {
     /// As for `call`.
     #[cold]
     #[inline(never)]
-    unsafe extern "C" fn call_late(
-        f: usize,
-        closure: *mut c_void,
-        worker: &Worker,
-        strand: &Strand,
-    ) {
-        strand.shed();
-        // SAFETY: nobody has begun it; the caller owns the worker, and is on its strand.
+    unsafe extern "C" fn call_late(f: usize, closure: *mut c_void, worker: &Worker, fiber: &Fiber) {
+        fiber.shed();
+        // SAFETY: nobody has begun it; the caller owns the worker, and is on its fiber.
         unsafe {
             let task = Self::task(f, closure);
-            let kind = worker.kind::<Stealing<D>>();
-            if !kind.is_called() {
+            let policy = worker.policy::<Stealing<D>>();
+            if !policy.is_called() {
                 return worker.call(task);
             }
-            let task = if FORKED { forked::queued(&*strand.forked.get()) } else { task };
-            if kind.spawn(worker, task).is_err() {
-                strand.first.set(Some(task));
+            let task = if FORKED { forked::queued(&*fiber.forked.get()) } else { task };
+            if policy.spawn(worker, task).is_err() {
+                fiber.first.set(Some(task));
             }
-            strand.looks.set(Looks::Outside);
-            strand.go_through()
+            fiber.looks.set(Looks::Outside);
+            fiber.go_through()
         }
     }
 
@@ -459,19 +462,19 @@ impl<D: Deque, const FORKED: bool, const TOLD: bool> Child<D, FORKED, TOLD> {
     /// # Safety
     /// The task has ended.
     #[inline(always)]
-    unsafe fn end_unawaited(strand: &Strand) {
+    unsafe fn end_unawaited(fiber: &Fiber) {
         if FORKED {
             // SAFETY: who waits keeps it.
-            unsafe { (*strand.forked.get()).end_unawaited() };
+            unsafe { (*fiber.forked.get()).end_unawaited() };
         }
     }
 
     /// The spawner is not at hand: if it waits for a forked child, it is to be told.
     #[inline(always)]
-    fn end(strand: &Strand, worker: &Worker) {
+    fn end(fiber: &Fiber, worker: &Worker) {
         if FORKED {
             // SAFETY: the task has ended; the worker is the caller's.
-            unsafe { forked::end(&*strand.forked.get(), worker) };
+            unsafe { forked::end(&*fiber.forked.get(), worker) };
         }
     }
 }

@@ -1,17 +1,17 @@
 //! What is left of a task that waits, until another worker goes on with it.
 
 use crate::fiber::switch::{self, Arrival, Context};
-use crate::runtime::record::{Strand, Worker};
+use crate::runtime::record::{Fiber, Worker};
 use crate::task::{Task, TaskFn};
 use std::ffi::c_void;
 use std::ptr;
 
-/// A task that waits; it lies on its strand. The low bits of its address are left to who packs it.
+/// A task that waits; it lies on its fiber. The low bits of its address are left to who packs it.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 pub(super) struct Continuation {
     pub context: Context,
-    pub strand: *const Strand,
+    pub fiber: *const Fiber,
 }
 
 /// A task that is left, until it is known that it waits.
@@ -55,15 +55,15 @@ pub(super) unsafe fn arrive(worker: &Worker, left: *mut c_void) -> bool {
     left.addr() & RETIRED == 0
 }
 
-/// The strand of a spawner, noted in the room of its context, whose address is the closure of the task that continues
+/// The fiber of a spawner, noted in the room of its context, whose address is the closure of the task that continues
 /// it.
 ///
 /// # Safety
 /// It was noted, and nobody has continued the context.
 #[inline(always)]
-pub(super) unsafe fn noted<'a>(room: *mut c_void) -> &'a Strand {
-    // SAFETY: by the caller's promise; a strand that waits stays.
-    unsafe { &**room.cast::<*const Strand>() }
+pub(super) unsafe fn noted<'a>(room: *mut c_void) -> &'a Fiber {
+    // SAFETY: by the caller's promise; a fiber that waits stays.
+    unsafe { &**room.cast::<*const Fiber>() }
 }
 
 /// A spawner goes on by another way than its child's return: its context. The child's stack is the child's own from
@@ -76,10 +76,10 @@ pub(super) unsafe fn part(room: *mut c_void) -> Continuation {
     // SAFETY: passed on.
     unsafe {
         switch::make_ready::<Apart>(context);
-        let strand = noted(room);
-        strand.above.set(ptr::null());
-        strand.reach.set(strand.room); // it was left, so it is not fixed
-        Continuation { context, strand }
+        let fiber = noted(room);
+        fiber.child_fiber.set(ptr::null());
+        fiber.reach.set(fiber.room); // it was left, so it is not fixed
+        Continuation { context, fiber }
     }
 }
 
@@ -90,9 +90,9 @@ impl Arrival for Apart {
     unsafe extern "C" fn arrive(left: *mut c_void, room: *mut c_void) {
         // SAFETY: of this context, which is continued now.
         unsafe {
-            let strand = noted(room);
-            strand.arrived.set(true);
-            arrive(strand.worker(), left);
+            let fiber = noted(room);
+            fiber.arrived.set(true);
+            arrive(fiber.worker(), left);
         }
     }
 }

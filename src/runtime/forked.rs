@@ -1,7 +1,7 @@
 //! A forked task (`ext::fork`), as a worker runs it.
 
 use crate::policy::Place;
-use crate::runtime::record::{Team, Worker};
+use crate::runtime::record::{Run, Worker};
 use crate::runtime::waiter::Waiter;
 use crate::sync::forked::Forked;
 use crate::sys::unwind::{ForkedTask, guarded};
@@ -24,8 +24,8 @@ pub fn queued(forked: &Forked) -> Task {
 pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the descriptor lives until it is over.
     let forked = unsafe { &*descriptor.cast::<Forked>() };
-    // SAFETY: the strand is the one that this is called on.
-    if unsafe { Worker::of(s) }.strand().is_behind(descriptor) {
+    // SAFETY: the fiber is the one that this is called on.
+    if unsafe { Worker::of(s) }.fiber().is_behind(descriptor) {
         not_joined(forked.function());
     }
     // SAFETY: out of a queue.
@@ -106,7 +106,7 @@ pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, 
     let mine = worker.mine();
     match mine {
         Some(mine) => mine.counters().tasks.add(1),
-        None => _ = worker.with_team(Team::count_outside),
+        None => _ = worker.with_run(Run::count_outside),
     }
     let s = mine.unwrap_or(worker).handle();
     // SAFETY: by the caller's promise.

@@ -1,17 +1,17 @@
-//! Strands: the stacks that workers' loops run on, and tasks that wait by leaving theirs.
+//! Fibers: the stacks that workers' loops run on, and tasks that wait by leaving theirs.
 //!
 //! # The shape of it
 //!
 //! ```text
-//! thread's own stack      strand (a stack of the rack's)
-//!   sched_init              loop  -- Strand, the record
+//! thread's own stack      fiber (a stack of the stack cache's)
+//!   sched_init              loop  -- Fiber, the record
 //!   host   <--- base        a task
 //!                           what it calls ... suspend: context
 //! ```
 //! A task runs on the stack of the loop that took it from a queue, and pays nothing for it. When it
-//! must wait, the whole strand is set aside: its worker goes on with a new loop, on another stack, and
+//! must wait, the whole fiber is set aside: its worker goes on with a new loop, on another stack, and
 //! what is left of the old one is a *continuation*: a task, {`resume`, continuation}, which can be
-//! queued like any. Whoever takes it out of a queue leaves the strand that it is on, which has
+//! queued like any. Whoever takes it out of a queue leaves the fiber that it is on, which has
 //! nothing but a loop, and goes on on the other. There the record tells the loop, once the task has
 //! returned to it, whose it is now. (C. Yang and J. Mellor-Crummey, "A practical solution to the cactus
 //! stack problem", 2016, leave a frame's stack to wait in this way, when it must wait and not before.)
@@ -22,31 +22,31 @@
 //! stack: `suspend` saves the context, switches, and `publish` is called there, which makes the
 //! continuation known to who will resume it. If there is nothing to wait for any more, publish
 //! says so, and the worker switches back, or queues the task if it has gone to another. After it has said
-//! yes nothing of the old strand is touched.
+//! yes nothing of the old fiber is touched.
 //!
 //! If what the worker would run next was set aside, too, it goes straight to that stack, without a loop in between;
 //! `publish` is called there, before that goes on (`switch::hand_over`).
 //!
-//! A stack that is left for good is put into the rack before: nobody else takes it from there, and
+//! A stack that is left for good is put into the stack cache before: nobody else takes it from there, and
 //! the worker's thread only when it has arrived on another.
 //!
 //! # The end
 //!
-//! A loop that ends, on whichever strand, continues its thread's own stack at `base`, where `host` has
+//! A loop that ends, on whichever fiber, continues its thread's own stack at `base`, where `host` has
 //! left it. No thread ever runs on another's own stack, so none has to wait for another then. Where no stack
 //! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it. The loop itself can, for a
 //! continuation: if all workers have come to such a loop, nobody else would go on with that.
 //!
 //! A thread that has no worker any more ([`section`]) goes back there earlier, by `retire`.
 
-use crate::fiber::sanitizers::Side;
+use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::Context;
 use crate::fiber::{exceptions, overflow, switch};
 use crate::policy::{Awaited, Seat};
 use crate::runtime::continuation::{Continuation, Left, arrive};
 use crate::runtime::identity;
-use crate::runtime::record::{Ground, Looks, Strand, Worker};
+use crate::runtime::record::{Fiber, HostStack, Looks, Worker};
 use crate::sys::float::FloatControl;
 use crate::sys::{registers, unwind};
 use crate::task::Task;
@@ -54,7 +54,7 @@ use std::ffi::c_void;
 use std::mem;
 use std::ptr::{self, NonNull};
 
-/// What a new strand begins with; it lies on the stack that is left for it.
+/// What a new fiber begins with; it lies on the stack that is left for it.
 pub(super) struct Launch<'a> {
     pub(super) worker: &'a Worker,
     pub(super) stack: Option<Stack>,
@@ -62,7 +62,7 @@ pub(super) struct Launch<'a> {
     pub(super) begins: Begins<'a>,
 }
 
-/// How a strand begins.
+/// How a fiber begins.
 pub(super) enum Begins<'a> {
     /// The first of a thread.
     Hosted(As),
@@ -86,24 +86,24 @@ pub enum As {
 /// The caller occupies `worker`, whose run has not ended, inside the frontier.
 pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     // SAFETY: records are never freed.
-    let outer = unsafe { worker.outer.get().as_ref() }.map(Worker::strand);
+    let outer = unsafe { worker.outer_worker.get().as_ref() }.map(Worker::fiber);
     let below = [outer, identity::innermost()];
-    let before = below.map(|strand| strand.is_some_and(Strand::fix));
+    let before = below.map(|fiber| fiber.is_some_and(Fiber::fix));
     // With the stack of a relief comes a place in the queue: for the task whose thread has left the worker.
-    let stack = if comes == As::Relief { worker.take_stack() } else { worker.rack.take() }.ok();
-    let ground = Ground::default();
-    ground.side.settle();
-    ground.nested_below.set(outer.map_or(0, |strand| strand.nested.get()));
-    worker.ground.set(&ground);
+    let stack = if comes == As::Relief { worker.take_stack() } else { worker.stacks.take() }.ok();
+    let host_stack = HostStack::default();
+    host_stack.sanitizers.settle();
+    host_stack.nested_below.set(outer.map_or(0, |fiber| fiber.nested.get()));
+    worker.host_stack.set(&host_stack);
     let mut stays = true;
     let mut go = || {
         let launch = Launch { worker, stack, first: None, begins: Begins::Hosted(comes) };
-        let top = stack.map_or(ptr::null_mut(), Strand::top);
+        let top = stack.map_or(ptr::null_mut(), Fiber::top);
         // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
         unsafe {
             let launch = (&raw const launch).cast_mut().cast();
-            stack.inspect(|stack| stack.side().enter_new(|| &ground.side));
-            let arrival = switch::begin(ground.base.as_ptr(), top, run_loop, launch);
+            stack.inspect(|stack| stack.sanitizer_state().enter_new(|| &host_stack.sanitizers));
+            let arrival = switch::begin(host_stack.base.as_ptr(), top, run_loop, launch);
             stays = arrive(worker, arrival);
         }
     };
@@ -113,15 +113,15 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     } else {
         go()
     }
-    ground.side.forget();
+    host_stack.sanitizers.forget();
     handled.put();
-    for (strand, covered) in below.into_iter().zip(before) {
-        strand.inspect(|strand| strand.cover(covered));
+    for (fiber, covered) in below.into_iter().zip(before) {
+        fiber.inspect(|fiber| fiber.cover(covered));
     }
     stays
 }
 
-/// The first frame of a strand.
+/// The first frame of a fiber.
 ///
 /// # Safety
 /// `launch` is a [`Launch`], on a stack that its publisher keeps until then.
@@ -133,40 +133,40 @@ pub(super) unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
         Begins::Hosted(As::Relief) if worker.tick() => Looks::Outside,
         _ => Looks::Inside,
     };
-    let own = Strand::new(None);
-    let strand = stack.map_or(&own, Strand::on);
-    strand.worker.set(worker);
+    let own = Fiber::new(None);
+    let fiber = stack.map_or(&own, Fiber::on);
+    fiber.worker.set(worker);
     if let Begins::Behind(left) = begins {
         // SAFETY: not published yet.
-        let Continuation { context, strand: below } = unsafe { (*left).continuation };
+        let Continuation { context, fiber: below } = unsafe { (*left).continuation };
         // SAFETY: saved, and this is another stack.
         if let Err(back) = unsafe { Left::publish(left) } {
             if first.is_none_or(|task| worker.put_back(task).is_ok()) {
-                // SAFETY: nobody else knows of it; nothing is on the strand.
-                unsafe { strand.leave(worker, (*below).side(), context) }
+                // SAFETY: nobody else knows of it; nothing is on the fiber.
+                unsafe { fiber.leave(worker, (*below).sanitizer_state(), context) }
             }
             worker.queue_soon(back);
         }
     }
-    strand.go_on_with(worker);
-    strand.first.set(first);
-    strand.looks.set(looks);
-    // SAFETY: the strand is in place.
-    unsafe { strand.go_through() }
+    fiber.go_on_with(worker);
+    fiber.first.set(first);
+    fiber.looks.set(looks);
+    // SAFETY: the fiber is in place.
+    unsafe { fiber.go_through() }
 }
 
-pub(super) unsafe extern "C" fn work(strand: *mut c_void) {
-    // SAFETY: `run_loop` passes its strand, which it is on.
-    let strand = unsafe { &*strand.cast::<Strand>() };
-    strand.floor.set(registers::stack_pointer());
-    if let Some(task) = strand.first.take() {
-        strand.run(task);
+pub(super) unsafe extern "C" fn work(fiber: *mut c_void) {
+    // SAFETY: `run_loop` passes its fiber, which it is on.
+    let fiber = unsafe { &*fiber.cast::<Fiber>() };
+    fiber.floor.set(registers::stack_pointer());
+    if let Some(task) = fiber.first.take() {
+        fiber.run(task);
     }
     // SAFETY: the row of the run.
-    unsafe { (strand.place().row().operations.work)(strand) };
+    unsafe { (fiber.place().row().operations.work)(fiber) };
 }
 
-impl Strand {
+impl Fiber {
     /// The worker's loop, to the end of the run.
     ///
     /// # Safety
@@ -177,21 +177,26 @@ impl Strand {
         unsafe { unwind::again(work, ptr::from_ref(self).cast_mut().cast()) };
         self.flush();
         let worker = self.worker();
-        // SAFETY: nothing is on the strand any more, and the ground is this thread's.
+        // SAFETY: nothing is on the fiber any more, and the host stack is this thread's.
         unsafe {
-            let ground = worker.ground();
-            self.leave(worker, &ground.side, ground.base.get())
+            let host_stack = worker.host_stack();
+            self.leave(worker, &host_stack.sanitizers, host_stack.base.get())
         }
     }
 
-    /// Leaves it for good, for `to`, on that side. Its stack is in the rack before; but only the worker's thread takes it
+    /// Leaves it for good, for `to`, on that side. Its stack is in the stack cache before; but only the worker's thread takes it
     /// out of there, and that is on its way.
     ///
     /// # Safety
     /// The caller is on it, and occupies `worker`; nothing there is needed any more. `to` as for
     /// `switch::leave`.
-    #[inline(always)] // see `Side::enter`
-    pub(super) unsafe fn leave(&self, worker: &Worker, side: &Side, to: Context) -> ! {
+    #[inline(always)] // see `SanitizerState::enter`
+    pub(super) unsafe fn leave(
+        &self,
+        worker: &Worker,
+        sanitizers: &SanitizerState,
+        to: Context,
+    ) -> ! {
         self.looks.set(Looks::Inside);
         self.shed();
         // SAFETY: by the caller's promise.
@@ -199,12 +204,12 @@ impl Strand {
             if let Some(stack) = self.stack {
                 worker.put_stack(stack);
             }
-            side.enter(|| self.stack.is_none().then(|| self.side()));
+            sanitizers.enter(|| self.stack.is_none().then(|| self.sanitizer_state()));
             switch::leave(0, to, ptr::null_mut())
         }
     }
 
-    /// Runs tasks in the middle of a task until `awaited` is over: see `Kind::help`.
+    /// Runs tasks in the middle of a task until `awaited` is over: see `Policy::help`.
     ///
     /// # Safety
     /// The caller is on it, in a task.
@@ -238,13 +243,13 @@ impl Strand {
 }
 
 /// Does work of other tasks on top of the calling thread's innermost section, if there is one, and on
-/// top of `strand`'s task: they are not in its section.
-pub fn beneath(strand: &Strand, work: impl FnOnce()) {
-    let depth = strand.section.depth.replace(0);
+/// top of `fiber`'s task: they are not in its section.
+pub fn beneath(fiber: &Fiber, work: impl FnOnce()) {
+    let depth = fiber.section.depth.replace(0);
     let innermost = identity::innermost().filter(|innermost| !innermost.is_covered());
     innermost.inspect(|innermost| innermost.cover(true));
     work();
-    // The thread is the same: the strand on top of a section cannot be left.
+    // The thread is the same: the fiber on top of a section cannot be left.
     innermost.inspect(|innermost| innermost.cover(false));
-    strand.section.depth.set(depth);
+    fiber.section.depth.set(depth);
 }

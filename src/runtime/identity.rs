@@ -2,7 +2,7 @@
 
 use crate::fiber::exceptions;
 use crate::policy::Place;
-use crate::runtime::record::{Strand, Worker};
+use crate::runtime::record::{Fiber, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::process::Own;
 use crate::sys::{output, registers};
@@ -13,7 +13,7 @@ thread_local! {
     /// The innermost worker that this thread is; the others by `outer`.
     static CURRENT: Own<Worker> = const { Own::null() };
     /// The innermost section for which this thread has left a worker; the others by `outer`.
-    static INNERMOST: Own<Strand> = const { Own::null() };
+    static INNERMOST: Own<Fiber> = const { Own::null() };
 }
 
 /// Sections in the process for which a worker was left.
@@ -58,14 +58,14 @@ impl Worker {
     #[cold]
     #[inline(never)]
     pub(super) fn mine_elsewhere(&self) -> Option<&Worker> {
-        let run = self.run.load(Ordering::Relaxed); // compared, no more
+        let run = self.tag.load(Ordering::Relaxed); // compared, no more
         let mut mine = CURRENT.with(Own::get);
         // SAFETY: records are never freed, and the list is this thread's own.
         while let Some(worker) = unsafe { mine.as_ref() } {
-            if run != 0 && worker.run.load(Ordering::Relaxed) == run {
+            if run != 0 && worker.tag.load(Ordering::Relaxed) == run {
                 return Some(worker);
             }
-            mine = worker.outer.get();
+            mine = worker.outer_worker.get();
         }
         None
     }
@@ -88,50 +88,50 @@ impl Worker {
     #[inline(never)] // as in `current`
     pub fn any_here(is: impl FnMut(&Worker) -> bool) -> bool {
         // SAFETY: records are never freed, and the list is this thread's own.
-        let outer = |worker: &&Worker| unsafe { worker.outer.get().as_ref() };
+        let outer = |worker: &&Worker| unsafe { worker.outer_worker.get().as_ref() };
         std::iter::successors(Worker::current(), outer).any(is)
     }
 
     /// The worker's index in the run of `other`; None if it is not of that.
     pub fn index_beside(&self, other: &Worker) -> Option<usize> {
-        let run = other.run.load(Ordering::Relaxed);
-        (self.run.load(Ordering::Acquire) == run).then(|| self.index.get())
+        let run = other.tag.load(Ordering::Relaxed);
+        (self.tag.load(Ordering::Acquire) == run).then(|| self.index.get())
     }
 
     /// The calling thread takes this place.
     pub fn occupy(&self) {
-        self.outer.set(CURRENT.with(|current| current.replace(self)));
-        self.strand.set(ptr::null());
-        self.above.set(ptr::null());
+        self.outer_worker.set(CURRENT.with(|current| current.replace(self)));
+        self.fiber.set(ptr::null());
+        self.child_fiber.set(ptr::null());
         self.owner.store(registers::thread_pointer(), Ordering::Relaxed);
         // `sched_spawn` may put tasks there itself, where that is what a spawn does. Debug builds count
         // and mark what is forked and joined, which sched_inline.h does not.
         let puts = cfg!(not(debug_assertions)) && !self.calls_at_once();
-        if puts && !self.deque.load(Ordering::Relaxed).is_null() {
-            self.quick.store(registers::thread_pointer(), Ordering::Relaxed);
+        if puts && !self.built_in.load(Ordering::Relaxed).is_null() {
+            self.spawn_owner.store(registers::thread_pointer(), Ordering::Relaxed);
             if !exceptions::there() {
-                self.joins.store(registers::thread_pointer(), Ordering::Relaxed);
+                self.join_owner.store(registers::thread_pointer(), Ordering::Relaxed);
             }
         }
     }
 
     /// The calling thread leaves this place.
     pub fn vacate(&self) {
-        self.quick.store(0, Ordering::Relaxed);
-        self.joins.store(0, Ordering::Relaxed);
+        self.spawn_owner.store(0, Ordering::Relaxed);
+        self.join_owner.store(0, Ordering::Relaxed);
         self.owner.store(0, Ordering::Relaxed);
-        CURRENT.with(|current| current.set(self.outer.get()));
+        CURRENT.with(|current| current.set(self.outer_worker.get()));
     }
 }
 
-/// The thread has left a worker for the section of the task on this strand.
-pub(super) fn enter_section(strand: &Strand) {
-    strand.section.outer.set(INNERMOST.with(|innermost| innermost.replace(strand)));
+/// The thread has left a worker for the section of the task on this fiber.
+pub(super) fn enter_section(fiber: &Fiber) {
+    fiber.section.outer_fiber.set(INNERMOST.with(|innermost| innermost.replace(fiber)));
 }
 
-/// The thread has its worker back, or leaves the strand.
-pub(super) fn leave_section(strand: &Strand) {
-    INNERMOST.with(|innermost| innermost.set(strand.section.outer.get()));
+/// The thread has its worker back, or leaves the fiber.
+pub(super) fn leave_section(fiber: &Fiber) {
+    INNERMOST.with(|innermost| innermost.set(fiber.section.outer_fiber.get()));
 }
 
 /// Counts the sections for which a worker was left.
@@ -140,54 +140,54 @@ pub(super) fn count_section(more: isize) {
 }
 
 /// `here`, for a signal handler: nothing thread-local is touched if no thread is in a section.
-pub fn here_in_handler<'a>() -> Option<&'a Strand> {
+pub fn here_in_handler<'a>() -> Option<&'a Fiber> {
     if OPEN.load(Ordering::Relaxed) > 0 { here() } else { None }
 }
 
-/// The strand of the innermost section that the calling thread has left a worker for.
+/// The fiber of the innermost section that the calling thread has left a worker for.
 #[cold]
 #[inline(never)] // so that nothing thread-local is remembered where a task waits
-pub fn innermost<'a>() -> Option<&'a Strand> {
+pub fn innermost<'a>() -> Option<&'a Fiber> {
     // SAFETY: it lives until its section has ended.
     unsafe { INNERMOST.with(Own::get).as_ref() }
 }
 
 /// The caller's, if its task is in a section for which a worker was left.
-fn open<'a>() -> Option<&'a Strand> {
-    innermost().filter(|strand| !strand.is_covered())
+fn open<'a>() -> Option<&'a Fiber> {
+    innermost().filter(|fiber| !fiber.is_covered())
 }
 
 /// The same, if that is a section of the run of `worker`.
-pub fn of(worker: &Worker) -> Option<&Strand> {
-    open().filter(|strand| strand.worker().run_id() == worker.run_id())
+pub fn of(worker: &Worker) -> Option<&Fiber> {
+    open().filter(|fiber| fiber.worker().run_id() == worker.run_id())
 }
 
 /// True if the caller, or a task beneath it on this thread, is in such a section of the run of `worker`.
 pub fn lies_below(worker: &Worker) -> bool {
-    any_here(|strand| strand.worker().run_id() == worker.run_id())
+    any_here(|fiber| fiber.worker().run_id() == worker.run_id())
 }
 
-/// True if `is` is so of the strand of a section for which the calling thread has left a worker.
-pub fn any_here(is: impl FnMut(&Strand) -> bool) -> bool {
+/// True if `is` is so of the fiber of a section for which the calling thread has left a worker.
+pub fn any_here(is: impl FnMut(&Fiber) -> bool) -> bool {
     // SAFETY: as in `innermost`.
-    let outer = |strand: &&Strand| unsafe { strand.section.outer.get().as_ref() };
+    let outer = |fiber: &&Fiber| unsafe { fiber.section.outer_fiber.get().as_ref() };
     std::iter::successors(innermost(), outer).any(is)
 }
 
 /// A worker of the run that the caller is a task of, if it is a task; of the innermost such run.
 pub fn task<'a>() -> Option<&'a Worker> {
-    open().map(Strand::worker).or_else(Worker::current)
+    open().map(Fiber::worker).or_else(Worker::current)
 }
 
-/// The strand of the caller's task, if its thread occupies that task's worker and no other, and has left none.
-pub fn alone<'a>() -> Option<&'a Strand> {
-    let mine = Worker::current().filter(|worker| worker.outer.get().is_null())?;
-    innermost().is_none().then(|| mine.strand())
+/// The fiber of the caller's task, if its thread occupies that task's worker and no other, and has left none.
+pub fn alone<'a>() -> Option<&'a Fiber> {
+    let mine = Worker::current().filter(|worker| worker.outer_worker.get().is_null())?;
+    innermost().is_none().then(|| mine.fiber())
 }
 
-/// The strand that the caller's task is on, if it is one.
-pub fn here<'a>() -> Option<&'a Strand> {
-    open().or_else(|| Worker::current().map(Worker::strand))
+/// The fiber that the caller's task is on, if it is one.
+pub fn here<'a>() -> Option<&'a Fiber> {
+    open().or_else(|| Worker::current().map(Worker::fiber))
 }
 
 /// The process is a child made by fork.
@@ -197,16 +197,16 @@ pub fn forget() {
 
 /// A task has returned to its loop.
 #[inline]
-pub fn check_closed(strand: &Strand) {
-    if strand.section.is_open() {
-        returned(strand);
+pub fn check_closed(fiber: &Fiber) {
+    if fiber.section.is_open() {
+        returned(fiber);
     }
 }
 
 #[cold]
-fn returned(strand: &Strand) -> ! {
+fn returned(fiber: &Fiber) -> ! {
     if innermost().is_none() {
-        strand.worker().stay(); // no message of ours in a child that it made by fork
+        fiber.worker().stay(); // no message of ours in a child that it made by fork
     }
     not_ended();
 }

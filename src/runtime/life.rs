@@ -42,11 +42,11 @@ pub(super) unsafe extern "C" fn work(life: *mut c_void) {
     }
 }
 
-/// The job of a thread of the crew.
+/// The job of a thread of the run's threads.
 pub(super) unsafe fn member(worker: *const c_void) -> bool {
-    // SAFETY: `Team::new` passes a worker, which is never freed.
+    // SAFETY: `Run::new` passes a worker, which is never freed.
     let worker = unsafe { &*worker.cast::<Worker>() };
-    // SAFETY: the run lives until the crew has finished.
+    // SAFETY: the run lives until the run's threads has finished.
     unsafe { Life::lead(worker, if worker.index() == 0 { As::First } else { As::Idle }) }
 }
 
@@ -61,13 +61,13 @@ pub(super) unsafe fn relief(worker: *const c_void) -> bool {
 impl Worker {
     /// A relief comes. False if it is not needed any more.
     pub fn is_needed(&self) -> bool {
-        let mut seen = self.vacancy.called();
+        let mut seen = self.handoff.called();
         loop {
-            match self.vacancy.look(&mut seen) {
+            match self.handoff.look(&mut seen) {
                 Found::Vacant => return true,
                 Found::Occupied => return false,
-                // SAFETY: the team waits for its workers.
-                Found::Busy => unsafe { (*self.team.get()).sleep(UNAWAITED) },
+                // SAFETY: the run waits for its workers.
+                Found::Busy => unsafe { (*self.run.get()).sleep(UNAWAITED) },
             }
         }
     }
@@ -75,8 +75,8 @@ impl Worker {
     /// Worker 0's loop has returned, and with it the run has ended. The caller occupies the place.
     pub fn announce_end(&self) {
         if self.index.get() == 0 {
-            // SAFETY: the team waits for its workers.
-            unsafe { (*self.team.get()).announce_end() };
+            // SAFETY: the run waits for its workers.
+            unsafe { (*self.run.get()).announce_end() };
         }
     }
 }

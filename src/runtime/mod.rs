@@ -1,22 +1,22 @@
-//! What every policy runs on: workers, their strands, suspension, blocking sections, runs.
+//! What every policy runs on: workers, their fibers, suspension, blocking sections, runs.
 
+pub mod arg_blocks;
 pub mod blocking;
 pub mod cont;
 pub mod continuation;
 pub mod countdown;
 pub mod default_worker;
 pub mod entry;
+pub mod fiber;
 pub mod forked;
 pub mod host;
 pub mod identity;
 pub mod life;
-pub mod parcels;
 pub mod place;
 pub mod record;
 pub mod registry;
 pub mod run;
 pub mod spawn_copy;
-pub mod strand;
 pub mod suspend;
 pub mod tasks;
 pub mod waiter;

@@ -3,7 +3,7 @@
 use crate::policy::operations::Hosted;
 use crate::policy::{Place, TICK};
 use crate::runtime::identity;
-use crate::runtime::record::{Team, Worker};
+use crate::runtime::record::{Run, Worker};
 use crate::runtime::suspend::is_continuation;
 use crate::stats::Counters;
 use crate::sync::forked::Forked;
@@ -26,14 +26,14 @@ impl Place for Worker {
 
     #[inline]
     fn looked_outside(&self) {
-        self.left.set(TICK);
+        self.until_outside.set(TICK);
     }
 
     #[cold]
     fn start(&self, worker: usize) -> bool {
-        // SAFETY: the team lives until the run has ended and the gates are closed; the kind starts
+        // SAFETY: the run lives until the run has ended and the gates are closed; the kind starts
         // each worker at most once.
-        unsafe { (*self.team.get()).call(worker) }
+        unsafe { (*self.run.get()).call(worker) }
     }
 
     fn random_below(&self, n: usize) -> usize {
@@ -45,12 +45,12 @@ impl Place for Worker {
     #[inline]
     fn call(&self, task: Task) {
         #[cfg(debug_assertions)]
-        let (strand, before) = (self.strand.get(), self.strand().note_forks(0));
+        let (fiber, before) = (self.fiber.get(), self.fiber().note_forks(0));
         // SAFETY: the program promises that `f` accepts its closure and returns.
         unsafe { (task.f)(task.closure, self.handle()) };
         #[cfg(debug_assertions)]
-        // SAFETY: the strand that this is on, which stays the same.
-        if unsafe { &*strand }.note_forks(0) != before {
+        // SAFETY: the fiber that this is on, which stays the same.
+        if unsafe { &*fiber }.note_forks(0) != before {
             output::die(format_args!(
                 "sched_fork: a task has returned and did not join a task that it forked: a sched_join is missing"
             ));
@@ -64,8 +64,8 @@ impl Place for Worker {
 
     #[cold]
     fn at_rest(&self) {
-        // SAFETY: the team lives until the run has ended, and the run's end waits for the caller.
-        unsafe { &*self.team.get() }.check_joins();
+        // SAFETY: the run lives until the run has ended, and the run's end waits for the caller.
+        unsafe { &*self.run.get() }.check_joins();
     }
 
     #[inline]
@@ -89,28 +89,28 @@ impl Hosted for Worker {
     #[inline(always)]
     unsafe fn policy<P>(&self) -> &P {
         // SAFETY: passed on.
-        unsafe { self.kind::<P>() }
+        unsafe { &*self.policy.get().cast::<P>() }
     }
 }
 
 impl Worker {
     /// A task of the caller, which occupies this place, is about to wait for a task that nobody has begun.
     pub fn note_join(&self, forked: &Forked) {
-        self.awaits.store(ptr::from_ref(forked).cast_mut(), Ordering::Relaxed);
+        self.unbegun_join.store(ptr::from_ref(forked).cast_mut(), Ordering::Relaxed);
     }
 
     /// The task that has called `note_join` goes on. The caller may be another worker of the run.
     pub fn forget_join(&self, forked: &Forked) {
         let noted = ptr::from_ref(forked).cast_mut();
         let (relaxed, none) = (Ordering::Relaxed, ptr::null_mut());
-        let _ = self.awaits.compare_exchange(noted, none, relaxed, relaxed);
+        let _ = self.unbegun_join.compare_exchange(noted, none, relaxed, relaxed);
     }
 
     /// All workers of the run are idle, and nothing is queued: ends the process if a task waits for one that nobody
     /// has begun.
     pub fn check_join(&self) {
         // SAFETY: the task that waits for it has not gone on, since no worker runs a task; so the descriptor is there.
-        let lost = unsafe { self.awaits.load(Ordering::Relaxed).as_ref() };
+        let lost = unsafe { self.unbegun_join.load(Ordering::Relaxed).as_ref() };
         if let Some(lost) = lost.filter(|lost| lost.is_lost()) {
             output::die(format_args!(
                 "sched_join: a task waits for one that is in no queue: its descriptor was copied, joined before, or not forked \
@@ -121,7 +121,7 @@ impl Worker {
     }
 }
 
-impl Team {
+impl Run {
     /// See `Place::at_rest`.
     pub fn check_joins(&self) {
         self.workers.iter().for_each(|worker| worker.check_join());

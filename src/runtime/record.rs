@@ -1,11 +1,11 @@
-//! The records that point at each other: worker, strand and run. They are data; what acts on them stands in higher files.
+//! The records that point at each other: worker, fiber and run. They are data; what acts on them stands in higher files.
 //!
 //! # The worker: what `struct scheduler *` points to
 //!
 //! ```text
-//! line 0  read at each call: quick, deque, joins, owner, row, kind, index; run, gate (cold)
+//! line 0  read at each call: spawn_owner, built_in, join_owner, owner, row, policy, index; run, tag, run_lock (cold)
 //! line 1  the owner's: counters
-//! line 2  the owner's: parcels, random numbers; links (cold)
+//! line 2  the owner's: argument blocks, stacks, fiber, random numbers; links (cold)
 //! ```
 //!
 //! # Who may touch what, and when
@@ -13,18 +13,18 @@
 //! | field | written | read |
 //! | --- | --- | --- |
 //! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
-//! | `quick`, `joins` | with `owner` | by anyone |
+//! | `spawn_owner`, `join_owner` | with `owner` | by anyone |
 //! | `row` | before the run starts | by anyone |
-//! | `kind`, `own`, `index`, `team` | before the run starts | by the run's workers; others under `gate` |
+//! | `policy`, `policy_deque`, `index`, `run` | before the run starts | by the run's workers; others under `run_lock` |
 //! | `sets_aside`, `float`, `waiting` | before the run starts | by the owner |
-//! | `deque` | before the run starts; when it ends | by the owner; in a forked child |
-//! | `vacancy` | as it says itself | |
-//! | `awaits` | by the owner; by the worker where the task goes on | when all workers are idle |
-//! | `run` | before the run starts; under `gate` when it ends | by anyone |
+//! | `built_in` | before the run starts; when it ends | by the owner; in a forked child |
+//! | `handoff` | as it says itself | |
+//! | `unbegun_join` | by the owner; by the worker where the task goes on | when all workers are idle |
+//! | `tag` | before the run starts; under `run_lock` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
-//! | `stock`, `rack`, `ground`, `strand`, `above`, `left`, `rng`, `wakes`, `outer` | by the owner | by the owner |
+//! | `block_cache`, `stacks`, `host_stack`, `fiber`, `child_fiber`, `until_outside`, `rng`, `until_behind`, `outer_worker` | by the owner | by the owner |
 //!
-//! `quick`, `joins`, `owner` and `deque` are read and written Relaxed: only their own thread finds itself in
+//! `spawn_owner`, `join_owner`, `owner` and `built_in` are read and written Relaxed: only their own thread finds itself in
 //! them, and it reads what it wrote. `row` as well: rows are never changed, and a stale row is harmless to
 //! threads that are not the owner.
 //!
@@ -38,16 +38,16 @@
 //! rested longest is taken first, and `registry::RESTING` are kept at rest. A program that keeps an
 //! `s` for longer may meet a later run's.
 
-use crate::fiber::sanitizers::Side;
-use crate::fiber::stack::{Rack, Stack};
+use crate::fiber::sanitizers::SanitizerState;
+use crate::fiber::stack::{Stack, StackCache};
 use crate::fiber::switch::Context;
 use crate::idle::quiescence::Waiting;
 use crate::lock::mutex::Mutex;
 use crate::policy::operations::Operations;
 use crate::policy::{Awaited, Place, TICK};
 use crate::queue::split::Split;
+use crate::runtime::arg_blocks::{BlockCache, BlockPool};
 use crate::runtime::countdown::Countdown;
-use crate::runtime::parcels::{Depot, Stock};
 use crate::settings::{Config, Deque};
 use crate::stats::report::Report;
 use crate::stats::{Counters, Totals};
@@ -56,9 +56,9 @@ use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::float::FloatControl;
 use crate::sys::registers;
 use crate::task::{Scheduler, Task, TaskFn};
-use crate::threads::cache::Crew;
+use crate::threads::cache::RunThreads;
 use crate::threads::event::Event;
-use crate::threads::handoff::Vacancy;
+use crate::threads::handoff::Handoff;
 use rand::rngs::SmallRng;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
@@ -76,7 +76,7 @@ pub struct Row {
     pub fork: unsafe extern "C" fn(&Forked, Option<TaskFn>, *mut c_void, &Worker),
     /// Queues a task, from the owner of the worker; returns as `sched_spawn` does.
     pub queue: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
-    pub operations: Operations<Worker, Strand>,
+    pub operations: Operations<Worker, Fiber>,
     /// A spawn calls the task at once: kind `cont`.
     pub calls_at_once: bool,
     /// The run has threads beside its first: in a blocking section one of them takes the worker's place.
@@ -86,58 +86,58 @@ pub struct Row {
 }
 
 /// The deque of the default row: `sched_spawn` has its `put` built in.
-pub type Quick = Split<false>;
+pub type BuiltIn = Split<false>;
 
 #[repr(C, align(128))]
 pub struct Worker {
     /// `owner`, if `deque` is not null and a spawn puts the task there; else 0. So one comparison tells
     /// that the caller is the owner and that the deque is there.
-    pub(super) quick: AtomicUsize,
-    pub(super) deque: AtomicPtr<Quick>,
-    /// `quick`, if a join may call the child by a jump; else 0. With C++'s runtime in the process it may not: a join
+    pub(super) spawn_owner: AtomicUsize,
+    pub(super) built_in: AtomicPtr<BuiltIn>,
+    /// `spawn_owner`, if a join may call the child by a jump; else 0. With C++'s runtime in the process it may not: a join
     /// without a frame cannot stop an exception that leaves the child.
-    pub(super) joins: AtomicUsize,
+    pub(super) join_owner: AtomicUsize,
     pub(super) owner: AtomicUsize,
     pub(super) row: AtomicPtr<Row>,
-    pub(super) kind: Cell<*const ()>,
+    pub(super) policy: Cell<*const ()>,
     pub(super) index: Cell<usize>,
-    pub(super) team: Cell<*const Team>,
+    pub(super) run: Cell<*const Run>,
     /// Identifies the run: the address of its kind; 0 when it has ended.
-    pub(super) run: AtomicUsize,
+    pub(super) tag: AtomicUsize,
     /// Held by a foreign thread while it uses the run, and by the run's end.
-    pub(super) gate: Mutex<()>,
+    pub(super) run_lock: Mutex<()>,
 
     pub(super) counters: Pad<Counters>,
 
-    pub(super) stock: Stock,
+    pub(super) block_cache: BlockCache,
     /// The kind's deque of this worker, if it has one.
-    pub(super) own: Cell<*const ()>,
-    /// See `Kind::waiting`; or null.
+    pub(super) policy_deque: Cell<*const ()>,
+    /// See `Policy::waiting`; or null.
     pub(super) waiting: Cell<*const Waiting>,
     /// Its thread's own stack.
-    pub ground: Cell<*const Ground>,
+    pub host_stack: Cell<*const HostStack>,
     /// `SCHED_JOIN=suspend`.
     pub sets_aside: Cell<bool>,
     /// The floating-point controls of the run, with which a loop begins.
     pub float: Cell<FloatControl>,
     /// Tasks that may be left here in the middle before the worker looks at the injector.
-    pub(super) left: Countdown,
+    pub(super) until_outside: Countdown,
     /// The stack that its thread is on.
-    pub strand: Cell<*const Strand>,
+    pub fiber: Cell<*const Fiber>,
     /// Kind `cont`: what that has above. (Beside it, since the one is the other's child's place: so each spawn
     /// need not wait for what the one before has loaded.)
-    pub above: Cell<*const Strand>,
+    pub child_fiber: Cell<*const Fiber>,
     /// Free stacks.
-    pub rack: Rack,
+    pub stacks: StackCache,
     pub(super) rng: UnsafeCell<SmallRng>,
     /// Tasks that may be made to go on soon by tasks here, before one goes behind all others.
-    pub(super) wakes: Countdown,
+    pub(super) until_behind: Countdown,
     /// The worker that the owner's thread was when it started this run, if any.
-    pub outer: Cell<*const Worker>,
+    pub outer_worker: Cell<*const Worker>,
     /// The task that a task here has last begun to join when nobody had begun it. Null once that join is over.
-    pub(super) awaits: AtomicPtr<Forked>,
+    pub(super) unbegun_join: AtomicPtr<Forked>,
     /// Who has the place, when its thread has left it in the middle of a task.
-    pub(super) vacancy: Vacancy,
+    pub(super) handoff: Handoff,
     /// Links of the registry.
     pub(super) next: Cell<*const Worker>,
     pub(super) next_free: Cell<*const Worker>,
@@ -146,10 +146,10 @@ pub struct Worker {
 // SAFETY: see the table above for each field's discipline.
 unsafe impl Sync for Worker {}
 
-/// Where sched_inline.h finds `quick`, `deque` and the counter of tasks.
+/// Where sched_inline.h finds `spawn_owner`, `deque` and the counter of tasks.
 pub const LAYOUT: [usize; 3] = [
-    offset_of!(Worker, quick),
-    offset_of!(Worker, deque),
+    offset_of!(Worker, spawn_owner),
+    offset_of!(Worker, built_in),
     offset_of!(Worker, counters) + offset_of!(Counters, tasks),
 ];
 
@@ -158,15 +158,15 @@ pub(super) const IN_TURN: u32 = 1024;
 
 impl Worker {
     /// The own stack of its thread, which is the caller's.
-    pub fn ground(&self) -> &Ground {
+    pub fn host_stack(&self) -> &HostStack {
         // SAFETY: in its host's frame, which lasts until the run has ended for it.
-        unsafe { &*self.ground.get() }
+        unsafe { &*self.host_stack.get() }
     }
 
-    /// The strand that this worker is on. The caller occupies the place.
-    pub fn strand(&self) -> &Strand {
+    /// The fiber that this worker is on. The caller occupies the place.
+    pub fn fiber(&self) -> &Fiber {
         // SAFETY: it lives as long as its stack is in use; the caller is on it, or about to leave it.
-        unsafe { &*self.strand.get() }
+        unsafe { &*self.fiber.get() }
     }
 
     /// The row of this worker's run; or of a former one.
@@ -176,16 +176,6 @@ impl Worker {
         unsafe { &*self.row.load(Ordering::Relaxed) }
     }
 
-    /// The kind of this worker's run.
-    ///
-    /// # Safety
-    /// The run is one of `K` and has not ended.
-    #[inline(always)]
-    pub unsafe fn kind<K>(&self) -> &K {
-        // SAFETY: by the caller's promise.
-        unsafe { &*self.kind.get().cast::<K>() }
-    }
-
     /// The kind's deque of this worker.
     ///
     /// # Safety
@@ -193,19 +183,19 @@ impl Worker {
     #[inline(always)]
     pub unsafe fn deque<D>(&self) -> &D {
         // SAFETY: by the caller's promise.
-        unsafe { &*self.own.get().cast::<D>() }
+        unsafe { &*self.policy_deque.get().cast::<D>() }
     }
 
     /// True once in `TICK` calls: a task that leaves its worker has not returned, which else would be counted.
     #[inline(always)]
     pub fn tick(&self) -> bool {
-        self.left.tick(TICK)
+        self.until_outside.tick(TICK)
     }
 
     /// True once in so many calls. The caller occupies this place.
     #[inline]
     pub fn wakes_behind(&self) -> bool {
-        self.wakes.tick(IN_TURN)
+        self.until_behind.tick(IN_TURN)
     }
 
     /// What a task gets.
@@ -216,18 +206,18 @@ impl Worker {
 
     /// True if no run goes on that this worker is of, the caller's or another.
     pub fn has_ended(&self) -> bool {
-        self.run.load(Ordering::Acquire) == 0 // with `retire`
+        self.tag.load(Ordering::Acquire) == 0 // with `retire`
     }
 
     /// What tells this run from others.
     pub fn run_id(&self) -> usize {
-        self.run.load(Ordering::Relaxed)
+        self.tag.load(Ordering::Relaxed)
     }
 
-    /// The owner's empty parcels.
+    /// The owner's empty blocks.
     #[inline]
-    pub fn stock(&self) -> &Stock {
-        &self.stock
+    pub fn block_cache(&self) -> &BlockCache {
+        &self.block_cache
     }
 
     /// True if a spawn in this worker's run calls the task at once: kind `cont`.
@@ -237,9 +227,9 @@ impl Worker {
 }
 
 /// A stack with a worker's loop on it, or with room for one. It lies at the high end of a stack of the
-/// rack's, ready for the next use; or in the loop's first frame.
+/// stack cache's, ready for the next use; or in the loop's first frame.
 #[repr(align(64))]
-pub struct Strand {
+pub struct Fiber {
     pub(super) worker: Cell<*const Worker>,
     /// None: the thread's own. (Or the memory of a new stack: all zero.)
     pub(super) stack: Option<Stack>,
@@ -250,8 +240,8 @@ pub struct Strand {
     pub(super) fixed: Cell<bool>,
     /// Bytes of its stack below this record; 0: no stack.
     pub(super) room: usize,
-    /// `room`, but 0 if the strand is fixed or has another above. So one comparison with the stack pointer tells whether
-    /// the caller can leave the strand as it is.
+    /// `room`, but 0 if the fiber is fixed or has another above. So one comparison with the stack pointer tells whether
+    /// the caller can leave the fiber as it is.
     pub(super) reach: Cell<usize>,
     /// A blocking section of the task here.
     pub(super) section: Section,
@@ -261,11 +251,11 @@ pub struct Strand {
     pub(super) forks: Cell<isize>,
     /// Kind `cont`: of the spawner whose child is here, its context at that spawn.
     pub(super) spawner: Cell<Context>,
-    /// Kind `cont`: null, or the strand on which children of the task here run: the one that it waits for, or the
-    /// next one. Nobody else has it. Always null if this strand cannot be left.
-    pub(super) above: Cell<*const Strand>,
-    /// Kind `cont`: the strand of that spawner, for as long as it waits for this.
-    pub(super) below: Cell<*const Strand>,
+    /// Kind `cont`: null, or the fiber on which children of the task here run: the one that it waits for, or the
+    /// next one. Nobody else has it. Always null if this fiber cannot be left.
+    pub(super) child_fiber: Cell<*const Fiber>,
+    /// Kind `cont`: the fiber of that spawner, for as long as it waits for this.
+    pub(super) parent_fiber: Cell<*const Fiber>,
     /// Kind `cont`: of the child here, if it was forked. The loop does not look at it.
     pub(super) forked: Cell<*const Forked>,
     /// Kind `cont`: who has continued it at its last spawn was not the child.
@@ -296,16 +286,16 @@ pub(super) enum Looks {
 
 /// The own stack of a thread that hosts a worker; it lies in `host`'s frame.
 #[derive(Default)]
-pub struct Ground {
+pub struct HostStack {
     /// Where it goes on.
     pub(super) base: Cell<Context>,
     /// As the sanitizers know it.
-    pub(super) side: Side,
-    /// `nested` of the strand below when its task started this run, if one did.
+    pub(super) sanitizers: SanitizerState,
+    /// `nested` of the fiber below when its task started this run, if one did.
     pub(super) nested_below: Cell<u32>,
 }
 
-/// What the strands of a run have in common.
+/// What the fibers of a run have in common.
 #[derive(Clone, Copy)]
 pub struct FiberTerms {
     /// Bytes of a stack.
@@ -316,17 +306,17 @@ pub struct FiberTerms {
     pub float: FloatControl,
 }
 
-/// What a strand knows of its task's section.
+/// What a fiber knows of its task's section.
 #[derive(Default)]
 pub struct Section {
     /// How many are open, each within the one before; 0: none.
     pub(super) depth: Cell<u32>,
     /// What the thread needs to come back to its worker.
-    pub(super) left: Cell<usize>,
+    pub(super) handoff_word: Cell<usize>,
     /// The thread's own stack.
-    pub(super) ground: Cell<*const Ground>,
+    pub(super) host_stack: Cell<*const HostStack>,
     /// The thread's next outer section, in another run.
-    pub(super) outer: Cell<*const Strand>,
+    pub(super) outer_fiber: Cell<*const Fiber>,
 }
 
 impl Section {
@@ -336,22 +326,22 @@ impl Section {
     }
 }
 
-impl Strand {
-    pub(super) fn new(stack: Option<Stack>) -> Strand {
-        Strand {
+impl Fiber {
+    pub(super) fn new(stack: Option<Stack>) -> Fiber {
+        Fiber {
             worker: Cell::new(ptr::null()),
             stack,
             looks: Cell::new(Looks::Inside),
             first: Cell::new(None),
             fixed: Cell::new(stack.is_none()),
-            room: Strand::room(stack),
-            reach: Cell::new(Strand::room(stack)),
+            room: Fiber::room(stack),
+            reach: Cell::new(Fiber::room(stack)),
             section: Section::default(),
             group: Cell::new(ptr::null()),
             forks: Cell::new(0),
             spawner: Cell::new(ptr::null_mut()),
-            above: Cell::new(ptr::null()),
-            below: Cell::new(ptr::null()),
+            child_fiber: Cell::new(ptr::null()),
+            parent_fiber: Cell::new(ptr::null()),
             forked: Cell::new(ptr::null()),
             arrived: Cell::new(false),
             floor: Cell::new(0),
@@ -363,30 +353,30 @@ impl Strand {
         }
     }
 
-    /// Where it lies on a stack of the rack's.
+    /// Where it lies on a stack of the stack cache's.
     #[inline(always)]
-    pub(super) fn at(stack: Stack) -> *mut Strand {
-        stack.top().wrapping_sub(size_of::<Strand>()).cast()
+    pub(super) fn at(stack: Stack) -> *mut Fiber {
+        stack.top().wrapping_sub(size_of::<Fiber>()).cast()
     }
 
     /// Where what runs there begins to grow down.
     pub(super) fn top(stack: Stack) -> *mut u8 {
-        Strand::at(stack).cast()
+        Fiber::at(stack).cast()
     }
 
     /// Bytes of the stack below the record. None: 0.
     pub(super) fn room(stack: Option<Stack>) -> usize {
-        stack.map_or(0, |stack| stack.room() - size_of::<Strand>())
+        stack.map_or(0, |stack| stack.room() - size_of::<Fiber>())
     }
 
     /// That of a stack, which the caller has got.
     #[inline(always)]
-    pub(super) fn on<'a>(stack: Stack) -> &'a Strand {
-        let place = Strand::at(stack);
+    pub(super) fn on<'a>(stack: Stack) -> &'a Fiber {
+        let place = Fiber::at(stack);
         // SAFETY: room for it, which holds one, or zeroes, which are one as well.
         unsafe {
             if (*place).stack.is_none() {
-                place.write(Strand::new(Some(stack)));
+                place.write(Fiber::new(Some(stack)));
             }
             &*place
         }
@@ -418,7 +408,7 @@ impl Strand {
     /// caller is called now. It is called by the loop, or on top of a task, before the next task is.
     ///
     /// The caller's own frame may cover the address: so it is compared with `floor`. Where the stack ends is known of the
-    /// strand's. Of a thread's own, and of the program's own where a task helps there, a page below the caller is looked
+    /// fiber's. Of a thread's own, and of the program's own where a task helps there, a page below the caller is looked
     /// at: more than that a task needs in any case.
     #[inline(always)]
     pub fn is_behind(&self, address: *const c_void) -> bool {
@@ -437,12 +427,12 @@ impl Strand {
 }
 
 /// What a run has, whatever its kind.
-pub struct Team {
-    /// Dropped first: no worker is there any more when the parcels go.
-    pub(super) crew: Crew,
+pub struct Run {
+    /// Dropped first: no worker is there any more when the blocks go.
+    pub(super) threads: RunThreads,
     pub(super) workers: Box<[&'static Worker]>,
-    pub(super) depot: Depot,
-    pub(super) strands: FiberTerms,
+    pub(super) block_pool: BlockPool,
+    pub(super) fibers: FiberTerms,
     pub(super) report: Report,
     /// Worker 0's loop has returned.
     pub(super) end: Event,
@@ -454,23 +444,23 @@ pub struct Team {
     pub(super) qlen: usize,
 }
 
-impl Team {
+impl Run {
     /// True if its threads are kept for later runs when it ends, and not joined.
     pub fn keeps_threads(&self) -> bool {
-        self.crew.terms().keeps()
+        self.threads.terms().keeps()
     }
 
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
 
-    /// Brings worker `index` a thread; see `Crew::call`.
+    /// Brings worker `index` a thread; see `RunThreads::call`.
     ///
     /// # Safety
     /// As for that.
     pub unsafe fn call(&self, index: usize) -> bool {
         // SAFETY: passed on.
-        unsafe { self.crew.call(index) }
+        unsafe { self.threads.call(index) }
     }
 
     /// Sleeps for so long, or until the run has ended.
@@ -488,13 +478,13 @@ impl Team {
         self.outside.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What its strands have in common.
-    pub fn strands(&self) -> FiberTerms {
-        self.strands
+    /// What its fibers have in common.
+    pub fn fibers(&self) -> FiberTerms {
+        self.fibers
     }
 
-    pub fn depot(&self) -> &Depot {
-        &self.depot
+    pub fn block_pool(&self) -> &BlockPool {
+        &self.block_pool
     }
 
     pub fn worker(&self, index: usize) -> &'static Worker {
@@ -502,7 +492,7 @@ impl Team {
     }
 
     pub(super) fn present(&self) -> impl Iterator<Item = &'static Worker> + Clone {
-        let there = |i: &usize| !self.crew.is_missing(*i);
+        let there = |i: &usize| !self.threads.is_missing(*i);
         (0..self.workers()).filter(there).map(|i| self.worker(i))
     }
 

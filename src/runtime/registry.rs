@@ -1,22 +1,22 @@
 //! All worker records: those at rest, and what becomes of them in a forked child.
 
 use crate::fiber::overflow::On;
-use crate::fiber::stack::Rack;
+use crate::fiber::stack::StackCache;
 use crate::fiber::{overflow, stack};
 use crate::lock::mutex::Mutex;
-use crate::policy::{Kind, TICK};
+use crate::policy::{Policy, TICK};
+use crate::runtime::arg_blocks::BlockCache;
 use crate::runtime::countdown::Countdown;
 use crate::runtime::default_worker;
 use crate::runtime::identity;
-use crate::runtime::parcels::Stock;
-use crate::runtime::record::{IN_TURN, Quick, Row, Strand, Team, Worker};
+use crate::runtime::record::{BuiltIn, Fiber, IN_TURN, Row, Run, Worker};
 use crate::stats::report;
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::float::FloatControl;
 use crate::sys::memory::NoMemory;
 use crate::sys::{memory, process};
 use crate::threads::cache;
-use crate::threads::handoff::Vacancy;
+use crate::threads::handoff::Handoff;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::cell::{Cell, UnsafeCell};
@@ -100,32 +100,32 @@ impl Lease {
         // SAFETY: room for a record, which is never freed.
         let worker = unsafe {
             place.write(Worker {
-                quick: AtomicUsize::new(0),
-                joins: AtomicUsize::new(0),
-                deque: AtomicPtr::new(ptr::null_mut()),
+                spawn_owner: AtomicUsize::new(0),
+                join_owner: AtomicUsize::new(0),
+                built_in: AtomicPtr::new(ptr::null_mut()),
                 owner: AtomicUsize::new(0),
                 row: AtomicPtr::new(ptr::from_ref(row).cast_mut()),
-                kind: Cell::new(ptr::null()),
-                own: Cell::new(ptr::null()),
+                policy: Cell::new(ptr::null()),
+                policy_deque: Cell::new(ptr::null()),
                 waiting: Cell::new(ptr::null()),
                 index: Cell::new(0),
-                team: Cell::new(ptr::null()),
-                run: AtomicUsize::new(0),
-                gate: Mutex::new(()),
+                run: Cell::new(ptr::null()),
+                tag: AtomicUsize::new(0),
+                run_lock: Mutex::new(()),
                 counters: Pad::default(),
-                stock: Stock::default(),
-                rack: Rack::default(),
-                ground: Cell::new(ptr::null()),
+                block_cache: BlockCache::default(),
+                stacks: StackCache::default(),
+                host_stack: Cell::new(ptr::null()),
                 sets_aside: Cell::new(false),
                 float: Cell::new(FloatControl::get()),
-                left: Countdown::new(TICK),
-                strand: Cell::new(ptr::null()),
-                above: Cell::new(ptr::null()),
+                until_outside: Countdown::new(TICK),
+                fiber: Cell::new(ptr::null()),
+                child_fiber: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
-                wakes: Countdown::new(u32::MAX),
-                outer: Cell::new(ptr::null()),
-                awaits: AtomicPtr::new(ptr::null_mut()),
-                vacancy: Vacancy::default(),
+                until_behind: Countdown::new(u32::MAX),
+                outer_worker: Cell::new(ptr::null()),
+                unbegun_join: AtomicPtr::new(ptr::null_mut()),
+                handoff: Handoff::default(),
                 next: Cell::new(ptr::null()),
                 next_free: Cell::new(ptr::null()),
             });
@@ -171,7 +171,7 @@ pub fn watch_process() {
     }
 }
 
-/// Called when a plugin that contains the library is unloaded, and at exit: `crew` tells which.
+/// Called when a plugin that contains the library is unloaded, and at exit: `threads::cache` tells which.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static UNLOAD: extern "C" fn() = unload;
@@ -191,9 +191,9 @@ fn find_stack(address: usize) -> Option<On> {
     let mut found = None;
     // SAFETY: records are never freed.
     while let Some(worker) = unsafe { next.as_ref() } {
-        // SAFETY: the calling thread's strand; it is there from its beginning to its end.
-        let strand = worker.is_mine().then(|| unsafe { worker.strand.get().as_ref() }).flatten();
-        match strand.map(Strand::stack) {
+        // SAFETY: the calling thread's fiber; it is there from its beginning to its end.
+        let fiber = worker.is_mine().then(|| unsafe { worker.fiber.get().as_ref() }).flatten();
+        match fiber.map(Fiber::stack) {
             Some(Some(stack)) if found.is_none() || stack.guards(address) => {
                 found = Some(On::Stack(stack));
             }
@@ -227,25 +227,25 @@ fn renew() {
     // SAFETY: as said, no other thread of this process uses them yet.
     unsafe {
         cache::renew();
-        stack::renew(all().map(|worker| &worker.rack));
+        stack::renew(all().map(|worker| &worker.stacks));
         default_worker::renew();
     }
     identity::forget();
     report::after_fork_in_child();
     let mut resting = Resting::none();
     for worker in all() {
-        let deque = worker.deque.load(Ordering::Relaxed);
+        let deque = worker.built_in.load(Ordering::Relaxed);
         if !deque.is_null() {
             // SAFETY: the deque lives until `retire`.
             unsafe { &*deque }.abandon();
         }
-        worker.quick.store(0, Ordering::Relaxed);
-        worker.joins.store(0, Ordering::Relaxed);
+        worker.spawn_owner.store(0, Ordering::Relaxed);
+        worker.join_owner.store(0, Ordering::Relaxed);
         worker.owner.store(0, Ordering::Relaxed);
-        worker.run.store(0, Ordering::Relaxed);
-        worker.vacancy.forget();
+        worker.tag.store(0, Ordering::Relaxed);
+        worker.handoff.forget();
         // SAFETY: as above.
-        unsafe { worker.gate.reset(()) };
+        unsafe { worker.run_lock.reset(()) };
         resting.put(worker);
     }
     // SAFETY: as above.
@@ -256,41 +256,41 @@ fn renew() {
 
 impl Worker {
     /// Makes the record worker `index` of a run.
-    pub fn assign<K: Kind>(
+    pub fn assign<P: Policy>(
         &self,
         index: usize,
         row: &'static Row,
-        kind: &K,
-        team: &Team,
+        policy: &P,
+        run: &Run,
         seed: u64,
     ) {
-        self.stock.open(team.depot());
-        let terms = team.strands();
-        self.rack.open(terms.stack);
+        self.block_cache.open(run.block_pool());
+        let terms = run.fibers();
+        self.stacks.open(terms.stack);
         self.sets_aside.set(terms.sets_aside);
         self.float.set(terms.float);
-        self.team.set(team);
+        self.run.set(run);
         self.row.store(ptr::from_ref(row).cast_mut(), Ordering::Relaxed);
-        let deque = kind.deque_of(index);
-        let quick = deque.and_then(|deque| deque.downcast_ref::<Quick>());
+        let deque = policy.deque_of(index);
+        let quick = deque.and_then(|deque| deque.downcast_ref::<BuiltIn>());
         let quick = quick.map_or(ptr::null(), ptr::from_ref);
-        self.deque.store(quick.cast_mut(), Ordering::Relaxed);
-        self.kind.set(ptr::from_ref(kind).cast());
-        self.own.set(deque.map_or(ptr::null(), |deque| ptr::from_ref(deque).cast()));
-        self.waiting.set(kind.waiting(index).map_or(ptr::null(), ptr::from_ref));
+        self.built_in.store(quick.cast_mut(), Ordering::Relaxed);
+        self.policy.set(ptr::from_ref(policy).cast());
+        self.policy_deque.set(deque.map_or(ptr::null(), |deque| ptr::from_ref(deque).cast()));
+        self.waiting.set(policy.waiting(index).map_or(ptr::null(), ptr::from_ref));
         self.index.set(index);
         self.counters.clear();
-        self.wakes.set(IN_TURN);
-        self.awaits.store(ptr::null_mut(), Ordering::Relaxed);
+        self.until_behind.set(IN_TURN);
+        self.unbegun_join.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: no thread occupies the place yet.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
         // Release: pairs with while_it_runs and index_beside.
-        self.run.store(ptr::from_ref(kind).addr(), Ordering::Release);
+        self.tag.store(ptr::from_ref(policy).addr(), Ordering::Release);
     }
 
     /// The run has ended: from now on this record gives EINVAL.
     pub(super) fn retire(&self) {
-        self.deque.store(ptr::null_mut(), Ordering::Relaxed);
-        self.gate.with(|()| self.run.store(0, Ordering::Release)); // with `has_ended`
+        self.built_in.store(ptr::null_mut(), Ordering::Relaxed);
+        self.run_lock.with(|()| self.tag.store(0, Ordering::Release)); // with `has_ended`
     }
 }

@@ -1,17 +1,17 @@
 //! A run, the same for every kind: from `sched_init` to quiescence, or held open by a pool.
 //!
 //! In a run of `sched_init` the caller's thread is worker 0 at first. In a pool's all workers are threads
-//! of the crew; it ends when the pool has let it go and no task is left. All else is the same.
+//! of the run's threads; it ends when the pool has let it go and no task is left. All else is the same.
 //!
 //! The return of worker 0's loop is the end: whoever occupies that place then announces it. The
 //! caller of `sched_init` may have left it to another thread ([`section`]), and waits for that.
 
 use crate::fiber::valgrind;
-use crate::policy::{Kind, Place, Plan};
+use crate::policy::{Place, Plan, Policy};
+use crate::runtime::arg_blocks::BlockPool;
 use crate::runtime::host::As;
 use crate::runtime::life::{Life, member};
-use crate::runtime::parcels::Depot;
-use crate::runtime::record::{FiberTerms, Row, Team, Worker};
+use crate::runtime::record::{FiberTerms, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
 use crate::settings::{Config, Deque, Join};
 use crate::stats::Totals;
@@ -23,7 +23,7 @@ use crate::sys::thread::Uncancelled;
 use crate::sys::{futex, memory, stack_room};
 use crate::task::Task;
 use crate::threads::cache;
-use crate::threads::cache::{Crew, Job, Terms};
+use crate::threads::cache::{Job, RunThreads, Terms};
 use crate::threads::event::Event;
 use std::cell::Cell;
 use std::ptr;
@@ -59,17 +59,17 @@ pub fn last_totals() -> Option<Totals> {
     LAST.get()
 }
 
-impl Team {
-    /// Of a run whose workers below `first` need no thread of the crew.
+impl Run {
+    /// Of a run whose workers below `first` need no thread of the run's threads.
     ///
     /// # Safety
-    /// The terms live for as long as the team.
+    /// The terms live for as long as the run.
     unsafe fn new(
         request: &Request,
         terms: &Terms,
         leases: &[Lease],
         first: usize,
-    ) -> Result<Team, Errno> {
+    ) -> Result<Run, Errno> {
         let &Request { config, deque, qlen, .. } = request;
         let report = Report::new(&config)?;
         let began = Instant::now();
@@ -77,30 +77,42 @@ impl Team {
         let job =
             |worker: &&'static Worker| Job { main: member, arg: ptr::from_ref(*worker).cast() };
         // SAFETY: by the caller's promise.
-        let crew = unsafe { Crew::new(terms, first, workers[first..].iter().map(job)) };
-        let crew = crew.map_err(no_memory)?;
-        let strands = FiberTerms {
+        let threads = unsafe { RunThreads::new(terms, first, workers[first..].iter().map(job)) };
+        let threads = threads.map_err(no_memory)?;
+        let fibers = FiberTerms {
             stack: config.stack.unwrap_or_else(stack_room::default_stack),
             sets_aside: config.join == Join::Suspend,
-            float: crew.terms().float(),
+            float: threads.terms().float(),
         };
-        let depot = Depot::default();
+        let block_pool = BlockPool::default();
         let end = Event::new();
         let outside = AtomicUsize::new(0);
-        Ok(Team { crew, workers, depot, strands, report, end, outside, began, config, deque, qlen })
+        Ok(Run {
+            threads,
+            workers,
+            block_pool,
+            fibers,
+            report,
+            end,
+            outside,
+            began,
+            config,
+            deque,
+            qlen,
+        })
     }
 
     /// Makes the records the workers of a run. A thread that is none may then use it.
     ///
     /// # Safety
-    /// Called once; team and kind, which is of the team's K, stay where they are until the run has
+    /// Called once; run and kind, which is of the run's K, stay where they are until the run has
     /// ended.
-    unsafe fn settle<K: Kind>(&self, row: &'static Row, kind: &K) {
+    unsafe fn settle<P: Policy>(&self, row: &'static Row, policy: &P) {
         // SAFETY: by the caller's promise.
-        unsafe { kind.settle() };
+        unsafe { policy.settle() };
         let seed = self.config.seed.unwrap_or_else(some_seed);
         for (i, worker) in self.workers.iter().enumerate() {
-            worker.assign(i, row, kind, self, seed);
+            worker.assign(i, row, policy, self, seed);
         }
     }
 
@@ -110,7 +122,7 @@ impl Team {
     /// # Safety
     /// Called once, when the run has settled.
     unsafe fn call_others(&self) {
-        // SAFETY: each once; the run lives until the crew has finished.
+        // SAFETY: each once; the run lives until the run's threads has finished.
         (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
     }
 
@@ -119,9 +131,9 @@ impl Team {
     fn finish(&self) {
         self.end.wait();
         self.workers.iter().for_each(|worker| worker.retire());
-        self.crew.finish();
+        self.threads.finish();
         // SAFETY: all threads are back on stacks of their own.
-        self.workers.iter().for_each(|worker| unsafe { worker.rack.close() });
+        self.workers.iter().for_each(|worker| unsafe { worker.stacks.close() });
         let totals = self.totals();
         LAST.set(Some(totals));
         self.report.print(&Summary {
@@ -144,7 +156,7 @@ fn terms(request: &Request) -> Terms {
     Terms::of_caller(request.config.warm.unwrap_or(warm), most_reliefs)
 }
 
-/// Records for the workers of the run. They go back to rest after the team is gone.
+/// Records for the workers of the run. They go back to rest after the run is gone.
 fn lease(request: &Request) -> Result<Box<[Lease]>, Errno> {
     memory::slice(request.threads, |_| Lease::new(request.row)).map_err(no_memory)
 }
@@ -166,39 +178,39 @@ fn plan(request: &Request, terms: &Terms, held: bool) -> Plan {
 }
 
 /// Runs the first task and all that comes from it, on the caller's thread and others.
-pub fn start<K: Kind>(
+pub fn start<P: Policy>(
     request: &Request,
     uncancelled: &Uncancelled,
     first: Task,
 ) -> Result<(), Errno> {
     let terms = terms(request);
     let leases = lease(request)?;
-    let kind; // outlives the team, as do the terms and the leases
+    let policy; // outlives the run, as do the terms and the leases
     // SAFETY: see above.
-    let team = unsafe { Team::new(request, &terms, &leases, 1) }?;
-    kind = K::new(&plan(request, &terms, false)).map_err(no_memory)?;
+    let run = unsafe { Run::new(request, &terms, &leases, 1) }?;
+    policy = P::new(&plan(request, &terms, false)).map_err(no_memory)?;
     // SAFETY: once; both stay where they are until the end of this function.
-    unsafe { team.settle(request.row, &kind) };
-    let worker = team.worker(0);
+    unsafe { run.settle(request.row, &policy) };
+    let worker = run.worker(0);
     // SAFETY: the run has not started.
-    unsafe { kind.spawn(worker, first) }.map_err(|_| NO_MEMORY)?;
-    if !kind.starts_asleep() {
+    unsafe { policy.spawn(worker, first) }.map_err(|_| NO_MEMORY)?;
+    if !policy.starts_asleep() {
         // SAFETY: once, settled.
-        unsafe { team.call_others() };
+        unsafe { run.call_others() };
     }
     // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
     // SAFETY: nobody else comes to worker 0 before its thread has left it.
     let surplus = uncancelled.except(|| unsafe { Life::lead(worker, As::First) });
     if surplus {
-        team.crew.caller_has_left();
+        run.threads.caller_has_left();
     }
-    team.finish();
+    run.finish();
     Ok(())
 }
 
 /// A run that stays open until it is closed.
 pub trait Open {
-    fn team(&self) -> &Team;
+    fn run(&self) -> &Run;
 
     /// Waits until no task is left, at one moment since the call. Not for a task of the run.
     fn wait_for_rest(&self);
@@ -211,57 +223,57 @@ pub trait Open {
     fn close_within(&self, limit: Duration) -> bool;
 }
 
-struct Held<K> {
-    team: Team, // dropped first
-    kind: K,
-    #[allow(dead_code, reason = "the team's workers are on loan")]
+struct Held<P> {
+    run: Run, // dropped first
+    policy: P,
+    #[allow(dead_code, reason = "the run's workers are on loan")]
     leases: Box<[Lease]>,
-    #[allow(dead_code, reason = "the team refers to them")]
+    #[allow(dead_code, reason = "the run refers to them")]
     terms: Box<Terms>,
 }
 
-impl<K: Kind> Open for Held<K> {
-    fn team(&self) -> &Team {
-        &self.team
+impl<P: Policy> Open for Held<P> {
+    fn run(&self) -> &Run {
+        &self.run
     }
 
     fn wait_for_rest(&self) {
-        self.kind.wait_for_rest();
+        self.policy.wait_for_rest();
     }
 
     fn close(&self) {
-        self.kind.release();
-        self.team.finish();
+        self.policy.release();
+        self.run.finish();
     }
 
     fn close_within(&self, limit: Duration) -> bool {
-        self.kind.release();
-        let ended = self.team.end.happens_within(limit);
+        self.policy.release();
+        let ended = self.run.end.happens_within(limit);
         if ended {
-            self.team.finish();
+            self.run.finish();
         }
         ended
     }
 }
 
 /// Starts a run that stays open, on threads of its own.
-pub fn open<K: Kind>(request: &Request) -> Result<Box<dyn Open>, Errno> {
+pub fn open<P: Policy>(request: &Request) -> Result<Box<dyn Open>, Errno> {
     let terms = memory::boxed(terms(request)).map_err(no_memory)?;
     let leases = lease(request)?;
-    // SAFETY: the terms are dropped after the team, here or in `Held`.
-    let team = unsafe { Team::new(request, &terms, &leases, 0) }?;
-    let kind = K::new(&plan(request, &terms, true)).map_err(no_memory)?;
-    let run = memory::boxed(Held { team, kind, leases, terms }).map_err(no_memory)?;
+    // SAFETY: the terms are dropped after the run, here or in `Held`.
+    let run = unsafe { Run::new(request, &terms, &leases, 0) }?;
+    let policy = P::new(&plan(request, &terms, true)).map_err(no_memory)?;
+    let run = memory::boxed(Held { run, policy, leases, terms }).map_err(no_memory)?;
     // SAFETY: once; in their box both stay where they are.
-    unsafe { run.team.settle(request.row, &run.kind) };
-    let asleep = run.kind.starts_asleep();
+    unsafe { run.run.settle(request.row, &run.policy) };
+    let asleep = run.policy.starts_asleep();
     // SAFETY: once, settled; from now on the run has started.
-    if !unsafe { run.team.call(0) } {
+    if !unsafe { run.run.call(0) } {
         return Err(Errno(libc::EAGAIN));
     }
     if !asleep {
         // SAFETY: once, settled.
-        unsafe { run.team.call_others() };
+        unsafe { run.run.call_others() };
     }
     Ok(run)
 }

@@ -1,6 +1,6 @@
 //! Tasks with a copy of their argument: how they are packed, spawned, and opened.
 
-use crate::runtime::parcels::{BEFORE, HEADER, HEAP, Head, MOST_IN_ALL, SIZE_MASK, size_for};
+use crate::runtime::arg_blocks::{BEFORE, HEADER, HEAP, Head, MOST_IN_ALL, SIZE_MASK, size_for};
 use crate::runtime::record::Worker;
 use crate::sys::errno;
 use crate::sys::memory::NoMemory;
@@ -10,14 +10,14 @@ use crate::task::{Scheduler, Task, TaskFn};
 use std::alloc::Layout;
 use std::ffi::{c_int, c_void};
 
-/// A parcel from the heap: 8 bytes for nothing, so that its argument is aligned.
+/// A block from the heap: 8 bytes for nothing, so that its argument is aligned.
 const HEAP_LAYOUT: Layout = match Layout::from_size_align(16 + MOST_IN_ALL, 16) {
     Ok(layout) => layout,
     Err(_) => panic!("16 is a power of two"),
 };
 
 /// A task for `worker`, the calling thread's, with an argument of `bytes` bytes, at most `MOST_IN_ALL`, which `fill`
-/// writes. Without a worker the parcel is from the heap.
+/// writes. Without a worker the block is from the heap.
 ///
 /// # Safety
 /// The caller owns `worker`.
@@ -28,10 +28,10 @@ unsafe fn pack(
     bytes: usize,
     fill: impl FnOnce(*mut u8),
 ) -> Result<Task, NoMemory> {
-    let (parcel, size) = if let Some(worker) = worker {
+    let (block, size) = if let Some(worker) = worker {
         let size = size_for(bytes);
         // SAFETY: the caller owns the worker, so its run has not ended.
-        (unsafe { worker.stock().take(size) }?, size)
+        (unsafe { worker.block_cache().take(size) }?, size)
     } else {
         // SAFETY: the layout has a size.
         let place = unsafe { std::alloc::alloc(HEAP_LAYOUT) };
@@ -40,10 +40,10 @@ unsafe fn pack(
         }
         (place.wrapping_add(16 - BEFORE).cast(), HEAP)
     };
-    // SAFETY: the parcel is ours and has room for so many bytes.
+    // SAFETY: the block is ours and has room for so many bytes.
     unsafe {
-        parcel.write(Head { f });
-        let copy = parcel.add(1).cast();
+        block.write(Head { f });
+        let copy = block.add(1).cast();
         fill(copy);
         Ok(Task { f: open, closure: copy.wrapping_add(size).cast() })
     }
@@ -107,39 +107,39 @@ unsafe fn spawn_filled(
     outcome
 }
 
-/// The parcel behind a closure, and its size.
+/// The block behind a closure, and its size.
 #[inline]
 fn unwrap(closure: *mut c_void) -> (*mut Head, usize) {
     let size = closure as usize & SIZE_MASK;
     (closure.wrapping_byte_sub(size + BEFORE).cast(), size)
 }
 
-/// Gives an opened, or unsent, parcel back.
+/// Gives an opened, or unsent, block back.
 ///
 /// # Safety
 /// It is the caller's, who owns `worker`, if it is there; it is not used afterwards. Without one
-/// the parcel is from the heap.
+/// the block is from the heap.
 #[inline]
 unsafe fn discard(closure: *mut c_void, worker: Option<&Worker>) {
-    let (parcel, size) = unwrap(closure);
+    let (block, size) = unwrap(closure);
     match worker {
         // SAFETY: passed on.
-        Some(worker) if size != HEAP => unsafe { worker.stock().put(parcel, size) },
+        Some(worker) if size != HEAP => unsafe { worker.block_cache().put(block, size) },
         // SAFETY: allocated by `pack` with this layout.
         _ => unsafe {
-            std::alloc::dealloc(parcel.cast::<u8>().wrapping_sub(16 - BEFORE), HEAP_LAYOUT);
+            std::alloc::dealloc(block.cast::<u8>().wrapping_sub(16 - BEFORE), HEAP_LAYOUT);
         },
     }
 }
 
-/// The task of a parcel.
+/// The task of a block.
 ///
 /// # Safety
 /// `closure` is from `pack`, and was given to the run of `s`.
 unsafe extern "C" fn open(closure: *mut c_void, s: *mut Scheduler) {
-    let (parcel, _) = unwrap(closure);
-    // SAFETY: a full parcel; its function accepts a pointer to a copy of its argument.
-    guarded::<CopyTask, _>(|| unsafe { ((*parcel).f)(parcel.add(1).cast(), s) });
+    let (block, _) = unwrap(closure);
+    // SAFETY: a full block; its function accepts a pointer to a copy of its argument.
+    guarded::<CopyTask, _>(|| unsafe { ((*block).f)(block.add(1).cast(), s) });
     // SAFETY: as above; the calling thread's worker, which may be another than `s` by now.
     unsafe { discard(closure, Some(Worker::now(s))) };
 }

@@ -1,12 +1,12 @@
 //! Tasks that are set aside, and go on: see `host`.
 
-use crate::fiber::sanitizers::Side;
+use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::switch::{Context, Publish};
 use crate::fiber::{exceptions, sanitizers, switch};
 use crate::policy::{Place, Seat, UNAWAITED};
 use crate::runtime::continuation::{Continuation, Left, RETIRED, arrive, part};
 use crate::runtime::host::{Begins, Launch, run_loop};
-use crate::runtime::record::{Ground, Strand, Worker};
+use crate::runtime::record::{Fiber, HostStack, Worker};
 use crate::sys::memory::NoMemory;
 use crate::sys::time;
 use crate::task::{Scheduler, Task, TaskFn};
@@ -18,16 +18,16 @@ use std::ptr;
 /// another thread perhaps. If there is no stack to go on with, nothing has happened.
 ///
 /// # Safety
-/// The caller is on the strand, in a task. Once `publish` has made the task known it touches
+/// The caller is on the fiber, in a task. Once `publish` has made the task known it touches
 /// nothing of the caller's stack any more, and returns true.
 #[inline]
-pub unsafe fn suspend(strand: &Strand, publish: impl FnMut(Task) -> bool) -> Result<(), NoMemory> {
-    if !strand.prepare_to_leave() {
+pub unsafe fn suspend(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> Result<(), NoMemory> {
+    if !fiber.prepare_to_leave() {
         return Err(NoMemory);
     }
-    let next = strand.next_in_line(false);
+    let next = fiber.next_in_line(false);
     // SAFETY: passed on.
-    unsafe { leave_for(strand, next, publish, leave_for_loop_or_put_back) }
+    unsafe { leave_for(fiber, next, publish, leave_for_loop_or_put_back) }
 }
 
 /// `leave_for_loop`; if that cannot be, what was to be run next is queued again.
@@ -37,78 +37,77 @@ pub unsafe fn suspend(strand: &Strand, publish: impl FnMut(Task) -> bool) -> Res
 #[cold]
 #[inline(never)]
 unsafe fn leave_for_loop_or_put_back(
-    strand: &Strand,
+    fiber: &Fiber,
     next: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
     // SAFETY: passed on.
-    unsafe { leave_for_loop(strand, next, publish) }.inspect_err(|NoMemory| {
+    unsafe { leave_for_loop(fiber, next, publish) }.inspect_err(|NoMemory| {
         // Where no queue has room for it, it runs on top of the one that waits.
-        next.filter(|&task| strand.worker().put_back(task).is_err())
-            .inspect(|&task| strand.on_top(|| strand.run(task)));
+        next.filter(|&task| fiber.worker().put_back(task).is_err())
+            .inspect(|&task| fiber.on_top(|| fiber.run(task)));
     })
 }
 
-type ToLoop =
-    unsafe fn(&Strand, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>;
+type ToLoop = unsafe fn(&Fiber, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>;
 
 /// `suspend`, with the task that the worker is to run first. `to_loop`: how it goes on where that has no stack,
 /// `leave_for_loop` or what calls that.
 ///
 /// # Safety
-/// As for `suspend`; the strand can be left.
+/// As for `suspend`; the fiber can be left.
 #[inline]
 pub(super) unsafe fn leave_for(
-    strand: &Strand,
+    fiber: &Fiber,
     next: Option<Task>,
     publish: impl FnMut(Task) -> bool,
     to_loop: ToLoop,
 ) -> Result<(), NoMemory> {
-    let mut left = HandedOver::new(strand, publish);
+    let mut left = HandedOver::new(fiber, publish);
     match next {
         Some(task) if is_continuation(task) => {
             // SAFETY: out of a queue, so published.
-            unsafe { go_over(strand, task, &mut left) };
+            unsafe { go_over(fiber, task, &mut left) };
             Ok(())
         }
         // SAFETY: passed on.
-        _ => unsafe { to_loop(strand, next, &mut left.publish) },
+        _ => unsafe { to_loop(fiber, next, &mut left.publish) },
     }
 }
 
-/// Leaves the strand for that of a continuation.
+/// Leaves the fiber for that of a continuation.
 ///
 /// # Safety
 /// As for `suspend`; `next` was published, and only the caller continues it.
 #[inline]
-pub(super) unsafe fn go_over<F>(strand: &Strand, next: Task, left: &mut HandedOver<F>)
+pub(super) unsafe fn go_over<F>(fiber: &Fiber, next: Task, left: &mut HandedOver<F>)
 where
     F: FnMut(Task) -> bool,
 {
-    let worker = strand.worker();
+    let worker = fiber.worker();
     // SAFETY: passed on.
     let context = unsafe { take_over(worker, next) };
     if sanitizers::watched() || exceptions::there() {
         // SAFETY: passed on.
-        return unsafe { go_over_told(strand, context, &mut left.publish) };
+        return unsafe { go_over_instrumented(fiber, context, &mut left.publish) };
     }
     let left = ptr::from_mut(left).cast();
     // SAFETY: `left` stays where it is until the task goes on, by whoever is told of it, once.
     let arrived = unsafe { switch::hand_over::<HandedOver<F>>(left, context) };
     if !arrived.is_null() {
-        // SAFETY: the strand's worker is the caller's, to whom this was passed.
-        unsafe { arrive(strand.worker(), arrived) };
+        // SAFETY: the fiber's worker is the caller's, to whom this was passed.
+        unsafe { arrive(fiber.worker(), arrived) };
     }
 }
 
 /// The rest of `go_over`, where somebody is told of each switch.
 ///
 /// # Safety
-/// As for that; the worker's strand is the other's.
+/// As for that; the worker's fiber is the other's.
 #[cold]
 #[inline(never)]
-unsafe fn go_over_told(strand: &Strand, to: Context, publish: &mut dyn FnMut(Task) -> bool) {
-    switch_away(strand, strand.worker().strand().side(), to, 0, publish);
+unsafe fn go_over_instrumented(fiber: &Fiber, to: Context, publish: &mut dyn FnMut(Task) -> bool) {
+    switch_away(fiber, fiber.worker().fiber().sanitizer_state(), to, 0, publish);
 }
 
 /// A task that is left for another by `go_over`.
@@ -119,8 +118,8 @@ pub(super) struct HandedOver<F> {
 }
 
 impl<F: FnMut(Task) -> bool> HandedOver<F> {
-    pub(super) fn new(strand: &Strand, publish: F) -> Self {
-        HandedOver { continuation: Continuation { context: ptr::null_mut(), strand }, publish }
+    pub(super) fn new(fiber: &Fiber, publish: F) -> Self {
+        HandedOver { continuation: Continuation { context: ptr::null_mut(), fiber }, publish }
     }
 }
 
@@ -146,24 +145,24 @@ impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
 #[inline(never)]
 unsafe fn go_on_soon(continuation: *mut c_void) {
     let continuation: *const Continuation = continuation.cast();
-    // SAFETY: it lies on its strand, which nobody runs now.
-    unsafe { (*(*continuation).strand).worker() }.queue_soon(task_of(continuation));
+    // SAFETY: it lies on its fiber, which nobody runs now.
+    unsafe { (*(*continuation).fiber).worker() }.queue_soon(task_of(continuation));
 }
 
-/// Leaves the strand for a loop on a new one, which runs `first` first.
+/// Leaves the fiber for a loop on a new one, which runs `first` first.
 ///
 /// # Safety
-/// As for `suspend`; the strand can be left.
+/// As for `suspend`; the fiber can be left.
 #[inline(never)] // so that nothing thread-local is remembered across it
 pub(super) unsafe fn leave_for_loop(
-    strand: &Strand,
+    fiber: &Fiber,
     first: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
-    let worker = strand.worker();
+    let worker = fiber.worker();
     let stack = worker.take_stack()?;
     let handled = exceptions::take();
-    let continuation = Continuation { context: ptr::null_mut(), strand };
+    let continuation = Continuation { context: ptr::null_mut(), fiber };
     let mut left = Left { continuation, resume, publish };
     let this = &raw mut left;
     let launch = Launch { worker, stack: Some(stack), first, begins: Begins::Behind(this) };
@@ -171,10 +170,10 @@ pub(super) unsafe fn leave_for_loop(
     // whoever is continues it once.
     unsafe {
         let launch = (&raw const launch).cast_mut().cast();
-        stack.side().enter_new(|| strand.side());
+        stack.sanitizer_state().enter_new(|| fiber.sanitizer_state());
         let from = &raw mut (*this).continuation.context;
-        let arrival = switch::begin(from, Strand::top(stack), run_loop, launch);
-        arrive(strand.worker(), arrival);
+        let arrival = switch::begin(from, Fiber::top(stack), run_loop, launch);
+        arrive(fiber.worker(), arrival);
     }
     handled.put();
     Ok(())
@@ -206,8 +205,8 @@ pub fn is_continuation(task: Task) -> bool {
 /// The continuation was published, and only the caller continues it.
 pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
     let task = task_of(continuation.cast());
-    // SAFETY: it lies on its strand, which nobody runs now.
-    let worker = unsafe { (*(*continuation.cast::<Continuation>()).strand).worker() };
+    // SAFETY: it lies on its fiber, which nobody runs now.
+    let worker = unsafe { (*(*continuation.cast::<Continuation>()).fiber).worker() };
     worker.continue_with(task, from);
 }
 
@@ -220,14 +219,14 @@ pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
 pub unsafe fn at_home<'a>(continuation: *mut c_void) -> Option<(&'a Worker, Task)> {
     let continuation: *const Continuation = continuation.cast();
     // SAFETY: as in `go_on`. Records are never freed.
-    let worker: &Worker = unsafe { &*(*(*continuation).strand).worker.get() };
+    let worker: &Worker = unsafe { &*(*(*continuation).fiber).worker.get() };
     // Where the thread is a worker of another run, too, which a task here has started, that lies on top of a
-    // strand that cannot be left.
-    let home = worker.is_mine() && !worker.strand().fixed.get();
+    // fiber that cannot be left.
+    let home = worker.is_mine() && !worker.fiber().fixed.get();
     home.then(|| (worker, task_of(continuation)))
 }
 
-/// A continuation out of a queue: goes on with it. It returns only if the strand that is left for it is
+/// A continuation out of a queue: goes on with it. It returns only if the fiber that is left for it is
 /// in the middle of a task.
 ///
 /// # Safety
@@ -256,7 +255,7 @@ unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
 /// As for `resume`; `worker` is the calling thread's.
 #[inline(always)]
 unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Continuation) {
-    let old = worker.strand();
+    let old = worker.fiber();
     if !old.loop_can_be_left() {
         // A task lies below: another will go on with it, or this worker later.
         worker.requeue(task);
@@ -267,8 +266,8 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
     let context = unsafe { come_to(worker, content()) };
     if old.nested.get() == 0 {
         old.flush();
-        // SAFETY: nothing is on the old strand but its loop, which has nothing in hand.
-        unsafe { old.leave(worker, worker.strand().side(), context) }
+        // SAFETY: nothing is on the old fiber but its loop, which has nothing in hand.
+        unsafe { old.leave(worker, worker.fiber().sanitizer_state(), context) }
     }
     // SAFETY: a task runs in the middle of one here, so that helps.
     unsafe { set_aside(old, context) };
@@ -294,9 +293,9 @@ pub(super) unsafe fn take_over(worker: &Worker, next: Task) -> Context {
 /// # Safety
 /// As for `take_over`; that is what was published.
 #[inline]
-unsafe fn come_to(worker: &Worker, Continuation { context, strand }: Continuation) -> Context {
-    // SAFETY: a continuation lies on its strand, which is this worker's now.
-    let there = unsafe { &*strand };
+unsafe fn come_to(worker: &Worker, Continuation { context, fiber }: Continuation) -> Context {
+    // SAFETY: a continuation lies on its fiber, which is this worker's now.
+    let there = unsafe { &*fiber };
     if !ptr::eq(there.worker.get(), worker) {
         there.change_to(worker);
     }
@@ -304,13 +303,13 @@ unsafe fn come_to(worker: &Worker, Continuation { context, strand }: Continuatio
     context
 }
 
-/// Leaves a strand whose task helps, for `to`: from now on that waits as one that was set aside. (If it were queued,
+/// Leaves a fiber whose task helps, for `to`: from now on that waits as one that was set aside. (If it were queued,
 /// those who took it out would find nothing to do but to take out others: more that help than there are workers
 /// would go on in turn for as long as they wait.)
 ///
 /// # Safety
-/// The caller is on it, in `Strand::help`.
-unsafe fn set_aside(old: &Strand, to: Context) {
+/// The caller is on it, in `Fiber::help`.
+unsafe fn set_aside(old: &Fiber, to: Context) {
     let worker = old.worker();
     old.shed();
     worker.hold(); // who ends what it waits for may be outside of the run
@@ -323,25 +322,25 @@ unsafe fn set_aside(old: &Strand, to: Context) {
         }
         true
     };
-    switch_away(old, worker.strand().side(), to, 0, &mut publish);
+    switch_away(old, worker.fiber().sanitizer_state(), to, 0, &mut publish);
     old.worker().let_go();
 }
 
 #[inline(never)] // so that nothing thread-local is remembered across it
 pub(super) fn switch_away(
-    old: &Strand,
-    side: &Side,
+    old: &Fiber,
+    sanitizers: &SanitizerState,
     to: Context,
     also: usize,
     publish: &mut dyn FnMut(Task) -> bool,
 ) {
-    let continuation = Continuation { context: ptr::null_mut(), strand: old };
+    let continuation = Continuation { context: ptr::null_mut(), fiber: old };
     let mut left = Left { continuation, resume, publish };
     let this = &raw mut left;
     let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
-        side.enter(|| Some(old.side()));
+        sanitizers.enter(|| Some(old.sanitizer_state()));
         let left = this.map_addr(|this| this | also).cast();
         let arrived = switch::switch(&raw mut (*this).continuation.context, to, left);
         arrive(old.worker(), arrived);
@@ -349,17 +348,17 @@ pub(super) fn switch_away(
     handled.put();
 }
 
-/// The calling thread, which has left its worker, leaves the strand as well, for its own stack, where
+/// The calling thread, which has left its worker, leaves the fiber as well, for its own stack, where
 /// `host` returns. The task here is queued behind the others; returns when it goes on, elsewhere.
 ///
 /// # Safety
-/// The caller is on the strand, which can be left; `ground` is its thread's, and the run goes on until the task
+/// The caller is on the fiber, which can be left; `ground` is its thread's, and the run goes on until the task
 /// does.
-pub unsafe fn retire(strand: &Strand, ground: &Ground) {
-    let worker = strand.worker();
+pub unsafe fn retire(fiber: &Fiber, host_stack: &HostStack) {
+    let worker = fiber.worker();
     let mut publish = |task| {
         worker.requeue(task);
         true
     };
-    switch_away(strand, &ground.side, ground.base.get(), RETIRED, &mut publish);
+    switch_away(fiber, &host_stack.sanitizers, host_stack.base.get(), RETIRED, &mut publish);
 }

@@ -1,12 +1,12 @@
 //! The ways of a task to its worker and back: spawned or queued, by the worker's own thread or another;
 //! taken back by who forked it; made to go on after it has waited or given way.
 //!
-//! What the quick deque can do is done here, inlined into the interface; the rest is the row's.
+//! What the built-in deque can do is done here, inlined into the interface; the rest is the row's.
 
 use crate::fiber::stack::Stack;
 use crate::queue::injector::Refused;
 use crate::queue::{Full, Owner};
-use crate::runtime::record::{Row, Team, Worker};
+use crate::runtime::record::{Row, Run, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
 use crate::sys::{errno, process, registers, thread, time};
@@ -16,10 +16,14 @@ use std::time::Duration;
 
 impl Worker {
     /// Adds the task that `task` makes of `f`, if that is not NULL and the caller the owner of a
-    /// quick deque. Some(false): it is half done, `table::spawn_slowly` does the rest.
+    /// built-in deque. Some(false): it is half done, `table::spawn_slowly` does the rest.
     #[inline(always)]
-    pub fn quick_put(&self, f: Option<TaskFn>, task: impl FnOnce(TaskFn) -> Task) -> Option<bool> {
-        let unlike = registers::unlike_thread_pointer(self.quick.load(Ordering::Relaxed));
+    pub fn put_built_in(
+        &self,
+        f: Option<TaskFn>,
+        task: impl FnOnce(TaskFn) -> Task,
+    ) -> Option<bool> {
+        let unlike = registers::unlike_thread_pointer(self.spawn_owner.load(Ordering::Relaxed));
         // Both conditions in one comparison: 0 < f where the pointers are equal; else the right
         // side is beyond all addresses.
         if f.map_or(0, |f| f as usize) <= unlike.wrapping_neg() {
@@ -27,20 +31,20 @@ impl Worker {
         }
         let task = task(f?);
         // SAFETY: `quick` says that the caller is the owner, and that the run has such deques.
-        Some(unsafe { Owner::new(&*self.deque.load(Ordering::Relaxed)).put(task) })
+        Some(unsafe { Owner::new(&*self.built_in.load(Ordering::Relaxed)).put(task) })
     }
 
-    /// Takes `task`, if the caller is the owner of a quick deque and it is the youngest there.
-    /// Some(false): it is half done, `quick_retake` does the rest.
+    /// Takes `task`, if the caller is the owner of a built-in deque and it is the youngest there.
+    /// Some(false): it is half done, `retake_built_in` does the rest.
     #[inline(always)]
-    pub fn quick_take(&self, task: Task) -> Option<bool> {
-        self.take_if(&self.quick, task)
+    pub fn take_built_in(&self, task: Task) -> Option<bool> {
+        self.take_if(&self.spawn_owner, task)
     }
 
     /// The same, for a caller that may call the task by a jump.
     #[inline(always)]
-    pub fn quick_take_to_jump(&self, task: Task) -> Option<bool> {
-        self.take_if(&self.joins, task)
+    pub fn take_built_in_to_jump(&self, task: Task) -> Option<bool> {
+        self.take_if(&self.join_owner, task)
     }
 
     #[inline(always)]
@@ -49,20 +53,20 @@ impl Worker {
             return None;
         }
         // SAFETY: `quick` says that the caller is the owner, and that the run has such deques; so does `joins`.
-        let taken = unsafe { (*self.deque.load(Ordering::Relaxed)).claim_this(task) };
+        let taken = unsafe { (*self.built_in.load(Ordering::Relaxed)).claim_this(task) };
         if taken {
             self.counters.tasks.add(1);
         }
         Some(taken)
     }
 
-    /// The rest of a `quick_take`: true if `task` was taken after all.
+    /// The rest of a `take_built_in`: true if `task` was taken after all.
     ///
     /// # Safety
-    /// `quick_take` returned Some(false) for it just now.
-    pub unsafe fn quick_retake(&self, task: Task) -> bool {
-        // SAFETY: as in quick_take.
-        let taken = unsafe { (*self.deque.load(Ordering::Relaxed)).retake(task) };
+    /// `take_built_in` returned Some(false) for it just now.
+    pub unsafe fn retake_built_in(&self, task: Task) -> bool {
+        // SAFETY: as in take_built_in.
+        let taken = unsafe { (*self.built_in.load(Ordering::Relaxed)).retake(task) };
         self.counters.tasks.add(usize::from(taken));
         taken
     }
@@ -87,11 +91,11 @@ impl Worker {
         }
     }
 
-    /// A stack for another strand. With each stack a place in the run's queue is reserved, so that the run has one for
-    /// each strand that waits. The caller occupies this place.
+    /// A stack for another fiber. With each stack a place in the run's queue is reserved, so that the run has one for
+    /// each fiber that waits. The caller occupies this place.
     #[inline]
     pub fn take_stack(&self) -> Result<Stack, NoMemory> {
-        self.rack.pop().map_or_else(|| self.fetch_stack(), Ok)
+        self.stacks.pop().map_or_else(|| self.fetch_stack(), Ok)
     }
 
     #[cold]
@@ -99,35 +103,35 @@ impl Worker {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
         unsafe {
             (self.row().operations.reserve)(self, 1)?;
-            self.rack.take().inspect_err(|NoMemory| _ = (self.row().operations.reserve)(self, -1))
+            self.stacks.take().inspect_err(|NoMemory| _ = (self.row().operations.reserve)(self, -1))
         }
     }
 
     /// Gives back a stack that is free, or will be.
     ///
     /// # Safety
-    /// As for `Rack::put`; the caller occupies this place.
+    /// As for `StackCache::put`; the caller occupies this place.
     #[inline(always)]
     pub unsafe fn put_stack(&self, stack: Stack) {
         // SAFETY: passed on.
         unsafe {
-            if self.rack.is_full() {
-                self.thin_rack();
+            if self.stacks.is_full() {
+                self.thin_stacks();
             }
-            self.rack.put(stack);
+            self.stacks.put(stack);
         }
     }
 
-    /// Gives a stack of the rack to the process's store.
+    /// Gives a stack of the stack cache to the process's store.
     ///
     /// # Safety
     /// As for `put_stack`.
     #[cold]
     #[inline(never)]
-    unsafe fn thin_rack(&self) {
+    unsafe fn thin_stacks(&self) {
         // SAFETY: passed on. (To reserve fewer places cannot fail.)
         unsafe {
-            self.rack.thin();
+            self.stacks.thin();
             let _ = (self.row().operations.reserve)(self, -1);
         }
     }
@@ -140,7 +144,7 @@ impl Worker {
         until_there_is_memory(|| unsafe { (self.row().operations.requeue)(self, task) });
     }
 
-    /// Queues a task that gives way; see `Kind::line_up`. The caller occupies this place.
+    /// Queues a task that gives way; see `Policy::line_up`. The caller occupies this place.
     pub fn line_up(&self, task: Task) {
         // SAFETY: an owned place belongs to a run; row and kind are that run's.
         until_there_is_memory(|| unsafe { (self.row().operations.line_up)(self, task) });
@@ -176,7 +180,7 @@ impl Worker {
     pub unsafe fn spawn(&self, f: Option<TaskFn>, closure: *mut c_void) -> c_int {
         // All ways out are returns, or calls of one signature in tail position: jumps, and no
         // prologue here.
-        match self.quick_put(f, |f| Task { f, closure }) {
+        match self.put_built_in(f, |f| Task { f, closure }) {
             Some(true) => 0,
             // SAFETY: begun just now.
             Some(false) => unsafe { (self.row().finish_spawn)(f, closure, self) },
@@ -235,7 +239,7 @@ impl Worker {
         }
     }
 
-    /// See `Kind::hold`. The caller occupies this place.
+    /// See `Policy::hold`. The caller occupies this place.
     #[inline]
     pub fn hold(&self) {
         // SAFETY: an owned place belongs to a run; the number, row, and kind are that run's.
@@ -247,7 +251,7 @@ impl Worker {
         }
     }
 
-    /// See `Kind::hold`. The caller occupies this place.
+    /// See `Policy::hold`. The caller occupies this place.
     #[inline]
     pub fn let_go(&self) {
         // SAFETY: as in hold.
@@ -259,13 +263,13 @@ impl Worker {
         }
     }
 
-    /// Calls `look` with the team of this worker's run, from any thread; None if that has ended.
-    pub fn with_team<R>(&self, look: impl FnOnce(&Team) -> R) -> Option<R> {
+    /// Calls `look` with the run of this worker's run, from any thread; None if that has ended.
+    pub fn with_run<R>(&self, look: impl FnOnce(&Run) -> R) -> Option<R> {
         match self.mine() {
             // SAFETY: the caller's task holds the run open.
-            Some(mine) => Some(look(unsafe { &*mine.team.get() })),
+            Some(mine) => Some(look(unsafe { &*mine.run.get() })),
             // SAFETY: the run goes on meanwhile.
-            None => self.while_it_runs(|_| look(unsafe { &*self.team.get() })),
+            None => self.while_it_runs(|_| look(unsafe { &*self.run.get() })),
         }
     }
 
@@ -275,9 +279,9 @@ impl Worker {
             return None; // a child of a fork that ran no handlers: a thread of the parent may hold the gate
         }
         let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
-        self.gate.with(|()| {
+        self.run_lock.with(|()| {
             // Acquire: pairs with the Release in assign, so that row and kind are this run's.
-            let runs = self.run.load(Ordering::Acquire) != 0;
+            let runs = self.tag.load(Ordering::Acquire) != 0;
             runs.then(|| work(self.row()))
         })
     }

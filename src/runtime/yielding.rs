@@ -6,7 +6,7 @@
 //! # In line
 //!
 //! Behind all others is the end of the injector; where the worker's own queue is first in, first out, for
-//! its owner, too (`Kind::LINES_UP`), it is the end of that, as in the fiber scheduler and in Tokio: there a worker
+//! its owner, too (`Policy::LINES_UP`), it is the end of that, as in the fiber scheduler and in Tokio: there a worker
 //! with tasks of its own goes on with them, and with one of the injector's once in 61 looks. Here it
 //! does the same, and differs in three ways:
 //!
@@ -26,7 +26,7 @@
 
 use crate::fiber::sanitizers;
 use crate::policy::{Awaited, Place, Seat, TICK};
-use crate::runtime::record::{Strand, Worker};
+use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::suspend::{HandedOver, go_over, leave_for, leave_for_loop};
 use crate::sys::time;
 use std::cell::Cell;
@@ -37,10 +37,10 @@ const TURNS: u32 = 4;
 /// Queues the calling task behind the others; see `sched_task_yield`.
 pub fn yield_now(worker: &Worker) {
     let Some(mine) = worker.mine() else { return time::give_way() };
-    let strand = mine.strand();
-    if !strand.prepare_to_leave() {
+    let fiber = mine.fiber();
+    if !fiber.prepare_to_leave() {
         // SAFETY: the caller is on it, in a task: another runs on top of it.
-        return unsafe { strand.help(&Turn(Cell::new(false))) };
+        return unsafe { fiber.help(&Turn(Cell::new(false))) };
     }
     let lines_up = mine.row().lines_up;
     // (A mutex must be unlocked by the thread that has locked it.)
@@ -55,11 +55,11 @@ pub fn yield_now(worker: &Worker) {
             true
         };
         // SAFETY: the caller is on it, in a task; the other is out of a queue, so published.
-        return unsafe { go_over(strand, task, &mut HandedOver::new(strand, publish)) };
+        return unsafe { go_over(fiber, task, &mut HandedOver::new(fiber, publish)) };
     }
-    // Elsewhere it is the look for what one who computes keeps to itself: `Kind::next_in_line`.
-    let outside = strand.every(if lines_up { TURNS } else { TICK });
-    let next = strand.next_in_line(outside);
+    // Elsewhere it is the look for what one who computes keeps to itself: `Policy::next_in_line`.
+    let outside = fiber.every(if lines_up { TURNS } else { TICK });
+    let next = fiber.next_in_line(outside);
     if next.is_none() {
         return;
     }
@@ -68,22 +68,22 @@ pub fn yield_now(worker: &Worker) {
         true
     };
     // SAFETY: the caller is on it, in a task.
-    let left = unsafe { leave_for(strand, next, publish, leave_for_loop) };
+    let left = unsafe { leave_for(fiber, next, publish, leave_for_loop) };
     if left.is_err() {
         // There is no stack: another runs on top of it.
-        strand.on_top(|| next.into_iter().for_each(|task| strand.run(task)));
+        fiber.on_top(|| next.into_iter().for_each(|task| fiber.run(task)));
     }
 }
 
-/// Runs a task of the strand's run on top of the caller's task. False if there is none.
+/// Runs a task of the fiber's run on top of the caller's task. False if there is none.
 ///
 /// # Safety
-/// The calling thread occupies the strand's worker, and the caller is on the strand, or on top of it.
-pub unsafe fn help_once(strand: &Strand) -> bool {
-    let tasks = || strand.place().counters().values().tasks;
+/// The calling thread occupies the fiber's worker, and the caller is on the fiber, or on top of it.
+pub unsafe fn help_once(fiber: &Fiber) -> bool {
+    let tasks = || fiber.place().counters().values().tasks;
     let before = tasks();
     // SAFETY: passed on.
-    unsafe { strand.help(&Turn(Cell::new(false))) };
+    unsafe { fiber.help(&Turn(Cell::new(false))) };
     tasks() != before
 }
 

@@ -30,21 +30,21 @@ pub const LONGEST: Duration = Duration::from_secs(1);
 /// True where waking is refused, so that nobody may wait without a limit. Relaxed everywhere: who
 /// learns it late sleeps `LONGEST` once.
 #[cfg(not(loom))]
-static DEAF: AtomicBool = AtomicBool::new(false);
+static FUTEX_REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Asks the kernel whether wake-ups work; called at the start of each run.
 #[cfg(not(loom))]
 pub fn probe() -> bool {
     let word = Futex::new(0);
     let works = word.wake(1);
-    DEAF.store(!works, Ordering::Relaxed);
+    FUTEX_REFUSED.store(!works, Ordering::Relaxed);
     works
 }
 
 /// What was last known of that.
 #[cfg(not(loom))]
 pub fn works() -> bool {
-    !DEAF.load(Ordering::Relaxed)
+    !FUTEX_REFUSED.load(Ordering::Relaxed)
 }
 
 /// The 32 bits of a word that change most: its lower half.
@@ -90,7 +90,7 @@ impl Futex {
 
     /// Sleeps if the word is still `expected`, until woken, interrupted, or the time is up.
     pub fn wait(&self, expected: u32, limit: Duration) {
-        let limit = if DEAF.load(Ordering::Relaxed) { BLIND } else { limit };
+        let limit = if FUTEX_REFUSED.load(Ordering::Relaxed) { BLIND } else { limit };
         let limit = time::timespec(limit);
         // SAFETY: the word lives as long as self; `limit` is a timespec.
         let slept = unsafe {
@@ -124,7 +124,7 @@ impl Futex {
                 >= 0
         };
         if !woken {
-            DEAF.store(true, Ordering::Relaxed);
+            FUTEX_REFUSED.store(true, Ordering::Relaxed);
         }
         woken
     }

@@ -1,6 +1,6 @@
 //! Calls to a thread that is made at the first, and rests between its jobs.
 //!
-//! The protocol is told in `crew`; here is its word, so that a model can run it.
+//! The protocol is told in `threads::cache`; here is its word, so that a model can run it.
 
 use crate::sys::atomic::{Ordering, Pad, UnsafeCell, spin_loop};
 use crate::sys::futex;

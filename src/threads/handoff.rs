@@ -35,7 +35,7 @@ const COMING: usize = 2;
 const ONE: usize = 4;
 
 #[derive(Default)]
-pub struct Vacancy {
+pub struct Handoff {
     word: AtomicUsize,
     /// The count for which the other was called. Relaxed: written before the call, and while nobody is coming.
     called: AtomicUsize,
@@ -52,7 +52,7 @@ pub enum Found {
     Busy,
 }
 
-impl Vacancy {
+impl Handoff {
     /// The occupant leaves the place. What it gets is for `come_back`, and true if it must call another; if
     /// there is none, `nobody_comes`.
     pub fn leave(&self) -> (usize, bool) {

@@ -30,7 +30,7 @@ use self::shares::Shares;
 use crate::idle::Naps;
 use crate::idle::eventcount::EventCount;
 use crate::idle::quiescence::{Quiescence, Waiting};
-use crate::policy::{Awaited, Kind, Place, Plan, Seat, TICK};
+use crate::policy::{Awaited, Place, Plan, Policy, Seat, TICK};
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, Full};
 use crate::settings::{Join, Overflow};
@@ -104,7 +104,7 @@ impl<D: Deque> Stealing<D> {
     }
 }
 
-impl<D: Deque> Kind for Stealing<D> {
+impl<D: Deque> Policy for Stealing<D> {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let (shares, limit) = Shares::of::<D>(plan)?;
         Ok(Stealing {
@@ -116,7 +116,7 @@ impl<D: Deque> Kind for Stealing<D> {
             shares,
             lending: Lending::new(if D::QUIET { plan.workers } else { 0 })?,
             raid_cost: RaidCost::new(),
-            // Where spawns are refused, it is to take no room from those: see `strand::turn`.
+            // Where spawns are refused, it is to take no room from those: see `fiber::turn`.
             lines_up: D::FIFO && plan.overflow != Overflow::Refuse,
             outside_last: plan.join == Join::Help,
             processors: plan.processors,
@@ -291,7 +291,7 @@ impl<D: Deque> Kind for Stealing<D> {
         {
             seat.run(task);
         }
-        'strand: loop {
+        'fiber: loop {
             let place = seat.place();
             if !idle {
                 let deque = &*self.deques[place.index()];
@@ -308,7 +308,7 @@ impl<D: Deque> Kind for Stealing<D> {
                             seat.run(task);
                         }
                         if !ptr::eq(seat.place(), place) {
-                            continue 'strand;
+                            continue 'fiber;
                         }
                     }
                 }

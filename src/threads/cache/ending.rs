@@ -5,10 +5,10 @@
 //! A thread that is kept ends by itself when its time is up. Its last instructions are this library's, which
 //! may be part of a plugin. After those run the destructors of its thread-local variables; these are the
 //! program's, and may wait for anything. So the thread is not detached, and no call of the program's joins it:
-//! the thread that ends next does. `Lists::ended` holds the one that has ended last.
+//! the thread that ends next does. `ThreadCache::ended` holds the one that has ended last.
 //!
 //! *Unloading* (dlclose of a plugin that contains libsched.a) waits until all threads have ended. Those that
-//! rest are dismissed and joined. Then the one in `Lists::ended` is joined, which has joined the one before it.
+//! rest are dismissed and joined. Then the one in `ThreadCache::ended` is joined, which has joined the one before it.
 //!
 //! *The process's exit* joins nobody: the caller of exit may hold what a destructor waits for. From then on no
 //! resting thread ends, so no destructor of a thread-local variable runs beside those of the program's static
@@ -25,7 +25,7 @@ use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::thread::Uncancelled;
 use crate::sys::weak::weak;
 use crate::sys::{process, thread};
-use crate::threads::cache::records::{LISTS, Lists};
+use crate::threads::cache::records::{CACHE, ThreadCache};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -34,7 +34,7 @@ use std::ptr;
 static EXITING: AtomicBool = AtomicBool::new(false);
 
 /// The library is being unloaded: no thread is kept. Relaxed: `unload` stores it and then empties the lists under
-/// their lock; a crew's drop puts its threads there under the lock and then loads it. So the threads are found by
+/// their lock; a run's threads's drop puts its threads there under the lock and then loads it. So the threads are found by
 /// the one, or the store is seen by the other.
 static UNLOADED: AtomicBool = AtomicBool::new(false);
 
@@ -58,7 +58,7 @@ pub(super) unsafe fn join_ended(id: libc::pthread_t) {
     let _ = unsafe { thread::join(id) };
 }
 
-/// To be called before the first use of a crew in a process; a child of fork inherits it.
+/// To be called before the first use of a run's threads in a process; a child of fork inherits it.
 pub fn watch_exit() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
@@ -75,13 +75,13 @@ extern "C" fn at_exit() {
         EXITING.store(true, Ordering::Relaxed); // a child of fork has no threads
         return;
     }
-    let ended = LISTS.with(|lists| {
+    let ended = CACHE.with(|lists| {
         EXITING.store(true, Ordering::Relaxed);
         lists.ended.take()
     });
     if let Some(id) = ended {
         // So that tools which look for threads that nobody has joined find none.
-        // SAFETY: as in `Hand::rest`; this does not wait. If it has not ended yet, it ends with the process.
+        // SAFETY: as in `ThreadSlot::rest`; this does not wait. If it has not ended yet, it ends with the process.
         unsafe { libc::pthread_tryjoin_np(id, ptr::null_mut()) };
     }
     stay_mapped();
@@ -115,15 +115,15 @@ pub fn unload() -> bool {
 /// Waits for the end of all threads that rest or have ended by themselves.
 #[cold]
 pub(super) fn end_kept() {
-    while let Some(hand) = LISTS.with(Lists::take_warm) {
-        hand.call.dismiss();
-        hand.call.set_alive(false);
+    while let Some(slot) = CACHE.with(ThreadCache::take_warm) {
+        slot.call.dismiss();
+        slot.call.set_alive(false);
         // SAFETY: it was warm, so it has a thread, which ends now, and which only this joins.
-        unsafe { join_ended(hand.id.get().assume_init()) };
-        LISTS.with(|lists| lists.add_blank(hand));
+        unsafe { join_ended(slot.id.get().assume_init()) };
+        CACHE.with(|lists| lists.add_blank(slot));
     }
-    if let Some(id) = LISTS.with(|lists| lists.ended.take()) {
-        // SAFETY: as in `Hand::rest`.
+    if let Some(id) = CACHE.with(|lists| lists.ended.take()) {
+        // SAFETY: as in `ThreadSlot::rest`.
         unsafe { join_ended(id) };
     }
 }

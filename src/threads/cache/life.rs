@@ -6,7 +6,7 @@ use crate::sys::thread::SignalsBlocked;
 use crate::sys::{futex, output, thread, time};
 use crate::threads::affinity::Held;
 use crate::threads::cache::ending::{is_exiting, join_ended};
-use crate::threads::cache::records::{Crew, Hand, Job, LISTS};
+use crate::threads::cache::records::{CACHE, Job, RunThreads, ThreadSlot};
 use crate::threads::call::Order;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -17,25 +17,25 @@ use std::time::{Duration, Instant};
 /// what it takes to wake one that sleeps.
 const AWAKE: Duration = Duration::from_micros(50);
 
-impl Hand {
+impl ThreadSlot {
     /// Gives the thread a job, making the thread if there is none. False if it cannot be made.
     /// `beside`: the caller goes on working.
     ///
     /// # Safety
-    /// The hand is reserved by the crew, and job and crew live until it is done.
+    /// The slot is reserved by the run's threads, and job and run's threads live until it is done.
     pub(super) unsafe fn call(
         &'static self,
         job: Job,
         index: usize,
-        crew: &Crew,
+        threads: &RunThreads,
         beside: bool,
     ) -> bool {
-        self.job.set(MaybeUninit::new((job, index, ptr::from_ref(crew))));
+        self.job.set(MaybeUninit::new((job, index, ptr::from_ref(threads))));
         // A thread that starts on the processor of one that goes on working may wait there for
         // milliseconds. It starts elsewhere, and takes over the affinity of the terms as its first act.
         // (Without futex: pthread_create would need it for that.)
         let elsewhere =
-            || crew.terms().affinity.mask.elsewhere().filter(|_| beside && futex::probe());
+            || threads.terms().affinity.mask.elsewhere().filter(|_| beside && futex::probe());
         let sleeps = || {
             if let Some(mask) = &elsewhere() {
                 self.moved.set(true);
@@ -45,9 +45,9 @@ impl Hand {
         };
         let create = || {
             let _blocked = SignalsBlocked::block();
-            let hand = ptr::from_ref(self).cast_mut().cast();
-            // SAFETY: a hand is never freed.
-            unsafe { thread::create(main, hand, elsewhere()) }.is_ok()
+            let slot = ptr::from_ref(self).cast_mut().cast();
+            // SAFETY: a slot is never freed.
+            unsafe { thread::create(main, slot, elsewhere()) }.is_ok()
         };
         self.call.make(sleeps, create)
     }
@@ -71,7 +71,7 @@ impl Hand {
     }
 
     /// A thread's rest after a job. True if it was called again; false if it must end, and then
-    /// it has no hand any more.
+    /// it has no slot any more.
     fn rest(&self, keep: Duration, awake: Duration) -> bool {
         let began = Instant::now();
         while self.call.order() == Order::Rest && began.elapsed() < awake.min(keep) {
@@ -94,7 +94,7 @@ impl Hand {
             }
             // A thread that a task has detached cannot be joined.
             let joinable = !thread::is_detached();
-            let ends = LISTS.with(|lists| {
+            let ends = CACHE.with(|lists| {
                 let left = self.until.get().saturating_duration_since(Instant::now());
                 let (listed, spare) = (self.listed.get(), self.spare.get());
                 if !listed && !spare {
@@ -129,35 +129,35 @@ impl Hand {
     }
 }
 
-extern "C" fn main(hand: *mut c_void) -> *mut c_void {
-    // SAFETY: `call` passes a hand.
-    let hand: &'static Hand = unsafe { &*hand.cast_const().cast() };
+extern "C" fn main(slot: *mut c_void) -> *mut c_void {
+    // SAFETY: `call` passes a slot.
+    let slot: &'static ThreadSlot = unsafe { &*slot.cast_const().cast() };
     // SAFETY: the calling thread. A reader has waited for the end of a job.
-    hand.id.set(MaybeUninit::new(unsafe { libc::pthread_self() }));
+    slot.id.set(MaybeUninit::new(unsafe { libc::pthread_self() }));
     let mut held = Held::nothing();
     loop {
-        // SAFETY: called, so there is a job; its crew and terms live until it is done.
-        let (job, index, crew) = unsafe { hand.job.get().assume_init() };
+        // SAFETY: called, so there is a job; its run's threads and terms live until it is done.
+        let (job, index, threads) = unsafe { slot.job.get().assume_init() };
         // SAFETY: as above.
-        let crew = unsafe { &*crew };
-        let (keep, processors) = (crew.terms().keep, crew.terms().processors());
-        if hand.moved.replace(false) {
+        let threads = unsafe { &*threads };
+        let (keep, processors) = (threads.terms().keep, threads.terms().processors());
+        if slot.moved.replace(false) {
             held.was_moved();
         }
-        held.take_over(&crew.terms().affinity);
+        held.take_over(&threads.terms().affinity);
         thread::settle(index);
-        crew.terms().float.set();
+        threads.terms().float.set();
         // SAFETY: by the promise to `call`.
         let surplus = unsafe { (job.main)(job.arg) };
         if surplus {
-            crew.spare(hand);
+            threads.spare(slot);
         }
         if keep.is_none() && thread::is_detached() {
             output::die(format_args!("a task detached its thread, which the run waits for"));
         }
-        hand.call.done();
+        slot.call.done();
         let awake = if index < processors && !surplus { AWAKE } else { Duration::ZERO };
-        if !keep.is_some_and(|keep| hand.rest(keep, awake)) {
+        if !keep.is_some_and(|keep| slot.rest(keep, awake)) {
             return ptr::null_mut();
         }
     }

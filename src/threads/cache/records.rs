@@ -49,11 +49,11 @@ pub struct Job {
 }
 
 /// A thread, or the place for one.
-pub(super) struct Hand {
-    /// For the owner of the hand: the lists or a run.
+pub(super) struct ThreadSlot {
+    /// For the owner of the slot: the lists or a run.
     pub(super) call: Call,
     /// Written by the caller, read by the thread.
-    pub(super) job: Cell<MaybeUninit<(Job, usize, *const Crew)>>,
+    pub(super) job: Cell<MaybeUninit<(Job, usize, *const RunThreads)>>,
     /// Written as the job is: the caller has set the thread's affinity.
     pub(super) moved: Cell<bool>,
     /// Written by the thread when it begins.
@@ -62,43 +62,43 @@ pub(super) struct Hand {
     pub(super) listed: Cell<bool>,
     pub(super) spare: Cell<bool>,
     pub(super) until: Cell<Instant>,
-    pub(super) next: Cell<*const Hand>,
-    /// Under the lists' lock: link of a crew's reliefs.
-    pub(super) beside: Cell<*const Hand>,
-    /// Link of all hands; never changes.
-    pub(super) other: Cell<*const Hand>,
+    pub(super) next: Cell<*const ThreadSlot>,
+    /// Under the lists' lock: link of a run's threads's reliefs.
+    pub(super) beside: Cell<*const ThreadSlot>,
+    /// Link of all slots; never changes.
+    pub(super) other: Cell<*const ThreadSlot>,
 }
 
 // SAFETY: see each field's discipline.
-unsafe impl Sync for Hand {}
+unsafe impl Sync for ThreadSlot {}
 
-pub(super) struct Lists {
+pub(super) struct ThreadCache {
     /// The one that rested last is taken first: its cache is the warmest.
-    pub(super) warm: *const Hand,
-    pub(super) blank: *const Hand,
+    pub(super) warm: *const ThreadSlot,
+    pub(super) blank: *const ThreadSlot,
     /// The thread that has ended last, or is about to; it is not joined yet. See `ending`.
     pub(super) ended: Option<libc::pthread_t>,
 }
 
-// SAFETY: the hands may be used by any thread.
-unsafe impl Send for Lists {}
+// SAFETY: the slots may be used by any thread.
+unsafe impl Send for ThreadCache {}
 
-pub(super) static LISTS: Mutex<Lists> = Mutex::new(Lists::none());
-pub(super) static ALL: AtomicPtr<Hand> = AtomicPtr::new(ptr::null_mut());
+pub(super) static CACHE: Mutex<ThreadCache> = Mutex::new(ThreadCache::none());
+pub(super) static ALL: AtomicPtr<ThreadSlot> = AtomicPtr::new(ptr::null_mut());
 
 /// # Safety
-/// `hand` is null or a hand.
-pub(super) unsafe fn get(hand: *const Hand) -> Option<&'static Hand> {
-    // SAFETY: hands are never freed.
-    unsafe { hand.as_ref() }
+/// `slot` is null or a slot.
+pub(super) unsafe fn get(slot: *const ThreadSlot) -> Option<&'static ThreadSlot> {
+    // SAFETY: slots are never freed.
+    unsafe { slot.as_ref() }
 }
 
-impl Hand {
-    pub(super) fn new() -> Result<&'static Hand, NoMemory> {
-        let place = memory::room::<Hand>()?;
-        // SAFETY: room for a hand, which is never freed.
-        let hand = unsafe {
-            place.write(Hand {
+impl ThreadSlot {
+    pub(super) fn new() -> Result<&'static ThreadSlot, NoMemory> {
+        let place = memory::room::<ThreadSlot>()?;
+        // SAFETY: room for a slot, which is never freed.
+        let slot = unsafe {
+            place.write(ThreadSlot {
                 call: Call::new(),
                 job: Cell::new(MaybeUninit::uninit()),
                 moved: Cell::new(false),
@@ -112,63 +112,63 @@ impl Hand {
             });
             &*place.as_ptr()
         };
-        let new = ptr::from_ref(hand).cast_mut();
+        let new = ptr::from_ref(slot).cast_mut();
         let mut head = ALL.load(Ordering::Acquire);
         loop {
-            hand.other.set(head);
-            // Release: pairs with the load in `renew`, whose walk finds the hand made.
+            slot.other.set(head);
+            // Release: pairs with the load in `renew`, whose walk finds the slot made.
             match ALL.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(hand),
+                Ok(_) => return Ok(slot),
                 Err(now) => head = now,
             }
         }
     }
 }
 
-impl Lists {
+impl ThreadCache {
     pub(super) const fn none() -> Self {
-        Lists { warm: ptr::null(), blank: ptr::null(), ended: None }
+        ThreadCache { warm: ptr::null(), blank: ptr::null(), ended: None }
     }
 
-    pub(super) fn add_blank(&mut self, hand: &Hand) {
-        hand.next.set(self.blank);
-        self.blank = hand;
+    pub(super) fn add_blank(&mut self, slot: &ThreadSlot) {
+        slot.next.set(self.blank);
+        self.blank = slot;
     }
 
-    pub(super) fn add_warm(&mut self, hand: &Hand, until: Instant) {
-        hand.until.set(until);
-        hand.listed.set(true);
-        hand.next.set(self.warm);
-        self.warm = hand;
+    pub(super) fn add_warm(&mut self, slot: &ThreadSlot, until: Instant) {
+        slot.until.set(until);
+        slot.listed.set(true);
+        slot.next.set(self.warm);
+        self.warm = slot;
     }
 
-    pub(super) fn take_warm(&mut self) -> Option<&'static Hand> {
-        // SAFETY: the lists hold hands.
-        let hand = unsafe { get(self.warm) }?;
-        self.warm = hand.next.get();
-        hand.listed.set(false);
-        Some(hand)
+    pub(super) fn take_warm(&mut self) -> Option<&'static ThreadSlot> {
+        // SAFETY: the lists hold slots.
+        let slot = unsafe { get(self.warm) }?;
+        self.warm = slot.next.get();
+        slot.listed.set(false);
+        Some(slot)
     }
 
-    pub(super) fn take_blank(&mut self) -> Option<&'static Hand> {
-        // SAFETY: the lists hold hands.
-        let hand = unsafe { get(self.blank) }?;
-        self.blank = hand.next.get();
-        Some(hand)
+    pub(super) fn take_blank(&mut self) -> Option<&'static ThreadSlot> {
+        // SAFETY: the lists hold slots.
+        let slot = unsafe { get(self.blank) }?;
+        self.blank = slot.next.get();
+        Some(slot)
     }
 
-    /// Takes a warm hand out of the list.
-    pub(super) fn unlist(&mut self, hand: &Hand) {
-        hand.listed.set(false);
-        if ptr::eq(self.warm, hand) {
-            self.warm = hand.next.get();
+    /// Takes a warm slot out of the list.
+    pub(super) fn unlist(&mut self, slot: &ThreadSlot) {
+        slot.listed.set(false);
+        if ptr::eq(self.warm, slot) {
+            self.warm = slot.next.get();
             return;
         }
         let mut at = self.warm;
-        // SAFETY: the lists hold hands.
+        // SAFETY: the lists hold slots.
         while let Some(before) = unsafe { get(at) } {
-            if ptr::eq(before.next.get(), hand) {
-                before.next.set(hand.next.get());
+            if ptr::eq(before.next.get(), slot) {
+                before.next.set(slot.next.get());
                 return;
             }
             at = before.next.get();
@@ -179,11 +179,11 @@ impl Lists {
 /// All under the lists' lock.
 pub(super) struct Reliefs {
     /// Linked by `beside`; grows at the head.
-    pub(super) all: Cell<*const Hand>,
+    pub(super) all: Cell<*const ThreadSlot>,
     /// Linked by `next`.
-    pub(super) spare: Cell<*const Hand>,
+    pub(super) spare: Cell<*const ThreadSlot>,
     pub(super) count: Cell<usize>,
-    /// The thread that has started the run has left its worker for good. It has no hand that could become spare, so one
+    /// The thread that has started the run has left its worker for good. It has no slot that could become spare, so one
     /// more relief may be made in its place: else a run with a limit of one would have no further blocking section.
     pub(super) caller_left: Cell<bool>,
 }
@@ -201,60 +201,60 @@ impl Default for Reliefs {
 }
 
 impl Reliefs {
-    /// Every hand that has been taken from the lists as a relief so far.
-    pub(super) fn all(&self) -> impl Iterator<Item = &'static Hand> {
-        let first = LISTS.with(|_| self.all.get());
-        // SAFETY: hands, or null; their links do not change.
-        std::iter::successors(unsafe { get(first) }, |hand| unsafe { get(hand.beside.get()) })
+    /// Every slot that has been taken from the lists as a relief so far.
+    pub(super) fn all(&self) -> impl Iterator<Item = &'static ThreadSlot> {
+        let first = CACHE.with(|_| self.all.get());
+        // SAFETY: slots, or null; their links do not change.
+        std::iter::successors(unsafe { get(first) }, |slot| unsafe { get(slot.beside.get()) })
     }
 
-    pub(super) fn take_spare(&self) -> Option<&'static Hand> {
-        // SAFETY: the list holds hands.
-        let hand = unsafe { get(self.spare.get()) }?;
-        self.spare.set(hand.next.get());
-        hand.spare.set(false);
-        Some(hand)
+    pub(super) fn take_spare(&self) -> Option<&'static ThreadSlot> {
+        // SAFETY: the list holds slots.
+        let slot = unsafe { get(self.spare.get()) }?;
+        self.spare.set(slot.next.get());
+        slot.spare.set(false);
+        Some(slot)
     }
 
-    pub(super) fn put_spare(&self, hand: &Hand, until: Instant) {
-        hand.until.set(until);
-        hand.spare.set(true);
-        hand.next.set(self.spare.get());
-        self.spare.set(hand);
+    pub(super) fn put_spare(&self, slot: &ThreadSlot, until: Instant) {
+        slot.until.set(until);
+        slot.spare.set(true);
+        slot.next.set(self.spare.get());
+        self.spare.set(slot);
     }
 
     /// One more relief, if the limit allows it.
     pub(super) fn recruit(
         &self,
-        lists: &mut Lists,
+        lists: &mut ThreadCache,
         terms: &Terms,
-        new: Option<&'static Hand>,
-    ) -> Option<&'static Hand> {
+        new: Option<&'static ThreadSlot>,
+    ) -> Option<&'static ThreadSlot> {
         if self.count.get() >= terms.most_reliefs + usize::from(self.caller_left.get()) {
             return None;
         }
         let warm = if terms.keeps() { lists.take_warm() } else { None };
-        let hand = warm.or_else(|| lists.take_blank()).or(new)?;
+        let slot = warm.or_else(|| lists.take_blank()).or(new)?;
         self.count.set(self.count.get() + 1);
-        hand.beside.set(self.all.get());
-        self.all.set(hand);
-        Some(hand)
+        slot.beside.set(self.all.get());
+        self.all.set(slot);
+        Some(slot)
     }
 }
 
 /// The threads of one run: one for each worker, except worker 0 where that is the caller's; and
 /// reliefs.
-pub struct Crew {
+pub struct RunThreads {
     /// The worker of the first member.
     pub(super) first: usize,
     pub(super) members: Vec<Member>,
     pub(super) reliefs: Reliefs,
-    /// Not in here: they take a kilobyte, and a crew is moved.
+    /// Not in here: they take a kilobyte, and a run's threads is moved.
     pub(super) terms: *const Terms,
 }
 
 pub(super) struct Member {
-    pub(super) hand: &'static Hand,
+    pub(super) slot: &'static ThreadSlot,
     pub(super) job: Job,
     /// `IDLE`, or what came of the one call. Relaxed: the caller is a job whose end `finish` has
     /// waited for, or a foreign thread that has left before (`run`: the gates are closed first).
@@ -262,8 +262,8 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(hand: &'static Hand, job: Job) -> Self {
-        Member { hand, job, call: AtomicU32::new(IDLE) }
+    pub(super) fn new(slot: &'static ThreadSlot, job: Job) -> Self {
+        Member { slot, job, call: AtomicU32::new(IDLE) }
     }
 }
 
@@ -273,22 +273,22 @@ pub(super) const MISSING: u32 = 2;
 
 // SAFETY: each member is called by one thread, as `call` says; jobs are for other threads; the
 // reliefs are used under the lists' lock.
-unsafe impl Sync for Crew {}
+unsafe impl Sync for RunThreads {}
 
-impl Crew {
+impl RunThreads {
     /// All of them. Backwards, so that the next run's worker 1 has the thread of this one's.
-    pub(super) fn hands(&self) -> impl Iterator<Item = &'static Hand> {
-        self.reliefs.all().chain(self.members.iter().rev().map(|member| member.hand))
+    pub(super) fn slots(&self) -> impl Iterator<Item = &'static ThreadSlot> {
+        self.reliefs.all().chain(self.members.iter().rev().map(|member| member.slot))
     }
 
     pub fn terms(&self) -> &Terms {
-        // SAFETY: they live for as long as the crew.
+        // SAFETY: they live for as long as the run's threads.
         unsafe { &*self.terms }
     }
 
-    /// Neither the thread of this hand nor a caller needs the hand now.
-    pub(super) fn spare(&self, hand: &Hand) {
+    /// Neither the thread of this slot nor a caller needs the slot now.
+    pub(super) fn spare(&self, slot: &ThreadSlot) {
         let until = Instant::now() + self.terms().keep.unwrap_or_default();
-        LISTS.with(|_| self.reliefs.put_spare(hand, until));
+        CACHE.with(|_| self.reliefs.put_spare(slot, until));
     }
 }

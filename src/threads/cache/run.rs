@@ -7,7 +7,8 @@ use crate::sys::memory::NoMemory;
 use crate::threads::affinity::Origin;
 use crate::threads::cache::ending::{end_kept, is_unloaded};
 use crate::threads::cache::records::{
-    ALL, Crew, Hand, Job, LISTS, Lists, MISSING, Member, Reliefs, Terms, WORKS, get,
+    ALL, CACHE, Job, MISSING, Member, Reliefs, RunThreads, Terms, ThreadCache, ThreadSlot, WORKS,
+    get,
 };
 use std::time::{Duration, Instant};
 
@@ -20,47 +21,47 @@ impl Terms {
     }
 }
 
-impl Crew {
-    /// Reserves a hand for each of `jobs`, which are those of the workers from `first`.
+impl RunThreads {
+    /// Reserves a slot for each of `jobs`, which are those of the workers from `first`.
     ///
     /// # Safety
-    /// The terms live for as long as the crew.
+    /// The terms live for as long as the run's threads.
     pub unsafe fn new(
         terms: &Terms,
         first: usize,
         mut jobs: impl ExactSizeIterator<Item = Job>,
-    ) -> Result<Crew, NoMemory> {
+    ) -> Result<RunThreads, NoMemory> {
         let reliefs = Reliefs::default();
-        let mut crew = Crew { first, members: Vec::new(), reliefs, terms };
+        let mut threads = RunThreads { first, members: Vec::new(), reliefs, terms };
         let warm = terms.keep.is_some();
         let mut members = Vec::new();
         members.try_reserve_exact(jobs.len()).map_err(|_| NoMemory)?;
-        LISTS.with(|lists| {
+        CACHE.with(|lists| {
             while jobs.len() > 0 {
                 let kept = if warm { lists.take_warm() } else { None };
-                let Some(hand) = kept.or_else(|| lists.take_blank()) else { break };
-                members.extend(jobs.next().map(|job| Member::new(hand, job)));
+                let Some(slot) = kept.or_else(|| lists.take_blank()) else { break };
+                members.extend(jobs.next().map(|job| Member::new(slot, job)));
             }
         });
         let mut result = Ok(());
         for job in jobs {
-            match Hand::new() {
-                Ok(hand) => members.push(Member::new(hand, job)),
+            match ThreadSlot::new() {
+                Ok(slot) => members.push(Member::new(slot, job)),
                 Err(NoMemory) => result = Err(NoMemory),
             }
         }
-        crew.members = members; // in any case: its drop gives them back
-        result.map(|()| crew)
+        threads.members = members; // in any case: its drop gives them back
+        result.map(|()| threads)
     }
 
     /// Brings worker `index` a thread, which does its job. False if none can be made.
     ///
     /// # Safety
-    /// Once for each worker, before `finish`; job and crew stay as they are until then.
+    /// Once for each worker, before `finish`; job and run's threads stay as they are until then.
     pub unsafe fn call(&self, index: usize) -> bool {
         let member = &self.members[index - self.first];
         // SAFETY: passed on.
-        let works = unsafe { member.hand.call(member.job, index, self, true) };
+        let works = unsafe { member.slot.call(member.job, index, self, true) };
         member.call.store(if works { WORKS } else { MISSING }, Ordering::Relaxed);
         works
     }
@@ -73,12 +74,12 @@ impl Crew {
             let mut works = 0;
             for member in &self.members {
                 if member.call.load(Ordering::Relaxed) == WORKS {
-                    member.hand.call.wait();
+                    member.slot.call.wait();
                     works += 1;
                 }
             }
-            for hand in self.reliefs.all() {
-                hand.call.wait();
+            for slot in self.reliefs.all() {
+                slot.call.wait();
                 works += 1;
             }
             if std::mem::replace(&mut waited, works) == works {
@@ -94,24 +95,24 @@ impl Crew {
     }
 }
 
-/// The hands go back: those with a thread to the warm, or they are joined.
-impl Drop for Crew {
+/// The slots go back: those with a thread to the warm, or they are joined.
+impl Drop for RunThreads {
     fn drop(&mut self) {
         self.finish();
         // SAFETY: the terms live.
         let keep = unsafe { (*self.terms).keep };
         if keep.is_none() {
             // SAFETY: their jobs are done.
-            self.hands().for_each(|hand| unsafe { hand.join() });
+            self.slots().for_each(|slot| unsafe { slot.join() });
         }
         let until = keep.map(|keep| Instant::now() + keep);
-        let hands = self.hands();
-        LISTS.with(|lists| {
-            for hand in hands {
-                hand.spare.set(false);
+        let slots = self.slots();
+        CACHE.with(|lists| {
+            for slot in slots {
+                slot.spare.set(false);
                 match until {
-                    Some(until) if hand.call.is_alive() => lists.add_warm(hand, until),
-                    _ => lists.add_blank(hand),
+                    Some(until) if slot.call.is_alive() => lists.add_warm(slot, until),
+                    _ => lists.add_blank(slot),
                 }
             }
         });
@@ -121,22 +122,22 @@ impl Drop for Crew {
     }
 }
 
-/// The process is a child made by fork, and has none of the threads: all hands are blank.
+/// The process is a child made by fork, and has none of the threads: all slots are blank.
 ///
 /// # Safety
-/// No other thread of this process uses a crew before this returns.
+/// No other thread of this process uses a run's threads before this returns.
 pub unsafe fn renew() {
-    let mut lists = Lists::none();
-    // SAFETY: hands are never freed.
+    let mut lists = ThreadCache::none();
+    // SAFETY: slots are never freed.
     let mut next = unsafe { get(ALL.load(Ordering::Acquire)) };
-    while let Some(hand) = next {
-        hand.call.forget();
-        hand.listed.set(false);
-        hand.spare.set(false);
-        lists.add_blank(hand);
+    while let Some(slot) = next {
+        slot.call.forget();
+        slot.listed.set(false);
+        slot.spare.set(false);
+        lists.add_blank(slot);
         // SAFETY: as above.
-        next = unsafe { get(hand.other.get()) };
+        next = unsafe { get(slot.other.get()) };
     }
     // SAFETY: by the caller's promise; a holder of the lock is in the parent.
-    unsafe { LISTS.reset(lists) };
+    unsafe { CACHE.reset(lists) };
 }

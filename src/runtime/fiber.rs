@@ -1,15 +1,15 @@
-//! A strand, changed by the thread that is on it: it can be left or not, has others above it, counts its tasks.
+//! A fiber, changed by the thread that is on it: it can be left or not, has others above it, counts its tasks.
 
-use crate::fiber::sanitizers::Side;
+use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
 use crate::policy::{Place, Seat, TICK};
 use crate::runtime::identity;
-use crate::runtime::record::{Looks, Strand, Worker};
+use crate::runtime::record::{Fiber, Looks, Worker};
 use crate::sys::{registers, unwind};
 use crate::task::Task;
 use std::ptr;
 
-impl Seat for Strand {
+impl Seat for Fiber {
     type Place = Worker;
 
     #[inline(always)]
@@ -55,7 +55,7 @@ impl Seat for Strand {
     }
 }
 
-impl Strand {
+impl Fiber {
     /// It cannot be left from now on. Returns whether that is not new. Its worker is the calling thread's, or it has
     /// nothing above.
     pub(super) fn fix(&self) -> bool {
@@ -76,13 +76,13 @@ impl Strand {
     /// It is the one that the worker, which is the caller's, is on from now on.
     #[inline(always)]
     pub fn go_on_with(&self, worker: &Worker) {
-        worker.strand.set(self);
-        worker.above.set(self.above.get());
+        worker.fiber.set(self);
+        worker.child_fiber.set(self.child_fiber.get());
     }
 
-    /// Gives what is above, and above that, back to the worker's rack. Nobody is on it.
+    /// Gives what is above, and above that, back to the worker's stack cache. Nobody is on it.
     pub fn shed(&self) {
-        if !self.above.get().is_null() {
+        if !self.child_fiber.get().is_null() {
             self.shed_all();
         }
     }
@@ -90,16 +90,16 @@ impl Strand {
     #[cold]
     #[inline(never)]
     pub(super) fn shed_all(&self) {
-        let mut next = self.above.replace(ptr::null());
+        let mut next = self.child_fiber.replace(ptr::null());
         let worker = self.worker();
-        if ptr::eq(worker.strand.get(), self) {
-            worker.above.set(ptr::null());
+        if ptr::eq(worker.fiber.get(), self) {
+            worker.child_fiber.set(ptr::null());
         }
         // SAFETY: each is the caller's, and was the one below's alone.
-        while let Some(strand) = unsafe { next.as_ref() } {
-            next = strand.above.replace(ptr::null());
-            strand.settle();
-            if let Some(stack) = strand.stack {
+        while let Some(fiber) = unsafe { next.as_ref() } {
+            next = fiber.child_fiber.replace(ptr::null());
+            fiber.settle();
+            if let Some(stack) = fiber.stack {
                 // SAFETY: nobody is on it.
                 unsafe { worker.put_stack(stack) };
             }
@@ -141,7 +141,7 @@ impl Strand {
     /// Sets `reach`: `fixed` or `above` has changed.
     #[inline(always)]
     pub(super) fn settle(&self) {
-        let is_bare = !self.fixed.get() && self.above.get().is_null();
+        let is_bare = !self.fixed.get() && self.child_fiber.get().is_null();
         self.reach.set(if is_bare { self.room } else { 0 });
     }
 
@@ -170,7 +170,7 @@ impl Strand {
         self.can_be_left_slowly()
     }
 
-    /// The caller may be on another stack than the strand's. One of the program's own goes with the task that is on it.
+    /// The caller may be on another stack than the fiber's. One of the program's own goes with the task that is on it.
     /// One of another copy of this library does not: its thread occupies that copy's worker.
     #[cold]
     #[inline(never)]
@@ -186,14 +186,16 @@ impl Strand {
     }
 
     /// As the sanitizers know it. The caller is on it, or about to be.
-    pub(super) fn side(&self) -> &Side {
-        self.stack.as_ref().map_or_else(|| &self.worker().ground().side, Stack::side)
+    pub(super) fn sanitizer_state(&self) -> &SanitizerState {
+        self.stack
+            .as_ref()
+            .map_or_else(|| &self.worker().host_stack().sanitizers, Stack::sanitizer_state)
     }
 
     /// True if a task here has started the run of `worker`, the calling thread's innermost, and no other task of the run
     /// here lies on top of that task.
     pub fn is_right_below(&self, worker: &Worker) -> bool {
-        ptr::eq(worker.outer.get(), self.worker.get())
-            && worker.ground().nested_below.get() == self.nested.get()
+        ptr::eq(worker.outer_worker.get(), self.worker.get())
+            && worker.host_stack().nested_below.get() == self.nested.get()
     }
 }
