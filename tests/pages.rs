@@ -1,13 +1,13 @@
-//! The headers, the manual pages and the documents say the same, as far as a program can tell. The documentation
-//! comments of `src/ffi` are the source of `include/sched_tasks.h`; with `include/sched.h` they are compared with `man/`:
+//! The headers and the manual pages say the same, as far as a program can tell. The documentation comments of
+//! `src/ffi` are the source of `include/sched_tasks.h`; with `include/sched.h` they are compared with `man/`:
 //!
 //! - each function has one page, which has its prototype;
 //! - the page has the same errors, for the same reasons in the same words;
 //! - libsched(7) lists each function once, and exactly the suspension points that the headers name;
 //! - constants and structs are the same.
 //!
-//! What a page says elsewhere, in its description say, is not compared: the header is the short form of it. In the
-//! README and in `docs/` the variables, functions and targets that they name are looked up.
+//! What a page says elsewhere, in its description for instance, is not compared: the header is the short form of it.
+//! (c_tests/runner/src/documents.rs compiles the examples, and looks up what the README and `docs/` name.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -408,60 +408,4 @@ fn constants_and_structs_of_the_pages_are_those_of_the_headers() {
     }
     none(wrong);
     assert!(compared >= 5, "{compared} were compared");
-}
-
-#[test]
-fn the_documents_name_what_there_is() {
-    let words = |text: &str, start: &str| -> BTreeSet<String> {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let words = text.split(|c| !is_part(c));
-        words.filter(|word| word.starts_with(start)).map(str::to_string).collect()
-    };
-    let variables: BTreeSet<_> = {
-        let page = read("man/libsched.7");
-        let item = |line: &&str| line.strip_prefix(".It Ev ").map(str::to_string);
-        section(&page, "ENVIRONMENT").iter().filter_map(item).collect()
-    };
-    let recorder = BTreeSet::from(["SCHED_RECORD".to_string()]); // another library's: lab/recorder
-    let in_headers = words(&(headers() + &read("include/sched_inline.h")), "");
-    let makefile = read("Makefile");
-    let targets = |line: &str| {
-        line.split(':')
-            .next()
-            .unwrap_or_default()
-            .split(' ')
-            .map(str::to_string)
-            .collect::<Vec<_>>()
-    };
-    let targets: BTreeSet<_> = makefile
-        .lines()
-        .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()) && line.contains(':'))
-        .flat_map(targets)
-        .collect();
-
-    let mut wrong = Vec::new();
-    let documents = [files("", "README.md"), files("", "CONTRIBUTING.md"), files("docs", ".md")];
-    for path in documents.concat() {
-        let (text, shown) = (read(&path), path.display());
-        for name in words(&text, "SCHED_") {
-            let known = [&variables, &recorder, &in_headers].iter().any(|set| set.contains(&name));
-            if !known {
-                wrong.push(format!("{shown}: {name}: no variable and no constant"));
-            }
-        }
-        for name in words(&text, "sched_") {
-            if !in_headers.contains(&name) {
-                wrong.push(format!("{shown}: {name}: in no header"));
-            }
-        }
-        for command in text.split(['`', '\n']).filter_map(|part| part.trim().strip_prefix("make "))
-        {
-            let named = command
-                .split_whitespace()
-                .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'));
-            let missing = named.take(1).find(|word| !targets.contains(*word));
-            wrong.extend(missing.map(|word| format!("{shown}: make {word}: no such target")));
-        }
-    }
-    none(wrong);
 }

@@ -4,6 +4,7 @@
 //! header.rs   ours and POSIX's sched.h in every order, standard and include path
 //! symbols.rs  what the libraries export, the soname
 //! makefile.rs what make says where Rust is too old
+//! documents.rs the programs of the README and of the manual pages, and what they name
 //! programs.rs c_tests/*.c: marker.rs says how to build and run each
 //! bench.rs    the benchmark programs, small, for their answers
 //! stress.rs   c_tests/stress.c over everything, for a given time
@@ -16,6 +17,7 @@ mod ask;
 mod bench;
 mod compile;
 mod cover;
+mod documents;
 mod exec;
 mod header;
 mod makefile;
@@ -88,6 +90,7 @@ fn run(options: Options) -> Result<bool> {
         header::jobs(&context, &mut jobs)?;
         symbols::jobs(&context, &mut jobs)?;
         makefile::jobs(&context, &mut jobs)?;
+        documents::jobs(&context, &mut jobs)?;
     }
     let mut report = Report::new(&context.options, context.jobs);
     report.run(jobs);

@@ -1,0 +1,194 @@
+//! The README, `docs/` and the manual pages: their programs are compiled as a user would, and run; the variables,
+//! functions and targets that they name are there, and libsched(7) has each variable that the library knows.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use sched_tools::process::{run, shown, without_settings};
+
+use crate::compile::{Toolchain, WARNINGS};
+use crate::report::{Job, Outcome};
+use crate::session::Session;
+
+/// Variables of other libraries: the recorder's.
+const OTHERS: &[&str] = &["SCHED_RECORD"];
+
+/// How long a program may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
+    let work = session.work.join("documents");
+    fs::create_dir_all(&work)?;
+    let (documents, pages) = (documents(&session.root)?, files(&session.root.join("man"))?);
+    for path in documents.iter().chain(&pages) {
+        let text = fs::read_to_string(path)?;
+        let blocks = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("md") => between(&text, "```c", "```"),
+            Some("3" | "7") => between(&text, ".Bd -literal", ".Ed"),
+            _ => continue,
+        };
+        let programs = blocks.into_iter().filter(|text| text.contains("int main("));
+        for (i, program) in programs.enumerate() {
+            jobs.push(compiled_and_run(session, &work, path, i + 1, program.replace("\\e", "\\")));
+        }
+    }
+    jobs.push(names(session, documents));
+    jobs.push(variables(session, &work));
+    Ok(())
+}
+
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    files.sort();
+    Ok(files)
+}
+
+/// The README and its pages.
+fn documents(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut documents = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+    let docs = files(&root.join("docs"))?;
+    documents.extend(docs.into_iter().filter(|path| path.extension().is_some_and(|e| e == "md")));
+    Ok(documents)
+}
+
+/// What stands between a line that begins with the one and a line that is the other.
+fn between(text: &str, begin: &str, end: &str) -> Vec<String> {
+    let mut lines = text.lines();
+    let mut found = Vec::new();
+    while lines.by_ref().any(|line| line.starts_with(begin)) {
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != end).collect();
+        found.push(block.join("\n") + "\n");
+    }
+    found
+}
+
+/// The command that compiles a program with the installed library.
+fn build(tools: &Toolchain, source: &Path, output: &Path) -> Command {
+    let mut command = Command::new(&tools.cc);
+    command.args(["-std=gnu11", "-O2"]).args(WARNINGS).args(&tools.pc.cflags);
+    command.arg("-o").arg(output).arg(source).args(&tools.pc.libs);
+    command.arg(format!("-Wl,-rpath,{}", tools.libdir.display()));
+    command
+}
+
+/// `number`: which program of the document it is.
+fn compiled_and_run(
+    session: &Session,
+    work: &Path,
+    document: &Path,
+    number: usize,
+    program: String,
+) -> Job {
+    let name = document.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let (source, output) =
+        (work.join(format!("{name}-{number}.c")), work.join(format!("{name}-{number}")));
+    let tools = session.tools.clone();
+    Job::new("documents", format!("{name}, program {number}"), move |_| {
+        fs::write(&source, &program)?;
+        let mut command = build(&tools, &source, &output);
+        let out = command.output()?;
+        if !out.status.success() {
+            let said = String::from_utf8_lossy(&out.stderr);
+            return Ok(Outcome::Failed(format!("{}\n{said}\n", shown(&command))));
+        }
+        let mut command = Command::new(&output);
+        without_settings(&mut command);
+        let ended = run(&mut command, LIMIT)?;
+        Ok(match ended.passed() {
+            true => Outcome::Passed,
+            false => Outcome::Failed(format!("{}: {}\n", shown(&command), ended.how())),
+        })
+    })
+}
+
+/// The words of a text that begin so.
+fn words(text: &str, start: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with(start)).map(str::to_string).collect()
+}
+
+/// The variables that libsched(7) describes.
+fn described(root: &Path) -> Result<BTreeSet<String>> {
+    let page = fs::read_to_string(root.join("man/libsched.7"))?;
+    let items = page.lines().filter_map(|line| line.strip_prefix(".It Ev "));
+    Ok(items.map(str::to_string).collect())
+}
+
+/// The targets of the Makefile.
+fn targets(root: &Path) -> Result<BTreeSet<String>> {
+    let makefile = fs::read_to_string(root.join("Makefile"))?;
+    let rules = makefile.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()));
+    let named =
+        rules.filter_map(|line| line.split_once(':')).flat_map(|(names, _)| names.split(' '));
+    Ok(named.map(str::to_string).collect())
+}
+
+fn names(session: &Session, documents: Vec<PathBuf>) -> Job {
+    let root = session.root.clone();
+    Job::new("documents", "what they name", move |_| {
+        let mut declared = String::new();
+        for header in files(&root.join("include"))? {
+            declared += &fs::read_to_string(header)?;
+        }
+        let (declared, variables) = (words(&declared, ""), described(&root)?);
+        let targets = targets(&root)?;
+        let mut wrong = String::new();
+        for path in &documents {
+            let text = fs::read_to_string(path)?;
+            let mut unknown = Vec::new();
+            for name in words(&text, "SCHED_") {
+                let known = variables.contains(&name) || OTHERS.contains(&name.as_str());
+                if !known && !declared.contains(&name) {
+                    unknown.push(name);
+                }
+            }
+            unknown
+                .extend(words(&text, "sched_").into_iter().filter(|name| !declared.contains(name)));
+            let commands =
+                text.split(['`', '\n']).filter_map(|part| part.trim().strip_prefix("make "));
+            for command in commands {
+                let target = command.split_whitespace().next().unwrap_or_default();
+                let is_target = target.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+                if is_target && !targets.contains(target) {
+                    unknown.push(format!("make {target}"));
+                }
+            }
+            for name in unknown {
+                wrong += &format!("{}: there is no {name}\n", path.display());
+            }
+        }
+        Ok(if wrong.is_empty() { Outcome::Passed } else { Outcome::Failed(wrong) })
+    })
+}
+
+/// What `SCHED_HELP=1` lists is what the page describes.
+fn variables(session: &Session, work: &Path) -> Job {
+    const PROGRAM: &str = "#include <sched.h>\n\
+        static void task(void *closure, struct scheduler *s) { (void)closure; (void)s; }\n\
+        int main(void) { return sched_init(1, 1, task, 0) != 0; }\n";
+    let (source, output) = (work.join("help.c"), work.join("help"));
+    let tools = session.tools.clone();
+    let root = session.root.clone();
+    Job::new("documents", "each variable", move |_| {
+        fs::write(&source, PROGRAM)?;
+        let mut command = build(&tools, &source, &output);
+        anyhow::ensure!(command.status()?.success(), "{}", shown(&command));
+        let mut command = Command::new(&output);
+        without_settings(&mut command);
+        let ended = run(command.env("SCHED_HELP", "1"), LIMIT)?;
+        let listed = ended.stderr.lines().filter(|line| line.starts_with("SCHED_"));
+        let listed: BTreeSet<String> =
+            listed.filter_map(|line| line.split(' ').next()).map(str::to_string).collect();
+        let described = described(&root)?;
+        Ok(if listed == described && !listed.is_empty() {
+            Outcome::Passed
+        } else {
+            Outcome::Failed(format!("SCHED_HELP: {listed:?}\nlibsched(7): {described:?}\n"))
+        })
+    })
+}
