@@ -315,10 +315,12 @@ $(DEBUG_LIB): $(SOURCES)
 	$(LINK) -o $@ $(BUILT)/debug/libsched.a -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
-# Format and lints, where cargo has them; the manual pages; and whether the mutants of the models still fit the code.
+# Format and lints, where cargo has them; the manual pages; whether the mutants of the models still fit the code; and
+# whether files import each other in a circle, or a floor of the library a higher one.
 check:
 	@if command -v perl >/dev/null; then model/mutants.sh -n; else echo "check: no perl here, skipped"; fi
 	@man/check.sh
+	@$(TOOL) test --quiet --profile tools --package sched-tools --test floors
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
 	 else echo "check: no cargo fmt here, skipped"; fi
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
