@@ -108,9 +108,9 @@ struct sched_group {
 /* The body of a loop: to be done for each number from lo to hi - 1. */
 typedef void (*sched_range)(size_t lo, size_t hi, void *ctx, struct scheduler *s);
 
-/* A mutex for tasks: who must wait is set aside, and its worker goes on with other tasks. Those
- * who wait get it in the order in which they came. SCHED_MUTEX_INIT is one that is free.
- * Nothing is to be freed; it must not be copied in use. */
+/* A mutex for tasks: a task that has to wait is set aside, and its worker goes on with other tasks.
+ * Those that wait get the mutex in the order in which they came. SCHED_MUTEX_INIT is a free mutex.
+ * Nothing has to be freed; a mutex in use must not be copied. */
 struct sched_mutex {
   size_t state;
   void *queue;
@@ -219,10 +219,10 @@ int sched_spawn_copy(taskfunc f,
  * that forks must call before it returns. Nothing is allocated. The task is called first in kind
  * cont, as by sched_spawn, and in every kind if no queue has room for it.
  *
- * There are no errors: with f NULL, or s of a run that has ended, the process ends with a message,
- * as it does for mistakes with t that can be recognised: see libsched(7), DIAGNOSTICS. With s
- * NULL, where the default pool cannot be made, the task is run at once, with s NULL; t NULL is
- * undefined, but found by the library's debug build.
+ * sched_fork cannot fail. If f is NULL or the run of s has ended, the process ends with a message,
+ * and so it does after mistakes with t that the library recognises: see libsched(7), DIAGNOSTICS.
+ * If s is NULL and the default pool cannot be made, the task is run at once, with s NULL. A t that
+ * is NULL is undefined; the debug library finds it.
  * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe, for different t. Cost: from a task of s that of sched_spawn.
  *
@@ -248,16 +248,16 @@ void sched_fork(struct sched_task *t,
  * it is called now. Otherwise the caller is set aside with its stack, and its worker goes on with
  * other tasks; with SCHED_JOIN=help, and where there is no memory for another stack, the worker
  * runs them on top of the caller. A thread that is no worker of the run sleeps. Tasks may be
- * joined in any order; quickest is the opposite of forking.
+ * joined in any order; the reverse order of forking is the quickest.
  *
- * s is as in sched_fork, or the caller's own of the same run. There are no errors; the process
- * ends with a message for a t that was joined already, forked on anew before it was joined, or
- * copied, and for a task that has returned without joining what it forked, where that can be
- * recognised: see libsched(7), DIAGNOSTICS. The library's debug build recognises it always, and a
- * t that is NULL or was forked in another run; here that is undefined.
+ * s is that of sched_fork, or the caller's own of the same run. sched_join cannot fail. The
+ * process ends with a message if t was joined already, forked on anew before it was joined, or
+ * copied, and if a task has returned without joining what it forked, as far as the library
+ * recognises that: see libsched(7), DIAGNOSTICS. The debug library always recognises it, and also
+ * a t that is NULL or was forked in another run, which is undefined otherwise.
  * Suspension point: the task may go on in another thread, see libsched(7).
- * Cost: that of running a task from the own queue; if another worker has the task and has not
- * ended it, the time until then. */
+ * Cost: that of running a task from the worker's own queue; if another worker runs the task, the
+ * time until it has ended. */
 void sched_join(struct sched_task *t,
                 struct scheduler *s);
 
@@ -281,9 +281,9 @@ void sched_task_yield(struct scheduler *s);
  * has ended), EAGAIN (there is no memory, or the queue holds qlen tasks already under
  * SCHED_OVERFLOW=refuse).
  * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
- * Thread-safe, but for a group whose last task ends meanwhile and which somebody waits for: the
- * group's own tasks, and the one that will wait, may add tasks at any time. Cost: that of
- * sched_spawn_copy, and two atomic operations on the group.
+ * Thread-safe. The group's own tasks, and the task that will wait for it, may add tasks at any
+ * time; others only while nobody waits for the group, or while it certainly has a task that has not
+ * ended. Cost: that of sched_spawn_copy, and two atomic operations on the group.
  *
  * Example:
  *
@@ -337,9 +337,9 @@ int sched_group_spawn_copy(struct sched_group *g,
 int sched_group_wait(struct sched_group *g,
                      struct scheduler *s);
 
-/* Cancels the group: its tasks that have not begun will not, those that run may ask by
- * sched_group_cancelled. It ends when somebody has waited for the group. Groups within a task of
- * the group are groups of their own, and are not cancelled.
+/* Cancels the group: its tasks that have not begun are not run, and those that run may ask by
+ * sched_group_cancelled. The group is no longer cancelled when somebody has waited for it. Groups
+ * that its tasks use are groups of their own, and are not cancelled.
  * Thread-safe, also from outside of the run; async-signal-safe. Cost: a store. */
 void sched_group_cancel(struct sched_group *g);
 
@@ -351,21 +351,21 @@ int sched_group_cancelled(const struct sched_group *g);
  * exactly one part, and returns when all calls have; what they wrote is then seen. Parts are done
  * by any worker of the run, in any order, several at a time; a call gets the s of its worker. The
  * body may fork, spawn and loop in turn. Like a task, it must return; longjmp out of it is
- * undefined. With lo >= hi there is nothing to do.
+ * undefined. If lo >= hi nothing is called.
  *
- * grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
- *        More: parts have exactly so many numbers, but for the last one.
+ * grain  0: the library chooses, beginning with one number, by how much is left and by whether
+ *        workers are idle.
+ *        More: each part has exactly so many numbers; the last one may have fewer.
  *
- * From a thread that is no worker of the run the workers do it all, and the thread sleeps
- * meanwhile.
- * Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is greater
- * than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the caller
- * is no worker of the run, and there is no memory to hand the work to one, or the queue holds qlen
- * tasks already under SCHED_OVERFLOW=refuse).
+ * If the calling thread is no worker of the run, the workers do all the work while the thread
+ * sleeps. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
+ * greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the
+ * caller is no worker of the run, and there is no memory to hand the work to one, or the queue
+ * holds qlen tasks already under SCHED_OVERFLOW=refuse).
  * Suspension point: the task may go on in another thread, see libsched(7).
- * Thread-safe. Cost: nothing is allocated. With one worker, or others that are busy, about 2
- * log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that another
- * worker takes costs a steal.
+ * Thread-safe. Cost: nothing is allocated. While no other worker takes a part, n numbers cost
+ * about 2 log2(n) forks and 10 log2(n) calls of body, or n / grain calls with a grain; each part
+ * that another worker takes costs a steal.
  *
  * Example:
  *
@@ -386,17 +386,18 @@ int sched_for(size_t lo,
               void *ctx,
               struct scheduler *s);
 
-/* Reduces the numbers lo to hi - 1 to one value of size bytes. They are cut into parts of grain
- * numbers, but for the last one. For each part l to h - 1 body(l, h, acc, ctx, s) is called, where
- * acc points to a copy of the identity; it is to add its numbers to that. combine(into, from, ctx)
- * is to add the value at from, of a part or several, to that at into, of those just before. At the
- * end the value of all is copied to result; that of none, with lo >= hi, is the identity.
+/* Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are cut into parts of
+ * grain numbers; the last part may have fewer. For each part, body(l, h, acc, ctx, s) adds the
+ * numbers l to h - 1 to the value at acc, which begins as a copy of the identity. combine(into,
+ * from, ctx) adds the value at from, which stands for one or several parts, to the value at into,
+ * which stands for the parts just before those. At the end the value of all parts is copied to
+ * result; if lo >= hi, it is the identity.
  *
- * combine is to be associative, and need not be commutative. Which parts there are, and which
- * values are combined, depends on lo, hi, grain and size alone, not on the number of workers or on
- * their speed: the result is the same each time, even where combine is associative only nearly, as
- * the addition of floating-point numbers is; if the caller has the floating-point modes of the
- * run.
+ * combine must be associative; it need not be commutative. Which parts there are, and which values
+ * are combined, depends on lo, hi, grain and size alone, not on the number of workers or on their
+ * speed. So the result is the same each time, even if combine is only nearly associative, as the
+ * addition of floating-point numbers is, provided that the caller has the floating-point modes of
+ * the run.
  *
  * grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
  *
@@ -404,11 +405,10 @@ int sched_for(size_t lo,
  * a call of body gets the s of its worker. Both functions must return; longjmp out of them is
  * undefined.
  *
- * From a thread that is no worker of the run the workers do it all, and the thread sleeps
- * meanwhile.
- * Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result is
- * NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the run
- * of s has ended), ENOMEM (size is greater than 128, and there is no memory for a value; some
+ * If the calling thread is no worker of the run, the workers do all the work while the thread
+ * sleeps. Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
+ * is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
+ * run of s has ended), ENOMEM (size is greater than 128, and there is no memory for a value; some
  * parts may have been done), EAGAIN (the caller is no worker of the run, and there is no memory to
  * hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
  * Suspension point: the task may go on in another thread, see libsched(7).
@@ -443,21 +443,20 @@ int sched_reduce(size_t lo,
                  void *result,
                  struct scheduler *s);
 
-/* Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what
- * cmp says of two elements is their order. Elements that are equal to it keep theirs: the sort is
- * stable. It needs memory for n elements more, and O(n log n) time whatever they are; n - 1
- * comparisons, if they are in order, or strictly in the opposite one.
+/* Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
+ * all workers of the run. The sort is stable: elements that compare equal keep their order. It
+ * needs memory for n more elements, and O(n log n) time in every case; n - 1 comparisons if the
+ * elements are in order, or strictly in the reverse order.
  *
  * cmp is called by several threads at once, with pointers to elements or to copies of them that
- * are aligned like the elements. It must return; longjmp out of it is undefined. If it contradicts
- * itself, the order is any.
+ * are aligned like the elements. It must return; longjmp out of it is undefined. If its answers
+ * contradict each other, the elements end in some order.
  *
- * From a thread that is no worker of the run the workers do it all, and the thread sleeps
- * meanwhile.
- * Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base is NULL
- * and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies), EAGAIN
- * (the caller is no worker of the run, and there is no memory to hand the work to one, or the
- * queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+ * If the calling thread is no worker of the run, the workers do all the work while the thread
+ * sleeps. Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base
+ * is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies),
+ * EAGAIN (the caller is no worker of the run, and there is no memory to hand the work to one, or
+ * the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
  * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
  *
@@ -487,9 +486,9 @@ int sched_sort(void *base,
  * before it returns: if not, the process ends with a message. A run may be started in a section.
  * With SCHED_KIND=serial a section is counted, and blocks.
  *
- * s is any worker's of the run. From a thread that is no worker of it, and from a task of another
- * run that a task of it has started, there is nothing to do: 0, and so does sched_block_end. NULL
- * is the caller's own run; outside of a task there is nothing to do.
+ * s is any worker's of the run. If the calling thread is no worker of it, or if the caller is a
+ * task of another run that a task of it has started, this and sched_block_end do nothing and
+ * return 0. NULL is the caller's own run; outside of a task nothing is done.
  *
  * Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s has
  * ended), EAGAIN (no thread can be made, there is no memory for the task to have a stack of its
@@ -497,11 +496,11 @@ int sched_sort(void *base,
  * variable or the member blocking of sched_options says otherwise. After EAGAIN the task may block
  * all the same, and its worker with it, so that fewer workers run tasks meanwhile; sched_block_end
  * must not follow.
- * Thread-safe. Cost: some microseconds where a kept thread is woken, some fifty where one is made,
- * some ten nanoseconds where one is on its way already: after a section that has ended before its
- * thread came, that watches the worker while more such follow, each within some hundred
- * microseconds of the one before, and takes its place where one lasts about as long. Within a
- * section some nanoseconds.
+ * Thread-safe. Cost: some microseconds if a kept thread is woken, some fifty if one is made, some
+ * ten nanoseconds if one is already on its way. (A thread that comes after its section has ended
+ * watches the worker while more sections follow, each within some hundred microseconds of the one
+ * before, and takes the worker's place when a section lasts about as long.) A section within a
+ * section costs some nanoseconds.
  *
  * Example:
  *
@@ -527,11 +526,11 @@ int sched_block_end(struct scheduler *s);
 /* Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno: EINVAL (m is NULL). */
 int sched_mutex_init(struct sched_mutex *m);
 
-/* Locks the mutex. While another has it the calling task waits, and its worker goes on with
- * others. From a thread that is no worker the thread sleeps. s is any worker's of the caller's
- * run; the mutex may be used by several runs and pools, and by threads without, which have NULL
- * for s: no pool is made for that. A task that has it and locks it again would wait for itself:
- * the process ends with a message.
+/* Locks the mutex. While another task or thread holds it, the calling task waits, and its worker
+ * goes on with other tasks; a thread that is no worker sleeps. s is any worker's of the caller's
+ * run. The mutex may be used by several runs and pools, and by threads that have no run, which
+ * pass NULL for s; no pool is made for that. A task that holds the mutex and locks it again would
+ * wait for itself: the process ends with a message.
  *
  * Returns 0, or -1 with errno: EINVAL (m is NULL, or the mutex is locked and the run of s has
  * ended).
@@ -548,15 +547,15 @@ int sched_mutex_init(struct sched_mutex *m);
 int sched_mutex_lock(struct sched_mutex *m,
                      struct scheduler *s);
 
-/* Locks the mutex if it is free. The holder is not recorded, so an unlock by another is not
- * detected then.
- * Returns 0, or -1 with errno: EBUSY (the mutex is locked), EINVAL (m is NULL).
+/* Locks the mutex if it is free. The holder is not recorded: an unlock by another task or thread
+ * is then not detected. Returns 0, or -1 with errno: EBUSY (the mutex is locked), EINVAL (m is
+ * NULL).
  * Thread-safe. Cost: an atomic operation. */
 int sched_mutex_trylock(struct sched_mutex *m);
 
-/* Unlocks the mutex; the task or thread that has waited longest has it now. The caller is the one
- * that has locked it: if another has, by sched_mutex_lock, the process ends with a message. (What
- * one task takes and another gives back is a semaphore.)
+/* Unlocks the mutex; the task or thread that has waited longest holds it now. The caller must be
+ * the one that has locked it: if another has, by sched_mutex_lock, the process ends with a
+ * message. (What one task takes and another gives back is a semaphore.)
  *
  * Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
  * Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits. */
@@ -566,9 +565,9 @@ int sched_mutex_unlock(struct sched_mutex *m);
  * EINVAL (c is NULL). */
 int sched_cond_init(struct sched_cond *c);
 
-/* Unlocks the mutex, which the caller has, waits until it is signalled, and locks the mutex again.
- * It does not return otherwise; but others may have had the mutex since the signal, so what is
- * waited for is to be looked at in a loop all the same.
+/* Unlocks the mutex, which the caller holds, waits until the condition is signalled, and locks the
+ * mutex again. There are no spurious wake-ups; but others may have held the mutex since the
+ * signal, so a program looks in a loop at what it waits for.
  *
  * Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
  * ended), EPERM (nobody has locked m).
@@ -586,15 +585,15 @@ int sched_cond_wait(struct sched_cond *c,
                     struct sched_mutex *m,
                     struct scheduler *s);
 
-/* Signals the one who has waited longest, if any: it gets the mutex when its turn has come, behind
- * those who wait for that already. What is waited for must be changed with the mutex held; it may
- * be unlocked by now.
+/* Wakes the task or thread that has waited longest, if any: it gets the mutex when its turn has
+ * come, behind those that already wait for the mutex. What is waited for must be changed while the
+ * mutex is held; the mutex may be unlocked before the signal.
  *
  * Returns 0, or -1 with errno: EINVAL (c is NULL).
  * Thread-safe. Cost: a load, if nobody waits. */
 int sched_cond_signal(struct sched_cond *c);
 
-/* Signals all who wait, in their order: as sched_cond_signal.
+/* Wakes all that wait, in their order, as sched_cond_signal wakes one.
  *
  * Returns 0, or -1 with errno: EINVAL (c is NULL).
  * Thread-safe. Cost: a load, if nobody waits. */
@@ -604,8 +603,8 @@ int sched_cond_broadcast(struct sched_cond *c);
  * EINVAL (sem is NULL, or n is greater than SIZE_MAX / 2). */
 int sched_sem_init(struct sched_sem *sem, size_t n);
 
-/* Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to
- * those who wait in their order.
+/* Takes a unit; while there is none, the calling task waits as in sched_mutex_lock. Those that
+ * wait get units in the order in which they came.
  *
  * Returns 0, or -1 with errno: EINVAL (sem is NULL, or there is no unit and the run of s has
  * ended).
@@ -627,7 +626,7 @@ int sched_sem_wait(struct sched_sem *sem,
  * Thread-safe. Cost: an atomic operation. */
 int sched_sem_trywait(struct sched_sem *sem);
 
-/* Adds a unit; the task or thread that has waited longest has it now.
+/* Adds a unit; the task or thread that has waited longest, if any, gets it.
  *
  * Returns 0, or -1 with errno: EOVERFLOW (there are SIZE_MAX / 2 units), EINVAL (sem is NULL).
  * Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits. */
@@ -638,9 +637,9 @@ int sched_sem_post(struct sched_sem *sem);
 int sched_barrier_init(struct sched_barrier *b,
                        size_t n);
 
-/* Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for
- * the next n. The tasks need not be on different workers: any number of them meet, on one worker
- * too.
+/* Waits, as in sched_mutex_lock, until n tasks or threads have come; then all go on, and the
+ * barrier is ready for the next n. The tasks need not be on different workers: any number of them
+ * can meet on one worker.
  *
  * Returns 1 to one of the n, 0 to the others; or -1 with errno: EINVAL (b is NULL, the run of s
  * has ended, or the barrier is of 0).
@@ -686,9 +685,9 @@ int sched_barrier_wait(struct sched_barrier *b,
 SCHED_MUST_USE
 struct sched_pool *sched_pool_create(const struct sched_options *options);
 
-/* Adds the task f(closure, s) to the pool and waits until no task is left in it, as sched_init
- * does: also for tasks that other threads have added meanwhile, and for those that they add before
- * there is a moment without. Threads may call it at the same time.
+/* Adds the task f(closure, s) to the pool and waits, as sched_pool_wait does, until no task is
+ * left in the pool: tasks that other threads add meanwhile are waited for, too. Several threads
+ * may call it at the same time.
  *
  * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
  * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
@@ -735,8 +734,9 @@ int sched_pool_submit_copy(struct sched_pool *pool,
                            const void *arg,
                            size_t size);
 
-/* Waits until no task is left in the pool at one moment after the call: none runs and none is
- * queued. What they wrote is then seen. If threads go on adding tasks that moment may not come.
+/* Waits until, at one moment after the call, no task is left in the pool: none runs and none is
+ * queued. What the tasks wrote is then seen. If threads go on adding tasks, that moment may never
+ * come.
  *
  * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
  * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
@@ -754,19 +754,19 @@ int sched_pool_wait(struct sched_pool *pool);
  * pool stays. Cost: that of waiting for the threads. */
 int sched_pool_destroy(struct sched_pool *pool);
 
-/* Tells what the workers of the run of s did so far, all together; size is sizeof (struct
- * sched_stats), which may have more members in a later version: only so much is written, and a
+/* Tells what the workers of the run of s have done so far, all together. size is sizeof (struct
+ * sched_stats), which may have more members in a later version: only size bytes are written, and a
  * member that the library does not know is 0.
  *
  * While tasks run, the counts are a little late: each worker adds the tasks that it took from its
- * own queue 61 at a time, or when it finds that empty, and the workers are not read at one moment.
- * When no task is left (in a pool, after sched_pool_wait) they are exact, but for workers that
- * search or go to sleep.
+ * own queue 61 at a time, or when it finds the queue empty, and the workers are not read at one
+ * moment. When no task is left (in a pool, after sched_pool_wait) the counts are exact, except
+ * that workers that search or go to sleep still change theirs.
  *
- * Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in
- * the first version that has it, or the run of s has ended). After an error nothing was written.
- * Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker, whose
- * own work it hardly disturbs. */
+ * Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in the
+ * first version that has it, or the run of s has ended). After an error nothing was written.
+ * Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker; the
+ * workers are hardly disturbed. */
 int sched_stats(struct scheduler *s,
                 struct sched_stats *out,
                 size_t size);
@@ -787,15 +787,15 @@ int sched_stats(struct scheduler *s,
 int sched_last_stats(struct sched_stats *out,
                      size_t size);
 
-/* The number, from 0, of the worker that the calling thread is in the run of s, which may be any
- * worker's of that run. Less than sched_worker_count(s). No two threads have the same at the same
- * time, but a task may go on in another thread: its number may change in each suspension point
- * (libsched(7)), and in no other call.
+/* The number of the worker that the calling thread is in the run of s, which may be any worker's
+ * of that run: from 0 to sched_worker_count(s) - 1. No two threads have the same number at the
+ * same time. But a task may go on in another thread: its number may change at each suspension
+ * point (libsched(7)), and in no other call.
  *
- * To keep a value for each worker, index an array of sched_worker_count(s) elements. From one such
- * call to the next, the element of the current number is the task's alone, without atomics or
- * locks. Afterwards it may be another task's: ask for the number again, and keep no pointer to the
- * element across the call. (sched_reduce needs no numbers.)
+ * To keep a value for each worker, index an array of sched_worker_count(s) elements. From one
+ * suspension point to the next, the element of the current number is the task's alone, without
+ * atomics or locks. Afterwards it may be another task's: ask for the number again, and keep no
+ * pointer to the element across a suspension point. (sched_reduce needs no numbers.)
  *
  * Returns it, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no worker of
  * it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the thread of a
@@ -811,11 +811,12 @@ int sched_last_stats(struct sched_stats *out,
  *         mine->best = value; */
 int sched_worker_index(struct scheduler *s);
 
-/* The number of workers of the run of s, those included for whom no thread could be made. It
+/* The number of workers of the run of s, including those for which no thread could be made. It
  * does not change while the run goes on.
  *
- * Returns it, or -1 with errno: EINVAL (the run of s has ended). Thread-safe, also
- * for threads that are no workers. Cost: from a task of the run a nanosecond or two. */
+ * Returns it, or -1 with errno: EINVAL (the run of s has ended).
+ * Thread-safe, also for threads that are no workers. Cost: from a task of the run a nanosecond or
+ * two. */
 int sched_worker_count(struct scheduler *s);
 
 /* The version of the library that runs, such as "0.1.0": numbers and points. Never NULL, and not

@@ -19,9 +19,9 @@ use std::ffi::c_int;
 /// before it returns: if not, the process ends with a message. A run may be started in a section.
 /// With SCHED_KIND=serial a section is counted, and blocks.
 ///
-/// s is any worker's of the run. From a thread that is no worker of it, and from a task of another
-/// run that a task of it has started, there is nothing to do: 0, and so does sched_block_end. NULL
-/// is the caller's own run; outside of a task there is nothing to do.
+/// s is any worker's of the run. If the calling thread is no worker of it, or if the caller is a
+/// task of another run that a task of it has started, this and sched_block_end do nothing and
+/// return 0. NULL is the caller's own run; outside of a task nothing is done.
 ///
 /// Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s has
 /// ended), EAGAIN (no thread can be made, there is no memory for the task to have a stack of its
@@ -29,11 +29,11 @@ use std::ffi::c_int;
 /// variable or the member blocking of sched_options says otherwise. After EAGAIN the task may block
 /// all the same, and its worker with it, so that fewer workers run tasks meanwhile; sched_block_end
 /// must not follow.
-/// Thread-safe. Cost: some microseconds where a kept thread is woken, some fifty where one is made,
-/// some ten nanoseconds where one is on its way already: after a section that has ended before its
-/// thread came, that watches the worker while more such follow, each within some hundred
-/// microseconds of the one before, and takes its place where one lasts about as long. Within a
-/// section some nanoseconds.
+/// Thread-safe. Cost: some microseconds if a kept thread is woken, some fifty if one is made, some
+/// ten nanoseconds if one is already on its way. (A thread that comes after its section has ended
+/// watches the worker while more sections follow, each within some hundred microseconds of the one
+/// before, and takes the worker's place when a section lasts about as long.) A section within a
+/// section costs some nanoseconds.
 ///
 /// Example:
 ///

@@ -248,9 +248,9 @@ pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mu
     }
 }
 
-/// Adds the task f(closure, s) to the pool and waits until no task is left in it, as sched_init
-/// does: also for tasks that other threads have added meanwhile, and for those that they add before
-/// there is a moment without. Threads may call it at the same time.
+/// Adds the task f(closure, s) to the pool and waits, as sched_pool_wait does, until no task is
+/// left in the pool: tasks that other threads add meanwhile are waited for, too. Several threads
+/// may call it at the same time.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
 /// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
@@ -338,8 +338,9 @@ pub unsafe extern "C" fn sched_pool_submit_copy(
     }
 }
 
-/// Waits until no task is left in the pool at one moment after the call: none runs and none is
-/// queued. What they wrote is then seen. If threads go on adding tasks that moment may not come.
+/// Waits until, at one moment after the call, no task is left in the pool: none runs and none is
+/// queued. What the tasks wrote is then seen. If threads go on adding tasks, that moment may never
+/// come.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
 /// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for

@@ -91,19 +91,19 @@ unsafe fn write(
     0
 }
 
-/// Tells what the workers of the run of s did so far, all together; size is sizeof (struct
-/// sched_stats), which may have more members in a later version: only so much is written, and a
+/// Tells what the workers of the run of s have done so far, all together. size is sizeof (struct
+/// sched_stats), which may have more members in a later version: only size bytes are written, and a
 /// member that the library does not know is 0.
 ///
 /// While tasks run, the counts are a little late: each worker adds the tasks that it took from its
-/// own queue 61 at a time, or when it finds that empty, and the workers are not read at one moment.
-/// When no task is left (in a pool, after sched_pool_wait) they are exact, but for workers that
-/// search or go to sleep.
+/// own queue 61 at a time, or when it finds the queue empty, and the workers are not read at one
+/// moment. When no task is left (in a pool, after sched_pool_wait) the counts are exact, except
+/// that workers that search or go to sleep still change theirs.
 ///
-/// Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in
-/// the first version that has it, or the run of s has ended). After an error nothing was written.
-/// Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker, whose
-/// own work it hardly disturbs.
+/// Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in the
+/// first version that has it, or the run of s has ended). After an error nothing was written.
+/// Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker; the
+/// workers are hardly disturbed.
 ///
 /// # Safety
 /// Not for C.
@@ -139,15 +139,15 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
     unsafe { write(out, size, || run::last_totals().ok_or(Errno(libc::ENOENT))) }
 }
 
-/// The number, from 0, of the worker that the calling thread is in the run of s, which may be any
-/// worker's of that run. Less than sched_worker_count(s). No two threads have the same at the same
-/// time, but a task may go on in another thread: its number may change in each suspension point
-/// (libsched(7)), and in no other call.
+/// The number of the worker that the calling thread is in the run of s, which may be any worker's
+/// of that run: from 0 to sched_worker_count(s) - 1. No two threads have the same number at the
+/// same time. But a task may go on in another thread: its number may change at each suspension
+/// point (libsched(7)), and in no other call.
 ///
-/// To keep a value for each worker, index an array of sched_worker_count(s) elements. From one such
-/// call to the next, the element of the current number is the task's alone, without atomics or
-/// locks. Afterwards it may be another task's: ask for the number again, and keep no pointer to the
-/// element across the call. (sched_reduce needs no numbers.)
+/// To keep a value for each worker, index an array of sched_worker_count(s) elements. From one
+/// suspension point to the next, the element of the current number is the task's alone, without
+/// atomics or locks. Afterwards it may be another task's: ask for the number again, and keep no
+/// pointer to the element across a suspension point. (sched_reduce needs no numbers.)
 ///
 /// Returns it, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no worker of
 /// it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the thread of a
@@ -178,11 +178,12 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
     }
 }
 
-/// The number of workers of the run of s, those included for whom no thread could be made. It
+/// The number of workers of the run of s, including those for which no thread could be made. It
 /// does not change while the run goes on.
 ///
-/// Returns it, or -1 with errno: EINVAL (the run of s has ended). Thread-safe, also
-/// for threads that are no workers. Cost: from a task of the run a nanosecond or two.
+/// Returns it, or -1 with errno: EINVAL (the run of s has ended).
+/// Thread-safe, also for threads that are no workers. Cost: from a task of the run a nanosecond or
+/// two.
 ///
 /// # Safety
 /// Not for C.

@@ -11,9 +11,9 @@ use crate::sys::errno;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
-/// A mutex for tasks: who must wait is set aside, and its worker goes on with other tasks. Those
-/// who wait get it in the order in which they came. SCHED_MUTEX_INIT is one that is free.
-/// Nothing is to be freed; it must not be copied in use.
+/// A mutex for tasks: a task that has to wait is set aside, and its worker goes on with other tasks.
+/// Those that wait get the mutex in the order in which they came. SCHED_MUTEX_INIT is a free mutex.
+/// Nothing has to be freed; a mutex in use must not be copied.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_mutex {
@@ -90,11 +90,11 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
     set(m, Mutex::default())
 }
 
-/// Locks the mutex. While another has it the calling task waits, and its worker goes on with
-/// others. From a thread that is no worker the thread sleeps. s is any worker's of the caller's
-/// run; the mutex may be used by several runs and pools, and by threads without, which have NULL
-/// for s: no pool is made for that. A task that has it and locks it again would wait for itself:
-/// the process ends with a message.
+/// Locks the mutex. While another task or thread holds it, the calling task waits, and its worker
+/// goes on with other tasks; a thread that is no worker sleeps. s is any worker's of the caller's
+/// run. The mutex may be used by several runs and pools, and by threads that have no run, which
+/// pass NULL for s; no pool is made for that. A task that holds the mutex and locks it again would
+/// wait for itself: the process ends with a message.
 ///
 /// Returns 0, or -1 with errno: EINVAL (m is NULL, or the mutex is locked and the run of s has
 /// ended).
@@ -119,9 +119,9 @@ pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler
     unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), || waited(s)) }
 }
 
-/// Locks the mutex if it is free. The holder is not recorded, so an unlock by another is not
-/// detected then.
-/// Returns 0, or -1 with errno: EBUSY (the mutex is locked), EINVAL (m is NULL).
+/// Locks the mutex if it is free. The holder is not recorded: an unlock by another task or thread
+/// is then not detected. Returns 0, or -1 with errno: EBUSY (the mutex is locked), EINVAL (m is
+/// NULL).
 /// Thread-safe. Cost: an atomic operation.
 ///
 /// # Safety
@@ -132,9 +132,9 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
     unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::try_lock)
 }
 
-/// Unlocks the mutex; the task or thread that has waited longest has it now. The caller is the one
-/// that has locked it: if another has, by sched_mutex_lock, the process ends with a message. (What
-/// one task takes and another gives back is a semaphore.)
+/// Unlocks the mutex; the task or thread that has waited longest holds it now. The caller must be
+/// the one that has locked it: if another has, by sched_mutex_lock, the process ends with a
+/// message. (What one task takes and another gives back is a semaphore.)
 ///
 /// Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
 /// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.
@@ -157,9 +157,9 @@ pub unsafe extern "C" fn sched_cond_init(c: *mut sched_cond) -> c_int {
     set(c, Cond::default())
 }
 
-/// Unlocks the mutex, which the caller has, waits until it is signalled, and locks the mutex again.
-/// It does not return otherwise; but others may have had the mutex since the signal, so what is
-/// waited for is to be looked at in a loop all the same.
+/// Unlocks the mutex, which the caller holds, waits until the condition is signalled, and locks the
+/// mutex again. There are no spurious wake-ups; but others may have held the mutex since the
+/// signal, so a program looks in a loop at what it waits for.
 ///
 /// Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
 /// ended), EPERM (nobody has locked m).
@@ -190,9 +190,9 @@ pub unsafe extern "C" fn sched_cond_wait(
     sync::cond_wait(cond, mutex, unsafe { waited(s) })
 }
 
-/// Signals the one who has waited longest, if any: it gets the mutex when its turn has come, behind
-/// those who wait for that already. What is waited for must be changed with the mutex held; it may
-/// be unlocked by now.
+/// Wakes the task or thread that has waited longest, if any: it gets the mutex when its turn has
+/// come, behind those that already wait for the mutex. What is waited for must be changed while the
+/// mutex is held; the mutex may be unlocked before the signal.
 ///
 /// Returns 0, or -1 with errno: EINVAL (c is NULL).
 /// Thread-safe. Cost: a load, if nobody waits.
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
     0
 }
 
-/// Signals all who wait, in their order: as sched_cond_signal.
+/// Wakes all that wait, in their order, as sched_cond_signal wakes one.
 ///
 /// Returns 0, or -1 with errno: EINVAL (c is NULL).
 /// Thread-safe. Cost: a load, if nobody waits.
@@ -235,8 +235,8 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
     set(sem, Sem::new(n))
 }
 
-/// Takes a unit; while there is none the calling task waits, as in sched_mutex_lock. Units go to
-/// those who wait in their order.
+/// Takes a unit; while there is none, the calling task waits as in sched_mutex_lock. Those that
+/// wait get units in the order in which they came.
 ///
 /// Returns 0, or -1 with errno: EINVAL (sem is NULL, or there is no unit and the run of s has
 /// ended).
@@ -273,7 +273,7 @@ pub unsafe extern "C" fn sched_sem_trywait(sem: *mut sched_sem) -> c_int {
     unsafe { object(sem) }.map_or_else(|| errno::failed(libc::EINVAL), sync::sem_try_wait)
 }
 
-/// Adds a unit; the task or thread that has waited longest has it now.
+/// Adds a unit; the task or thread that has waited longest, if any, gets it.
 ///
 /// Returns 0, or -1 with errno: EOVERFLOW (there are SIZE_MAX / 2 units), EINVAL (sem is NULL).
 /// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.
@@ -299,9 +299,9 @@ pub unsafe extern "C" fn sched_barrier_init(b: *mut sched_barrier, n: usize) -> 
     set(b, Barrier::new(n))
 }
 
-/// Waits until n have come, as in sched_mutex_lock; then all go on, and the barrier is ready for
-/// the next n. The tasks need not be on different workers: any number of them meet, on one worker
-/// too.
+/// Waits, as in sched_mutex_lock, until n tasks or threads have come; then all go on, and the
+/// barrier is ready for the next n. The tasks need not be on different workers: any number of them
+/// can meet on one worker.
 ///
 /// Returns 1 to one of the n, 0 to the others; or -1 with errno: EINVAL (b is NULL, the run of s
 /// has ended, or the barrier is of 0).

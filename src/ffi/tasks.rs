@@ -83,10 +83,10 @@ const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
 /// that forks must call before it returns. Nothing is allocated. The task is called first in kind
 /// cont, as by sched_spawn, and in every kind if no queue has room for it.
 ///
-/// There are no errors: with f NULL, or s of a run that has ended, the process ends with a message,
-/// as it does for mistakes with t that can be recognised: see libsched(7), DIAGNOSTICS. With s
-/// NULL, where the default pool cannot be made, the task is run at once, with s NULL; t NULL is
-/// undefined, but found by the library's debug build.
+/// sched_fork cannot fail. If f is NULL or the run of s has ended, the process ends with a message,
+/// and so it does after mistakes with t that the library recognises: see libsched(7), DIAGNOSTICS.
+/// If s is NULL and the default pool cannot be made, the task is run at once, with s NULL. A t that
+/// is NULL is undefined; the debug library finds it.
 /// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe, for different t. Cost: from a task of s that of sched_spawn.
 ///
@@ -154,16 +154,16 @@ unsafe extern "C" fn fork_by_null(
 /// it is called now. Otherwise the caller is set aside with its stack, and its worker goes on with
 /// other tasks; with SCHED_JOIN=help, and where there is no memory for another stack, the worker
 /// runs them on top of the caller. A thread that is no worker of the run sleeps. Tasks may be
-/// joined in any order; quickest is the opposite of forking.
+/// joined in any order; the reverse order of forking is the quickest.
 ///
-/// s is as in sched_fork, or the caller's own of the same run. There are no errors; the process
-/// ends with a message for a t that was joined already, forked on anew before it was joined, or
-/// copied, and for a task that has returned without joining what it forked, where that can be
-/// recognised: see libsched(7), DIAGNOSTICS. The library's debug build recognises it always, and a
-/// t that is NULL or was forked in another run; here that is undefined.
+/// s is that of sched_fork, or the caller's own of the same run. sched_join cannot fail. The
+/// process ends with a message if t was joined already, forked on anew before it was joined, or
+/// copied, and if a task has returned without joining what it forked, as far as the library
+/// recognises that: see libsched(7), DIAGNOSTICS. The debug library always recognises it, and also
+/// a t that is NULL or was forked in another run, which is undefined otherwise.
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Cost: that of running a task from the own queue; if another worker has the task and has not
-/// ended it, the time until then.
+/// Cost: that of running a task from the worker's own queue; if another worker runs the task, the
+/// time until it has ended.
 ///
 /// # Safety
 /// Not for C.
@@ -251,9 +251,9 @@ const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
 /// has ended), EAGAIN (there is no memory, or the queue holds qlen tasks already under
 /// SCHED_OVERFLOW=refuse).
 /// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
-/// Thread-safe, but for a group whose last task ends meanwhile and which somebody waits for: the
-/// group's own tasks, and the one that will wait, may add tasks at any time. Cost: that of
-/// sched_spawn_copy, and two atomic operations on the group.
+/// Thread-safe. The group's own tasks, and the task that will wait for it, may add tasks at any
+/// time; others only while nobody waits for the group, or while it certainly has a task that has not
+/// ended. Cost: that of sched_spawn_copy, and two atomic operations on the group.
 ///
 /// Example:
 ///
@@ -352,9 +352,9 @@ pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler
     group.wait(unsafe { waited(s) })
 }
 
-/// Cancels the group: its tasks that have not begun will not, those that run may ask by
-/// sched_group_cancelled. It ends when somebody has waited for the group. Groups within a task of
-/// the group are groups of their own, and are not cancelled.
+/// Cancels the group: its tasks that have not begun are not run, and those that run may ask by
+/// sched_group_cancelled. The group is no longer cancelled when somebody has waited for it. Groups
+/// that its tasks use are groups of their own, and are not cancelled.
 /// Thread-safe, also from outside of the run; async-signal-safe. Cost: a store.
 ///
 /// # Safety
@@ -394,21 +394,21 @@ pub type sched_range =
 /// exactly one part, and returns when all calls have; what they wrote is then seen. Parts are done
 /// by any worker of the run, in any order, several at a time; a call gets the s of its worker. The
 /// body may fork, spawn and loop in turn. Like a task, it must return; longjmp out of it is
-/// undefined. With lo >= hi there is nothing to do.
+/// undefined. If lo >= hi nothing is called.
 ///
-/// grain  0: chosen as it goes, from one number on, by what is left and by who has nothing to do.
-///        More: parts have exactly so many numbers, but for the last one.
+/// grain  0: the library chooses, beginning with one number, by how much is left and by whether
+///        workers are idle.
+///        More: each part has exactly so many numbers; the last one may have fewer.
 ///
-/// From a thread that is no worker of the run the workers do it all, and the thread sleeps
-/// meanwhile.
-/// Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is greater
-/// than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the caller
-/// is no worker of the run, and there is no memory to hand the work to one, or the queue holds qlen
-/// tasks already under SCHED_OVERFLOW=refuse).
+/// If the calling thread is no worker of the run, the workers do all the work while the thread
+/// sleeps. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
+/// greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the
+/// caller is no worker of the run, and there is no memory to hand the work to one, or the queue
+/// holds qlen tasks already under SCHED_OVERFLOW=refuse).
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: nothing is allocated. With one worker, or others that are busy, about 2
-/// log2(n) forks and 10 log2(n) calls of body, with a grain n / grain calls; each part that another
-/// worker takes costs a steal.
+/// Thread-safe. Cost: nothing is allocated. While no other worker takes a part, n numbers cost
+/// about 2 log2(n) forks and 10 log2(n) calls of body, or n / grain calls with a grain; each part
+/// that another worker takes costs a steal.
 ///
 /// Example:
 ///
@@ -449,17 +449,18 @@ pub unsafe extern "C" fn sched_for(
     guarded::<LoopBody, _>(|| unsafe { Loop { range, most, body, ctx }.run(worker) })
 }
 
-/// Reduces the numbers lo to hi - 1 to one value of size bytes. They are cut into parts of grain
-/// numbers, but for the last one. For each part l to h - 1 body(l, h, acc, ctx, s) is called, where
-/// acc points to a copy of the identity; it is to add its numbers to that. combine(into, from, ctx)
-/// is to add the value at from, of a part or several, to that at into, of those just before. At the
-/// end the value of all is copied to result; that of none, with lo >= hi, is the identity.
+/// Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are cut into parts of
+/// grain numbers; the last part may have fewer. For each part, body(l, h, acc, ctx, s) adds the
+/// numbers l to h - 1 to the value at acc, which begins as a copy of the identity. combine(into,
+/// from, ctx) adds the value at from, which stands for one or several parts, to the value at into,
+/// which stands for the parts just before those. At the end the value of all parts is copied to
+/// result; if lo >= hi, it is the identity.
 ///
-/// combine is to be associative, and need not be commutative. Which parts there are, and which
-/// values are combined, depends on lo, hi, grain and size alone, not on the number of workers or on
-/// their speed: the result is the same each time, even where combine is associative only nearly, as
-/// the addition of floating-point numbers is; if the caller has the floating-point modes of the
-/// run.
+/// combine must be associative; it need not be commutative. Which parts there are, and which values
+/// are combined, depends on lo, hi, grain and size alone, not on the number of workers or on their
+/// speed. So the result is the same each time, even if combine is only nearly associative, as the
+/// addition of floating-point numbers is, provided that the caller has the floating-point modes of
+/// the run.
 ///
 /// grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
 ///
@@ -467,11 +468,10 @@ pub unsafe extern "C" fn sched_for(
 /// a call of body gets the s of its worker. Both functions must return; longjmp out of them is
 /// undefined.
 ///
-/// From a thread that is no worker of the run the workers do it all, and the thread sleeps
-/// meanwhile.
-/// Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result is
-/// NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the run
-/// of s has ended), ENOMEM (size is greater than 128, and there is no memory for a value; some
+/// If the calling thread is no worker of the run, the workers do all the work while the thread
+/// sleeps. Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
+/// is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
+/// run of s has ended), ENOMEM (size is greater than 128, and there is no memory for a value; some
 /// parts may have been done), EAGAIN (the caller is no worker of the run, and there is no memory to
 /// hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
 /// Suspension point: the task may go on in another thread, see libsched(7).
@@ -534,21 +534,20 @@ pub unsafe extern "C" fn sched_reduce(
     guarded::<Reducer, _>(|| unsafe { reduction.run(Range::new(lo, hi, grain), result, worker) })
 }
 
-/// Sorts the n elements of size bytes at base, as qsort(3) does, on all workers of the run; what
-/// cmp says of two elements is their order. Elements that are equal to it keep theirs: the sort is
-/// stable. It needs memory for n elements more, and O(n log n) time whatever they are; n - 1
-/// comparisons, if they are in order, or strictly in the opposite one.
+/// Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
+/// all workers of the run. The sort is stable: elements that compare equal keep their order. It
+/// needs memory for n more elements, and O(n log n) time in every case; n - 1 comparisons if the
+/// elements are in order, or strictly in the reverse order.
 ///
 /// cmp is called by several threads at once, with pointers to elements or to copies of them that
-/// are aligned like the elements. It must return; longjmp out of it is undefined. If it contradicts
-/// itself, the order is any.
+/// are aligned like the elements. It must return; longjmp out of it is undefined. If its answers
+/// contradict each other, the elements end in some order.
 ///
-/// From a thread that is no worker of the run the workers do it all, and the thread sleeps
-/// meanwhile.
-/// Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base is NULL
-/// and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies), EAGAIN
-/// (the caller is no worker of the run, and there is no memory to hand the work to one, or the
-/// queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+/// If the calling thread is no worker of the run, the workers do all the work while the thread
+/// sleeps. Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base
+/// is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies),
+/// EAGAIN (the caller is no worker of the run, and there is no memory to hand the work to one, or
+/// the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
 /// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe, for different arrays. Cost: with one worker that of qsort(3) or less.
 ///
