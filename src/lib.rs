@@ -1,39 +1,61 @@
-//! libsched: a task scheduler behind the C header `sched.h`.
+//! libsched: a task scheduler behind the C headers `sched.h` and `sched_tasks.h`.
 //!
-//! This crate is a C library; its interface is `include/`. What is public here is public
-//! for the models and tests of this repository only, and promises nothing.
+//! This crate is a C library: its interface is the directory `include/`. Items are public here only
+//! for the models and tests of this repository; nothing is promised of them.
 //!
-//! # One task's way through the house
+//! # The way of a task
 //!
 //! ```text
-//! C program --sched_spawn(f, p, s)--> ffi: is the caller the thread at place s?
-//!    yes: the kind's spawn puts {f, p} into the worker's own queue
-//!    no : the caller's own worker of that run, else the run's injector
-//! worker: own queue -> run f(p, s) -> own queue ... nothing? injector, then victims
-//! nothing anywhere? wait as SCHED_IDLE says; the last to find nothing ends the run
+//! C program --sched_spawn(f, p, s)--> ffi: is the caller the thread of worker s?
+//!    yes: the policy's spawn puts the task {f, p} into the worker's own queue
+//!    no : the task goes to the caller's own worker of that run, else to the run's injector
+//! worker: own queue -> run f(p, s) -> own queue ... empty? the injector, then the victims
+//! nothing anywhere? wait as SCHED_IDLE says; the last worker to find nothing ends the run
 //! ```
 //!
-//! # Floors: a lower one never imports a higher one
+//! # Floors
 //!
-//! | floor | module | what |
-//! | --- | --- | --- |
-//! | L0 | [`base`] | atomics gate, futex, locks, asymmetric fence, processors, configuration |
-//! | L1 | [`task`], [`probe`] | the two-word task; per-worker counters and their report |
-//! | L2a | [`queue`] | the queues: one file each, no policy |
-//! | L2b | [`idle`] | idle policies, event count, quiescence |
-//! | L2c | [`sync`] | mutex, condition, semaphore, barrier: their states |
-//! | L4 | [`kind`] | the schedulers, the worker record, the run, the table of kinds |
-//! | L5 | `ext` | fork and join, groups, pools, loops, mutexes: plain code over the floor below |
-//! | L6 | `ffi` | the exported functions |
+//! A lower floor never imports a higher one, and no two files import each other. A record that
+//! several files share (a worker, a fiber, a run) stands low; the operations on several records
+//! stand higher. From the lowest floor to the highest:
+//!
+//! | floor | contents |
+//! | --- | --- |
+//! | [`sys`] | what Linux and the processor provide: atomics, futex, memory, threads |
+//! | [`lock`] | the library's mutex, the one-byte lock, the locks that `SCHED_DEQUE` compares |
+//! | [`settings`] | the environment variables, and which of them suit each other |
+//! | [`threads`] | the cache of threads; the hand-over of a worker from one thread to another |
+//! | [`task`] | the two-word task |
+//! | [`stats`] | the counters of each worker, and the report of a run |
+//! | `fiber` | stacks, the switch between two stacks, sanitizers, stack overflow |
+//! | [`queue`] | the queues, one file each, without policy; the injector; the gate of a run |
+//! | [`idle`] | waiting for work; the event count; the end of a run |
+//! | [`sync`] | the states of mutex, condition, semaphore, barrier, forked task and group |
+//! | [`policy`] | the kinds of scheduler: stealing, shared, serial |
+//! | `runtime` | workers, fibers, suspension, blocking sections, argument blocks, runs |
+//! | `table` | one row for each kind and queue: the only file that joins policies and runtime |
+//! | `api` | what C programs build from tasks: fork and join, groups, loops, sort, pools, mutexes |
+//! | `ffi` | the exported functions: checks of arguments, errno, no panic beyond |
+//!
+//! The floors without a link do not exist in the models (`--cfg loom`), which run all others.
 //!
 //! # Vocabulary
 //!
-//! *Worker*: one of the nthreads places to run; at any moment one thread occupies it. The
-//! `struct scheduler *` a task gets is its worker. *Run*: from `sched_init` to quiescence, or what a
-//! *pool* holds open until it is destroyed. *Rest*: a moment without tasks in such a run.
-//! *Kind*: a whole scheduling policy. *Quiescence*: no task runs and none is queued.
-//! *Injector*: the queue for tasks from threads that are no workers of the run.
-//! *Victim*: the worker a thief steals from. *Park*: to sleep until woken.
+//! - *Kind*: what `SCHED_KIND` selects; a *policy* with its queue.
+//! - *Policy*: how workers get their tasks: by stealing, from one shared queue, or serially.
+//! - *Run*: the time from `sched_init` to quiescence. The run of a *pool* stays open until the pool
+//!   is destroyed.
+//! - *Worker*: one of the `nthreads` records that execute tasks. At any moment one thread occupies
+//!   it. The `struct scheduler *` that a task receives is its worker.
+//! - *Fiber*: a stack with a worker's loop, which runs tasks on it. A task that waits keeps its
+//!   fiber; its worker continues on another fiber.
+//! - *Host stack*: the own stack of the thread that occupies a worker.
+//! - *Relief*: a thread that takes over a worker whose thread blocks.
+//! - *Injector*: the queue of a run for tasks from threads that are not its workers.
+//! - *Victim*, *thief*: the worker that a task is stolen from, and the worker that steals it.
+//! - *Park*: to sleep until woken.
+//! - *Quiescence*: no task runs, waits, or is queued. *Rest*: a moment of quiescence in a run that
+//!   is held open.
 
 pub mod sys;
 
