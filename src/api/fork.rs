@@ -23,7 +23,7 @@ use crate::runtime::record::Worker;
 use crate::runtime::waiter::Waiter;
 pub use crate::sync::forked::Forked;
 use crate::sys::atomic::AtomicUsize;
-use crate::sys::unwind::{Called, ForkedTask, guarded};
+use crate::sys::unwind::{ForkedTask, ProgramFunction, call_guarded};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -102,7 +102,7 @@ impl Forked {
         self.note_fork_outside();
         self.set(f, closure);
         // SAFETY: by the caller's promise.
-        guarded::<ForkedTask, _>(|| unsafe { f(closure, ptr::null_mut()) });
+        call_guarded::<ForkedTask, _>(|| unsafe { f(closure, ptr::null_mut()) });
         self.end_unawaited();
     }
 
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
     unsafe {
         if retake_or_wait(forked, worker) {
             let Task { f, closure } = forked.take();
-            guarded::<ForkedTask, _>(|| f(closure, worker.handle()));
+            call_guarded::<ForkedTask, _>(|| f(closure, worker.handle()));
         } else {
             forked.forget();
         }
@@ -257,7 +257,7 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
         if taken {
             let Task { f, closure } = forked.take();
             let s = worker.mine().unwrap_or(worker).handle();
-            guarded::<ForkedTask, _>(|| f(closure, s));
+            call_guarded::<ForkedTask, _>(|| f(closure, s));
         } else {
             forked.forget();
         }
@@ -307,7 +307,7 @@ fn joined_before() -> ! {
 /// # Safety
 /// The caller owns `worker`; `there` may be called on another thread.
 #[inline]
-pub unsafe fn both<C: Called, T: FnOnce(&Worker) + Copy>(
+pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     worker: &Worker,
     here: impl FnOnce(&Worker),
     there: T,
@@ -329,7 +329,10 @@ pub unsafe fn both<C: Called, T: FnOnce(&Worker) + Copy>(
 ///
 /// # Safety
 /// `work` may be called on another thread.
-pub unsafe fn within<C: Called, T: FnOnce(&Worker) + Copy>(worker: &Worker, work: T) -> c_int {
+pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
+    worker: &Worker,
+    work: T,
+) -> c_int {
     if let Some(mine) = worker.mine() {
         work(mine);
         return 0;
@@ -348,12 +351,12 @@ pub unsafe fn within<C: Called, T: FnOnce(&Worker) + Copy>(worker: &Worker, work
 ///
 /// # Safety
 /// `work` points to a `T`, which may be called here.
-unsafe extern "C" fn call<C: Called, T: FnOnce(&Worker) + Copy>(
+unsafe extern "C" fn call<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     work: *mut c_void,
     s: *mut Scheduler,
 ) {
     // SAFETY: by the caller's promise; `s` is the worker that runs the task.
-    guarded::<C, _>(|| unsafe { (*work.cast::<T>())(Worker::of(s)) });
+    call_guarded::<C, _>(|| unsafe { (*work.cast::<T>())(Worker::of(s)) });
 }
 
 /// What debug builds know of a descriptor.

@@ -16,7 +16,7 @@ use crate::sync::members::{Members, no_group};
 use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::errno;
-use crate::sys::unwind::{GroupTask, guarded};
+use crate::sys::unwind::{GroupTask, call_guarded};
 use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -188,7 +188,7 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
         let of = unsafe { &Worker::of(s).fiber().group };
         let outer = of.replace(ptr::from_ref(group).cast());
         // SAFETY: the program promises that `f` accepts its closure and returns.
-        guarded::<GroupTask, _>(|| unsafe { f(closure, s) });
+        call_guarded::<GroupTask, _>(|| unsafe { f(closure, s) });
         of.set(outer);
     }
     // SAFETY: counted in by `spawn`; the worker may be another than `s` by now.

@@ -52,7 +52,7 @@ use crate::api::scratch::Scratch;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::errno;
-use crate::sys::unwind::{LoopBody, Reducer, guarded};
+use crate::sys::unwind::{LoopBody, Reducer, call_guarded};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -237,7 +237,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
         offer.given_back.store(true, Ordering::Relaxed); // the task's end releases it
     } else {
         // SAFETY: as above.
-        guarded::<LoopBody, _>(|| unsafe { (*offer.all).share(offer.from, offer.to, worker) });
+        call_guarded::<LoopBody, _>(|| unsafe { (*offer.all).share(offer.from, offer.to, worker) });
     }
 }
 

@@ -7,7 +7,7 @@ use crate::api::fork::Forked;
 use crate::ffi::taskfunc;
 use crate::runtime::record::Worker;
 use crate::sys::unwind;
-use crate::sys::unwind::{Called, ForkedTask};
+use crate::sys::unwind::{ForkedTask, ProgramFunction};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 

@@ -9,7 +9,7 @@ use crate::ffi::{given, running, taskfunc, waited};
 use crate::runtime::record::Worker;
 use crate::runtime::{arg_blocks, spawn_copy, yielding};
 use crate::sys::errno::Errno;
-use crate::sys::unwind::{Comparison, LoopBody, Reducer, guarded};
+use crate::sys::unwind::{Comparison, LoopBody, Reducer, call_guarded};
 use crate::sys::{errno, time};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
@@ -446,7 +446,7 @@ pub unsafe extern "C" fn sched_for(
     let Some(range) = Range::new(lo, hi, grain.max(1)) else { return 0 };
     let most = if grain == 0 { usize::MAX } else { 1 };
     // SAFETY: by the caller's promise.
-    guarded::<LoopBody, _>(|| unsafe { Loop { range, most, body, ctx }.run(worker) })
+    call_guarded::<LoopBody, _>(|| unsafe { Loop { range, most, body, ctx }.run(worker) })
 }
 
 /// Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are cut into parts of
@@ -531,7 +531,9 @@ pub unsafe extern "C" fn sched_reduce(
     let grain = if grain > 0 { grain } else { range::default_grain(hi.saturating_sub(lo), size) };
     let reduction = Reduction { size, identity, body, combine, ctx };
     // SAFETY: by the caller's promise.
-    guarded::<Reducer, _>(|| unsafe { reduction.run(Range::new(lo, hi, grain), result, worker) })
+    call_guarded::<Reducer, _>(|| unsafe {
+        reduction.run(Range::new(lo, hi, grain), result, worker)
+    })
 }
 
 /// Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
@@ -582,7 +584,7 @@ pub unsafe extern "C" fn sched_sort(
         Err(Errno(error)) => return errno::failed(error),
     };
     // SAFETY: by the caller's promise.
-    guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })
+    call_guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })
 }
 
 /// The number was negative before C made it a size_t: a loop that ends at -5 would not come

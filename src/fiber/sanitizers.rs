@@ -101,14 +101,14 @@ impl SanitizerState {
 
     /// It is that of the stack that the caller is on, until `forget`.
     #[inline]
-    pub fn settle(&self) {
+    pub fn learn_bounds(&self) {
         if watched() {
-            self.settle_watched();
+            self.learn_bounds_watched();
         }
     }
 
     #[cold]
-    fn settle_watched(&self) {
+    fn learn_bounds_watched(&self) {
         // A change tells where one comes from: to nowhere, and back.
         let mut fake = ptr::null_mut();
         if let Some((low, size)) = change(&raw mut fake, fake, ptr::null(), 0) {

@@ -213,7 +213,7 @@ static STORE: Mutex<Store> = Mutex::new(Store { shelf: Shelf::new(), size: 0, mo
 /// No other thread of this process uses stacks before this returns.
 pub unsafe fn renew<'a>(racks: impl Iterator<Item = &'a StackCache> + Clone) {
     // SAFETY: by the caller's promise; whoever held the lock is in the parent.
-    unsafe { STORE.free() };
+    unsafe { STORE.force_unlock() };
     let in_racks: usize = racks.clone().map(|stacks| stacks.shelf.count()).sum();
     limit::renew(in_racks + STORE.with(|store| store.shelf.count()));
     let here = ptr::from_ref(&in_racks) as usize;

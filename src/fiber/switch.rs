@@ -18,7 +18,7 @@
 //! in a process that loads it.
 
 use crate::sys::unwind;
-use crate::sys::unwind::Called;
+use crate::sys::unwind::ProgramFunction;
 use std::ffi::{c_int, c_void};
 
 /// A suspended context: its stack pointer.
@@ -28,7 +28,7 @@ pub type Context = *mut u8;
 pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
 
 /// What [`call`] calls.
-pub trait Callee: Called {
+pub trait Callee: ProgramFunction {
     /// Runs on the new stack, with the arguments of `call`, of which the last is the end of the stack, and its
     /// caller's context.
     ///

@@ -1,4 +1,5 @@
-//! Locks: the library's own, the one-byte lock of thieves, and those that `SCHED_DEQUE` compares.
+//! Locks: the library's own mutex, the one-byte lock of thieves, and the locks that `SCHED_DEQUE`
+//! compares.
 
 #[cfg(not(loom))]
 pub mod monitor;

@@ -1,5 +1,5 @@
-//! The lock primitives that the course asks to compare, behind one trait: a type
-//! parameter of the queues they guard.
+//! The lock primitives that the course asks to compare, behind one trait. The lock is a type
+//! parameter of the queue that it guards.
 //!
 //! | type | lock | place to wait |
 //! | --- | --- | --- |
@@ -17,16 +17,16 @@ use std::mem::MaybeUninit;
 /// A lock with a place to wait, as a monitor has (C. A. R. Hoare, 1974).
 ///
 /// # Safety
-/// Between `lock` and `unlock` the holder must be alone, and everything that the holder
-/// wrote must be visible to the next one.
+/// Between `lock` and `unlock` the holder must be alone, and the next holder must see everything
+/// that this one wrote.
 pub unsafe trait Monitor: Send + Sync + 'static {
     fn new() -> Self;
 
-    /// Called once, when the value has its final address and before its first use.
+    /// Called once, when the value has its final address, before its first use.
     ///
     /// # Safety
-    /// As said.
-    unsafe fn settle(&self) {}
+    /// The value does not move afterwards, and nobody has used it yet.
+    unsafe fn initialize_in_place(&self) {}
 
     fn lock(&self);
 
@@ -34,17 +34,17 @@ pub unsafe trait Monitor: Send + Sync + 'static {
     /// The caller holds the lock.
     unsafe fn unlock(&self);
 
-    /// Unlocks, sleeps until a `notify` that comes after the unlocking, and locks again.
-    /// May return for no reason: callers loop on their condition.
+    /// Unlocks, sleeps until a `notify` that comes after the unlocking, and locks again. May return
+    /// without a reason: callers loop on their condition.
     ///
     /// # Safety
     /// The caller holds the lock.
     unsafe fn wait(&self);
 
-    /// Wakes one of the threads in `wait`, of which there is at least one.
+    /// Wakes one of the threads in `wait`; at least one is there.
     fn notify_one(&self);
 
-    /// Wakes all the threads in `wait`, of which there are at most `n`.
+    /// Wakes all threads in `wait`; at most `n` are there.
     fn notify_all(&self, n: usize);
 }
 
@@ -53,13 +53,13 @@ pub struct PthreadMutex {
     cond: UnsafeCell<libc::pthread_cond_t>,
 }
 
-// SAFETY: pthread objects are made to be shared; all access goes through pthread calls.
+// SAFETY: pthread objects are made to be shared, and all accesses are pthread calls.
 unsafe impl Send for PthreadMutex {}
-// SAFETY: as above.
+// SAFETY: pthread objects are made to be shared, and all accesses are pthread calls.
 unsafe impl Sync for PthreadMutex {}
 
-// SAFETY: a pthread mutex excludes and orders. In all methods the pointers are those of
-// initialised objects that do not move while in use.
+// SAFETY: a pthread mutex excludes and orders. The pointers in all methods name initialised objects
+// that do not move while in use.
 unsafe impl Monitor for PthreadMutex {
     fn new() -> Self {
         PthreadMutex {
@@ -69,49 +69,49 @@ unsafe impl Monitor for PthreadMutex {
     }
 
     fn lock(&self) {
-        // SAFETY: see the impl.
+        // SAFETY: the mutex is initialised and does not move.
         self.mutex.with_mut(|m| unsafe { libc::pthread_mutex_lock(m) });
     }
 
     unsafe fn unlock(&self) {
-        // SAFETY: see the impl; the caller holds it.
+        // SAFETY: the mutex is initialised and does not move; the caller holds it.
         self.mutex.with_mut(|m| unsafe { libc::pthread_mutex_unlock(m) });
     }
 
     unsafe fn wait(&self) {
         let _uncancelled = Uncancelled::begin();
-        // SAFETY: see the impl; the caller holds the mutex.
+        // SAFETY: mutex and condition are initialised and do not move; the caller holds the mutex.
         self.cond.with_mut(|c| self.mutex.with_mut(|m| unsafe { libc::pthread_cond_wait(c, m) }));
     }
 
     fn notify_one(&self) {
-        // SAFETY: see the impl.
+        // SAFETY: the condition is initialised and does not move.
         self.cond.with_mut(|c| unsafe { libc::pthread_cond_signal(c) });
     }
 
     fn notify_all(&self, _n: usize) {
-        // SAFETY: see the impl.
+        // SAFETY: the condition is initialised and does not move.
         self.cond.with_mut(|c| unsafe { libc::pthread_cond_broadcast(c) });
     }
 }
 
 impl Drop for PthreadMutex {
     fn drop(&mut self) {
-        // SAFETY: nobody else has access any more.
+        // SAFETY: a value that is dropped is used by nobody else.
         self.cond.with_mut(|c| unsafe { libc::pthread_cond_destroy(c) });
-        // SAFETY: as above.
+        // SAFETY: a value that is dropped is used by nobody else.
         self.mutex.with_mut(|m| unsafe { libc::pthread_mutex_destroy(m) });
     }
 }
 
-/// A [`TryLock`] that nobody only tries, and an epoch to sleep on.
+/// A [`TryLock`] that is always locked by spinning, and an epoch to sleep on.
 pub struct Spin {
     lock: TryLock,
     epoch: Futex,
 }
 
-// SAFETY: the lock goes from free to held in one step, with Acquire, and the holder alone frees
-// it, with Release.
+// SAFETY: the lock goes from free to held in one step, with Acquire; only the holder frees it, with
+// Release.
 unsafe impl Monitor for Spin {
     fn new() -> Self {
         Spin { lock: TryLock::new(), epoch: Futex::new(0) }
@@ -124,14 +124,14 @@ unsafe impl Monitor for Spin {
 
     #[inline]
     unsafe fn unlock(&self) {
-        // SAFETY: passed on.
+        // SAFETY: the caller holds the lock.
         unsafe { self.lock.unlock() };
     }
 
     unsafe fn wait(&self) {
-        // A notify after the unlock changes the epoch read before it, and the futex does
-        // not sleep: no wake-up is lost. (What was changed is seen under the lock: the epoch
-        // publishes nothing.)
+        // A notify after the unlock changes the epoch that was read before it; then the futex does
+        // not sleep, and no wake-up is lost. Relaxed: the caller sees the changed condition under
+        // the lock, and the epoch publishes nothing.
         let epoch = self.epoch.load(Ordering::Relaxed);
         // SAFETY: the caller holds the lock.
         unsafe { self.unlock() };
@@ -150,25 +150,26 @@ unsafe impl Monitor for Spin {
     }
 }
 
-/// A POSIX semaphore as lock, another as the queue of sleepers (A. Birrell, 2003, shows
-/// how little is needed when notifiers count their sleepers under the lock).
+/// One POSIX semaphore as the lock, another as the queue of sleepers. (A. Birrell, 2003, shows how
+/// little is needed when notifiers count their sleepers under the lock.)
 pub struct Semaphore {
     free: UnsafeCell<MaybeUninit<libc::sem_t>>,
     bell: UnsafeCell<MaybeUninit<libc::sem_t>>,
 }
 
-// SAFETY: semaphores are made to be shared; all access goes through sem_ calls.
+// SAFETY: semaphores are made to be shared, and all accesses are sem_ calls.
 unsafe impl Send for Semaphore {}
-// SAFETY: as above.
+// SAFETY: semaphores are made to be shared, and all accesses are sem_ calls.
 unsafe impl Sync for Semaphore {}
 
 fn sem_wait(sem: &UnsafeCell<MaybeUninit<libc::sem_t>>) {
-    // SAFETY: initialised by `settle`.
+    // SAFETY: `initialize_in_place` has initialised the semaphore.
     if sem.with_mut(|s| unsafe { libc::sem_trywait(s.cast()) }) == 0 {
         return;
     }
     let _uncancelled = Uncancelled::begin(); // sem_wait would be a cancellation point
-    // SAFETY: as above. A signal interrupts the wait: again.
+    // SAFETY: `initialize_in_place` has initialised the semaphore. After a signal the wait is
+    // repeated.
     while sem.with_mut(|s| unsafe { libc::sem_wait(s.cast()) }) != 0 {
         if errno::get() != libc::EINTR {
             crate::sys::output::die(format_args!("sem_wait: errno {}", errno::get()));
@@ -177,12 +178,12 @@ fn sem_wait(sem: &UnsafeCell<MaybeUninit<libc::sem_t>>) {
 }
 
 fn sem_post(sem: &UnsafeCell<MaybeUninit<libc::sem_t>>) {
-    // SAFETY: initialised by `settle`.
+    // SAFETY: `initialize_in_place` has initialised the semaphore.
     sem.with_mut(|s| unsafe { libc::sem_post(s.cast()) });
 }
 
-// SAFETY: `free` is 1 when nobody holds the lock and 0 otherwise; sem_post and sem_wait
-// order memory (POSIX, 4.12).
+// SAFETY: `free` is 1 when nobody holds the lock and 0 otherwise; sem_post and sem_wait order
+// memory (POSIX, 4.12).
 unsafe impl Monitor for Semaphore {
     fn new() -> Self {
         Semaphore {
@@ -191,10 +192,12 @@ unsafe impl Monitor for Semaphore {
         }
     }
 
-    unsafe fn settle(&self) {
-        // SAFETY: valid places at their final address; the values are in range.
+    unsafe fn initialize_in_place(&self) {
+        // SAFETY: the semaphore has its final address, by the caller's promise; the value is in
+        // range.
         self.free.with_mut(|s| unsafe { libc::sem_init(s.cast(), 0, 1) });
-        // SAFETY: as above.
+        // SAFETY: the semaphore has its final address, by the caller's promise; the value is in
+        // range.
         self.bell.with_mut(|s| unsafe { libc::sem_init(s.cast(), 0, 0) });
     }
 
@@ -231,13 +234,13 @@ mod tests {
         count: UnsafeCell<usize>,
     }
 
-    // SAFETY: the count is used under the lock.
+    // SAFETY: the count is only used under the lock.
     unsafe impl<L: Monitor> Sync for Shared<L> {}
 
     fn shared<L: Monitor>() -> Box<Shared<L>> {
         let shared = Box::new(Shared { lock: L::new(), count: UnsafeCell::new(0) });
-        // SAFETY: boxed, and not used yet.
-        unsafe { shared.lock.settle() };
+        // SAFETY: the value is boxed and not used yet.
+        unsafe { shared.lock.initialize_in_place() };
         shared
     }
 
@@ -248,9 +251,9 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..20_000 {
                         shared.lock.lock();
-                        // SAFETY: locked around it.
+                        // SAFETY: the lock is held.
                         unsafe { *shared.count.get() += 1 };
-                        // SAFETY: locked above.
+                        // SAFETY: the lock is held.
                         unsafe { shared.lock.unlock() };
                     }
                 });
@@ -260,7 +263,7 @@ mod tests {
         assert_eq!(unsafe { *shared.count.get() }, 80_000);
     }
 
-    /// Three threads wait for the count to reach theirs; each change wakes all who wait.
+    /// Three threads wait for three values of the count; each change wakes all waiters.
     fn wakes<L: Monitor>() {
         let shared = &*shared::<L>();
         let waiting = &std::sync::atomic::AtomicUsize::new(0);
@@ -268,22 +271,22 @@ mod tests {
             for want in 1..=3 {
                 scope.spawn(move || {
                     shared.lock.lock();
-                    // SAFETY: locked, here and after each wait.
+                    // SAFETY: the lock is held, here and after each wait.
                     while unsafe { *shared.count.get() } < want {
                         waiting.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                        // SAFETY: locked.
+                        // SAFETY: the lock is held.
                         unsafe { shared.lock.wait() };
                     }
-                    // SAFETY: locked.
+                    // SAFETY: the lock is held.
                     unsafe { shared.lock.unlock() };
                 });
             }
             for _ in 0..3 {
                 shared.lock.lock();
-                // SAFETY: locked around it.
+                // SAFETY: the lock is held.
                 unsafe { *shared.count.get() += 1 };
                 let sleepers = waiting.swap(0, std::sync::atomic::Ordering::Relaxed);
-                // SAFETY: locked above.
+                // SAFETY: the lock is held.
                 unsafe { shared.lock.unlock() };
                 if sleepers == 1 {
                     shared.lock.notify_one();

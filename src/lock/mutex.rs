@@ -1,8 +1,8 @@
-//! The library's own lock, for what is rarely contended: three states of a futex (U. Drepper,
-//! "Futexes are tricky", 2004, its third mutex).
+//! The library's own lock, for data that is rarely contended: a futex with three states (U.
+//! Drepper, "Futexes are tricky", 2004, the third mutex).
 //!
-//! Not `std`'s, because it must be freed in the child of a fork, and because nobody may wait in
-//! it for ever when a holder is forbidden to wake him: see `futex::LONGEST`.
+//! It is not `std`'s mutex for two reasons: the child of a fork must be able to free it, and a
+//! waiter must not wait for ever when a filter forbids the holder to wake it (`futex::LONGEST`).
 
 pub use real::Mutex;
 
@@ -14,14 +14,14 @@ mod real {
 
     const FREE: u32 = 0;
     const HELD: u32 = 1;
-    const WANTED: u32 = 2; // held, and perhaps somebody sleeps
+    const WANTED: u32 = 2; // held, and perhaps a thread sleeps
 
     pub struct Mutex<T> {
         state: Futex,
         value: UnsafeCell<T>,
     }
 
-    // SAFETY: the value is reached under the lock, by one thread at a time.
+    // SAFETY: the value is used only under the lock, by one thread at a time.
     unsafe impl<T: Send> Sync for Mutex<T> {}
 
     impl<T> Mutex<T> {
@@ -29,27 +29,27 @@ mod real {
             Mutex { state: Futex::new(FREE), value: UnsafeCell::new(value) }
         }
 
-        /// Calls `work` with the value, alone.
+        /// Locks, calls `work` with the value, and unlocks.
         pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-            // SAFETY: unlocked below, after the last use of the reference.
+            // SAFETY: `work` has returned, and the reference is gone, before the unlocking below.
             let result = work(unsafe { self.lock() });
-            // SAFETY: locked above.
+            // SAFETY: the calling thread has locked it above.
             unsafe { self.unlock() };
             result
         }
 
-        /// The value, the caller's alone until `unlock`.
+        /// Locks, and returns the value, which is the caller's alone until `unlock`.
         ///
         /// # Safety
-        /// The reference is not used after that.
+        /// The reference is not used after `unlock`.
         #[inline]
         #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
         pub unsafe fn lock(&self) -> &mut T {
-            // Acquire in both swaps: pairs with the Release of the last holder.
+            // Acquire in both swaps: pairs with the Release in the last holder's `unlock`.
             if self.state.swap(HELD, Ordering::Acquire) != FREE {
                 self.lock_contended();
             }
-            // SAFETY: held from now on.
+            // SAFETY: the calling thread holds the lock from now on.
             unsafe { &mut *self.value.get() }
         }
 
@@ -61,18 +61,18 @@ mod real {
             }
         }
 
-        /// The value again.
+        /// The value, for a thread that already holds the lock.
         ///
         /// # Safety
-        /// The calling thread has locked it, and uses no other reference to the value meanwhile.
+        /// The calling thread holds the lock, and uses no other reference to the value meanwhile.
         #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
         pub unsafe fn locked(&self) -> &mut T {
-            // SAFETY: by the caller's promise.
+            // SAFETY: by the caller's promise the lock is held, and this is the only reference.
             unsafe { &mut *self.value.get() }
         }
 
         /// # Safety
-        /// The calling thread has locked it.
+        /// The calling thread holds the lock.
         #[inline]
         pub unsafe fn unlock(&self) {
             if self.state.swap(FREE, Ordering::Release) == WANTED {
@@ -86,21 +86,23 @@ mod real {
             self.state.wake(1);
         }
 
-        /// Frees the lock, whoever held it: for a value that makes sense at any moment of its holder's work.
+        /// Frees the lock, whichever thread held it. The value must be consistent at every moment
+        /// of a holder's work.
         ///
         /// # Safety
-        /// As for `reset`.
-        pub unsafe fn free(&self) {
+        /// No other thread of this process uses the lock.
+        pub unsafe fn force_unlock(&self) {
             self.state.store(FREE, Ordering::Release);
         }
 
-        /// Frees the lock and sets the value anew, whoever held it: for the child of a fork, where
-        /// the holder is not.
+        /// Frees the lock, whichever thread held it, and replaces the value: for the child of a
+        /// fork, which does not have the holder.
         ///
         /// # Safety
         /// No other thread of this process uses the lock.
         pub unsafe fn reset(&self, value: T) {
-            // SAFETY: by the caller's promise. What was there may be half changed: not dropped.
+            // SAFETY: by the caller's promise no other thread uses the value. The old value is not
+            // dropped, because it may be half changed.
             unsafe { self.value.get().write(value) };
             self.state.store(FREE, Ordering::Release);
         }
@@ -109,7 +111,7 @@ mod real {
 
 #[cfg(loom)]
 mod real {
-    /// Loom's mutex behind the interface of ours.
+    /// Loom's mutex with the interface of ours.
     pub struct Mutex<T>(loom::sync::Mutex<T>);
 
     impl<T> Mutex<T> {

@@ -1,10 +1,10 @@
-//! A lock of one byte, for sections of a few instructions: thieves try it and go elsewhere,
-//! those who must have it spin.
+//! A lock of one byte, for critical sections of a few instructions. Thieves try it and go elsewhere
+//! if it is held; threads that must have it spin.
 //!
-//! Test and test-and-set (L. Rudolph, Z. Segall, 1984) with exponential backoff (T. Anderson,
-//! 1990). The holder may have lost its processor: after about a microsecond of pauses the
-//! waiter gives its own away at each try, and after some milliseconds it sleeps a little, for a
-//! holder of lower priority.
+//! Test-and-test-and-set (L. Rudolph, Z. Segall, 1984) with exponential backoff (T. Anderson,
+//! 1990). The holder may have lost its processor. So after about a microsecond of pauses the waiter
+//! yields its own processor at each try. After some milliseconds it sleeps briefly at each try, in
+//! case the holder has a lower priority.
 
 use crate::sys::atomic::{AtomicBool, Ordering, spin_loop};
 #[cfg(not(loom))]
@@ -17,10 +17,10 @@ const PAUSES_BEFORE_GIVING_WAY: u32 = 64;
 #[cfg(not(loom))]
 const YIELDS_BEFORE_SLEEPING: u32 = 4096;
 
-/// How one waits who tries again and again for such a lock.
+/// The waiting times of a thread that tries such a lock again and again.
 #[derive(Default)]
 pub struct Backoff {
-    /// The next round's, as a power of two.
+    /// The number of pauses in the next round, as a power of two.
     #[cfg(not(loom))]
     pauses: u32,
     #[cfg(not(loom))]
@@ -58,24 +58,25 @@ impl TryLock {
     /// True if the caller now holds the lock.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        !self.0.load(Ordering::Relaxed) && self.set()
+        !self.0.load(Ordering::Relaxed) && self.try_set()
     }
 
     #[cfg(not(loom))]
     #[inline(always)]
-    fn set(&self) -> bool {
+    fn try_set(&self) -> bool {
         !self.0.swap(true, Ordering::Acquire)
     }
 
-    /// To loom, a swap in vain may come after the unlocking in the order of the stores, for ever.
+    /// In loom, a failing swap may be ordered after the unlocking store again and again, without
+    /// end.
     #[cfg(loom)]
-    fn set(&self) -> bool {
+    fn try_set(&self) -> bool {
         self.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[inline]
     pub fn lock(&self) {
-        if !self.set() {
+        if !self.try_set() {
             self.lock_contended();
         }
     }
@@ -84,7 +85,7 @@ impl TryLock {
     /// The caller holds the lock.
     #[inline]
     pub unsafe fn unlock(&self) {
-        self.0.store(false, Ordering::Release); // pairs with the swaps
+        self.0.store(false, Ordering::Release); // pairs with the Acquire of `try_set`
     }
 
     #[cfg(not(loom))]
@@ -98,7 +99,7 @@ impl TryLock {
 
     #[cfg(loom)]
     fn lock_contended(&self) {
-        while !self.set() {
+        while !self.try_set() {
             spin_loop();
         }
     }

@@ -63,7 +63,7 @@ pub trait Policy: Sync + Sized + 'static {
     ///
     /// # Safety
     /// As said.
-    unsafe fn settle(&self);
+    unsafe fn initialize_in_place(&self);
 
     /// Adds a task, from the thread at `place`.
     ///

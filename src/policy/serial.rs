@@ -50,7 +50,7 @@ impl Policy for Serial {
         })
     }
 
-    unsafe fn settle(&self) {}
+    unsafe fn initialize_in_place(&self) {}
 
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: the caller is the one worker, and no reference outlives a call.

@@ -363,9 +363,9 @@ impl<L: Monitor, const FIFO: bool> Policy for Shared<L, FIFO> {
         })
     }
 
-    unsafe fn settle(&self) {
+    unsafe fn initialize_in_place(&self) {
         // SAFETY: passed on.
-        unsafe { self.monitor.settle() };
+        unsafe { self.monitor.initialize_in_place() };
     }
 
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {

@@ -84,7 +84,7 @@ struct Buffer {
 
 impl Buffer {
     fn new(capacity: usize, outgrown: *mut Buffer) -> Result<*mut Buffer, NoMemory> {
-        let place = memory::room::<Buffer>()?;
+        let place = memory::allocate::<Buffer>()?;
         #[cfg(not(loom))]
         // SAFETY: a slot is two pointer-sized atomics, for which zero is a value.
         let slots = unsafe { memory::zeroed(capacity) };

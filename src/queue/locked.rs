@@ -62,9 +62,9 @@ impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
     const FIFO: bool = FIFO;
     const SHARES: bool = true;
 
-    unsafe fn settle(&self) {
+    unsafe fn initialize_in_place(&self) {
         // SAFETY: passed on.
-        unsafe { self.lock.settle() };
+        unsafe { self.lock.initialize_in_place() };
     }
 
     unsafe fn put(&self, task: Task) -> bool {

@@ -50,7 +50,7 @@ pub trait Deque: Send + Sync + Sized + 'static {
     ///
     /// # Safety
     /// As said.
-    unsafe fn settle(&self) {}
+    unsafe fn initialize_in_place(&self) {}
 
     // --- thieves ---------------------------------------------------------------------
 

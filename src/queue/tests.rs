@@ -25,7 +25,7 @@ fn number(task: Task) -> usize {
 fn made<D: Deque>(limit: usize) -> Box<D> {
     let deque = Box::new(D::new(limit).unwrap());
     // SAFETY: boxed, and not used yet.
-    unsafe { deque.settle() };
+    unsafe { deque.initialize_in_place() };
     deque
 }
 

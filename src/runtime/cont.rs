@@ -71,7 +71,7 @@ use crate::runtime::identity;
 use crate::runtime::record::{Fiber, Looks, Worker};
 use crate::runtime::suspend::{is_continuation, is_spawner, spawner_at, take_over};
 use crate::sync::forked::Forked;
-use crate::sys::unwind::Called;
+use crate::sys::unwind::ProgramFunction;
 use crate::sys::{errno, unwind};
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
@@ -251,7 +251,7 @@ fn extend(worker: &Worker) -> Option<&Fiber> {
 /// A spawned task; or a forked one. `INSTRUMENTED`: `fork` is told by the outcome that it was refused.
 struct Child<D, const FORKED: bool, const INSTRUMENTED: bool>(PhantomData<D>);
 
-impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Called
+impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> ProgramFunction
     for Child<D, FORKED, INSTRUMENTED>
 {
     const NAME: &'static str = if FORKED { unwind::ForkedTask::NAME } else { unwind::Task::NAME };

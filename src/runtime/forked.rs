@@ -4,7 +4,7 @@ use crate::policy::Place;
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::waiter::Waiter;
 use crate::sync::forked::Forked;
-use crate::sys::unwind::{ForkedTask, guarded};
+use crate::sys::unwind::{ForkedTask, call_guarded};
 use crate::sys::{errno, output, symbol};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
     // SAFETY: out of a queue.
     let Task { f, closure } = unsafe { forked.begin(s.cast()) };
     // SAFETY: the program promises that `f` accepts its closure and returns.
-    guarded::<ForkedTask, _>(|| unsafe { f(closure, s) });
+    call_guarded::<ForkedTask, _>(|| unsafe { f(closure, s) });
     // SAFETY: ended; the worker may be another than `s` by now.
     unsafe { end(forked, Worker::now(s)) };
 }
@@ -110,7 +110,7 @@ pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, 
     }
     let s = mine.unwrap_or(worker).handle();
     // SAFETY: by the caller's promise.
-    guarded::<ForkedTask, _>(|| unsafe { f.unwrap_unchecked()(closure, s) });
+    call_guarded::<ForkedTask, _>(|| unsafe { f.unwrap_unchecked()(closure, s) });
     forked.end_unawaited();
 }
 

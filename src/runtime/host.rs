@@ -92,7 +92,7 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     // With the stack of a relief comes a place in the queue: for the task whose thread has left the worker.
     let stack = if comes == As::Relief { worker.take_stack() } else { worker.stacks.take() }.ok();
     let host_stack = HostStack::default();
-    host_stack.sanitizers.settle();
+    host_stack.sanitizers.learn_bounds();
     host_stack.nested_below.set(outer.map_or(0, |fiber| fiber.nested.get()));
     worker.host_stack.set(&host_stack);
     let mut stays = true;
@@ -174,7 +174,7 @@ impl Fiber {
     pub(super) unsafe fn go_through(&self) -> ! {
         self.worker().float.get().set(); // not those of the task that was left, or has ended
         // SAFETY: the frontier is where the thread came from.
-        unsafe { unwind::again(work, ptr::from_ref(self).cast_mut().cast()) };
+        unsafe { unwind::call_on_new_stack(work, ptr::from_ref(self).cast_mut().cast()) };
         self.flush();
         let worker = self.worker();
         // SAFETY: nothing is on the fiber any more, and the host stack is this thread's.
@@ -233,7 +233,7 @@ impl Fiber {
         self.place().float.get().set();
         self.nested.set(self.nested.get() + 1);
         let floor = self.floor.replace(registers::stack_pointer());
-        unwind::guarded::<unwind::Task, _>(|| beneath(self, work));
+        unwind::call_guarded::<unwind::Task, _>(|| beneath(self, work));
         self.floor.set(floor);
         self.nested.set(self.nested.get() - 1);
         self.group.set(group);

@@ -4,16 +4,16 @@ use crate::fiber::exceptions;
 use crate::policy::Place;
 use crate::runtime::record::{Fiber, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use crate::sys::process::Own;
+use crate::sys::process::NullAfterFork;
 use crate::sys::{output, registers};
 use crate::task::Scheduler;
 use std::ptr;
 
 thread_local! {
     /// The innermost worker that this thread is; the others by `outer`.
-    static CURRENT: Own<Worker> = const { Own::null() };
+    static CURRENT: NullAfterFork<Worker> = const { NullAfterFork::null() };
     /// The innermost section for which this thread has left a worker; the others by `outer`.
-    static INNERMOST: Own<Fiber> = const { Own::null() };
+    static INNERMOST: NullAfterFork<Fiber> = const { NullAfterFork::null() };
 }
 
 /// Sections in the process for which a worker was left.
@@ -59,7 +59,7 @@ impl Worker {
     #[inline(never)]
     pub(super) fn mine_elsewhere(&self) -> Option<&Worker> {
         let run = self.tag.load(Ordering::Relaxed); // compared, no more
-        let mut mine = CURRENT.with(Own::get);
+        let mut mine = CURRENT.with(NullAfterFork::get);
         // SAFETY: records are never freed, and the list is this thread's own.
         while let Some(worker) = unsafe { mine.as_ref() } {
             if run != 0 && worker.tag.load(Ordering::Relaxed) == run {
@@ -80,7 +80,7 @@ impl Worker {
     #[inline(never)] // so that nothing thread-local is remembered where a task waits
     pub fn current<'a>() -> Option<&'a Worker> {
         // SAFETY: records are never freed.
-        unsafe { CURRENT.with(Own::get).as_ref() }
+        unsafe { CURRENT.with(NullAfterFork::get).as_ref() }
     }
 
     /// True if `is` is so of a worker that the calling thread is, in any run.
@@ -149,7 +149,7 @@ pub fn here_in_handler<'a>() -> Option<&'a Fiber> {
 #[inline(never)] // so that nothing thread-local is remembered where a task waits
 pub fn innermost<'a>() -> Option<&'a Fiber> {
     // SAFETY: it lives until its section has ended.
-    unsafe { INNERMOST.with(Own::get).as_ref() }
+    unsafe { INNERMOST.with(NullAfterFork::get).as_ref() }
 }
 
 /// The caller's, if its task is in a section for which a worker was left.

@@ -23,7 +23,7 @@ impl Life {
     pub(super) unsafe fn lead(worker: &'static Worker, comes: As) -> bool {
         let mut life = Life { worker, comes, surplus: false };
         // SAFETY: `work` takes a life.
-        unsafe { unwind::inside(work, (&raw mut life).cast()) };
+        unsafe { unwind::call_in_run(work, (&raw mut life).cast()) };
         life.surplus
     }
 }

@@ -96,7 +96,7 @@ impl Lease {
         if let Some(worker) = REGISTRY.resting.with(Resting::take) {
             return Ok(Lease(worker));
         }
-        let place = memory::room::<Worker>()?;
+        let place = memory::allocate::<Worker>()?;
         // SAFETY: room for a record, which is never freed.
         let worker = unsafe {
             place.write(Worker {

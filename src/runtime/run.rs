@@ -109,7 +109,7 @@ impl Run {
     /// ended.
     unsafe fn settle<P: Policy>(&self, row: &'static Row, policy: &P) {
         // SAFETY: by the caller's promise.
-        unsafe { policy.settle() };
+        unsafe { policy.initialize_in_place() };
         let seed = self.config.seed.unwrap_or_else(some_seed);
         for (i, worker) in self.workers.iter().enumerate() {
             worker.assign(i, row, policy, self, seed);

@@ -5,7 +5,7 @@ use crate::runtime::record::Worker;
 use crate::sys::errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::memory::copy_few;
-use crate::sys::unwind::{CopyTask, guarded};
+use crate::sys::unwind::{CopyTask, call_guarded};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::alloc::Layout;
 use std::ffi::{c_int, c_void};
@@ -139,7 +139,7 @@ unsafe fn discard(closure: *mut c_void, worker: Option<&Worker>) {
 unsafe extern "C" fn open(closure: *mut c_void, s: *mut Scheduler) {
     let (block, _) = unwrap(closure);
     // SAFETY: a full block; its function accepts a pointer to a copy of its argument.
-    guarded::<CopyTask, _>(|| unsafe { ((*block).f)(block.add(1).cast(), s) });
+    call_guarded::<CopyTask, _>(|| unsafe { ((*block).f)(block.add(1).cast(), s) });
     // SAFETY: as above; the calling thread's worker, which may be another than `s` by now.
     unsafe { discard(closure, Some(Worker::now(s))) };
 }

@@ -1,5 +1,5 @@
-//! The gate for atomics and cells: the real ones in the library, loom's
-//! look-alikes under `--cfg loom`, so that the models run the shipped code.
+//! The gate for atomics and cells. The library gets the real types; `--cfg loom` replaces them by
+//! loom's types, so that the models run the shipped code.
 
 #[cfg(not(loom))]
 mod real {
@@ -9,7 +9,7 @@ mod real {
         fence,
     };
 
-    /// `core`'s cell behind loom's interface.
+    /// `core`'s cell with the interface of loom's cell.
     #[derive(Default)]
     pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
@@ -41,8 +41,8 @@ mod real {
 
 pub use real::*;
 
-/// Keeps a value alone on its pair of cache lines: processors prefetch lines in pairs, so
-/// 64 bytes would still let two neighbours disturb each other.
+/// Keeps a value alone on its pair of cache lines. Processors prefetch lines in pairs, so an
+/// alignment of 64 bytes would still let two neighbours disturb each other.
 #[derive(Default)]
 #[repr(align(128))]
 pub struct Pad<T>(pub T);

@@ -1,45 +1,46 @@
-//! The CPU quota and the memory limit of the cgroup this process lives in, and of all its ancestors: a
-//! parent's binds its children, though only the parent's file shows it.
+//! The CPU quota and the memory limit that bind this process: those of its cgroup and of all
+//! ancestors of that cgroup. A parent's limit binds its children, although only the parent's file
+//! shows it.
 //!
 //! ```text
-//! /proc/thread-self/cgroup      0::/a/b            v2: where we are in the one hierarchy
-//!                        4:cpu,cpuacct:/a   v1: where we are in the cpu controller's
+//! /proc/thread-self/cgroup      0::/a/b            v2: our place in the one hierarchy
+//!                               4:cpu,cpuacct:/a   v1: our place in the cpu controller's hierarchy
 //! /proc/thread-self/mountinfo   … /root /mount … - cgroup2 …  (v1: cgroup … cpu …)
 //! /mount/a/b/cpu.max     "150000 100000" or "max 100000"        quota and period, µs
 //! /mount/a/cpu.cfs_quota_us, cpu.cfs_period_us                  v1; quota -1: none
 //! /mount/a/memory.max, v1: memory.limit_in_bytes                bytes, or "max"
 //! ```
-//! A mount may show only the part of the hierarchy below its root (containers): the path
-//! then starts behind that root, and where it lies outside, the mount itself is the
-//! innermost that can be seen. Nothing here allocates.
+//! In a container a mount may show only the part of the hierarchy below its root. Then our path is
+//! read relative to that root. If our path lies outside the root, the search begins and ends at the
+//! mount itself. Nothing here allocates.
 
 use crate::sys::errno;
 use std::ffi::CStr;
 
-/// Room for a path or a line: the reading nests three deep, on the caller's stack, which may be
-/// small. A longer line is left out, a longer path not found: then it shows no quota.
+/// Room for a path or a line. Three such buffers nest on the caller's stack, which may be small. A
+/// longer line is skipped, and a file with a longer path is not found: neither shows a quota.
 const LONGEST: usize = 1024;
 
 /// What a cgroup may limit.
 struct Resource {
-    /// Its controller's name in version 1.
+    /// The name of its controller in version 1.
     controller: &'static [u8],
-    /// The limit written in one directory.
-    own: fn(&Path, Version) -> Option<usize>,
+    /// Reads the limit that is written in one directory.
+    limit_in: fn(&Path, Version) -> Option<usize>,
 }
 
-/// The tightest quota in thousandths of a processor; None: there is none. `root` is put
-/// before every path, for tests; it is empty in earnest.
+/// The tightest quota in thousandths of a processor; None if there is none. `root` is put before
+/// every path for tests; the library passes an empty one.
 pub fn quota(root: &CStr) -> Option<usize> {
-    tightest(root, &Resource { controller: b"cpu", own: own_quota })
+    tightest(root, &Resource { controller: b"cpu", limit_in: quota_in })
 }
 
-/// The tightest limit of memory in bytes; as `quota`.
+/// The tightest memory limit in bytes; None if there is none. For `root`, see [`quota`].
 pub fn memory(root: &CStr) -> Option<usize> {
-    tightest(root, &Resource { controller: b"memory", own: own_memory })
+    tightest(root, &Resource { controller: b"memory", limit_in: memory_in })
 }
 
-/// The number that a file begins with.
+/// The number at the beginning of a file.
 pub fn number_in(file: &CStr) -> Option<usize> {
     one_number(&Path::new(file))
 }
@@ -85,32 +86,32 @@ fn hierarchy(root: &CStr, version: Version, place: &[u8], resource: &Resource) -
         let mut dir = Path::new(root);
         dir.push_unescaped(mount_point);
         let top = dir.len;
-        // A root of "/" shows everything; another one hides its own path.
+        // A mount with root "/" shows everything. Any other mount hides the path of its root.
         let shown = if mount_root == b"/" { Some(place) } else { place.strip_prefix(mount_root) };
         if let Some(below) = shown.filter(|b| b.is_empty() || b.starts_with(b"/")) {
             dir.push(below);
         }
         loop {
-            dir.cut(top, |byte| byte == b'/');
-            if let Some(limit) = (resource.own)(&dir, version) {
+            dir.trim_end(top, |byte| byte == b'/');
+            if let Some(limit) = (resource.limit_in)(&dir, version) {
                 tightest = Some(tightest.map_or(limit, |t| t.min(limit)));
             }
             if dir.len <= top {
                 break;
             }
-            dir.cut(top, |byte| byte != b'/');
+            dir.trim_end(top, |byte| byte != b'/');
         }
     });
     tightest
 }
 
-/// Root and mount point of a line of mountinfo, if it mounts the hierarchy asked for.
+/// The root and the mount point in a line of mountinfo, if the line mounts the requested hierarchy.
 fn mount<'a>(
     line: &'a [u8],
     version: Version,
     resource: &Resource,
 ) -> Option<(&'a [u8], &'a [u8])> {
-    // The separator is a field of its own: a dash may also be part of a path.
+    // The separator is a whole field: a dash may also be part of a path.
     let fields = || line.split(|&b| b == b' ');
     let separator = fields().position(|f| f == b"-")?;
     let kind = fields().nth(separator + 1)?;
@@ -122,9 +123,9 @@ fn mount<'a>(
     wanted.then_some((fields().nth(3)?, fields().nth(4)?))
 }
 
-/// The quota written in one directory.
-#[inline(never)] // as each_line
-fn own_quota(dir: &Path, version: Version) -> Option<usize> {
+/// Reads the quota that is written in one directory.
+#[inline(never)] // its buffers live only while it runs
+fn quota_in(dir: &Path, version: Version) -> Option<usize> {
     let (quota, period) = match version {
         Version::Two => {
             let mut both = None;
@@ -142,7 +143,7 @@ fn own_quota(dir: &Path, version: Version) -> Option<usize> {
     (period > 0).then(|| quota.saturating_mul(1000).div_ceil(period))
 }
 
-fn own_memory(dir: &Path, version: Version) -> Option<usize> {
+fn memory_in(dir: &Path, version: Version) -> Option<usize> {
     one_number(&dir.join(match version {
         Version::Two => b"/memory.max",
         Version::One => b"/memory.limit_in_bytes",
@@ -155,7 +156,7 @@ fn one_number(path: &Path) -> Option<usize> {
     value
 }
 
-/// None for "max" and for "-1".
+/// Returns None for "max" and for "-1".
 fn number(word: &[u8]) -> Option<usize> {
     std::str::from_utf8(word).ok()?.trim().parse().ok()
 }
@@ -164,8 +165,8 @@ fn has_word(list: &[u8], word: &[u8]) -> bool {
     list.split(|&b| b == b',').any(|w| w == word)
 }
 
-/// A path in a buffer that always ends with a zero byte. What does not fit is cut: the file
-/// is then not found.
+/// A path in a buffer that always ends with a zero byte. A path that does not fit is cut, and its
+/// file is then not found.
 struct Path {
     bytes: [u8; LONGEST],
     len: usize,
@@ -185,15 +186,15 @@ impl Path {
         self.len += part.len();
     }
 
-    /// Takes bytes off the end while they satisfy `which`, down to the length `least`.
-    fn cut(&mut self, least: usize, which: impl Fn(u8) -> bool) {
+    /// Removes bytes from the end while they satisfy `which`, but keeps the first `least` bytes.
+    fn trim_end(&mut self, least: usize, which: impl Fn(u8) -> bool) {
         while self.len > least && which(self.bytes[self.len - 1]) {
             self.len -= 1;
             self.bytes[self.len] = 0;
         }
     }
 
-    /// Appends a field of mountinfo, where blanks and backslashes are octal: `\040`.
+    /// Appends a field of mountinfo, which encodes blanks and backslashes in octal: `\040`.
     fn push_unescaped(&mut self, part: &[u8]) {
         let mut rest = part;
         while let Some((&byte, tail)) = rest.split_first() {
@@ -215,11 +216,11 @@ impl Path {
     }
 }
 
-/// Calls `visit` with each line of a file, without its end; a line longer than the buffer
-/// is left out. A file that cannot be read has no lines.
+/// Calls `visit` with each line of a file, without the line's end. A line longer than the buffer is
+/// skipped. A file that cannot be read has no lines.
 #[inline(never)] // its buffers live only while it runs
 fn each_line(path: &Path, mut visit: impl FnMut(&[u8])) {
-    // SAFETY: a path ends with a zero byte.
+    // SAFETY: the buffer of a `Path` always ends with a zero byte.
     let fd = unsafe { libc::open(path.bytes.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
     if fd < 0 {
         return;
@@ -229,7 +230,7 @@ fn each_line(path: &Path, mut visit: impl FnMut(&[u8])) {
     let mut too_long = false;
     let mut chunk = [0u8; 256];
     loop {
-        // SAFETY: `chunk` is a buffer of its length.
+        // SAFETY: `chunk` is a buffer of the given length.
         let n = unsafe { libc::read(fd, chunk.as_mut_ptr().cast(), chunk.len()) };
         let Ok(n) = usize::try_from(n) else {
             if errno::get() == libc::EINTR {
@@ -257,7 +258,7 @@ fn each_line(path: &Path, mut visit: impl FnMut(&[u8])) {
             break;
         }
     }
-    // SAFETY: opened above.
+    // SAFETY: `fd` was opened above and is closed once.
     unsafe { libc::close(fd) };
 }
 
@@ -268,7 +269,7 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    /// A made-up root directory, removed at the end.
+    /// A directory tree for a test, removed at the test's end.
     struct Tree(PathBuf);
 
     impl Tree {
@@ -440,7 +441,7 @@ mod tests {
         let tree = Tree::new(
             "blanks",
             &[
-                ("/proc/thread-self/cgroup", "0::/c"), // and no newline at the end
+                ("/proc/thread-self/cgroup", "0::/c"), // no newline at the end
                 ("/proc/thread-self/mountinfo", &mounts),
                 ("/a b/c/cpu.max", "20000 10000"),
             ],

@@ -14,11 +14,11 @@ pub fn get() -> c_int {
 
 /// Sets the calling thread's errno.
 pub fn set(value: Errno) {
-    // SAFETY: as in `get`.
+    // SAFETY: the address is valid for the calling thread.
     unsafe { *libc::__errno_location() = value.0 }
 }
 
-/// What a failing function of the C interface returns: -1, with errno set.
+/// Sets errno and returns -1, the result of a failing function of the C interface.
 #[cold]
 #[inline(never)]
 pub fn failed(error: c_int) -> c_int {

@@ -1,24 +1,24 @@
-//! An asymmetric fence: free for the frequent side, dear for the rare one.
+//! An asymmetric fence: free for the frequent side, expensive for the rare side.
 //!
-//! Two threads that each write one word and then read the other's (Dekker's pattern) need
-//! a full fence each, or both may read the old values. Where one side runs a million
+//! Two threads that each write one word and then read the other's word (Dekker's pattern) need a
+//! full fence each; without the fences both may read the old values. Where one side runs a million
 //! times for each run of the other, Linux lets the rare side pay for both:
-//! `membarrier(PRIVATE_EXPEDITED)` makes every running thread of the process execute a
-//! full fence. So
+//! `membarrier(PRIVATE_EXPEDITED)` makes every running thread of the process execute a full fence.
+//! So
 //!
 //! ```text
-//! frequent:  write A; light(); read B        light = nothing but a compiler fence
+//! frequent:  write A; light(); read B        light = only a compiler fence
 //! rare:      write B; heavy(); read A        heavy = membarrier
 //! ```
 //!
-//! and at least one of them reads the other's write: at the moment of the barrier, the
-//! frequent thread either has its write behind it (then `heavy` makes it visible) or has
-//! its read before it (then the read finds B). The idea is the membarrier of M. Desnoyers
-//! (Linux 4.14, 2017); D. Dice and others used it before through page protection (2001).
+//! and at least one side reads the other's write. Proof: at the moment of the barrier the frequent
+//! thread either has already done its write, and `heavy` makes that write visible; or it has not
+//! yet done its read, and the read finds B. The idea is the membarrier of M. Desnoyers (Linux 4.14,
+//! 2017); D. Dice and others got the same effect from page protection (2001).
 //!
-//! Where the kernel or a seccomp filter refuses it, `light` is a real fence, chosen once
-//! per process. The two lie outside the memory models of C11 and Rust; under loom both
-//! are full fences.
+//! Where the kernel or a seccomp filter refuses membarrier, `light` is a real fence. This is
+//! decided once per process. Membarrier lies outside the memory models of C11 and Rust; under loom
+//! both sides are full fences.
 
 use crate::sys::atomic::{Ordering, fence};
 
@@ -29,16 +29,16 @@ pub use real::{heavy, is_free, light, prepare};
 mod real {
     use crate::sys::atomic::{AtomicU32, Ordering, fence};
 
-    /// membarrier is not registered yet, or not to be had: `light` is a real fence.
+    /// membarrier is not registered yet, or not available: `light` is a real fence.
     const FENCED: u32 = 0;
-    /// It works: `light` is free.
+    /// membarrier works: `light` is free.
     const ASYMMETRIC: u32 = 1;
-    /// It worked and no longer does: `light` is a real fence again, but some thread may be in
-    /// the middle of a free one, so `heavy` vouches for nothing any more.
+    /// membarrier worked and no longer does. `light` is a real fence again, but some thread may be
+    /// in the middle of a free `light`, so `heavy` guarantees nothing from now on.
     const BROKEN: u32 = 2;
 
-    /// Settled before the threads of a run start (`prepare`). BROKEN comes later: a thread that has
-    /// not seen it yet is one in the middle of a free fence.
+    /// `prepare` sets the mode before the threads of a run start. Only BROKEN may come later; a
+    /// thread that has not seen BROKEN yet counts as one in the middle of a free `light`.
     static MODE: AtomicU32 = AtomicU32::new(FENCED);
 
     const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
@@ -49,13 +49,13 @@ mod real {
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
     }
 
-    /// Registers the process with the kernel; called before the threads of a run start. Two
-    /// threads may do it at once, and a fork may come in between: each step is complete in
-    /// itself.
+    /// Registers the process with the kernel. Called before the threads of a run start. Two threads
+    /// may do it at once, and a fork may come in between: each step is complete in itself.
     pub fn prepare() {
         static TRIED: AtomicU32 = AtomicU32::new(0);
-        // Acquire: pairs with the Release below, so that no run starts with a mode that is about to
-        // change: its `heavy` would trust in real fences that its frequent side makes no more.
+        // Acquire: pairs with the Release store of TRIED below, so that no run starts with a mode
+        // that is about to change. Otherwise the run's `heavy` would rely on real fences that its
+        // frequent side no longer executes.
         if TRIED.load(Ordering::Acquire) == 0 {
             if membarrier(REGISTER_PRIVATE_EXPEDITED) {
                 let (from, to) = (FENCED, ASYMMETRIC);
@@ -71,7 +71,7 @@ mod real {
         MODE.load(Ordering::Relaxed) == ASYMMETRIC
     }
 
-    /// The frequent side's half.
+    /// The frequent side's half of the fence.
     #[inline(always)]
     pub fn light() {
         if is_free() {
@@ -81,15 +81,15 @@ mod real {
         }
     }
 
-    /// The rare side's half. False if it could not be had, which happens when membarrier is
-    /// forbidden after the first run has started: then the caller must not wait for the
-    /// frequent side without a limit of time.
+    /// The rare side's half of the fence. False if membarrier fails because it was forbidden after
+    /// the first run had started. Then the caller must not wait for the frequent side without a
+    /// time limit.
     pub fn heavy() -> bool {
         fence(Ordering::SeqCst);
         match MODE.load(Ordering::Relaxed) {
             FENCED => true,
             ASYMMETRIC if membarrier(PRIVATE_EXPEDITED) => true,
-            // A child of fork inherits the registration, but kernels may differ: once more.
+            // A child of fork inherits the registration, but kernels may differ: register again.
             ASYMMETRIC
                 if membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED) =>
             {
@@ -103,8 +103,8 @@ mod real {
     }
 }
 
-/// [`light`] where the mode is known when the code is compiled: a real fence if `FENCED`.
-/// It pairs with [`heavy`], and with [`heavy_for`] of the same mode.
+/// [`light`] for a mode that is known at compile time: a real fence if `FENCED`. It pairs with
+/// [`heavy`], and with [`heavy_for`] of the same mode.
 #[inline(always)]
 pub fn light_for<const FENCED: bool>() {
     #[cfg(loom)]
@@ -117,7 +117,8 @@ pub fn light_for<const FENCED: bool>() {
     }
 }
 
-/// [`heavy`] for a frequent side whose mode is known: with real fences there, it cannot fail.
+/// [`heavy`] for a frequent side whose mode is known. If that side executes real fences, this
+/// cannot fail.
 pub fn heavy_for<const FENCED: bool>() -> bool {
     if FENCED {
         fence(Ordering::SeqCst);
@@ -126,8 +127,8 @@ pub fn heavy_for<const FENCED: bool>() -> bool {
     heavy()
 }
 
-/// Loom changes threads before an access, not before a fence: without this one, a store and the
-/// fence behind it would be a single step.
+/// Loom switches threads before an access, not before a fence. Without this access, a store and the
+/// fence after it would be a single step.
 #[cfg(loom)]
 fn turn() {
     loom::lazy_static! {

@@ -1,7 +1,7 @@
 //! The floating-point controls of a thread.
 
 /// The floating-point controls of a thread: rounding, flushing to zero, masked exceptions. A new
-/// thread has its creator's.
+/// thread starts with its creator's controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloatControl {
     #[cfg(target_arch = "x86_64")]
@@ -12,7 +12,7 @@ pub struct FloatControl {
     fpcr: u64,
 }
 
-/// The exception flags among the SSE controls: not controls.
+/// The exception flags in the SSE control word; they are results, not controls.
 #[cfg(target_arch = "x86_64")]
 const SSE_FLAGS: u32 = 0x3f;
 
@@ -20,7 +20,7 @@ impl FloatControl {
     #[cfg(target_arch = "x86_64")]
     pub fn get() -> Self {
         let (mut x87, mut sse) = (0u16, 0u32);
-        // SAFETY: each stores its control word at a valid place.
+        // SAFETY: each instruction stores its control word at a valid place.
         unsafe {
             std::arch::asm!("fnstcw [{}]", "stmxcsr [{}]", in(reg) &raw mut x87,
                             in(reg) &raw mut sse, options(nostack, preserves_flags));
@@ -31,8 +31,8 @@ impl FloatControl {
     #[cfg(target_arch = "x86_64")]
     pub fn set(self) {
         if self != Self::get() {
-            // SAFETY: control words that a thread of this process had. The compiler does not
-            // calculate with them in between: no floating-point numbers in this library.
+            // SAFETY: a thread of this process had these control words. The change affects no
+            // calculation of this library, which uses no floating-point numbers.
             unsafe {
                 std::arch::asm!("fldcw [{}]", "ldmxcsr [{}]", in(reg) &raw const self.x87,
                                 in(reg) &raw const self.sse, options(nostack, preserves_flags));
@@ -50,7 +50,8 @@ impl FloatControl {
 
     #[cfg(target_arch = "aarch64")]
     pub fn set(self) {
-        // SAFETY: a control word that a thread of this process had; see above.
+        // SAFETY: a thread of this process had this control word, and this library uses no
+        // floating-point numbers.
         unsafe { std::arch::asm!("msr fpcr, {}", in(reg) self.fpcr, options(nostack)) };
     }
 

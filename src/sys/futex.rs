@@ -1,8 +1,8 @@
 //! A word to sleep on: Linux's futex (H. Franke, R. Russell, M. Kirkwood, 2002).
 //!
-//! `wait` may return for no reason, so callers loop on their condition. Where futex is
-//! refused (a seccomp filter), `wait` sleeps a little and returns, and `wake` does
-//! nothing: slower, same results.
+//! `wait` may return without a reason, so callers loop on their condition. Where a seccomp filter
+//! refuses futex, `wait` sleeps briefly and returns, and `wake` does nothing: the program is
+//! slower, its results are the same.
 
 #[cfg(not(loom))]
 use crate::sys::atomic::AtomicBool;
@@ -17,22 +17,22 @@ use std::time::Duration;
 #[cfg(not(loom))]
 pub struct Futex(AtomicU32);
 
-/// How long `wait` sleeps where there is no futex to wake it.
+/// How long `wait` sleeps where futex is refused, so that no wake-up can come.
 #[cfg(not(loom))]
-const BLIND: Duration = Duration::from_micros(100);
+const REFUSED_WAIT: Duration = Duration::from_micros(100);
 
-/// The longest sleep that waits for a wake-up. It would be endless, but for one case: futex is
-/// refused from some moment on, in the middle of a run, and those who sleep already can no
-/// longer be woken. Then they are late by this much.
+/// The longest sleep that waits for a wake-up. It would be endless but for one case: a filter that
+/// refuses futex is installed in the middle of a run. Sleeping threads can then no longer be woken,
+/// and they wake by themselves after this time.
 #[cfg(not(loom))]
 pub const LONGEST: Duration = Duration::from_secs(1);
 
-/// True where waking is refused, so that nobody may wait without a limit. Relaxed everywhere: who
-/// learns it late sleeps `LONGEST` once.
+/// True where waking is refused, so that no thread may wait without a time limit. All accesses are
+/// Relaxed: a thread that learns of the refusal late sleeps `LONGEST` once.
 #[cfg(not(loom))]
 static FUTEX_REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Asks the kernel whether wake-ups work; called at the start of each run.
+/// Asks the kernel whether wake-ups work. Called at the start of each run.
 #[cfg(not(loom))]
 pub fn probe() -> bool {
     let word = Futex::new(0);
@@ -41,17 +41,17 @@ pub fn probe() -> bool {
     works
 }
 
-/// What was last known of that.
+/// The last known answer of `probe`.
 #[cfg(not(loom))]
 pub fn works() -> bool {
     !FUTEX_REFUSED.load(Ordering::Relaxed)
 }
 
-/// The 32 bits of a word that change most: its lower half.
+/// The lower half of a word: the 32 bits that change most.
 #[cfg(all(not(loom), target_endian = "little"))]
 impl From<&crate::sys::atomic::AtomicUsize> for &Futex {
     fn from(word: &crate::sys::atomic::AtomicUsize) -> Self {
-        // SAFETY: 32 bits of it, aligned, and atomics both.
+        // SAFETY: the reference covers 32 aligned bits of the word, and both types are atomics.
         unsafe { &*std::ptr::from_ref(word).cast() }
     }
 }
@@ -82,17 +82,18 @@ impl Futex {
         self.0.swap(value, order)
     }
 
-    /// Replaces `old` by `new`, if it is still there. Relaxed: a read-modify-write, so who acquires
-    /// `new` acquires what was released with `old`, too.
+    /// Replaces `old` by `new` if the word is still `old`. Relaxed suffices: this is a
+    /// read-modify-write, so a thread that acquires `new` also acquires what was released with
+    /// `old`.
     pub fn swap_if(&self, old: u32, new: u32) {
         let _ = self.0.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Sleeps if the word is still `expected`, until woken, interrupted, or the time is up.
+    /// Sleeps if the word is still `expected`, until a wake-up, a signal, or the end of `limit`.
     pub fn wait(&self, expected: u32, limit: Duration) {
-        let limit = if FUTEX_REFUSED.load(Ordering::Relaxed) { BLIND } else { limit };
+        let limit = if FUTEX_REFUSED.load(Ordering::Relaxed) { REFUSED_WAIT } else { limit };
         let limit = time::timespec(limit);
-        // SAFETY: the word lives as long as self; `limit` is a timespec.
+        // SAFETY: the word lives as long as `self`; `limit` is a timespec.
         let slept = unsafe {
             libc::syscall(
                 libc::SYS_futex,
@@ -105,20 +106,20 @@ impl Futex {
         if slept != 0 {
             match errno::get() {
                 libc::EAGAIN | libc::EINTR | libc::ETIMEDOUT => {}
-                _ => time::sleep(BLIND),
+                _ => time::sleep(REFUSED_WAIT),
             }
         }
     }
 
-    /// Wakes up to `n` sleepers. False if the kernel refused.
+    /// Wakes up to `n` sleepers. False if the kernel refuses.
     pub fn wake(&self, n: i32) -> bool {
         Futex::wake_at(self, n)
     }
 
-    /// As `wake`; the word may be gone.
+    /// Like `wake`, for a word whose memory may already be freed.
     #[allow(clippy::not_unsafe_ptr_arg_deref, reason = "the kernel does not read it")]
     pub fn wake_at(word: *const Futex, n: i32) -> bool {
-        // SAFETY: the kernel only uses the word's address.
+        // SAFETY: the kernel uses only the word's address.
         let woken = unsafe {
             libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, n)
                 >= 0
@@ -143,7 +144,7 @@ pub fn works() -> bool {
     true
 }
 
-/// The model's futex: a lost wake-up is a deadlock, which loom reports.
+/// The model's futex. A lost wake-up is a deadlock, which loom reports.
 #[cfg(loom)]
 pub struct Futex {
     word: AtomicU32,
@@ -181,7 +182,7 @@ impl Futex {
         let _ = self.word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// A sleep for a time is over at once.
+    /// A sleep with a time limit ends at once.
     pub fn wait(&self, expected: u32, limit: std::time::Duration) {
         if limit < LONGEST {
             return loom::thread::yield_now();

@@ -1,13 +1,13 @@
-//! Memory that may be refused: every allocation of the library goes through here or
-//! through `try_reserve`, and a refusal becomes an errno, never an abort.
+//! Memory that may be refused. Every allocation of the library goes through this file or through
+//! `try_reserve`; a refusal becomes an errno, never an abort.
 
 use std::alloc::Layout;
 
-/// The allocator said no.
+/// The allocator refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMemory;
 
-/// A boxed slice of `n` values made by `make`, each from its index.
+/// A boxed slice of `n` values; `make` makes each value from its index.
 pub fn slice<T>(
     n: usize,
     mut make: impl FnMut(usize) -> Result<T, NoMemory>,
@@ -20,16 +20,16 @@ pub fn slice<T>(
     Ok(values.into_boxed_slice())
 }
 
-/// Brings the line at an address nearer, if there is one: it will be read soon.
+/// Prefetches the cache line at an address, if one is mapped there: it will be read soon.
 #[inline(always)]
 pub fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, which any address may be given to.
+    // SAFETY: a prefetch is a hint and accepts any address.
     unsafe {
         std::arch::asm!("prefetcht0 [{}]", in(reg) at, options(readonly, nostack, preserves_flags));
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
+    // SAFETY: a prefetch is a hint and accepts any address.
     unsafe {
         std::arch::asm!("prfm pldl1keep, [{}]", in(reg) at,
                         options(readonly, nostack, preserves_flags));
@@ -38,16 +38,16 @@ pub fn prefetch(at: *const u8) {
     let _ = at;
 }
 
-/// As `prefetch`: it will be written soon.
+/// Like `prefetch`, for a line that will be written soon.
 #[inline(always)]
 pub fn prefetch_to_write(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
+    // SAFETY: a prefetch is a hint and accepts any address.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) at, options(readonly, nostack, preserves_flags));
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
+    // SAFETY: a prefetch is a hint and accepts any address.
     unsafe {
         std::arch::asm!("prfm pstl1keep, [{}]", in(reg) at,
                         options(readonly, nostack, preserves_flags));
@@ -56,16 +56,16 @@ pub fn prefetch_to_write(at: *const u8) {
     let _ = at;
 }
 
-/// True if a program may have been compiled with a struct of so many bytes, of which the first version
-/// had `first`: later ones have more, though not more than this.
+/// True if `size` may be the size of a struct in some version of the C header. `first` is its size
+/// in the first version; later versions may be larger, up to 4096 bytes.
 pub fn is_size_of_struct(size: usize, first: usize) -> bool {
     (first..=4096).contains(&size)
 }
 
-/// A value in a box.
+/// Moves a value into a box.
 pub fn boxed<T>(value: T) -> Result<Box<T>, NoMemory> {
-    let place = room::<T>()?;
-    // SAFETY: room for it, of the allocator that a box frees it with.
+    let place = allocate::<T>()?;
+    // SAFETY: `place` is uninitialised memory for a `T` from the allocator that `Box` uses.
     unsafe {
         place.write(value);
         Ok(Box::from_raw(place.as_ptr()))
@@ -73,42 +73,42 @@ pub fn boxed<T>(value: T) -> Result<Box<T>, NoMemory> {
 }
 
 /// Uninitialised memory for one `T`, aligned for it.
-pub fn room<T>() -> Result<std::ptr::NonNull<T>, NoMemory> {
+pub fn allocate<T>() -> Result<std::ptr::NonNull<T>, NoMemory> {
     let layout = Layout::new::<T>();
     assert!(layout.size() > 0);
-    // SAFETY: the layout has a size.
+    // SAFETY: the layout's size is not zero.
     let place = unsafe { std::alloc::alloc(layout) };
     std::ptr::NonNull::new(place.cast()).ok_or(NoMemory)
 }
 
-/// A boxed slice of `n` values whose bytes are all zero. Large ones cost no memory until
-/// they are touched.
+/// A boxed slice of `n` values whose bytes are all zero. A large slice costs no memory until it is
+/// touched.
 ///
 /// # Safety
-/// All bytes zero must be a valid `T`, and `T` must have a size.
+/// All bytes zero must be a valid `T`, and the size of `T` must not be zero.
 #[cfg(not(loom))]
 pub unsafe fn zeroed<T>(n: usize) -> Result<Box<[T]>, NoMemory> {
     let layout = Layout::array::<T>(n).map_err(|_| NoMemory)?;
     assert!(layout.size() > 0);
-    // SAFETY: the layout has a size.
+    // SAFETY: the layout's size is not zero.
     let place = unsafe { std::alloc::alloc_zeroed(layout) }.cast::<T>();
     if place.is_null() {
         return Err(NoMemory);
     }
-    // SAFETY: freshly allocated with the layout of [T; n]; zero bytes are valid values by
-    // the caller's promise.
+    // SAFETY: the memory was allocated with the layout of [T; n], and zero bytes are valid values
+    // by the caller's promise.
     Ok(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, n)) })
 }
 
-/// Copies a few bytes; 8 to 32 of them without a call, in words: an argument has often just been
-/// written in words, and a processor that reads two of them at once must wait until they have
-/// left its store buffer.
+/// Copies a few bytes; 8 to 32 bytes are copied in words, without a call. An argument has often
+/// just been written in words. A processor that reads two of these words at once must wait until
+/// both have left its store buffer.
 ///
 /// # Safety
-/// As for a copy of two places that do not overlap.
+/// As for `ptr::copy_nonoverlapping`.
 #[inline(always)]
 pub unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
-    // SAFETY: by the caller's promise; the words are within the bytes, and may overlap.
+    // SAFETY: by the caller's promise; the words lie within the bytes and may overlap.
     unsafe {
         match bytes {
             8..=16 => {
@@ -130,10 +130,10 @@ pub unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Eight bytes, by a load of their own: the compiler would join it with its neighbours.
+/// Eight bytes, read by a load of their own: the compiler would merge it with its neighbours.
 ///
 /// # Safety
-/// They may be read.
+/// The eight bytes may be read.
 #[inline(always)]
 unsafe fn word(at: *const u8) -> u64 {
     #[cfg(target_arch = "x86_64")]

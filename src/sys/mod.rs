@@ -1,4 +1,4 @@
-//! What Linux and the processor give: one file each, without policy.
+//! What Linux and the processor provide: one file for each facility, without policy.
 
 pub mod atomic;
 pub mod cgroup;

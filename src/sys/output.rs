@@ -1,18 +1,18 @@
-//! Text to a descriptor, through a buffer on the stack: no allocation, no stdio lock, and
-//! short texts leave in one write.
+//! Text to a descriptor through a buffer on the stack: no allocation, no stdio lock, and a short
+//! text leaves in one write.
 
 use crate::sys::errno;
 use crate::sys::errno::Errno;
 use std::ffi::c_int;
 use std::fmt::{self, Write};
 
-/// How long a descriptor that takes nothing, such as a pipe that nobody reads, is waited for.
+/// How long to wait for a descriptor that accepts nothing, such as a pipe that nobody reads.
 const PATIENCE_MS: c_int = 1000;
 
-/// Writes all of it, in one write(2) if the system takes all at once.
+/// Writes the whole text, in one write(2) if the system accepts all of it at once.
 pub fn write_all(fd: c_int, mut rest: &[u8]) -> Result<(), Errno> {
     while !rest.is_empty() {
-        // SAFETY: `rest` is a valid buffer of its length.
+        // SAFETY: `rest` is a valid buffer of the given length.
         let n = unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) };
         match usize::try_from(n) {
             Ok(0) => return Err(Errno(libc::EIO)),
@@ -27,10 +27,10 @@ pub fn write_all(fd: c_int, mut rest: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Waits until a descriptor takes more, or a signal has come; false if the time is over.
+/// Waits until the descriptor accepts more or a signal arrives; false if the time is over.
 fn may_take_more(fd: c_int) -> bool {
     let mut one = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: a list of one.
+    // SAFETY: the list has one element.
     let n = unsafe { libc::poll(&raw mut one, 1, PATIENCE_MS) };
     n > 0 || (n < 0 && errno::get() == libc::EINTR)
 }
@@ -51,7 +51,8 @@ impl Out {
     }
 
     pub fn flush(&mut self) {
-        let _ = write_all(self.fd, &self.buffer[..self.len]); // nobody is left to tell
+        // an error cannot be reported anywhere
+        let _ = write_all(self.fd, &self.buffer[..self.len]);
         self.len = 0;
     }
 }
@@ -75,13 +76,13 @@ impl Drop for Out {
     }
 }
 
-/// A line on stderr.
+/// Writes a line to stderr.
 pub fn say(what: fmt::Arguments) {
     let mut out = Out::stderr();
     let _ = writeln!(out, "libsched: {what}");
 }
 
-/// Adds which of the program's functions has called the library, if that is known.
+/// Adds the name of the program's function that has called the library, if it is known.
 pub fn add_caller(out: &mut Out) {
     #[cfg(not(loom))]
     let _ = write!(out, "{}", crate::sys::symbol::Caller);
@@ -89,7 +90,7 @@ pub fn add_caller(out: &mut Out) {
     let _ = out;
 }
 
-/// `die`, in a call of the program's: the line says also which of its functions has called.
+/// Like `die`, during a call of the program's: the line also names the calling function.
 #[cold]
 pub fn die_in_call(cause: fmt::Arguments) -> ! {
     #[cfg(not(loom))]
@@ -98,7 +99,7 @@ pub fn die_in_call(cause: fmt::Arguments) -> ! {
     die(cause)
 }
 
-/// Ends the process after a line on stderr.
+/// Writes a line to stderr and aborts the process.
 pub fn die(cause: fmt::Arguments) -> ! {
     say(cause);
     // SAFETY: abort takes nothing and does not return.

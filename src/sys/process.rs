@@ -1,20 +1,24 @@
-//! Which process this is: a child made by fork has the memory of its parent and none of its threads.
+//! Which process this is. A child made by fork has its parent's memory and none of its parent's
+//! threads.
 //!
-//! What belongs to threads is made anew in it, once, before it is used: by a fork handler, or, since
-//! a handler of the program's may come first and start a run, or no handler be called, by the first run.
+//! The child renews everything that belongs to threads, once, before using it. A fork handler does
+//! this, or else the child's first run: a handler of the program's may come first and start a run,
+//! and some ways to fork call no handlers.
 //!
 //! # The word
 //!
-//! The number of a process does not tell it from its parent: in a namespace of its own the child may have the
-//! same one (a container's process 1 that calls unshare(CLONE_NEWPID) and forks). So a process has a
-//! *generation*, a number in a word on a page that the kernel empties in every child (MADV_WIPEONFORK, Linux
-//! 4.14), whether fork, _Fork or clone has made it; a vfork's shares all memory, and the page.
+//! A process number does not distinguish a child from its parent: in a namespace of its own the
+//! child may have the same number (for example when a container's process 1 calls
+//! unshare(CLONE_NEWPID) and forks). So each process has a *generation*. This number is stored in a
+//! word on a page that the kernel clears in every child (MADV_WIPEONFORK, Linux 4.14), whether the
+//! child was made by fork, _Fork or clone. A vfork child shares all memory, including this page.
 //!
 //! ```text
-//! word   | process | generation |   0: not known yet; BUSY: being made anew
+//! word   | process | generation |   0: not known yet; BUSY: being renewed
 //! ```
-//! *process* is 0 on such a page. Where there is none, the word is a plain variable, the number of the process is
-//! in it and compared, and a fork handler empties it in a child that has its parent's number.
+//! *process* is 0 on such a page. Where the kernel clears no pages, the word is a plain variable
+//! that contains the process number, which is compared. There a fork handler clears the word in a
+//! child that has its parent's number.
 
 use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::sys::time;
@@ -25,13 +29,13 @@ type Word = AtomicU64;
 
 const BUSY: u32 = u32::MAX;
 
-/// The word; null until it is first used.
+/// The address of the word; null until its first use.
 static WORD: AtomicPtr<Word> = AtomicPtr::new(ptr::null_mut());
 
-/// The word where the kernel empties no pages.
+/// The word where the kernel clears no pages.
 static PLAIN: Word = Word::new(0);
 
-/// The generation of the last process that was watched, of this one and those that it comes from.
+/// The highest generation so far, in this process and its ancestors.
 static LAST: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -39,7 +43,7 @@ thread_local! {
     static BEFORE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A word that is empty in each child; None if there is none to be had.
+/// A word that the kernel clears in each child; None if there is none.
 fn wiped() -> Option<&'static Word> {
     let (size, access) = (size_of::<Word>(), libc::PROT_READ | libc::PROT_WRITE);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -48,8 +52,9 @@ fn wiped() -> Option<&'static Word> {
     if page == libc::MAP_FAILED {
         return None;
     }
-    // An emulator (qemu before 7.1) may take any advice and follow none: it takes -1, too.
-    // SAFETY: our own mapping; one advice is no advice, the other about children.
+    // An emulator (qemu before 7.1) may accept any advice and follow none; it accepts even -1.
+    // SAFETY: the mapping is ours and unused; -1 is no advice, MADV_WIPEONFORK only concerns
+    // children.
     unsafe {
         let emulated = libc::madvise(page, size, -1) == 0;
         if !emulated && libc::madvise(page, size, libc::MADV_WIPEONFORK) == 0 {
@@ -61,7 +66,8 @@ fn wiped() -> Option<&'static Word> {
 }
 
 fn find() -> Option<&'static Word> {
-    // SAFETY: null, or a word that is never freed. Acquire, with `word`: it is empty, or was.
+    // SAFETY: null, or a word that is never freed. The Acquire pairs with the exchange in `word`:
+    // the new word is seen zeroed.
     unsafe { WORD.load(Ordering::Acquire).as_ref() }
 }
 
@@ -70,15 +76,15 @@ fn word() -> &'static Word {
         let new = ptr::from_ref(wiped().unwrap_or(&PLAIN)).cast_mut();
         let none = ptr::null_mut();
         let found = WORD.compare_exchange(none, new, Ordering::AcqRel, Ordering::Acquire);
-        // Where two threads come here at once, one page is never used.
-        // SAFETY: as in `find`.
+        // If two threads arrive at once, one of the two pages is never used.
+        // SAFETY: `new` and `other` are words that are never freed.
         unsafe { &*found.map_or_else(|other| other, |_| new) }
     })
 }
 
-/// The upper half of the word, if that is about this process.
+/// The upper half of the word if the word belongs to this process.
 fn me(word: &Word) -> u32 {
-    // SAFETY: no arguments.
+    // SAFETY: the call has no arguments.
     if ptr::eq(word, &PLAIN) { unsafe { libc::getpid() as u32 } } else { 0 }
 }
 
@@ -90,19 +96,21 @@ fn unpack(value: u64) -> (u32, u32) {
     ((value >> 32) as u32, value as u32)
 }
 
-/// What tells this process from those that it comes from; 0 if it is not watched yet.
+/// The generation of this process; 0 if it is not watched yet.
 pub fn generation() -> u32 {
     let Some(word) = find() else { return 0 };
-    let (process, generation) = unpack(word.load(Ordering::Acquire)); // with `watch`
+    // pairs with the Release store in `watch`
+    let (process, generation) = unpack(word.load(Ordering::Acquire));
     if generation != BUSY && process == me(word) { generation } else { 0 }
 }
 
-/// True unless this is a child of the process that everything is made for.
+/// True if the library's state belongs to this process and not to an ancestor.
 pub fn is_known() -> bool {
     generation() != 0
 }
 
-/// Calls `renew` if this process is a new one. No thread of it gets past here before that is done.
+/// Calls `renew` if this process is a new one. No thread of the process returns from here before
+/// that is done.
 pub fn watch(renew: fn()) {
     let word = word();
     let me = me(word);
@@ -114,35 +122,38 @@ pub fn watch(renew: fn()) {
             time::give_way();
         } else if process == me && generation != 0 {
             return;
-        // The swap picks one thread of this process; what the parent's wrote came with the memory.
+        // This exchange selects one thread of the process. Relaxed on failure, and no pairing with
+        // the parent's stores is needed: fork has copied them with the memory.
         } else if word.compare_exchange(value, busy, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             renew();
             let generation = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-            word.store(pack(me, generation), Ordering::Release); // pairs with the loads
+            // pairs with the Acquire loads of the word
+            word.store(pack(me, generation), Ordering::Release);
             return;
         }
     }
 }
 
-/// To be called by the thread that forks, before it does.
+/// Called by the thread that forks, before the fork.
 pub fn before_fork() {
     BEFORE.set(generation());
 }
 
-/// To be called in a child made by fork. If no run has begun in it, nothing is known of it.
+/// Called in a child made by fork. If no run has begun in the child, its generation is cleared.
 pub fn after_fork_in_child() {
     let generation = generation();
     if generation != 0 && generation == BEFORE.get() {
-        word().store(0, Ordering::Relaxed); // the child has one thread
+        word().store(0, Ordering::Relaxed); // Relaxed: the child has one thread
     }
 }
 
-/// A pointer of the calling thread's that is null in a child, whose thread has its parent's variables.
-pub struct Own<T>(Cell<(u32, *const T)>);
+/// A pointer of the calling thread's. It reads as null in a forked child, which has a copy of the
+/// thread's variables.
+pub struct NullAfterFork<T>(Cell<(u32, *const T)>);
 
-impl<T> Own<T> {
+impl<T> NullAfterFork<T> {
     pub const fn null() -> Self {
-        Own(Cell::new((0, ptr::null())))
+        NullAfterFork(Cell::new((0, ptr::null())))
     }
 
     pub fn get(&self) -> *const T {

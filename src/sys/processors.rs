@@ -4,58 +4,59 @@ use crate::sys::{cgroup, stack_room};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Most workers a run may have.
+/// The highest number of workers in a run.
 pub const MOST_WORKERS: usize = 4096;
 
-/// Reading the quota opens some ten files: it is read at most this often.
+/// Reading the quota opens some ten files, so it is read at most this often.
 const QUOTA_KEPT: Duration = Duration::from_millis(100);
 
-/// The default number of workers: the affinity mask, capped by the tightest quota of the
-/// cgroup and its ancestors, rounded up; at least 1.
+/// The default number of workers: the processors in the affinity mask, limited by the tightest CPU
+/// quota of the cgroup and its ancestors (rounded up); at least 1.
 pub fn default_threads() -> usize {
     let quota = quota().map_or(usize::MAX, |millis| millis.div_ceil(1000));
     allowed().min(quota).clamp(1, MOST_WORKERS)
 }
 
-/// Processors in the calling thread's affinity mask; 1 if it cannot be read.
+/// The number of processors in the calling thread's affinity mask; 1 if the mask cannot be read.
 pub fn allowed() -> usize {
     Mask::of_caller().count()
 }
 
-/// The processor that the calling thread runs on at this moment; negative if it cannot be told.
+/// The processor that the calling thread runs on now; negative if it is not known.
 pub fn here() -> i32 {
-    // SAFETY: no arguments.
+    // SAFETY: the call has no arguments.
     unsafe { libc::sched_getcpu() }
 }
 
-/// An affinity mask. The kernel's may be longer than cpu_set_t's 1024 bits: up to 8192 here.
+/// An affinity mask of up to 8192 bits: the kernel's mask may be longer than the 1024 bits of
+/// cpu_set_t.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Mask {
     words: [u64; 128],
-    /// How much of it the kernel has filled; 0: it could not be read.
+    /// How many bytes the kernel has filled; 0 if the mask could not be read.
     bytes: usize,
 }
 
 impl Mask {
-    /// That of no thread.
+    /// A mask that belongs to no thread.
     pub const fn empty() -> Self {
         Mask { words: [0; 128], bytes: 0 }
     }
 
-    /// It could be read.
+    /// True if the mask could be read.
     pub fn is_known(&self) -> bool {
         self.bytes > 0
     }
 
-    /// It has no processor that the other has not.
+    /// True if `other` has every processor of this mask.
     pub fn is_within(&self, other: &Mask) -> bool {
         std::iter::zip(self.words, other.words).all(|(word, others)| word & !others == 0)
     }
 
-    /// The calling thread's.
+    /// The calling thread's mask.
     pub fn of_caller() -> Self {
         let mut words = [0; 128];
-        // SAFETY: the mask is a buffer of the length given.
+        // SAFETY: `words` is a buffer of the given length.
         let n = unsafe {
             let length = size_of_val(&words);
             libc::syscall(libc::SYS_sched_getaffinity, 0, length, words.as_mut_ptr())
@@ -63,13 +64,13 @@ impl Mask {
         Mask { words, bytes: usize::try_from(n).unwrap_or(0) }
     }
 
-    /// Processors in it, at least 1.
+    /// The number of processors in the mask, at least 1.
     pub fn count(&self) -> usize {
         let words = self.bytes.div_ceil(8).min(self.words.len());
         self.words[..words].iter().map(|w| w.count_ones() as usize).sum::<usize>().max(1)
     }
 
-    /// The others than the one that the calling thread runs on; None if there are none.
+    /// This mask without the processor that the calling thread runs on; None if no other is left.
     pub fn elsewhere(&self) -> Option<Mask> {
         let here = usize::try_from(here()).ok()?;
         let mut others = *self;
@@ -77,31 +78,33 @@ impl Mask {
         others.words[..self.bytes.div_ceil(8)].iter().any(|&word| word != 0).then_some(others)
     }
 
-    /// Its bytes, for system calls.
+    /// The mask's bytes, for system calls.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `bytes` is at most the size of the words.
+        // SAFETY: `bytes` is at most the size of `words`.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.bytes) }
     }
 
-    /// Makes it the calling thread's.
+    /// Sets the calling thread's mask.
     pub fn apply(&self) {
-        // SAFETY: a mask of the length given. Fails if none of the processors is left.
+        // SAFETY: `words` has at least `bytes` bytes. The call fails if none of the processors is
+        // left.
         unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, self.bytes, self.words.as_ptr()) };
     }
 }
 
-/// Lets the calling thread run on all processors of its cpuset, also on those that the cpuset is given later.
+/// Lets the calling thread run on all processors of its cpuset, including those that the cpuset
+/// gains later.
 pub fn allow_all() {
     static ALL: [u64; 128] = [!0; 128];
-    // SAFETY: a mask of the length given. Fails if a sandbox forbids it.
+    // SAFETY: `ALL` has the given length. The call fails if a sandbox forbids it.
     unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&ALL), ALL.as_ptr()) };
 }
 
-/// The quota in thousandths of a processor, if there is one; kept for `QUOTA_KEPT`.
+/// The quota in thousandths of a processor, if there is one; remembered for `QUOTA_KEPT`.
 fn quota() -> Option<usize> {
-    /// Milliseconds of the clock at the last reading, plus one; 0: never read.
+    /// The clock's milliseconds at the last reading plus one; 0: never read.
     static READ_AT: AtomicUsize = AtomicUsize::new(0);
-    /// What was read; 0: no quota.
+    /// The value that was read; 0: no quota.
     static QUOTA: AtomicUsize = AtomicUsize::new(0);
 
     let now = clock_millis() + 1;
@@ -110,15 +113,15 @@ fn quota() -> Option<usize> {
     if old && stack_room::look_for_room().is_ok() {
         let quota = cgroup::quota(c"").map_or(0, |millis| millis.max(1));
         QUOTA.store(quota, Ordering::Relaxed);
-        READ_AT.store(now, Ordering::Release); // pairs with the load: the quota is there
+        READ_AT.store(now, Ordering::Release); // pairs with the load of READ_AT: QUOTA is written
     }
     Some(QUOTA.load(Ordering::Relaxed)).filter(|&millis| millis > 0)
 }
 
 fn clock_millis() -> usize {
-    // SAFETY: zero is a valid timespec, and a valid place for one.
+    // SAFETY: a timespec of zeroes is valid.
     let mut now: libc::timespec = unsafe { std::mem::zeroed() };
-    // SAFETY: as above.
+    // SAFETY: `now` is a place for a timespec.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
     now.tv_sec as usize * 1000 + now.tv_nsec as usize / 1_000_000
 }

@@ -1,8 +1,8 @@
-//! A block of memory for `T`s that grows without being copied: past a quarter of a megabyte
-//! its pages are mapped, and the kernel moves them (mremap), not their contents. Fresh ones
-//! cost no memory until they are touched, and all go back to the system when it is dropped. Past
-//! some megabytes it asks for huge pages, aligned as those must be: the faults of small ones took
-//! more than half of the time of a flood of spawns.
+//! A block of memory for `T`s that grows without copying its contents. From a quarter of a megabyte
+//! on, its pages are mapped, and the kernel moves the pages (mremap). Fresh pages cost no memory
+//! until they are touched, and all pages return to the system when the block is dropped. From some
+//! megabytes on, the block is aligned for huge pages and asks for them: the page faults of small
+//! pages took more than half of the time of a flood of spawns.
 
 use crate::sys::memory::NoMemory;
 
@@ -16,39 +16,40 @@ mod real {
     use std::marker::PhantomData;
     use std::ptr::{self, NonNull};
 
-    /// Blocks of this many bytes and more are mapped; smaller ones are the allocator's.
+    /// Blocks of at least this many bytes are mapped; smaller ones come from the allocator.
     const MAPPED: usize = 256 * 1024;
 
-    /// What a huge page is, on x86-64 and, with pages of 4 KiB, on aarch64.
+    /// The size of a huge page on x86-64 and, with pages of 4 KiB, on aarch64.
     const HUGE: usize = 2 << 20;
-    /// Blocks of this many bytes and more ask for huge pages: at most one of them is for nothing.
+    /// Blocks of at least this many bytes ask for huge pages. At most one huge page of a block is
+    /// wasted.
     const HUGE_FROM: usize = 4 * HUGE;
 
     /// Room for `len` values of `T`.
     pub struct Block<T> {
         start: NonNull<T>,
         len: usize,
-        own: PhantomData<T>,
+        values: PhantomData<T>,
     }
 
     // SAFETY: the block owns its values, as a boxed slice does.
     unsafe impl<T: Send> Send for Block<T> {}
-    // SAFETY: as above.
+    // SAFETY: the block owns its values, as a boxed slice does.
     unsafe impl<T: Sync> Sync for Block<T> {}
 
     impl<T> Block<T> {
         /// # Safety
-        /// Any bytes must be a valid `T`, which has a size and nothing to drop.
+        /// Any bytes must be a valid `T`; `T` has a size and nothing to drop.
         pub unsafe fn new(len: usize) -> Result<Self, NoMemory> {
             let layout = Self::layout(len)?;
             let start = if layout.size() >= MAPPED {
                 pages(layout.size())?
             } else {
-                // SAFETY: the layout has a size.
+                // SAFETY: the layout's size is not zero.
                 unsafe { std::alloc::alloc(layout) }
             };
             let start = NonNull::new(start.cast()).ok_or(NoMemory)?;
-            Ok(Block { start, len, own: PhantomData })
+            Ok(Block { start, len, values: PhantomData })
         }
 
         fn layout(len: usize) -> Result<Layout, NoMemory> {
@@ -65,19 +66,19 @@ mod real {
             self.len
         }
 
-        /// Makes it `len` values long. It may move; on failure nothing has changed.
+        /// Grows the block to `len` values. The block may move; on failure nothing changes.
         pub fn grow(&mut self, len: usize) -> Result<(), NoMemory> {
             assert!(len >= self.len);
             let (old, new) = (Self::layout(self.len)?, Self::layout(len)?);
             if old.size() < MAPPED {
-                // SAFETY: `new` was allowed for this type.
+                // SAFETY: the caller of `new` has promised that any bytes are a valid `T`.
                 let fresh = unsafe { Self::new(len) }?;
-                // SAFETY: both hold `self.len` values, and are different blocks.
+                // SAFETY: both blocks hold at least `self.len` values and do not overlap.
                 unsafe { ptr::copy_nonoverlapping(self.start(), fresh.start(), self.len) };
                 *self = fresh;
                 return Ok(());
             }
-            // SAFETY: the whole of a mapping of ours, which nothing else refers to.
+            // SAFETY: the block is a whole mapping of ours, which nothing else refers to.
             let at = unsafe { move_pages(self.start().cast(), old.size(), new.size()) }?;
             self.start = NonNull::new(at.cast()).ok_or(NoMemory)?;
             self.len = len;
@@ -92,70 +93,71 @@ mod real {
         if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
     }
 
-    /// New pages, `size` bytes.
+    /// Maps `size` bytes of new pages.
     fn pages(size: usize) -> Result<*mut u8, NoMemory> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         if size < HUGE_FROM {
             return map(size, access);
         }
-        // SAFETY: a mapping that nobody uses yet.
-        Ok(unsafe { aligned(map(size + HUGE, access)?, size) })
+        // SAFETY: nobody uses the mapping yet.
+        Ok(unsafe { align_mapping(map(size + HUGE, access)?, size) })
     }
 
-    /// Cuts a mapping of `size` + `HUGE` bytes down to `size` that huge pages can hold, and asks for
-    /// them.
+    /// Cuts a mapping of `size` + `HUGE` bytes down to `size` bytes that are aligned for huge
+    /// pages, and asks for huge pages.
     ///
     /// # Safety
-    /// The whole of a mapping; only the part that is returned is used afterwards.
-    unsafe fn aligned(mapping: *mut u8, size: usize) -> *mut u8 {
+    /// `mapping` is a whole mapping; afterwards only the returned part is used.
+    unsafe fn align_mapping(mapping: *mut u8, size: usize) -> *mut u8 {
         let before = mapping.align_offset(HUGE);
         let at = mapping.wrapping_add(before);
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise the cut parts are mapped and unused.
         unsafe {
             unmap(mapping, before);
-            // munmap wants whole pages; the end of the mapping was rounded up in the same way.
+            // munmap needs whole pages; mmap has rounded the end of the mapping up in the same way.
             unmap(at.wrapping_add(size.next_multiple_of(page())), HUGE - before);
-            libc::madvise(at.cast(), size, libc::MADV_HUGEPAGE); // it may be refused
+            libc::madvise(at.cast(), size, libc::MADV_HUGEPAGE); // a refusal does no harm
         }
         at
     }
 
-    /// Makes the `old` bytes of pages at `from` `new` bytes long, at another address perhaps.
+    /// Resizes a mapping from `old` to `new` bytes, perhaps at another address.
     ///
     /// # Safety
-    /// They are the whole of a mapping.
+    /// The `old` bytes at `from` are a whole mapping.
     unsafe fn move_pages(from: *mut u8, old: usize, new: usize) -> Result<*mut u8, NoMemory> {
         if new >= HUGE_FROM
             && let Ok(reserved) = map(new + HUGE, libc::PROT_NONE)
         {
-            // SAFETY: just made, and nobody else's; the pages are moved into it.
+            // SAFETY: the reserved mapping was just made and is ours alone; the pages are moved
+            // into it.
             unsafe {
-                let to = aligned(reserved, new);
+                let to = align_mapping(reserved, new);
                 let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
                 let at = libc::mremap(from.cast(), old, new, flags, to.cast::<libc::c_void>());
                 if at != libc::MAP_FAILED {
-                    libc::madvise(at, new, libc::MADV_HUGEPAGE); // it may be refused
+                    libc::madvise(at, new, libc::MADV_HUGEPAGE); // a refusal does no harm
                     return Ok(to);
                 }
-                // Not unmapped: the kernel may have done so before it failed, and another thread may
-                // have been given the place since.
+                // The reserved mapping is not unmapped here: the kernel may have unmapped it before
+                // it failed, and another thread may have received the address since.
             }
         }
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise `from` is a whole mapping of `old` bytes.
         let at = unsafe { libc::mremap(from.cast(), old, new, libc::MREMAP_MAYMOVE) };
         if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
     }
 
     fn page() -> usize {
-        // SAFETY: no pointers.
+        // SAFETY: the call takes no pointers.
         usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
     }
 
     /// # Safety
-    /// Pages of ours, or none.
+    /// The pages belong to a mapping of ours that nobody uses, or `size` is 0.
     unsafe fn unmap(at: *mut u8, size: usize) {
         if size > 0 {
-            // SAFETY: by the caller's promise.
+            // SAFETY: by the caller's promise nobody uses the pages.
             let result = unsafe { libc::munmap(at.cast(), size) };
             debug_assert_eq!(result, 0);
         }
@@ -164,7 +166,7 @@ mod real {
     impl<T> Drop for Block<T> {
         fn drop(&mut self) {
             let Ok(layout) = Self::layout(self.len) else { return };
-            // SAFETY: made by `new` or `grow` in this way, and dropped once.
+            // SAFETY: `new` or `grow` allocated the block in this way, and it is dropped once.
             unsafe {
                 if layout.size() >= MAPPED {
                     libc::munmap(self.start().cast(), layout.size());
@@ -176,11 +178,12 @@ mod real {
     }
 }
 
-/// The model's block: its values are loom's, which cannot be made of zeroes. Growing moves them to
-/// lower addresses and leaves fresh ones behind; the second time it is refused, or soon after.
+/// The model's block. Its values are loom's, which cannot be made of zeroes. Growing moves the
+/// values to lower addresses and adds fresh ones behind them. The second growth is refused, or one
+/// soon after.
 #[cfg(loom)]
 pub struct Block<T> {
-    /// Values from `start` on, `len` of them the block's.
+    /// The block's `len` values begin at `start`.
     memory: Box<[std::mem::MaybeUninit<T>]>,
     start: usize,
     len: usize,
@@ -189,7 +192,7 @@ pub struct Block<T> {
 #[cfg(loom)]
 impl<T: Default> Block<T> {
     /// # Safety
-    /// None needed here: see the real one.
+    /// None needed here: the contract is that of the real block.
     pub unsafe fn new(len: usize) -> Result<Self, NoMemory> {
         let memory = Box::new_uninit_slice(3 * len);
         let mut block = Block { start: memory.len(), memory, len: 0 };
@@ -209,7 +212,7 @@ impl<T: Default> Block<T> {
         let new = self.start.checked_sub(len).ok_or(NoMemory)?;
         for i in 0..len {
             let value = if i < self.len {
-                // SAFETY: below `len`.
+                // SAFETY: the block has a value at each index below `len`.
                 std::mem::take(unsafe { self.memory[self.start + i].assume_init_mut() })
             } else {
                 T::default()
@@ -225,7 +228,7 @@ impl<T: Default> Block<T> {
 impl<T> Drop for Block<T> {
     fn drop(&mut self) {
         for value in &mut self.memory[self.start..] {
-            // SAFETY: all from `start` on are values.
+            // SAFETY: every place from `start` on holds a value.
             unsafe { value.assume_init_drop() };
         }
     }
@@ -238,7 +241,7 @@ mod tests {
 
     #[test]
     fn grows_from_heap_to_map_and_on() {
-        // SAFETY: any bytes are one.
+        // SAFETY: any bytes are a valid MaybeUninit.
         let mut block: Block<MaybeUninit<usize>> = unsafe { Block::new(10) }.unwrap();
         let mut filled = 0;
         for len in [100, 40_000, 100_000, 5_000_000] {
@@ -246,7 +249,7 @@ mod tests {
             assert_eq!(block.count(), len);
             // SAFETY: the block has `len` values, and nobody else uses it.
             let values = unsafe { std::slice::from_raw_parts_mut(block.start(), len) };
-            // SAFETY: written by the round before.
+            // SAFETY: the previous round wrote the first `filled` values.
             let kept =
                 values[..filled].iter().enumerate().all(|(i, v)| unsafe { v.assume_init() } == i);
             assert!(kept);

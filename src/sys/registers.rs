@@ -1,7 +1,6 @@
-//! Two registers that say which thread this is, and where on its stack: read without a call.
+//! Two registers that identify the calling thread and its place on the stack, read without a call.
 
-/// The thread pointer: a number that differs between any two living threads, read without
-/// a call.
+/// The thread pointer: a number that differs between any two living threads, read without a call.
 #[inline(always)]
 pub fn thread_pointer() -> usize {
     let tp: usize;
@@ -23,13 +22,15 @@ pub fn thread_pointer() -> usize {
     tp
 }
 
-/// How many bytes below this address the stack pointer is; modulo the size of the address space, where it is above.
+/// How many bytes the stack pointer lies below this address; modulo the size of the address space
+/// if it lies above.
 #[inline(always)]
 pub fn depth_below(address: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
         let mut depth = address;
-        // SAFETY: reading the register has no effect. (To subtract it where it is saves an instruction.)
+        // SAFETY: reading the register has no effect. (Subtracting the register directly saves an
+        // instruction.)
         unsafe {
             std::arch::asm!("sub {}, rsp", inout(reg) depth, options(nomem, nostack));
         }
@@ -39,7 +40,8 @@ pub fn depth_below(address: usize) -> usize {
     address.wrapping_sub(stack_pointer())
 }
 
-/// About where the caller is on its stack: no frame of its own is needed for that, as for a variable's address.
+/// The caller's approximate place on its stack. Unlike a variable's address, it needs no stack
+/// frame.
 #[inline(always)]
 pub fn stack_pointer() -> usize {
     let here: usize;
@@ -49,7 +51,7 @@ pub fn stack_pointer() -> usize {
         std::arch::asm!("mov {}, rsp", out(reg) here, options(nomem, nostack, preserves_flags));
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
+    // SAFETY: reading the register has no effect.
     unsafe {
         std::arch::asm!("mov {}, sp", out(reg) here, options(nomem, nostack, preserves_flags));
     }
@@ -61,11 +63,12 @@ pub fn stack_pointer() -> usize {
     here
 }
 
-/// `word == thread_pointer()`.
+/// True if `word` is the thread pointer.
 #[inline(always)]
 pub fn is_thread_pointer(word: usize) -> bool {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as in `thread_pointer`; two instructions for three.
+    // SAFETY: the word at fs:0 holds the thread pointer. (This takes two instructions instead of
+    // three.)
     unsafe {
         std::arch::asm!("cmp {}, fs:0", "jne {}", in(reg) word, label { return false },
                         options(nostack, readonly));
@@ -77,12 +80,13 @@ pub fn is_thread_pointer(word: usize) -> bool {
     }
 }
 
-/// `word ^ thread_pointer()`: zero if they are equal, else less than 2^63, thread pointers being
-/// addresses of a process.
+/// `word ^ thread_pointer()`: zero if they are equal. Two unequal thread pointers give less than
+/// 2^63, because thread pointers are user-space addresses.
 #[inline(always)]
 pub fn unlike_thread_pointer(word: usize) -> usize {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as in `thread_pointer`; one instruction for two.
+    // SAFETY: the word at fs:0 holds the thread pointer. (This takes one instruction instead of
+    // two.)
     unsafe {
         let mut word = word;
         std::arch::asm!("xor {}, fs:0", inout(reg) word, options(nostack, readonly));

@@ -1,19 +1,20 @@
-//! The calling thread's stack: its bounds, and whether the library has room there.
+//! The calling thread's stack: its bounds, and whether it has room for the library's calls.
 
 use crate::sys::futex;
 use std::cell::Cell;
 
-/// What the library needs of its caller's stack, in bytes: most of it to read the files of cgroups, and for the dynamic
-/// linker's first calls.
+/// The bytes that the library needs of its caller's stack. Most of them serve to read the files of
+/// cgroups and for the dynamic linker's first calls.
 const LEAST_ROOM: usize = if cfg!(debug_assertions) { 24 << 10 } else { 18 << 10 };
 
-/// Too little is left of the calling thread's stack, in bytes.
+/// The calling thread's stack has too little room: `left` bytes of the `least` that are needed.
 pub struct NoRoom {
     pub left: usize,
     pub least: usize,
 }
 
-/// Whether enough is left of the calling thread's stack. It is, if that is unknown, or if the caller is on another.
+/// Checks that the calling thread's stack has enough room. If its bounds are not known, or the
+/// caller is on another stack, the room counts as enough.
 pub fn look_for_room() -> Result<(), NoRoom> {
     let here = 0u8;
     let here = std::ptr::from_ref(&here).addr();
@@ -24,11 +25,12 @@ pub fn look_for_room() -> Result<(), NoRoom> {
     Ok(())
 }
 
-/// The stack of the process's first thread: its limit, below the program's name, which the kernel has put above all that
-/// the thread has there. (The C library would read /proc/self/maps: 120,000 instructions, in each process's first run.)
+/// The bounds of the stack of the process's first thread. The stack ends below the program's name,
+/// which the kernel has put above everything else there; its limit gives its size. (The C library
+/// would read /proc/self/maps: 120,000 instructions in the first run of each process.)
 fn bounds_of_first() -> Option<(usize, usize)> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a valid place, and calls without pointers.
+    // SAFETY: `limit` is a valid place; the other calls take no pointers.
     let (known, top) = unsafe {
         let first = libc::gettid() == libc::getpid();
         let known = first && libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) == 0;
@@ -38,22 +40,23 @@ fn bounds_of_first() -> Option<(usize, usize)> {
     (known && top != 0).then(|| (top.saturating_sub(size), top))
 }
 
-/// The lowest address of the calling thread's stack, and its end; equal: not known. They are kept, for it takes the C
-/// library some time to find them.
+/// The lowest address of the calling thread's stack, and its end; equal if they are not known. The
+/// bounds are remembered, because the C library takes some time to find them.
 fn bounds(here: usize) -> (usize, usize) {
     thread_local!(static BOUNDS: Cell<(usize, usize)> = const { Cell::new((0, 0)) });
     let known = BOUNDS.get();
     if known.1 > 0 || !futex::works() {
-        return known; // or as in `thread::is_detached`
+        return known; // not known yet, or not to be asked: see `thread::is_detached`
     }
-    // (A child that another thread has made by fork goes on on that one's stack.)
+    // (A child that another thread has forked continues on that thread's stack.)
     if let Some((low, high)) = bounds_of_first().filter(|&(low, high)| (low..high).contains(&here))
     {
         BOUNDS.set((low, high));
         return (low, high);
     }
     let (mut low, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: zero is a valid value; valid places; destroyed if it was made.
+    // SAFETY: all zero is a valid value; the places are valid; the attributes are destroyed if they
+    // were made.
     unsafe {
         let mut attributes = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) == 0 {
@@ -66,11 +69,12 @@ fn bounds(here: usize) -> (usize, usize) {
     bounds
 }
 
-/// Bytes of a new thread's stack: what the system says (RLIMIT_STACK, most often), unless that is too little for anything.
+/// The bytes of a new thread's stack: what the system says (most often RLIMIT_STACK), but at least
+/// `LEAST`.
 pub fn default_stack() -> usize {
     const LEAST: usize = 64 << 10;
     let mut size = 0;
-    // SAFETY: an attribute object of our own; the default needs no memory, and is destroyed.
+    // SAFETY: the attribute object is our own; the default needs no memory, and it is destroyed.
     unsafe {
         let mut attributes = std::mem::zeroed();
         if libc::pthread_attr_init(&raw mut attributes) != 0 {

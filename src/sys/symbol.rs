@@ -1,7 +1,7 @@
 //! The names of a program's functions, for the message with which its process ends.
 //!
-//! The dynamic linker knows the exported ones. A program's tasks are most often static functions: their names are
-//! in the symbol table of its file, unless that was stripped.
+//! The dynamic linker knows the names of exported functions. A program's tasks are mostly static
+//! functions: their names are in the symbol table of the program's file, unless that was stripped.
 
 use crate::sys::weak::weak;
 use std::ffi::{CStr, c_int, c_void};
@@ -9,10 +9,10 @@ use std::fmt;
 use std::mem;
 use std::ptr;
 
-/// Says which function begins at this address, if there is one: ` (NAME)`.
+/// Displays the name of the function that begins at this address, if there is one: ` (NAME)`.
 pub struct Function(pub usize);
 
-/// Says which function of the program has called the library: ` (in NAME)`.
+/// Displays the program's function that has called the library: ` (in NAME)`.
 pub struct Caller;
 
 impl fmt::Display for Function {
@@ -34,20 +34,21 @@ impl fmt::Display for Caller {
         type Backtrace = unsafe extern "C" fn(*mut *mut c_void, c_int) -> c_int;
         let Some(backtrace) = weak!("backtrace", Backtrace) else { return Ok(()) };
         let mut frames = [ptr::null_mut(); 24];
-        // SAFETY: a place for so many.
+        // SAFETY: `frames` has the given length.
         let count = unsafe { backtrace(frames.as_mut_ptr(), frames.len() as c_int) };
         let ours = Module::of(Caller::fmt as *const () as usize);
         for frame in frames.iter().take(usize::try_from(count).unwrap_or(0)) {
-            let call = frame.addr().wrapping_sub(1); // what is there is where it will return
+            // the return address minus one lies in the call
+            let call = frame.addr().wrapping_sub(1);
             let Some(module) = Module::of(call) else { return Ok(()) };
-            // A program that contains libsched.a is one module with it: there the library's own functions have no
-            // names, but for those of its interface.
+            // A program that contains libsched.a is one module with the library. There the
+            // library's own functions have no names, except those of its interface.
             let beside_us = ours.as_ref().is_some_and(|ours| ours.base == module.base);
             let (mut found, mut outcome) = (false, None);
             module.name_at(call, &mut |name, _| {
                 found = true;
                 let inner = beside_us && (name.starts_with("_ZN") || name.starts_with("_R"));
-                // (sched_inline.h's functions are the program's, as far as one can see.)
+                // (The functions of sched_inline.h belong to the program, as far as this can see.)
                 if !inner && !name.starts_with("sched_") {
                     outcome = Some(write!(f, " (in {name})"));
                 }
@@ -64,14 +65,14 @@ impl fmt::Display for Caller {
 
 /// A program or shared library in this process.
 struct Module {
-    /// As the dynamic linker knows it.
+    /// What the dynamic linker knows of the address.
     symbol: libc::Dl_info,
     base: usize,
 }
 
 impl Module {
     fn of(address: usize) -> Option<Module> {
-        // SAFETY: zero is a valid value, and a valid place; any address may be asked for.
+        // SAFETY: all zero is a valid value in a valid place; dladdr accepts any address.
         unsafe {
             let mut symbol: libc::Dl_info = mem::zeroed();
             let known = libc::dladdr(ptr::without_provenance(address), &raw mut symbol) != 0;
@@ -79,21 +80,21 @@ impl Module {
         }
     }
 
-    /// Passes on the name of the function that contains this address, and where that begins.
+    /// Passes on the name and the start of the function that contains this address.
     fn name_at(&self, address: usize, to: &mut dyn FnMut(&str, usize)) {
-        // SAFETY: it takes a number.
+        // SAFETY: getauxval takes a number.
         let program = unsafe { libc::getauxval(libc::AT_PHDR) } as usize & !0xfff == self.base;
         let file = if program || self.symbol.dli_fname.is_null() {
             c"/proc/self/exe" // its name may be relative to a former directory
         } else {
-            // SAFETY: the dynamic linker's string.
+            // SAFETY: the dynamic linker gave this string.
             unsafe { CStr::from_ptr(self.symbol.dli_fname) }
         };
         let file = File::open(file);
         let found = file.is_some_and(|file| file.find(self.base, address, to).is_some());
         let start = self.symbol.dli_saddr.addr();
         if !found && start == address && !self.symbol.dli_sname.is_null() {
-            // SAFETY: the dynamic linker's string.
+            // SAFETY: the dynamic linker gave this string.
             if let Ok(name) = unsafe { CStr::from_ptr(self.symbol.dli_sname) }.to_str() {
                 to(name, start);
             }
@@ -101,7 +102,7 @@ impl Module {
     }
 }
 
-/// A file in memory.
+/// A file mapped into memory.
 struct File {
     start: *mut c_void,
     size: usize,
@@ -109,14 +110,14 @@ struct File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        // SAFETY: our own mapping.
+        // SAFETY: the mapping is our own.
         unsafe { libc::munmap(self.start, self.size) };
     }
 }
 
 impl File {
     fn open(name: &CStr) -> Option<File> {
-        // SAFETY: a string; a new mapping, read only; the descriptor is our own.
+        // SAFETY: `name` is a string; the mapping is new and read only; the descriptor is our own.
         unsafe {
             let fd = libc::open(name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK);
             if fd < 0 {
@@ -131,17 +132,18 @@ impl File {
         }
     }
 
-    /// The `n` values at this offset, if they are in the file.
+    /// The `n` values at this offset, if they lie within the file.
     fn at<T: Copy>(&self, offset: u64, n: u64) -> Option<&[T]> {
         let (offset, n) = (usize::try_from(offset).ok()?, usize::try_from(n).ok()?);
         let end = n.checked_mul(size_of::<T>())?.checked_add(offset)?;
         let first = self.start.wrapping_byte_add(offset).cast::<T>();
-        // SAFETY: in the mapping, and aligned; the types asked for are plain numbers.
+        // SAFETY: the values lie in the mapping and are aligned; callers ask only for plain
+        // numbers.
         (end <= self.size && first.is_aligned())
             .then(|| unsafe { std::slice::from_raw_parts(first, n) })
     }
 
-    /// Passes on the function at this address of a module at `base`, if this is its file.
+    /// Passes on the function at this address. The file is that of a module loaded at `base`.
     fn find(&self, base: usize, address: usize, to: &mut dyn FnMut(&str, usize)) -> Option<()> {
         const ELF64: [u8; 5] = [0x7f, b'E', b'L', b'F', 2];
         const SYMTAB: u32 = 2;
@@ -152,7 +154,7 @@ impl File {
         }
         let segments = self.at::<libc::Elf64_Phdr>(head.e_phoff, head.e_phnum.into())?;
         let loaded = segments.iter().find(|segment| segment.p_type == libc::PT_LOAD)?;
-        // What the addresses in the file are to be moved by.
+        // The difference between addresses in memory and addresses in the file.
         let moved = base.wrapping_sub(loaded.p_vaddr as usize & !0xfff);
         let sections = self.at::<libc::Elf64_Shdr>(head.e_shoff, head.e_shnum.into())?;
         let table = sections.iter().find(|section| section.sh_type == SYMTAB)?;

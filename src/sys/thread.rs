@@ -1,5 +1,6 @@
-//! Threads, as this library needs them: made by hand, so that failures are values and the
-//! new thread's signal mask and name are right before it runs anything.
+//! Threads as this library needs them. They are created by direct calls of pthreads, so that
+//! failures are values, and so that a new thread has the right signal mask and name before it runs
+//! anything.
 
 use crate::sys::errno::Errno;
 use crate::sys::processors::Mask;
@@ -24,9 +25,9 @@ unsafe extern "C" {
 
 const CANCEL_DISABLE: c_int = 1; // PTHREAD_CANCEL_DISABLE
 
-/// The calling thread is not cancelled while this lives: a request waits. The library has no way
-/// to clean up after one, so its code is never a cancellation point: those that it needs are
-/// called under this. Tasks may be cancelled (which ends the process: see `frontier`).
+/// While this value lives, the calling thread is not cancelled: a request waits. The library cannot
+/// clean up after a cancellation, so its own code contains no cancellation points: the few it needs
+/// are called under this guard. A task may be cancelled, which ends the process: see `sys::unwind`.
 pub struct Uncancelled(c_int);
 
 impl Uncancelled {
@@ -34,7 +35,7 @@ impl Uncancelled {
         Uncancelled(set_cancel_state(CANCEL_DISABLE))
     }
 
-    /// Calls `f` in the state that was before.
+    /// Calls `f` with the cancellation state from before `begin`.
     pub fn except<R>(&self, f: impl FnOnce() -> R) -> R {
         set_cancel_state(self.0);
         let result = f();
@@ -51,12 +52,13 @@ impl Drop for Uncancelled {
 
 fn set_cancel_state(state: c_int) -> c_int {
     let mut old = 0;
-    // SAFETY: `old` is a valid place, `state` one of the two values.
+    // SAFETY: `old` is a valid place, and `state` is one of the two values.
     unsafe { pthread_setcancelstate(state, &raw mut old) };
     old
 }
 
-/// All signals are blocked while this lives, so that a new thread starts with none.
+/// While this value lives, all signals are blocked, so that a new thread starts with all signals
+/// blocked.
 pub struct SignalsBlocked(libc::sigset_t);
 
 impl SignalsBlocked {
@@ -74,15 +76,15 @@ impl SignalsBlocked {
 
 impl Drop for SignalsBlocked {
     fn drop(&mut self) {
-        // SAFETY: the set is the one that pthread_sigmask gave.
+        // SAFETY: pthread_sigmask gave this set.
         unsafe {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut())
         };
     }
 }
 
-/// Signals a thread of ours takes: those it raises itself by a fault or abort, and the
-/// profiler's.
+/// The signals that a thread of ours accepts: those it raises itself by a fault or by abort, and
+/// the profiler's signal.
 const TAKEN: [c_int; 8] = [
     libc::SIGSEGV,
     libc::SIGBUS,
@@ -94,9 +96,10 @@ const TAKEN: [c_int; 8] = [
     libc::SIGPROF,
 ];
 
-/// The signal mask of a thread of ours, and its name, `sched/index`: a task may have changed both.
-pub fn settle(index: usize) {
-    // SAFETY: the set is a valid place, the signals are valid numbers.
+/// Sets the calling thread's signal mask and its name, `sched/index`. Called before each job,
+/// because a task may have changed both.
+pub fn prepare_current(index: usize) {
+    // SAFETY: the set is a valid place, and the signals are valid numbers.
     unsafe {
         let mut mask = std::mem::zeroed();
         libc::sigfillset(&raw mut mask);
@@ -107,7 +110,7 @@ pub fn settle(index: usize) {
     }
     let mut name = Name([0; 16], 0);
     let _ = write!(name, "sched/{index}");
-    // SAFETY: `name` ends with a zero byte: `Name` never writes its last one.
+    // SAFETY: `name` ends with a zero byte, because `Name` never writes its last byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.0.as_ptr()) };
 }
 
@@ -125,8 +128,8 @@ impl Write for Name {
 
 pub type Main = extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// A new thread that runs `main(arg)`, on the processors of `mask`, without one on its creator's; to
-/// be called with the signals blocked.
+/// Creates a thread that runs `main(arg)` on the processors of `mask`; without a mask, on those of
+/// its creator. The caller has blocked the signals.
 ///
 /// # Safety
 /// `arg` must stay valid for `main` until the thread is joined.
@@ -135,51 +138,55 @@ pub unsafe fn create(
     arg: *mut c_void,
     mask: Option<Mask>,
 ) -> Result<libc::pthread_t, Errno> {
-    // SAFETY: zero is a valid bit pattern; pthread_create overwrites it.
+    // SAFETY: all zero is a valid bit pattern; pthread_create overwrites it.
     let mut id = unsafe { std::mem::zeroed() };
-    // SAFETY: as above; initialised in the next line.
+    // SAFETY: all zero is a valid bit pattern; pthread_attr_init overwrites it.
     let mut attributes = unsafe { std::mem::zeroed() };
-    // SAFETY: valid places; destroyed below.
+    // SAFETY: the places are valid; the attributes are destroyed below.
     unsafe {
         libc::pthread_attr_init(&raw mut attributes);
         libc::pthread_attr_setstacksize(&raw mut attributes, stack_room::default_stack());
     }
     if let Some(mask) = &mask {
         let bytes = mask.bytes();
-        // SAFETY: a mask of the length given. If there is no memory for it, it goes without.
+        // SAFETY: the mask has the given length. Without memory for it, the thread is created
+        // without the mask.
         unsafe { pthread_attr_setaffinity_np(&raw mut attributes, bytes.len(), bytes.as_ptr()) };
     }
-    // SAFETY: valid places, initialised attributes.
+    // SAFETY: the places are valid, and the attributes are initialised.
     let error = unsafe { libc::pthread_create(&raw mut id, &raw const attributes, main, arg) };
-    // SAFETY: initialised above.
+    // SAFETY: the attributes were initialised above.
     unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
     match error {
         0 => Ok(id),
-        // The mask may have been refused, with whatever error: its processors are gone, or a sandbox forbids it.
-        // SAFETY: passed on.
+        // The mask may have been refused, with any error: its processors are gone, or a sandbox
+        // forbids it.
+        // SAFETY: `arg` is valid for `main` by the caller's promise.
         _ if mask.is_some() => unsafe { create(main, arg, None) },
         error => Err(Errno(error)),
     }
 }
 
-/// Lets a thread of ours run on the processors of `mask` only.
+/// Restricts a thread of ours to the processors of `mask`.
 ///
 /// # Safety
-/// `id` is of a thread that has not been joined.
-pub unsafe fn move_to(id: libc::pthread_t, mask: &Mask) {
+/// `id` names a thread that has not been joined.
+pub unsafe fn restrict_to(id: libc::pthread_t, mask: &Mask) {
     let bytes = mask.bytes();
-    // SAFETY: a mask of the length given. It may fail: then the thread stays where it is.
+    // SAFETY: the mask has the given length. If the call fails, the thread stays where it is.
     unsafe { pthread_setaffinity_np(id, bytes.len(), bytes.as_ptr()) };
 }
 
-/// True if a task has detached the calling thread. Not asked where futex is refused: it takes locks of the C library,
-/// which aborts the process there if another thread has them.
+/// True if a task has detached the calling thread. Returns false without asking where futex is
+/// refused: the question takes a lock of the C library, which aborts the process there if another
+/// thread holds that lock.
 pub fn is_detached() -> bool {
     if !futex::works() {
         return false;
     }
     let mut state = 0;
-    // SAFETY: zero is a valid bit pattern; valid places; destroyed if it was made.
+    // SAFETY: all zero is a valid value; the places are valid; the attributes are destroyed if they
+    // were made.
     unsafe {
         let mut attributes = std::mem::zeroed();
         if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) == 0 {
@@ -190,19 +197,21 @@ pub fn is_detached() -> bool {
     state == libc::PTHREAD_CREATE_DETACHED
 }
 
-/// Waits until the thread has ended. An error if a task has detached it; but of one that has ended newer C libraries
-/// do not say so. Where futex is refused, pthread_join would abort the process, so it is only called once the kernel
-/// has marked the thread as gone.
+/// Waits until the thread has ended. Fails if a task has detached the thread, except that newer C
+/// libraries do not report this of a thread that has already ended. Where futex is refused,
+/// pthread_join would abort the process, so there the thread is joined only after the kernel has
+/// marked it as gone.
 ///
 /// # Safety
-/// `id` must come from `create` and be joined once.
+/// `id` comes from `create` and is joined once.
 pub unsafe fn join(id: libc::pthread_t) -> Result<(), Errno> {
     let error = if futex::probe() {
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise `id` is a thread that is not joined yet.
         unsafe { libc::pthread_join(id, std::ptr::null_mut()) }
     } else {
         loop {
-            // SAFETY: by the caller's promise; EBUSY leaves the thread unjoined.
+            // SAFETY: by the caller's promise `id` is a thread that is not joined yet; EBUSY leaves
+            // it unjoined.
             match unsafe { libc::pthread_tryjoin_np(id, std::ptr::null_mut()) } {
                 libc::EBUSY => time::sleep(Duration::from_micros(50)),
                 error => break error,

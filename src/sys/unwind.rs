@@ -1,28 +1,31 @@
-//! The frontier between a run and the program that started it: what must not pass it ends
-//! the process with a message instead.
+//! The frontier between a run and the program that started it. An exception or a thread's end that
+//! would cross this frontier ends the process with a message instead.
 //!
-//! *Exceptions.* The stack of a worker is: the program (or the thread's start), this
-//! frontier, the worker's loop, the task. An exception that leaves a task would unwind the
-//! loop, which knows nothing of it, and perhaps be caught by a handler around sched_init.
-//! The frontier is one frame with a personality routine, the function that an unwinder asks
-//! at each frame. Ours ends the process during the search for a handler, before anything is
-//! unwound, so that a debugger finds the thrower's stack whole. Tasks pay nothing for it.
+//! *Exceptions.* The stack of a worker consists of the program (or the thread's start), this
+//! frontier, the worker's loop, and the task. An exception that leaves a task would unwind the
+//! loop, which cannot handle this, and a handler around sched_init might catch it. The frontier is
+//! one frame with a personality routine, the function that an unwinder calls for each frame. Our
+//! routine ends the process during the search for a handler, before anything is unwound, so that a
+//! debugger finds the thrower's stack whole. Tasks pay nothing for it.
 //!
-//! A task's own handler around a call of this library is no better: it would unwind a loop whose other
-//! half is in a queue, or a join whose child has not ended. So each function of ours that calls one of the
-//! program's, directly or through others, has such a personality, too ([`guarded`]), and so has what runs tasks
-//! on top of one that waits. It says whose function the exception has left. It is a word in the unwind
-//! tables; nothing is executed for it.
+//! A task's own handler around a call of this library does not help: unwinding would leave a loop
+//! whose other half is in a queue, or a join whose child has not ended. So every function of ours
+//! that calls a function of the program's, directly or through others, has such a personality, too
+//! ([`call_guarded`]); so does the code that runs tasks on top of a waiting task. The personality
+//! says which kind of function the exception has left. It is a word in the unwind tables; no
+//! instruction is executed for it.
 //!
-//! *Ending the thread.* pthread_exit and cancellation unwind too, but not if some frame
-//! lacks unwind tables; and then they run the destructors of thread-specific data. A key
-//! whose value is set while a worker is inside a run catches both.
+//! *Ending the thread.* pthread_exit and cancellation also unwind, but not if some frame lacks
+//! unwind tables. They always run the destructors of thread-specific data. A key whose value is set
+//! while a worker is inside a run catches both.
 //!
-//! *Another copy of the library.* A process may contain several copies, each with its own variables: a program that is
-//! linked with the shared library, and a plugin that contains the static one. `pthread_getspecific` tells each of them
-//! the thread's value of any key. So the value is the same number, [`INSIDE`], in all copies: a thread that finds it at
-//! a key other than its own copy's is inside a run of another copy. (A symbol or a variable of the environment would be
-//! seen by all copies, too; but the first is the linker's to hide, and the second is the program's to change.)
+//! *Another copy of the library.* A process may contain several copies of this library, each with
+//! its own variables: for example a program linked with the shared library, and a plugin that
+//! contains the static one. Any copy may read the thread's value of any key by
+//! `pthread_getspecific`. So all copies store the same number, [`INSIDE`], as the value. A thread
+//! that finds this number at a key of another copy is inside a run of that copy. (All copies would
+//! also see a symbol or an environment variable; but the linker may hide the symbol, and the
+//! program may change the variable.)
 
 use crate::sys::atomic::{AtomicU32, Ordering};
 use crate::sys::output::die;
@@ -36,25 +39,25 @@ fn thread_ended() -> ! {
     ));
 }
 
-/// A function of the program's that this library calls.
-pub trait Called {
-    /// As a message names it.
+/// A kind of function of the program's that this library calls.
+pub trait ProgramFunction {
+    /// The name of this kind in messages.
     const NAME: &'static str;
 }
 
-macro_rules! called {
+macro_rules! program_functions {
     ($($name:ident: $text:literal,)*) => {
         $(
             pub struct $name;
 
-            impl Called for $name {
+            impl ProgramFunction for $name {
                 const NAME: &'static str = $text;
             }
         )*
     };
 }
 
-called! {
+program_functions! {
     Task: "a task",
     ForkedTask: "a task of sched_fork",
     GroupTask: "a task of sched_group_spawn",
@@ -64,17 +67,18 @@ called! {
     Comparison: "a comparison of sched_sort",
 }
 
-/// An exception has left a function of the program's.
+/// Ends the process: an exception has left a function of the program's.
 pub fn exception_left(name: &str) -> ! {
     die(format_args!("an exception left {name}; it must catch the exceptions of its own code"));
 }
 
-/// Calls `work`, which calls a `C`, in a frame that no exception passes. Nothing is executed for that: the personality
-/// is the whole function's into which this is inlined, and what follows `work` keeps it from being a jump.
+/// Calls `work`, which calls a function of kind `C`, in a frame that no exception crosses. No
+/// instruction is executed for this: the personality belongs to the whole function into which this
+/// one is inlined, and the empty asm after `work` prevents a tail call.
 #[inline(always)]
-pub fn guarded<C: Called, R>(work: impl FnOnce() -> R) -> R {
+pub fn call_guarded<C: ProgramFunction, R>(work: impl FnOnce() -> R) -> R {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    // SAFETY: no instructions: a directive for the unwind tables.
+    // SAFETY: the asm contains no instructions, only a directive for the unwind tables.
     unsafe {
         std::arch::asm!(
             ".cfi_personality 0x1b, {personality}", // 0x1b: a 4-byte offset from here
@@ -84,16 +88,16 @@ pub fn guarded<C: Called, R>(work: impl FnOnce() -> R) -> R {
     }
     let result = work();
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    // SAFETY: no instructions.
+    // SAFETY: the asm contains no instructions.
     unsafe {
         std::arch::asm!("", options(nomem, nostack, preserves_flags));
     }
     result
 }
 
-/// What unwinders ask at the frontier: no exception passes.
+/// The personality routine of the frontier: no exception passes.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub extern "C" fn personality<C: Called>(
+pub extern "C" fn personality<C: ProgramFunction>(
     _version: c_int,
     actions: c_int,
     _class: u64,
@@ -164,83 +168,86 @@ unsafe extern "C" {
     fn sched_frontier(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
 }
 
-/// Where there is no frame of ours, an exception reaches frames of Rust that cannot unwind.
+/// Without a frame of ours, an exception reaches frames of Rust, which cannot unwind.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn sched_frontier(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise `f` accepts `arg`.
     unsafe { f(arg) }
 }
 
-extern "C" fn ended_inside(_inside: *mut c_void) {
+extern "C" fn thread_ended_in_run(_inside: *mut c_void) {
     thread_ended();
 }
 
-/// The value of the key in each thread inside a run; it must be the same in all versions of the library. It is not the
-/// address of anything.
+/// The value of the key in each thread that is inside a run. It must be the same in all versions of
+/// the library. It is not the address of anything.
 const INSIDE: *mut c_void = std::ptr::without_provenance_mut(0xb5c3_ed5c_4ed1_175d_u64 as usize);
 
-/// True if the calling thread is inside a run of another copy of this library, too: that run lies below this copy's
-/// innermost run, or on top of it. This looks at all keys, which takes some microseconds.
+/// True if the calling thread is also inside a run of another copy of this library, below this
+/// copy's innermost run or on top of it. This reads all keys, which takes some microseconds.
 #[cold]
 pub fn inside_another_copy() -> bool {
-    let own = key();
-    // SAFETY: no pointers.
-    let most = unsafe { libc::sysconf(libc::_SC_THREAD_KEYS_MAX) };
-    let mut keys = 0..libc::pthread_key_t::try_from(most).unwrap_or(0);
-    // SAFETY: both C libraries answer null for a key below that limit which nobody has made; no value is followed.
-    keys.any(|key| own != Some(key) && unsafe { libc::pthread_getspecific(key) } == INSIDE)
+    let our_key = key();
+    // SAFETY: the call takes no pointers.
+    let limit = unsafe { libc::sysconf(libc::_SC_THREAD_KEYS_MAX) };
+    let mut keys = 0..libc::pthread_key_t::try_from(limit).unwrap_or(0);
+    // SAFETY: both C libraries return null for an unused key below that limit; the value is only
+    // compared.
+    keys.any(|key| our_key != Some(key) && unsafe { libc::pthread_getspecific(key) } == INSIDE)
 }
 
-/// The process's key, made at first use. None where no key is left: then a task that ends its
-/// thread is only caught by the unwinder. Two threads may make one at once, and a fork may come
-/// in between: no one waits for another here.
+/// The process's key, made at its first use. None if no key is left; then only the unwinder catches
+/// a task that ends its thread. Two threads may make a key at once, and a fork may come in between:
+/// no thread waits for another here.
 fn key() -> Option<libc::pthread_key_t> {
-    /// The key plus one; 0: none yet. The swap that sets it, after the key was made, pairs with the
-    /// load.
+    /// The key plus one; 0: none yet. The exchange that stores it after the key was made pairs with
+    /// the load.
     static KEY: AtomicU32 = AtomicU32::new(0);
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         return Some(key);
     }
     let mut key = 0;
-    // SAFETY: a valid place and a function of the right type.
-    if unsafe { libc::pthread_key_create(&raw mut key, Some(ended_inside)) } != 0 {
+    // SAFETY: `key` is a valid place, and the function has the right type.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ended_in_run)) } != 0 {
         return None;
     }
     match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Some(key),
         Err(other) => {
-            // SAFETY: made above, and used by nobody.
+            // SAFETY: the key was made above, and nobody uses it.
             unsafe { libc::pthread_key_delete(key) };
             Some(other - 1)
         }
     }
 }
 
-/// Calls `f(arg)` on another stack of a thread that is inside the frontier.
+/// Calls `f(arg)` behind a frontier of its own, on a further stack of a thread that is already
+/// inside a run.
 ///
 /// # Safety
 /// `f` must accept `arg`.
-pub unsafe fn again(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
-    // SAFETY: passed on.
+pub unsafe fn call_on_new_stack(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
+    // SAFETY: by the caller's promise `f` accepts `arg`.
     unsafe { sched_frontier(f, arg) };
 }
 
-/// Calls `f(arg)`, inside the frontier.
+/// Marks the calling thread as inside a run, and calls `f(arg)` behind the frontier.
 ///
 /// # Safety
 /// `f` must accept `arg`.
-pub unsafe fn inside(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
+pub unsafe fn call_in_run(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
     let key = key();
-    // SAFETY: the key exists; the value is not null.
+    // SAFETY: the key exists, and the value is not null.
     let outer = key.map(|key| unsafe {
         let outer = libc::pthread_getspecific(key);
         libc::pthread_setspecific(key, INSIDE);
         (key, outer)
     });
-    // SAFETY: by the caller's promise.
+    // SAFETY: by the caller's promise `f` accepts `arg`.
     unsafe { sched_frontier(f, arg) };
     if let Some((key, outer)) = outer {
-        // SAFETY: as above; `outer` is null in the outermost run of a thread.
+        // SAFETY: the key exists; `outer` is the key's former value, null in the outermost run of a
+        // thread.
         unsafe { libc::pthread_setspecific(key, outer) };
     }
 }

@@ -1,6 +1,6 @@
-//! Functions that the process has or has not: of a C++ runtime, of a sanitizer. The library refers to
-//! them by weak symbols, so it needs nobody's build option; where there are none, each place where one
-//! would be called costs a load and a comparison.
+//! Functions that the process may lack: those of a C++ runtime or of a sanitizer. The library
+//! refers to them by weak symbols, so it needs no build option for them. Where a function is
+//! missing, each place that would call it costs a load and a comparison.
 
 /// The function of that name and type, if the process has it.
 ///
@@ -11,14 +11,16 @@ macro_rules! weak {
     ($name:literal, $function:ty) => {{
         let address: *const std::ffi::c_void;
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: reads an entry of the global offset table: null, if nobody defines the weak symbol.
+        // SAFETY: the load reads an entry of the global offset table, which is null if nobody
+        // defines the symbol.
         unsafe {
             std::arch::asm!(concat!(".weak ", $name),
                             concat!("mov {}, [rip + ", $name, "@GOTPCREL]"), out(reg) address,
                             options(nostack, preserves_flags, pure, readonly));
         }
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: as above.
+        // SAFETY: the load reads an entry of the global offset table, which is null if nobody
+        // defines the symbol.
         unsafe {
             std::arch::asm!(concat!(".weak ", $name), concat!("adrp {0}, :got:", $name),
                             concat!("ldr {0}, [{0}, :got_lo12:", $name, "]"), out(reg) address,
@@ -28,7 +30,8 @@ macro_rules! weak {
         {
             address = std::ptr::null();
         }
-        // SAFETY: null is None; else it is the function of that name, whose type the caller knows.
+        // SAFETY: null is None; any other value is the function of that name, whose type the caller
+        // knows.
         unsafe { std::mem::transmute::<*const std::ffi::c_void, Option<$function>>(address) }
     }};
 }

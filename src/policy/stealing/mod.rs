@@ -131,10 +131,10 @@ impl<D: Deque> Policy for Stealing<D> {
         self.parks()
     }
 
-    unsafe fn settle(&self) {
+    unsafe fn initialize_in_place(&self) {
         for deque in &self.deques {
             // SAFETY: passed on.
-            unsafe { deque.settle() };
+            unsafe { deque.initialize_in_place() };
         }
     }
 

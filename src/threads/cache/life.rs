@@ -40,7 +40,7 @@ impl ThreadSlot {
             if let Some(mask) = &elsewhere() {
                 self.moved.set(true);
                 // SAFETY: alive, and until it is called it does not end.
-                unsafe { thread::move_to(self.id.get().assume_init(), mask) };
+                unsafe { thread::restrict_to(self.id.get().assume_init(), mask) };
             }
         };
         let create = || {
@@ -145,7 +145,7 @@ extern "C" fn main(slot: *mut c_void) -> *mut c_void {
             held.was_moved();
         }
         held.take_over(&threads.terms().affinity);
-        thread::settle(index);
+        thread::prepare_current(index);
         threads.terms().float.set();
         // SAFETY: by the promise to `call`.
         let surplus = unsafe { (job.main)(job.arg) };

@@ -95,7 +95,7 @@ pub(super) unsafe fn get(slot: *const ThreadSlot) -> Option<&'static ThreadSlot>
 
 impl ThreadSlot {
     pub(super) fn new() -> Result<&'static ThreadSlot, NoMemory> {
-        let place = memory::room::<ThreadSlot>()?;
+        let place = memory::allocate::<ThreadSlot>()?;
         // SAFETY: room for a slot, which is never freed.
         let slot = unsafe {
             place.write(ThreadSlot {
