@@ -19,6 +19,7 @@
 use crate::api::Latch;
 pub use crate::runtime::forked::{misuse, run_forked};
 use crate::runtime::forked::{queued, run_now};
+use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::waiter::Waiter;
 pub use crate::sync::forked::Forked;
@@ -256,7 +257,7 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
         };
         if taken {
             let Task { f, closure } = forked.take();
-            let s = worker.mine().unwrap_or(worker).handle();
+            let s = worker.mine().map_or(worker, Mine::worker).handle();
             call_guarded::<ForkedTask, _>(|| f(closure, s));
         } else {
             forked.forget();
@@ -278,8 +279,7 @@ unsafe fn join_any(forked: &Forked, worker: &Worker) -> bool {
     }
     if forked.is_fresh()
         && let Some(mine) = worker.mine()
-        // SAFETY: the calling thread's.
-        && unsafe { mine.take_back(queued(forked)) }
+        && mine.take_back(queued(forked))
     {
         return true;
     }
@@ -334,7 +334,7 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     work: T,
 ) -> c_int {
     if let Some(mine) = worker.mine() {
-        work(mine);
+        work(&mine);
         return 0;
     }
     let forked = Forked::unset();

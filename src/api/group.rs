@@ -10,6 +10,7 @@
 use crate::api::fork::misuse;
 use crate::api::sync::{Go, grant, may_wait};
 use crate::api::{wait_elsewhere, wait_inside};
+use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::{arg_blocks, spawn_copy};
 use crate::sync::members::{Members, no_group};
@@ -112,7 +113,7 @@ impl Group {
                 }
                 return errno::failed(libc::EINVAL);
             }
-            let fiber = worker.and_then(Worker::mine).map(Worker::fiber);
+            let fiber = worker.and_then(Worker::mine).map(Mine::fiber);
             if fiber.is_some_and(|fiber| ptr::eq(fiber.group.get().cast(), self)) {
                 misuse(
                     "sched_group_wait",
@@ -185,7 +186,7 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
     let group = unsafe { &*group };
     if !group.is_cancelled() {
         // SAFETY: `s` is the worker that runs the task, on this fiber, which stays the task's.
-        let of = unsafe { &Worker::of(s).fiber().group };
+        let of = unsafe { &Worker::of(s).owned().fiber().group };
         let outer = of.replace(ptr::from_ref(group).cast());
         // SAFETY: the program promises that `f` accepts its closure and returns.
         call_guarded::<GroupTask, _>(|| unsafe { f(closure, s) });

@@ -34,6 +34,7 @@ pub mod sort;
 pub mod sync;
 
 use crate::policy::{Awaited, UNAWAITED};
+use crate::runtime::identity::Mine;
 use crate::runtime::record::Fiber;
 use crate::runtime::record::Worker;
 use crate::runtime::waiter::Waiter;
@@ -145,11 +146,11 @@ fn wait_nested(latch: &impl Latch, outer: &Worker) {
     let mut looks = 0u32;
     while !latch.is_over() {
         let Some(mine) = Worker::current() else { return wait_outside(latch) };
-        let below = outer.mine().map(Worker::fiber).filter(|below| below.is_right_below(mine));
+        let below = outer.mine().map(Mine::fiber).filter(|below| below.is_right_below(mine));
         let Some(below) = below else { return wait_inside(latch, mine.fiber(), true) };
         // SAFETY: the calling thread's; the caller is right on top.
         while !latch.is_over() && unsafe { yielding::help_once(below) } {}
-        yielding::yield_now(mine);
+        yielding::yield_now(&mine);
         looks += 1;
         if looks.is_multiple_of(LOOKS) {
             time::sleep(UNAWAITED); // nobody wakes it
@@ -172,9 +173,11 @@ fn wait_elsewhere(latch: &impl Latch) {
 /// As for that.
 #[inline]
 unsafe fn set_aside(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> bool {
-    fiber.worker().hold(); // who ends it may be outside of the run
+    // SAFETY: the caller is on the fiber.
+    unsafe { fiber.mine() }.hold(); // who ends it may be outside of the run
     // SAFETY: passed on.
     let left = unsafe { suspend::suspend(fiber, publish) };
-    fiber.worker().let_go();
+    // SAFETY: the task goes on, with the worker that its fiber has now.
+    unsafe { fiber.mine() }.let_go();
     left.is_ok()
 }

@@ -154,7 +154,7 @@ unsafe fn grant_one<'a>(node: *const Node, from: impl Fn() -> Option<&'a Worker>
     // SAFETY: it was packed; who was set aside waits until now, and was published.
     let home = unsafe { Waiter::aside(name).and_then(|aside| suspend::at_home(aside)) };
     match home {
-        Some((home, task)) if go.is_soon(home) => home.queue_soon(task),
+        Some((home, task)) if go.is_soon(&home) => home.queue_soon(task),
         Some((home, task)) => home.requeue(task),
         // SAFETY: it was packed.
         None => unsafe { wake_elsewhere(name, word, from, go) },
@@ -244,7 +244,7 @@ fn hand_over(mutex: &Mutex, go: Go) -> c_int {
     match mutex.unlock() {
         Ok(None) => {}
         // SAFETY: taken out just now.
-        Ok(Some(next)) => unsafe { grant_one(next, Worker::current, go) },
+        Ok(Some(next)) => unsafe { grant_one(next, Worker::innermost, go) },
         Err(NotLocked) => return errno::failed(libc::EPERM),
     }
     0
@@ -270,7 +270,8 @@ fn near(worker: &Worker) -> Option<usize> {
     if !worker.is_mine() {
         return None;
     }
-    let fiber = ptr::from_ref(worker.fiber()).addr();
+    // SAFETY: compared just now.
+    let fiber = ptr::from_ref(unsafe { worker.owned() }.fiber()).addr();
     is_near(fiber).then_some(fiber)
 }
 
@@ -287,7 +288,7 @@ fn check_holder(mutex: &Mutex, function: &str) {
     let holder = mutex.holder();
     let is = |fiber: &Fiber| ptr::from_ref(fiber).addr() == holder;
     // Whatever of the thread's fibers it is: those below the caller's cannot go on before it has.
-    let here = || Worker::any_here(|worker| is(worker.fiber())) || identity::any_here(is);
+    let here = || Worker::any_here(|mine| is(mine.fiber())) || identity::any_here(is);
     if holder != 0 && holder != registers::thread_pointer() && !here() {
         misuse(function, "another task or thread has locked the mutex");
     }
@@ -326,7 +327,7 @@ pub fn broadcast(cond: &Cond) {
 /// Has those who were taken out of a condition's list lock their mutexes.
 fn relock(nodes: impl Iterator<Item = *const Node>) {
     // SAFETY: taken out just now; those who get theirs at once go on.
-    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Worker::current, Go::InTurn) };
+    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Worker::innermost, Go::InTurn) };
 }
 
 // --- semaphore --------------------------------------------------------------------------
@@ -373,7 +374,7 @@ fn post_contended(sem: &Sem) -> c_int {
 fn posted(next: Option<*const Node>) -> c_int {
     if let Some(next) = next {
         // SAFETY: taken out just now.
-        unsafe { grant_one(next, Worker::current, Go::InTurn) };
+        unsafe { grant_one(next, Worker::innermost, Go::InTurn) };
     }
     0
 }
@@ -394,7 +395,7 @@ pub fn arrive(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
         }
         Some(others) => {
             // SAFETY: taken out just now.
-            unsafe { grant(others, Worker::current, Go::InTurn) };
+            unsafe { grant(others, Worker::innermost, Go::InTurn) };
             1
         }
     }

@@ -56,7 +56,7 @@
 //! elsewhere looks at the depth.
 
 use crate::policy::Place;
-use crate::runtime::identity::{self, count_section, enter_section, leave_section};
+use crate::runtime::identity::{self, Mine, count_section, enter_section, leave_section};
 use crate::runtime::life;
 use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::suspend;
@@ -68,7 +68,7 @@ use std::ptr;
 /// Begins a section of the calling task, or one within it. Where `worker` is of a run that the caller is
 /// no worker of, or not directly, there is nothing to do. An error if nobody can take the worker's place.
 pub fn begin(worker: &Worker) -> Result<(), Errno> {
-    let Some(fiber) = identity::of(worker).or_else(|| worker.mine().map(Worker::fiber)) else {
+    let Some(fiber) = identity::of(worker).or_else(|| worker.mine().map(Mine::fiber)) else {
         return Ok(());
     };
     let depth = &fiber.section.depth;
@@ -85,7 +85,7 @@ pub fn begin(worker: &Worker) -> Result<(), Errno> {
 /// Ends the section that was begun last. An error if there is none.
 pub fn end(worker: &Worker) -> Result<(), Errno> {
     let left = identity::of(worker);
-    let Some(fiber) = left.or_else(|| worker.mine().map(Worker::fiber)) else {
+    let Some(fiber) = left.or_else(|| worker.mine().map(Mine::fiber)) else {
         return Ok(());
     };
     if fiber.is_covered() {
@@ -107,10 +107,12 @@ fn hand_over(fiber: &Fiber) -> Result<(), Errno> {
         return Err(NOBODY);
     }
     let errno = errno::get();
-    let worker = fiber.worker();
-    worker.hold();
+    // SAFETY: by the caller, whose worker it is.
+    let mine = unsafe { fiber.mine() };
+    mine.hold();
     fiber.hasten(); // which sheds what is above
-    fiber.section.host_stack.set(worker.host_stack());
+    fiber.section.host_stack.set(mine.host_stack());
+    let worker = mine.worker();
     worker.vacate();
     enter_section(fiber);
     let Some(left) = worker.relieve() else {
@@ -129,7 +131,8 @@ fn stay(fiber: &Fiber) {
     leave_section(fiber);
     worker.occupy();
     fiber.go_on_with(worker);
-    worker.let_go();
+    // SAFETY: occupied just now.
+    unsafe { worker.owned() }.let_go();
 }
 
 /// The task goes on: at once, if nobody has come to its worker; else on some worker, when its turn has come.
@@ -143,7 +146,8 @@ fn come_back(fiber: &Fiber) {
     leave_section(fiber);
     // SAFETY: it could be left when the section began; the task is counted until it goes on.
     unsafe { suspend::retire(fiber, &*fiber.section.host_stack.get()) };
-    fiber.worker().let_go();
+    // SAFETY: the task goes on, with the worker that its fiber has now.
+    unsafe { fiber.mine() }.let_go();
     restore(errno);
 }
 

@@ -67,7 +67,7 @@ use crate::policy::{Place, Policy};
 use crate::queue::{Deque, Owner};
 use crate::runtime::continuation::noted;
 use crate::runtime::forked::{self, fork_elsewhere, misuse};
-use crate::runtime::identity;
+use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, Looks, Worker};
 use crate::runtime::suspend::{is_continuation, is_spawner, spawner_at, take_over};
 use crate::sync::forked::Forked;
@@ -175,7 +175,9 @@ unsafe fn call_instrumented<C: Callee>(
     worker: &Worker,
     above: &Fiber,
 ) -> c_int {
-    let (below, handled) = (worker.fiber(), exceptions::take());
+    // SAFETY: by the caller's promise.
+    let below = unsafe { worker.owned() }.fiber();
+    let handled = exceptions::take();
     below.arrived.set(false);
     above.sanitizer_state().enter_new(|| below.sanitizer_state());
     // SAFETY: passed on.
@@ -199,7 +201,8 @@ unsafe extern "C" fn spawn_slowly<D: Deque, const INSTRUMENTED: bool>(
     worker: &Worker,
 ) -> c_int {
     let Some(task) = f else { return errno::failed(libc::EINVAL) };
-    match extend(worker) {
+    // SAFETY: passed on; the caller owns the worker.
+    match extend(unsafe { worker.owned() }) {
         // SAFETY: passed on.
         Some(_) => unsafe { spawn::<D, INSTRUMENTED>(f, closure, worker) },
         // SAFETY: passed on.
@@ -222,7 +225,7 @@ unsafe extern "C" fn fork_slowly<D: Deque, const INSTRUMENTED: bool>(
     let Some(task) = f else { misuse("sched_fork", "f is NULL") };
     // SAFETY: passed on.
     unsafe {
-        if worker.is_mine() && extend(worker).is_some() {
+        if worker.is_mine() && extend(worker.owned()).is_some() {
             return fork::<D, INSTRUMENTED>(forked, f, closure, worker);
         }
         forked.set_begun(task, closure);
@@ -230,13 +233,13 @@ unsafe extern "C" fn fork_slowly<D: Deque, const INSTRUMENTED: bool>(
     }
 }
 
-/// Gives the fiber of the worker, which is the caller's, one above, if it can be left and there is a stack.
+/// Gives the worker's fiber one above, if it can be left and there is a stack.
 #[cold]
 #[inline(never)]
-fn extend(worker: &Worker) -> Option<&Fiber> {
-    let fiber = worker.fiber();
+fn extend(mine: Mine<'_>) -> Option<&Fiber> {
+    let (worker, fiber) = (mine.worker(), mine.fiber());
     if fiber.can_be_left()
-        && let Ok(stack) = worker.take_stack()
+        && let Ok(stack) = mine.take_stack()
     {
         let above = Fiber::on(stack);
         above.worker.set(worker);
@@ -354,7 +357,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
                 && is_continuation(next)
             {
                 let context = take_over(worker, next);
-                fiber.leave(worker, worker.fiber().sanitizer_state(), context)
+                fiber.leave(worker, worker.owned().fiber().sanitizer_state(), context)
             }
             fiber.first.set(next);
             fiber.go_through()

@@ -49,7 +49,8 @@ pub(super) unsafe fn arrive(worker: &Worker, left: *mut c_void) -> bool {
         let left: *mut Left = left.map_addr(|word| word & !RETIRED).cast();
         // SAFETY: it was left just now, and waits to be published.
         if let Err(task) = unsafe { Left::publish(left) } {
-            worker.queue_soon(task);
+            // SAFETY: a thread that has left its worker leaves no task that is refused; so this one occupies it.
+            unsafe { worker.owned() }.queue_soon(task);
         }
     }
     left.addr() & RETIRED == 0

@@ -3,7 +3,7 @@
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
 use crate::policy::{Place, Seat, TICK};
-use crate::runtime::identity;
+use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, Looks, Worker};
 use crate::sys::{registers, unwind};
 use crate::task::Task;
@@ -100,8 +100,8 @@ impl Fiber {
             next = fiber.child_fiber.replace(ptr::null());
             fiber.settle();
             if let Some(stack) = fiber.stack {
-                // SAFETY: nobody is on it.
-                unsafe { worker.put_stack(stack) };
+                // SAFETY: nobody is on it, and the worker is the calling thread's.
+                unsafe { worker.owned().put_stack(stack) };
             }
         }
         self.settle();
@@ -187,15 +187,15 @@ impl Fiber {
 
     /// As the sanitizers know it. The caller is on it, or about to be.
     pub(super) fn sanitizer_state(&self) -> &SanitizerState {
-        self.stack
-            .as_ref()
-            .map_or_else(|| &self.worker().host_stack().sanitizers, Stack::sanitizer_state)
+        // SAFETY: a fiber without a stack is on its thread's own, so its worker is the caller's.
+        let host = || &unsafe { self.mine() }.host_stack().sanitizers;
+        self.stack.as_ref().map_or_else(host, Stack::sanitizer_state)
     }
 
-    /// True if a task here has started the run of `worker`, the calling thread's innermost, and no other task of the run
+    /// True if a task here has started the run of `mine`, the calling thread's innermost worker, and no other task of the run
     /// here lies on top of that task.
-    pub fn is_right_below(&self, worker: &Worker) -> bool {
-        ptr::eq(worker.outer_worker.get(), self.worker.get())
-            && worker.host_stack().nested_below.get() == self.nested.get()
+    pub fn is_right_below(&self, mine: Mine) -> bool {
+        ptr::eq(mine.outer_worker.get(), self.worker.get())
+            && mine.host_stack().nested_below.get() == self.nested.get()
     }
 }

@@ -1,6 +1,7 @@
 //! A forked task (`ext::fork`), as a worker runs it.
 
 use crate::policy::Place;
+use crate::runtime::identity::Mine;
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::waiter::Waiter;
 use crate::sync::forked::Forked;
@@ -25,7 +26,7 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
     // SAFETY: the descriptor lives until it is over.
     let forked = unsafe { &*descriptor.cast::<Forked>() };
     // SAFETY: the fiber is the one that this is called on.
-    if unsafe { Worker::of(s) }.fiber().is_behind(descriptor) {
+    if unsafe { Worker::of(s).owned() }.fiber().is_behind(descriptor) {
         not_joined(forked.function());
     }
     // SAFETY: out of a queue.
@@ -108,7 +109,7 @@ pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, 
         Some(mine) => mine.counters().tasks.add(1),
         None => _ = worker.with_run(Run::count_outside),
     }
-    let s = mine.unwrap_or(worker).handle();
+    let s = mine.map_or(worker, Mine::worker).handle();
     // SAFETY: by the caller's promise.
     call_guarded::<ForkedTask, _>(|| unsafe { f.unwrap_unchecked()(closure, s) });
     forked.end_unawaited();

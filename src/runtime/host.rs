@@ -85,12 +85,14 @@ pub enum As {
 /// # Safety
 /// The caller occupies `worker`, whose run has not ended, inside the frontier.
 pub unsafe fn host(worker: &Worker, comes: As) -> bool {
-    // SAFETY: records are never freed.
-    let outer = unsafe { worker.outer_worker.get().as_ref() }.map(Worker::fiber);
+    // SAFETY: records are never freed, and this one is the calling thread's, too.
+    let outer = unsafe { worker.outer_worker.get().as_ref().map(|outer| outer.owned().fiber()) };
     let below = [outer, identity::innermost()];
     let before = below.map(|fiber| fiber.is_some_and(Fiber::fix));
     // With the stack of a relief comes a place in the queue: for the task whose thread has left the worker.
-    let stack = if comes == As::Relief { worker.take_stack() } else { worker.stacks.take() }.ok();
+    // SAFETY: by the caller's promise.
+    let mine = unsafe { worker.owned() };
+    let stack = if comes == As::Relief { mine.take_stack() } else { worker.stacks.take() }.ok();
     let host_stack = HostStack::default();
     host_stack.sanitizers.learn_bounds();
     host_stack.nested_below.set(outer.map_or(0, |fiber| fiber.nested.get()));
@@ -133,6 +135,8 @@ pub(super) unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
         Begins::Hosted(As::Relief) if worker.tick() => Looks::Outside,
         _ => Looks::Inside,
     };
+    // SAFETY: who launches it occupies the worker, whose thread has come here.
+    let mine = unsafe { worker.owned() };
     let own = Fiber::new(None);
     let fiber = stack.map_or(&own, Fiber::on);
     fiber.worker.set(worker);
@@ -141,11 +145,11 @@ pub(super) unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
         let Continuation { context, fiber: below } = unsafe { (*left).continuation };
         // SAFETY: saved, and this is another stack.
         if let Err(back) = unsafe { Left::publish(left) } {
-            if first.is_none_or(|task| worker.put_back(task).is_ok()) {
+            if first.is_none_or(|task| mine.put_back(task).is_ok()) {
                 // SAFETY: nobody else knows of it; nothing is on the fiber.
                 unsafe { fiber.leave(worker, (*below).sanitizer_state(), context) }
             }
-            worker.queue_soon(back);
+            mine.queue_soon(back);
         }
     }
     fiber.go_on_with(worker);
@@ -179,7 +183,7 @@ impl Fiber {
         let worker = self.worker();
         // SAFETY: nothing is on the fiber any more, and the host stack is this thread's.
         unsafe {
-            let host_stack = worker.host_stack();
+            let host_stack = worker.owned().host_stack();
             self.leave(worker, &host_stack.sanitizers, host_stack.base.get())
         }
     }
@@ -202,7 +206,7 @@ impl Fiber {
         // SAFETY: by the caller's promise.
         unsafe {
             if let Some(stack) = self.stack {
-                worker.put_stack(stack);
+                worker.owned().put_stack(stack);
             }
             sanitizers.enter(|| self.stack.is_none().then(|| self.sanitizer_state()));
             switch::leave(0, to, ptr::null_mut())

@@ -2,11 +2,13 @@
 
 use crate::fiber::exceptions;
 use crate::policy::Place;
-use crate::runtime::record::{Fiber, Worker};
+use crate::runtime::record::{Fiber, HostStack, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::process::NullAfterFork;
 use crate::sys::{output, registers};
 use crate::task::Scheduler;
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr;
 
 thread_local! {
@@ -19,7 +21,68 @@ thread_local! {
 /// Sections in the process for which a worker was left.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
+/// A worker that the calling thread occupies. What only the owner may do is done by this value.
+///
+/// It is got by comparing the worker's owner with the calling thread, or from a caller that knows it. A task that was
+/// suspended may go on in another thread, so the value must not be used after that: what suspends a task takes its
+/// fiber, and asks it anew for its worker. (After rayon's `IdleState`: to hold the value is the evidence.)
+#[derive(Clone, Copy)]
+pub struct Mine<'a> {
+    worker: &'a Worker,
+    /// Not `Send`.
+    thread: PhantomData<*mut ()>,
+}
+
+impl Deref for Mine<'_> {
+    type Target = Worker;
+
+    #[inline(always)]
+    fn deref(&self) -> &Worker {
+        self.worker
+    }
+}
+
+impl<'a> Mine<'a> {
+    /// The record, without the evidence.
+    #[inline(always)]
+    pub fn worker(self) -> &'a Worker {
+        self.worker
+    }
+
+    /// The fiber that this worker is on.
+    #[inline(always)]
+    pub fn fiber(self) -> &'a Fiber {
+        // SAFETY: the owner's thread is on the fiber, or about to leave it, so its stack is in use.
+        unsafe { &*self.worker.fiber.get() }
+    }
+
+    /// The own stack of the thread.
+    pub fn host_stack(self) -> &'a HostStack {
+        // SAFETY: it lies in the frame of `host`, which lasts until the thread leaves the worker.
+        unsafe { &*self.worker.host_stack.get() }
+    }
+}
+
+impl Fiber {
+    /// Its worker, as the calling thread's.
+    ///
+    /// # Safety
+    /// The caller is on the fiber, or on top of it; or the fiber's worker is the calling thread's for another reason.
+    #[inline(always)]
+    pub unsafe fn mine(&self) -> Mine<'_> {
+        // SAFETY: by the caller's promise.
+        unsafe { self.worker().owned() }
+    }
+}
+
 impl Worker {
+    /// # Safety
+    /// The calling thread occupies this place.
+    #[inline(always)]
+    pub unsafe fn owned(&self) -> Mine<'_> {
+        Mine { worker: self, thread: PhantomData }
+    }
+
     /// # Safety
     /// `s` was given to a task by this library.
     #[inline]
@@ -37,7 +100,7 @@ impl Worker {
     pub unsafe fn now<'a>(s: *mut Scheduler) -> &'a Worker {
         // SAFETY: passed on.
         let given = unsafe { Worker::of(s) };
-        given.mine().unwrap_or_else(|| {
+        given.mine().map(Mine::worker).unwrap_or_else(|| {
             check_left();
             given
         })
@@ -51,8 +114,10 @@ impl Worker {
 
     /// The calling thread's own place in this worker's run, if it has one.
     #[inline]
-    pub fn mine(&self) -> Option<&Worker> {
-        if self.is_mine() { Some(self) } else { self.mine_elsewhere() }
+    pub fn mine(&self) -> Option<Mine<'_>> {
+        let mine = if self.is_mine() { Some(self) } else { self.mine_elsewhere() };
+        // SAFETY: compared with the calling thread, or out of that thread's own list.
+        mine.map(|worker| unsafe { worker.owned() })
     }
 
     #[cold]
@@ -71,24 +136,31 @@ impl Worker {
     }
 
     /// The calling thread's place in this worker's run, if it has one and that is the run of `other`, too.
-    pub(super) fn mine_beside(&self, other: &Worker) -> Option<&Worker> {
+    pub(super) fn mine_beside(&self, other: &Worker) -> Option<Mine<'_>> {
         self.mine().filter(|mine| mine.run_id() == other.run_id())
     }
 
     /// The innermost worker that the calling thread is, in any run.
     #[cold]
     #[inline(never)] // so that nothing thread-local is remembered where a task waits
-    pub fn current<'a>() -> Option<&'a Worker> {
-        // SAFETY: records are never freed.
-        unsafe { CURRENT.with(NullAfterFork::get).as_ref() }
+    pub fn current<'a>() -> Option<Mine<'a>> {
+        // SAFETY: records are never freed; it is this thread's until the thread leaves it.
+        unsafe { CURRENT.with(NullAfterFork::get).as_ref().map(|worker| worker.owned()) }
+    }
+
+    /// The same, without the evidence.
+    pub fn innermost<'a>() -> Option<&'a Worker> {
+        Worker::current().map(Mine::worker)
     }
 
     /// True if `is` is so of a worker that the calling thread is, in any run.
     #[cold]
     #[inline(never)] // as in `current`
-    pub fn any_here(is: impl FnMut(&Worker) -> bool) -> bool {
+    pub fn any_here(is: impl FnMut(Mine) -> bool) -> bool {
         // SAFETY: records are never freed, and the list is this thread's own.
-        let outer = |worker: &&Worker| unsafe { worker.outer_worker.get().as_ref() };
+        let outer = |mine: &Mine<'_>| unsafe {
+            mine.worker().outer_worker.get().as_ref().map(|worker| worker.owned())
+        };
         std::iter::successors(Worker::current(), outer).any(is)
     }
 
@@ -176,7 +248,7 @@ pub fn any_here(is: impl FnMut(&Fiber) -> bool) -> bool {
 
 /// A worker of the run that the caller is a task of, if it is a task; of the innermost such run.
 pub fn task<'a>() -> Option<&'a Worker> {
-    open().map(Fiber::worker).or_else(Worker::current)
+    open().map(Fiber::worker).or_else(|| Worker::current().map(Mine::worker))
 }
 
 /// The fiber of the caller's task, if its thread occupies that task's worker and no other, and has left none.
@@ -187,7 +259,7 @@ pub fn alone<'a>() -> Option<&'a Fiber> {
 
 /// The fiber that the caller's task is on, if it is one.
 pub fn here<'a>() -> Option<&'a Fiber> {
-    open().or_else(|| Worker::current().map(Worker::fiber))
+    open().or_else(|| Worker::current().map(Mine::fiber))
 }
 
 /// The process is a child made by fork.

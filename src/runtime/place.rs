@@ -45,7 +45,10 @@ impl Place for Worker {
     #[inline]
     fn call(&self, task: Task) {
         #[cfg(debug_assertions)]
-        let (fiber, before) = (self.fiber.get(), self.fiber().note_forks(0));
+        let (fiber, before) = (
+            self.fiber.get(), // SAFETY: a task is called by the owner.
+            unsafe { self.owned() }.fiber().note_forks(0),
+        );
         // SAFETY: the program promises that `f` accepts its closure and returns.
         unsafe { (task.f)(task.closure, self.handle()) };
         #[cfg(debug_assertions)]

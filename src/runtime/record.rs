@@ -157,18 +157,6 @@ pub const LAYOUT: [usize; 3] = [
 pub(super) const IN_TURN: u32 = 1024;
 
 impl Worker {
-    /// The own stack of its thread, which is the caller's.
-    pub fn host_stack(&self) -> &HostStack {
-        // SAFETY: in its host's frame, which lasts until the run has ended for it.
-        unsafe { &*self.host_stack.get() }
-    }
-
-    /// The fiber that this worker is on. The caller occupies the place.
-    pub fn fiber(&self) -> &Fiber {
-        // SAFETY: it lives as long as its stack is in use; the caller is on it, or about to leave it.
-        unsafe { &*self.fiber.get() }
-    }
-
     /// The row of this worker's run; or of a former one.
     #[inline(always)]
     pub fn row(&self) -> &'static Row {

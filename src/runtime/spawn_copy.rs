@@ -1,6 +1,7 @@
 //! Tasks with a copy of their argument: how they are packed, spawned, and opened.
 
 use crate::runtime::arg_blocks::{BEFORE, HEADER, HEAP, Head, MOST_IN_ALL, SIZE_MASK, size_for};
+use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::sys::errno;
 use crate::sys::memory::NoMemory;
@@ -92,7 +93,7 @@ unsafe fn spawn_filled(
     fill: impl FnOnce(*mut u8),
     worker: &Worker,
 ) -> c_int {
-    let mine = worker.mine();
+    let mine = worker.mine().map(Mine::worker);
     // SAFETY: `mine` is the calling thread's.
     let Task { f, closure } = match unsafe { pack(mine, f, bytes, fill) } {
         Ok(task) => task,

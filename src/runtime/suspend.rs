@@ -6,6 +6,7 @@ use crate::fiber::{exceptions, sanitizers, switch};
 use crate::policy::{Place, Seat, UNAWAITED};
 use crate::runtime::continuation::{Continuation, Left, RETIRED, arrive, part};
 use crate::runtime::host::{Begins, Launch, run_loop};
+use crate::runtime::identity::Mine;
 use crate::runtime::record::{Fiber, HostStack, Worker};
 use crate::sys::memory::NoMemory;
 use crate::sys::time;
@@ -44,7 +45,9 @@ unsafe fn leave_for_loop_or_put_back(
     // SAFETY: passed on.
     unsafe { leave_for_loop(fiber, next, publish) }.inspect_err(|NoMemory| {
         // Where no queue has room for it, it runs on top of the one that waits.
-        next.filter(|&task| fiber.worker().put_back(task).is_err())
+        // SAFETY: the caller is on the fiber.
+        let mine = unsafe { fiber.mine() };
+        next.filter(|&task| mine.put_back(task).is_err())
             .inspect(|&task| fiber.on_top(|| fiber.run(task)));
     })
 }
@@ -107,7 +110,9 @@ where
 #[cold]
 #[inline(never)]
 unsafe fn go_over_instrumented(fiber: &Fiber, to: Context, publish: &mut dyn FnMut(Task) -> bool) {
-    switch_away(fiber, fiber.worker().fiber().sanitizer_state(), to, 0, publish);
+    // SAFETY: the caller is on the fiber.
+    let there = unsafe { fiber.mine() }.fiber();
+    switch_away(fiber, there.sanitizer_state(), to, 0, publish);
 }
 
 /// A task that is left for another by `go_over`.
@@ -146,7 +151,7 @@ impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
 unsafe fn go_on_soon(continuation: *mut c_void) {
     let continuation: *const Continuation = continuation.cast();
     // SAFETY: it lies on its fiber, which nobody runs now.
-    unsafe { (*(*continuation).fiber).worker() }.queue_soon(task_of(continuation));
+    unsafe { (*(*continuation).fiber).mine() }.queue_soon(task_of(continuation));
 }
 
 /// Leaves the fiber for a loop on a new one, which runs `first` first.
@@ -160,7 +165,8 @@ pub(super) unsafe fn leave_for_loop(
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
     let worker = fiber.worker();
-    let stack = worker.take_stack()?;
+    // SAFETY: the caller is on the fiber.
+    let stack = unsafe { fiber.mine() }.take_stack()?;
     let handled = exceptions::take();
     let continuation = Continuation { context: ptr::null_mut(), fiber };
     let mut left = Left { continuation, resume, publish };
@@ -216,14 +222,15 @@ pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
 /// # Safety
 /// As for `go_on`.
 #[inline]
-pub unsafe fn at_home<'a>(continuation: *mut c_void) -> Option<(&'a Worker, Task)> {
+pub unsafe fn at_home<'a>(continuation: *mut c_void) -> Option<(Mine<'a>, Task)> {
     let continuation: *const Continuation = continuation.cast();
     // SAFETY: as in `go_on`. Records are never freed.
     let worker: &Worker = unsafe { &*(*(*continuation).fiber).worker.get() };
     // Where the thread is a worker of another run, too, which a task here has started, that lies on top of a
     // fiber that cannot be left.
-    let home = worker.is_mine() && !worker.fiber().fixed.get();
-    home.then(|| (worker, task_of(continuation)))
+    // SAFETY: compared just now.
+    let mine = worker.is_mine().then(|| unsafe { worker.owned() })?;
+    (!mine.fiber().fixed.get()).then(|| (mine, task_of(continuation)))
 }
 
 /// A continuation out of a queue: goes on with it. It returns only if the fiber that is left for it is
@@ -255,7 +262,9 @@ unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
 /// As for `resume`; `worker` is the calling thread's.
 #[inline(always)]
 unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Continuation) {
-    let old = worker.fiber();
+    // SAFETY: by the caller's promise.
+    let mine = unsafe { worker.owned() };
+    let old = mine.fiber();
     if !old.loop_can_be_left() {
         // A task lies below: another will go on with it, or this worker later.
         worker.requeue(task);
@@ -267,7 +276,7 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
     if old.nested.get() == 0 {
         old.flush();
         // SAFETY: nothing is on the old fiber but its loop, which has nothing in hand.
-        unsafe { old.leave(worker, worker.fiber().sanitizer_state(), context) }
+        unsafe { old.leave(worker, mine.fiber().sanitizer_state(), context) }
     }
     // SAFETY: a task runs in the middle of one here, so that helps.
     unsafe { set_aside(old, context) };
@@ -312,7 +321,9 @@ unsafe fn come_to(worker: &Worker, Continuation { context, fiber }: Continuation
 unsafe fn set_aside(old: &Fiber, to: Context) {
     let worker = old.worker();
     old.shed();
-    worker.hold(); // who ends what it waits for may be outside of the run
+    // SAFETY: the caller is on the fiber.
+    let mine = unsafe { old.mine() };
+    mine.hold(); // who ends what it waits for may be outside of the run
     let mut publish = |task| {
         // SAFETY: what `help` waits for is there until it returns.
         let waits =
@@ -322,8 +333,9 @@ unsafe fn set_aside(old: &Fiber, to: Context) {
         }
         true
     };
-    switch_away(old, worker.fiber().sanitizer_state(), to, 0, &mut publish);
-    old.worker().let_go();
+    switch_away(old, mine.fiber().sanitizer_state(), to, 0, &mut publish);
+    // SAFETY: the task goes on, with the worker that its fiber has now.
+    unsafe { old.mine() }.let_go();
 }
 
 #[inline(never)] // so that nothing thread-local is remembered across it

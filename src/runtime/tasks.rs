@@ -6,6 +6,7 @@
 use crate::fiber::stack::Stack;
 use crate::queue::injector::Refused;
 use crate::queue::{Full, Owner};
+use crate::runtime::identity::Mine;
 use crate::runtime::record::{Row, Run, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 impl Worker {
     /// Adds the task that `task` makes of `f`, if that is not NULL and the caller the owner of a
-    /// built-in deque. Some(false): it is half done, `table::spawn_slowly` does the rest.
+    /// built-in deque. Some(false): it is half done, `Row::finish_spawn` does the rest.
     #[inline(always)]
     pub fn put_built_in(
         &self,
@@ -30,7 +31,7 @@ impl Worker {
             return None;
         }
         let task = task(f?);
-        // SAFETY: `quick` says that the caller is the owner, and that the run has such deques.
+        // SAFETY: `spawn_owner` says that the caller is the owner, and that the run has such deques.
         Some(unsafe { Owner::new(&*self.built_in.load(Ordering::Relaxed)).put(task) })
     }
 
@@ -52,7 +53,7 @@ impl Worker {
         if !registers::is_thread_pointer(owner.load(Ordering::Relaxed)) {
             return None;
         }
-        // SAFETY: `quick` says that the caller is the owner, and that the run has such deques; so does `joins`.
+        // SAFETY: `spawn_owner` says that the caller is the owner, and that the run has such deques; so does `join_owner`.
         let taken = unsafe { (*self.built_in.load(Ordering::Relaxed)).claim_this(task) };
         if taken {
             self.counters.tasks.add(1);
@@ -71,83 +72,12 @@ impl Worker {
         taken
     }
 
-    /// Takes `task` back, if it is at hand, to be called now.
-    ///
-    /// # Safety
-    /// The caller occupies this place.
-    pub unsafe fn take_back(&self, task: Task) -> bool {
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        let taken = unsafe { (self.row().operations.take_back)(self, task) };
-        self.counters.tasks.add(usize::from(taken));
-        taken
-    }
-
-    /// Queues a task again that was taken out of a queue and has not begun, to run soon. The caller occupies this place.
-    pub fn put_back(&self, task: Task) -> Result<(), NoMemory> {
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe {
-            let operations = &self.row().operations;
-            (operations.spawn)(self, task).or_else(|Full| (operations.put_back)(self, task))
-        }
-    }
-
-    /// A stack for another fiber. With each stack a place in the run's queue is reserved, so that the run has one for
-    /// each fiber that waits. The caller occupies this place.
-    #[inline]
-    pub fn take_stack(&self) -> Result<Stack, NoMemory> {
-        self.stacks.pop().map_or_else(|| self.fetch_stack(), Ok)
-    }
-
-    #[cold]
-    fn fetch_stack(&self) -> Result<Stack, NoMemory> {
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe {
-            (self.row().operations.reserve)(self, 1)?;
-            self.stacks.take().inspect_err(|NoMemory| _ = (self.row().operations.reserve)(self, -1))
-        }
-    }
-
-    /// Gives back a stack that is free, or will be.
-    ///
-    /// # Safety
-    /// As for `StackCache::put`; the caller occupies this place.
-    #[inline(always)]
-    pub unsafe fn put_stack(&self, stack: Stack) {
-        // SAFETY: passed on.
-        unsafe {
-            if self.stacks.is_full() {
-                self.thin_stacks();
-            }
-            self.stacks.put(stack);
-        }
-    }
-
-    /// Gives a stack of the stack cache to the process's store.
-    ///
-    /// # Safety
-    /// As for `put_stack`.
-    #[cold]
-    #[inline(never)]
-    unsafe fn thin_stacks(&self) {
-        // SAFETY: passed on. (To reserve fewer places cannot fail.)
-        unsafe {
-            self.stacks.thin();
-            let _ = (self.row().operations.reserve)(self, -1);
-        }
-    }
-
     /// Queues a task that has run already, behind all others. The run goes on meanwhile.
     #[cold]
     #[inline(never)]
     pub fn requeue(&self, task: Task) {
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
+        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
         until_there_is_memory(|| unsafe { (self.row().operations.requeue)(self, task) });
-    }
-
-    /// Queues a task that gives way; see `Policy::line_up`. The caller occupies this place.
-    pub fn line_up(&self, task: Task) {
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        until_there_is_memory(|| unsafe { (self.row().operations.line_up)(self, task) });
     }
 
     /// Queues a task of this run that was set aside: soon to go on, if the caller is a worker of this
@@ -159,17 +89,6 @@ impl Worker {
             return;
         };
         mine.queue_soon(task);
-    }
-
-    /// Queues a task that the run has accepted before, to run soon, if that can be. The caller occupies this place.
-    #[inline]
-    pub fn queue_soon(&self, task: Task) {
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe {
-            if (self.row().operations.spawn)(self, task).is_err() {
-                self.requeue(task);
-            }
-        }
     }
 
     /// Adds a task to this worker's run, from any thread; returns as `sched_spawn` does.
@@ -205,8 +124,8 @@ impl Worker {
             // SAFETY: passed on.
             return unsafe { worker.inject(f, closure) };
         };
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe { (mine.row().spawn)(Some(f), closure, mine) }
+        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        unsafe { (mine.row().spawn)(Some(f), closure, &mine) }
     }
 
     /// Queues a task for this worker's run, from any thread; returns as `sched_spawn` does.
@@ -219,8 +138,8 @@ impl Worker {
             // SAFETY: passed on.
             return unsafe { self.inject(f, closure) };
         };
-        // SAFETY: an owned place belongs to a run; row and kind are that run's.
-        unsafe { (mine.row().queue)(f, closure, mine) }
+        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        unsafe { (mine.row().queue)(f, closure, &mine) }
     }
 
     /// Adds a task to this worker's run, from a thread that is no worker of it.
@@ -236,30 +155,6 @@ impl Worker {
             Some(Ok(())) => 0,
             Some(Err(Refused::Full)) => errno::failed(libc::EAGAIN),
             Some(Err(Refused::Closed)) | None => errno::failed(libc::EINVAL),
-        }
-    }
-
-    /// See `Policy::hold`. The caller occupies this place.
-    #[inline]
-    pub fn hold(&self) {
-        // SAFETY: an owned place belongs to a run; the number, row, and kind are that run's.
-        unsafe {
-            match self.waiting.get().as_ref() {
-                Some(waiting) => waiting.hold(),
-                None => (self.row().operations.hold)(self),
-            }
-        }
-    }
-
-    /// See `Policy::hold`. The caller occupies this place.
-    #[inline]
-    pub fn let_go(&self) {
-        // SAFETY: as in hold.
-        unsafe {
-            match self.waiting.get().as_ref() {
-                Some(waiting) => waiting.let_go(),
-                None => (self.row().operations.let_go)(self),
-            }
         }
     }
 
@@ -296,6 +191,113 @@ impl Worker {
             // What it waited for may have been seen meanwhile, and the run have ended.
             // SAFETY: the run goes on meanwhile.
             self.while_it_runs(|row| unsafe { (row.operations.rouse)(self) });
+        }
+    }
+}
+
+impl Mine<'_> {
+    /// Takes `task` back, if it is at hand, to be called now.
+    pub fn take_back(self, task: Task) -> bool {
+        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        let taken = unsafe { (self.row().operations.take_back)(&self, task) };
+        self.counters.tasks.add(usize::from(taken));
+        taken
+    }
+
+    /// Queues a task again that was taken out of a queue and has not begun, to run soon.
+    pub fn put_back(self, task: Task) -> Result<(), NoMemory> {
+        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        unsafe {
+            let operations = &self.row().operations;
+            (operations.spawn)(&self, task).or_else(|Full| (operations.put_back)(&self, task))
+        }
+    }
+
+    /// A stack for another fiber. With each stack a place in the run's queue is reserved, so that the run has one for
+    /// each fiber that waits.
+    #[inline]
+    pub fn take_stack(self) -> Result<Stack, NoMemory> {
+        self.stacks.pop().map_or_else(|| self.fetch_stack(), Ok)
+    }
+
+    #[cold]
+    fn fetch_stack(self) -> Result<Stack, NoMemory> {
+        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        unsafe {
+            (self.row().operations.reserve)(&self, 1)?;
+            self.stacks
+                .take()
+                .inspect_err(|NoMemory| _ = (self.row().operations.reserve)(&self, -1))
+        }
+    }
+
+    /// Gives back a stack that is free, or will be.
+    ///
+    /// # Safety
+    /// As for `StackCache::put`.
+    #[inline(always)]
+    pub unsafe fn put_stack(self, stack: Stack) {
+        // SAFETY: passed on.
+        unsafe {
+            if self.stacks.is_full() {
+                self.thin_stacks();
+            }
+            self.stacks.put(stack);
+        }
+    }
+
+    /// Gives a stack of the stack cache to the process's store.
+    ///
+    /// # Safety
+    /// As for `put_stack`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn thin_stacks(self) {
+        // SAFETY: passed on. (To reserve fewer places cannot fail.)
+        unsafe {
+            self.stacks.thin();
+            let _ = (self.row().operations.reserve)(&self, -1);
+        }
+    }
+
+    /// Queues a task that gives way; see `Policy::line_up`.
+    pub fn line_up(self, task: Task) {
+        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        until_there_is_memory(|| unsafe { (self.row().operations.line_up)(&self, task) });
+    }
+
+    /// Queues a task that the run has accepted before, to run soon, if that can be.
+    #[inline]
+    pub fn queue_soon(self, task: Task) {
+        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        unsafe {
+            if (self.row().operations.spawn)(&self, task).is_err() {
+                self.requeue(task);
+            }
+        }
+    }
+
+    /// See `Policy::hold`.
+    #[inline]
+    pub fn hold(self) {
+        // SAFETY: the owner's place belongs to a run; the number, row and policy are that run's.
+        unsafe {
+            match self.waiting.get().as_ref() {
+                Some(waiting) => waiting.hold(),
+                None => (self.row().operations.hold)(&self),
+            }
+        }
+    }
+
+    /// See `Policy::hold`.
+    #[inline]
+    pub fn let_go(self) {
+        // SAFETY: as in hold.
+        unsafe {
+            match self.waiting.get().as_ref() {
+                Some(waiting) => waiting.let_go(),
+                None => (self.row().operations.let_go)(&self),
+            }
         }
     }
 }

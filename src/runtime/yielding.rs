@@ -47,11 +47,11 @@ pub fn yield_now(worker: &Worker) {
     let exchanges = !lines_up && !sanitizers::stacks_are_threads();
     if exchanges
         // SAFETY: the calling thread's, of the run that the row belongs to.
-        && let Some(task) = unsafe { (mine.row().operations.begin_exchange)(mine) }
+        && let Some(task) = unsafe { (mine.row().operations.begin_exchange)(&mine) }
     {
         let publish = |task| {
             // SAFETY: the calling thread's until now, and begun there.
-            unsafe { (mine.row().operations.end_exchange)(mine, task) };
+            unsafe { (mine.row().operations.end_exchange)(&mine, task) };
             true
         };
         // SAFETY: the caller is on it, in a task; the other is out of a queue, so published.
