@@ -392,25 +392,32 @@ impl Fiber {
         self.forks.get()
     }
 
-    /// True if this address lies in frames that have returned, and that were of tasks which were called from where the
-    /// caller is called now. It is called by the loop, or on top of a task, before the next task is.
+    /// True if this address lies in frames that have returned, of tasks that were called from where the caller is
+    /// called now. To be asked by the loop, or on top of a task, before the next task is called.
     ///
-    /// The caller's own frame may cover the address: so it is compared with `floor`. Where the stack ends is known of the
-    /// fiber's. Of a thread's own, and of the program's own where a task helps there, a page below the caller is looked
-    /// at: more than that a task needs in any case.
+    /// The caller's own frame may cover the address, so the address is compared with `floor`.
     #[inline(always)]
     pub fn is_behind(&self, address: *const c_void) -> bool {
         let floor = self.floor.get();
         address.addr() < floor && self.is_behind_on(floor, address.addr())
     }
 
+    /// The end of the stack is known if the caller and `floor` are on the fiber's own. They may be on another: a
+    /// thread's own, one of the program's, or that of an inner run in which the task waits. Of such a stack only a page
+    /// below the caller is looked at, since more than that may belong to another stack.
     #[cold]
     #[inline(never)]
     fn is_behind_on(&self, floor: usize, address: usize) -> bool {
         const PAGE: usize = 4096;
         let here = registers::stack_pointer();
-        let own = self.stack.filter(|stack| (stack.low()..floor).contains(&here));
-        address >= own.map_or(here - PAGE, Stack::low)
+        let own = self.stack.filter(|stack| {
+            let bounds = stack.low()..=stack.top().addr();
+            bounds.contains(&here) && bounds.contains(&floor)
+        });
+        match own {
+            Some(stack) => address >= stack.low(),
+            None => floor.wrapping_sub(here) < PAGE && address >= here - PAGE,
+        }
     }
 }
 
