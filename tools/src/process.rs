@@ -1,11 +1,11 @@
 //! One child process: its environment, its time limit, what it printed, and what it used.
 //!
-//! [`run`] is for programs that must succeed: what they print comes through pipes, and a failure is an error.
-//! [`run_in_group`] is for tests: the child leads a process group of its own, which is killed with it, and writes to
-//! a file; how it ended is for the caller to judge.
+//! [`run`] is for programs that must succeed: what they print comes through pipes, and a failure is
+//! an error. [`run_in_group`] is for tests: the child leads a process group of its own, which is
+//! killed with it, and writes to a file; how it ended is for the caller to judge.
 //!
-//! A thread waits for the end of the child, and leaves it a zombie, so that its number stays its own until it has
-//! been killed, if need be, and reaped.
+//! A thread waits for the end of the child, and leaves it a zombie, so that its number stays its
+//! own until it has been killed, if need be, and reaped.
 
 use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File, OpenOptions};
@@ -20,11 +20,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// How the names of variables begin that are settings of this library or of a system that it is compared with. If the
-/// caller has set one, it would be a setting of every child.
+/// How the names of variables begin that are settings of this library or of a system that it is
+/// compared with. If the caller has set one, it would be a setting of every child.
 const SETTINGS: &[&str] = &["SCHED_", "OMP_", "GOMP_", "KMP_", "RAYON_", "GO"];
 
-/// Removes the caller's settings from the environment of the child; the child's own are to be set afterwards.
+/// Removes the caller's settings from the environment of the child; the child's own are to be set
+/// afterwards.
 pub fn without_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         if SETTINGS.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
@@ -80,8 +81,8 @@ impl Display for TookTooLong {
 
 impl std::error::Error for TookTooLong {}
 
-/// Runs the command to its end. It is an error if it fails, with what it said, or if it takes longer than `limit`:
-/// a [`TookTooLong`].
+/// Runs the command to its end. It is an error if it fails, with what it said, or if it takes
+/// longer than `limit`: a [`TookTooLong`].
 pub fn run(command: &mut Command, limit: Duration) -> Result<Ended> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = Instant::now();
@@ -110,9 +111,9 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ended> {
     Ok(Ended { stdout, stderr, limit, ..Ended::new(Some(status), seconds, &usage) })
 }
 
-/// Runs the command in a process group of its own, with both outputs going to the file `log`. The whole group is
-/// killed at the limit, and also when the child has ended before. `hung` is called for a child at its limit, before
-/// it is killed, and what it returns is added to the output.
+/// Runs the command in a process group of its own, with both outputs going to the file `log`. The
+/// whole group is killed at the limit, and also when the child has ended before. `hung` is called
+/// for a child at its limit, before it is killed, and what it returns is added to the output.
 pub fn run_in_group(
     command: &mut Command,
     log: &Path,
@@ -167,11 +168,11 @@ fn in_background<R: Read + Send + 'static>(mut pipe: R) -> mpsc::Receiver<io::Re
     receive
 }
 
-/// Waits for the end of the child, which stays a zombie; false if it had not ended within the limit, and the caller
-/// has to kill it, or `at_limit` did.
+/// Waits for the end of the child, which stays a zombie; false if it had not ended within the
+/// limit, and the caller has to kill it, or `at_limit` did.
 ///
-/// The limit is counted in slices. A slice that took longer than its length counts with its length: the machine was
-/// stopped meanwhile, and the child with it.
+/// The limit is counted in slices. A slice that took longer than its length counts with its length:
+/// the machine was stopped meanwhile, and the child with it.
 fn ends_within(child: &Child, limit: Duration, at_limit: impl FnOnce()) -> bool {
     const SLICE: Duration = Duration::from_secs(1);
     let (send, receive) = mpsc::channel();
@@ -202,15 +203,16 @@ fn kill_group(child: &Child) {
     let _ = kill_process_group(pid(child), Signal::KILL);
 }
 
-/// Waits for a child that has ended or was killed, and returns what it used, which [`Child::wait`] does not tell.
+/// Waits for a child that has ended or was killed, and returns what it used, which [`Child::wait`]
+/// does not tell.
 fn reap(child: &Child) -> Result<(ExitStatus, libc::rusage)> {
     use std::mem::MaybeUninit;
 
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
-        // SAFETY: the pointers are to an int and a rusage. The process is our child, and nobody has reaped it:
-        // whoever has the `Child` waits for it here only.
+        // SAFETY: the pointers are to an int and a rusage. The process is our child, and nobody has
+        // reaped it: whoever has the `Child` waits for it here only.
         let pid = unsafe { libc::wait4(child.id() as i32, &mut status, 0, usage.as_mut_ptr()) };
         if pid >= 0 {
             break;

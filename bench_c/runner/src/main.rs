@@ -1,9 +1,9 @@
 //! sched-bench: the programs of bench_c over kinds, locks, idle policies and thread counts.
 //!
-//! `make bench` runs it. A map, from the ground: [`run`] runs programs, [`statistics`] says what the runs mean,
-//! [`tables`] and [`figures`] show it, and [`pages`] has a module for each command: `make bench`, `make bench
-//! PROGRAM=./mine`, `make bench-peers` (`sched-bench peers`) and `make lab` (`sched-bench lab`). No module imports
-//! a higher one.
+//! A map, from the ground: [`run`] runs programs, [`statistics`] says what the runs mean,
+//! [`tables`] and [`figures`] show it, and [`pages`] has a module for each command: `make bench`,
+//! `make bench PROGRAM=./mine`, `make bench-peers` (`sched-bench peers`) and `make lab`
+//! (`sched-bench lab`). No module imports a higher one.
 
 mod figures;
 mod pages;
@@ -35,13 +35,13 @@ struct Options {
     program: Option<PathBuf>,
     #[arg(last = true, requires = "program")]
     arguments: Vec<String>,
-    /// For a program of your own: the folder of the library to run it on
+    /// With --program: the folder of the library to run it on
     #[arg(long, value_name = "FOLDER", requires = "program")]
     library: Option<PathBuf>,
     /// Where results.json and the figures go
     #[arg(long, default_value = "bench_c/results")]
     results: PathBuf,
-    /// Writes the figure of speed-ups here, too: an SVG file
+    /// Also writes the figure of speed-ups to this SVG file
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
     /// For lab: where LAB.md and its figures go
@@ -50,7 +50,7 @@ struct Options {
     /// For lab: the folder of the recorder
     #[arg(long, default_value = "target/lab")]
     recorder: PathBuf,
-    /// Repetitions of every setting [default: 7, or 5 or 6 where 7 would take too long;
+    /// Repetitions of every setting [default: 7, or 5 or 6 if 7 would take too long;
     /// with --quick 5]; for peers and lab the rounds [default: up to 3, up to 15]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: Option<u16>,
@@ -63,7 +63,7 @@ struct Options {
     /// Seconds after which a run is killed [default: 30; peers, lab: 60]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     timeout: Option<u16>,
-    /// Seed of the order in which a repetition goes through the settings
+    /// Seed of the orders in which the settings are measured
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

@@ -1,5 +1,6 @@
-//! Asks the library what there is to choose, and what suits what: by its table of variables
-//! (SCHED_HELP), and by trying each combination, in a program (`suits.c`) linked with it.
+//! Asks the library which values its variables take, and which combinations it accepts. The values
+//! are in the table that SCHED_HELP prints; a program linked with the library (`suits.c`) tries
+//! each combination.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -31,7 +32,7 @@ pub fn matrix(tools: &Toolchain, work: &Path, options: &Options) -> Result<Matri
     ensure!(build.status()?.success(), "{}", shown(&build));
 
     let words = options.words(&output);
-    // What it reads and says is in files: of pipes, one could fill up while the other is written.
+    // Its input and output are files: a pipe could fill up while another is being written.
     let run = |help: bool, lines: &str| -> Result<(String, String)> {
         let names = ["suits.in", "suits.out", "suits.err"].map(|name| work.join(name));
         fs::write(&names[0], lines)?;
@@ -64,7 +65,7 @@ pub fn matrix(tools: &Toolchain, work: &Path, options: &Options) -> Result<Matri
     })
 }
 
-/// The words in brackets: `SCHED_KIND   steal  [ steal lifo … ]  the scheduler: …`.
+/// The values of a variable, in brackets: `SCHED_KIND   steal  [ steal lifo … ]  the scheduler: …`.
 fn values(help: &str, name: &str) -> Option<Vec<String>> {
     let row = help.lines().find(|line| line.split(' ').next() == Some(&format!("SCHED_{name}")))?;
     let (_, words) = row.split_once('[')?;

@@ -1,4 +1,4 @@
-//! The benchmark programs over the matrix, small: they check their own answers.
+//! Runs the benchmark programs over the matrix, with small sizes. They check their own answers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::report::{Job, Outcome};
 use crate::session::Session;
 use crate::setting::{Part, Setting};
 
-/// Sizes that take some milliseconds; each program says what its -n is.
+/// Arguments of -n with which a run takes some milliseconds. Each program says what it counts.
 const SIZES: &[(&str, &str)] = &[
     ("quicksort", "20000"),
     ("mandelbrot", "48"),
@@ -45,7 +45,7 @@ const SIZES: &[(&str, &str)] = &[
     ("fiber_mergesort", "32"),
     ("fiber_spawners", "5"),
 ];
-/// Those that measure what one worker does to another refuse to run with one.
+/// Programs that measure what one worker does to another. They refuse to run with one worker.
 const WITH_OTHERS: &[&str] = &["wakeup", "resume"];
 const OTHERS: &str = "10";
 
@@ -74,7 +74,7 @@ pub fn jobs(session: &Session) -> Result<Vec<Job>> {
     Ok(jobs)
 }
 
-/// The number of threads goes by -t here, as a user of the program would say it.
+/// The number of threads is given with -t, as a user of the program would give it.
 fn job(session: &Session, program: &Path, setting: Option<&Setting>, more: &[&str]) -> Job {
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let size = SIZES.iter().find(|(n, _)| *n == name).map_or(OTHERS, |(_, size)| size);

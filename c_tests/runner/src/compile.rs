@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 #[derive(Clone)]
 pub struct Toolchain {
     pub cc: PathBuf,
-    /// None where there is no C++ compiler.
+    /// None if there is no C++ compiler.
     pub cxx: Option<PathBuf>,
     pub pc: PkgConfig,
     pub libdir: PathBuf,
@@ -19,7 +19,7 @@ pub struct Toolchain {
     pub debug: Option<PathBuf>,
 }
 
-/// The fields of the .pc file, variables filled in.
+/// The fields of the .pc file, with its variables expanded.
 #[derive(Clone)]
 pub struct PkgConfig {
     pub file: PathBuf,
@@ -31,7 +31,7 @@ pub struct PkgConfig {
 pub const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
 impl Toolchain {
-    /// `other`: where the library is instead.
+    /// `other`: a folder of the library to take instead of that of the prefix.
     pub fn find(prefix: &Path, other: Option<&Path>) -> Result<Toolchain> {
         let cc = compiler(false).context("no C compiler (set CC)")?;
         let libdir = prefix.join("lib");
@@ -47,7 +47,7 @@ impl Toolchain {
     }
 }
 
-/// The compiler that the cc crate would take, CC and CXX of the environment included.
+/// The compiler that the cc crate would take, which includes CC and CXX of the environment.
 fn compiler(cpp: bool) -> Result<PathBuf> {
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let tool = cc::Build::new()
@@ -129,21 +129,21 @@ pub struct Program<'a> {
     pub unlinked: bool,
     pub cflags: &'a [String],
     pub libraries: &'a [String],
-    /// -fsanitize.
+    /// The word of -fsanitize.
     pub sanitize: Option<&'a str>,
-    /// What it divides its sizes by.
+    /// The number that the program divides its sizes by.
     pub smaller: u32,
-    /// A folder with a sched.h to take, by -iquote, instead of the installed one.
+    /// A folder whose sched.h is taken, by -iquote, instead of the installed one.
     pub header: Option<&'a Path>,
 }
 
 impl Program<'_> {
-    /// The shared object that a program with a plugin loads.
+    /// The path of the shared object that a program with a plugin loads.
     fn plugin(&self) -> PathBuf {
         self.output.with_extension("so")
     }
 
-    /// The command that builds it.
+    /// The command that builds the plugin.
     pub fn plugin_command(&self, tools: &Toolchain) -> Command {
         let mut command = Command::new(&tools.cc);
         command.args(["-std=c11", "-O2", "-g", "-pthread", "-DPLUGIN", "-fPIC", "-shared"]);
@@ -153,7 +153,7 @@ impl Program<'_> {
         command
     }
 
-    /// The command; what is missing here, if something is.
+    /// The command that builds the program, or what this machine lacks for it.
     pub fn command(&self, tools: &Toolchain) -> Result<Command, &'static str> {
         let cpp = self.source.extension().is_some_and(|e| e == "cpp");
         let compiler = if cpp { tools.cxx.as_ref() } else { Some(&tools.cc) };

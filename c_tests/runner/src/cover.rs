@@ -1,17 +1,17 @@
-//! Few rows of a table that show each pair of values which the table shows anywhere.
+//! Chooses a few rows of a table that together contain each pair of values that any row contains.
 //!
-//! A fault that takes several settings to show itself takes two, mostly (Kuhn, Wallace and Gallo, "Software
-//! Fault Interactions and Implications for Software Testing", 2004). Row by row, the one is taken that
-//! shows the most new pairs, as in AETG (Cohen, Dalal, Fredman and Patton, 1997), but out of a list of
-//! all rows there are, which is short here.
+//! Most faults that need several settings need two (Kuhn, Wallace and Gallo, "Software Fault
+//! Interactions and Implications for Software Testing", 2004). The rows are chosen one by one, each
+//! time the row with the most new pairs, as in AETG (Cohen, Dalal, Fredman and Patton, 1997), but
+//! out of the list of all rows, which is short here.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-/// A value of each variable, by its number.
+/// The number of a value, for each variable.
 pub type Row = Vec<u8>;
 
-/// Which pairs of values there are.
+/// A set of pairs of values.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pairs {
     /// The most values that a variable has.
@@ -21,14 +21,14 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// None yet, for rows such as these.
+    /// The empty set, for rows such as these.
     pub fn none(rows: &[Row]) -> Pairs {
         let values = rows.iter().flatten().max().map_or(0, |&most| usize::from(most) + 1);
         let all = values * rows.first().map_or(0, Vec::len);
         Pairs { values, has: vec![false; all * all] }
     }
 
-    /// Where those of a row are.
+    /// The places of a row's pairs in the set.
     fn of(&self, row: &[u8]) -> impl Iterator<Item = usize> {
         let (values, all) = (self.values, self.values * row.len());
         let at = move |i: usize| i * values + usize::from(row[i]);
@@ -39,19 +39,19 @@ impl Pairs {
         self.of(row).collect::<Vec<_>>().into_iter().for_each(|pair| self.has[pair] = true);
     }
 
-    /// How many of a row's are not there.
+    /// How many pairs of a row are not in the set.
     pub fn lacks(&self, row: &[u8]) -> usize {
         self.of(row).filter(|&pair| !self.has[pair]).count()
     }
 }
 
-/// The choice, the rows with the most pairs first. The seed decides among rows that are equally good:
-/// other seeds give other choices, the same seed always the same.
+/// The chosen rows, those with the most pairs first. The seed decides among rows that are equally
+/// good: the same seed always gives the same choice.
 pub fn covering(rows: &[Row], seed: usize) -> impl Iterator<Item = &Row> {
     covering_rest(rows, Pairs::none(rows), seed)
 }
 
-/// As `covering`, where some pairs are met already.
+/// As [`covering`], if some pairs are covered already.
 pub fn covering_rest(rows: &[Row], mut met: Pairs, seed: usize) -> impl Iterator<Item = &Row> {
     let mut order: Vec<&Row> = rows.iter().collect();
     order.sort_by_cached_key(|row| scattered(row, seed));
@@ -63,7 +63,7 @@ pub fn covering_rest(rows: &[Row], mut met: Pairs, seed: usize) -> impl Iterator
     })
 }
 
-/// A hash, by which rows are put in an order that has nothing to do with their values.
+/// A hash that puts rows in an order unrelated to their values.
 pub fn scattered(row: &[u8], seed: usize) -> u64 {
     let mut hasher = DefaultHasher::new(); // without the seed of a HashMap's
     (row, seed).hash(&mut hasher);
@@ -76,13 +76,13 @@ mod tests {
 
     use super::*;
 
-    /// Counted another way than above.
+    /// The pairs of a row, found in another way than by [`Pairs`].
     fn pairs(row: &Row) -> HashSet<((usize, u8), (usize, u8))> {
         let all = || row.iter().copied().enumerate();
         all().flat_map(|one| all().map(move |other| (one, other))).filter(|(a, b)| a < b).collect()
     }
 
-    /// All rows over so many values of each variable that a rule accepts.
+    /// All rows that a rule accepts; `sizes` are the numbers of values of the variables.
     fn table(sizes: &[u8], accepted: fn(&Row) -> bool) -> Vec<Row> {
         let mut rows = vec![Row::new()];
         for &size in sizes {
@@ -93,7 +93,8 @@ mod tests {
         rows
     }
 
-    /// As in the library: what the second may be depends on the first, and the third on both.
+    /// A rule like the library's: the values of a variable depend on those of the variables before
+    /// it.
     fn suits(row: &Row) -> bool {
         match (row[0], row[1]) {
             (0, 0) => true,
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn few_are_enough() {
-        // The pairs of the two largest need 24; all rows are 3072.
+        // The two variables with the most values have 24 pairs. There are 3072 rows.
         let rows = table(&[4, 6, 2, 4, 4, 2, 2], |_| true);
         assert!((24..40).contains(&covering(&rows, 0).count()));
     }

@@ -8,13 +8,13 @@ use std::time::Duration;
 use anyhow::Result;
 use sched_tools::process::{Ended, run_in_group};
 
-/// Runs the command, whose output goes to the file `log`, for at most `limit` seconds. What its threads are doing is
-/// added to the output of one that has not ended by then.
+/// Runs the command for at most `limit` seconds, with its output going to the file `log`. If it has
+/// not ended by then, a list of what its threads are doing is added to the output.
 pub fn run(command: &mut Command, log: &Path, limit: f64) -> Result<Ended> {
     run_in_group(command, log, Duration::from_secs_f64(limit), threads_of)
 }
 
-/// What the threads of a process that hangs are doing: from gdb where it is, else /proc.
+/// What the threads of a process that hangs are doing: by gdb, or by /proc if there is no gdb.
 fn threads_of(pid: u32) -> String {
     let gdb = Command::new("timeout")
         .args([

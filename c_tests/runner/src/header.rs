@@ -1,5 +1,5 @@
-//! The header's traps: it bears the name of POSIX's sched.h, and must leave that one
-//! reachable in every order, standard and include path, without a warning.
+//! The library's sched.h has the name of POSIX's header. A program must get both, without a
+//! warning, in every order of inclusion, language standard and include path.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::compile::{PkgConfig, WARNINGS};
 use crate::report::{Job, Outcome};
 use crate::session::Session;
 
-/// Where the header stands relative to <pthread.h>; ours, always twice. TASKS: sched_tasks.h;
-/// INLINE: sched_inline.h.
+/// Orders of inclusion, which include the library's header twice. OURS stands for sched.h, TASKS
+/// for sched_tasks.h, INLINE for sched_inline.h.
 const ORDERS: &[(&str, &[&str])] = &[
     ("alone", &["OURS", "OURS"]),
     ("before-pthread", &["OURS", "<pthread.h>", "OURS"]),
@@ -23,7 +23,7 @@ const ORDERS: &[(&str, &[&str])] = &[
     ("inline", &["TASKS", "INLINE", "<pthread.h>", "OURS", "INLINE"]),
 ];
 
-/// How a program may come by it.
+/// How a program may find the header.
 #[derive(Clone, Copy)]
 enum Way {
     /// pkg-config's flags and <sched.h>
@@ -34,7 +34,7 @@ enum Way {
     Include,
     /// -iquote include, "sched.h"
     Quote,
-    /// copied beside the program, "sched.h", no flag; and with -I. too
+    /// copied beside the program, "sched.h", without a flag or with -I.
     Beside,
     BesideHere,
 }
@@ -48,10 +48,10 @@ const WAYS: &[(&str, Way)] = &[
     ("beside+-I.", Way::BesideHere),
 ];
 
-/// These by the first way only.
+/// Old standards, which are tried in the first way only.
 const OLD: &[&str] = &["c89", "c++98", "c++11"];
 
-/// In strict C without _GNU_SOURCE only what every POSIX has.
+/// Code for strict C without _GNU_SOURCE: it uses what every POSIX has.
 const POSIX: &str = "int posix(void);\nint posix(void)\n{\n    struct sched_param p;\n    \
     p.sched_priority = 0;\n    return sched_yield() + p.sched_priority + SCHED_OTHER;\n}\n";
 const GNU: &str = "int gnu(void);\nint gnu(void)\n{\n    cpu_set_t set;\n    CPU_ZERO(&set);\n    \
@@ -180,7 +180,8 @@ impl Snippet {
         text + MAIN
     }
 
-    /// The installed way is linked and run, the others are only checked.
+    /// A snippet that includes the installed header is linked and run. The others are only
+    /// compiled.
     fn job(
         &self,
         session: &Session,
@@ -228,22 +229,22 @@ impl Snippet {
     }
 }
 
-/// The calls whose result a compiler tells one to look at, and some of which it does not.
+/// Calls, each with whether a compiler warns if their result is not used.
 const LOOKED_AT: &[(&str, bool)] = &[
     ("sched_spawn_copy(f, p, 1, s)", true),
     ("sched_group_spawn((sched_group *)p, f, p, s)", true),
     ("sched_pool_create(0)", true),
     ("sched_pool_submit((struct sched_pool *)p, f, p)", true),
     ("sched_pool_run((struct sched_pool *)p, f, p)", true),
-    // The interface of the course, to which programs exist.
+    // The course's interface: existing programs do not use these results.
     ("sched_init(1, 1, f, p)", false),
     ("sched_spawn(f, p, s)", false),
-    // They fail where the caller has made a mistake.
+    // These fail only if the caller has made a mistake.
     ("sched_pool_wait((struct sched_pool *)p)", false),
     ("sched_pool_destroy((struct sched_pool *)p)", false),
 ];
 
-/// Who does not look whether a task was accepted is warned.
+/// A compiler warns about a program that does not look whether a task was accepted.
 fn must_use(session: &Session, name: &str, compiler: &Path, cpp: bool, work: &Path) -> Job {
     let (work, tools, compiler) =
         (work.to_path_buf(), session.tools.clone(), compiler.to_path_buf());
@@ -267,7 +268,8 @@ fn must_use(session: &Session, name: &str, compiler: &Path, cpp: bool, work: &Pa
     })
 }
 
-/// Ours and what cbindgen makes of the Rust source, in one file: the prototypes agree.
+/// Compiles our header and what cbindgen makes of the Rust source in one file: the prototypes
+/// agree.
 fn abi(session: &Session, work: &Path) -> Job {
     let abi = session.options.abi.clone();
     let abi = abi.unwrap_or_else(|| session.prefix.with_file_name("abi").join("sched_abi.h"));
@@ -278,7 +280,7 @@ fn abi(session: &Session, work: &Path) -> Job {
         }
         let source = work.join("abi.c");
         let abi = std::path::absolute(&abi)?;
-        // Theirs comes second: it has no types of its own.
+        // cbindgen's comes second, because it does not declare the types.
         let includes = format!("#include <sched.h>\n#include \"{}\"\n", abi.display());
         fs::write(&source, includes)?;
         let mut command = Command::new(&tools.cc);
@@ -293,7 +295,8 @@ fn abi(session: &Session, work: &Path) -> Job {
     })
 }
 
-/// The installed header lies where it shadows nobody else's, and is the one of the tree.
+/// The installed headers lie in a folder where they shadow no other header, and equal those of the
+/// tree.
 fn own_folder(session: &Session) -> Job {
     let (prefix, root) = (session.prefix.clone(), session.root.clone());
     Job::new("header", "in a folder of its own", move |_| {
@@ -313,7 +316,7 @@ fn own_folder(session: &Session) -> Job {
     })
 }
 
-/// pkg-config, where it is, says what we read in the file, also where the tree has been moved.
+/// pkg-config, if it is here, prints what we read in the file, also after the tree has been moved.
 fn pkg_config(session: &Session) -> Job {
     let (prefix, work) = (session.prefix.clone(), session.work.clone());
     Job::new("pkg-config", "", move |_| {

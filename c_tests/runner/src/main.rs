@@ -1,17 +1,18 @@
 //! `sched-ctest`: builds the C tests against an installed tree and runs them.
 //!
 //! ```text
-//! header.rs   ours and POSIX's sched.h in every order, standard and include path
-//! symbols.rs  what the libraries export, the soname
-//! makefile.rs what make says where Rust is too old
-//! documents.rs the programs of the README and of the manual pages, and what they name
-//! programs.rs c_tests/*.c: marker.rs says how to build and run each
-//! bench.rs    the benchmark programs, small, for their answers
-//! stress.rs   c_tests/stress.c over everything, for a given time
+//! header.rs    the library's sched.h and POSIX's in every order, standard and include path
+//! symbols.rs   the symbols that the libraries export, and the soname
+//! makefile.rs  the message of make if Rust is too old
+//! documents.rs the programs of the README and of the manual pages, and the names in them
+//! programs.rs  the programs c_tests/*.c; marker.rs reads how to build and run each
+//! bench.rs     the benchmark programs with small sizes: are their answers right?
+//! stress.rs    c_tests/stress.c over all settings, for a given time
 //! ```
-//! `matrix.rs` says which settings (`setting.rs`) each goes through, `cover.rs` chooses few of many, `ask.rs` asks
-//! the library what there is. `options.rs` reads the command line, and `session.rs` holds what all of them look up.
-//! `exec.rs` runs processes with a time limit; `report.rs` counts and prints.
+//! `matrix.rs` says with which settings (`setting.rs`) each program runs, `cover.rs` chooses a few
+//! of many, and `ask.rs` asks the library which there are. `options.rs` has the words of the
+//! command line, and `session.rs` holds what all of them look up. `exec.rs` runs a process with a
+//! time limit; `report.rs` counts and prints.
 
 mod ask;
 mod bench;
@@ -94,7 +95,7 @@ fn run(options: Options) -> Result<bool> {
     }
     let mut report = Report::new(&context.options, context.jobs);
     report.run(jobs);
-    // Compiled now, in parallel; their runs follow.
+    // The programs are compiled here, in parallel; their runs follow.
     let mut runs = programs::compile_all(&context, &mut report)?;
     if context.options.programs.is_empty() {
         runs.extend(bench::jobs(&context)?);

@@ -1,4 +1,4 @@
-//! What `make` says where cargo or Rust is too old or not there.
+//! What `make` says if cargo or Rust is too old or missing.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,8 @@ use anyhow::Result;
 use crate::report::{Job, Outcome};
 use crate::session::Session;
 
-/// A goal, the cargo that it finds, whether that will do, and what is said.
+/// A goal, the version of the cargo that make finds, whether make accepts it, and words of the
+/// message.
 const CASES: &[(&str, &str, bool, &[&str])] = &[
     ("all", "cargo 1.63.0 (fd9c4297c 2022-07-01)", false, &["1.63.0", "1.88", "rustup"]),
     ("test", "cargo 1.87.1 (1234567 2025-06-01)", false, &["1.87.1", "1.88", "rustup"]),

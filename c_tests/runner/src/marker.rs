@@ -1,28 +1,29 @@
 //! The markers of a test program: lines `ctest: WORDS` in its first comment.
 //!
 //! ```text
-//! matrix                  over settings of the variables: see matrix.rs; without: once, no variable set
+//! matrix                  run under many settings of the variables: see matrix.rs. Without this word
+//!                         the program runs once, with no variable set
 //! kind= deque= idle= threads= steal= overflow= global= join=
-//!                         only these values there (comma between); one value of the last four: in
-//!                         all settings
-//! refuse                  with overflow=refuse, too
-//! plain                   every kind × deque × idle × threads alone
+//!                         restrict the matrix to these values, separated by commas. A single value of
+//!                         one of the last four is set in all settings
+//! refuse                  include overflow=refuse in the matrix
+//! plain                   only the settings of kind × deque × idle × threads
 //! stats=N                 the run writes one line of statistics, with N tasks
 //! env=NAME=VALUE args=A,B timeout=SECONDS
 //! static                  also linked with libsched.a
-//! debug                   also linked with the library's debug build; debug=only: with that alone
-//! sleeps                  each run sleeps nearly all the time: other jobs run beside it
-//! nolink                  not linked with the library at all (CTEST_LIBDIR says where it is)
-//! plugin                  not linked either; built once more with -DPLUGIN, as a shared object that
-//!                         contains libsched.a (CTEST_PLUGIN is its path)
+//! debug                   also linked with the library's debug build; debug=only: with no other
+//! sleeps                  each run sleeps nearly all the time, so other jobs run beside it
+//! nolink                  not linked with the library (CTEST_LIBDIR is the library's folder)
+//! plugin                  not linked with the library, and built once more with -DPLUGIN, as a shared
+//!                         object that contains libsched.a (CTEST_PLUGIN is its path)
 //! linked                  after plugin: the program itself is linked with the shared library
-//! cflags=A,B              compiled with these, too
-//! libs=A,B                linked with these, too: -lA -lB
-//! header=FOLDER           -iquote that folder of c_tests in place of the installed header
+//! cflags=A,B              further flags of the compiler
+//! libs=A,B                further libraries: -lA -lB
+//! header=FOLDER           compiled with -iquote FOLDER (of c_tests) in place of the installed header
 //! ```
-//! `static`, `debug`, `sleeps`, `nolink`, `plugin`, `linked`, `cflags=`, `libs=` and `header=` are of the program, the others of their line. A
-//! line with none of the others makes no difference to a program that has further lines. A program
-//! without a marker runs once.
+//! `static`, `debug`, `sleeps`, `nolink`, `plugin`, `linked`, `cflags=`, `libs=` and `header=`
+//! apply to the program, the other words to the runs of their line. A line without any of the other
+//! words adds no run to a program that has further lines. A program without a marker runs once.
 
 use anyhow::{Context, Result, bail};
 

@@ -1,25 +1,24 @@
-//! The settings that programs are walked through.
+//! The settings under which programs run.
 //!
-//! What there is to choose, and what suits what, is the library's to say (`ask.rs`): a new kind or deque
-//! needs no word here. Each run of a program that its marker calls `matrix` goes through
+//! The library itself says which values there are and which combinations it accepts (`ask.rs`): a
+//! new kind or deque needs no change here. The base is every kind × deque × idle policy × number of
+//! threads. Each run of a program whose marker says `matrix` has these settings:
 //!
-//! - some settings of the base, which is every kind × deque × idle policy × number of threads: the
-//!   default policies with each number of threads, and a few others, which together show each pair
-//!   of values that suit each other (`cover.rs`);
-//! - of those others, every second one sets all variables, and so shows pairs of the rest, too. (Not
-//!   where a run has a longer timeout.)
+//! - the default policies with each number of threads;
+//! - a few others of the base, which together contain each pair of values that the library accepts
+//!   together (`cover.rs`). Every second of them sets all variables, and so contains pairs of the
+//!   other variables, too, except in a run with a longer timeout.
 //!
-//! Each run has a choice of its own, by its name and by what its marker leaves. So each pair of values
-//! of all variables meets many programs, in many combinations; that none is left out is a test of
-//! its own.
+//! The choice depends on the run's name and on what its marker leaves, and so differs from run to
+//! run: each pair of values of all variables meets many programs, in many combinations. A test of
+//! its own checks that no pair is left out.
 //!
-//! With `--programs`, for tools that take their time, through a few of all combinations.
-//! With `--knobs`, instead, through every combination there is, some 2,700 where nothing is restricted; so
-//! that it can be cut in slices.
+//! With `--programs`, which is for slow tools, a run has a few of all combinations. With `--knobs`
+//! it has every combination, some 2,700 if nothing is restricted, which can be divided into slices.
 //!
-//! `serial` is one setting: it is one thread, whatever the other variables say. `SCHED_OVERFLOW=refuse`
-//! makes spawns fail, at the number of tasks that the program has asked for: it is for programs that
-//! reckon with that, and say so in their marker.
+//! `serial` is one setting: it has one thread, whatever the other variables say.
+//! `SCHED_OVERFLOW=refuse` makes spawns fail at the number of tasks that the program has asked for.
+//! It is for programs whose marker says that they expect this.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
@@ -28,12 +27,13 @@ use std::hash::{Hash, Hasher};
 use crate::cover::{Pairs, Row, covering, covering_rest, scattered};
 use crate::setting::{BASE, Part, Setting, THREADS};
 
-/// The variables, without `SCHED_`, that change how tasks are scheduled: the base's first.
+/// The variables, without `SCHED_`, that change how tasks are scheduled; those of the base come
+/// first.
 pub const POLICIES: [&str; 7] = ["KIND", "DEQUE", "IDLE", "STEAL", "OVERFLOW", "GLOBAL", "JOIN"];
-/// Where the number of threads stands there.
+/// The place of the number of threads among the variables of the base.
 const COUNTED: usize = 3;
 const COUNTS: [&str; 4] = ["1", "2", "4", "16"];
-/// The kind to which the other variables mean nothing.
+/// The kind that ignores the other variables.
 const ALONE: &str = "serial";
 
 /// A variable and its values.
@@ -44,12 +44,12 @@ struct Axis {
 
 pub struct Matrix {
     policies: Vec<Axis>,
-    /// The combinations that the library accepts, the kind `ALONE` left out.
+    /// The combinations that the library accepts, without those of the kind `ALONE`.
     accepted: Vec<Row>,
 }
 
 impl Matrix {
-    /// `values` of each of the policies; `accept` picks combinations.
+    /// `values`: of each of the policies; `accept` says which combinations the library takes.
     pub fn new<E>(
         values: Vec<Vec<String>>,
         accept: impl FnOnce(&[Setting]) -> Result<Vec<bool>, E>,
@@ -65,7 +65,7 @@ impl Matrix {
         Ok(Matrix { accepted: accepted.collect(), policies })
     }
 
-    /// What a part says that is in no table: a slip in a marker.
+    /// A word of a part that is in no table: a mistake in a marker.
     pub fn unknown<'a>(&self, part: &'a Part) -> Option<&'a str> {
         part.only.iter().find_map(|(name, values)| {
             if name == THREADS {
@@ -78,9 +78,9 @@ impl Matrix {
         })
     }
 
-    /// Some settings of the base: the defaults with each number of threads, and a pairwise cover: each pair of
-    /// values that the base has is in one of them. Every second setting of the cover sets all variables, so
-    /// chosen that it covers the most new pairs. Another `name` gives another choice.
+    /// Some settings of the base: the defaults with each number of threads, and a cover, in which
+    /// each pair of values that the base has occurs. Every second setting of the cover sets all
+    /// variables, and is chosen for the most new pairs. Another `name` gives another choice.
     pub fn some(&self, part: &Part, name: &str) -> Vec<Setting> {
         let (axes, rows) = self.left(part);
         let groups = by_base(part, &axes, &rows);
@@ -88,7 +88,8 @@ impl Matrix {
         let (seed, mut met) = (number(name), Pairs::none(&rows));
         let mut met_in_base = Pairs::none(&base);
         let mut settings = Vec::new();
-        // The policies stand before the number of threads, the default of each first.
+        // The policies stand before the number of threads, and the default of each is its first
+        // value.
         for row in base.iter().filter(|row| row[..COUNTED].iter().all(|&value| value == 0)) {
             met_in_base.add(row);
             settings.push(setting(&axes, groups[row][0], |name| part.in_base(name)));
@@ -109,7 +110,7 @@ impl Matrix {
         settings
     }
 
-    /// As `some`, without the base; of a part that is plain, the base.
+    /// At most `n` of all combinations, chosen for pairs; if the part is plain, the base.
     pub fn few(&self, part: &Part, name: &str, n: usize) -> Vec<Setting> {
         if part.plain {
             return self.base(part);
@@ -122,7 +123,7 @@ impl Matrix {
         covering(&rows, number(name)).take(n).map(|row| setting(&axes, row, |_| true)).collect()
     }
 
-    /// Every combination there is; of a part that is plain, the base.
+    /// Every combination; if the part is plain, the base.
     pub fn all(&self, part: &Part) -> Vec<Setting> {
         if part.plain {
             return self.base(part);
@@ -151,7 +152,7 @@ impl Matrix {
             .then(|| Setting(std::iter::once(kind).chain(others).collect()))
     }
 
-    /// A combination with a pair of values that none of the settings has.
+    /// A combination with a pair of values that occurs in none of the settings.
     pub fn unmet<'a>(&self, settings: impl Iterator<Item = &'a Setting>) -> Option<Setting> {
         let (axes, rows) = self.left(&Part { refuse: true, ..Part::default() });
         let number = |axis: &Axis, setting: &Setting| {
@@ -165,7 +166,7 @@ impl Matrix {
         unmet.map(|row| setting(&axes, row, |_| true))
     }
 
-    /// The combinations that a part leaves, numbers of threads among them.
+    /// The combinations that a part leaves, with the numbers of threads.
     fn left(&self, part: &Part) -> (Vec<Axis>, Vec<Row>) {
         let copy = |axis: &Axis| Axis { name: axis.name.clone(), values: axis.values.clone() };
         let mut axes: Vec<Axis> = self.policies.iter().map(copy).collect();
@@ -185,7 +186,7 @@ impl Matrix {
     }
 }
 
-/// The rows by what the base has of them.
+/// The rows, grouped by their values of the variables of the base.
 fn by_base<'a>(part: &Part, axes: &[Axis], rows: &'a [Row]) -> BTreeMap<Row, Vec<&'a Row>> {
     let mut groups: BTreeMap<Row, Vec<&Row>> = BTreeMap::new();
     for row in rows {
@@ -228,7 +229,7 @@ mod tests {
         text.split(' ').map(str::to_string).collect()
     }
 
-    /// Two kinds and the one alone; `ring` is not for `fifo`, and does not grow.
+    /// Two kinds and `serial`. `ring` does not go with `fifo`, and does not grow.
     fn matrix() -> Matrix {
         let values = [
             "steal fifo serial",

@@ -23,17 +23,18 @@ pub struct Options {
     /// Only the tests whose name, settings included, contains this
     #[arg(long, default_value = "")]
     pub filter: String,
-    /// Only these programs (a `*` at the end stands for anything), with 4 threads and
-    /// SCHED_IDLE=park, or what of these they leave instead, and no other checks
+    /// Only these programs (a `*` at the end stands for anything), and no other checks. They run
+    /// with 4 threads and SCHED_IDLE=park, or with the first values that their markers allow
     #[arg(long, value_delimiter = ',')]
     pub programs: Vec<String>,
-    /// The programs compiled with -fsanitize=WORD
+    /// Compile the programs with -fsanitize=WORD
     #[arg(long, value_name = "WORD")]
     pub sanitize: Option<String>,
-    /// The programs run by this command: valgrind, or an emulator of the processor that CC compiles for
+    /// Run the programs by this command: valgrind, or an emulator of the processor that CC compiles
+    /// for
     #[arg(long, value_name = "COMMAND", value_delimiter = ' ')]
     pub under: Vec<String>,
-    /// What programs divide their sizes by, for tools that take their time
+    /// The programs divide their sizes by this number, for slow tools
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub smaller: u32,
     /// The folder of the library to link with [default: that of the prefix]
@@ -42,23 +43,23 @@ pub struct Options {
     /// Only these kinds in the matrix
     #[arg(long, value_delimiter = ',')]
     pub kinds: Vec<String>,
-    /// Tests at a time [default: the processors]
+    /// Tests at a time [default: the number of processors]
     #[arg(long)]
     pub jobs: Option<usize>,
     /// Seconds a test may take unless it says otherwise
     #[arg(long, default_value_t = 30.0)]
     pub timeout: f64,
-    /// The names of the tests, which are not run
+    /// Print the names of the tests, and run none
     #[arg(long)]
     pub list: bool,
-    /// A line for every test, passed ones too
+    /// Print a line for every test, also for those that pass
     #[arg(long, short)]
     pub verbose: bool,
-    /// Only the programs that walk the matrix, over every combination that the library accepts; of those
+    /// Only the programs with a matrix, under every combination that the library accepts; of these
     /// runs the Kth of N slices
     #[arg(long, value_name = "K/N")]
     pub knobs: Option<Slice>,
-    /// Instead of the tests: the stress program over everything, for so many minutes
+    /// Instead of the tests, run the stress program under all settings, for so many minutes
     #[arg(long, value_name = "MINUTES")]
     pub stress: Option<f64>,
     /// The root of the project [default: where this was built]
@@ -83,7 +84,7 @@ impl Options {
         words
     }
 
-    /// A part of the matrix, as far as these options leave it.
+    /// What these options leave of a part of the matrix.
     pub fn part(&self, part: &Part) -> Part {
         let mut part = part.clone();
         if !self.kinds.is_empty() {
@@ -96,7 +97,7 @@ impl Options {
         part
     }
 
-    /// True where nothing is left out.
+    /// True if no option leaves anything out.
     pub fn whole(&self) -> bool {
         self.programs.is_empty() && self.kinds.is_empty() && self.filter.is_empty()
     }
@@ -123,8 +124,8 @@ impl FromStr for Slice {
 }
 
 impl Slice {
-    /// Whether the run with this name is in the slice. Names are spread over the slices without an order, so that
-    /// each slice has some of everything.
+    /// Whether the run with this name is in the slice. Names are spread over the slices without an
+    /// order, so that each slice has some of everything.
     pub fn has(self, name: &str) -> bool {
         number(name) % self.n == self.k - 1
     }

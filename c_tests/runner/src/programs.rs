@@ -16,8 +16,8 @@ use crate::session::Session;
 use crate::setting::Setting;
 use crate::stats;
 
-/// Builds every program that the filter leaves (in parallel: a failure to build is a
-/// failed test) and returns the jobs that run them.
+/// Builds, in parallel, every program that the filter leaves, and returns the jobs that run them. A
+/// failure to build is a failed test.
 pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
     let folder = session.root.join("c_tests");
     let mut sources: Vec<PathBuf> = fs::read_dir(&folder)
@@ -45,7 +45,7 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
             };
             let output = session.work.join(&group);
             let jobs = runs_of(session, &markers, &group, &output, library)?;
-            // Two lines of one program may share a setting.
+            // Two lines of a marker may have a setting in common.
             let mut seen = HashSet::new();
             let wanted = |job: &Job| {
                 report.wants(&job.name()) && session.wants(job) && seen.insert(job.name())
@@ -61,7 +61,7 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
     if session.options.list {
         return Ok(runs);
     }
-    // Only failures of the compilations are tests to count: what was built gets run.
+    // A compilation counts as a test only if it fails: what was built is run.
     in_parallel(session.jobs, &compilations, |job, outcome, _| {
         if !matches!(outcome, Outcome::Passed) {
             broken.push(job.group.clone());
@@ -117,7 +117,8 @@ fn compilation(
     })
 }
 
-/// `all` that the program asks for, or the shared one alone.
+/// The libraries that the program is linked with: `all` that its marker asks for, or the shared
+/// one.
 fn libraries(markers: &Markers, all: bool) -> Vec<Library> {
     let all = [
         (Library::Shared, markers.debug != Debug::Only),
@@ -127,8 +128,8 @@ fn libraries(markers: &Markers, all: bool) -> Vec<Library> {
     all.into_iter().filter_map(|(library, wanted)| wanted.then_some(library)).collect()
 }
 
-/// The runs that the markers ask for. What is also linked with another library runs once with that,
-/// with no variable set: what differs is the linking.
+/// The runs that the markers ask for. A program that is also linked with another library runs once
+/// with that, with no variable set: only the linking differs.
 fn runs_of(
     session: &Session,
     markers: &Markers,
@@ -148,14 +149,14 @@ fn runs_of(
             words.extend(run.arguments.iter().cloned());
             let detail = words.join(" ").replace("SCHED_", "").to_lowercase();
             let job = one_run(session, group, detail, program, run.clone(), environment);
-            // A tool has much to do even where the program sleeps.
+            // A tool needs a processor even while the program sleeps.
             let sleeps = markers.sleeps && session.options.under.is_empty();
             jobs.push(Job { setting, sleeps, ..job });
         };
         match &run.matrix {
             None => add(None),
             Some(part) => {
-                // What takes its time does so in the base.
+                // A run with a longer timeout has the settings of the base only.
                 let plain = part.plain || run.timeout.is_some() && session.options.knobs.is_none();
                 let mut part = part.clone();
                 part.plain = plain;

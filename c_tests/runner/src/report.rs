@@ -1,4 +1,4 @@
-//! Jobs in parallel, their outcomes counted and printed.
+//! Runs jobs in parallel, and counts and prints their outcomes.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
@@ -13,19 +13,19 @@ use crate::setting::Setting;
 pub enum Outcome {
     Passed,
     Skipped(String),
-    /// What happened, with output and a command line to see it again.
+    /// What happened, with the output and a command line that repeats it.
     Failed(String),
 }
 
-/// One test. The worker's number gives it files that no other job uses.
+/// One test. Its work gets the number of a worker, for the names of files that no other job uses.
 pub struct Job {
-    /// The jobs of one program stand together, under this name.
+    /// The name of the program: its jobs are counted together.
     pub group: String,
     /// The rest of its name.
     pub detail: String,
-    /// That of the matrix that it runs with.
+    /// The setting of the matrix that it runs with.
     pub setting: Option<Setting>,
-    /// It sleeps nearly all the time, and so takes hardly any of a processor.
+    /// It sleeps nearly all the time, and so needs hardly any processor time.
     pub sleeps: bool,
     pub work: Box<dyn Fn(usize) -> Result<Outcome> + Send + Sync>,
 }
@@ -57,9 +57,9 @@ pub struct Report {
     told: HashMap<String, usize>,
 }
 
-/// Seconds between two lines of progress, where the output is no terminal.
+/// Seconds between two lines of progress, if the output is not a terminal.
 const PROGRESS: f64 = 10.0;
-/// After so many failures of one program, those that follow are only named.
+/// After so many failures of one program, only the names of further ones are printed.
 const FULLY_TOLD: usize = 6;
 
 impl Report {
@@ -82,7 +82,8 @@ impl Report {
         name.contains(&self.filter)
     }
 
-    /// Runs the jobs that the filter lets through; a line for each group that is complete.
+    /// Runs the jobs that the filter lets through, and prints a line for each group that is
+    /// complete.
     pub fn run(&mut self, jobs: Vec<Job>) {
         let jobs: Vec<Job> = jobs.into_iter().filter(|job| self.wants(&job.name())).collect();
         if self.list {
@@ -142,7 +143,7 @@ impl Report {
         }
     }
 
-    /// A job done at once, outside `run`: a compilation.
+    /// Counts a job that was done outside `run`: a compilation.
     pub fn add(&mut self, job: &Job, outcome: &Outcome) {
         self.count(job, outcome, 0.0);
     }
@@ -154,7 +155,7 @@ impl Report {
         println!("{text}");
     }
 
-    /// The closing line; true when nothing failed.
+    /// Prints the closing line; true if nothing failed.
     pub fn close(&self) -> bool {
         if self.skipped > 0 {
             self.line(&format!(
@@ -171,7 +172,7 @@ impl Report {
 /// How many of the jobs that sleep run beside each worker.
 const SLEEPERS: usize = 3;
 
-/// Runs the jobs and hands over each outcome, with the seconds that it took, as it comes.
+/// Runs the jobs, and calls `each` with each outcome, and the seconds it took, as they come.
 pub fn in_parallel<'a>(
     workers: usize,
     jobs: &'a [Job],

@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::report::Job;
 use crate::setting::{Part, Setting};
 
-/// How many combinations a run takes, of the 35 or so that cover all pairs, for the tools of `--programs`.
+/// With `--programs`, a run has so many combinations of the 35 or so that cover all pairs.
 const FEW: usize = 8;
 
 pub struct Session {
@@ -32,7 +32,7 @@ impl Session {
         }
     }
 
-    /// True if the job is of the slice that was asked for.
+    /// True if the job is in the slice that was asked for.
     pub fn wants(&self, job: &Job) -> bool {
         self.options.knobs.is_none_or(|slice| job.setting.is_some() && slice.has(&job.name()))
     }

@@ -1,11 +1,11 @@
-//! One setting of the variables, and the part of all settings that a marker or an option leaves.
+//! A setting of the variables, and the part of all settings that a marker or an option leaves.
 
 use std::collections::BTreeMap;
 
 pub const THREADS: &str = "THREADS";
 /// The variables of the base: see matrix.rs.
 pub const BASE: [&str; 4] = ["KIND", "DEQUE", "IDLE", THREADS];
-/// A value for programs that say they can have it.
+/// A value for programs only whose marker says that they expect it.
 const ASKED_FOR: (&str, &str) = ("OVERFLOW", "refuse");
 
 /// One setting of the environment; variables that are not in it stay unset.
@@ -22,26 +22,26 @@ impl Setting {
     }
 }
 
-/// Which part of the matrix.
+/// A part of the matrix.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Part {
-    /// Of a variable that is named, these values only. One that is not of the base, and has one value, has it
-    /// in the base as well.
+    /// The values that are left of the variables named here. If a variable is not one of the base
+    /// and has a single value left, it has this value in the base, too.
     pub only: BTreeMap<String, Vec<String>>,
     /// The base alone.
     pub plain: bool,
-    /// With spawns that are refused, too.
+    /// With spawns that are refused (`ASKED_FOR`).
     pub refuse: bool,
 }
 
 impl Part {
-    /// Only these values from now on, of those that were left.
+    /// Leaves only these values, of those that were left.
     pub fn restrict(&mut self, name: &str, values: &[String]) {
         let left = self.only.entry(name.to_string()).or_insert_with(|| values.to_vec());
         left.retain(|value| values.contains(value));
     }
 
-    /// Only this value from now on; where it is not left, the first that is.
+    /// Leaves only this value, or if it is not left, the first that is.
     pub fn prefer(&mut self, name: &str, value: &str) {
         let left = self.only.entry(name.to_string()).or_insert_with(|| vec![value.to_string()]);
         let at = left.iter().position(|v| v == value).unwrap_or(0);

@@ -1,4 +1,5 @@
-//! The JSON line of SCHED_STATS=json: one, with every key, its figures consistent.
+//! Checks the output of SCHED_STATS=json: one line, with every key, and figures that are
+//! consistent.
 
 use std::fs;
 use std::path::Path;

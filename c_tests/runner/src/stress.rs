@@ -1,5 +1,5 @@
-//! `--stress MINUTES`: c_tests/stress.c over every combination that the library accepts × 1 to 16
-//! threads, in a scattered order, until the time is over.
+//! `--stress MINUTES`: runs c_tests/stress.c under every combination that the library accepts × 1
+//! to 16 threads, in a scattered order, until the time is over.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,9 +13,9 @@ use crate::exec;
 use crate::session::Session;
 use crate::setting::Part;
 
-/// Seconds of one run of the program; some rounds of each shape.
+/// Seconds of one run of the program, in which it does some rounds of each of its shapes.
 const SLICE: f64 = 1.0;
-/// A run that is not over by then hangs.
+/// Seconds after which a run is taken to hang.
 const LIMIT: f64 = 60.0;
 
 pub fn run(session: &Session, minutes: f64) -> Result<bool> {
@@ -101,7 +101,7 @@ fn count(output: &str) -> Option<u64> {
     output.lines().find_map(|line| line.strip_prefix("checked "))?.split(' ').next()?.parse().ok()
 }
 
-/// The same settings in an order whose every stretch mixes kinds, policies and counts.
+/// The settings in an order in which every stretch mixes kinds, policies and counts.
 fn scattered<T: Clone>(settings: Vec<T>) -> Vec<T> {
     let n = settings.len();
     let coprime = |step: usize| {

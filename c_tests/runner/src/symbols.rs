@@ -1,5 +1,5 @@
-//! What the libraries show: the symbols of sched.map and no others, the soname, no name of
-//! glibc's; and that each function has a manual page.
+//! Checks that the libraries export the symbols of sched.map and no others, and no name of glibc's,
+//! that the soname is right, and that each function has a manual page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ const GLIBC: &[&str] = &[
     "sched_rr_get_interval",
 ];
 
-/// For sched_inline.h only: no program calls these by name.
+/// Prefixes of functions for sched_inline.h only, which no program calls by name.
 const NOT_CALLED: &[&str] = &["sched_inline_", "sched_layout_"];
 
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
@@ -114,7 +114,8 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     Ok(())
 }
 
-/// A program that was linked when the library had no versions runs with this one, and is told nothing.
+/// A program that was linked when the library had no symbol versions runs with this library, and
+/// the loader prints no message.
 fn built_before(session: &Session) -> Job {
     const PROGRAM: &str = "#include <sched.h>\n\
         static void task(void *closure, struct scheduler *s) { *(struct scheduler **)closure = s; }\n\
@@ -142,7 +143,7 @@ fn built_before(session: &Session) -> Job {
     })
 }
 
-/// Whether there is a page of the name that names it, or a link to one that does.
+/// Whether there is a page with this name that documents the function, or a link to such a page.
 fn has_page(pages: &Path, name: &str) -> bool {
     let read = |page: &str| fs::read_to_string(pages.join(page)).unwrap_or_default();
     let mut text = read(&format!("{name}.3"));

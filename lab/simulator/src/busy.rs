@@ -1,15 +1,17 @@
-//! Whether the machine is ours: costs that are measured while others have the processors are theirs, too.
+//! How much of the machine is ours: a cost that is measured while others use the processors is too
+//! high.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The least share of the processors with which a calibration is to be trusted.
+/// A calibration can be trusted if we had at least this share of the processors.
 pub const ENOUGH: f64 = 0.9;
 
-/// How long the processors are tried.
+/// How long each trial of the processors takes.
 const TRIAL: Duration = Duration::from_millis(20);
 
-/// The share of all processors that as many threads get who only compute.
+/// The share of the processors that is ours: one thread for each processor computes, and the share
+/// is the part of the time for which they ran.
 pub fn share() -> f64 {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let shares: f64 = thread::scope(|scope| {
@@ -19,7 +21,7 @@ pub fn share() -> f64 {
     shares / threads as f64
 }
 
-/// What one thread gets of its time.
+/// The part of its time for which one computing thread had a processor.
 fn trial() -> f64 {
     let (start, before) = (Instant::now(), processor());
     while start.elapsed() < TRIAL {

@@ -10,30 +10,31 @@ use crate::policy::Policy;
 use crate::prices::{Contention, Fresh, LENGTHS, Prices, THINKS};
 use crate::process::{Costs, Places};
 
-/// Worker counts between which the cost of a look, and of setting up a worker, is the slope.
+/// Numbers of workers. The cost of a look, and of setting up a worker, is the slope between two of
+/// them.
 const TWO: &str = "2";
 const FEW: &str = "64";
 const MANY: &str = "256";
 
 const SPIN: [(&str, &str); 1] = [("SCHED_IDLE", "spin")];
 
-/// What was measured, by name.
+/// Measured values, by name.
 type Measured = BTreeMap<String, Vec<f64>>;
 
-/// Everything measured, again and again.
+/// All measured values of all rounds.
 #[derive(Default)]
 pub struct Calibration {
     recorder: Measured,
-    /// What no policy changes.
+    /// Values that do not depend on the policy.
     machine: Measured,
     policies: Vec<(Policy, Measured)>,
     searches: Measured,
-    /// Of the processors, at the beginning of each round and at its end.
+    /// Our share of the processors, at the beginning and at the end of each round.
     shares: Vec<f64>,
 }
 
 impl Calibration {
-    /// Of these policies, which the library knows.
+    /// For these policies, which the library knows.
     pub fn new(known: &[Policy]) -> Calibration {
         let policies = known.iter().map(|&policy| (policy, Measured::new())).collect();
         Calibration { policies, ..Calibration::default() }
@@ -50,7 +51,7 @@ impl Calibration {
         for (policy, measured) in &mut self.policies {
             let with = |threads| [policy.environment(), &[("SCHED_THREADS", threads)]].concat();
             add(measured, places.costs("alone", &with("1"))?);
-            // These say themselves how many workers each of their runs has.
+            // This mode chooses the number of workers of each of its runs itself.
             add(measured, places.costs("together", policy.environment())?);
             if !policy.shares() {
                 let spin = [policy.environment(), &SPIN].concat();
@@ -77,12 +78,12 @@ impl Calibration {
         Ok(())
     }
 
-    /// The share of the processors that was ours, the middle of all that were taken.
+    /// Our share of the processors: the middle of all trials.
     pub fn share(&self) -> Option<f64> {
         Estimate::of(&self.shares).map(|share| share.value)
     }
 
-    /// What the recorder spends on a place never used, by the lengths of its queue.
+    /// What the recorder spends on a place that was never used, by the length of its queue.
     pub fn growth_of_recorder(&self) -> Result<Fresh> {
         growth(&self.recorder)
     }
@@ -92,14 +93,15 @@ impl Calibration {
         found.map(|(_, measured)| measured)
     }
 
-    /// In the flood of the calibration `cont` may have nothing to steal, and a bounded deque sends most
-    /// tasks through the queue of all: there a theft is taken to cost what it costs `steal`.
+    /// True if a theft is taken to cost what it costs under `steal`. In the flood of the
+    /// calibration `cont` may have nothing to steal, and a bounded deque sends most tasks through
+    /// the queue of all.
     pub fn borrows_theft(&self, policy: Policy) -> bool {
         let own = |rounds| usual(rounds, "thief").is_ok_and(|thief| thief > 0.0);
         !policy.shares() && (policy.places().is_some() || !self.measured(policy).is_some_and(own))
     }
 
-    /// None: the library does not know the policy.
+    /// None if the library does not know the policy.
     pub fn prices(&self, policy: Policy) -> Result<Option<Prices>> {
         let Some(rounds) = self.measured(policy) else { return Ok(None) };
         let more = |name: &str| {
@@ -130,7 +132,8 @@ impl Calibration {
             late: if policy.shares() { 0.0 } else { usual(rounds, "late")? },
             look: if policy.shares() { 0.0 } else { look },
             pause: if policy.shares() { 0.0 } else { usual(&self.searches, TWO)? - look }.max(0.0),
-            // Of a deque that gives its only task away thefts would be in it.
+            // A deque that is not private gives its only task away, so its searches are not in
+            // vain: their measured cost would include thefts.
             vain: steals(!policy.is_private(), "vain")?.max(0.0),
             wake: usual(rounds, "wake")?,
             waker: usual(rounds, "waker")?,
@@ -144,7 +147,8 @@ impl Calibration {
         }))
     }
 
-    /// Of what is done to the queue, if it has a lock; the recorder has these calls in its place.
+    /// The contention for the queue, if it has a lock. The recorder's calls stand for the rest of
+    /// them.
     fn contention(
         &self,
         policy: Policy,
@@ -154,7 +158,7 @@ impl Calibration {
     ) -> Result<Contention> {
         let mut contention = Contention::default();
         if policy.has_lock() {
-            // Operations a task: what a bounded deque has no room for comes in batches.
+            // Operations for each task. A bounded deque moves tasks to the queue in batches.
             let each = if policy.shares() { 2.0 } else { 1.0 };
             for (turns, think) in contention.turns.iter_mut().zip(THINKS) {
                 let of = |threads| format!("{does} {think}, {threads}");
@@ -169,7 +173,7 @@ impl Calibration {
     }
 }
 
-/// What tasks cost that make a queue longer than it was, beyond what they cost where it was so long.
+/// What a task costs that makes the queue longer than it ever was, beyond what other tasks cost.
 fn growth(measured: &Measured) -> Result<Fresh> {
     let each = usual(measured, "push")? + usual(measured, "run")?;
     let mut fresh = [0.0; LENGTHS.len()];
@@ -194,15 +198,16 @@ fn add_as(to: &mut Measured, new: &str, costs: &Costs, name: &str) -> Result<()>
     Ok(())
 }
 
-/// In all rounds in which it could be measured: on a busy machine two workers may never
-/// have run at the same time.
+/// The values of all rounds in which this could be measured: on a busy machine two workers may
+/// never have run at the same time.
 fn all<'a>(measured: &'a Measured, name: &str) -> Result<&'a [f64]> {
     let values = measured.get(name).map_or(&[][..], |values| values);
     ensure!(!values.is_empty(), "costs did not print {name} in any round");
     Ok(values)
 }
 
-/// Of what differs by what others on the machine add, and by where the memory of a process lies.
+/// The usual one of values that differ because of others on the machine, and by where the memory of
+/// a process lies.
 fn usual(measured: &Measured, name: &str) -> Result<f64> {
     Ok(Estimate::of(all(measured, name)?).map_or(f64::NAN, |of| of.value))
 }
@@ -314,7 +319,7 @@ mod tests {
             let of = |does, calls: &[&str]| calibration.contention(policy, &measured, does, calls);
             [of("spawns", &["push", "run"]).unwrap(), of("forks", &["fork"]).unwrap()]
         };
-        // Two operations a task; but of bounded deques' overflow one.
+        // Two operations for each task, but one if it overflows from a bounded deque.
         for (policy, part) in [(Policy::Fifo, 0.5), (Policy::StealHalf, 1.0)] {
             let [spawns, forks] = of(policy);
             assert_eq!([spawns.least, forks.least], [8.0 * part, 7.0 * part]);

@@ -1,16 +1,17 @@
-//! A prediction beside what was measured, and whether they agree.
+//! Compares a prediction with measurements.
 //!
-//! Others have the other half of a core, or a neighbour's memory, for hundredths of a second or for
-//! minutes: that only adds to what a run takes, and at times half as much again. So of the runs of a
-//! process that does the same each time the *least* time counts. Of the processes, one in each round,
-//! the *middle* does, as estimated by Hodges and Lehmann: one in a dozen is a tenth faster than the others by where
-//! its memory happens to lie, and the least, or any quantile, is of the one sort in one row and of the other in the
-//! next. So it is with the prices and the recordings, and a prediction is of that.
+//! Other users of the machine only add to the time of a run, for hundredths of a second or for
+//! minutes, and at times half as much again. So of the runs of a process, which does the same each
+//! time, the *least* time counts. There is one process in each round, and of these the *middle*
+//! counts, as estimated by Hodges and Lehmann. The least of the processes would not do: one in a
+//! dozen is a tenth faster than the others because of where its memory happens to lie, so that the
+//! least, or any other quantile, is such a process in one row and not in the next. Prices and
+//! recordings are taken in the same way, and so a prediction is about the usual process, too.
 //!
-//! Where workers contend for a lock, so that they take longer than one alone, it is the other way
-//! round: who is kept away by others lets the rest go on, and the least is of a run in which the
-//! workers did not meet. By the prediction, not by what was measured, such a row is known. There
-//! the median run of a process counts, as in the calibration.
+//! It is different if workers contend for a lock, and take longer than one worker alone: a worker
+//! that is kept away by other users lets the rest go on, and the least time is that of a run in
+//! which the workers did not meet. The prediction, not the measurement, tells which rows are of
+//! this kind. For them the median run of a process counts, as in the calibration.
 
 use sched_estimate::Estimate;
 use serde::Serialize;
@@ -25,18 +26,19 @@ pub struct Check {
     pub program: String,
     pub policy: Policy,
     pub workers: usize,
-    /// Has a lock of all, and is predicted to take longer than one worker: medians of processes count.
+    /// All workers use one lock, and are predicted to take longer than one worker: medians of
+    /// processes count.
     pub contended: bool,
     /// Nanoseconds.
     pub predicted: f64,
     pub measured: Estimate,
-    /// How many of the rounds came within a tenth of the least.
+    /// The part of the rounds that came within a tenth of the least.
     pub undisturbed: f64,
 }
 
 impl Check {
-    /// Of predictions for one worker and for so many, and rounds of measured runs. None: nothing was
-    /// measured.
+    /// `predicted`: for one worker and for `workers`. `rounds`: the measured runs of each round.
+    /// None if nothing was measured.
     pub fn new(
         (program, policy, workers): (&str, Policy, usize),
         [alone, predicted]: [f64; 2],
@@ -58,28 +60,28 @@ impl Check {
         })
     }
 
-    /// By how much the prediction is too long, as a part of what was measured.
+    /// By how much the prediction is too long, as a part of the measured time.
     pub fn error(&self) -> f64 {
         self.predicted / self.measured.value - 1.0
     }
 
-    /// Figure by figure.
+    /// The figures themselves are within a tenth.
     pub fn agrees(&self) -> bool {
         self.error().abs() <= AGREES
     }
 
-    /// It was not measured to within a tenth.
+    /// The measured interval is wider than a tenth.
     pub fn is_wide(&self) -> bool {
         self.measured.high > self.measured.low * (1.0 + AGREES)
     }
 
-    /// Within a tenth of the interval of what was measured.
+    /// The prediction is within a tenth of the measured interval.
     pub fn may_agree(&self) -> bool {
         let Estimate { low, high, .. } = self.measured;
         (low * (1.0 - AGREES)..=high * (1.0 + AGREES)).contains(&self.predicted)
     }
 
-    /// As many times too long as too short count the same.
+    /// Twice as long and half as long are equally far.
     pub fn distance(&self) -> f64 {
         (self.predicted / self.measured.value).ln().abs()
     }

@@ -1,9 +1,9 @@
-//! Why the figures of a report are not to be trusted: the machine was busy, or a cost cannot be.
+//! Reasons not to trust the figures of a report: the machine was busy, or a cost is impossible.
 
 use crate::busy::ENOUGH;
 use crate::report::{Price, Report};
 
-/// What cannot be a cost: one below nothing, or a theft that is dearer than to wake a thread.
+/// Costs that are impossible: one below zero, or a theft that costs more than to wake a thread.
 fn impossible(price: &Price) -> Vec<String> {
     let p = &price.prices;
     let negative = [
@@ -13,7 +13,7 @@ fn impossible(price: &Price) -> Vec<String> {
         ("first wake-up", p.first_wake),
         ("first wake-up, for the waker", p.first_waker),
         ("line of memory", p.line),
-        ("run of nothing", p.init),
+        ("run without tasks", p.init),
     ];
     let negative = negative.into_iter().filter(|(_, cost)| *cost < 0.0);
     let mut found: Vec<(&str, f64)> = negative.collect();
@@ -24,12 +24,12 @@ fn impossible(price: &Price) -> Vec<String> {
 }
 
 impl Report {
-    /// Why its figures are not to be trusted; nothing where they are.
+    /// The reasons not to trust the figures; empty if there are none.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         if let Some(share) = self.share.filter(|&share| share < ENOUGH) {
             doubts.push(format!(
-                "the machine was busy while costs were measured: threads that only compute got {:.0} % of the processors",
+                "the machine was busy while costs were measured: threads that only compute had {:.0} % of the processors",
                 100.0 * share
             ));
         }
@@ -43,7 +43,7 @@ impl Report {
         }));
         let costs: Vec<String> = self.prices.iter().flat_map(impossible).collect();
         if !costs.is_empty() {
-            doubts.push(format!("costs that cannot be: {}", costs.join("; ")));
+            doubts.push(format!("impossible costs: {}", costs.join("; ")));
         }
         doubts
     }
@@ -83,7 +83,7 @@ mod tests {
         };
         let doubts = busy.doubts();
         assert_eq!(doubts.len(), 3);
-        assert!(doubts[0].ends_with("got 61 % of the processors"));
+        assert!(doubts[0].ends_with("had 61 % of the processors"));
         assert!(doubts[1].contains("while uts was recorded") && doubts[1].contains("90 %"));
         let costs = "wake-up, for the waker under steal: -40 ns; steal, for the thief under steal: 870000 ns";
         assert!(doubts[2].ends_with(costs), "{}", doubts[2]);

@@ -2,37 +2,43 @@
 //!
 //! # Events
 //!
-//! Each worker that is awake has one event: the moment at which it next touches what others touch.
-//! The earliest is done, and says when that worker's next one is. So whatever an event sees of the
-//! queues is as of its time. What is spent within an event is a debt of the worker's, paid before its
-//! next one. Events of equal time are done in the order of the workers.
+//! Each worker that is awake has one event: the moment at which it next touches data that others
+//! touch, too. The engine does the earliest event, which determines when the next event of the same
+//! worker is. So an event sees the queues as they are at its time. The time that an event takes is
+//! recorded as a debt of the worker, and is paid before the worker's next event. Events of equal
+//! time are done in the order of the workers.
 //!
 //! # The policies
 //!
-//! As the library's kinds (its modules `kind::stealing`, `kind::shared`, `idle::eventcount` say more):
+//! They are those of the library (its modules `policy::stealing`, `policy::shared` and
+//! `idle::eventcount` say more):
 //!
-//! - The deques of `steal` and `cont` are private to their owners but for some of the oldest tasks.
-//!   A thief that finds none of these asks, as does one that takes the last of these. At its next spawn the owner
-//!   offers half of its tasks, but not the only one, unless somebody sleeps; when it next takes a task itself, half of
-//!   the others. An owner that does not answer is raided.
-//! - The deques of `steal half` have so many places. What a spawn finds no room for, and the older half,
-//!   goes to a queue of all, with a lock, in which who has no task looks first.
-//! - A worker without tasks looks at the others' deques, from a random one on. Thieves of one
-//!   victim follow each other, as its lock has them do. A spawn wakes a sleeper if nobody searches;
-//!   a searcher that has found a task wakes the next if there are more tasks and nobody else
-//!   searches; no more than half of the workers search. Who finds nothing for as long as a wake-up
-//!   takes, sleeps.
-//! - A search that finds nothing has looked at lines of memory that the owners write: it waits for one
-//!   that was written since the last, and each owner pays when it next adds to its deque.
-//! - A spawn into the shared queue wakes a sleeper, if there is one; who finds the queue empty
-//!   sleeps.
-//! - A join of a task that nobody has begun runs it. If it was taken, the task that joins is set
-//!   aside, and goes on where the other ends, at once.
-//! - A task in a blocking section leaves its worker, for which another thread is woken. When the section ends
-//!   the task goes behind those that are queued for all. A section shorter than that wake-up ends on its worker.
+//! - The deques of `steal` and `cont` are private to their owners, except for some of the oldest
+//!   tasks, which are offered to thieves. A thief asks for more if it finds no offered task, or
+//!   takes the last one. At its next spawn the owner then offers half of its tasks (but not its
+//!   only one, unless a worker sleeps); when it next takes a task itself, it offers half of the
+//!   others. An owner that does not answer is raided.
+//! - The deques of `steal half` are bounded. If a spawn finds no room, its task and the older half
+//!   of the deque go to a queue that all workers share, which has a lock. A worker without tasks
+//!   looks there first.
+//! - A worker without tasks looks at the deques of the others, beginning with a random one. Thieves
+//!   of one victim come one after the other, because of its lock. A spawn wakes a sleeper if no
+//!   worker searches. A searcher that has found a task wakes the next worker if there are more
+//!   tasks and no other worker searches. At most half of the workers search. A worker that finds
+//!   nothing for as long as a wake-up takes goes to sleep.
+//! - A search that finds nothing has read lines of memory that the owners write: it waits for a
+//!   line that was written since the last search, and each owner pays when it next adds to its
+//!   deque.
+//! - A spawn into the shared queue wakes a sleeper, if there is one. A worker that finds the queue
+//!   empty sleeps.
+//! - A join of a task that nobody has begun runs it. If the task was taken, the joining task is set
+//!   aside, and resumes at once on the worker where the other task ends.
+//! - A task in a blocking section leaves its worker, and another thread is woken for the worker.
+//!   When the section ends, the task is queued for all workers, behind those that are there. A
+//!   section that is shorter than the wake-up ends on its worker.
 //!
-//! A run is over with its last task, and when the first worker, which was called for the run, has
-//! noticed: the others' way to their rest costs nothing.
+//! A run ends when the first worker, which was called for the run, has noticed that the last task
+//! has ended. What the other workers do on their way to sleep costs nothing.
 
 mod bits;
 mod deques;
@@ -94,8 +100,8 @@ impl Engine<'_> {
         panic!("{} tasks are left that wait for each other", self.left)
     }
 
-    /// The first worker has the first task. The others sleep; but who uses the shared queue is called
-    /// at once, one after the other.
+    /// The first worker gets the first task. The others sleep; but the workers of a shared queue
+    /// are called at once, one after the other.
     fn begin(&mut self) {
         let Picoseconds { init, init_worker, first_wake, .. } = self.prices;
         let others = self.workers.len() as i64 - 1;
@@ -168,7 +174,8 @@ impl Engine<'_> {
         true
     }
 
-    /// True if the section is over before another thread has come to the worker: the task goes on there.
+    /// True if the section ends before another thread has come to the worker: the task goes on
+    /// there.
     fn block(&mut self, w: usize, task: u32, now: Time) -> bool {
         let section = self.graph.steps[self.step[task as usize] as usize];
         debug_assert!(section.then == Then::Unblock);
@@ -182,7 +189,7 @@ impl Engine<'_> {
         false
     }
 
-    /// The task's section is over: it is queued for all, and somebody is woken for it.
+    /// The task's section has ended: the task is queued for all, and a worker is woken for it.
     fn unblock(&mut self, task: u32, now: Time) {
         self.outcome.events += 1;
         self.step[task as usize] += 1;
@@ -198,13 +205,14 @@ impl Engine<'_> {
         }
     }
 
-    /// Is it in a queue, and has nobody begun it?
+    /// True if the task is in a queue, and nobody has begun it.
     fn can_take_back(&self, task: u32) -> bool {
         let task = task as usize;
         self.queued[task] && self.step[task] == self.graph.tasks[task].first
     }
 
-    /// Makes a new task visible, or what is left of the current one, and wakes somebody for it.
+    /// Adds a task to a queue, and wakes a worker for it: the new task, or under `cont` the rest of
+    /// the current one.
     fn add(&mut self, w: usize, child: u32, price: i64, now: Time) {
         if self.policy.shares() {
             self.queued[child as usize] = true;
@@ -232,7 +240,7 @@ impl Engine<'_> {
         }
     }
 
-    /// True if the task goes on: the other is over, or is what it does now.
+    /// True if the task goes on: the other has ended, or the task runs it now.
     fn join(&mut self, w: usize, task: u32, other: u32, now: Time) -> bool {
         let o = other as usize;
         if self.waiter[o] == OVER {
@@ -243,7 +251,7 @@ impl Engine<'_> {
             return false;
         }
         if self.policy.shares() {
-            self.queued[o] = false; // its entry stays, for nothing, unless it is the last
+            self.queued[o] = false; // its entry stays in the queue without effect, unless it is the last
             if self.shared.back() == Some(&other) {
                 self.shared.pop_back();
             }
@@ -259,7 +267,7 @@ impl Engine<'_> {
         true
     }
 
-    /// The task is over, and who waits for it goes on.
+    /// The task has ended, and the task that waits for it goes on.
     fn end(&mut self, w: usize, task: u32) {
         self.left -= 1;
         let mut waiter = std::mem::replace(&mut self.waiter[task as usize], OVER);
@@ -276,7 +284,7 @@ impl Engine<'_> {
             return;
         }
         if std::mem::replace(&mut self.aside[waiter as usize], false) {
-            self.workers[w].debt += self.prices.line; // it was another's
+            self.workers[w].debt += self.prices.line; // another worker wrote it
         }
         self.proceed(w);
     }

@@ -1,5 +1,5 @@
-//! The experiment: records the programs, measures the prices, predicts, and compares with what is
-//! measured where this machine has the processors.
+//! The experiment: it records the programs, measures the prices, predicts, and compares the
+//! predictions with measurements for as many workers as this machine has processors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,10 +27,10 @@ const PROGRAMS: [(&str, u64, u64); 5] = [
     ("mandelbrot", 640, 256),
 ];
 
-/// Runs in a recording: every third with stamps, of which the first finds cold memory.
+/// The number of runs in a recording. Every third has stamps; the first of these finds cold memory.
 const RECORDED: usize = 6;
 
-/// Runs of a program that are measured at a time; the first finds cold memory and does not count.
+/// The number of runs of a measured process. The first finds cold memory, and does not count.
 const MEASURED: usize = 4;
 
 pub struct Options {
@@ -40,7 +40,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-/// A graph, and where it is from.
+/// A graph, and the program that it was recorded from.
 struct Subject {
     name: String,
     n: u64,
@@ -57,7 +57,7 @@ pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     let mut calibration = Calibration::new(&known);
     let mut measured: BTreeMap<(usize, Policy, usize), Vec<Vec<f64>>> = BTreeMap::new();
     let processors = thread::available_parallelism()?.get();
-    // In rounds, so that what changes on the machine meanwhile changes all of it.
+    // In rounds, so that a change of the machine affects all of them.
     for round in 1..=rounds {
         progress(&format!("recording and measuring, round {round} of {rounds}"));
         for (recordings, (name, n)) in recordings.iter_mut().zip(programs) {
@@ -90,7 +90,7 @@ pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     Ok(report)
 }
 
-/// Predicts a recording of the user's; what there is to doubt, the report says.
+/// Predicts a recording of the user's. The report says what there is to doubt.
 pub fn replay(options: &Options, file: &Path) -> Result<Report> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let recording = process::read(file)?;
@@ -198,7 +198,7 @@ fn all_prices(calibration: &Calibration) -> Result<Vec<Price>> {
         .collect()
 }
 
-/// What `work` makes of each, in their order, on all processors.
+/// The results of `work` for all jobs, in their order, computed on all processors.
 fn in_parallel<T: Sync>(jobs: &[T], work: impl Fn(&T) -> Outcome + Sync) -> Vec<Outcome> {
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(vec![Outcome::default(); jobs.len()]);

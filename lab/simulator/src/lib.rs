@@ -1,11 +1,12 @@
-//! Scaling beyond this machine: replays recorded task DAGs on any number of workers.
+//! Predicts how programs scale beyond this machine: replays recorded task DAGs on any number of
+//! workers.
 //!
 //! [`lab::run`] is the whole experiment: it records programs of bench_c on the recorder
 //! (lab/recorder), measures what each policy's calls cost ([`calibrate`], by lab/costs.c), predicts
 //! each program under each policy for 1 to 1024 workers ([`engine`]), and compares with measured
-//! runs where this machine has the processors ([`check`]). The [`report::Report`] holds all figures.
-//! [`doubts`] says which of them a busy machine ([`busy`]) has spoilt, [`markdown`] writes the report as a section
-//! of a page, and [`verdicts`] are its sentences.
+//! runs for as many workers as this machine has processors ([`check`]). The [`report::Report`]
+//! holds all figures. [`doubts`] says which of them a busy machine ([`busy`]) has spoilt,
+//! [`markdown`] writes the report as a section of a page, and [`verdicts`] are its sentences.
 
 pub mod busy;
 pub mod calibrate;

@@ -21,7 +21,7 @@ struct Arguments {
     /// Seed of the choice of victims
     #[arg(long, global = true, default_value_t = 1)]
     seed: u64,
-    /// Writes all figures to this file, too
+    /// Also writes all figures to this file
     #[arg(long, global = true)]
     json: Option<PathBuf>,
 }
@@ -40,7 +40,7 @@ enum Command {
     /// Predicts a program that was recorded: LD_LIBRARY_PATH=LAB SCHED_RECORD=FILE ./program
     Replay {
         file: PathBuf,
-        /// Shows the predictions of a recording, or with costs, that a busy machine has spoilt, too
+        /// Shows predictions also if a busy machine has spoilt the recording or the costs
         #[arg(long)]
         doubtful: bool,
     },

@@ -43,10 +43,10 @@ impl Report {
             let borrowers: Vec<&str> = borrowers.map(|price| price.policy.name()).collect();
             writeln!(
                 page,
-                "What a theft costs {} is taken from `steal`, where the own calibration sees too few (and\n\
-                 for steal half what a search in vain does, since its own would have thefts in it). Did a theft cost\n\
-                 as much as one from an owner that does not answer, the prediction that changed most would be that of\n\
-                 {} under {} at P = {}, by {:+.1} %.\n",
+                "The price of a theft under {} is that of `steal`, because their own calibration sees too few thefts.\n\
+                 (The price of a search in vain under `steal half` is that of `steal`, too: its own would contain\n\
+                 thefts.) If a theft cost as much as one from an owner that does not answer, the prediction that\n\
+                 would change most is that of {} under {} at P = {}, by {:+.1} %.\n",
                 borrowers.join(" and "),
                 most.program,
                 most.policy.name(),
@@ -74,7 +74,7 @@ impl Report {
         for p in self.programs.iter().filter(|p| p.blocked > 0.0) {
             writeln!(
                 page,
-                "\n{}: besides, {} ms in blocking sections, which are no work, but of the span.",
+                "\n{}: further {} ms in blocking sections, which are part of the span but not of the work.",
                 p.name,
                 short(p.blocked / 1e6)
             )?;
@@ -85,10 +85,10 @@ impl Report {
     fn write_prices(&self, page: &mut String) -> std::fmt::Result {
         type Row = (&'static str, fn(&Price) -> f64);
         let rows: [Row; 19] = [
-            ("spawn, more than the recorder's", |p| p.prices.push),
-            ("run of a spawned task, likewise", |p| p.prices.run),
-            ("fork and join, likewise", |p| p.prices.fork),
-            ("spawn into a place never used, or without room, of 2^14", |p| p.prices.fresh[0]),
+            ("spawn, beyond the recorder's", |p| p.prices.push),
+            ("run of a spawned task, beyond the recorder's", |p| p.prices.run),
+            ("fork and join, beyond the recorder's", |p| p.prices.fork),
+            ("spawn into a place never used, or into a full deque, of 2^14", |p| p.prices.fresh[0]),
             ("the same, of 2^16", |p| p.prices.fresh[1]),
             ("the same, of 2^18", |p| p.prices.fresh[2]),
             ("steal, for the thief", |p| p.prices.thief),
@@ -97,13 +97,13 @@ impl Report {
             ("look at an empty deque", |p| p.prices.look),
             ("search, beyond its looks", |p| p.prices.pause),
             ("search in vain, for an owner", |p| p.prices.vain),
-            ("wake-up, until the woken runs", |p| p.prices.wake),
+            ("wake-up, until the woken worker runs", |p| p.prices.wake),
             ("wake-up, for the waker", |p| p.prices.waker),
-            ("first wake-up in a run, until the woken runs", |p| p.prices.first_wake),
+            ("first wake-up in a run, until the woken worker runs", |p| p.prices.first_wake),
             ("first wake-up in a run, for the waker", |p| p.prices.first_waker),
             ("line of memory from another processor", |p| p.prices.line),
-            ("run of nothing", |p| p.prices.init),
-            ("run of nothing, for each worker more", |p| p.prices.init_worker),
+            ("run without tasks", |p| p.prices.init),
+            ("run without tasks, for each further worker", |p| p.prices.init_worker),
         ];
         let names = self.prices.iter().map(|price| {
             let name = price.policy.name();
@@ -120,7 +120,7 @@ impl Report {
             writeln!(
                 page,
                 "\n*As steal*: this library does not have the policy, so its calls are taken to cost what\n\
-                 those of `steal` cost; nothing is measured beside these predictions."
+                 those of `steal` cost; there are no measurements to compare these predictions with."
             )?;
         }
         writeln!(page)
@@ -128,7 +128,7 @@ impl Report {
 
     fn write_contention(&self, page: &mut String) -> std::fmt::Result {
         let thinks = THINKS.map(|think| format!("{think} turns"));
-        let what = "ns an operation on a queue with a lock, of one worker and of two, whose tasks think for";
+        let what = "ns for an operation on a queue with a lock, by one worker and by two, whose tasks think for";
         let head: Vec<String> = once(what.to_owned()).chain(thinks).collect();
         let mut rows = Vec::new();
         for price in self.prices.iter().filter(|price| price.measured && price.policy.has_lock()) {
@@ -230,7 +230,10 @@ mod tests {
             "{text}"
         );
         let text = report.reliability();
-        assert!(text.contains("the rounds 71 %") && text.contains("way: none."), "{text}");
+        assert!(
+            text.starts_with("71 % of the rounds") && text.contains("Contended: none."),
+            "{text}"
+        );
         assert!(text.ends_with("whatever the interval: fib under lifo at P = 2."), "{text}");
         let page = report.markdown();
         let row = "| fib, lifo | within the interval | 2 | 0.000111 | 0.000100 [0.000100–0.000120] | +11.0 |";
@@ -267,11 +270,14 @@ mod tests {
         ];
         let report = Report { programs: vec![program.clone()], predictions, ..Report::default() };
         let text = report.verdict(&program);
-        assert!(text.contains("7.50 at P = 64 by steal, where work and span allow 10.0"), "{text}");
+        assert!(
+            text.contains("7.50, at P = 64 by steal; work and span allow 10.0 there"),
+            "{text}"
+        );
         assert!(text.contains("steal 16") && text.contains("lifo 1"), "{text}");
         let blocks = Program { blocked: 5e6, span: 0.25, ..program };
-        assert!(report.verdict(&blocks).contains("where work and span allow 4.00"), "{text}");
+        assert!(report.verdict(&blocks).contains("work and span allow 4.00 there"), "{text}");
         let page = Report { programs: vec![blocks], ..report }.markdown();
-        assert!(page.contains("fib: besides, 5.00 ms in blocking sections"), "{page}");
+        assert!(page.contains("fib: further 5.00 ms in blocking sections"), "{page}");
     }
 }

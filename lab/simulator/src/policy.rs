@@ -9,7 +9,7 @@ pub enum Policy {
     Steal,
     /// A thief takes the older half.
     StealHalf,
-    /// A spawn runs the new task at once; thieves take what the old one has yet to do.
+    /// A spawn runs the new task at once; thieves take the rest of the old one.
     Cont,
     /// One stack under one lock.
     Lifo,
@@ -31,7 +31,7 @@ impl Policy {
         }
     }
 
-    /// The settings of the library that have this policy.
+    /// The settings that give the library this policy.
     pub fn environment(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Policy::Steal => &[("SCHED_KIND", "steal")],
@@ -44,7 +44,7 @@ impl Policy {
         }
     }
 
-    /// How many tasks a deque has room for, if it does not grow: the library's `queue::ring`.
+    /// The number of places of a bounded deque: those of the library's `queue::ring`.
     pub fn places(self) -> Option<usize> {
         (self == Policy::StealHalf).then_some(256)
     }
@@ -54,7 +54,7 @@ impl Policy {
         matches!(self, Policy::Steal | Policy::Cont)
     }
 
-    /// There is a lock that all workers may want.
+    /// There is a lock that all workers may take.
     pub fn has_lock(self) -> bool {
         self.shares() || self.places().is_some()
     }

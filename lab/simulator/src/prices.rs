@@ -1,47 +1,50 @@
-//! What a policy's calls cost, in nanoseconds, beyond what the recorder's stack costs.
+//! What the calls of a policy cost, in nanoseconds, beyond those of the recorder's stack.
 
 use serde::Serialize;
 
-/// Lengths of a queue up to which the prices of a place never used are measured: what is touched for
-/// the first time comes from ever farther away.
+/// The price of a place that was never used is measured for queues up to these lengths. Memory that
+/// is touched for the first time comes from farther away the longer the queue is.
 pub const LENGTHS: [usize; 3] = [1 << 14, 1 << 16, 1 << 18];
 
 /// A price for each of the lengths.
 pub type Fresh = [f64; LENGTHS.len()];
 
-/// The price of a place so far from the first.
+/// The price of a place in a queue of this length.
 pub fn fresh_at<T: Copy>(fresh: &[T; LENGTHS.len()], length: usize) -> T {
     let at = LENGTHS.iter().position(|&up_to| length <= up_to);
     fresh[at.unwrap_or(LENGTHS.len() - 1)]
 }
 
-/// How long tasks think between two operations on a queue with a lock, where the price of contention is
-/// measured: iterations of a multiplication and an addition, on average.
+/// How long tasks think between two operations on a queue with a lock, while the price of
+/// contention is measured: the average number of iterations of a multiplication and an addition.
 pub const THINKS: [u32; 4] = [0, 16, 64, 256];
 
-/// Nanoseconds an operation, with the time to think before it: of one worker, and of two that do nothing else.
+/// Nanoseconds for an operation and the time to think before it: of one worker, and of two
+/// together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Turns {
     pub alone: f64,
     pub two: f64,
 }
 
-/// What a worker pays whose rival has had the lock since its own last operation, by its time to think.
+/// What a worker pays for the lock if its rival has used it since the worker's last operation, by
+/// the worker's time to think.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Contention {
     pub turns: [Turns; THINKS.len()],
-    /// Nanoseconds from an operation to the next, in a recording, where these do not think.
+    /// Nanoseconds from one operation to the next in a recording of tasks that do not think.
     pub least: f64,
 }
 
 impl Contention {
-    /// Of a worker whose last operation was so long ago, as recorded: what an operation takes longer than
-    /// alone; how long it keeps others away, at most as long as if nobody ever thought.
+    /// For a worker whose last operation was `ago` nanoseconds ago, as recorded: by how much an
+    /// operation takes longer than alone, and how long it keeps others away, which is at most as
+    /// long as if nobody thought.
     pub fn at(&self, ago: f64) -> (f64, f64) {
         let Contention { turns, least } = self;
         let think = ago - least;
         let thought = |of: &Turns| of.alone - turns[0].alone;
-        // Those below the first, too, lie on the line through the first two.
+        // Values below the first lie on the line through the first two.
         let more = turns[1..].iter().position(|of| thought(of) >= think).map(|at| at + 1);
         let (less, more) = more.map_or((turns.len() - 1, turns.len() - 1), |more| (more - 1, more));
         let (less, more) = (turns[less], turns[more]);
@@ -55,41 +58,41 @@ impl Contention {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Prices {
-    /// Adding a task, taking it from the own queue (from the shared one), and a fork with its join;
-    /// less than the recorder's if negative.
+    /// Adding a task, taking it from the worker's own queue or from the shared one, and a fork with
+    /// its join. Negative if it costs less than in the recorder.
     pub push: f64,
     pub run: f64,
     pub fork: f64,
-    /// Adding a task in a place of the queue that was never used, beyond that; where deques are bounded,
-    /// sending it through the queue of all.
+    /// What it costs more to add a task in a place of the queue that was never used; with bounded
+    /// deques, to send it through the queue of all.
     pub fresh: Fresh,
-    /// What a thief spends on a task that it takes, and what its victim loses by that.
+    /// What a thief spends on a task that it takes, and what its victim loses.
     pub thief: f64,
     pub robbed: f64,
-    /// Until a thief that searches has a task of an owner that computes and does not answer.
+    /// How long a thief searches until it has a task of an owner that computes and does not answer.
     pub late: f64,
-    /// A look at the queue of a worker that has none; what a search takes beyond its looks.
+    /// A look at an empty queue of another worker, and what a search takes beyond its looks.
     pub look: f64,
     pub pause: f64,
-    /// What a search in vain costs each owner that then adds to its deque, once.
+    /// What a search in vain costs each owner, once, when it next adds to its deque.
     pub vain: f64,
-    /// From a wake-up to the woken worker, and what the waker spends.
+    /// The time from a wake-up until the woken worker runs, and what the waker spends.
     pub wake: f64,
     pub waker: f64,
-    /// The same of a worker that has rested since the last run.
+    /// The same for a worker that has slept since the last run.
     pub first_wake: f64,
     pub first_waker: f64,
-    /// Where workers contend for a lock, with tasks that one spawns, and with forks and joins.
+    /// The contention for a lock, with spawned tasks, and with forks and joins.
     pub spawns: Contention,
     pub forks: Contention,
     /// A line of memory that another processor has written.
     pub line: f64,
-    /// A run without tasks, and what each worker of it adds to that.
+    /// A run without tasks, and what each further worker adds.
     pub init: f64,
     pub init_worker: f64,
 }
 
-/// The same in picoseconds, whole ones, but for contention.
+/// The same in whole picoseconds, except for contention.
 pub struct Picoseconds {
     pub push: i64,
     pub run: i64,
@@ -161,7 +164,7 @@ mod tests {
         assert_eq!(contention.at(8.0), (2.0 * 60.0 - 15.0, 50.0));
         assert_eq!(contention.at(23.0), (2.0 * 75.0 - 30.0, 50.0));
         assert_eq!(contention.at(1e6), (60.0, 50.0));
-        // Nearer to each other than those of the calibration.
+        // Operations nearer to each other than any in the calibration.
         assert_eq!(contention.at(0.0), (2.0 * 44.0 - 7.0, 44.0));
         assert_eq!(Contention::default().at(5.0), (0.0, 0.0));
     }

@@ -1,4 +1,4 @@
-//! Runs the programs: the calibration, the benchmarks, and these on the recorder.
+//! Runs the programs: the calibration, and the benchmarks on the library and on the recorder.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,7 +21,7 @@ pub struct Places {
 
 type Settings<'a> = &'a [(&'a str, &'a str)];
 
-/// After so long a program hangs.
+/// A program that has not ended after this time is taken to hang.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// What a program prints, with these settings of the library and no others.
@@ -38,7 +38,7 @@ fn output(program: &Path, arguments: &[&str], settings: Settings) -> Result<Stri
 pub type Costs = BTreeMap<String, f64>;
 
 impl Places {
-    /// One mode of the calibration.
+    /// Runs one mode of the calibration.
     pub fn costs(&self, mode: &str, settings: Settings) -> Result<Costs> {
         let text = output(&self.lab.join("costs"), &[mode], settings)?;
         text.lines()
@@ -50,13 +50,13 @@ impl Places {
             .with_context(|| format!("costs {mode} printed `{text}`"))
     }
 
-    /// The same on the recorder's own scheduler.
+    /// Runs it on the recorder's own scheduler.
     pub fn costs_of_recorder(&self, mode: &str) -> Result<Costs> {
         let lab = self.lab.to_str().context("a path that is no text")?;
         self.costs(mode, &[("LD_LIBRARY_PATH", lab), ("SCHED_RECORD", "/dev/null")])
     }
 
-    /// Does the library know these settings?
+    /// True if the library knows these settings.
     pub fn knows(&self, settings: Settings) -> Result<bool> {
         match self.costs("empty", &[settings, &[("SCHED_THREADS", "1")]].concat()) {
             Ok(_) => Ok(true),
@@ -65,7 +65,7 @@ impl Places {
         }
     }
 
-    /// Records so many runs of a program of bench_c.
+    /// Records `runs` runs of a program of bench_c.
     pub fn record(&self, program: &str, n: u64, runs: usize) -> Result<Recording> {
         let file = scratch_file(&format!("{program}.dag"));
         let path = file.to_str().context("a path that is no text")?;
@@ -79,7 +79,7 @@ impl Places {
         recording
     }
 
-    /// Runs a program of bench_c so often.
+    /// The nanoseconds of `runs` runs of a program of bench_c.
     pub fn measure(
         &self,
         program: &str,

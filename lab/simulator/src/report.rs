@@ -1,4 +1,5 @@
-//! What the experiment finds: programs, prices, predictions and how they compare with measurements.
+//! The findings of the experiment: programs, prices, predictions, and comparisons with
+//! measurements.
 
 use sched_dag::graph::CALM;
 use serde::Serialize;
@@ -7,7 +8,7 @@ use crate::check::Check;
 use crate::policy::Policy;
 use crate::prices::Prices;
 
-/// The worker counts of the prediction.
+/// The numbers of workers of the predictions.
 pub const WORKERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /// A recorded program.
@@ -20,9 +21,9 @@ pub struct Program {
     pub work: f64,
     /// Nanoseconds of the longest chain: T∞.
     pub span: f64,
-    /// Nanoseconds in blocking sections, which no worker is needed for.
+    /// Nanoseconds in blocking sections, which need no worker.
     pub blocked: f64,
-    /// The part of its time for which the recorded program had no processor.
+    /// The part of its time for which the program had no processor while it was recorded.
     pub lost: f64,
 }
 
@@ -31,9 +32,9 @@ pub struct Price {
     pub policy: Policy,
     #[serde(flatten)]
     pub prices: Prices,
-    /// False: the library does not know the policy; the prices are those of `steal`.
+    /// False if the library does not know the policy: the prices are those of `steal`.
     pub measured: bool,
-    /// What a theft costs is that of `steal`.
+    /// True if the price of a theft is that of `steal`.
     pub borrows_theft: bool,
 }
 
@@ -51,15 +52,16 @@ pub struct Prediction {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// Of the processors, the share that was ours while costs were measured.
+    /// The share of the processors that was ours while costs were measured.
     pub share: Option<f64>,
     pub programs: Vec<Program>,
     pub prices: Vec<Price>,
     pub predictions: Vec<Prediction>,
-    /// Where this machine has so many processors.
+    /// For numbers of workers for which this machine has the processors.
     pub checks: Vec<Check>,
-    /// Where thefts have a borrowed price: the prediction that would change most if one cost as much as
-    /// one from an owner that does not answer; and by what part.
+    /// Among the predictions with a borrowed price of a theft: the one that would change most if a
+    /// theft cost as much as one from an owner that does not answer, and by what part it would
+    /// change.
     pub theft_matters: Option<(Prediction, f64)>,
 }
 

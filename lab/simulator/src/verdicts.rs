@@ -1,4 +1,5 @@
-//! The sentences of the report: what was found, how predictions and measurements agree, and how far to trust them.
+//! The sentences of the report: what was found, how predictions and measurements agree, and how far
+//! to trust them.
 
 use std::fmt::Write;
 
@@ -9,7 +10,7 @@ use crate::policy::Policy;
 use crate::report::{Prediction, Program, Report};
 
 impl Report {
-    /// A sentence on a program, from the predictions.
+    /// A sentence on the predictions of a program.
     pub fn verdict(&self, program: &Program) -> String {
         let of = |policy| {
             let mine = self.predictions.iter().filter(move |p| p.program == program.name);
@@ -19,7 +20,7 @@ impl Report {
         let all = Policy::ALL.into_iter().filter_map(|policy| of(policy).max_by(best));
         let all: Vec<&Prediction> = all.collect();
         let Some(first) = all.iter().max_by(|a, b| best(a, b)) else { return String::new() };
-        // From where on more workers bring less than a tenth more.
+        // The number of workers from which on more of them gain less than a tenth.
         let ends = |policy| {
             let points: Vec<&Prediction> = of(policy).collect();
             let top = points.iter().map(|p| p.speedup).fold(0.0, f64::max);
@@ -28,8 +29,8 @@ impl Report {
         };
         let ends = Policy::ALL.map(|policy| format!("{} {}", policy.name(), ends(policy)));
         format!(
-            "*{}*: the most is {} at P = {} by {}, where work and span allow {}. Nine tenths of its most \
-             each has by P =: {}.",
+            "*{}*: the greatest speed-up is {}, at P = {} by {}; work and span allow {} there. Nine tenths of \
+             its own greatest speed-up each policy reaches at P =: {}.",
             program.name,
             short(first.speedup),
             first.workers,
@@ -39,15 +40,15 @@ impl Report {
         )
     }
 
-    /// The greatest speed-up over one worker, however many there are.
+    /// The greatest possible speed-up over one worker.
     fn allowed(&self, program: &Program) -> f64 {
-        // What one worker does while tasks block is not known from the work alone.
+        // The work alone does not say how long one worker takes if tasks block.
         let alone =
             self.prediction(&program.name, Policy::Steal, 1).filter(|_| program.blocked > 0.0);
         alone.map_or(program.work, |alone| alone.nanoseconds) / program.span
     }
 
-    /// A sentence on how many of the predictions agree with what was measured.
+    /// A sentence on how many predictions agree with the measurements.
     pub fn agreement(&self) -> String {
         let count = |of: &dyn Fn(&&Check) -> bool| {
             let checks: Vec<&Check> = self.checks.iter().filter(of).collect();
@@ -97,7 +98,8 @@ impl Report {
         text + "."
     }
 
-    /// Where the measurements say that no prediction can be trusted.
+    /// Sentences on the rows in which the measurements allow no verdict, or contradict the
+    /// prediction.
     pub fn reliability(&self) -> String {
         let names = |of: &dyn Fn(&&Check) -> bool| {
             let name = |check: &Check| {
@@ -108,10 +110,9 @@ impl Report {
         };
         let all = self.checks.iter().map(|check| check.undisturbed).sum::<f64>();
         format!(
-            "Of the rounds {:.0} % came within {:.0} % of the least of their row; the others were disturbed, or had their \
-             memory elsewhere. \
-             In each other's way: {}. Too uncertain, as measured, for a verdict on a prediction, since the interval is \
-             wider than {:.0} %: {}. Predicted wrongly, whatever the interval: {}.",
+            "{:.0} % of the rounds came within {:.0} % of the least of their row; the others were disturbed, or \
+             had their memory elsewhere. Contended: {}. Measured too uncertainly for a verdict, because the \
+             interval is wider than {:.0} %: {}. Predicted wrongly, whatever the interval: {}.",
             100.0 * all / self.checks.len().max(1) as f64,
             100.0 * AGREES,
             names(&|check| check.contended),
@@ -123,31 +124,33 @@ impl Report {
 }
 
 pub const METHOD: &str = "\
-Recordings, prices and measurements were taken in turn, a process each, round after round. Others on the machine only
-add to what a program takes, so that the least run of a process counts, on both sides. Of the processes, one in each
-round, the middle counts (Hodges and Lehmann, 1963; the interval is that of Wilcoxon's signed ranks, which has 95 % if a
-round is about as often above as below): one in some is a tenth faster by where its memory lies. *Contended*: all want
-one lock, and are predicted to take longer than one worker. There who is kept away lets the others go on, so that the
-median run of a process counts. *Within the interval*: not within a tenth of the figure, but of its interval. No price
-is fitted to these rows, but the shape of the calibration's tree of forks (of three, that which costs what fib's does),
-how long its samples and its floods are, that the price of contention depends on the time to think between two
-operations, that a search in vain has a price, that thieves leave empty places behind, that the middle of the processes
-counts, and which rows count as contended were chosen with this table in view: it is no test on programs never seen.";
+Recordings, prices and measurements were taken in turn, one process each, round after round. Other users of the machine
+only add to the time of a program, so the least run of a process counts, for predictions and measurements alike. There
+is one process in each round, and the middle of the processes counts (Hodges and Lehmann, 1963), because one in some is
+a tenth faster by where its memory lies. The interval is that of Wilcoxon's signed ranks, which has 95 % if a round is
+about as often above the middle as below. *Contended*: all workers want one lock, and are predicted to take longer than
+one worker. A worker that is kept away from the lock lets the others go on, so in these rows the median run of a process
+counts. *Within the interval*: the prediction is not within a tenth of the figure, but within a tenth of its interval.
+No price is fitted to these rows. But some choices were made with this table in view: the shape of the calibration's
+tree of forks (of three, the one that costs what fib's does), the length of its samples and floods, that the price of
+contention depends on the time to think between two operations, that a search in vain has a price, that thieves leave
+empty places behind, that the middle of the processes counts, and which rows count as contended. So the table is no test
+on programs never seen.";
 
 pub const LIMITS: &str = "\
-*Where this cannot be trusted.* It was compared with what this machine has processors for, and beyond that is a
-calculation. Not in it are the bandwidth of memory, the capacity of caches, and the distance between sockets, of which
-more workers take their share; two threads of one core, which the processors of a virtual machine are from time to
-time; a clock that slows down when all cores are busy; the kernel's scheduler; and that a task runs slower where its
-data are not. Costs are added up, while a processor does what a task of some nanoseconds computes, or waits for, at the
-same time as the calls around it: so tasks so small are predicted too slow, under slow policies more than under fast
-ones. A line of memory costs what it costs between the two processors of the calibration. What a search in vain costs is
-measured of one thief and one owner, and a search waits for one owner's line, however many have written theirs. A
-recording is of one run's tasks, and its steps of a few nanoseconds are known by their sum alone. Of programs marked
-*contended* the curve says that they do not scale, and no more: what happens at the lock depends on who comes some
-nanoseconds earlier, and on where the machine has put the two processors; its price is of two workers, and that more get
-no more out of the lock than two that never think is an assumption. A task in a blocking section is back after as long as it
-was in the recording, which ran one section after the other: that they share a disk, and that there is a most of them, is not
-in it.
-So trust the order of the policies and where a curve bends before its height, and with many workers the programs whose
-tasks share little (fib, uts, mandelbrot) before those that move memory (quicksort, flood).";
+*Where this cannot be trusted.* The predictions were compared with measurements for as many workers as this machine has
+processors; beyond that they are a calculation. It leaves out: the bandwidth of memory, the capacity of caches and the
+distance between sockets, which matter more with more workers; two threads that share a core, as the processors of a
+virtual machine do from time to time; a clock that slows down when all cores are busy; the kernel's scheduler; and that
+a task runs slower if its data are elsewhere. Costs are added up, although a processor overlaps the calls with what the
+tasks around them compute: so tasks of a few nanoseconds are predicted too slow, under slow policies more than under
+fast ones. A line of memory costs what it costs between the two processors of the calibration. The price of a search in
+vain is measured with one thief and one owner, and a search waits for the line of one owner, however many owners have
+written theirs. A recording is of the tasks of one run, and its steps of a few nanoseconds are known by their sum alone.
+For programs marked *contended* the curve says only that they do not scale: what happens at the lock depends on who
+comes some nanoseconds earlier, and on where the machine has put the two processors. The price of contention is
+measured with two workers; that more workers get no more out of the lock than two that never think is an assumption. A
+task in a blocking section is back after as long as in the recording, which ran one section after the other: that the
+sections may share a disk, and that their number is limited, is left out.
+So trust the order of the policies, and the place where a curve bends, more than its height; and with many workers trust
+the programs whose tasks share little (fib, uts, mandelbrot) more than those that move memory (quicksort, flood).";

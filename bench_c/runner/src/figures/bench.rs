@@ -15,13 +15,13 @@ use crate::run::setup::{Group, Kind};
 use crate::statistics::quartiles::Quartiles;
 use crate::statistics::summary::{Measured, Summary};
 
-/// Where a task does next to nothing and its price is the scheduler's.
+/// Programs whose tasks do next to nothing, so that the price of a task is the scheduler's.
 const EMPTY_TASKS: &[&str] = &["tree", "flood", "fib"];
 
 /// The name of the figure that the README shows.
 pub const SPEEDUP: &str = "speedup-by-threads";
 
-/// Writes each figure as SVG, PNG and PDF, with its values as CSV; returns what is written.
+/// Writes each figure as SVG, PNG and PDF, and its values as CSV; returns the paths.
 pub fn draw_all(
     folder: &Path,
     plan: &Plan,
@@ -36,7 +36,7 @@ pub fn draw_all(
     Ok(written)
 }
 
-/// Those for which there are runs, each with the name of its files.
+/// The figures for which there are runs, each with the name of its files.
 pub fn all(plan: &Plan, summary: &Summary) -> Vec<(&'static str, Figure<'static>)> {
     let speedup = Figure {
         title: "Speed-up over the serial program, by threads",
@@ -101,7 +101,7 @@ fn speedups(plan: &Plan, summary: &Summary) -> Vec<Panel> {
     PROGRAMS.iter().filter_map(|p| panel(p.name)).collect()
 }
 
-/// Under steal alone.
+/// The speed-ups of fork and join, under steal only.
 fn join_speedups(plan: &Plan, summary: &Summary) -> Vec<Panel> {
     let panel = |name: &str| {
         let serial = summary.joins(name, Kind::None, 1)?;
@@ -163,9 +163,9 @@ fn locks(plan: &Plan, summary: &Summary) -> Vec<Panel> {
     plan.lock_threads.iter().flat_map(row).map(|(program, t)| panel(program, t)).collect()
 }
 
-/// On the left, how long it took; on the right, what it cost the machine meanwhile.
+/// On the left the time of a run, on the right its processor time.
 fn idles(plan: &Plan, summary: &Summary) -> Vec<Panel> {
-    // All of it is steal: the colour stays, lighter with more threads than cores.
+    // All series are steal: the colour is the same, but lighter for more threads than cores.
     let shades = [(Colour(0, 128, 92), Shape::Circle), (Colour(118, 190, 160), Shape::Diamond)];
     let panel = |program: &str, y_title, value: fn(&Measured) -> Quartiles| Panel {
         title: program.to_owned(),

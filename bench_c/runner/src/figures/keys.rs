@@ -5,7 +5,8 @@ use super::drawing::svg::Colour;
 use crate::run::setup::Kind;
 use crate::statistics::quartiles::Quartiles;
 
-/// The hues of Okabe and Ito, told apart by colour-blind eyes, each in a lightness of its own.
+/// The hues are those of Okabe and Ito, which colour-blind readers can tell apart. Each has a
+/// lightness of its own.
 pub fn kind_key(kind: Kind) -> Key {
     let (colour, shape) = match kind {
         Kind::None => (Colour(90, 90, 90), Shape::Wedge),
@@ -17,7 +18,7 @@ pub fn kind_key(kind: Kind) -> Key {
     Key { name: kind.name().into(), colour, shape }
 }
 
-/// A series a kind, with a point for each of `over`.
+/// A series for each kind, with a point for each of `over`.
 pub fn by_kind<T: Copy>(
     kinds: &[Kind],
     over: &[T],

@@ -1,5 +1,5 @@
-//! Figures: [`drawing`] is ink on a page, a [`chart`] draws panels with axes, [`keys`] gives each kind its colour and
-//! shape, and [`bench`] has the figures of `make bench`.
+//! Figures: [`drawing`] puts ink on a page, [`chart`] draws panels with axes, [`keys`] gives each
+//! kind its colour and shape, and [`bench`] has the figures of `make bench`.
 
 pub mod bench;
 pub mod chart;

@@ -1,4 +1,4 @@
-//! `make bench`: the kinds, locks and idle policies of the library compared.
+//! `make bench`: compares the kinds, locks and idle policies of the library.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,18 +22,18 @@ use crate::tables;
 pub struct Options<'a> {
     pub programs: &'a Path,
     pub results: &'a Path,
-    /// The figure of speed-ups goes here, too.
+    /// A file to which the figure of speed-ups is also written.
     pub figure: Option<&'a Path>,
     pub repetitions: Option<usize>,
     pub quick: bool,
-    /// Empty: all.
+    /// Only these programs; all if empty.
     pub only: &'a [String],
-    /// How long a process is waited for.
+    /// The time limit of a process.
     pub limit: Duration,
     pub seed: u64,
 }
 
-/// What results.json holds.
+/// The contents of results.json.
 #[derive(Serialize)]
 struct Results<'a> {
     machine: &'a Machine,
@@ -48,7 +48,7 @@ struct Results<'a> {
     runs: &'a [Run],
 }
 
-/// True when every run was right.
+/// True if every run was right.
 pub fn compare(options: &Options) -> Result<bool> {
     let start = Instant::now();
     let machine = Machine::look();
@@ -72,7 +72,7 @@ pub fn compare(options: &Options) -> Result<bool> {
         cores: machine.cores,
     };
     let mut session = Session::run(&bench, &plan.setups, &repetitions(options), options.seed);
-    // Gone already when the last run was a serial one.
+    // The file is gone already if the last run was a serial one.
     let _ = std::fs::remove_file(&scratch);
     session.failures.extend(session.disagreements());
 
@@ -119,7 +119,7 @@ pub fn compare(options: &Options) -> Result<bool> {
     Ok(conclude(&session.failures, success, start))
 }
 
-/// Not every machine has valgrind, nor one that knows all its instructions; none must.
+/// None if there is no valgrind here, or only one that lacks instructions of this processor.
 fn count_instructions(programs: &Path) -> Option<Instructions> {
     match instructions::count(programs) {
         Ok(Some(instructions)) => {

@@ -1,6 +1,6 @@
-//! What each command does, from the measurement to the page: [`bench`] compares the kinds, [`own`] measures a program of
-//! the user's, [`peers`] compares the library with other systems, and [`lab`] writes docs/LAB.md. They end alike:
-//! [`results`].
+//! The commands, from the measurement to the page: [`bench`] compares the kinds, [`own`] measures a
+//! program of the user's, [`peers`] compares the library with other systems, and [`lab`] writes
+//! docs/LAB.md. [`results`] has what all of them do at the end.
 
 pub mod bench;
 pub mod lab;

@@ -1,4 +1,4 @@
-//! How every command ends: its results as JSON, and its last lines.
+//! The end of every command: its results as JSON, and its last lines.
 
 use std::path::Path;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use sched_tools::text::say;
 use serde::Serialize;
 
-/// The last lines; true when nothing failed.
+/// Prints the last lines; true if nothing failed.
 pub fn conclude(failures: &[String], success: &str, start: Instant) -> bool {
     if failures.is_empty() {
         println!("{success}");
@@ -19,7 +19,7 @@ pub fn conclude(failures: &[String], success: &str, start: Instant) -> bool {
     failures.is_empty()
 }
 
-/// `path`, with `results` in it.
+/// Writes `results` to the file `path`.
 pub fn write_json(path: &Path, results: &impl Serialize) -> Result<()> {
     std::fs::write(path, serde_json::to_string(results)?)
         .with_context(|| format!("cannot write {}", path.display()))?;

@@ -1,5 +1,5 @@
-//! One measurement: a process with its settings in the environment, its line and its
-//! statistics read back.
+//! One measurement: runs a process with its settings in the environment, and reads its line and its
+//! statistics.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,20 +13,20 @@ use super::output::{Line, Stats};
 use super::programs::program_named;
 use super::setup::{Kind, Setup};
 
-/// What a run said, and under which settings.
+/// The results of a run, and its settings.
 #[derive(Debug, Serialize)]
 pub struct Run {
     #[serde(flatten)]
     pub setup: Setup,
     pub repetition: usize,
-    /// False: the run was for its statistics, its time does not count.
+    /// False if the run was for its statistics: its time does not count.
     pub timed: bool,
     #[serde(flatten)]
     pub line: Line,
     pub stats: Option<Stats>,
 }
 
-/// Where the programs are, where a run may put its statistics, how long it may take.
+/// How to run a setup: the folder of the programs, the file for statistics, the time limit.
 pub struct Bench<'a> {
     pub programs: &'a Path,
     pub stats_file: &'a Path,
@@ -35,7 +35,7 @@ pub struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Runs `setup` once. With `stats`, the library's counters come back too.
+    /// Runs `setup` once. With `stats`, also returns the library's counters.
     pub fn run(&self, setup: &Setup, stats: bool) -> Result<(Line, Option<Stats>)> {
         let stats = stats && setup.kind != Kind::None;
         let output = self.output(&self.command(setup, stats))?;
@@ -50,7 +50,7 @@ impl Bench<'_> {
         Ok((line, Some(stats)))
     }
 
-    /// The words of the command line, and its environment.
+    /// The words of the command line, and the environment.
     fn command(&self, setup: &Setup, stats: bool) -> Launch {
         let mut launch = Launch {
             program: self.programs.join(setup.program),
@@ -85,9 +85,10 @@ impl Bench<'_> {
         launch
     }
 
-    /// What the process prints, or why it failed: an exit code, a signal, no end in time.
+    /// What the process prints; an error says if it failed, by which exit code or signal, or took
+    /// too long.
     fn output(&self, launch: &Launch) -> Result<String> {
-        // Left by the run before: the library may append.
+        // The run before may have left the file, and the library appends.
         if let Err(e) = std::fs::remove_file(self.stats_file)
             && e.kind() != std::io::ErrorKind::NotFound
         {
@@ -106,7 +107,7 @@ struct Launch {
     env: Vec<(&'static str, String)>,
 }
 
-/// The library must have run what was asked for, and every task of it.
+/// Checks that the library ran what was asked for, and every task of it.
 fn check_stats(stats: &Stats, line: &Line, setup: &Setup) -> Result<()> {
     let not_tasks = program_named(setup.program).is_some_and(|p| p.not_tasks);
     ensure!(

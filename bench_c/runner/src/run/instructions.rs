@@ -1,11 +1,11 @@
-//! Instructions per spawn and run of an empty task, and per fork and join, counted by
-//! valgrind's callgrind.
+//! Counts instructions per spawn and run of an empty task, and per fork and join, by valgrind's
+//! callgrind.
 //!
-//! `tree` and `fib` with one worker, in two sizes: what a run costs once cancels in the
-//! difference. Nothing else is taken away: a task's own body, which counts itself in a byte
-//! and computes its children, or calls fib, is in the total. callgrind counts inside
-//! `sched_init` only, and says in which object file each instruction was, so the library's
-//! own part comes apart.
+//! `tree` and `fib` run with one worker, in two sizes: what a run costs once cancels in the
+//! difference. Nothing else is subtracted: the total includes the task's own body, which counts
+//! itself in a byte and computes its children, or calls fib. callgrind counts inside `sched_init`
+//! only, and says in which object file each instruction was, so that the library's own part is
+//! known.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use anyhow::{Context, Result, ensure};
 use sched_tools::process::{self, scratch_file};
 use serde::Serialize;
 
-/// A program, and the tasks it has in two sizes.
+/// A program, and its number of tasks in two sizes.
 struct Pair {
     program: &'static str,
     /// The argument of -n, and the number of tasks.
@@ -26,13 +26,13 @@ struct Pair {
 const TREE: Pair = Pair { program: "tree", sizes: [(1 << 14, 1 << 14), (1 << 16, 1 << 16)] };
 /// fib(n + 1) - 1 forks.
 const FIB: Pair = Pair { program: "fib", sizes: [(15, 986), (20, 10945)] };
-/// The library's name, as far as it is in every version's file name.
+/// The part of the library's file name that is the same in every version.
 const LIBRARY: &str = "libsched.so";
 
-/// A count takes some seconds.
+/// How long valgrind may take. Usually a count takes some seconds.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Under the default kind.
+/// The counts under the default kind.
 #[derive(Debug, Serialize)]
 pub struct Instructions {
     pub spawn: PerTask,
@@ -43,7 +43,7 @@ pub struct Instructions {
 #[derive(Debug, Serialize)]
 pub struct PerTask {
     pub total: f64,
-    /// Of these, the ones in the library.
+    /// The part of these in the library.
     pub library: f64,
 }
 
@@ -61,12 +61,12 @@ impl std::fmt::Display for PerTask {
     }
 }
 
-/// None when there is no valgrind.
+/// None if there is no valgrind.
 pub fn count(programs: &Path) -> Result<Option<Instructions>> {
     let Some(valgrind) = version() else { return Ok(None) };
     let scratch = scratch_file("callgrind.out");
     let counts = [TREE, FIB].map(|pair| per_task(programs, &pair, &scratch));
-    // Not there when valgrind failed.
+    // The file is missing if valgrind failed.
     let _ = std::fs::remove_file(&scratch);
     let [spawn, fork] = counts;
     Ok(Some(Instructions { spawn: spawn?, fork: fork?, valgrind }))
@@ -110,10 +110,10 @@ fn counted(program: &Path, n: u64, scratch: &Path) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Adds the cost lines of a callgrind file. `ob=(3) path` opens an object, later `ob=(3)`
-/// the same again; names of callees (`cob=`) share the numbers. A line that begins with a
-/// position, absolute or relative, is a cost, but for the one after `calls=`: that is the
-/// callee's, which has its own lines.
+/// Adds up the cost lines of a callgrind file. `ob=(3) path` opens an object file, and later
+/// `ob=(3)` opens the same again; names of callees (`cob=`) share the numbers. A line that begins
+/// with a position, absolute or relative, is a cost. The line after `calls=` is left out: it is the
+/// cost of the callee, which has lines of its own.
 fn sums(text: &str) -> Result<Counts> {
     let mut names: HashMap<&str, &str> = HashMap::new();
     let mut counts = Counts { total: 0, library: 0 };

@@ -1,4 +1,4 @@
-//! The machine: what it is, and how fast it is now.
+//! What the machine is, and how fast it is now.
 
 use std::arch::asm;
 use std::fs;
@@ -16,7 +16,7 @@ pub struct Machine {
     pub cores: usize,
     pub kernel: String,
     pub version: &'static str,
-    /// The commit measured, `+` behind it when the tree has changes; none outside git.
+    /// The measured commit, with a `+` if the tree has changes; None outside git.
     pub commit: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl Machine {
         Machine {
             cpu: cpu_model(),
             cores: thread::available_parallelism().map_or(1, usize::from),
-            // The version alone: what follows the dash names a build of one host.
+            // Only the version: what follows the dash names a build of one host.
             kernel: read("/proc/sys/kernel/osrelease")
                 .split('-')
                 .next()
@@ -36,7 +36,7 @@ impl Machine {
         }
     }
 
-    /// One line, for the output and the figures.
+    /// A line for the output and the figures.
     pub fn line(&self) -> String {
         let commit = self.commit.as_ref().map_or(String::new(), |c| format!(" ({c})"));
         format!(
@@ -50,22 +50,23 @@ impl Machine {
     }
 }
 
-/// The load of the last minute: others on the machine show here.
+/// The load of the last minute, which shows other users of the machine.
 pub fn load() -> Option<f64> {
     read("/proc/loadavg").split(' ').next()?.parse().ok()
 }
 
-/// How fast the machine was at one moment.
+/// The speed of the machine at one moment.
 #[derive(Debug, Serialize)]
 pub struct Calibration {
-    /// Nanoseconds an iteration of a dependent loop takes, y = y·3 + 1: the loop of the
+    /// Nanoseconds that an iteration of a dependent loop takes, y = y·3 + 1: the loop of the
     /// programs' own `cal=`.
     pub ns: f64,
-    /// The same loop on every core at once: how many cores were really ours.
+    /// How many cores were really ours, found by running the loop on every core at once.
     pub cores: f64,
 }
 
-/// Measured again and again, it tells a slow or a busy machine from a slow scheduler.
+/// Measures the speed of the machine. Repeated measurements tell a slow or a busy machine from a
+/// slow scheduler.
 pub fn calibrate(cores: usize) -> Calibration {
     const ITERATIONS: u32 = 10_000_000;
     let alone = dependent_loop(ITERATIONS);
@@ -82,22 +83,22 @@ pub fn calibrate(cores: usize) -> Calibration {
     }
 }
 
-/// Seconds.
+/// The seconds that the loop takes.
 fn dependent_loop(iterations: u32) -> f64 {
     let start = Instant::now();
     let mut y = 1u64;
     for _ in 0..iterations {
         y = y.wrapping_mul(3).wrapping_add(1);
-        // SAFETY: no instruction at all; the compiler is told that `y` may have changed, so
-        // that it cannot fold iterations into one.
+        // SAFETY: there is no instruction; the compiler is told that `y` may have changed, so that
+        // it cannot fold several iterations into one.
         unsafe { asm!("/* {0} */", inout(reg) y, options(pure, nomem, nostack)) };
     }
     black_box(y);
     start.elapsed().as_secs_f64()
 }
 
-/// A wide spread here, or a missing core, means that the machine was not ours alone.
-/// `cals` are what the programs found just before their runs.
+/// Prints the speeds. A wide spread or a missing core means that others used the machine. `cals`:
+/// what the programs measured just before their runs.
 pub fn print_calibration(
     calibration: &[Calibration],
     cals: &[f64],
@@ -130,13 +131,13 @@ pub fn print_calibration(
     }
 }
 
-/// True if others had more than a tenth of the cores, at half of the looks or more.
+/// True if others had more than a tenth of the cores in at least half of the measurements.
 pub fn is_busy(calibration: &[Calibration], cores: usize) -> bool {
     sorted(calibration.iter().map(|c| c.cores).collect())
         .is_some_and(|ours| ours[ours.len() / 2] < 0.9 * cores as f64)
 }
 
-/// None when there are none.
+/// None if there are no values.
 fn sorted(mut values: Vec<f64>) -> Option<Vec<f64>> {
     values.sort_by(f64::total_cmp);
     (!values.is_empty()).then_some(values)

@@ -1,4 +1,4 @@
-//! What a run prints: its line (bench_c/measure.h), and the statistics of the library.
+//! Reads what a run prints: its line (bench_c/measure.h), and the statistics of the library.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ pub struct Line {
     pub sys: f64,
     pub vcsw: u64,
     pub icsw: u64,
-    /// Nanoseconds an iteration of the calibration loop took, just before the run; a peer
-    /// may have no such loop.
+    /// Nanoseconds that an iteration of the calibration loop took just before the run. A peer may
+    /// have no such loop.
     pub cal: Option<f64>,
-    /// The fields of this program only.
+    /// The fields that only this program prints.
     pub extra: BTreeMap<String, f64>,
 }
 
-/// The fields every program prints; what else stands in a line is the program's own.
+/// The fields that every program prints. All other fields of a line are the program's own.
 const COMMON: &[&str] = &[
     "bench",
     "n",
@@ -42,14 +42,14 @@ const COMMON: &[&str] = &[
     "cal",
 ];
 
-/// What `SCHED_STATS=json` says at the end of a run; summed where a process has many.
+/// What `SCHED_STATS=json` says at the end of a run; the sums, if a process has several runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
     pub kind: String,
     pub deque: String,
     pub idle: String,
     pub threads: u64,
-    /// How many were summed.
+    /// The number of runs that were summed.
     #[serde(default = "one", skip_deserializing)]
     pub runs: u64,
     pub seconds: f64,
@@ -113,7 +113,8 @@ impl Line {
         Ok(line)
     }
 
-    /// The line must be right, and of the run that was asked for.
+    /// Reads a line. It is an error if its answer is wrong, or if it is of another run than asked
+    /// for.
     pub fn read(line: &str, program: &str, n: u64, kind: &str, threads: usize) -> Result<Line> {
         let fields: BTreeMap<&str, &str> =
             line.split(' ').filter_map(|field| field.split_once('=')).collect();

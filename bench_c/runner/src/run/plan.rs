@@ -7,15 +7,15 @@ use super::programs::{
 };
 use super::setup::{Group, Kind, Setup};
 
-/// Everything a session measures, and on which thread counts.
+/// All setups of a session, and their thread counts.
 pub struct Plan {
     pub setups: Vec<Setup>,
     /// See [`thread_counts`].
     pub threads: Vec<usize>,
-    /// Those the lock primitives and the idle policies are compared at.
+    /// The thread counts at which the lock primitives and the idle policies are compared.
     pub lock_threads: Vec<usize>,
     pub idle_threads: Vec<usize>,
-    /// That of the overheads, but for idleburn.
+    /// The number of threads of the overheads, except for idleburn.
     pub overhead_threads: usize,
     pub closure_threads: Vec<usize>,
 }
@@ -79,7 +79,7 @@ impl Plan {
         self.setups.iter().any(|s| s.group == group)
     }
 
-    /// The size `program` is run at; 0 when it is not run.
+    /// The size at which `program` is run; 0 if it is not run.
     pub fn size(&self, program: &str) -> u64 {
         self.setups.iter().find(|s| s.program == program).map_or(0, |s| s.n)
     }
@@ -100,7 +100,7 @@ pub fn serial(p: &Program, group: Group, quick: bool) -> Setup {
     }
 }
 
-/// The scheduler, and beside it what the kernel gives without one.
+/// Adds the setups of an overhead: of the scheduler, and of the same by means of the kernel.
 fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
     let steal = Setup { kind: Kind::Steal, threads, ..base.clone() };
     let bare = |data| Setup { data: Some(data), ..base.clone() };
@@ -166,7 +166,7 @@ fn add_locks(setups: &mut Vec<Setup>, base: &Setup, threads: &[usize]) {
     }
 }
 
-/// 1, 2, 4 … up to twice the cores, and that number itself.
+/// 1, 2, 4 … up to twice the number of cores, and that number itself.
 pub fn thread_counts(cores: usize) -> Vec<usize> {
     let most = 2 * cores;
     let powers = (0..).map(|k| 1 << k).take_while(|&t| t < most);

@@ -2,24 +2,26 @@
 
 use super::setup::Kind;
 
-/// A program of bench_c and the size it is run at.
+/// A program of bench_c, and the sizes at which it is run.
 pub struct Program {
     pub name: &'static str,
     pub n: u64,
     pub quick_n: u64,
-    /// What the program stands for, said in the head of its table.
+    /// What the program measures, for the head of its table.
     pub what: &'static str,
-    /// It starts many runs: writing statistics at the end of each would be part of what is
-    /// timed, so one run more, untimed, collects them.
+    /// True if it starts many runs of the library. Writing statistics at the end of each would be
+    /// timed, so a further run, which is not timed, collects them.
     pub many_runs: bool,
-    /// It takes as long as it was told, whatever runs it: measured in one repetition only.
+    /// True if it takes as long as it is told, whatever runs it. It is measured in one repetition
+    /// only.
     pub once: bool,
-    /// Its `tasks=` are elements, iterations or searches: how many tasks the library makes of
-    /// them depends on the data, or on the schedule.
+    /// True if its `tasks=` are elements, iterations or searches. How many tasks the library makes
+    /// of them depends on the data or on the schedule.
     pub not_tasks: bool,
 }
 
-/// The sizes keep the whole suite under three minutes on two cores.
+/// The programs of [`Group::Kinds`]. Their sizes keep the whole suite under three minutes on two
+/// cores.
 pub const PROGRAMS: &[Program] = &[
     program("quicksort", 1 << 21, 1 << 19, "the course's, tasks of natural sizes"),
     program("mandelbrot", 640, 384, "a task a row, coarse and uneven"),
@@ -34,7 +36,7 @@ pub const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// The programs of [`Group::Joins`]; in its table are those of [`PROGRAMS`] that join, too.
+/// The programs of [`Group::Joins`]. Its table also has those of [`PROGRAMS`] that join.
 pub const JOINS: &[Program] = &[
     program("fib_inline", 29, 24, "fib with the fast paths compiled into the program"),
     program("uts", 9, 7, "a fork a node, T1 of the Unbalanced Tree Search"),
@@ -60,9 +62,9 @@ pub const OVERHEADS: &[Program] = &[
     elements("phases", 1000, 200, "short parallel phases, one after the other"),
     Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
 ];
-/// What [`OVERHEADS`]' blocking is run with.
+/// The arguments of `-d` of blocking.
 pub const BLOCKING_WAYS: &[&str] = &["section", "plain", "empty"];
-/// What [`OVERHEADS`]' phases are made of, and under which kinds.
+/// The arguments of `-d` of phases, and the kinds under which it runs.
 pub const PHASES: &[(&str, &str)] = &[
     ("a parallel phase of 5 µs, by a loop", "for-5-0"),
     ("... of 20 µs", "for-20-0"),
@@ -73,34 +75,34 @@ pub const PHASES: &[(&str, &str)] = &[
     ("... of 20 µs, after 50 µs alone", "for-20-50"),
 ];
 pub const PHASE_KINDS: &[Kind] = &[Kind::Steal, Kind::Cont];
-/// What [`OVERHEADS`]' resume hands over, how, and from which deques.
+/// What resume hands over, under which kind and with which argument of `-d`, and from which deques.
 pub const HAND_OVERS: &[(&str, Kind, &str)] = &[
     ("a task just spawned", Kind::Steal, "spawn"),
     ("a task that was suspended", Kind::Steal, "wait"),
     ("a spawner of kind cont", Kind::Cont, "spawn"),
 ];
 pub const HAND_OVER_DEQUES: &[&str] = &["split", "chaselev"];
-/// The program of [`Group::Closures`], and what its -d chooses.
+/// The program of [`Group::Closures`], and its arguments of `-d`.
 pub const CLOSURES: Program =
     program("closures", 1 << 19, 1 << 17, "what a task is given, and how");
 pub const CLOSURE_WAYS: &[&str] =
     &["none", "malloc", "copy", "flood-none", "flood-malloc", "flood-copy"];
-/// The numbers of threads that [`OVERHEADS`]' idleburn is run with.
+/// The numbers of threads of idleburn.
 pub const BURNERS: &[usize] = &[2, 8, 64];
 
-/// The programs the lock primitives are compared on.
+/// The programs on which the lock primitives are compared.
 pub const LOCK_PROGRAMS: &[&str] = &["tree", "flood"];
 pub const LOCKS: &[&str] = &["mutex", "spin", "sem", "ring", "chaselev", "split"];
-/// Those that are deques of an owner: a shared stack has a lock and nothing else to choose.
+/// The deques that have an owner. A shared stack has none: only its lock can be chosen.
 pub const OWNED: &[&str] = &["ring", "chaselev", "split"];
 
-/// The programs the idle policies are compared on.
+/// The programs on which the idle policies are compared.
 pub const IDLE_PROGRAMS: &[&str] = &["flood", "shortruns", "tree"];
 pub const IDLES: &[&str] = &["park", "nap", "backoff", "spin"];
 
 pub const KINDS: &[Kind] = &[Kind::Lifo, Kind::Fifo, Kind::Steal, Kind::Cont];
 
-/// Programs that only `make lab` runs; the cases and grains give their sizes.
+/// Programs that only `make lab` runs. Its cases and grains have their sizes.
 pub const LAB_PROGRAMS: &[Program] = &[
     program("fiber_single", 1000, 200, "one task spawns, all sleep and yield"),
     program("fiber_slow", 1000, 200, "the last worker sleeps longer"),

@@ -1,4 +1,4 @@
-//! How far a session is.
+//! Shows how far a session is.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::setup::Setup;
 
-/// A bar on a terminal; elsewhere a line a repetition.
+/// A bar on a terminal; otherwise a line for each repetition.
 pub struct Progress {
     bar: ProgressBar,
     plain: bool,

@@ -1,8 +1,8 @@
-//! A session: all the repetitions, interleaved, with progress and what went wrong.
+//! A session: all repetitions of all setups, interleaved, with progress and failures.
 //!
-//! The repetition is the outer loop, and in it the programs come in an order that is shuffled anew,
-//! each under all its settings, shuffled too: a slow minute of the machine falls on every setting
-//! alike, not on the one that happened to be measured then, and what is compared was measured
+//! The repetition is the outer loop. In each repetition the programs come in an order that is
+//! shuffled anew, and each program under all its settings, which are shuffled, too. So a slow
+//! minute of the machine affects all settings of a program alike, and what is compared was measured
 //! seconds apart.
 
 use std::collections::HashMap;
@@ -18,23 +18,23 @@ use crate::run::machine::{Calibration, calibrate};
 use crate::run::programs::{OVERHEADS, program_named};
 use crate::run::setup::{Group, Kind, Setup};
 
-/// After so many failures the rest would only repeat them.
+/// After so many failures the session ends: the rest would only repeat them.
 const MOST_FAILURES: usize = 10;
 
 /// How often each setting is measured.
 pub struct Repetitions {
     pub least: usize,
     pub most: usize,
-    /// After `least` of them, none is begun that would not end within this.
+    /// After the `least` repetitions, none is begun that would not end within this time.
     pub budget: Duration,
 }
 
 pub struct Session {
     pub runs: Vec<Run>,
     pub failures: Vec<String>,
-    /// Repetitions done.
+    /// The number of repetitions that were done.
     pub repetitions: usize,
-    /// Before each repetition and at the end.
+    /// Measured before each repetition and at the end.
     pub calibration: Vec<Calibration>,
 }
 
@@ -76,7 +76,7 @@ impl Session {
         session
     }
 
-    /// Measures `setup` once; false when it is not to be measured again: it failed, or
+    /// Measures `setup` once; false if it must not be measured again, because it failed, or because
     /// once is enough.
     fn measure(&mut self, bench: &Bench, setup: &Setup, repetition: usize, at: &Progress) -> bool {
         at.start(setup);
@@ -103,13 +103,13 @@ impl Session {
         !once(setup)
     }
 
-    /// Programs that disagree on the answer or on the number of tasks.
+    /// Runs of a program that disagree on the answer or on the number of tasks.
     pub fn disagreements(&self) -> Vec<String> {
         let mut first: HashMap<_, &Run> = HashMap::new();
         let mut found = Vec::new();
         for run in &self.runs {
             let setup = &run.setup;
-            // The lab runs a program on several data.
+            // The lab runs a program with several sizes and data.
             let data = (setup.group == Group::Lab).then_some((setup.n, setup.data));
             let other = first.entry((setup.program, data)).or_insert(run);
             let same_tasks = tasks_vary(setup) || other.line.tasks == run.line.tasks;
@@ -129,7 +129,7 @@ impl Session {
     }
 }
 
-/// The programs, each on each of its data, in any order; the settings of each in any order.
+/// Shuffles the programs (each with each of its data), and the settings of each.
 fn shuffle(order: &mut [Setup], random: &mut StdRng) {
     let what = |s: &Setup| (s.program, s.n, s.data);
     order.shuffle(random);
@@ -141,17 +141,17 @@ fn shuffle(order: &mut [Setup], random: &mut StdRng) {
     order.sort_by_key(|s| place[&what(s)]);
 }
 
-/// Are the statistics of this setup collected in a run of their own?
+/// True if the statistics of this setup are collected in a run of their own.
 fn counts_apart(setup: &Setup) -> bool {
     setup.kind != Kind::None && program_named(setup.program).is_some_and(|p| p.many_runs)
 }
 
-/// The lab compares by rounds, and needs all of them.
+/// True if the setup is measured once. The lab compares within rounds, and needs all of them.
 fn once(setup: &Setup) -> bool {
     setup.group != Group::Lab && program_named(setup.program).is_some_and(|p| p.once)
 }
 
-/// An overhead's tasks depend on its setting.
+/// True if the number of tasks depends on the setting, as for an overhead.
 fn tasks_vary(setup: &Setup) -> bool {
     setup.group == Group::Overheads || OVERHEADS.iter().any(|p| p.name == setup.program)
 }

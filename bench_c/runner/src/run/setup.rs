@@ -1,11 +1,11 @@
-//! One thing to measure: a program, and the settings it is run with.
+//! One thing to measure: a program, and the settings under which it runs.
 
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// The program's serial version: no scheduler at all.
+    /// The serial version of the program, without a scheduler.
     None,
     Lifo,
     Fifo,
@@ -14,7 +14,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The value of `SCHED_KIND`, and what the program prints.
+    /// The value of `SCHED_KIND`, which the program also prints.
     pub fn name(self) -> &'static str {
         match self {
             Kind::None => "none",
@@ -26,7 +26,7 @@ impl Kind {
     }
 }
 
-/// Which comparison a run belongs to.
+/// The comparison that a run belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
@@ -39,7 +39,7 @@ pub enum Group {
     Overheads,
     /// Ways to give a task its arguments, under the default kind.
     Closures,
-    /// Of `make lab`: which of its questions a run answers, its settings say.
+    /// `make lab`. The settings of a run say which of the questions it answers.
     Lab,
 }
 
@@ -50,15 +50,15 @@ pub struct Setup {
     pub program: &'static str,
     pub n: u64,
     pub kind: Kind,
-    /// `SCHED_DEQUE` and `SCHED_IDLE`; none: the library's default.
+    /// `SCHED_DEQUE` and `SCHED_IDLE`; None: the library's default.
     pub deque: Option<&'static str>,
     pub idle: Option<&'static str>,
     /// `SCHED_WARM`.
     pub warm: Option<&'static str>,
-    /// The argument of -d: with [`Kind::None`], what takes the scheduler's place.
+    /// The argument of `-d`. With [`Kind::None`] it chooses what takes the scheduler's place.
     pub data: Option<&'static str>,
     pub threads: usize,
-    /// Further variables, by their whole names.
+    /// Further variables, with their whole names.
     pub knobs: Knobs,
 }
 

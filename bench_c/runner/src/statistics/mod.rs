@@ -1,4 +1,5 @@
-//! What the runs say: [`quartiles`] of a sample, the [`summary`] of all runs by setup, and the [`verdict`]: sentences.
+//! What the runs mean: [`quartiles`] of a sample, the [`summary`] of all runs by setup, and the
+//! sentences of the [`verdict`].
 
 pub mod quartiles;
 pub mod summary;

@@ -27,7 +27,7 @@ impl Quartiles {
         Quartiles { low: self.low * by, median: self.median * by, high: self.high * by }
     }
 
-    /// What `what` is over this: the speed-up of a run that takes so long.
+    /// `what` divided by these: if they are times of runs, the speed-ups over `what`.
     pub fn under(self, what: f64) -> Quartiles {
         Quartiles { low: what / self.high, median: what / self.median, high: what / self.low }
     }

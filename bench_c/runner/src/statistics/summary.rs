@@ -1,4 +1,4 @@
-//! What was measured, by setup: medians and quartiles.
+//! Medians and quartiles of the measurements, by setup.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use crate::run::setup::{Group, Kind, Setup};
 pub struct Measured {
     pub tasks: u64,
     pub seconds: Quartiles,
-    /// Nanoseconds an iteration of the calibration loop took before the runs, the median.
+    /// Nanoseconds that an iteration of the calibration loop took before the runs: the median.
     pub cal: f64,
-    /// Processor time, user and system, of all threads.
+    /// Processor time of all threads, user and system.
     pub cpu: Quartiles,
     /// The program's own figures, by their names.
     pub extra: BTreeMap<String, Quartiles>,
@@ -106,7 +106,7 @@ impl Summary {
         self.find(|s| s.group == Group::Kinds && is(s, program, threads) && s.kind == kind)
     }
 
-    /// A program that forks and joins: under `steal`, or serial.
+    /// A program that forks and joins, under `steal` or serial.
     pub fn joins(&self, program: &str, kind: Kind, threads: usize) -> Option<&Measured> {
         self.find(|s| {
             matches!(s.group, Group::Joins | Group::Kinds)
@@ -132,12 +132,12 @@ impl Summary {
         self.find(|s| s.group == Group::Idle && is(s, program, threads) && s.idle == Some(idle))
     }
 
-    /// What a run costs beside its tasks: under the default kind, warm or not.
+    /// What a run costs beside its tasks, under the default kind.
     pub fn overhead(&self, program: &str, threads: usize) -> Option<&Measured> {
         self.runs(program, None, None, threads)
     }
 
-    /// Of `emptyrun`: with its `-d` and with `SCHED_WARM`.
+    /// The same with an argument of `-d`, and with `SCHED_WARM`.
     pub fn runs(
         &self,
         program: &str,
@@ -158,7 +158,7 @@ impl Summary {
         self.find(|s| s.group == Group::Closures && s.data == Some(way) && s.threads == threads)
     }
 
-    /// The overheads by the kernel's own means: the program's -d.
+    /// The same done by means of the kernel: `data` is the argument of `-d`.
     pub fn bare(&self, program: &str, data: &str) -> Option<&Measured> {
         self.find(|s| {
             s.group == Group::Overheads
@@ -168,7 +168,7 @@ impl Summary {
         })
     }
 
-    /// Of `resume`: what is handed over from which deque.
+    /// `resume`: a hand-over in this way from this deque.
     pub fn hand_over(&self, kind: Kind, way: &str, deque: &str) -> Option<&Measured> {
         self.find(|s| {
             s.program == "resume" && s.kind == kind && s.data == Some(way) && s.deque == Some(deque)
@@ -194,7 +194,7 @@ pub mod tests {
     use crate::run::output::{Line, Stats};
     use crate::run::plan::Plan;
 
-    /// What the programs of a plan would print that take so many seconds, five times each.
+    /// Five runs of each setup of a plan, as if its program had taken so many seconds.
     pub fn made_up(plan: &Plan, seconds: impl Fn(&Setup) -> f64) -> Vec<Run> {
         let figures = [
             ("us_per_run", 71.2),

@@ -1,4 +1,4 @@
-//! The sentences the suite is for, computed from what was measured.
+//! The conclusions of the suite: sentences computed from the measurements.
 
 use sched_tools::number::short;
 use sched_tools::number::threads as threads_words;
@@ -20,7 +20,7 @@ pub fn lines(plan: &Plan, summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// Work stealing against one shared stack, each time on as many workers.
+/// Work stealing compared with one shared stack, on the same number of workers.
 fn spawn_price(plan: &Plan, summary: &Summary) -> Vec<String> {
     let sentence = |threads: usize| {
         let ns = |kind| Some(summary.kind("tree", kind, threads)?.ns_per_task().median);
@@ -36,7 +36,7 @@ fn spawn_price(plan: &Plan, summary: &Summary) -> Vec<String> {
     [1, plan.overhead_threads].into_iter().filter_map(sentence).collect()
 }
 
-/// The owner's path without a fence, against the textbook's.
+/// The deque whose owner needs no fence compared with the textbook's.
 fn fences(summary: &Summary) -> Option<String> {
     let ns = |deque| {
         let run = summary.lock("tree", Kind::Steal, deque, 1)?;
@@ -51,8 +51,8 @@ fn fences(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// The calibration is the machine's: in another phase, or on another machine, a fork takes
-/// about as many iterations of its loop.
+/// The price of a fork, also in iterations of the calibration loop: this number changes little from
+/// one machine to another.
 fn fork_price(summary: &Summary) -> Option<String> {
     let (serial, fork) =
         (summary.joins("fib", Kind::None, 1)?, summary.joins("fib", Kind::Steal, 1)?);
@@ -80,7 +80,7 @@ fn two_workers(plan: &Plan, summary: &Summary) -> Option<String> {
     (!gains.is_empty()).then(|| format!("{threads} workers over one: {}", gains.join(", ")))
 }
 
-/// The library's own loops against the serial ones.
+/// The library's own loops compared with serial ones.
 fn loops(plan: &Plan, summary: &Summary) -> Option<String> {
     let threads = plan.overhead_threads;
     let over_serial = |name| {
@@ -98,7 +98,8 @@ fn loops(plan: &Plan, summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Quicksort's first partition runs alone: what speed-up is left, and how much we get.
+/// The first partition of quicksort runs alone: the speed-up that this allows, and the one
+/// measured.
 fn critical_path(summary: &Summary) -> Option<String> {
     let serial = summary.serial("quicksort")?;
     let own = |name| serial.own(name).map(|q| q.median);
@@ -116,7 +117,7 @@ fn critical_path(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// With new threads on both sides; what kept ones save beside it.
+/// The price of a run, with new threads compared with new pthreads, and with kept threads.
 fn empty_runs(plan: &Plan, summary: &Summary) -> Option<String> {
     let threads = plan.overhead_threads;
     let us = |data, warm| {
@@ -183,7 +184,8 @@ mod tests {
     use crate::run::setup::{Group, Setup};
     use crate::statistics::summary::tests::made_up;
 
-    /// Each thread count has times of its own: a ratio across two of them would be far from these.
+    /// Each thread count has times of its own: a ratio between two thread counts would be far from
+    /// these.
     #[test]
     fn a_verdict_compares_runs_on_as_many_threads() {
         let plan = Plan::new(2, false, &[]);
@@ -207,7 +209,7 @@ mod tests {
         }
     }
 
-    /// All the verdicts, where all was measured; none, where nothing was.
+    /// If all was measured there are all verdicts; a verdict whose one side is missing is left out.
     #[test]
     fn a_verdict_needs_both_sides() {
         let plan = Plan::new(2, false, &[]);

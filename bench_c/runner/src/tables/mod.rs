@@ -15,7 +15,7 @@ use overheads::overheads;
 use programs::{joins, kinds};
 use settings::{closures, idles, locks};
 
-/// Prints each table that there are runs for, below a sentence that says what it is.
+/// Prints each table for which there are runs, below a sentence that says what it shows.
 pub fn print_all(plan: &Plan, summary: &Summary) {
     for (what, table) in all(plan, summary) {
         say(format!("\n{what}"));
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    /// On two cores a table of usual times is in one part.
+    /// On two cores a table of usual times fits into one part.
     #[test]
     fn tables_of_a_small_machine_are_whole() {
         let plan = Plan::new(2, false, &[]);

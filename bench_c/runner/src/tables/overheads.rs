@@ -1,4 +1,4 @@
-//! What a run costs beside its tasks.
+//! The table of what a run costs beside its tasks.
 
 use sched_tools::table::Table;
 
@@ -7,7 +7,7 @@ use crate::run::programs::{BURNERS, HAND_OVER_DEQUES, HAND_OVERS, PHASE_KINDS, P
 use crate::statistics::quartiles::{Quartiles, with_quartiles};
 use crate::statistics::summary::{Measured, Summary};
 
-/// A row a figure: the scheduler's, and under it the kernel's own.
+/// A row for each figure of the scheduler, and below it the same by means of the kernel.
 pub fn overheads(plan: &Plan, summary: &Summary) -> Table {
     let mut table = Table::new(1, &["", "threads", "median [quartiles]", "unit"]);
     let mut row = |what: &str, threads: Option<usize>, unit: &str, value: Option<Quartiles>| {

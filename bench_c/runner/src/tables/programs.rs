@@ -1,4 +1,4 @@
-//! Programs over kinds and thread counts, and what fork and join gain.
+//! The tables of the programs over kinds and thread counts, and of fork and join.
 
 use sched_tools::number::{count, short};
 use sched_tools::table::Table;
@@ -9,7 +9,7 @@ use crate::run::setup::Kind;
 use crate::statistics::quartiles::with_quartiles;
 use crate::statistics::summary::{Measured, Summary};
 
-/// A program over kinds and thread counts.
+/// A program over kinds and thread counts, with a row for each.
 pub fn kinds(plan: &Plan, summary: &Summary, program: &str) -> Table {
     let head = [
         "kind",
@@ -55,7 +55,7 @@ pub fn kinds(plan: &Plan, summary: &Summary, program: &str) -> Table {
     table
 }
 
-/// A row a program: what its tasks cost on one thread, and what more threads gain.
+/// A row for each program: what its tasks cost on one thread, and what more threads gain.
 pub fn joins(plan: &Plan, summary: &Summary) -> Table {
     let head = ["program -n", "Ts, ms [quartiles]", "T1, ms [quartiles]", "T1, ns", "T1/Ts"];
     let mut head = head.map(String::from).to_vec();

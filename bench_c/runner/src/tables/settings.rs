@@ -1,4 +1,5 @@
-//! The values of one setting side by side: lock primitives, idle policies, ways to give a task its arguments.
+//! The tables of values of one setting: lock primitives, idle policies, ways to give a task its
+//! arguments.
 
 use sched_tools::number::{count, short, threads};
 use sched_tools::table::Table;

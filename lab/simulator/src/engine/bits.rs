@@ -14,7 +14,7 @@ impl Bits {
         *word = if to { *word | bit } else { *word & !bit };
     }
 
-    /// The first that is set, from there on.
+    /// The first worker of the set from `start` on, beginning anew at the end.
     pub fn first_from(&self, start: usize) -> Option<usize> {
         let words = self.0.len();
         let at = |word: usize, bits: u64| {

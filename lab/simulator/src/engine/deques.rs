@@ -26,7 +26,8 @@ impl Engine<'_> {
         self.note(w);
     }
 
-    /// Its owner adds to it: others may have a line of it since they looked. (What a pop writes they do not read.)
+    /// The owner adds to its deque. If others have looked since it last did, they have a line of
+    /// it, and it pays. (They do not read what a pop writes.)
     pub fn use_deque(&mut self, w: usize) {
         self.touched = true;
         if self.workers[w].seen < self.in_vain {
@@ -35,7 +36,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The worker has taken a task out of its own deque: it answers who has asked.
+    /// The worker has taken a task from its own deque. It answers a thief that has asked.
     pub fn take_own(&mut self, w: usize, task: u32) {
         let worker = &mut self.workers[w];
         if worker.asked && worker.offered == 0 && self.policy.is_private() {
@@ -50,12 +51,12 @@ impl Engine<'_> {
         self.queued[task as usize] = false;
         let worker = &mut self.workers[w];
         if worker.deque.len() < worker.offered {
-            worker.offered /= 2; // its owner has taken one back, and others with it
+            worker.offered /= 2; // the owner has taken an offered task back, and others with it
         }
         self.note(w);
     }
 
-    /// Whether there is something in the worker's deque, and for thieves.
+    /// Updates the sets of filled deques, and of those that have tasks for thieves.
     pub fn note(&mut self, w: usize) {
         let worker = &mut self.workers[w];
         let count = worker.deque.len();
@@ -66,12 +67,12 @@ impl Engine<'_> {
         self.offering.set(w, worker.offered > 0);
     }
 
-    /// Has the worker's deque no room?
+    /// True if the worker's deque has no room.
     pub fn is_full(&self, w: usize) -> bool {
         self.policy.places().is_some_and(|places| self.workers[w].deque.len() >= places)
     }
 
-    /// Opens half of what the victim keeps to itself.
+    /// Offers half of the tasks that the victim has not offered.
     pub fn raid(&mut self, victim: usize) {
         let worker = &mut self.workers[victim];
         worker.offered += (worker.deque.len() - worker.offered).div_ceil(2);

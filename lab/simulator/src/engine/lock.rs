@@ -1,17 +1,21 @@
-//! The lock of the queue that all workers share: of `lifo` and `fifo` their only one, of the others the one for what
-//! bounded deques have no room for.
+//! The lock of the queue that all workers share. For `lifo` and `fifo` this is the only queue, for
+//! the other policies it takes the tasks that bounded deques have no room for.
 //!
-//! What an operation costs if another worker has had the lock since the own last one is measured, with two workers
-//! that do nothing else but think for a while in between: a price for all that a contended lock brings with it, lines
-//! of memory that go to and fro, calls of the kernel, sleeps, and workers that fall in step. (To simulate these one by
-//! one does not do: each is known to a tenth, but whether two meet at the lock depends on less.)
+//! The price of an operation on a lock that another worker has used last is measured with two
+//! workers that do nothing but such operations, and think for a while between two. This price
+//! contains all effects of a contended lock: lines of memory that move between processors, calls of
+//! the kernel, sleeps, and workers that fall into step. (Simulating these effects one by one fails:
+//! each is known to a tenth, but whether two workers meet at the lock depends on smaller
+//! differences.)
 //!
-//! Two workers that think for a time *g* and need *T* an operation, together, spend 2*T* - *g* each. The lock has one
-//! user at a time, for *T*; never for longer than if nobody thinks. So many workers, however long they think, get
-//! no more out of it than two that do not.
+//! If two workers think for a time *g*, and an operation takes *T* with both together, each spends
+//! 2*T* - *g*. The lock has one user at a time, for *T*, but never for longer than if nobody
+//! thinks. So more workers, however long they think, get no more operations out of it than two that
+//! do not think.
 //!
-//! *T* is of all operations, those of one worker in a row among them, but charged where the last was another's:
-//! so workers that think unevenly are predicted up to a fifth too fast.
+//! *T* is the mean of all operations, including those that one worker does in a row, but is charged
+//! only if another worker has used the lock last. Therefore workers that think unevenly are
+//! predicted up to a fifth too fast.
 
 use super::state::{Engine, NOBODY, Time};
 use crate::prices::picoseconds;
@@ -24,7 +28,7 @@ pub enum Does {
 }
 
 impl Engine<'_> {
-    /// Takes the lock, after who came before, for an operation.
+    /// Takes the lock for an operation, after those who came before.
     pub fn lock(&mut self, w: usize, does: Does, price: i64, now: Time) {
         let another = self.lock.last != w as u32 && self.lock.last != NOBODY;
         let worker = &mut self.workers[w];
@@ -45,7 +49,7 @@ impl Engine<'_> {
         self.lock.last = w as u32;
     }
 
-    /// What is done to the task under the lock.
+    /// Whether a task is spawned or forked, which differ in price under the lock.
     pub fn does(&self, task: u32) -> Does {
         if self.graph.tasks[task as usize].forked { Does::Forks } else { Does::Spawns }
     }

@@ -1,11 +1,11 @@
-//! Deques with so many places, and the queue of all for what they have no room for.
+//! Bounded deques, and the queue of all for the tasks that they have no room for.
 
 use super::lock::Does;
 use super::state::{Engine, Time};
 
 impl Engine<'_> {
-    /// Moves the older half of the tasks. Of what it costs to send a task through this queue half is
-    /// paid here, half by who takes the task.
+    /// Moves the older half of the tasks to the queue of all. Half of the price of a task in this
+    /// queue is paid here, the other half by the worker that takes the task.
     pub fn make_room(&mut self, w: usize, now: Time) {
         let half = self.workers[w].deque.len() / 2;
         for _ in 0..half {
@@ -18,7 +18,7 @@ impl Engine<'_> {
         self.lock(w, Does::Spawns, half as i64 * each, now);
     }
 
-    /// Takes a task from the queue of all, if there is one.
+    /// Takes a task from the queue of all; false if it is empty.
     pub fn take_overflow(&mut self, w: usize, now: Time) -> bool {
         let Some(task) = self.overflow.pop_front() else { return false };
         self.queued[task as usize] = false;
@@ -28,7 +28,7 @@ impl Engine<'_> {
         true
     }
 
-    /// Begins a task that the worker did not have itself.
+    /// Begins a task that was not in the worker's own deque.
     pub fn begin_found(&mut self, w: usize, task: u32, now: Time) {
         let searched = self.workers[w].searching;
         self.stop_search(w);

@@ -1,11 +1,11 @@
-//! The shared queue of `lifo` and `fifo`, as a worker takes a task from it.
+//! How a worker takes a task from the shared queue of `lifo` and `fifo`.
 
 use super::lock::Does;
 use super::state::{Engine, Time};
 use crate::policy::Policy;
 
 impl Engine<'_> {
-    /// False: there is none, and the worker sleeps.
+    /// False if there is no task: the worker goes to sleep.
     pub fn take_shared(&mut self, w: usize, now: Time) -> bool {
         let task = loop {
             let task = match self.policy {

@@ -1,7 +1,8 @@
 //! The state of a run: workers with their deques, the queues that all share, and the tasks.
 //!
-//! What happens to it is in the other files: [`super::deques`] and [`super::lock`] change one queue, [`super::tasks`]
-//! begins tasks and wakes workers, [`super::thieves`] searches, and [`super`] does the events.
+//! The other files change it: [`super::deques`] a deque, [`super::lock`] the lock of the shared
+//! queue; [`super::tasks`] begins tasks and wakes workers, [`super::shared`], [`super::overflow`]
+//! and [`super::thieves`] find tasks, and [`super`] does the events.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,7 +15,7 @@ use super::bits::Bits;
 use crate::policy::Policy;
 use crate::prices::{Picoseconds, Prices};
 
-/// Of a deque, without the spare one: the library's `queue::split`.
+/// The places of a new deque, without the spare one: those of the library's `queue::split`.
 const FIRST_PLACES: usize = 255;
 
 /// Picoseconds.
@@ -23,7 +24,7 @@ pub type Time = u64;
 pub const NOBODY: u32 = u32::MAX;
 pub const OVER: u32 = u32::MAX - 1;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     pub nanoseconds: f64,
@@ -36,51 +37,52 @@ pub struct Outcome {
 pub enum Next {
     /// The operation at the end of the current step.
     Operation,
-    /// To take a task from the own deque, or the shared queue.
+    /// To take a task from the worker's own deque, or from the shared queue.
     Take,
-    /// To look at the deques of others.
+    /// To look at the deques of the others.
     Search,
-    /// To come to this worker's deque.
+    /// To reach the deque of this worker.
     Reach(u32),
-    /// To have its lock.
+    /// To get the lock of the deque of this worker.
     Grab(u32),
 }
 
 pub struct Worker {
-    /// Tasks that may be taken, the oldest in front.
+    /// The worker's tasks, the oldest in front.
     pub deque: VecDeque<u32>,
-    /// The places that it has, that thieves have emptied below the oldest task, and that were ever used.
+    /// The places of the deque; those below the oldest task, which thieves have emptied; those that
+    /// were ever used.
     pub places: usize,
     pub emptied: usize,
     pub used: usize,
-    /// How many of the oldest thieves may take.
+    /// How many of the oldest tasks thieves may take.
     pub offered: usize,
     /// Thieves want more.
     pub asked: bool,
-    /// When the deque came to have tasks.
+    /// When the deque last became filled.
     pub filled_since: Time,
-    /// Until then thieves are at the deque.
+    /// Until then the deque is locked by thieves.
     pub locked_until: Time,
     pub current: u32,
     pub next: Next,
-    /// To be paid before the next event.
+    /// Picoseconds to be paid before the next event.
     pub debt: i64,
-    /// It is counted as searching, until it loses patience.
+    /// True if it counts as searching, which it does until `patience`.
     pub searching: bool,
     pub patience: Time,
     /// When it began to look for a task.
     pub looks_since: Time,
-    /// When it had done with the lock.
+    /// When it last released the lock.
     pub unlocked: Time,
-    /// It has not been awake in this run.
+    /// True if it has not been awake in this run.
     pub rested: bool,
-    /// How many searches had been in vain when it last added to its deque.
+    /// The number of searches in vain when it last added to its deque.
     pub seen: u64,
 }
 
 impl Worker {
-    /// Which place the youngest task is in, from 1. Where there is none, the tasks move to the first, or twice
-    /// as many come to be there.
+    /// The place of the youngest task, counted from 1. If the places are used up, the tasks move to
+    /// the first ones, or the deque gets twice as many.
     pub fn next_place(&mut self) -> usize {
         let count = self.deque.len();
         if self.emptied + count > self.places {
@@ -93,8 +95,8 @@ impl Worker {
         self.emptied + count
     }
 
-    /// The time of the next event. What calls cost less than the recorder's is made good as soon as
-    /// there is a time to take it from.
+    /// The time of the next event. A debt below zero, from calls that cost less than the
+    /// recorder's, is kept until there is time to subtract it from.
     pub fn pay(&mut self, now: Time) -> Time {
         let debt = std::mem::replace(&mut self.debt, 0);
         self.debt = debt.min(0);
@@ -107,29 +109,30 @@ pub struct Engine<'a> {
     pub policy: Policy,
     pub prices: Picoseconds,
     pub workers: Vec<Worker>,
-    /// Deques that are not empty, a bit each; those of which thieves may take.
+    /// A bit for each deque that is not empty, and for each with tasks that thieves may take.
     pub filled: Bits,
     pub offering: Bits,
-    /// Of a worker, by its number; or of a task whose blocking section ends then: its number comes after the
-    /// workers'.
+    /// Events of workers, by their numbers, and ends of blocking sections: the number of a task is
+    /// counted from the number of workers on.
     pub events: BinaryHeap<Reverse<(Time, u32)>>,
-    /// The one queue; some of its entries may be of tasks that a join has taken.
+    /// The shared queue. Some of its entries may be of tasks that a join has taken.
     pub shared: VecDeque<u32>,
     pub longest: usize,
     pub lock: Lock,
-    /// Tasks for which bounded deques had no room.
+    /// The queue of tasks for which bounded deques had no room.
     pub overflow: VecDeque<u32>,
     pub sleepers: Vec<u32>,
     pub searching: usize,
-    /// Searches that found nothing; and whether an owner has added to its deque since the last of them.
+    /// The number of searches in vain, and whether an owner has added to its deque since the last
+    /// of them.
     pub in_vain: u64,
     pub touched: bool,
-    /// Each task's next step.
+    /// The next step of each task.
     pub step: Vec<u32>,
     pub queued: Vec<bool>,
-    /// It waits for another that was taken, and no worker has it.
+    /// True for a task that waits for another, which was taken, and that no worker has.
     pub aside: Vec<bool>,
-    /// The task that waits for its end; NOBODY, or OVER.
+    /// The task that waits for the end of this one, or NOBODY, or OVER.
     pub waiter: Vec<u32>,
     pub group_pending: Vec<u32>,
     pub group_waiter: Vec<u32>,

@@ -6,7 +6,7 @@ use super::state::{Engine, Next, Time};
 use crate::prices::{Picoseconds, picoseconds};
 
 impl Engine<'_> {
-    /// The worker goes on with its task: computes up to the next operation.
+    /// The worker goes on with its task: it computes up to the next operation.
     pub fn proceed(&mut self, w: usize) {
         let worker = &mut self.workers[w];
         let step = &self.graph.steps[self.step[worker.current as usize] as usize];
@@ -19,7 +19,7 @@ impl Engine<'_> {
         self.proceed(w);
     }
 
-    /// What it costs to begin a task that the worker has taken.
+    /// The price of beginning a task that the worker has taken.
     pub fn price_of(&self, task: u32) -> i64 {
         let forked = self.graph.tasks[task as usize].forked;
         if forked { self.prices.fork / 2 } else { self.prices.run }
@@ -32,7 +32,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Wakes a sleeper, if there is one; says what that costs the waker.
+    /// Wakes a sleeper, if there is one, and returns the price for the waker.
     pub fn wake(&mut self, now: Time) -> Option<i64> {
         let sleeper = self.sleepers.pop()?;
         self.outcome.wakes += 1;

@@ -5,14 +5,15 @@ use rand::RngExt;
 use super::state::{Engine, Next, Time};
 use crate::policy::Policy;
 
-/// Sixteen bytes each.
+/// A task has sixteen bytes.
 pub const TASKS_OF_A_LINE: i64 = 4;
 
 /// Picoseconds.
 const LEAST_SEARCH: i64 = 1000;
 
 impl Engine<'_> {
-    /// One look at the others' deques, from a random one on.
+    /// One look at the deques of the others, beginning with a random one; false if the worker goes
+    /// to sleep.
     pub fn search(&mut self, w: usize, now: Time) -> bool {
         if self.take_overflow(w, now) {
             return true;
@@ -36,11 +37,11 @@ impl Engine<'_> {
             self.sleepers.push(w as u32);
             return false;
         }
-        // A search takes some time, however few there are to look at.
+        // A search takes some time even if there are few deques to look at.
         let look = self.prices.pause + workers as i64 * self.prices.look;
         let mut until_next = look.max(LEAST_SEARCH);
         if std::mem::replace(&mut self.touched, false) {
-            until_next += self.prices.line; // its owner's
+            until_next += self.prices.line; // its owner wrote it
         }
         if let Some(victim) = victim {
             for victim in self.filled.all() {
@@ -95,7 +96,7 @@ impl Engine<'_> {
             }
         }
         if self.workers[victim].offered == 0 {
-            self.workers[victim].asked = true; // for more, when this has ended
+            self.workers[victim].asked = true; // the thief asks for more
         }
         let Some(task) = first else { return };
         let lines = (count as i64 - 1) / TASKS_OF_A_LINE;

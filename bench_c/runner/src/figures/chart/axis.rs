@@ -1,11 +1,11 @@
 //! The axes of a panel: where a value lies, and which values have a tick.
 
-/// An axis of positive numbers, from 0 or logarithmic, between two places on the drawing.
+/// An axis of positive numbers between two places on the drawing, linear from 0 or logarithmic.
 pub struct Axis {
     from: f64,
     to: f64,
     log: bool,
-    /// Where `from` and `to` lie.
+    /// The places of `from` and `to`.
     ends: (f64, f64),
 }
 
@@ -31,7 +31,7 @@ impl Axis {
         (self.from..=self.to).contains(&value)
     }
 
-    /// As many round values as leave `gap` between two of them: two at least.
+    /// As many round values as possible with at least `gap` between two of them, but at least two.
     pub fn ticks(&self, gap: f64) -> Vec<f64> {
         let fits = |ticks: &Vec<f64>| {
             ticks.windows(2).all(|two| (self.at(two[1]) - self.at(two[0])).abs() >= gap)
@@ -42,7 +42,7 @@ impl Axis {
         if fits(&first) { first } else { enough.find(fits).unwrap_or(first) }
     }
 
-    /// From the closest to the sparsest.
+    /// Sets of ticks, from the densest to the sparsest.
     fn log_choices(&self) -> Vec<Vec<f64>> {
         let decades = self.from.log10().floor() as i32..=self.to.log10().ceil() as i32;
         let of = |steps: &[f64], every: i32| -> Vec<f64> {
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(log(0.5, 2000.0), [1.0, 10.0, 100.0, 1000.0]);
     }
 
-    /// A chart's logarithmic axis goes from the least value / 1.35 to the greatest times 1.6.
+    /// A logarithmic axis of a chart goes from the least value / 1.35 to the greatest times 1.6.
     #[test]
     fn every_axis_has_two_ticks() {
         for i in 0..400 {

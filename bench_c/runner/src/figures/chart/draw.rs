@@ -15,7 +15,7 @@ impl Panel {
         let Some(axis) = self.axis((plot.bottom, plot.top)) else { return };
         let middle = (plot.left + plot.right) / 2.0;
         let most = cell.right - cell.left - 2.0 * MARGIN;
-        // Where one title is broken before a parenthesis, so are the others.
+        // If one title is broken before a parenthesis, so are all others.
         let whole =
             if room.title_lines > 1 { font::width(&self.title, MIDDLE) - 1.0 } else { most };
         let title = font::lines(

@@ -1,4 +1,4 @@
-//! A figure: its title, its legend, its panels and its note, as a drawing and as a table.
+//! A figure with its title, legend, panels and note, as a drawing and as a table.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ impl Bars {
         matches!(self, Bars::Quartiles | Bars::Interval)
     }
 
-    /// For the legend; with numbers beside the marks or not.
+    /// The words of the legend. `numbers`: there are numbers beside the marks.
     fn words(self, numbers: bool) -> &'static str {
         match (self, numbers) {
             (Bars::Quartiles, false) => "lower to upper quartile; the mark is the median",
@@ -45,7 +45,7 @@ impl Bars {
 
 pub struct Figure<'a> {
     pub title: &'a str,
-    /// What the dashed line is, for the legend.
+    /// The words of the legend for the dashed line.
     pub reference: Option<&'a str>,
     pub bars: Bars,
     pub panels: Vec<Panel>,
@@ -54,7 +54,7 @@ pub struct Figure<'a> {
 }
 
 impl Figure<'_> {
-    /// Writes the drawing alone.
+    /// Writes the drawing only.
     pub fn draw(&self, path: &Path, note: &str) -> Result<()> {
         std::fs::write(path, self.svg(note))
             .with_context(|| format!("cannot write {}", path.display()))
@@ -96,10 +96,10 @@ impl Figure<'_> {
         canvas.finish(WIDTH, (y + MARGIN).ceil(), self.title)
     }
 
-    /// Returns where it ends.
+    /// Draws the legend, and returns where it ends.
     fn legend(&self, canvas: &mut Canvas, top: f64) -> f64 {
         let mut at = (MARGIN, top + LINE / 2.0);
-        // Every key once, in the order of first appearance.
+        // Every key once, in the order of its first appearance.
         let mut names: Vec<&str> = Vec::new();
         for key in self.panels.iter().flat_map(|p| &p.series).map(|s| &s.key) {
             if !names.contains(&key.name.as_str()) {
@@ -141,7 +141,7 @@ impl Figure<'_> {
         at.1 + LINE / 2.0
     }
 
-    /// A line a point, with the quartiles or the ends of the interval.
+    /// A line for each point, with its quartiles or the ends of its interval.
     pub fn csv(&self) -> String {
         let mut text = String::from("panel,series,x,x_value,y,low,middle,high\n");
         for panel in &self.panels {
@@ -166,7 +166,7 @@ impl Figure<'_> {
     }
 }
 
-/// Of a CSV file, after RFC 4180.
+/// A field of a CSV file, quoted as RFC 4180 says.
 fn cell(text: &str) -> String {
     if text.contains(['"', ',', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -175,7 +175,8 @@ fn cell(text: &str) -> String {
     }
 }
 
-/// An entry of the legend, a sample and words, where there is room for them: in the line or the next.
+/// Draws an entry of the legend, a sample and words, in this line, or in the next if it lacks the
+/// room.
 fn entry(
     canvas: &mut Canvas,
     at: &mut Point,

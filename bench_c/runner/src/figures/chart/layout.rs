@@ -1,4 +1,4 @@
-//! How much room the texts around a plot take.
+//! How much room the texts around the plot of a panel take.
 
 use super::axis::tick_name;
 use super::panel::Panel;
@@ -6,7 +6,7 @@ use super::style::{LINE, MARGIN, MIDDLE, SMALL, TICK};
 use crate::figures::drawing::font;
 use crate::figures::drawing::svg::Rect;
 
-/// What stands around the plots of all panels of a figure, so that these are as large as each other.
+/// The room around the plots, the same for all panels of a figure, so that all plots have one size.
 pub struct Room {
     /// Lines of the longest title.
     pub title_lines: usize,
@@ -21,7 +21,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// For panels in cells of this size.
+    /// The room that these panels need in cells of this size.
     pub fn of(panels: &[Panel], width: f64, height: f64) -> Room {
         let most = |value: &dyn Fn(&Panel) -> usize| panels.iter().map(value).max().unwrap_or(1);
         let numbers = |p: &Panel, plot: Rect| {
@@ -37,7 +37,7 @@ impl Room {
             x_titles: panels.iter().any(|p| !p.x_title.is_empty()),
         };
         let cell = Rect { left: 0.0, top: 0.0, right: width, bottom: height };
-        // The names need more rows in less width; the axis has less height beside more rows.
+        // Names need more rows in less width, and the axis has less height above more rows.
         for _ in 0..3 {
             let plot = room.plot(cell);
             room.numbers = panels.iter().map(|p| numbers(p, plot)).fold(room.numbers, f64::max);
@@ -49,7 +49,7 @@ impl Room {
         room
     }
 
-    /// Where the values are drawn in a panel's cell.
+    /// The area of the plot in the cell of a panel.
     pub fn plot(&self, cell: Rect) -> Rect {
         let below = self.name_rows + usize::from(self.x_titles);
         Rect {
@@ -61,7 +61,8 @@ impl Room {
     }
 }
 
-/// How the names of an x axis stand: in one row or in two, and if need be only every so many.
+/// How the names of an x axis stand: in one row or in two, and if necessary only every so many of
+/// them.
 pub struct Names {
     pub rows: usize,
     pub every: usize,

@@ -1,8 +1,8 @@
-//! The marks of a series: what tells it from the others, in colour and without.
+//! The marks of a series, which tell it from the others in colour and in greyscale.
 
 use crate::figures::drawing::svg::{Canvas, Colour, Point, WHITE};
 
-/// Of a mark. Each has its own kind of line.
+/// The shape of a mark. Each shape has its own kind of line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     Circle,
@@ -13,7 +13,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The others are hollow.
+    /// False for a hollow mark.
     fn is_filled(self) -> bool {
         matches!(self, Shape::Circle | Shape::Triangle)
     }
@@ -28,7 +28,7 @@ impl Shape {
         }
     }
 
-    /// Around (0, 0); a circle has none.
+    /// The corners around (0, 0); a circle has none.
     fn corners(self) -> &'static [Point] {
         match self {
             Shape::Circle => &[],
@@ -40,7 +40,7 @@ impl Shape {
     }
 }
 
-/// What the legend shows, the same in every panel of a figure.
+/// An entry of the legend, the same in every panel of a figure.
 #[derive(Clone)]
 pub struct Key {
     pub name: String,
@@ -48,7 +48,7 @@ pub struct Key {
     pub shape: Shape,
 }
 
-/// The mark of a series: its shape says the same as its colour.
+/// Draws the mark of a series.
 pub fn mark(canvas: &mut Canvas, (x, y): Point, key: &Key) {
     let fill = if key.shape.is_filled() { key.colour } else { WHITE };
     let corners: Vec<Point> = key.shape.corners().iter().map(|(dx, dy)| (x + dx, y + dy)).collect();

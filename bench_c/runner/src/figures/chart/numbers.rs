@@ -1,4 +1,4 @@
-//! The numbers beside the marks, where no lines connect these: each at the first place that is free.
+//! Writes the numbers beside marks that no lines connect, each at the first place that is free.
 
 use sched_tools::number::short;
 
@@ -17,7 +17,7 @@ impl Drawn<'_> {
         Rect { left: x - 2.0, right: x + 2.0, top: self.bar.0, bottom: self.bar.1 }
     }
 
-    /// Where its number may stand, the best first.
+    /// The places where its number may stand, the best first.
     fn places(&self) -> Vec<(Point, Anchor)> {
         let ((x, y), (top, bottom)) = (self.at, self.bar);
         let (above, below) = (-REACH - 4.0, REACH + 5.0 + DIGIT);
@@ -39,13 +39,13 @@ impl Drawn<'_> {
     }
 }
 
-/// What digits cover: nothing below the line on which they stand.
+/// The area of digits, which do not reach below the baseline.
 fn digits(text: &Text) -> Rect {
     Rect { top: text.at.1 - DIGIT, bottom: text.at.1 + 0.5, ..text.area() }
 }
 
-/// The numbers of a panel, each at its mark: see the head of the chart. Who comes first takes the
-/// best place, so several orders are tried, and the one that leaves out the fewest is drawn.
+/// Writes the numbers of a panel, each at its mark. The first number takes the best place, so
+/// several orders are tried, and the one that leaves out the fewest numbers is drawn.
 pub fn write_numbers(canvas: &mut Canvas, drawn: &[Drawn], plot: Rect) {
     let upwards = |a: &usize, b: &usize| drawn[*b].at.1.total_cmp(&drawn[*a].at.1);
     let mut order: Vec<usize> = (0..drawn.len()).collect();
@@ -76,7 +76,7 @@ fn number<'a>(drawn: &Drawn, words: &'a str, (at, anchor): (Point, Anchor)) -> T
     Text { colour: drawn.key.colour.darker(), ..text(words, at, anchor, SMALL) }
 }
 
-/// The place of each number that has one, where they are given places in this order.
+/// The places of the numbers, if they take their places in this order. Some may find none.
 fn placed(drawn: &[Drawn], order: &[usize], plot: Rect) -> Vec<(usize, (Point, Anchor))> {
     let mut taken: Vec<Rect> = drawn.iter().map(Drawn::mark).collect();
     let bars: Vec<Rect> = drawn.iter().map(Drawn::bar).collect();
@@ -91,7 +91,7 @@ fn placed(drawn: &[Drawn], order: &[usize], plot: Rect) -> Vec<(usize, (Point, A
         let d = &drawn[i];
         let words = short(d.value);
         let places = d.places();
-        // A bar can be seen on both sides of a number.
+        // A number may stand on a bar, which can be seen on both sides of it.
         let free = |over_bars: bool| {
             places.iter().copied().find(|&place| {
                 let area = digits(&number(d, &words, place));

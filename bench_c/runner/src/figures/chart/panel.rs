@@ -1,4 +1,4 @@
-//! A panel: what it shows, and where that is drawn.
+//! A panel: what it shows, and where its points are drawn.
 
 use super::axis::Axis;
 use super::marks::Key;
@@ -18,26 +18,26 @@ pub struct Panel {
     pub x_names: Vec<String>,
     pub series: Vec<Series>,
     pub log: bool,
-    /// Lines between the points of a series; without, the medians are written beside them.
+    /// True: lines connect the points of a series. False: the medians are written beside them.
     pub lines: bool,
-    /// A dashed line across, where the axis reaches it.
+    /// The value of a dashed line across the plot, if the axis reaches it.
     pub reference: Option<f64>,
 }
 
-/// A point of a series where it is drawn.
+/// A point of a series, and where it is drawn.
 pub struct Drawn<'a> {
     pub key: &'a Key,
     pub at: Point,
-    /// From the upper to the lower end of its bar.
+    /// The upper and the lower end of its bar.
     pub bar: (f64, f64),
     pub value: f64,
 }
 
 impl Panel {
-    /// None where there is nothing to show.
+    /// None if there is nothing to show.
     pub fn axis(&self, ends: (f64, f64)) -> Option<Axis> {
         let points = || self.series.iter().flat_map(|s| s.points.iter().flatten());
-        // A logarithmic axis reaches its reference in any case.
+        // A logarithmic axis always includes the reference.
         let line = self.reference.filter(|_| self.log);
         let low = points().map(|q| q.low).chain(line).fold(f64::INFINITY, f64::min);
         let high = points().map(|q| q.high).chain(line).fold(0.0, f64::max);
@@ -51,12 +51,12 @@ impl Panel {
         })
     }
 
-    /// The middle of a name's place.
+    /// The middle of the place of a name.
     pub fn slot(&self, i: usize, plot: Rect) -> f64 {
         plot.left + (i as f64 + 0.5) * (plot.right - plot.left) / self.x_names.len() as f64
     }
 
-    /// The points of each series, those of a name beside each other.
+    /// The points of each series. Those of one name stand beside each other.
     pub fn drawn(&self, axis: &Axis, plot: Rect) -> Vec<Vec<Drawn<'_>>> {
         let count = self.series.len() as f64;
         let slot = (plot.right - plot.left) / self.x_names.len() as f64;

@@ -1,4 +1,5 @@
-//! What the figures promise: texts that can be read, series that can be told apart, numbers at their marks.
+//! The promises of the figures: texts that can be read, series that can be told apart, numbers at
+//! their marks.
 
 use resvg::usvg::{self, Node};
 use sched_tools::number::short;
@@ -14,7 +15,7 @@ use crate::run::plan::Plan;
 use crate::statistics::quartiles::Quartiles;
 use crate::statistics::summary::{Summary, tests::made_up};
 
-/// A text of a drawing as it is laid out: its words, its size, and what its letters cover.
+/// A text as it is laid out: its words, its size, and the area of its letters.
 struct Laid {
     words: String,
     size: f64,
@@ -45,7 +46,7 @@ fn texts(group: &usvg::Group, found: &mut Vec<Laid>) {
     }
 }
 
-/// In print, 160 mm wide, each text has 9 points at least; none overlaps another or is cut off.
+/// In print, 160 mm wide, each text has at least 9 points, and none overlaps another or is cut off.
 pub fn assert_legible(svg: &str, name: &str) {
     let tree = render::tree(svg).unwrap();
     let mut found = Vec::new();
@@ -64,7 +65,7 @@ pub fn assert_legible(svg: &str, name: &str) {
     }
 }
 
-/// Each series is told from the others without its colour: by shape, kind of line and lightness.
+/// Each series differs from the others without its colour: by shape, kind of line and lightness.
 pub fn assert_told_apart(panels: &[Panel]) {
     let keys: Vec<&Key> = panels.iter().flat_map(|p| &p.series).map(|s| &s.key).collect();
     for (i, key) in keys.iter().enumerate() {
@@ -124,8 +125,8 @@ fn figure(panels: Vec<Panel>) -> Figure<'static> {
     Figure { title: "A figure", reference, bars, panels, columns: 1, panel_height: 300 }
 }
 
-/// A small drawing, byte by byte. The failure names the file of the new one: look at it, and if it is better, copy it
-/// over the old one.
+/// A small drawing, byte by byte. The failure names the file of the new one: look at it, and if it
+/// is better, copy it over the old one.
 #[test]
 fn a_figure_is_drawn_as_it_was() {
     let mut lines = panel(&[1.0, 1.9, 3.4], true);
@@ -153,7 +154,7 @@ fn numbers_stand_at_their_marks() {
     let plot = Room::of(&figure.panels, WIDTH, 300.0).plot(cell);
     let axis = figure.panels[0].axis((plot.bottom, plot.top)).unwrap();
     let drawn = &figure.panels[0].drawn(&axis, plot)[0];
-    // The grid begins below the head: what that takes, any name of the x axis tells.
+    // The panel is drawn below the head, so only horizontal places can be compared.
     let name = found.iter().find(|text| text.words == "threads").unwrap();
     let middle = |area: &Rect| (area.left + area.right) / 2.0;
     assert!((middle(&name.area) - (plot.left + plot.right) / 2.0).abs() < 2.0);
@@ -166,7 +167,7 @@ fn numbers_stand_at_their_marks() {
     }
 }
 
-/// With two cores nearly all of them find a place, whatever the values.
+/// With two cores nearly all numbers find a place, whatever the values.
 #[test]
 fn few_numbers_are_left_out() {
     let plan = Plan::new(2, false, &[]);

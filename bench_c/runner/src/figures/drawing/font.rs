@@ -1,7 +1,8 @@
 //! The font of the figures, and how wide a text is in it.
 //!
-//! It is in this program, so that pictures and PDF files are the same on a machine without fonts. A
-//! viewer of an SVG file that lacks it takes another; those named beside it in [`FAMILY`] are not wider.
+//! The font is part of this program, so that pictures and PDF files are the same on a machine
+//! without fonts. A viewer of an SVG file that lacks it takes another of [`FAMILY`]; none of them
+//! is wider.
 
 use std::sync::LazyLock;
 
@@ -9,8 +10,7 @@ use ttf_parser::Face;
 
 pub const FAMILY: &str = "DejaVu Sans, Verdana, Arial, sans-serif";
 
-/// Above and below the line on which letters stand, of a size of 1: what digits, capitals and the
-/// letters with a stroke downwards take.
+/// How far letters reach above and below the baseline, in a font of size 1.
 pub const ABOVE: f64 = 0.76;
 pub const BELOW: f64 = 0.24;
 
@@ -26,8 +26,8 @@ pub fn width(text: &str, size: f64) -> f64 {
     f64::from(units) / f64::from(FACE.units_per_em()) * size
 }
 
-/// `text` in lines of at most this width, as far as its words allow; what stands in parentheses
-/// stays together where it can.
+/// `text` in lines of at most this width, unless a single word is wider. If the text is broken, a
+/// part in parentheses begins a line.
 pub fn lines(text: &str, size: f64, most: f64) -> Vec<String> {
     let before = text.find(" (").filter(|_| width(text, size) > most);
     let parts = before.map_or(vec![text], |at| vec![&text[..at], &text[at + 1..]]);
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn widths_are_those_of_the_font() {
-        // Digits are all as wide: 1303 of 2048 units.
+        // All digits have the same width: 1303 of 2048 units.
         assert!((width("1024", 2048.0) - 4.0 * 1303.0).abs() < 1e-9);
         assert!(width("mmm", 18.0) > 2.0 * width("iii", 18.0));
     }

@@ -1,4 +1,5 @@
-//! Drawings: [`svg`] is one as it grows, [`font`] tells how wide a text is, and [`render`] writes the files.
+//! Drawings: [`svg`] builds one, [`font`] tells how wide a text is, and [`render`] writes the
+//! files.
 
 pub mod font;
 pub mod render;

@@ -1,4 +1,4 @@
-//! A figure as files: SVG as it was drawn, and PNG and PDF made of it.
+//! Writes a drawing as SVG, and as PNG and PDF made from it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use svg2pdf::{ConversionOptions, PageOptions};
 
 use crate::figures::drawing::font;
 
-/// Units of a drawing: see the sizes of a chart.
+/// Units of a drawing: half a point each.
 const UNITS_PER_INCH: f32 = 144.0;
 /// Pixels of a PNG file for a unit of the drawing.
 const SCALE: f32 = 2.0;
@@ -30,7 +30,7 @@ pub fn write_all(base: &Path, svg: &str) -> Result<Vec<PathBuf>> {
         .collect()
 }
 
-/// The drawing with its texts laid out, in our font only.
+/// The drawing with its texts laid out in our font.
 pub fn tree(svg: &str) -> Result<usvg::Tree> {
     let mut fonts = fontdb::Database::new();
     fonts.load_font_data(font::data().to_vec());
@@ -48,7 +48,7 @@ fn png(tree: &usvg::Tree) -> Result<Vec<u8>> {
     Ok(pixels.encode_png()?)
 }
 
-/// Its text is text, and can be searched and copied.
+/// The text of the PDF can be searched and copied.
 fn pdf(tree: &usvg::Tree) -> Result<Vec<u8>> {
     let page = PageOptions { dpi: UNITS_PER_INCH };
     svg2pdf::to_pdf(tree, ConversionOptions::default(), page).map_err(|e| anyhow!("PDF: {e}"))

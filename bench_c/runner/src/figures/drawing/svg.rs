@@ -1,4 +1,4 @@
-//! A drawing in the SVG format, as it grows.
+//! Builds a drawing in the SVG format.
 
 use std::fmt::Write;
 
@@ -16,13 +16,13 @@ impl Colour {
         format!("#{red:02x}{green:02x}{blue:02x}")
     }
 
-    /// For text: thin strokes of a light colour are hard to read.
+    /// A darker colour for text: thin strokes of a light colour are hard to read.
     pub fn darker(self) -> Colour {
         let part = |of: u8| (u32::from(of) * 5 / 8) as u8;
         Colour(part(self.0), part(self.1), part(self.2))
     }
 
-    /// What is left of it in greyscale: 0 is black, 100 white (CIE 1976, L*).
+    /// Its lightness in greyscale: 0 is black, 100 white (CIE 1976, L*).
     #[cfg(test)]
     pub fn lightness(self) -> f64 {
         let linear = |of: u8| (f64::from(of) / 255.0).powf(2.2);
@@ -32,7 +32,7 @@ impl Colour {
     }
 }
 
-/// A place on the drawing: right, and down.
+/// A place on the drawing: units to the right and down.
 pub type Point = (f64, f64);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,14 +58,14 @@ impl Rect {
             && other.bottom <= self.bottom
     }
 
-    /// With a margin on each side.
+    /// The area with a margin on each side.
     pub fn wider(&self, by: f64) -> Rect {
         let Rect { left, top, right, bottom } = self;
         Rect { left: left - by, top: top - by, right: right + by, bottom: bottom + by }
     }
 }
 
-/// Which point of a text its place is.
+/// Which point of a text lies at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     Start,
@@ -73,19 +73,19 @@ pub enum Anchor {
     End,
 }
 
-/// A line of text, whose place is on the line on which its letters stand.
+/// A line of text. Its place is on the baseline.
 pub struct Text<'a> {
     pub words: &'a str,
     pub at: Point,
     pub anchor: Anchor,
     pub size: f64,
     pub colour: Colour,
-    /// It runs upwards.
+    /// True if the text runs upwards.
     pub upwards: bool,
 }
 
 impl Text<'_> {
-    /// What it covers; of one that does not run upwards.
+    /// The area that a text covers that does not run upwards.
     pub fn area(&self) -> Rect {
         let width = font::width(self.words, self.size);
         let left = match self.anchor {
@@ -108,7 +108,7 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// `dashes`: lengths of strokes and gaps; empty, the line is solid.
+    /// `dashes`: lengths of strokes and gaps; an empty text gives a solid line.
     pub fn line(&mut self, points: &[Point], colour: Colour, width: f64, dashes: &str) {
         let dashes = if dashes.is_empty() {
             String::new()

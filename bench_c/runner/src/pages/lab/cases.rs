@@ -3,11 +3,11 @@
 use super::settings::Setting;
 use crate::run::setup::Setup;
 
-/// A benchmark of the fiber scheduler's, with its parameters.
+/// A benchmark with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     pub family: &'static str,
-    /// For the axis of a figure.
+    /// The name on the axis of a figure.
     pub code: &'static str,
     pub program: &'static str,
     pub threads: usize,
@@ -16,7 +16,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// In the author's shape: SingleSpawner/4/1000/10/0.
+    /// The name in the author's form: SingleSpawner/4/1000/10/0.
     pub fn name(&self) -> String {
         let data = self.data.map_or(String::new(), |data| format!("/{data}"));
         format!("{}/{}/{}{data}", self.family, self.threads, self.n)
@@ -47,7 +47,7 @@ const fn spawners(code: &'static str, n: u64, data: &'static str) -> Case {
     Case { family, code, program: "fiber_spawners", threads: 8, n, data: Some(data) }
 }
 
-/// The author's; and SlowThread once more with sleeps that really are 100 times longer.
+/// The author's benchmarks, and SlowThread once more with sleeps that really are 100 times longer.
 pub const CASES: &[Case] = &[
     single("single 0", 1000, "10/0"),
     single("single 1", 1000, "10/1"),
@@ -59,7 +59,7 @@ pub const CASES: &[Case] = &[
     spawners("two 10k", 10_000, "100/10"),
 ];
 
-/// Fewer turns, but still more tasks than a bounded queue holds where the claims are about that.
+/// Fewer turns; but if a claim is about full queues, still more tasks than a bounded queue holds.
 pub const QUICK_CASES: &[Case] = &[
     single("single 0", 400, "3/0"),
     single("single 1", 400, "3/1"),

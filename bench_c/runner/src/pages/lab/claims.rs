@@ -1,4 +1,4 @@
-//! The claims of the fiber scheduler's author on times, and what the data say to them.
+//! The claims of the fiber scheduler's author on times, and whether the data confirm them.
 
 use anyhow::Result;
 use sched_estimate::{Estimate, Verdict};
@@ -13,13 +13,13 @@ use crate::figures::chart::{Bars, Figure, Panel, Series};
 use crate::figures::keys::kind_key;
 use crate::run::setup::{Kind, Setup};
 
-/// "The first takes less time than the second", of each pair, on some of the benchmarks.
+/// A claim: in each pair, the first setting takes less time than the second.
 struct Claim {
     what: &'static str,
-    /// How the ratio is to be read.
+    /// How to read the ratio.
     reads: &'static str,
     pairs: Vec<(Setting, Setting)>,
-    /// The benchmarks that the author names; none: all.
+    /// The benchmarks that the author names; all if empty.
     only: &'static [&'static str],
 }
 
@@ -28,7 +28,7 @@ const RINGS: [Setting; 4] = [RING_HALF_HALF, RING_ONE_HALF, RING_HALF_ONE, RING_
 
 fn claims() -> Vec<Claim> {
     let steals = |s: &Setting| s.knobs.iter().find(|(name, _)| *name == "SCHED_STEAL").copied();
-    // Each ring with each mutex queue whose thieves take as much.
+    // Each ring with each mutex queue whose thieves take the same share.
     let free = RINGS.iter().flat_map(|r| MUTEXES.iter().map(move |m| (*r, *m)));
     vec![
         Claim {
@@ -69,11 +69,11 @@ fn claims() -> Vec<Claim> {
     ]
 }
 
-/// What the data say to a claim.
+/// What the data say about a claim.
 struct Finding {
     what: String,
     reads: &'static str,
-    /// Pairs of settings that this library takes, of how many.
+    /// The number of pairs of settings that this library accepts, and of all pairs.
     pairs: (usize, usize),
     all: Option<Estimate>,
     by_case: Vec<(Case, Option<Estimate>)>,
@@ -108,7 +108,7 @@ impl Finding {
         self.all.map_or("not measured", |e| e.against(1.0).on_claim())
     }
 
-    /// Which benchmarks say what, by themselves.
+    /// A sentence on the verdict, and on what each benchmark says alone.
     fn sentence(&self) -> String {
         let Some(all) = self.all else {
             return format!(
@@ -141,13 +141,14 @@ impl Finding {
     }
 }
 
-/// The claims on times, on the author's benchmarks; the one on idle workers is in `parts`.
+/// The claims on times, on the author's benchmarks. The claim on idle workers is in
+/// [`super::parts`].
 pub fn section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     let title = "The fiber scheduler's claims: below the line is confirmed";
     table(lab.cases(), title, "lab-claims", data, page)
 }
 
-/// The same on tasks that compute.
+/// The same claims, on tasks that compute.
 pub fn computing_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     let title = "The same claims where tasks compute: below the line is confirmed";
     table(&lab.computing(), title, "lab-claims-computing", data, page)

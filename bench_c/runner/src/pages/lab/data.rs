@@ -1,4 +1,4 @@
-//! What the session measured, by setup and round.
+//! The runs of the session, by setup and round.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -44,13 +44,14 @@ impl<'a> Data<'a> {
         Estimate::of(&runs.values().map(|r| value(r)).collect::<Vec<_>>())
     }
 
-    /// The time of one setup over that of another.
+    /// The time of one setup divided by that of another.
     pub fn ratio(&self, what: &Setup, over: &Setup) -> Option<Estimate> {
         self.mean_ratio(&[(what.clone(), over.clone())], seconds)
     }
 
-    /// The geometric mean over pairs of what the first has over what the second has. Pairs that
-    /// were not measured are left out, and rounds that lack one of the others.
+    /// The geometric mean, over pairs of setups, of the first value divided by the second. Pairs
+    /// that were not measured are left out, and so are rounds in which a run of the other pairs is
+    /// missing.
     pub fn mean_ratio(&self, pairs: &[(Setup, Setup)], value: Value) -> Option<Estimate> {
         let pairs: Vec<_> = pairs
             .iter()
@@ -68,8 +69,8 @@ impl<'a> Data<'a> {
         Estimate::of_ratio(&rounds.filter_map(in_round).collect::<Vec<_>>())
     }
 
-    /// "spin 0.80 [0.75–0.86] (less)": what has this name over what it is compared with, by the mean over
-    /// pairs of both; `less`, `more`: what to say of it.
+    /// "spin 0.80 [0.75–0.86] (less)": the mean ratio over pairs of what has this name and of what
+    /// it is compared with. `less` and `more` are the words for a ratio below and above 1.
     pub fn told(
         &self,
         name: &str,
@@ -81,7 +82,7 @@ impl<'a> Data<'a> {
         Some(format!("{name} {} ({})", interval(Some(e)), e.against(1.0).says(less, more)))
     }
 
-    /// The number of threads after which no greater one is seen to be faster.
+    /// The number of threads above which no number is seen to be faster.
     pub fn gains_up_to(&self, threads: &[usize], setup: impl Fn(usize) -> Setup) -> Option<usize> {
         use sched_estimate::Verdict;
         let mut best = *threads.first()?;
@@ -104,7 +105,7 @@ pub mod tests {
     use crate::pages::lab::settings::{GLOBAL_FIFO, SPLIT};
     use crate::run::output::Line;
 
-    /// A run that took so long, in a round.
+    /// A run in a round that took so long.
     pub fn run(setup: &Setup, repetition: usize, seconds: f64) -> Run {
         let Setup { program, n, kind, threads, .. } = setup;
         let line = format!(

@@ -1,4 +1,4 @@
-//! The fiber scheduler's nine algorithms on its benchmarks: its author's tables.
+//! The nine algorithms of the fiber scheduler on its benchmarks, as in its author's tables.
 
 use anyhow::Result;
 use sched_estimate::{Estimate, Verdict};
@@ -60,7 +60,7 @@ pub fn section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-/// The figure's sentence: each algorithm over all benchmarks.
+/// The sentence on the figure: each algorithm over all benchmarks.
 fn all_against_fifo(lab: &Lab, data: &Data) -> String {
     let over = |a: &Setting| {
         let pairs: Vec<_> =
@@ -70,10 +70,10 @@ fn all_against_fifo(lab: &Lab, data: &Data) -> String {
     let measured = ALGORITHMS[1..].iter().filter_map(|a| Some((a, over(a)?)));
     let texts: Vec<String> =
         measured.map(|(a, e)| format!("{} {}", a.code, interval(Some(e)))).collect();
-    format!("over all benchmarks, in times of GlobalFIFO's: {}.", listed(&texts))
+    format!("time divided by GlobalFIFO's, over all benchmarks: {}.", listed(&texts))
 }
 
-/// One table of the author's.
+/// A table of the author's.
 fn case_table(case: &Case, data: &Data, page: &mut Page) {
     let fifo = case.setup(&GLOBAL_FIFO);
     let slow = data.of(&fifo).is_some_and(|m| m.own("slow_turns").is_some());

@@ -1,5 +1,5 @@
-//! The subject's questions about the kinds: more threads, where the LIFO stack stops scaling,
-//! steals that succeed and fail, child against continuation stealing.
+//! The subject's questions about the kinds: what more threads gain, where the LIFO stack stops
+//! scaling, how many steals succeed and fail, and how child and continuation stealing compare.
 
 use anyhow::Result;
 use sched_estimate::{Estimate, Verdict};
@@ -63,7 +63,7 @@ pub fn threads_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-/// What four threads a core cost, against one a core, over all programs.
+/// What four threads for each core cost, compared with one for each core, over all programs.
 fn too_many(lab: &Lab, data: &Data) -> String {
     let ratio = |&kind: &Kind| {
         let pairs: Vec<_> = SWEPT
@@ -74,14 +74,14 @@ fn too_many(lab: &Lab, data: &Data) -> String {
     };
     let texts: Vec<String> = KINDS.iter().filter_map(ratio).collect();
     format!(
-        "{} take, of the time of {}, all programs together: {}.",
+        "the time on {} divided by that on {}, over all programs: {}.",
         threads_words(4 * lab.cores),
         threads_words(lab.cores),
         listed(&texts)
     )
 }
 
-/// The other kinds at one thread a core.
+/// The other kinds compared with lifo, with one thread for each core.
 fn against_lifo(lab: &Lab, data: &Data, program: &'static str) -> Option<String> {
     let threads = lab.many();
     let over = |&kind: &Kind| {
@@ -91,7 +91,11 @@ fn against_lifo(lab: &Lab, data: &Data, program: &'static str) -> Option<String>
     };
     let texts: Vec<String> = KINDS[1..].iter().filter_map(over).collect();
     (!texts.is_empty()).then(|| {
-        format!("{program}, {}, in times of lifo's: {}.", threads_words(threads), listed(&texts))
+        format!(
+            "{program}, {}, time divided by lifo's: {}.",
+            threads_words(threads),
+            listed(&texts)
+        )
     })
 }
 
@@ -123,7 +127,7 @@ pub fn steals_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     let a_million = |program, t, which: fn(&Counters) -> f64| {
         let (c, tasks) = counters(program, t)?;
         let value = which(&c) * 1e6 / tasks;
-        // A logarithmic axis has no place for none.
+        // A logarithmic axis has no place for 0.
         (value > 0.0).then_some(Quartiles { low: value, median: value, high: value })
     };
     let key = |name: &str, kind| {
@@ -180,7 +184,7 @@ pub fn steals_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         })
     });
     page.verdict(&format!(
-        "with {}, of the searches there found a task: {}.",
+        "the part of the searches that found a task, with {}: {}.",
         threads_words(at),
         listed(&shares.collect::<Vec<_>>())
     ));

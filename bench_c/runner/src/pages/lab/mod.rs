@@ -1,11 +1,11 @@
-//! `make lab`: the questions of the course's subject and the claims of a fiber scheduler's author,
-//! answered by measurements; written to docs/LAB.md with its figures.
+//! `make lab`: answers the questions of the course's subject, and checks the claims of the author
+//! of a fiber scheduler, by measurements. It writes docs/LAB.md with its figures.
 //!
-//! A map: [`settings`] and [`cases`] have the names of the fiber scheduler's author, [`plan`] says what is run, the
-//! runner's own [`crate::run::session`] runs it, [`data`] finds it again, `sched_estimate` makes estimates and
-//! verdicts of it. [`claims`], [`fiber`], [`kinds`] and [`parts`] write
-//! the sections of the [`page`]: each table and figure with a sentence that is computed.
-//! [`scaling`] is the simulator's section.
+//! A map: [`settings`] and [`cases`] name the algorithms and benchmarks of the fiber scheduler,
+//! [`plan`] says what is run, [`crate::run::session`] runs it, [`data`] finds the results, and
+//! `sched_estimate` makes estimates and verdicts of them. [`claims`], [`fiber`], [`kinds`] and
+//! [`parts`] write the sections of the [`page`]: tables and figures, each with a sentence computed
+//! from the results. [`scaling`] writes the simulator's section.
 
 mod cases;
 mod claims;
@@ -35,7 +35,7 @@ use page::Page;
 use plan::Lab;
 use settings::Setting;
 
-/// What lab.json holds: all that LAB.md was made of.
+/// The contents of lab.json: all that LAB.md was made from.
 #[derive(Serialize)]
 struct Results<'a> {
     machine: &'a Machine,
@@ -50,7 +50,7 @@ struct Results<'a> {
     runs: &'a [Run],
 }
 
-/// A setting that this library does not take, and its own words.
+/// A setting that this library does not accept, and its message.
 #[derive(Serialize)]
 struct Refused {
     #[serde(serialize_with = "variables")]
@@ -62,10 +62,11 @@ fn variables<S: serde::Serializer>(setting: &Setting, to: S) -> Result<S::Ok, S:
     to.serialize_str(&setting.variables())
 }
 
-/// How the library's line about a value it does not take begins; the variable's name goes on.
+/// The beginning of the library's message about a value that it does not accept, up to the
+/// variable's name.
 const REFUSAL: &str = "libsched: SCHED_";
 
-/// True when every run was right.
+/// True if every run was right.
 pub fn measure(options: &Options) -> Result<bool> {
     let start = Instant::now();
     let machine = Machine::look();
@@ -92,7 +93,7 @@ pub fn measure(options: &Options) -> Result<bool> {
     setups.retain(|s| !refused.iter().any(|r| r.setting.is_of(s)));
     println!("{} settings, the rounds interleaved (seed {})", setups.len(), options.seed);
     let mut session = Session::run(&bench, &setups, &rounds(options), options.seed);
-    // Gone already when the last run was a serial one.
+    // The file is gone already if the last run was a serial one.
     let _ = std::fs::remove_file(&scratch);
     session.failures.extend(session.disagreements());
     let cals: Vec<f64> = session.runs.iter().filter_map(|r| r.line.cal).collect();
@@ -133,8 +134,8 @@ pub fn measure(options: &Options) -> Result<bool> {
     ))
 }
 
-/// The sizes of `--quick` are chosen so that six rounds, the least that decide at 95 %, take less
-/// than two minutes on two cores; the others leave room for what the machine allows.
+/// With the sizes of `--quick` six rounds, the least number that decides at 95 %, take less than
+/// two minutes on two cores. Otherwise the number of rounds depends on the time that they take.
 fn rounds(options: &Options) -> Repetitions {
     let (least, most) = match options.rounds {
         Some(n) => (n, n),
@@ -144,11 +145,11 @@ fn rounds(options: &Options) -> Repetitions {
     Repetitions { least, most, budget: Duration::from_secs(15 * 60) }
 }
 
-/// Tries each choice of variables on a run of two tasks.
+/// The settings that the library refuses: tries each on a run of two tasks.
 fn refused(bench: &Bench, setups: &[Setup]) -> Vec<Refused> {
     let why = |setting: &Setting| {
         let error = format!("{:#}", bench.run(&plan::probe(setting), false).err()?);
-        // What is no refusal fails again in its turn, and is then a failure.
+        // Any other error occurs again when the setting is measured, and counts as a failure then.
         let line = error.lines().find_map(|line| Some(line.split_once(REFUSAL)?.1))?;
         Some(format!("SCHED_{line}"))
     };
@@ -205,13 +206,14 @@ fn sections(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     parts::burn_section(lab, data, page)?;
     page.heading("The fiber scheduler's tables");
     page.block(
-        "Names, parameters and shape are the author's: threads/tasks/yields/yields of the spawner; \
+        "Names, parameters and form are the author's: threads/tasks/yields/yields of the spawner; \
          threads/tasks/yields/slowness; threads/elements; threads/tasks of the first spawner/of the \
-         second/yields. The slowness of 100 makes 200 ns of 2 ns, both of which the kernel rounds to its \
-         timer slack; 2500000 makes 5 ms, which is 100 times as long indeed. Where the \
-         workers' queues are first in, first out, a task that yields goes to the end of its worker's own, as the \
-         author's do; every fourth time it looks at the global queue first, that no two tasks drift apart. \
-         With the default here it goes to the end of the global queue.",
+         second/yields. A slowness of 100 makes sleeps of 2 ns into sleeps of 200 ns, and the kernel rounds \
+         both to its timer slack; a slowness of 2500000 makes sleeps of 5 ms, which really are 100 times as \
+         long. If the workers' queues are first in, first out, a task that yields goes to the end of its \
+         worker's own queue, as the author's do; every fourth time the worker looks at the global queue \
+         first, so that no two tasks drift apart. With the default here the task goes to the end of the \
+         global queue.",
     );
     fiber::section(lab, data, page)?;
     page.heading("Threads");
@@ -233,7 +235,7 @@ mod tests {
     use super::*;
     use crate::run::setup::Kind;
 
-    /// The page made of these runs.
+    /// The page made from these runs.
     fn page(name: &str, lab: &Lab, runs: &[Run]) -> String {
         let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();

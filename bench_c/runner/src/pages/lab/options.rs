@@ -1,4 +1,4 @@
-//! What `make lab` is told.
+//! The options of `make lab`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,12 +7,12 @@ pub struct Options<'a> {
     pub programs: &'a Path,
     /// The folder of the recorder and of the program that measures its costs.
     pub recorder: &'a Path,
-    /// Where LAB.md and the figures go, and where lab.json.
+    /// The folders of LAB.md and its figures, and of lab.json.
     pub docs: &'a Path,
     pub results: &'a Path,
     pub rounds: Option<usize>,
     pub quick: bool,
-    /// How long a process is waited for.
+    /// The time limit of a process.
     pub limit: Duration,
     pub seed: u64,
 }

@@ -1,4 +1,4 @@
-//! docs/LAB.md as it grows: headings, sentences, tables, figures.
+//! Builds docs/LAB.md: headings, sentences, tables, figures.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::statistics::quartiles::Quartiles;
 pub struct Page<'a> {
     folder: &'a Path,
     text: String,
-    /// The line under every figure: the machine, and the commit.
+    /// The line below every figure: the machine, and the commit.
     pub note: &'a str,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Page<'a> {
         self.block(&format!("## {title}"));
     }
 
-    /// A paragraph, or whatever else stands by itself.
+    /// A paragraph, or any other block of Markdown.
     pub fn block(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -39,7 +39,7 @@ impl<'a> Page<'a> {
         self.text.push('\n');
     }
 
-    /// What the data say about the table or figure before it.
+    /// The conclusion from the table or figure before it.
     pub fn verdict(&mut self, sentence: &str) {
         self.block(&format!("**Verdict:** {sentence}"));
     }
@@ -49,12 +49,12 @@ impl<'a> Page<'a> {
         self.block(&lines.join("\n"));
     }
 
-    /// Words in the first `words` columns, numbers in the others.
+    /// A table with words in the first `words` columns, and numbers in the others.
     pub fn table(&mut self, words: usize, head: &[String], rows: &[Vec<String>]) {
         self.block(&markdown(words, head, rows));
     }
 
-    /// Nothing where there is nothing to draw.
+    /// Writes the drawing and refers to it, if it has panels.
     pub fn figure(&mut self, name: &str, figure: &Figure) -> Result<()> {
         if figure.panels.is_empty() {
             return Ok(());
@@ -74,7 +74,7 @@ pub fn words(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|t| (*t).to_owned()).collect()
 }
 
-/// The heads of the first columns, and of one for each number of threads.
+/// The heads of the first columns, and of a column for each number of threads.
 pub fn head(first: &[&str], threads: &[usize]) -> Vec<String> {
     let mut head = words(first);
     head.extend(threads.iter().map(|&t| sched_tools::number::threads(t)));
@@ -83,7 +83,7 @@ pub fn head(first: &[&str], threads: &[usize]) -> Vec<String> {
 
 pub const NOT_MEASURED: &str = "-";
 
-/// For a figure, where the interval has ends.
+/// The estimate as a point of a figure, if its interval has ends.
 pub fn drawn(e: Estimate) -> Option<Quartiles> {
     let ends = e.low.is_finite() && e.high.is_finite() && e.low > 0.0;
     ends.then_some(Quartiles { low: e.low, median: e.value, high: e.high })

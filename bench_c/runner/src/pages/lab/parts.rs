@@ -1,5 +1,5 @@
-//! The subject's questions about the parts: what protects a queue, how an idle worker waits and what
-//! it burns, and how long a task must be.
+//! The subject's questions about the parts: what protects a queue, how an idle worker waits and how
+//! much processor time it burns, and how long a task must be.
 
 use anyhow::Result;
 use sched_estimate::{Estimate, Verdict};
@@ -20,7 +20,7 @@ use crate::run::setup::{Kind, Setup};
 use crate::statistics::quartiles::Quartiles;
 use crate::statistics::summary::Measured;
 
-/// Each of these over one of them.
+/// The values of these names, each divided by that of `base`.
 fn over(
     data: &Data,
     names: &[&'static str],
@@ -84,7 +84,7 @@ pub fn primitives_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()>
             let setup = |primitive| lab.lock(program, kind, primitive, at);
             sentences.extend(over(data, PRIMITIVES, "mutex", setup, seconds).map(|text| {
                 format!(
-                    "{program} under {}, {}, in times of mutex's: {text}.",
+                    "{program} under {}, {}, time divided by mutex's: {text}.",
                     kind.name(),
                     threads_words(at)
                 )
@@ -97,7 +97,7 @@ pub fn primitives_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()>
     Ok(())
 }
 
-/// Each primitive over mutex, all programs, kinds and numbers of threads together.
+/// The time of each primitive divided by mutex's, over all programs, kinds and numbers of threads.
 fn all_over_mutex(lab: &Lab, data: &Data) -> String {
     let all = |primitive: &'static str| {
         let mut pairs = Vec::new();
@@ -112,7 +112,7 @@ fn all_over_mutex(lab: &Lab, data: &Data) -> String {
     };
     let texts: Vec<String> = PRIMITIVES[1..].iter().filter_map(|p| all(p)).collect();
     format!(
-        "in times of mutex's, all programs, kinds and numbers of threads together: {}.",
+        "time divided by mutex's, over all programs, kinds and numbers of threads: {}.",
         listed(&texts)
     )
 }
@@ -123,7 +123,7 @@ fn wake_up(run: &crate::run::bench::Run) -> f64 {
     run.line.extra.get("wake_us").copied().unwrap_or(f64::NAN)
 }
 
-/// What counts on a program: the wake-up itself, or the run.
+/// The value that counts for a program, and its unit: the wake-up itself, or the run.
 fn slept_value(program: &str) -> (Value, &'static str) {
     if program == "wakeup" { (wake_up, "µs a wake-up") } else { (seconds, "ms") }
 }
@@ -179,9 +179,11 @@ pub fn sleepers_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         for &t in &threads {
             let setup = |idle| Some(lab.sleeper(program, idle, t));
             let value = slept_value(program).0;
-            sentences.extend(over(data, IDLES, "nap", setup, value).map(|text| {
-                format!("{program}, {}, in times of nap's: {text}.", threads_words(t))
-            }));
+            sentences.extend(
+                over(data, IDLES, "nap", setup, value).map(|text| {
+                    format!("{program}, {}, divided by nap's: {text}.", threads_words(t))
+                }),
+            );
         }
     }
     page.table(2, &head, &rows);
@@ -190,7 +192,8 @@ pub fn sleepers_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-/// Each policy over the subject's nap, all programs and numbers of threads together.
+/// The time of each policy divided by that of the subject's nap, over all programs and numbers of
+/// threads.
 fn all_over_nap(lab: &Lab, data: &Data) -> String {
     let all = |idle: &'static str, value: Value, programs: &[&'static str]| {
         let pairs: Vec<_> = programs
@@ -215,7 +218,7 @@ fn all_over_nap(lab: &Lab, data: &Data) -> String {
 
 // --- what idle workers burn -----------------------------------------------------
 
-/// Of a processor, in per cent: the author's bound.
+/// The author's bound, in per cent of a processor.
 const BOUND: f64 = 10.0;
 
 fn burn(run: &crate::run::bench::Run) -> f64 {
@@ -256,7 +259,7 @@ pub fn burn_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
 
 // --- how long a task must be ----------------------------------------------------
 
-/// The tasks' loops alone over the whole: how many processors did them.
+/// The time of the tasks' loops alone divided by that of the run.
 fn gain(run: &crate::run::bench::Run) -> f64 {
     let each = run.setup.data.and_then(|d| d.parse::<f64>().ok()).unwrap_or(f64::NAN);
     let loops = run.line.tasks as f64 * each * run.line.cal.unwrap_or(f64::NAN) * 1e-9;
@@ -321,7 +324,7 @@ pub fn grain_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-/// The first that is above 1 with all after it.
+/// The first gain that is above 1, as are all after it.
 fn first_that_pays(gains: &[Estimate]) -> Option<usize> {
     let last_not = gains.iter().rposition(|e| e.against(1.0) != Verdict::More);
     let first = last_not.map_or(0, |i| i + 1);

@@ -1,5 +1,5 @@
-//! What the lab runs: for each question its programs, settings and numbers of threads. The
-//! functions that make a [`Setup`] also find it again.
+//! What the lab runs: the programs, settings and numbers of threads for each question. The
+//! functions that make a [`Setup`] are also used to find its results.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use super::settings::{ALGORITHMS, Setting};
 use crate::run::programs::{KINDS, OWNED, program_named};
 use crate::run::setup::{Kind, Setup};
 
-/// Programs whose tasks compute: the algorithms on tasks that neither sleep nor yield.
+/// Programs whose tasks compute, and neither sleep nor yield.
 const COMPUTING: &[&str] = &["tree", "flood", "nqueens", "quicksort"];
 
-/// Every kind over numbers of threads.
+/// Programs that run under every kind, over numbers of threads.
 pub const SWEPT: &[&str] = &["quicksort", "mandelbrot", "nqueens", "fib", "tree", "flood"];
 
-/// What protects a queue, or does without.
+/// Locks that protect a queue, and lock-free deques.
 pub const PRIMITIVES: &[&str] = &["mutex", "spin", "sem", "chaselev", "ring", "split"];
 pub const LOCKED: &[&str] = &["tree", "flood"];
 pub const LOCKED_KINDS: &[Kind] = &[Kind::Lifo, Kind::Steal];
@@ -22,10 +22,10 @@ pub const LOCKED_KINDS: &[Kind] = &[Kind::Lifo, Kind::Steal];
 pub const IDLES: &[&str] = &["nap", "backoff", "park", "spin"];
 pub const SLEPT: &[&str] = &["wakeup", "shortruns", "flood", "tree"];
 
-/// Iterations of a task of `grain`.
+/// Numbers of iterations of a task of `grain`.
 pub const GRAINS: &[&str] = &["30", "100", "300", "1000", "3000", "10000"];
 
-/// Who idles, beside one that sleeps: on the author's number of threads.
+/// The author's number of threads. One of them has a task that sleeps, and the others are idle.
 pub const IDLE_THREADS: usize = 4;
 const fn idler(name: &'static str, kind: Kind, idle: &'static str) -> Setting {
     Setting { name, idle: Some(idle), ..Setting::of(kind) }
@@ -63,7 +63,7 @@ impl Lab {
         COMPUTING.iter().map(|p| case(p)).collect()
     }
 
-    /// 1 to four times the cores: the powers of two, and the multiples of the cores.
+    /// From 1 to four times the number of cores: the powers of two, and the multiples of the cores.
     pub fn threads(&self) -> Vec<usize> {
         let most = 4 * self.cores;
         if self.quick {
@@ -82,7 +82,7 @@ impl Lab {
         sorted(vec![self.many(), 4 * self.many()])
     }
 
-    /// As many as there are cores, and others in any case.
+    /// The number of cores, but at least two.
     pub fn many(&self) -> usize {
         self.cores.max(2)
     }
@@ -100,7 +100,7 @@ impl Lab {
         Setting::of(kind).setup(program, self.size(program), threads)
     }
 
-    /// None where the kind has no such queue.
+    /// None if the kind has no such queue.
     pub fn lock(
         &self,
         program: &'static str,
@@ -119,7 +119,7 @@ impl Lab {
         setting.setup(program, self.size(program), threads)
     }
 
-    /// Fewer tasks where they are long: a run takes some tens of milliseconds.
+    /// The longer the tasks, the fewer there are: a run takes some tens of milliseconds.
     pub fn grain(&self, kind: Kind, iterations: &'static str) -> Setup {
         let each: u64 = iterations.parse().expect("a number of a table");
         let most = self.size("grain");
@@ -131,7 +131,7 @@ impl Lab {
         setting.setup("idleburn", if self.quick { 150 } else { 500 }, IDLE_THREADS)
     }
 
-    /// All of it, each once.
+    /// All setups, each once.
     pub fn setups(&self) -> Vec<Setup> {
         let mut all = Vec::new();
         for case in self.cases().iter().copied().chain(self.computing()) {
@@ -167,7 +167,7 @@ impl Lab {
     }
 }
 
-/// Every choice of variables among them, once.
+/// The choices of variables of these setups, each once.
 pub fn settings(setups: &[Setup]) -> Vec<Setting> {
     let mut found: Vec<Setting> = Vec::new();
     for s in setups.iter().filter(|s| s.kind != Kind::None) {
@@ -185,7 +185,7 @@ fn sorted(mut counts: Vec<usize>) -> Vec<usize> {
     counts
 }
 
-/// A run so small that it only shows whether the library takes the setting.
+/// A run so small that it only shows whether the library accepts the setting.
 pub fn probe(setting: &Setting) -> Setup {
     setting.setup("tree", 1, 2)
 }

@@ -1,4 +1,4 @@
-//! Scaling beyond this machine: the simulator's section, with a figure.
+//! The section on scaling beyond this machine, written by the simulator, with a figure.
 
 use anyhow::Result;
 use sched_simulator::lab as simulator;
@@ -59,7 +59,7 @@ fn figure(report: &Report) -> Figure<'static> {
     }
 }
 
-/// A kind's colour is its policy's.
+/// A policy has the colour of its kind.
 fn key(policy: Policy) -> Key {
     let own = match policy {
         Policy::Steal => kind_key(Kind::Steal),

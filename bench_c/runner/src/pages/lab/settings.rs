@@ -1,15 +1,16 @@
-//! Choices of variables with names: the nine algorithms of the fiber scheduler, and the default here.
+//! Named choices of variables: the nine algorithms of the fiber scheduler, and the library's
+//! default.
 
 use crate::run::plan::serial;
 use crate::run::programs::program_named;
 use crate::run::setup::{Group, Kind, Knobs, Setup};
 
-/// A choice of variables. One line of the author's tables where it has a long name.
+/// A choice of variables. Those with a name are lines of the author's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The author's name, or ours.
     pub name: &'static str,
-    /// For the axis of a figure.
+    /// The name on the axis of a figure.
     pub code: &'static str,
     pub kind: Kind,
     pub deque: Option<&'static str>,
@@ -22,7 +23,7 @@ impl Setting {
         Setting { name: "", code: "", kind, deque: None, idle: None, knobs: &[] }
     }
 
-    /// As they would be typed before a program's name.
+    /// The variables as one would type them before a program's name.
     pub fn variables(&self) -> String {
         let mut words = vec![format!("SCHED_KIND={}", self.kind.name())];
         words.extend(self.deque.map(|d| format!("SCHED_DEQUE={d}")));
@@ -85,7 +86,7 @@ pub const RING_HALF_ONE: Setting =
     queue("LFABQueue, PutHalfToGlob, StealOne", "r1 put½", "ring", &[PUT_HALF, ONE]);
 pub const RING_ONE_ONE: Setting =
     queue("LFABQueue, PutOneToGlob, StealOne", "r1 put1", "ring", &[PUT_ONE, ONE]);
-/// This library's default, beside them.
+/// The default of this library.
 pub const SPLIT: Setting = queue("(the default here)", "split", "split", &[]);
 
 pub const ALGORITHMS: &[Setting] = &[

@@ -1,4 +1,4 @@
-//! What the runs of the user's program say: a table, sentences, and a panel of speed-ups.
+//! Compares the settings of the user's program: a table, sentences, and a panel of speed-ups.
 
 use sched_tools::number::{count, short, threads as thread_words};
 use sched_tools::table::Table;
@@ -25,7 +25,7 @@ impl Session {
             let Setting { threads, .. } = tried.setting;
             let ms = tried.ms();
             let steal = self.of(Setting { kind: Kind::Steal, threads });
-            // Over: how many times as fast.
+            // How many times as fast as `of`.
             let ratio = |of: Option<Quartiles>| {
                 of.zip(ms).map_or("-".into(), |(of, own)| short(of.median / own.median))
             };
@@ -49,8 +49,9 @@ impl Session {
         table
     }
 
-    /// The fastest of all, and the fastest of each thread count beside the others of it. Those about several threads
-    /// are marked as doubtful if the machine, which has so many cores, was busy.
+    /// Sentences on the fastest setting of all, and on the fastest of each thread count. Those
+    /// about several threads are marked as doubtful if the machine, which has so many cores, was
+    /// busy.
     pub fn sentences(&self, cores: usize) -> Vec<String> {
         let busy = machine::is_busy(&self.calibration, cores);
         let doubt = |doubtful: bool| {
@@ -81,7 +82,7 @@ impl Session {
                     |(s, ms): &&(Setting, f64)| format!("{} {}", s.kind(), short(ms / least));
                 let others: Vec<String> = others.iter().map(times).collect();
                 sentences.push(format!(
-                    "{}{}: {} is the fastest; in times of what it takes: {}",
+                    "{}{}: {} is the fastest; the others take so many times as long: {}",
                     doubt(threads > 1),
                     thread_words(threads),
                     first.kind(),

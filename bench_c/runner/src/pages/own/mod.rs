@@ -1,8 +1,8 @@
 //! `make bench PROGRAM=./mine`: a program of the user's own, under every kind and thread count.
-//!
-//! Nothing is known of it but that it uses libsched: a run is a whole process, from its start to its end, and is
-//! right if its exit status says so. What it prints is not looked at. One run of each setting more, which is not
-//! timed, collects the library's statistics: without any, the program does not use the library.
+//! Nothing is known of the program but that it uses libsched. A run is a whole process, from its
+//! start to its end, and is right if its exit status is 0. What it prints is ignored. A further run
+//! of each setting, which is not timed, collects the library's statistics. If there are none, the
+//! program does not use the library.
 
 mod comparison;
 mod session;
@@ -21,7 +21,7 @@ use crate::run::plan::thread_counts;
 pub use session::Options;
 use session::{Session, Tried};
 
-/// What the JSON file holds.
+/// The contents of the JSON file.
 #[derive(Serialize)]
 struct Results<'a> {
     machine: &'a Machine,
@@ -33,7 +33,7 @@ struct Results<'a> {
     tried: &'a [Tried],
 }
 
-/// True when no run failed.
+/// True if no run failed.
 pub fn measure(options: &Options) -> Result<bool> {
     let start = Instant::now();
     let program = options
@@ -55,9 +55,9 @@ pub fn measure(options: &Options) -> Result<bool> {
 
     let command = [std::slice::from_ref(&name), options.arguments].concat().join(" ");
     say(format!(
-        "\n{command}: whole processes; over: how many times as fast as that, on as many threads where it \
-         is steal; in runs: ms that the library was in charge; ≤: at most, since the process had several runs, \
-         which may have overlapped"
+        "\n{command}: whole processes; over: how many times as fast, compared with steal on the same number \
+         of threads; in runs: ms for which the library was in charge; ≤: at most, because the process had \
+         several runs, which may have overlapped"
     ));
     println!("{}\n", session.table());
     session.sentences(machine.cores).iter().for_each(say);

@@ -1,4 +1,5 @@
-//! The runs of the user's program: in each repetition all settings, in an order that is shuffled anew.
+//! The runs of the user's program: all settings in each repetition, in an order that is shuffled
+//! anew.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -20,26 +21,26 @@ use crate::run::programs::KINDS;
 use crate::run::setup::Kind;
 use crate::statistics::quartiles::Quartiles;
 
-/// No repetition is begun that would not end within this.
+/// No repetition is begun that would not end within this time, except the first ones.
 const BUDGET: Duration = Duration::from_secs(150);
-/// But so many there are in any case.
+/// The number of repetitions that are made in any case.
 const LEAST: usize = 3;
 const MOST: usize = 11;
 
 pub struct Options<'a> {
     pub program: &'a Path,
     pub arguments: &'a [String],
-    /// The folder of the library that it is to run on; none: the one that it finds itself.
+    /// The folder of the library to run it on. None: the program finds the library itself.
     pub library: Option<&'a Path>,
     pub results: &'a Path,
     pub repetitions: Option<usize>,
     pub quick: bool,
-    /// How long a process is waited for.
+    /// The time limit of a process.
     pub limit: Duration,
     pub seed: u64,
 }
 
-/// With [`Kind::None`], `SCHED_KIND=serial`.
+/// A kind, where [`Kind::None`] stands for `SCHED_KIND=serial`, and a number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Setting {
     pub kind: Kind,
@@ -63,17 +64,18 @@ impl Display for Setting {
     }
 }
 
-/// What came of a setting.
+/// The results of a setting.
 #[derive(Serialize)]
 pub struct Tried {
     pub setting: Setting,
-    /// Of each repetition: of the whole process, and processor time of all its threads.
+    /// The seconds of the whole process, and the processor time of all its threads, in each
+    /// repetition.
     pub seconds: Vec<f64>,
     pub processor: Vec<f64>,
     pub stats: Option<Stats>,
-    /// Of the process whose statistics these are.
+    /// The seconds of the process that wrote the statistics.
     pub stats_seconds: f64,
-    /// Why there is no more of it.
+    /// Why it was not run again.
     pub failure: Option<String>,
 }
 
@@ -82,8 +84,8 @@ impl Tried {
         Some(Quartiles::of(self.seconds.clone())?.scaled(1e3)).filter(|_| self.failure.is_none())
     }
 
-    /// For how many ms the library was in charge. The statistics do not say when a run began: several runs may have
-    /// gone on at the same time, and then it was less than their sum.
+    /// For how many ms the library was in charge. The statistics do not say when a run began:
+    /// several runs may have gone on at the same time, and then this is less than their sum.
     pub fn in_runs(&self) -> String {
         let Some(stats) = &self.stats else { return "-".into() };
         match stats.runs {
@@ -135,7 +137,7 @@ impl Session {
             for &i in &order {
                 let tried = &mut session.tried[i];
                 if tried.failure.is_none() {
-                    // The first time for the statistics; it finds cold files, too.
+                    // The first run is for the statistics. It also finds cold files.
                     let stats = (repetition == 0).then_some(scratch.as_path());
                     if let Err(e) = tried.once(options, program, stats) {
                         tried.failure = Some(format!("{e:#}"));
@@ -144,7 +146,7 @@ impl Session {
             }
             session.repetitions = repetition;
             if repetition == 0 {
-                let _ = std::fs::remove_file(&scratch); // there is none where each run failed
+                let _ = std::fs::remove_file(&scratch); // there is none if each run failed
                 session.check()?;
             }
         }
@@ -152,7 +154,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Where nothing ran, there is nothing to measure.
+    /// An error if no setting ran.
     pub fn check(&self) -> Result<()> {
         let mut why = self.tried.iter().filter_map(|tried| tried.failure.as_ref());
         let all = self.tried.iter().all(|tried| tried.failure.is_some());
@@ -164,7 +166,7 @@ impl Session {
         self.tried.iter().find(|tried| tried.setting == setting)?.ms()
     }
 
-    /// What speed-ups are over: the serial kind, or where that fails one worker of steal.
+    /// The base of the speed-ups: the serial kind, or if that fails, one worker of steal.
     pub fn base(&self) -> Option<(Setting, Quartiles)> {
         let one = Setting { kind: Kind::Steal, threads: 1 };
         [SERIAL, one].into_iter().find_map(|setting| Some((setting, self.of(setting)?)))
@@ -172,7 +174,7 @@ impl Session {
 }
 
 impl Tried {
-    /// Runs it once: for the time, or for the statistics, which go to this file meanwhile.
+    /// Runs it once: for the time, or if there is a file for statistics, for these.
     fn once(&mut self, options: &Options, program: &Path, stats: Option<&Path>) -> Result<()> {
         let Setting { threads, .. } = self.setting;
         let mut command = Command::new(program);
@@ -190,7 +192,7 @@ impl Tried {
             self.processor.push(ended.processor);
             return Ok(());
         };
-        let _ = std::fs::remove_file(file); // of another setting
+        let _ = std::fs::remove_file(file); // it is of another setting
         command.env("SCHED_STATS", "json").env("SCHED_STATS_FILE", file);
         self.stats_seconds = process::run(&mut command, options.limit)?.seconds;
         let text = std::fs::read_to_string(file).ok().filter(|text| !text.is_empty());
@@ -201,7 +203,7 @@ impl Tried {
     }
 }
 
-/// The library first, then where the caller has libraries.
+/// The folder of the library, followed by the caller's search path.
 fn search_path(library: &Path) -> Result<std::ffi::OsString> {
     let before = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let before = std::env::split_paths(&before).filter(|path| path.as_os_str() != "");

@@ -1,7 +1,7 @@
-//! `make bench-peers`: the same workloads on other systems, in the same session.
+//! `make bench-peers`: runs the same workloads on libsched and on other systems, in one session.
 //!
-//! A map: [`workloads`] says what is run, [`systems`] on what, [`session`] runs all of it,
-//! interleaved, and [`tables`] shows it beside libsched's.
+//! A map: [`workloads`] says what is run, [`systems`] on which systems, [`session`] runs all of it,
+//! interleaved, and [`tables`] shows the figures beside libsched's.
 
 mod options;
 mod session;
@@ -20,7 +20,7 @@ use session::{Run, Session};
 use systems::{Skipped, System, Systems};
 use workloads::Workload;
 
-/// What peers.json holds.
+/// The contents of peers.json.
 #[derive(Serialize)]
 struct Results<'a> {
     machine: &'a Machine,
@@ -37,7 +37,7 @@ struct Results<'a> {
     runs: &'a [Run],
 }
 
-/// True when every answer was right.
+/// True if every answer was right.
 pub fn compare(options: &Options) -> Result<bool> {
     let start = Instant::now();
     let machine = Machine::look();

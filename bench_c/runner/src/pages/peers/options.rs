@@ -1,4 +1,4 @@
-//! What `make bench-peers` is told.
+//! The options of `make bench-peers`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,9 +8,9 @@ pub struct Options<'a> {
     pub results: &'a Path,
     pub rounds: Option<usize>,
     pub quick: bool,
-    /// Empty: all.
+    /// Only these programs; all if empty.
     pub only: &'a [String],
-    /// How long a process is waited for.
+    /// The time limit of a process.
     pub limit: Duration,
     pub seed: u64,
 }

@@ -1,5 +1,5 @@
-//! A session of the comparison: in each round and for each workload, all systems one after
-//! the other, in an order that is shuffled anew.
+//! A session of the comparison. In each round and for each workload all systems run one after the
+//! other, in an order that is shuffled anew.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,16 +18,17 @@ use super::workloads::Workload;
 use crate::run::machine::{Calibration, Machine, calibrate};
 use crate::run::output::Line;
 
-/// After two rounds, none is begun that would not end within this, going by the one before.
+/// After two rounds, none is begun that would not end within this time if it took as long as the
+/// one before.
 const BUDGET: Duration = Duration::from_secs(260);
 
-/// What was measured: who, what, on how many threads.
+/// What was measured: a system, a workload, and a number of threads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Case {
     pub system: String,
     pub program: &'static str,
     pub n: u64,
-    /// The argument of -d.
+    /// The argument of `-d`.
     pub data: Option<&'static str>,
     pub threads: usize,
 }
@@ -44,29 +45,29 @@ pub struct Run {
     #[serde(flatten)]
     pub case: Case,
     pub round: usize,
-    /// It only warmed the process up.
+    /// True if it only warmed the process up.
     pub warm_up: bool,
     #[serde(flatten)]
     pub line: Line,
-    /// Bytes, the most that the process had at once over all its runs.
+    /// The most memory that the process had at once in all its runs, in bytes.
     pub peak: u64,
 }
 
 pub struct Session {
     pub runs: Vec<Run>,
-    /// Rounds done.
+    /// The number of rounds that were done.
     pub rounds: usize,
     pub failures: Vec<String>,
-    /// Those that ran into the limit: not waited for again.
+    /// The cases that reached the time limit, and were not run again.
     pub too_long: Vec<Case>,
     pub calibration: Vec<Calibration>,
 }
 
-/// One process to be: a system, or a baseline of the workload.
+/// A process to run: of a system, or of a baseline of the workload.
 struct Entry<'a> {
     case: Case,
     kind: &'a str,
-    /// None: a baseline, called with these words.
+    /// None for a baseline, which is called with `words`.
     system: Option<&'a System>,
     words: &'a [&'a str],
 }
@@ -158,14 +159,15 @@ impl Session {
         Ok(())
     }
 
-    /// Systems that disagree on an answer or on the number of tasks: the first is right.
+    /// Runs that disagree with the first on the answer or on the number of tasks.
     fn disagreements(&self) -> Vec<String> {
         let mut first: HashMap<(&str, u64), &Run> = HashMap::new();
         let mut found = Vec::new();
         for run in &self.runs {
             let other = first.entry((run.case.program, run.case.n)).or_insert(run);
             let said = |run: &Run| match run.case.program {
-                // Ours first gives each of its workers a task, and has one that spawns the others.
+                // Our program has further tasks: one for each worker, and one that spawns the
+                // others.
                 "idleburn" | "yield" | "suspend" => format!("checksum {}", run.line.checksum),
                 _ => format!("checksum {}, {} tasks", run.line.checksum, run.line.tasks),
             };
@@ -177,7 +179,7 @@ impl Session {
         found
     }
 
-    /// The runs that count of one system, or baseline.
+    /// The runs of a system, or of a baseline, that did not warm it up.
     pub fn counted<'a>(
         &'a self,
         workload: &'a Workload,
@@ -202,7 +204,7 @@ impl Session {
         })
     }
 
-    /// What the programs measured just before their runs.
+    /// The times of the calibration loop that the programs measured just before their runs.
     pub fn cals(&self) -> Vec<f64> {
         self.runs.iter().filter_map(|r| r.line.cal).collect()
     }

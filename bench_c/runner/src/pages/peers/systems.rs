@@ -1,4 +1,4 @@
-//! The systems: libsched, and the peers that bench_c/peers/Makefile could build.
+//! The systems: libsched, and the peers that bench_c/peers/Makefile has built.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,21 +8,21 @@ use serde::Serialize;
 
 use super::workloads::Workload;
 
-/// A peer, the file of bench_c/peers/Makefile it is in, and the words that call it.
+/// A peer, its file, which bench_c/peers/Makefile builds, and the words that call it.
 struct Peer {
     name: &'static str,
     file: &'static str,
     call: Call,
-    /// Runs that its compiler needs, beside those that warm up any system.
+    /// Further runs to warm it up, which its compiler needs.
     compiles: usize,
-    /// The only workloads it has. None: all but those that say they are without it.
+    /// The only workloads that it has. None: all but those that say that they are without it.
     only: Option<&'static [&'static str]>,
 }
 
 enum Call {
-    /// The file is a program; it takes these words first.
+    /// The file is a program, whose first arguments are these words.
     Program(&'static [&'static str]),
-    /// The file is a folder of classes.
+    /// The file is a folder of Java classes.
     Java,
 }
 
@@ -48,7 +48,7 @@ const fn peer(name: &'static str, file: &'static str, words: &'static [&'static 
 pub struct System {
     pub name: String,
     pub version: String,
-    /// What its lines say it is.
+    /// The kind that its lines name.
     pub kind: &'static str,
     #[serde(skip)]
     pub call: Vec<PathBuf>,
@@ -56,7 +56,7 @@ pub struct System {
     pub compiles: usize,
     #[serde(skip)]
     only: Option<&'static [&'static str]>,
-    /// Of ours: what the names of the programs end in. Of others none.
+    /// For our own: the end of the names of its programs. None for a peer.
     #[serde(skip)]
     ours: Option<&'static str>,
 }
@@ -67,7 +67,7 @@ pub struct Skipped {
     pub why: String,
 }
 
-/// Those found, libsched first, and those not.
+/// The systems that were found, libsched first, and those that were not.
 pub struct Systems {
     pub found: Vec<System>,
     pub skipped: Vec<Skipped>,
@@ -102,7 +102,7 @@ impl Systems {
 pub const LIBSCHED: &str = "libsched";
 
 impl System {
-    /// Does it have the workload? Of some of our programs there is a variant.
+    /// True if it has the workload. Only some of our programs have a variant.
     pub fn has(&self, workload: &Workload) -> bool {
         let variant = self.ours.is_some_and(|ending| !ending.is_empty());
         let built = || self.call[0].join(self.says(workload.program)).exists();
@@ -110,12 +110,12 @@ impl System {
         has && (!variant || built())
     }
 
-    /// What a workload is called in its lines.
+    /// The name of a workload in its lines.
     pub fn says(&self, workload: &str) -> String {
         workload.to_owned() + self.ours.unwrap_or("")
     }
 
-    /// The program of bench_c, or the peer with that workload.
+    /// The command that runs the workload.
     pub fn command(&self, workload: &str) -> Command {
         if self.ours.is_some() {
             return Command::new(self.call[0].join(self.says(workload)));
@@ -137,7 +137,7 @@ impl Peer {
             Call::Program(words) => {
                 std::iter::once(file).chain(words.iter().map(Into::into)).collect()
             }
-            // A megabyte of stack a thread is too little for the deeper of the trees.
+            // The usual megabyte of stack for each thread is too little for the deeper trees.
             Call::Java => {
                 vec!["java".into(), "-Xss16m".into(), "-cp".into(), file, "Peer".into()]
             }

@@ -1,4 +1,5 @@
-//! A table a workload: each system's figure, and its ratio to libsched's of the same session.
+//! A table for each workload: the figure of each system, and its ratio to libsched's of the same
+//! session.
 
 use sched_tools::number::short;
 use sched_tools::table::Table;
@@ -41,7 +42,7 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
     if workload.memory {
         head.extend(workload.threads.iter().map(|t| format!("peak MB, {t}")));
     }
-    // Who spins while he waits is quick to wake up, and has a price.
+    // A system that spins while it waits wakes up quickly, and pays with processor time.
     let processor = matches!(workload.figure, Figure::Own("wake_us", _));
     if processor {
         head.extend(["p90".into(), "processors busy".into()]);
@@ -58,7 +59,7 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
     for (name, is_baseline) in names.chain(baselines) {
         let mut row = vec![name.to_owned()];
         for (i, &threads) in workload.threads.iter().enumerate() {
-            // A baseline has one thread, whatever the column says.
+            // A baseline has one thread, and stands in the first column.
             let own = if is_baseline {
                 (i == 0).then(|| figures(name, 1)).flatten()
             } else {

@@ -1,11 +1,11 @@
-//! What is run on every system: bench_c's workloads, their sizes, and how often.
+//! What is run on every system: the workloads of bench_c, their sizes, and how often they run.
 
-/// The figure that the systems are compared by.
+/// The figure by which the systems are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Figure {
-    /// Nanoseconds a task.
+    /// Nanoseconds per task.
     PerTask,
-    /// Microseconds a run, where `tasks` counts runs.
+    /// Microseconds per run; `tasks` counts the runs.
     PerRun,
     /// Milliseconds.
     Whole,
@@ -24,7 +24,7 @@ impl Figure {
     }
 }
 
-/// A row beside the systems': bench_c's program with these words, on one thread.
+/// A further row of a table: the program of bench_c with these words, on one thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Baseline {
     pub name: &'static str,
@@ -35,23 +35,23 @@ pub struct Baseline {
 pub struct Workload {
     pub program: &'static str,
     pub n: u64,
-    /// The argument of -d, for every system.
+    /// The argument of `-d`, for every system.
     pub data: Option<&'static str>,
-    /// The size for a first look; none: left out then.
+    /// The size for a first look. None: the workload is left out then.
     pub quick: Option<u64>,
     pub what: &'static str,
     pub figure: Figure,
     pub threads: Vec<usize>,
-    /// How often the whole is gone through.
+    /// The number of rounds that run it.
     pub rounds: usize,
-    /// Runs of a process that count, after those that warm it up: threads made, pages
-    /// touched. A system that compiles while it runs asks for more of those.
+    /// The number of runs of a process that count, after those that warm it up: threads are made,
+    /// pages are touched. A system that compiles while it runs needs more runs to warm up.
     pub counted: usize,
     pub warm_up: usize,
     pub baselines: &'static [Baseline],
-    /// Is the memory it takes worth a column?
+    /// True if the table has columns for the memory.
     pub memory: bool,
-    /// Systems that do not have it, and why; those of few workloads say themselves which they have.
+    /// The systems that do not have it, and why. A system with few workloads names these itself.
     pub without: &'static [(&'static str, &'static str)],
 }
 
@@ -73,7 +73,8 @@ const NO_LOOP: &[(&str, &str)] = &[
     ("glib", "has no loop"),
     ("go", "has no parallel loop"),
 ];
-/// Phases that are loops of 16 parts: the argument of -d, and how many.
+/// Phases that are loops of 16 parts: the argument of `-d`, the number of phases, and a
+/// description.
 const PHASES: &[(&str, u64, &str)] = &[
     ("for-5-0", 4000, "loops of 16 parts, 5 µs of work in all, one after the other"),
     ("for-20-0", 2000, "loops of 20 µs"),
@@ -93,7 +94,7 @@ const NO_SORT: &[(&str, &str)] = &[
     ("go", "has no parallel sort"),
 ];
 
-/// Two tasks of theirs cannot hand over to each other again and again.
+/// Systems in which two tasks cannot hand over to each other repeatedly.
 const NO_TURNS: &[(&str, &str)] = &[
     ("libgomp", "its taskyield does nothing"),
     ("libomp", "its taskyield runs another task on top of the one that yields"),
@@ -106,7 +107,7 @@ const NO_TURNS: &[(&str, &str)] = &[
 
 const SERIAL: &[Baseline] = &[Baseline { name: "serial", words: &["-s"] }];
 
-/// The whole takes some four minutes on two cores with all systems there.
+/// All workloads. They take some four minutes on two cores if all systems are there.
 pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
     let base = Workload {
         program: "",
