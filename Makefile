@@ -356,7 +356,7 @@ WATCHED := suspend_nested,yield_many,yield_starve,join_migrate,join_stats,sync_*
            fork_full,fork_deep,fork_elsewhere,group_*,for,for_spread,reduce,sort*,inline,copy,copy_tree,\
            copy_anywhere,pool,pool_within,pool_rest,pool_crowd,pool_destroy,planted,block_nested,\
            block_within,cond,cond_turns,mutex,mutex_order,once,cont_fork,cont_late,cont_order,cont_round,\
-           foreign,foreign_turn,help,late,nested,closures,concurrent
+           foreign,foreign_turn,help,late,nested,closures,concurrent,longjmp,suspension_points,group_signal
 # (Of a shell that ends with 127, as it does if the last is not there, make takes nothing.)
 COMPILERS := $(shell for c in gcc clang; do command -v $$c || :; done)
 PLUSPLUS = $(subst clang,clang++,$(subst gcc,g++,$(1)))

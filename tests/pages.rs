@@ -11,7 +11,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 type Errors = BTreeMap<String, String>;
 
@@ -20,21 +22,17 @@ struct Function {
     comment: String,
 }
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 fn read(path: impl AsRef<Path>) -> String {
-    let path = root().join(path);
+    let path = Path::new(ROOT).join(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join(folder)).unwrap();
-    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.to_string_lossy().ends_with(ending));
-    files.sort();
-    files
+/// The pages of section 3 by file name.
+fn section_3() -> BTreeMap<String, String> {
+    let entries = fs::read_dir(Path::new(ROOT).join("man")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let pages = names.filter(|name| name.ends_with(".3"));
+    pages.map(|name| (name.clone(), read(format!("man/{name}")))).collect()
 }
 
 fn squeeze(text: &str) -> String {
@@ -120,15 +118,8 @@ struct Page {
 
 /// The pages of functions by file name; those that only name another are left out.
 fn pages() -> BTreeMap<String, Page> {
-    let mut pages = BTreeMap::new();
-    for path in files("man", ".3") {
-        let text = read(&path);
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if !text.starts_with(".so ") {
-            pages.insert(name, page(&text));
-        }
-    }
-    pages
+    let texts = section_3().into_iter().filter(|(_, text)| !text.starts_with(".so "));
+    texts.map(|(name, text)| (name, page(&text))).collect()
 }
 
 fn page(text: &str) -> Page {
@@ -387,14 +378,13 @@ fn constants_and_structs_of_the_pages_are_those_of_the_headers() {
     };
     let mut wrong = Vec::new();
     let mut compared = 0;
-    for path in files("man", ".3") {
-        let text = read(&path);
+    for (file, text) in section_3() {
         for line in text.lines() {
             if let Some(define) = line.strip_prefix(".Fd ") {
                 let define = squeeze(&define.replace("\\(dq", "\""));
                 compared += 1;
                 if !defines.contains(&define) {
-                    wrong.push(format!("{}: {define}: not so in the headers", path.display()));
+                    wrong.push(format!("man/{file}: {define}: not so in the headers"));
                 }
             }
         }
@@ -402,7 +392,7 @@ fn constants_and_structs_of_the_pages_are_those_of_the_headers() {
             let Some(here) = members(&text, name) else { continue };
             compared += 1;
             if Some(&here) != members(&headers, name).as_ref() {
-                wrong.push(format!("{}: struct {name}: {here:?}", path.display()));
+                wrong.push(format!("man/{file}: struct {name}: {here:?}"));
             }
         }
     }

@@ -139,15 +139,15 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
     unsafe { write(out, size, || run::last_totals().ok_or(Errno(libc::ENOENT))) }
 }
 
-/// The number of the worker that the calling thread is in the run of s, which may be any worker's
-/// of that run: from 0 to sched_worker_count(s) - 1. No two threads have the same number at the
-/// same time. But a task may go on in another thread: its number may change at each suspension
-/// point (libsched(7)), and in no other call.
+/// The number of the worker that the calling thread is in the run of s, which may be any worker's of
+/// that run: from 0 to sched_worker_count(s) - 1. No two threads have the same number at the same
+/// time. But a task may go on in another thread: its number may change at each suspension point
+/// (libsched(7)) and in sched_block_begin, and in no other call.
 ///
-/// To keep a value for each worker, index an array of sched_worker_count(s) elements. From one
-/// suspension point to the next, the element of the current number is the task's alone, without
-/// atomics or locks. Afterwards it may be another task's: ask for the number again, and keep no
-/// pointer to the element across a suspension point. (sched_reduce needs no numbers.)
+/// To keep a value for each worker, index an array of sched_worker_count(s) elements. From one such
+/// call to the next, the element of the current number is the task's alone, without atomics or
+/// locks. Afterwards it may be another task's: ask for the number again, and keep no pointer to the
+/// element across the call. (sched_reduce needs no numbers.)
 ///
 /// Returns it, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no worker of
 /// it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the thread of a
