@@ -1,8 +1,8 @@
 //! The event count: sleeping without missing a task, waking without a fence in spawn.
 //!
-//! An event count (D. Reed and R. Kanodia, 1979; in the form of D. Vyukov's, 2010) turns
-//! "is there work? no: sleep" into a race-free operation over any lock-free structure: the
-//! sleeper *announces* itself, looks once more, and only then sleeps.
+//! An event count (D. Reed and R. Kanodia, 1979; in the form of D. Vyukov's, 2010) turns "is there
+//! work? no: sleep" into a race-free operation over any lock-free structure: the sleeper
+//! *announces* itself, looks once more, and only then sleeps.
 //!
 //! # State
 //!
@@ -12,13 +12,14 @@
 //! list       the announced workers, last in first out: the one with the warmest cache wakes
 //! seat[w]    futex word of worker w: WAITING from its announcement until it is woken
 //! ```
-//! Under the list's lock: a worker is in the list, counted in `sleeping` and WAITING, or
-//! none of the three. The two counts have a line each: spawners read `sleeping`, and it changes
-//! only when somebody goes to sleep or is woken. (In one packed word, as others have them, each
-//! search would take the line from every spawner.)
+//! Under the list's lock: either a worker is in the list, counted in `sleeping` and WAITING, or it
+//! is none of the three. The two counts have a cache line each: spawners read `sleeping`, which
+//! changes only when a worker goes to sleep or is woken. (Others pack both counts into one word;
+//! then each search would take the line away from every spawner.)
 //!
-//! A worker may sleep before it ever had a thread (ABSENT): a run starts with all but worker 0 so.
-//! To wake it is to start its thread. A run that spawns nothing thus starts none.
+//! A worker may sleep before it ever had a thread (ABSENT): at a run's start all workers but worker
+//! 0 do. Waking an absent worker means starting its thread. So a run that spawns nothing starts no
+//! thread.
 //!
 //! # Protocol
 //!
@@ -28,68 +29,72 @@
 //!   light fence                      heavy fence
 //!   sleeping == 0 ? done             any work? then cancel
 //!   else wake one, unless            sleep while seat is WAITING
-//!   somebody searches
+//!   a worker searches
 //! ```
-//! The fences are `sys::fence`'s: the spawner's half costs nothing. A searcher that is not the
-//! last leaves the looking to the others, and only announces. A searcher that finds work and was
-//! the last looks, too (`stop_search`), and wakes one if there is more.
+//! The fences are those of `sys::fence`: the spawner's half costs nothing. A searcher that is not
+//! the last one leaves the looking to the others, and only announces. A searcher that finds work
+//! and was the last one also looks (`stop_search`), and wakes a sleeper if there is more work.
 //!
-//! Owners of a quiet deque (`queue::split`) do not even read `sleeping` at each push: they are
-//! asked to, by a word that they read anyway. The last searcher asks them all before its heavy
-//! fence (`kind::stealing`, `listen`). So, when nobody searches and somebody sleeps, each owner's
-//! next push comes to `published`, or it is seen. While somebody searches owners may stop
-//! listening again: the last to search will ask.
+//! Owners of a quiet deque (`queue::split`) do not even read `sleeping` at each push; a word that
+//! they read anyway asks them to. The last searcher asks all owners before its heavy fence
+//! (`policy::stealing`, `listen`). So, when no worker searches and some worker sleeps, each owner's
+//! next push calls `published`, or the last searcher sees the pushed task. While some worker
+//! searches, owners may stop listening again: the last searcher will ask them.
 //!
 //! # The bad interleavings
 //!
-//! 1. *The lost wake-up.* The spawner reads sleeping == 0 and the sleeper's last look misses
-//!    the task. Excluded by the pair of fences: one of them sees the other's write.
-//! 2. *The skipped wake-up.* While somebody searches, spawners wake nobody: one awake worker
-//!    is enough to find the task, or so they hope. If the searcher finds something else and
-//!    stops searching, the task may be left with all others asleep. So a searcher that finds
-//!    work, and was the last to search, looks whether there is more and wakes one. It decrements
-//!    `searching`, fences, looks; the spawner pushes, fences (a real fence: it is already on the
-//!    slow path, having seen a sleeper), reads `searching`. Again one sees the other. A searcher
-//!    that finds nothing goes through its announcement and last look.
-//! 3. *The stale wake-up.* A waker picks w from the list; w cancels its sleep meanwhile, goes
-//!    to sleep again, and is now woken by the old wake-up. Harmless, because taking w from
-//!    the list and clearing its seat are one step under the lock: w's cancelling sees it is
-//!    no longer listed and takes the wake-up as its own; only the kernel's wake may come
-//!    late, and a sleeper looks at its seat again.
+//! 1. *The lost wake-up.* The spawner reads sleeping == 0, and the sleeper's last look misses the
+//!    task. The pair of fences excludes this: one side sees the other's write.
+//! 2. *The skipped wake-up.* While some worker searches, spawners wake nobody, because one awake
+//!    worker should find the task. But if the searcher finds another task and stops searching, the
+//!    new task may be left while all other workers sleep. So a searcher that finds work, and was
+//!    the last to search, looks whether there is more, and wakes a sleeper. It decrements
+//!    `searching`, fences, and looks; the spawner pushes, fences (a real fence: having seen a
+//!    sleeper, the spawner is on its slow path), and reads `searching`. Again one side sees the
+//!    other's write. A searcher that finds nothing goes through its announcement and last look.
+//! 3. *The stale wake-up.* A waker picks w from the list. Meanwhile w cancels its sleep, goes to
+//!    sleep again, and is now woken by the old wake-up. This is harmless, because taking w from the
+//!    list and clearing its seat are one step under the lock: when w cancels, it sees that it is no
+//!    longer listed, and takes the wake-up as its own. Only the kernel's wake may come late, and a
+//!    sleeper reads its seat again.
 //! 4. *The thread that cannot be made.* An absent worker was picked, spawners rely on its search,
-//!    and there is no thread for it. The waker then picks the next, until one wakes or none is
-//!    left.
+//!    and no thread can be created for it. The waker then picks the next worker, until one wakes or
+//!    none is left.
 //!
 //! # Dozing
 //!
-//! A searcher may sleep for a limited time (`doze`). It still counts as searching, since it looks for tasks
-//! afterwards; so a doze delays a task by at most its own length. Two parties do not rely on a dozer. A searcher that
-//! goes to sleep (`announce`) looks once more if all others that search are dozing. A spawner wakes a sleeper
-//! if all that search are dozing and a processor is free. Both read `dozing` Relaxed: a stale count only
-//! adds a look or a wake-up, or delays a task by the length of the doze.
+//! A searcher may sleep for a limited time (`doze`). It still counts as searching, since it looks
+//! for tasks afterwards; so a doze delays a task by at most the doze's length. Two parties do not
+//! rely on a dozing worker. A searcher that goes to sleep (`announce`) looks once more if all other
+//! searchers doze. A spawner wakes a sleeper if all searchers doze and a processor is free. Both
+//! read `dozing` Relaxed: a stale count only adds a look or a wake-up, or delays a task by the
+//! length of the doze.
 //!
 //! # Waiting for one thing in particular
 //!
-//! A worker that waits in the middle of a task (`Policy::help`) sleeps here, too, to be woken for work;
-//! and it is roused when what it waits for is over. It enlists for that, announces its sleep, and
-//! only then looks whether it is over; who ends it looks afterwards whether somebody has enlisted,
-//! and rouses. Both announcing and rousing take the list's lock: if the rousing comes first, and
-//! finds nobody asleep, the sleeper sees the end.
+//! A worker that waits in the middle of a task (`Policy::help`) also sleeps here, to be woken for
+//! work; and it is roused when the awaited thing is over. It enlists with that thing, announces its
+//! sleep, and only then looks whether the thing is over. The thread that ends the thing looks
+//! afterwards whether a worker has enlisted, and rouses it. Announcing and rousing both take the
+//! list's lock: if the rousing comes first and finds nobody asleep, the sleeper's look sees the
+//! end.
+//!
 //! # Orderings
 //!
-//! The two counts change by read-modify-writes, rare ones, so they are SeqCst, though less would do:
-//! the fences order them against the tasks, and a searcher that leaves must see, through `searching`,
-//! the announcements of those who left before (release and acquire). They are read Relaxed: behind a
-//! fence, under the lock, or as a hint. A seat is written under the lock; `woken` releases it to the
-//! `commit` of its worker. A new thread sees its own by having been started.
+//! The two counts change by rare read-modify-writes. These are SeqCst, though less would suffice:
+//! the fences order them against the tasks, and a searcher that leaves must see, through
+//! `searching`, the announcements of the searchers that left before (release and acquire). The
+//! counts are read Relaxed: after a fence, under the lock, or as a hint. A seat is written under
+//! the lock; the Release store in `woken` pairs with the Acquire loads in its worker's `commit`. A
+//! new thread sees its own seat because it was started after the seat was written.
 //!
 //! # Waking is bounded
 //!
-//! A woken worker counts as searching at once, so a flood of spawns wakes one, and that one
-//! wakes the next when it finds work and there is more. At most half of the workers (at least
-//! one) search at a time, as in Tokio's scheduler; the others go straight to sleep. Only idle workers count: one that
-//! has just run out of tasks may look around once without telling anybody, since it owes
-//! nobody the task that it does not find before it is counted.
+//! A woken worker counts as searching at once. So a flood of spawns wakes one worker, which wakes
+//! the next when it finds work and there is more. At most half of the workers (at least one) search
+//! at a time, as in Tokio's scheduler; the others go straight to sleep. Only idle workers count. A
+//! worker that has just run out of tasks may search once without being counted: until it is
+//! counted, nobody relies on its search.
 
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad, fence};
@@ -101,14 +106,14 @@ use std::time::{Duration, Instant};
 // Values of a seat.
 const AWAKE: u32 = 0;
 const WAITING: u32 = 1;
-/// As WAITING, but the worker has no thread yet.
+/// Like WAITING, but the worker has no thread yet.
 const ABSENT: u32 = 2;
-/// AWAKE, and was ABSENT: the new thread has not seen it yet.
+/// Like AWAKE; the worker was ABSENT, and its new thread has not seen the seat yet.
 const STARTED: u32 = 3;
 
-/// Nanoseconds that a wake-up takes, before it was measured.
+/// The assumed time of a wake-up in nanoseconds, before it was measured.
 const LIKELY_COST: usize = 20_000;
-/// What took longer was not the wake-up.
+/// A longer measured time counts as this: something else than the wake-up took the rest.
 const MOST_COST: usize = 1_000_000;
 
 pub struct EventCount {
@@ -116,21 +121,21 @@ pub struct EventCount {
     searching: Pad<AtomicU32>,
     list: Mutex<Vec<u32>>,
     seats: Box<[Pad<Futex>]>,
-    /// Nanoseconds from `new` to the last wake-up of one worker, and what it took: figures, which
-    /// order nothing.
+    /// The time of the last wake-up of one worker, in nanoseconds since `began`, and the average
+    /// time of a wake-up. Both are statistics and order nothing.
     woken_at: AtomicUsize,
     cost: AtomicUsize,
     began: Instant,
     most_searching: u32,
     processors: usize,
-    /// Workers for whom no thread could be had.
+    /// Workers for which no thread could be created.
     missing: AtomicU32,
     dozing: AtomicU32,
-    /// 1 when all have been woken: dozers sleep on it.
+    /// 1 when all workers have been woken; dozing workers sleep on this word.
     over: Futex,
 }
 
-/// Whether `commit` slept.
+/// Whether `commit` slept until a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slept {
     Woken,
@@ -139,7 +144,7 @@ pub enum Slept {
 }
 
 impl EventCount {
-    /// For workers 0 to `workers` - 1, at most 4096.
+    /// For workers 0 to `workers` - 1, at most 4096 workers.
     pub fn new(workers: usize, processors: usize) -> Result<Self, NoMemory> {
         let mut list = Vec::new();
         list.try_reserve_exact(workers).map_err(|_| NoMemory)?;
@@ -159,24 +164,25 @@ impl EventCount {
         })
     }
 
-    /// Before the run: all workers but 0 sleep and have no thread. Whoever wakes one calls `start`
-    /// for it, which brings the thread, or tells that there is none to be had.
+    /// Called before the run: all workers but worker 0 sleep and have no thread. A thread that
+    /// wakes such a worker calls `start`, which creates the worker's thread, or returns false if it
+    /// cannot.
     pub fn all_absent(&self) {
         self.list.with(|list| {
             for worker in (1..self.seats.len()).rev() {
-                list.push(worker as u32); // within the capacity reserved by `new`
+                list.push(worker as u32); // within the capacity that `new` has reserved
                 self.seats[worker].store(ABSENT, Ordering::Relaxed);
             }
             self.sleeping.store(list.len() as u32, Ordering::Relaxed);
         });
     }
 
-    /// More workers are awake than can run at once.
+    /// True if more workers are awake than can run at once.
     pub fn surplus(&self) -> bool {
         self.awake() > self.processors
     }
 
-    /// Workers that neither sleep nor doze nor lack a thread.
+    /// The number of workers that neither sleep nor doze nor lack a thread.
     fn awake(&self) -> usize {
         let away = self.sleeping.load(Ordering::Relaxed)
             + self.missing.load(Ordering::Relaxed)
@@ -184,7 +190,7 @@ impl EventCount {
         self.seats.len().saturating_sub(away as usize)
     }
 
-    /// What it takes from a wake-up to the woken worker, as measured in this run.
+    /// The time from a wake-up until the woken worker runs, as measured in this run.
     pub fn wake_cost(&self) -> Duration {
         Duration::from_nanos(self.cost.load(Ordering::Relaxed) as u64)
     }
@@ -195,33 +201,33 @@ impl EventCount {
 
     // --- the spawner's side --------------------------------------------------------
 
-    /// To be called after work was made visible. True if a sleeper was woken for it.
+    /// Called after work was made visible. True if a sleeper was woken for it.
     #[inline]
     pub fn published(&self, start: impl Fn(usize) -> bool) -> bool {
-        fence::light(); // with the sleeper's heavy one: interleaving 1
+        fence::light(); // pairs with the sleeper's heavy fence: interleaving 1
         self.any() && self.wake_unless_searched(start)
     }
 
-    /// True if somebody has announced a sleep.
+    /// True if a worker has announced a sleep.
     #[inline]
     pub fn any(&self) -> bool {
         self.sleeping.load(Ordering::Relaxed) != 0
     }
 
-    /// True if somebody sleeps and nobody searches: a spawn must wake one.
+    /// True if a worker sleeps and none searches: then a spawn must wake a worker.
     #[inline]
     pub fn rely_on_spawns(&self) -> bool {
         self.any() && self.wants_searcher()
     }
 
-    /// True if no worker searches, or if all that search are dozing and a processor is free.
+    /// True if no worker searches, or if all searchers doze and a processor is free.
     fn wants_searcher(&self) -> bool {
         let searching = self.searching.load(Ordering::Relaxed);
         let dozing = self.dozing.load(Ordering::Relaxed);
         searching == 0 || searching <= dozing && self.awake() < self.processors
     }
 
-    /// True if a worker searches that does not doze.
+    /// True if a worker searches and does not doze.
     #[inline]
     pub fn is_searched(&self) -> bool {
         self.searching.load(Ordering::Relaxed) > self.dozing.load(Ordering::Relaxed)
@@ -230,12 +236,12 @@ impl EventCount {
     #[cold]
     #[inline(never)]
     fn wake_unless_searched(&self, start: impl Fn(usize) -> bool) -> bool {
-        fence(Ordering::SeqCst); // with the fence in stop_search: interleaving 2
+        fence(Ordering::SeqCst); // pairs with the fence in stop_search: interleaving 2
         self.wants_searcher() && self.wake_one(start)
     }
 
-    /// Wakes the last one that went to sleep, which counts as searching from now on; nobody
-    /// if another searches already.
+    /// Wakes the worker that went to sleep last; it counts as searching from now on. Wakes no
+    /// worker if another one already searches.
     #[cold]
     pub fn wake_one(&self, start: impl Fn(usize) -> bool) -> bool {
         loop {
@@ -254,17 +260,18 @@ impl EventCount {
                     return true;
                 }
                 Some((worker, _)) if start(worker) => return true,
-                // Spawners may have relied on this search: another must do it.
+                // Spawners may have relied on this worker's search: another worker must search.
                 Some(_) => {
                     self.missing.fetch_add(1, Ordering::Relaxed);
                     self.searching.fetch_sub(1, Ordering::SeqCst);
-                    fence(Ordering::SeqCst); // as in stop_search
+                    // pairs with the fence in wake_unless_searched, like stop_search's
+                    fence(Ordering::SeqCst);
                 }
             }
         }
     }
 
-    /// Wakes `worker`, if it sleeps; it counts as searching from now on.
+    /// Wakes `worker` if it sleeps; it counts as searching from now on.
     #[cold]
     pub fn rouse(&self, worker: usize) {
         let woken = self.list.with(|list| self.unlist(list, worker));
@@ -274,7 +281,7 @@ impl EventCount {
         }
     }
 
-    /// Takes `worker` from the list, if it is there. The caller holds the lock.
+    /// Removes `worker` from the list if it is there. The caller holds the list's lock.
     fn unlist(&self, list: &mut Vec<u32>, worker: usize) -> bool {
         let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;
         if waits {
@@ -285,11 +292,11 @@ impl EventCount {
         waits
     }
 
-    /// Wakes everybody that has a thread, and tells how many: the run has ended, and whoever
-    /// announces a sleep from now on sees that in its last look.
+    /// Wakes all workers that have a thread, and returns their number. The run has ended: a worker
+    /// that announces a sleep from now on sees this in its last look.
     #[cold]
     pub fn wake_all(&self) -> usize {
-        self.over.store(1, Ordering::SeqCst); // Dekker, with `doze`
+        self.over.store(1, Ordering::SeqCst); // SeqCst: Dekker's pattern with `doze`
         if self.dozing.load(Ordering::SeqCst) != 0 {
             self.over.wake(i32::MAX);
         }
@@ -307,25 +314,26 @@ impl EventCount {
         })
     }
 
-    /// A listed worker, just taken from the list or about to be, is no longer WAITING or ABSENT,
-    /// which is returned, and searches. The caller holds the list's lock.
+    /// A worker that is just taken from the list, or about to be, changes from WAITING or ABSENT to
+    /// searching. Returns the former value of its seat. The caller holds the list's lock.
     fn woken(&self, worker: u32) -> u32 {
         self.searching.fetch_add(1, Ordering::SeqCst);
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
         let seat = &self.seats[worker as usize];
         let was = seat.load(Ordering::Relaxed);
-        // Release: pairs with the loads in commit.
+        // Release: pairs with the Acquire loads in `commit`.
         seat.store(if was == ABSENT { STARTED } else { AWAKE }, Ordering::Release);
         was
     }
 
     // --- the searcher's side -------------------------------------------------------
 
-    /// True if the calling idle worker may search: it is counted then. False if enough do.
+    /// True if the calling idle worker may search; it is then counted as searching. False if enough
+    /// workers search.
     pub fn start_search(&self, worker: usize) -> bool {
         if self.seats[worker].load(Ordering::Relaxed) == STARTED {
             self.seats[worker].store(AWAKE, Ordering::Relaxed);
-            return true; // counted when it was woken
+            return true; // it was counted when it was woken
         }
         let mut searching = self.searching.load(Ordering::Relaxed);
         while searching < self.most_searching {
@@ -342,44 +350,48 @@ impl EventCount {
         false
     }
 
-    /// The calling searcher has found work. True if it was the last to search and somebody sleeps:
-    /// then it makes sure that spawns are noticed, looks whether there is more, and wakes one.
+    /// The calling searcher has found work. True if it was the last searcher and some worker
+    /// sleeps. Then the caller makes sure that spawns are noticed, looks whether there is more
+    /// work, and wakes a worker.
     pub fn stop_search(&self) -> bool {
         if self.searching.fetch_sub(1, Ordering::SeqCst) > 1 {
             return false;
         }
-        fence(Ordering::SeqCst); // with the fence in wake_unless_searched: interleaving 2
+        fence(Ordering::SeqCst); // pairs with the fence in wake_unless_searched: interleaving 2
         self.any()
     }
 
-    /// Sleeps for `limit`, less if the run ends: a searcher that has reason to wait.
+    /// A searcher that has reason to wait sleeps for `limit`, or until the run ends.
     #[cold]
     pub fn doze(&self, limit: Duration) {
         self.dozing.fetch_add(1, Ordering::SeqCst);
-        self.over.wait(0, limit); // the kernel reads `over`, behind a full fence
+        self.over.wait(0, limit); // the kernel reads `over` after a full fence
         self.dozing.fetch_sub(1, Ordering::Relaxed);
     }
 
     // --- the sleeper's side --------------------------------------------------------
 
-    /// Announces the sleep of `worker`, which stops searching if it did. The caller then
-    /// cancels or commits. True if nobody searches now: then, before, it executes `fence::heavy`
-    /// and looks for work once more.
+    /// Announces the sleep of `worker`, which stops searching if it did. The caller then cancels or
+    /// commits. True if no worker searches now: then the caller first executes `fence::heavy` and
+    /// looks for work once more.
     pub fn announce(&self, worker: usize, searching: bool) -> bool {
         self.list.with(|list| {
-            list.push(worker as u32); // within the capacity reserved by `new`
+            list.push(worker as u32); // within the capacity that `new` has reserved
             self.seats[worker].store(WAITING, Ordering::Relaxed);
             self.sleeping.fetch_add(1, Ordering::SeqCst);
-            // A read-modify-write in any case: it comes before or after that of another searcher who
-            // leaves. If before, that one sees this sleeper; if after, this one is the last.
+            // This must be a read-modify-write even if it subtracts nothing: it comes before or
+            // after the one of another searcher that leaves. If it comes before, that searcher sees
+            // this sleeper; if it comes after, this searcher is the last one.
             let was = self.searching.fetch_sub(u32::from(searching), Ordering::SeqCst);
             was - u32::from(searching) <= self.dozing.load(Ordering::Relaxed)
         })
     }
 
-    /// The last look found work, or the end: no sleep. The caller searches from now on.
+    /// The last look found work, or the run's end: the worker does not sleep, and searches from now
+    /// on.
     pub fn cancel(&self, worker: usize) {
-        // If not listed, it was woken meanwhile, and counted as searching by the waker.
+        // A worker that is not listed was woken meanwhile, and its waker has counted it as
+        // searching.
         self.list.with(|list| self.unlist(list, worker));
     }
 
@@ -395,8 +407,8 @@ impl EventCount {
                 return Slept::TimedOut;
             }
         }
-        // One in eight of the new, seven of the old. (That of another worker's may be read: they
-        // are much alike.)
+        // A moving average: one eighth new, seven eighths old. (`woken_at` may be that of another
+        // worker's wake-up; the times are much alike.)
         let taken = self.nanos().saturating_sub(self.woken_at.load(Ordering::Relaxed));
         let cost = self.cost.load(Ordering::Relaxed);
         self.cost.store(cost - cost / 8 + taken.min(MOST_COST) / 8, Ordering::Relaxed);

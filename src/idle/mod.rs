@@ -1,11 +1,11 @@
-//! L2b: what workers do when there is nothing to do, and how a run finds its end.
+//! What workers do when there is nothing to do, and how a run finds its end.
 //!
 //! | `SCHED_IDLE` | a worker that found nothing | wakes by |
 //! | --- | --- | --- |
-//! | `park` | searches a little longer, then sleeps in the [`eventcount`] | a spawn, or the end |
+//! | `park` | searches a little longer, then sleeps in the [`eventcount`] | a spawn, or the run's end |
 //! | `nap` | sleeps 1 ms: the course's section 4 | time |
 //! | `backoff` | sleeps, longer after each failure, shorter after each success | time |
-//! | `spin` | looks again at once, giving its processor to who wants it | never sleeps |
+//! | `spin` | searches again at once, and yields its processor now and then | never sleeps |
 
 pub mod eventcount;
 pub mod quiescence;
@@ -15,23 +15,23 @@ use crate::sys::atomic::spin_loop;
 use crate::sys::time;
 use std::time::{Duration, Instant};
 
-/// The course's sleep, and the longest of `backoff`, which is thereby never slower than
-/// `nap` to notice work.
+/// The sleep of the course's section 4; also the longest sleep of `backoff`, which so never notices
+/// work later than `nap`.
 const NAP: Duration = Duration::from_millis(1);
-/// Below this the kernel's own cost of a sleep (about 50 µs of timer slack) dominates.
+/// Below this length the kernel's own cost of a sleep dominates (about 50 µs of timer slack).
 const SHORTEST: Duration = Duration::from_micros(15);
 
-/// So many searches before the processor is given to who wants it. That takes as long as several, and a task that comes
-/// meanwhile waits.
+/// The number of searches before the worker yields its processor. A yield takes as long as several
+/// searches, and a task that arrives meanwhile waits.
 const SEARCHES: u32 = 64;
 
-/// One worker's waiting between two searches: all of it but the parking.
+/// One worker's waiting between two searches, without the parking.
 pub struct Naps {
     policy: Idle,
     next: Duration,
-    /// Since the worker has given its processor away.
+    /// The number of searches since the worker has yielded its processor.
     searches: u32,
-    /// Of `park`.
+    /// Used by `park`.
     pub patience: Patience,
 }
 
@@ -60,7 +60,7 @@ impl Naps {
         true
     }
 
-    /// Work was found.
+    /// The worker has found work.
     pub fn success(&mut self) {
         self.next = (self.next / 2).max(SHORTEST);
     }
@@ -68,19 +68,21 @@ impl Naps {
 
 /// How long an idle worker searches before it parks.
 ///
-/// About what a wake-up costs, as measured: so spinning at most doubles the cost of idling
-/// (A. Karlin and others, "Empirical studies of competitive spinning", 1991). A worker
-/// searches for `LONG` if each of its last two waits ended within that time, by a task found or by a wake-up. So
-/// workers stay awake between parallel phases that follow each other closely. When the phases
-/// become far apart, each worker searches for `LONG` once in vain.
+/// An idle worker searches for about as long as a wake-up takes, as measured in this run. So
+/// spinning at most doubles the cost of idling (A. Karlin and others, "Empirical studies of
+/// competitive spinning", 1991). A worker searches for `LONG` if each of its last two waits ended
+/// within `LONG`, by a task found or by a wake-up. So workers stay awake between parallel phases
+/// that follow each other closely. When the phases become far apart, each worker searches for
+/// `LONG` once in vain.
 ///
 /// A worker that was woken and found nothing was woken for a task that its spawner then ran itself,
-/// as in a chain of short tasks; it will happen again. While somebody searches nobody is woken, so
-/// that worker searches for twice as long before it sleeps again, up to `LONGEST`. (Without it, a
-/// chain of 2 µs tasks took twice as long on 8 workers as on one, on 2 processors, with a wake-up for
-/// every second task: c_tests/few_wakes.c.) But no worker burns more than a tenth of its time by
-/// searching in vain, beyond a first allowance: after that it dozes instead, and still counts as
-/// searching. It is then late for a task by as much as it dozes.
+/// as in a chain of short tasks; this will happen again. While some worker searches, nobody is
+/// woken. So this worker searches for twice as long before it sleeps again, up to `LONGEST`.
+/// (Without this rule, a chain of 2 µs tasks took twice as long on 8 workers as on one, on 2
+/// processors, with a wake-up for every second task: c_tests/few_wakes.c.) But after a first
+/// allowance no worker spends more than a tenth of its time on searches in vain: beyond that it
+/// dozes instead, and still counts as searching. A task may then wait for as long as the worker
+/// dozes.
 pub struct Patience {
     since: Instant,
     burnt: Duration,
@@ -90,11 +92,11 @@ pub struct Patience {
     short: [bool; 2],
 }
 
-/// What a worker does next that has found nothing.
+/// The next step of a worker that found nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     Search,
-    /// Search after a sleep.
+    /// Sleep for a time, then search again.
     Doze(Duration),
     Park,
 }
@@ -122,21 +124,21 @@ impl Patience {
         }
     }
 
-    /// A search begins, after a success: it may take about `wake_cost`.
+    /// The first search after a success: the searches may take about `wake_cost`.
     pub fn begin(&mut self, wake_cost: Duration) {
         self.begun = Instant::now();
         let usual = wake_cost.clamp(Self::SHORTEST, Self::LONG);
         self.length = if self.short == [true; 2] { Self::LONG } else { usual };
     }
 
-    /// The worker's wait is over: there has been a task for it since `late` ago.
+    /// The worker's wait is over: its task has existed since `late` ago.
     pub fn found(&mut self, late: Duration) {
         let waited = self.begun.elapsed().saturating_sub(late);
         self.short = [waited < Self::LONG, self.short[0]];
     }
 
-    /// The worker was woken, which took `wake_cost`, and searches again. `in_vain`: it found nothing after the wake-up
-    /// before.
+    /// The worker was woken, which took `wake_cost`, and searches again. `in_vain`: it found
+    /// nothing after the previous wake-up.
     pub fn woken(&mut self, in_vain: bool, wake_cost: Duration) {
         self.found(wake_cost);
         self.begun = Instant::now();
@@ -145,7 +147,7 @@ impl Patience {
         }
     }
 
-    /// To be called after each search that found nothing.
+    /// Called after each search that found nothing.
     pub fn next_step(&mut self) -> Next {
         if cfg!(loom) {
             return Next::Park;
@@ -160,7 +162,7 @@ impl Patience {
         if self.length > Self::LONG && self.burnt + spent > allowed {
             self.burnt += spent;
             let rest = self.length - spent;
-            self.begun = now - self.length; // the next one parks
+            self.begun = now - self.length; // the next call parks
             return Next::Doze(rest);
         }
         Next::Search

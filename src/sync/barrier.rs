@@ -1,9 +1,10 @@
-//! A barrier of n, for any number of rounds. All is under the list's lock: who comes links its node,
-//! unless it is the n-th: that takes all others out, and grants them. The next round begins when they
-//! are out of the list, so who comes early to it does not meet who is late to leave the last.
+//! A barrier of n tasks, for any number of rounds. Everything happens under the list's lock. A task
+//! that arrives links its node, unless it is the n-th: the n-th task takes all other nodes out, and
+//! grants them. The next round begins when they are out of the list. So a task that arrives early
+//! for the next round never meets a task that is late to leave the last one.
 //!
-//! (A counter and a number of the round, on which all spin or sleep, is the barrier of D. Hensgen,
-//! R. Finkel and U. Manber, 1988, made plain; it would not say whom to wake.)
+//! (The barrier of D. Hensgen, R. Finkel and U. Manber, 1988, made plain, would be a counter and a
+//! round number on which all tasks spin or sleep; it would not say which tasks to wake.)
 
 use crate::sync::node::{Fifo, Node, Taken};
 use crate::sys::atomic::UnsafeCell;
@@ -12,14 +13,14 @@ use crate::sys::atomic::UnsafeCell;
 #[repr(C)]
 pub struct Barrier {
     size: usize,
-    /// Under the lock.
+    /// The number of tasks that have arrived. Used under the lock.
     arrived: UnsafeCell<usize>,
     list: Fifo,
 }
 
-// SAFETY: `arrived` is used under the list's lock.
+// SAFETY: `arrived` is only used under the list's lock.
 unsafe impl Send for Barrier {}
-// SAFETY: as above.
+// SAFETY: `arrived` is only used under the list's lock.
 unsafe impl Sync for Barrier {}
 
 impl Barrier {
@@ -31,14 +32,15 @@ impl Barrier {
         self.size
     }
 
-    /// None: the node is linked, and will be granted. Some: the round is over; the others are to be
-    /// granted.
+    /// None: the node is linked, and will be granted. Some: the round is over, and the caller
+    /// grants these nodes.
     ///
     /// # Safety
-    /// The node was in no list before, and waits until it is granted.
+    /// The node was in no list before, and lives until it is granted.
     pub unsafe fn arrive(&self, node: &Node) -> Option<Taken> {
         self.list.locked(|list| {
-            // SAFETY: locked; the rest by the caller's promise.
+            // SAFETY: the list's lock is held; by the caller's promise the node lives until it is
+            // granted.
             self.arrived.with_mut(|arrived| unsafe {
                 *arrived += 1;
                 if *arrived < self.size {

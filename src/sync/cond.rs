@@ -1,22 +1,23 @@
-//! A condition: a list of those who wait. Who is signalled goes over to its mutex's list, as if it had
-//! just come to lock it, and is granted that ("wait morphing"): it never wakes only to find the mutex
-//! locked, and those who wait get it in their order.
+//! A condition: a list of waiters. A signalled waiter moves to the list of its mutex, as if it had
+//! just come to lock it, and is granted the mutex there ("wait morphing"). So a waiter never wakes
+//! only to find the mutex locked, and waiters get the mutex in their order.
 //!
-//! Who waits links its node while it holds the mutex, and unlocks that afterwards. Who signals has held
-//! the mutex after it has changed what is waited for, so it finds the node, or the other has seen
-//! the change. That makes the look without the lock sound, by which a signal to nobody costs a load.
+//! A waiter links its node while it holds the mutex, and unlocks the mutex afterwards. A signaller
+//! has held the mutex after it has changed the condition. So either it finds the node, or the
+//! waiter has seen the change. This makes it safe to look at the list without its lock, so that a
+//! signal without waiters costs one load.
 
 use crate::sync::mutex::Mutex;
 use crate::sync::node::{Fifo, Node, Taken};
 
-/// The C side's `sched_cond`. All bytes zero is one that nobody waits for.
+/// The C side's `sched_cond`. All bytes zero is a condition without waiters.
 #[repr(C)]
 pub struct Cond(Fifo);
 
-/// The node of a task that waits for a condition; it holds the mutex.
+/// The node of a task that waits for a condition.
 #[repr(C)]
 pub struct Waiting {
-    /// First, so that a node out of the list is the whole.
+    /// The first field, so that the address of the node is the address of the whole.
     pub node: Node,
     mutex: *const Mutex,
 }
@@ -34,39 +35,42 @@ impl Default for Cond {
 }
 
 impl Cond {
-    /// To be called with the mutex held that the node was made with; which is to be unlocked next.
+    /// Links a waiter. The caller holds the mutex of `waiting`, and unlocks it next.
     ///
     /// # Safety
-    /// The node was in no list before, and waits until it is granted.
+    /// The node was in no list before, and lives until it is granted.
     pub unsafe fn link(&self, waiting: &Waiting) {
-        // SAFETY: passed on.
+        // SAFETY: `locked` holds the lock; by the caller's promise the node lives until it is
+        // granted.
         self.0.locked(|list| unsafe { list.push(&raw const waiting.node) });
     }
 
-    /// The one who has waited longest, if any: to be passed to `relock`.
+    /// Takes out the longest waiter, if there is one: to be passed to `relock`.
     pub fn signal(&self) -> Option<*const Node> {
         if self.0.looks_empty() {
             return None;
         }
-        // SAFETY: locked.
+        // SAFETY: `locked` holds the lock.
         self.0.locked(|list| unsafe { list.pop() })
     }
 
-    /// All who wait: each to be passed to `relock`, in their order.
+    /// Takes out all waiters in their order: each to be passed to `relock`.
     pub fn broadcast(&self) -> Taken {
         if self.0.looks_empty() {
             return Taken(std::ptr::null());
         }
-        // SAFETY: locked.
+        // SAFETY: `locked` holds the lock.
         self.0.locked(|list| unsafe { list.take() })
     }
 }
 
-/// True if the node has its mutex again, and is to be granted. Else it will be.
+/// True if the node's task has its mutex again; the caller then grants the node. False: the mutex
+/// will grant it.
 ///
 /// # Safety
-/// It was taken from a condition's list.
+/// The node was taken from a condition's list.
 pub unsafe fn relock(node: *const Node) -> bool {
-    // SAFETY: `link` adds only nodes of this type. The task waits until it holds the mutex, which is there until then.
+    // SAFETY: `link` only adds nodes of this type. The task waits until it holds the mutex, which
+    // exists until then.
     unsafe { (*(*node.cast::<Waiting>()).mutex).lock_or_link(node) }
 }

@@ -1,25 +1,27 @@
-//! A forked task's descriptor: what it is to do, whether it is over, and who waits for that.
+//! A forked task's descriptor: its function and argument, whether it is over, and its waiter.
 //!
 //! ```text
 //! state    a function: not begun, and nobody waits
 //!          begun    it has begun, and nobody waits
 //!          over     it has ended
-//!          joined   it was joined by a task that had it at hand
-//!          0        it was joined otherwise, or never forked
+//!          joined   joined by a task that found it in its own queue
+//!          0        joined otherwise, or never forked
 //!          WAITED | the waiter's name, whether the task has begun or not
-//! closure  its argument; once it has begun the worker that runs it, unless fork calls it at once
-//! f        the function, if somebody waited before it had begun, or if fork calls it at once;
+//! closure  the argument; once the task has begun, the worker that runs it, unless fork calls it at once
+//! f        the function, if somebody waited before the task began, or if fork calls it at once;
 //!          0 once it has begun
 //! check    debug builds only
 //! ```
-//! Functions and names lie below 2^63, so the highest bit tells them apart. *Begun*, *over* and *joined* are
-//! functions, too: a join that finds its task at hand calls the function in the state without comparing it
-//! with anything. If a descriptor was forked on twice, the task is at hand twice. The second join then calls one of
-//! the three, which end the process with a message.
+//! Functions and names lie below 2^63, so the highest bit tells them apart. *Begun*, *over* and
+//! *joined* are functions, too: a join that finds its task in its own queue calls the function in
+//! the state without comparing it with anything. If a descriptor was forked on twice, its task is
+//! in the queue twice. The second join then calls one of these three functions, which end the
+//! process with a message.
 //!
-//! A worker that takes a child out of a queue writes *begun*, calls it, and swaps *over* in (Release): that is
-//! its last access. It wakes the waiter that the old value names. A waiter leaves its name there by a
-//! compare-and-swap; if that fails for good, the child is over.
+//! A worker that takes a child out of a queue writes *begun*, calls the child, and swaps *over*
+//! into the state (Release): this is its last access. It wakes the waiter that the old value names.
+//! A waiter leaves its name in the state by a compare-and-swap; if that cannot succeed any more,
+//! the child is over.
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::output;
@@ -32,7 +34,7 @@ pub struct Forked {
     state: AtomicUsize,
     closure: AtomicPtr<c_void>,
     f: AtomicUsize,
-    /// Debug builds: whether it is forked, and in which run.
+    /// Debug builds: whether the task is forked, and in which run.
     pub check: AtomicUsize,
 }
 
@@ -41,7 +43,8 @@ const WAITED: usize = 1 << 63;
 /// Names are addresses, which have fewer bits, even with a memory tag.
 const NAMES_END: usize = 1 << 60;
 
-/// A state that is a function: see above. The bodies differ, since a compiler may merge functions with equal bodies.
+/// A state that is a function: see the essay above. The bodies differ, since a compiler may merge
+/// functions with equal bodies.
 macro_rules! state {
     ($(#[$doc:meta])* $name:ident, $function:ident, $happened:literal) => {
         extern "C" fn $function(_: *mut c_void, _: *mut Scheduler) {
@@ -59,7 +62,8 @@ macro_rules! state {
 state!(begun, join_of_begun, "while its task ran");
 state!(over, join_of_over, "when its task had ended, but was not joined");
 
-/// A join at hand leaves this in the state, and calls it if it is there already; so does sched_inline.h.
+/// A join that finds its task in its own queue leaves this function in the state, and calls it if
+/// it is already there; so does sched_inline.h.
 #[cfg_attr(not(loom), unsafe(export_name = "sched_inline_joined"))]
 pub extern "C" fn join_of_joined(_: *mut c_void, _: *mut Scheduler) {
     joins_one_of_two("before its task was joined")
@@ -86,12 +90,12 @@ fn forked_twice(when: &str) -> ! {
 /// The word is a function's address.
 #[inline(always)]
 unsafe fn function(word: usize) -> TaskFn {
-    // SAFETY: by the caller's promise.
+    // SAFETY: by the caller's promise the word is a function's address.
     unsafe { std::mem::transmute::<usize, TaskFn>(word) }
 }
 
 impl Forked {
-    /// One that has not been forked.
+    /// A descriptor that has not been forked.
     #[inline(always)]
     pub fn unset() -> Self {
         Forked {
@@ -102,15 +106,15 @@ impl Forked {
         }
     }
 
-    /// To be queued.
+    /// Stores a task that will be queued.
     #[inline(always)]
     pub fn set(&self, f: TaskFn, closure: *mut c_void) {
         self.state.store(f as usize, Ordering::Relaxed);
         self.closure.store(closure, Ordering::Relaxed);
     }
 
-    /// `set`, where a spawn calls the task at once: nobody will begin it but who gets it then, and that
-    /// has nothing to tell.
+    /// Like `set`, for a spawn that calls the task at once: only the worker that receives it begins
+    /// it, and this worker does not store itself as the runner.
     #[inline(always)]
     pub fn set_begun(&self, f: TaskFn, closure: *mut c_void) {
         self.f.store(f as usize, Ordering::Relaxed);
@@ -118,46 +122,48 @@ impl Forked {
         self.state.store(begun(), Ordering::Relaxed);
     }
 
-    /// What `set` has stored.
+    /// The task that `set` has stored.
     ///
     /// # Safety
-    /// It has not begun, and only the caller may begin it.
+    /// The task has not begun, and only the caller may begin it.
     #[inline(always)]
     pub unsafe fn task(&self) -> Task {
-        // SAFETY: not begun, so it is a function.
+        // SAFETY: the task has not begun, so the state is its function.
         let f = unsafe { function(self.state.load(Ordering::Relaxed)) };
         Task { f, closure: self.closure.load(Ordering::Relaxed) }
     }
 
-    /// What `set_begun` has stored.
+    /// The task that `set_begun` has stored.
     ///
     /// # Safety
-    /// That was called, and the caller has got the task.
+    /// `set_begun` was called, and the caller has received the task.
     #[inline(always)]
     pub unsafe fn task_begun(&self) -> Task {
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise `set_begun` has stored `f`.
         let f = unsafe { function(self.f.load(Ordering::Relaxed)) };
         Task { f, closure: self.closure.load(Ordering::Relaxed) }
     }
 
-    /// Takes the task from a queue: what is to be called. `runner` is who will.
+    /// Begins a task that was taken from a queue, and returns what to call. `runner` is the worker
+    /// that will run it.
     ///
     /// # Safety
-    /// It was taken out of a queue, once.
+    /// The task was taken out of a queue, once.
     #[inline]
     pub unsafe fn begin(&self, runner: *mut c_void) -> Task {
-        let mut state = self.state.load(Ordering::Acquire); // with `leave_name`: f and waiter
+        // pairs with `leave_name`: f and the waiter
+        let mut state = self.state.load(Ordering::Acquire);
         let closure = self.closure.load(Ordering::Relaxed);
         loop {
             if state == over() || self.is_joined(state) {
                 forked_twice("before its task was joined");
             }
             if state == begun() || state & WAITED != 0 {
-                // Moved there by `set_begun`, or by who waits already.
+                // `set_begun`, or a task that already waits, has moved the function there.
                 state = self.f.load(Ordering::Relaxed);
                 break;
             }
-            // Before the state says that it is there. Only a waiter who finds *begun* looks at it.
+            // Written before the state says so. Only a waiter that finds *begun* reads it.
             self.closure.store(runner, Ordering::Relaxed);
             match self.state.compare_exchange(state, begun(), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => break,
@@ -167,15 +173,17 @@ impl Forked {
         if state == 0 {
             forked_twice("while its task ran");
         }
-        self.f.store(0, Ordering::Relaxed); // whoever begins it once more finds that
-        // SAFETY: what `set` has stored.
+        self.f.store(0, Ordering::Relaxed); // a second begin finds 0
+        // SAFETY: `state` is the function that `set` has stored.
         Task { f: unsafe { function(state) }, closure }
     }
 
-    /// The task has ended: the name of who is to be woken, if any. The descriptor may be gone afterwards.
+    /// Ends the task. Returns the name of the waiter to wake, if there is one. The descriptor may
+    /// be gone afterwards.
     #[inline]
     pub fn end(&self) -> Option<usize> {
-        // Release, with `is_over`: a thread that sees it sees what the child wrote. Acquire, with `leave_name`: the name.
+        // Release: pairs with `is_over`; a thread that sees the end sees what the child wrote.
+        // Acquire: pairs with `leave_name`, for the waiter.
         let state = self.state.swap(over(), Ordering::AcqRel);
         if state == begun() {
             return None;
@@ -186,49 +194,52 @@ impl Forked {
         Some(state & !WAITED)
     }
 
-    /// `end`, where nobody waits, nor can: the task that may join it has not gone on since it forked it, or waits for
-    /// something else.
+    /// Like `end`, where nobody waits, nor can: the task that may join this one has not continued
+    /// since it forked it, or waits for something else.
     #[inline(always)]
     pub fn end_unawaited(&self) {
-        self.state.store(over(), Ordering::Release); // with `is_over`
+        self.state.store(over(), Ordering::Release); // pairs with `is_over`
     }
 
     #[inline(always)]
     pub fn is_over(&self) -> bool {
-        self.state.load(Ordering::Acquire) == over() // with `end`
+        self.state.load(Ordering::Acquire) == over() // pairs with `end`
     }
 
-    /// True if a join may find it in a queue: nobody waits for it, and nobody is known to have begun it.
+    /// True if a join may find the task in a queue: nobody waits for it, and nobody is known to
+    /// have begun it.
     #[inline]
     pub fn is_fresh(&self) -> bool {
         let state = self.state.load(Ordering::Relaxed);
         state & WAITED == 0 && state != begun() && state != over()
     }
 
-    /// True if `set_begun` has stored it. To be called before anybody else has it.
+    /// True if `set_begun` has stored the task. To be called before any other thread has the
+    /// descriptor.
     pub fn is_set_begun(&self) -> bool {
         self.state.load(Ordering::Relaxed) == begun()
     }
 
-    /// `task`, for a join; notes that it was joined.
+    /// Like `task`, for a join; notes that the task was joined.
     ///
     /// # Safety
     /// As for `task`.
     #[inline(always)]
     pub unsafe fn take(&self) -> Task {
-        // SAFETY: passed on. (After a mistake of the program it is one of the three functions, which may be called, too.)
+        // SAFETY: by the caller's promise the state is a function. (After a mistake of the program
+        // it is one of the three special functions, which may be called, too.)
         let f = unsafe { function(self.state.load(Ordering::Relaxed)) };
         self.state.store(joined(), Ordering::Relaxed);
         Task { f, closure: self.closure.load(Ordering::Relaxed) }
     }
 
-    /// Notes that the caller has joined it. It is over.
+    /// Notes that the caller has joined the task, which is over.
     #[inline(always)]
     pub fn forget(&self) {
         self.state.store(0, Ordering::Relaxed);
     }
 
-    /// True if it was joined, or never forked.
+    /// True if the task was joined, or never forked.
     pub fn was_joined(&self) -> bool {
         self.is_joined(self.state.load(Ordering::Relaxed))
     }
@@ -248,8 +259,8 @@ impl Forked {
         &self.state
     }
 
-    /// Some(the state's new value): from now on the caller is woken by this name, and not by one that it left before.
-    /// None: it is over.
+    /// Some(the new state): from now on the caller is woken by this name, which replaces any
+    /// earlier name of the caller's. None: the task is over.
     pub fn leave_name(&self, name: usize) -> Option<usize> {
         let left = WAITED | name;
         let mut state = self.state.load(Ordering::Relaxed);
@@ -273,16 +284,16 @@ impl Forked {
         None
     }
 
-    /// True if somebody waits for it and nobody has begun it. To be asked of one that was forked to be queued, and while
-    /// nobody can take it out of a queue.
+    /// True if somebody waits for the task and nobody has begun it. To be asked of a task that was
+    /// forked to be queued, while nobody can take it out of a queue.
     pub fn is_lost(&self) -> bool {
         let waits = self.state.load(Ordering::Relaxed) & WAITED != 0;
         waits && self.f.load(Ordering::Relaxed) != 0
     }
 
-    /// The worker that runs it, if that is known.
+    /// The worker that runs the task, if it is known.
     pub fn runner(&self) -> Option<*mut c_void> {
-        // Acquire, with `begin`: it is known.
+        // Acquire: pairs with the exchange in `begin`; the runner is then written.
         let begun = self.state.load(Ordering::Acquire) == begun();
         begun.then(|| self.closure.load(Ordering::Relaxed))
     }

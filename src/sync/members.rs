@@ -1,40 +1,43 @@
-//! How many tasks a group has, and who waits until it has none.
+//! How many tasks a group has, and the tasks that wait until it has none.
 //!
 //! ```text
-//! state   4 x (tasks that have not ended), + 2 while the last takes the nodes, + 1 if somebody waits
-//! nodes   of those who wait, linked; the youngest first
+//! state   4 x (tasks that have not ended), + 2 while the last task takes the nodes, + 1 if somebody waits
+//! nodes   the waiters' nodes, linked; the youngest first
 //! ```
 //!
 //! # Protocol
 //!
-//! A spawn adds 4 to the state before it queues the task, the task's end subtracts 4; both release and acquire.
-//! If tasks are left, or nobody waits, that is the end's last access to the group. The last task of a
-//! group that somebody waits for says so in the state, takes the nodes out, and then swaps 0 for the state that
-//! it left, if that is there still: so the group is there until then. Else a task was added, or somebody has come to
-//! wait: it puts the nodes back, and begins again.
+//! A spawn adds 4 to the state before it queues the task, and the task's end subtracts 4. If tasks
+//! are left, or nobody waits, the subtraction is the end's last access to the group. The last task
+//! of a group with waiters sets the mark 2, takes the nodes out, and then replaces the marked state
+//! by 0 if it is unchanged; so the group exists until then. If the state has changed, a task was
+//! added, or another waiter has come: the last task puts the nodes back, and begins again.
 //!
-//! Who waits links its node, and then marks the state, taking away the mark of who takes the nodes. If no task
-//! is left by then, nobody may come for the nodes any more, and it grants all that are there itself. Its own may have been
-//! taken just before: it waits for that in any case. So a node may be granted before the group is
-//! over, and who waits looks again.
+//! A waiter links its node, and then changes the state: it sets 1 and clears the mark 2. If no task
+//! is left by then, no task may come for the nodes any more, and the waiter grants all linked nodes
+//! itself. The last task may have taken the waiter's own node just before; the waiter waits for its
+//! grant in any case. So a node may be granted before the group is over, and a waiter that
+//! continues looks again.
 //!
 //! # The bad interleaving
 //!
-//! The last task takes the nodes, somebody links one, the state becomes 0: nobody grants that node. So who links it
-//! changes the state afterwards, in which the one finds the other's mark gone, or the other finds 0.
+//! The last task takes the nodes, a waiter links its node, the state becomes 0: nobody grants that
+//! node. This is excluded, because the waiter changes the state after it has linked the node:
+//! either the last task finds its mark cleared, or the waiter finds 0.
 //!
 //! # Mistakes
 //!
-//! The state is 0, or counts a task; and memory ends long before a count comes to [`MOST`]. Any other value is that of a
-//! group which was not initialised, or whose memory was used for something else. Then the process ends with a message.
-//! (A spawn compares with `MOST` alone: what is less is found by the task's end, or the wait.)
+//! The state is 0, or counts at least one task; and memory ends long before a count reaches
+//! [`MOST`]. Any other value means that the group was not initialised, or that its memory was used
+//! for something else. Then the process ends with a message. (A spawn only compares with `MOST`:
+//! the task's end, or the wait, finds the rest.)
 
 use crate::sync::node::{Node, Taken};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::output;
 use std::ptr;
 
-/// All bytes zero is one without tasks.
+/// All bytes zero is a group without tasks.
 #[derive(Default)]
 #[repr(C)]
 pub struct Members {
@@ -46,10 +49,10 @@ const WAITED: usize = 1;
 const TAKING: usize = 2;
 const TASK: usize = 4;
 
-/// Greater than any state: each task takes memory, of which no process has 2^46 bytes for each of its bits.
+/// Greater than any state: each task takes memory, and no process has the memory for so many tasks.
 const MOST: usize = 1 << 46;
 
-/// True if it is that of a group with tasks.
+/// True if this is the state of a group with tasks.
 #[inline(always)]
 fn has_tasks(state: usize) -> bool {
     state.wrapping_sub(TASK) < MOST
@@ -64,7 +67,7 @@ impl Members {
         }
     }
 
-    /// Ends the process with a message if this is no group, as far as one can see.
+    /// Ends the process with a message if this is visibly no group.
     pub fn check(&self, function: &str) {
         let state = self.state.load(Ordering::Relaxed);
         if !has_tasks(state) && state != 0 {
@@ -72,25 +75,27 @@ impl Members {
         }
     }
 
-    /// True if none is left.
+    /// True if no task is left.
     pub fn is_over(&self) -> bool {
-        self.state.load(Ordering::Acquire) == 0 // with `leave`
+        self.state.load(Ordering::Acquire) == 0 // pairs with `leave`
     }
 
-    /// A task has ended; the group may be gone afterwards. The nodes are to be granted.
+    /// A task has ended. Returns the nodes that the caller grants. The group may be gone
+    /// afterwards.
     ///
     /// # Safety
-    /// It was counted in, and not out yet.
+    /// The task was counted by `enter`, and has not left yet.
     pub unsafe fn leave(&self) -> Option<Taken> {
-        let mut state = self.state.load(Ordering::Relaxed); // the exchange tells if it is outdated
+        let mut state = self.state.load(Ordering::Relaxed); // the exchange fails if this is stale
         loop {
             if !has_tasks(state) {
                 overwritten(state);
             }
             let last = state & !TAKING == TASK | WAITED;
             let new = if last { state | TAKING } else { state - TASK };
-            // Release: who sees the end sees what the task wrote. Acquire: what the other tasks wrote is
-            // passed on, and the nodes of those who have marked the state are seen.
+            // Release: pairs with `is_over`; a waiter that sees the end sees what the task wrote.
+            // Acquire: pairs with the other tasks' `leave`, whose writes are passed on, and with
+            // `link`, whose nodes are seen.
             match self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) if last => {}
                 Ok(_) => return None,
@@ -100,28 +105,29 @@ impl Members {
                 }
             }
             let nodes = self.take();
-            // As above.
+            // As for the exchange above: pairs with `is_over`, `leave` and `link`.
             match self.state.compare_exchange(new, 0, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(nodes),
                 Err(now) => state = now,
             }
-            // SAFETY: taken just now.
+            // SAFETY: this call has just taken the nodes.
             unsafe { self.put_back(nodes) };
         }
     }
 
-    /// Somebody is to wait for this node. None: it is granted when the group is over, or before. Else that is over,
-    /// and the caller grants these, before it waits.
+    /// Adds a waiter's node. None: the node is granted when the group is over, or before. Some: the
+    /// group is over, and the caller grants these nodes before it waits.
     ///
     /// # Safety
     /// The node lives until it is granted.
     pub unsafe fn link(&self, node: &Node) -> Option<Taken> {
-        // SAFETY: the caller's, and alone.
+        // SAFETY: the node is the caller's, and linked to no other.
         unsafe { self.put_back(Taken(node)) };
-        let mut state = self.state.load(Ordering::Relaxed); // the exchange tells if it is outdated
+        let mut state = self.state.load(Ordering::Relaxed); // the exchange fails if this is stale
         while state >= TASK {
             let new = (state | WAITED) & !TAKING;
-            // Release: the node is seen by who takes the nodes.
+            // Release: pairs with the Acquire in `leave`; the task that takes the nodes sees this
+            // one.
             match self.state.compare_exchange(state, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return None,
                 Err(now) => state = now,
@@ -131,7 +137,7 @@ impl Members {
     }
 
     fn take(&self) -> Taken {
-        Taken(self.nodes.swap(ptr::null_mut(), Ordering::Acquire)) // with `put_back`
+        Taken(self.nodes.swap(ptr::null_mut(), Ordering::Acquire)) // pairs with `put_back`
     }
 
     /// # Safety
@@ -142,14 +148,14 @@ impl Members {
         }
         let mut last = first;
         let mut next = self.nodes.load(Ordering::Relaxed);
-        // SAFETY: by the caller's promise, until they are linked.
+        // SAFETY: by the caller's promise the nodes are the caller's until they are linked.
         unsafe {
             while !Node::next(last).is_null() {
                 last = Node::next(last);
             }
             loop {
                 Node::set_next(last, next);
-                // Release: who takes them sees how they are linked.
+                // Release: pairs with `take`, which then sees how the nodes are linked.
                 let first = first.cast_mut();
                 match self.nodes.compare_exchange(next, first, Ordering::Release, Ordering::Relaxed)
                 {
@@ -161,7 +167,7 @@ impl Members {
     }
 }
 
-/// The caller has passed what is no group.
+/// The program has passed memory that is not a group.
 #[cold]
 #[inline(never)]
 pub fn no_group(function: &str, state: usize) -> ! {
@@ -171,14 +177,14 @@ pub fn no_group(function: &str, state: usize) -> ! {
     ))
 }
 
-/// A task is to be added.
+/// A task is to be added to memory that is not a group.
 #[cold]
 #[inline(never)]
 fn no_group_to_enter(state: usize) -> ! {
     no_group("sched_group_spawn", state)
 }
 
-/// A task of the group has ended.
+/// A task has ended, and its group's memory is not a group any more.
 #[cold]
 #[inline(never)]
 fn overwritten(state: usize) -> ! {

@@ -1,14 +1,14 @@
-//! L2c: mutex, condition, semaphore and barrier, as far as they are states: what happens to tasks that
-//! wait is for a higher floor (`ext::sync`), so that the models can run these files.
+//! The states of mutex, condition, semaphore, barrier, forked task and group. How a task waits is
+//! decided on a higher floor (`api::sync`), so that the models can run these files.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | [`mutex`] | a mutex that its holder hands over |
-//! | [`cond`] | a condition whose waiters go over to the mutex |
+//! | [`mutex`] | a mutex that its holder hands over to the next waiter |
+//! | [`cond`] | a condition whose waiters move to the mutex's list |
 //! | [`sem`] | a counting semaphore |
-//! | [`barrier`] | a barrier of n |
-//! | [`forked`] | a forked task, and who waits for it |
-//! | [`members`] | the tasks of a group, and who waits for them |
+//! | [`barrier`] | a barrier of n tasks |
+//! | [`forked`] | a forked task, and its waiter |
+//! | [`members`] | the tasks of a group, and its waiters |
 
 pub mod barrier;
 pub mod cond;

@@ -1,42 +1,43 @@
 //! The node of a waiter, and lists of nodes.
 //!
-//! Who must wait has a [`Node`] on its own stack, links it into the mutex, the semaphore and so on, and
-//! waits until it is *granted* what it has asked for. Nothing is allocated, and who waits never looks
-//! at the mutex again: when it goes on, that is its own already. So the oldest is always the next,
-//! and nobody can overtake it, nor be woken in vain. (The other way, waking one who then competes with
-//! those who come by, is quicker where holders are brief, and lets one wait for ever.)
+//! A task that must wait has a [`Node`] on its own stack. It links the node into the mutex, the
+//! semaphore or the like, and waits until the requested object is *granted*. Nothing is allocated,
+//! and the waiter never looks at the mutex again: when it continues, the mutex is already its own.
+//! So the oldest waiter is always the next, and no task can overtake it, or be woken in vain. (The
+//! alternative, waking a waiter that then competes with newcomers, is faster where holders are
+//! brief, but a task may wait for ever.)
 //!
 //! ```text
 //! word   0        waits, and has not left its name
-//!        a name   waits, and is to be woken by it (never 0 nor 1); with the bit `LASTING`: for good
+//!        a name   waits, and is woken by this name (never 0 nor 1); with the bit `LASTING`: for good
 //!        1        granted
-//! next   the next in the list; who unlinks it reads it before it grants
+//! next   the next node in the list; a thread that unlinks the node reads it before it grants
 //! ```
-//! A task that can leave its stack does that first; then, from where it went, its node is written, with its name,
-//! and linked: by that it is known, and ready to be woken. If what it wants is to be had by then, the node is not
-//! linked, and it goes on.
+//! A task that can leave its stack does that first. Then, on another stack, its worker writes the
+//! node with the task's name and links it. The task is from then on known and ready to be woken. If
+//! the object can be had by then, the node is not linked, and the task continues.
 //!
-//! Who cannot, or waits for a condition or a barrier, links the node first, and leaves its name afterwards, when it
-//! is ready to be woken: by a compare-and-swap, which finds 1 if it has been granted meanwhile; then there is
-//! nothing to wait for.
+//! A task that cannot leave its stack, or waits for a condition or a barrier, links the node first.
+//! When it is ready to be woken, it leaves its name by a compare-and-swap. If the compare-and-swap
+//! finds 1, the node has been granted meanwhile, and there is nothing to wait for.
 //!
-//! Who grants swaps 1 in, and wakes whom the old value names; the swap is its last access, since a node that
-//! is granted may be gone.
-//! A name that *lasts* nobody changes but who grants: a task that was set aside does nothing until it goes on.
-//! So that is read, and 1 written, which costs less than the swap.
+//! To grant, a thread swaps 1 into the word, and wakes the task that the old value names. The swap
+//! is its last access, since a granted node may be gone. Only the granter changes a name that
+//! *lasts*, because a suspended task does nothing until it continues. So the granter reads the name
+//! and writes 1, which costs less than the swap.
 //!
 //! # The bad interleavings
 //!
-//! *The lost wake-up.* A task sees the mutex locked, the holder unlocks it and finds nobody to wake, the
-//! task links its node. In each file it is one atomic operation, or one lock, that decides whether
-//! to wait and makes the node known.
+//! *The lost wake-up.* A task sees the mutex locked, the holder unlocks it and finds nobody to
+//! wake, and the task links its node. This is excluded: in each file one atomic operation, or one
+//! lock, both decides whether to wait and publishes the node.
 //!
-//! *Woken before it waits.* Between linking and leaving the name: the swap then finds 0 and names nobody,
-//! the compare-and-swap finds 1.
+//! *Woken before it waits.* The grant comes between the linking and the leaving of the name. Then
+//! the swap finds 0 and names nobody, and the compare-and-swap finds 1.
 //!
-//! *Freed under who wakes.* A task that gets a mutex, or passes a semaphore, may free it at once. So
-//! whoever lets it do so does nothing with the mutex afterwards: it unlinks, unlocks the list, and
-//! grants last. The semaphore of glibc had this mistake until 2.21 (its bug 12674).
+//! *Freed under the waker.* A task that gets a mutex, or passes a semaphore, may free it at once.
+//! So the thread that lets it continue does nothing with the mutex afterwards: it unlinks, unlocks
+//! the list, and grants last. The semaphore of glibc had this mistake until 2.21 (its bug 12674).
 
 use crate::lock::trylock::TryLock;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
@@ -45,7 +46,7 @@ use std::ptr;
 const WAITING: usize = 0;
 const GRANTED: usize = 1;
 
-/// In a name that stays until the node is granted.
+/// The bit in a name that stays until the node is granted.
 pub const LASTING: usize = 4;
 
 /// A waiter's node; it lives on the waiter's own stack until it is granted.
@@ -67,7 +68,7 @@ impl Node {
         Node { word: AtomicUsize::new(word), next: UnsafeCell::new(ptr::null()) }
     }
 
-    /// Of one who is to be woken by this name, and is ready for that.
+    /// The node of a task that is woken by this name, and is ready to be woken.
     #[inline]
     pub fn named(name: usize) -> Self {
         Node::new(name)
@@ -78,15 +79,16 @@ impl Node {
     }
 
     pub fn is_granted(&self) -> bool {
-        self.word.load(Ordering::Acquire) == GRANTED // with `grant`
+        self.word.load(Ordering::Acquire) == GRANTED // pairs with `grant`
     }
 
-    /// From now on the caller is woken by this name; another name of its own no more. False: it has been
-    /// granted.
+    /// From now on the caller is woken by this name, which replaces any earlier name of the
+    /// caller's. False: the node has been granted.
     pub fn leave_name(&self, name: usize) -> bool {
-        let mut word = self.word.load(Ordering::Acquire); // who finds it granted goes on
+        let mut word = self.word.load(Ordering::Acquire); // pairs with `grant`: a granted caller continues
         while word != GRANTED {
-            // Release: the named is ready to be woken. Acquire: as above.
+            // Release: pairs with the Acquire in `grant`; the named task is ready to be woken.
+            // Acquire: pairs with the Release in `grant`.
             match self.word.compare_exchange(word, name, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(now) => word = now,
@@ -95,15 +97,16 @@ impl Node {
         false
     }
 
-    /// Lets it go on: the name of who is to be woken, if any. The node may be gone afterwards.
+    /// Grants the node. Returns the name of the task to wake, if there is one. The node may be gone
+    /// afterwards.
     ///
     /// # Safety
-    /// Unlinked by the caller, and not granted yet.
+    /// The caller has unlinked the node, and it is not granted yet.
     #[inline]
     pub unsafe fn grant(this: *const Node) -> Option<usize> {
-        // SAFETY: it waits until now.
+        // SAFETY: the node lives until it is granted, which is below.
         let word = unsafe { &(*this).word };
-        // Acquire, here and below: with `leave_name`. Release: with `is_granted`.
+        // Acquire, here and below: pairs with `leave_name`. Release: pairs with `is_granted`.
         let name = word.load(Ordering::Acquire);
         if name & LASTING != 0 {
             word.store(GRANTED, Ordering::Release);
@@ -114,31 +117,31 @@ impl Node {
     }
 
     /// # Safety
-    /// The caller has the node: its own, not linked yet, or in a list that is the caller's.
+    /// The node is the caller's: not linked yet, or in a list that is the caller's.
     pub(super) unsafe fn next(this: *const Node) -> *const Node {
-        // SAFETY: it waits; `next` is the caller's.
+        // SAFETY: the node is not granted yet, and `next` is the caller's.
         unsafe { (*this).next.with(|next| *next) }
     }
 
     /// # Safety
-    /// As for `next`.
+    /// The node is the caller's: not linked yet, or in a list that is the caller's.
     pub(super) unsafe fn set_next(this: *const Node, to: *const Node) {
-        // SAFETY: as in `next`.
+        // SAFETY: the node is not granted yet, and `next` is the caller's.
         unsafe { (*this).next.with_mut(|next| *next = to) }
     }
 }
 
 /// Nodes in the order in which they came, linked by `next`. Used under a lock.
 pub(super) struct List {
-    /// Null if there are none.
+    /// Null if the list is empty.
     first: AtomicPtr<Node>,
-    /// If there are some.
+    /// Valid if the list is not empty.
     last: UnsafeCell<*const Node>,
 }
 
-// SAFETY: the nodes wait as long as they are in the list, which is used under a lock.
+// SAFETY: the list is only used under a lock, and its nodes belong to waiting tasks.
 unsafe impl Send for List {}
-// SAFETY: as above.
+// SAFETY: the list is only used under a lock, and its nodes belong to waiting tasks.
 unsafe impl Sync for List {}
 
 /// A list with a lock of its own.
@@ -153,13 +156,13 @@ pub struct Taken(pub(super) *const Node);
 impl Iterator for Taken {
     type Item = *const Node;
 
-    /// The next node, with which nothing is linked any more.
+    /// The next node; it is linked to no other any more.
     fn next(&mut self) -> Option<*const Node> {
         let node = self.0;
         if node.is_null() {
             return None;
         }
-        // SAFETY: the list was taken out, and this one has not been granted.
+        // SAFETY: the nodes were taken out, and this one has not been granted.
         self.0 = unsafe { Node::next(node) };
         Some(node)
     }
@@ -170,16 +173,16 @@ impl Fifo {
         Fifo { list: List::new(), lock: TryLock::new() }
     }
 
-    /// Calls `work` under the lock, which is for a few instructions.
+    /// Calls `work`, a few instructions, under the lock.
     pub(super) fn locked<R>(&self, work: impl FnOnce(&List) -> R) -> R {
         self.lock.lock();
         let result = work(&self.list);
-        // SAFETY: locked above.
+        // SAFETY: the lock was taken above.
         unsafe { self.lock.unlock() };
         result
     }
 
-    /// Without the lock.
+    /// Reads the list without the lock.
     pub(super) fn looks_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -195,45 +198,46 @@ impl List {
     }
 
     /// # Safety
-    /// Under the lock; the node is the caller's, was in no list before, and waits until it is granted.
+    /// The lock is held; the node is the caller's, was in no list before, and lives until it is
+    /// granted.
     pub(super) unsafe fn push(&self, node: *const Node) {
         let last = self.last.with_mut(|last| {
-            // SAFETY: the lock's.
+            // SAFETY: the lock is held, by the caller's promise.
             unsafe { ptr::replace(last, node) }
         });
         if self.is_empty() {
             self.first.store(node.cast_mut(), Ordering::Relaxed);
         } else {
-            // SAFETY: the list is not empty, so that is in it.
+            // SAFETY: the list is not empty, so `last` is a node in it.
             unsafe { Node::set_next(last, node) };
         }
     }
 
-    /// The oldest.
+    /// Takes out the oldest node.
     ///
     /// # Safety
-    /// Under the lock.
+    /// The lock is held.
     pub(super) unsafe fn pop(&self) -> Option<*const Node> {
-        // SAFETY: passed on.
+        // SAFETY: the lock is held by the caller's promise, and the list is not empty.
         (!self.is_empty()).then(|| unsafe { self.pop_first() }.0)
     }
 
-    /// The oldest, and whether it was the last.
+    /// Takes out the oldest node; true if it was the last one.
     ///
     /// # Safety
-    /// Under the lock; the list is not empty.
+    /// The lock is held, and the list is not empty.
     pub(super) unsafe fn pop_first(&self) -> (*const Node, bool) {
         let first = self.first.load(Ordering::Relaxed);
-        // SAFETY: in the list.
+        // SAFETY: `first` is a node in the list.
         let next = unsafe { Node::next(first) };
         self.first.store(next.cast_mut(), Ordering::Relaxed);
         (first, next.is_null())
     }
 
-    /// All of them.
+    /// Takes out all nodes.
     ///
     /// # Safety
-    /// Under the lock.
+    /// The lock is held.
     pub(super) unsafe fn take(&self) -> Taken {
         let first = self.first.load(Ordering::Relaxed);
         self.first.store(ptr::null_mut(), Ordering::Relaxed);

@@ -1,20 +1,21 @@
-//! A counting semaphore whose units go to those who have waited longest.
+//! A counting semaphore whose units go to the longest waiters.
 //!
 //! ```text
-//! state   a count     so many units, and nobody in the list
-//!         WAITED      somebody is in the list
-//!         LOCKED      somebody changes the list; there is no unit
+//! state   a count     this many units, and no waiter in the list
+//!         WAITED      some waiter is in the list
+//!         LOCKED      some task changes the list; there is no unit
 //! ```
-//! With no one waiting, wait and post are one compare-and-swap each; else they are as well: from 0 or WAITED to
-//! LOCKED, which decides whether to link, or to unlink, and takes the list's lock. Nobody changes the
-//! state while it is LOCKED but who has written that, by a store, which unlocks it: its last access to the
-//! semaphore.
+//! Without waiters, wait and post are one compare-and-swap each. With waiters they are a
+//! compare-and-swap, too: from 0 or WAITED to LOCKED. This one decides whether to link or to
+//! unlink, and locks the list. While the state is LOCKED, only the task that has locked it changes
+//! it: by a store, which unlocks it and is its last access to the semaphore.
 //!
-//! Under the lock nothing is done but to link and to unlink: a unit that was posted there could be taken, and the
-//! semaphore freed by who took it, before it is unlocked.
+//! Under the lock a task only links or unlinks. A unit must not be posted there: another task could
+//! take it, and free the semaphore, before the lock is released.
 //!
-//! What is written under the lock is seen by who has it next: between the Release store that unlocks and the Acquire
-//! compare-and-swap that locks the state is changed by compare-and-swaps alone, which continue the release.
+//! The next holder of the lock sees what was written under it. Between the Release store that
+//! unlocks and the Acquire compare-and-swap that locks, the state is only changed by
+//! compare-and-swaps, which continue the release sequence.
 
 use crate::lock::trylock::Backoff;
 use crate::sync::node::{List, Node};
@@ -32,12 +33,12 @@ pub struct Sem {
     list: List,
 }
 
-/// The count is at its most.
+/// The count has its greatest value.
 #[derive(Debug)]
 pub struct Overflow;
 
 impl Sem {
-    /// At most `MOST`.
+    /// A semaphore with `count` units, at most `MOST`.
     pub fn new(count: usize) -> Self {
         Sem { state: AtomicUsize::new(count), list: List::new() }
     }
@@ -55,26 +56,26 @@ impl Sem {
         false
     }
 
-    /// Takes one of `state` units, or says what the state is now.
+    /// Takes one of `state` units. Err: the present state, which differs.
     #[inline]
     fn take(&self, state: usize) -> Result<(), usize> {
-        // Acquire: with `post`.
+        // Acquire: pairs with the Release in `post_to`.
         let less = state - 1;
         self.state.compare_exchange(state, less, Ordering::Acquire, Ordering::Relaxed).map(|_| ())
     }
 
-    /// Locks the list, if the state is `state` still; else says what that is now.
+    /// Locks the list if the state is still `state`. Err: the present state, which differs.
     #[inline]
     fn lock(&self, state: usize) -> Result<(), usize> {
-        // Acquire: with `unlock`.
+        // Acquire: pairs with the Release in `unlock`.
         self.state.compare_exchange(state, LOCKED, Ordering::Acquire, Ordering::Relaxed).map(|_| ())
     }
 
     /// # Safety
-    /// The caller has locked the list; the new state is 0 if that is empty, else WAITED.
+    /// The caller has locked the list; the new state is 0 if the list is empty, else WAITED.
     #[inline]
     unsafe fn unlock(&self, state: usize) {
-        self.state.store(state, Ordering::Release); // with `lock`
+        self.state.store(state, Ordering::Release); // pairs with the Acquire in `lock`
     }
 
     /// True if the caller has got a unit. Else its node is linked, and will be granted one.
@@ -83,9 +84,9 @@ impl Sem {
     /// The node was in no list before, and lives until it is granted.
     #[inline]
     pub unsafe fn wait_or_link(&self, node: *const Node) -> bool {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise the node lives until it is granted.
         let got = unsafe { self.try_wait_or_link(node, self.state.load(Ordering::Relaxed)) };
-        // SAFETY: passed on; nothing has happened.
+        // SAFETY: by the caller's promise; the failed try has not linked the node.
         got.unwrap_or_else(|state| unsafe { self.wait_or_link_slowly(node, state) })
     }
 
@@ -96,7 +97,7 @@ impl Sem {
     unsafe fn wait_or_link_slowly(&self, node: *const Node, mut state: usize) -> bool {
         let mut backoff = Backoff::default();
         loop {
-            // SAFETY: passed on.
+            // SAFETY: by the caller's promise the node lives until it is granted.
             match unsafe { self.try_wait_or_link(node, state) } {
                 Ok(got) => return got,
                 Err(now) => state = self.look_again(now, &mut backoff),
@@ -104,11 +105,11 @@ impl Sem {
         }
     }
 
-    /// `wait_or_link` where the state is `state`. Err: it was not, or is LOCKED, and nothing has happened; what it
-    /// was.
+    /// Like `wait_or_link`, if the state is `state`. Err: the present state, which differs or is
+    /// LOCKED; nothing has happened.
     ///
     /// # Safety
-    /// As for that.
+    /// As for `wait_or_link`.
     #[inline]
     unsafe fn try_wait_or_link(&self, node: *const Node, state: usize) -> Result<bool, usize> {
         match state {
@@ -116,7 +117,7 @@ impl Sem {
             1..=MOST => return self.take(state).map(|()| true),
             _ => self.lock(state)?,
         }
-        // SAFETY: locked; the rest by the caller's promise.
+        // SAFETY: the list is locked; by the caller's promise the node lives until it is granted.
         unsafe {
             self.list.push(node);
             self.unlock(WAITED);
@@ -124,7 +125,8 @@ impl Sem {
         Ok(false)
     }
 
-    /// After a try in vain the state was `state`: what it is now.
+    /// After a failed try that found `state`: returns the present state, after a wait if the list
+    /// was locked.
     fn look_again(&self, state: usize, backoff: &mut Backoff) -> usize {
         if state != LOCKED {
             return state;
@@ -133,7 +135,7 @@ impl Sem {
         self.state.load(Ordering::Relaxed)
     }
 
-    /// Adds a unit; if somebody waits, that has it now, and is to be granted.
+    /// Adds a unit. If a task waits, the unit is its own now, and the caller grants its node.
     pub fn post(&self) -> Result<Option<*const Node>, Overflow> {
         let mut backoff = Backoff::default();
         let mut state = self.state.load(Ordering::Relaxed);
@@ -146,22 +148,23 @@ impl Sem {
         Err(Overflow)
     }
 
-    /// `post`, tried once. None: nothing has happened.
+    /// Tries `post` once. None: nothing has happened.
     #[inline]
     pub fn try_post(&self) -> Option<Option<*const Node>> {
-        memory::prefetch_to_write((&raw const self.state).cast()); // so that it comes once, not to be read first
+        // fetched once to write, not first to read
+        memory::prefetch_to_write((&raw const self.state).cast());
         self.post_to(self.state.load(Ordering::Relaxed)).ok()
     }
 
-    /// `post` where the state is `state`. Err: it was not, or is LOCKED or `MOST`, and nothing has happened; what
-    /// it was.
+    /// Like `post`, if the state is `state`. Err: the present state, which differs or is LOCKED or
+    /// `MOST`; nothing has happened.
     #[inline]
     fn post_to(&self, state: usize) -> Result<Option<*const Node>, usize> {
         match state {
             LOCKED | MOST => return Err(state),
             WAITED => self.lock(state)?,
             _ => {
-                // Release: to who gets the unit.
+                // Release: pairs with the Acquire of the task that gets the unit.
                 let (more, order) = (state + 1, Ordering::Release);
                 return self
                     .state
@@ -169,7 +172,7 @@ impl Sem {
                     .map(|_| None);
             }
         }
-        // SAFETY: locked, and somebody is in the list.
+        // SAFETY: the list is locked and not empty.
         unsafe {
             let (oldest, last) = self.list.pop_first();
             self.unlock(if last { 0 } else { WAITED });
