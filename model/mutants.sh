@@ -134,7 +134,7 @@ release-blind~src/queue/injector.rs~s/inside\.gate\.release\(\);\n\s*self\.close
 release-over-a-task~src/idle/quiescence.rs~s/injector\.release\(\|\| self\.is_full\(\)\)/injector.release(|| true)/~pool:split::destroyed
 release-silent~src/policy/stealing/mod.rs~s/(self\.quiescence\.release\(&self\.injector\)) && self\.parks\(\)/$1 && false/~pool:split::destroyed
 sync-name-stored~src/sync/node.rs~s/match self\.word\.compare_exchange\(word, name, Ordering::Release, Ordering::Acquire\) \{/match Ok::<usize, usize>(self.word.swap(name, Ordering::AcqRel)) {/~sync:a_mutex_is_handed_over_again_and_again
-sync-name-relaxed~src/sync/node.rs~s/(word\.load\(Ordering::)Acquire(\); \/\/ who finds)/$1Relaxed$2/~sync
+sync-name-relaxed~src/sync/node.rs~s/(word\.load\(Ordering::)Acquire(\); \/\/ pairs with `grant`: a)/$1Relaxed$2/~sync
 sync-grant-relaxed~src/sync/node.rs~s/swap\(GRANTED, Ordering::AcqRel\)/swap(GRANTED, Ordering::Relaxed)/~sync
 sync-unlocked-list~src/sync/node.rs~s/self\.lock\.lock\(\);\n//; s/unsafe \{ self\.lock\.unlock\(\) \};//~sync
 mutex-lock-relaxed~src/sync/mutex.rs~s/(FREE, LOCKED, Ordering::)Acquire/$1Relaxed/~sync:a_mutex_excludes
@@ -184,8 +184,8 @@ block-unheld~src/idle/quiescence.rs~s/self\.count\(1\);//~block:split::any_of_tw
 block-held-for-ever~src/idle/quiescence.rs~s/self\.count\(u32::MAX\);//~block:split::the_only_is_left
 end-over-a-section~src/idle/quiescence.rs~s/&& self\.waits\(\) == 0//~block:split::the_first_of_two_is_left
 section-end-silent~src/policy/stealing/mod.rs~s/(put_back\(task\)\?;\n)\s*self\.wake_for_injected\(place\);/$1let _ = place;/~block:split::the_first_of_two_is_left
-creator-late~src/threads/call.rs~s/        self\.set_alive\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_alive(true);/~block:a_creator_beside_the_next_who_calls
-caller-late~src/threads/call.rs~s/let alive = self\.is_alive\(\);(.*?swap\(CALLED, Ordering::AcqRel\);)/let alive = true;$1\n        let alive = self.is_alive();/s~block:a_creator_beside_the_next_who_calls
+creator-late~src/threads/job.rs~s/        self\.set_has_thread\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_has_thread(true);/~block:a_creator_beside_the_next_who_calls
+caller-late~src/threads/job.rs~s/let has_thread = self\.has_thread\(\);(.*?swap\(CALLED, Ordering::AcqRel\);)/let has_thread = true;$1\n        let has_thread = self.has_thread();/s~block:a_creator_beside_the_next_who_calls
 handoff-unswapped~src/threads/handoff.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ let still = self.word.load(Ordering::Relaxed) == left; if still { self.word.store(back, Ordering::Relaxed); } still }/~block:a_place_that_stays_vacant
 handoff-uncounted~src/threads/handoff.rs~s/fetch_add\(ONE \+ VACANT, Ordering::AcqRel\);\n(\s*)let left = \(was \+ ONE \+ VACANT\) \| COMING;/fetch_add(VACANT, Ordering::AcqRel);\n$1let left = (was + VACANT) | COMING;/~block:a_place_that_is_left_by_two
 handoff-left-relaxed~src/threads/handoff.rs~s/(fetch_add\(ONE \+ VACANT, Ordering::)AcqRel/$1Relaxed/~block:a_place_that_stays_vacant

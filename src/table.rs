@@ -100,7 +100,8 @@ fn find(config: &Config) -> Option<&'static Entry> {
         TABLE.iter().find(|row| row.kind == config.kind && row.deque.is_none_or(|d| d == deque))
     };
     let row = with(config.deque())?;
-    let told = row.kind == settings::Kind::Cont && (sanitizers::watched() || exceptions::there());
+    let told =
+        row.kind == settings::Kind::Cont && (sanitizers::watched() || exceptions::has_runtime());
     match row.deque {
         Some(Deque::Split) if told => Some(&INSTRUMENTED[if fence::is_free() { 0 } else { 2 }]),
         _ if told => Some(&INSTRUMENTED[1]),
@@ -132,7 +133,7 @@ fn request(
     })?;
     let config = Config::from_environment(asked).map_err(|settings::Refused| INVALID)?;
     fence::prepare();
-    sanitizers::look();
+    sanitizers::detect();
     let entry = find(&config).ok_or_else(|| {
         let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
         let settings::Refused =

@@ -1,4 +1,4 @@
-//! L1: the task, two words: what `sched_spawn` was given.
+//! The task: the two words that `sched_spawn` receives.
 
 use crate::sys::atomic::{AtomicPtr, Ordering};
 use std::ffi::c_void;
@@ -9,7 +9,7 @@ pub struct Scheduler {
     opaque: [u8; 0],
 }
 
-/// The C side's `taskfunc`, not NULL.
+/// The C side's `taskfunc`; it is not NULL.
 pub type TaskFn = unsafe extern "C" fn(*mut c_void, *mut Scheduler);
 
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct Task {
     pub closure: *mut c_void,
 }
 
-/// Where sched_inline.h finds the two words, and the next task.
+/// The offsets of the two words and the distance to the next task, for sched_inline.h.
 pub const LAYOUT: [usize; 3] =
     [std::mem::offset_of!(Task, f), std::mem::offset_of!(Task, closure), size_of::<Task>()];
 
@@ -29,13 +29,13 @@ impl PartialEq for Task {
     }
 }
 
-// SAFETY: a task is two numbers to the library; that the closure may be used on another
-// thread is the meaning of sched_spawn.
+// SAFETY: to the library a task is two numbers; a program that spawns a task allows another thread
+// to use its closure.
 unsafe impl Send for Task {}
 
-/// A place for a task in a queue that a thief may read while the owner writes it. Both
-/// words are atomics, so that such a race is no undefined behaviour; the queue's protocol
-/// throws a torn pair away. All bytes zero is an empty one.
+/// A place for a task in a queue that a thief may read while the owner writes it. Both words are
+/// atomics, so that this race is not undefined behaviour; the queue's protocol discards a torn
+/// pair. A slot whose bytes are all zero is empty.
 pub struct Slot {
     f: AtomicPtr<()>,
     closure: AtomicPtr<c_void>,
@@ -59,15 +59,15 @@ impl Slot {
         self.closure.store(closure, Ordering::Relaxed);
     }
 
-    /// The raw pair: possibly torn, possibly never written.
+    /// The raw pair: it may be torn, or never written.
     #[inline]
     pub fn read(&self) -> Pair {
         Pair { f: self.f.load(Ordering::Relaxed), closure: self.closure.load(Ordering::Relaxed) }
     }
 }
 
-/// A task as it lies in memory, or what was read from a slot, before the protocol has confirmed
-/// it. All bytes zero is an empty one.
+/// A task as it lies in memory, or what was read from a slot before the protocol has confirmed it.
+/// A pair whose bytes are all zero is empty.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Pair {
@@ -96,14 +96,14 @@ impl Pair {
     #[inline(always)]
     pub unsafe fn read(this: *const Pair) -> Task {
         #[cfg(loom)]
-        // SAFETY: by the caller's promise a pair.
+        // SAFETY: by the caller's promise `this` is a pair.
         assert!(unsafe { !(*this).f.is_null() }, "an empty place was read as a task");
-        // SAFETY: the two types have the same layout, and a task is no empty pair.
+        // SAFETY: the two types have the same layout, and a task is never an empty pair.
         unsafe { *this.cast::<Task>() }
     }
 
     /// # Safety
-    /// The pair must have been read whole from a slot that held a task.
+    /// The pair was read whole from a slot that held a task.
     #[inline]
     pub unsafe fn confirmed(self) -> Task {
         Task {

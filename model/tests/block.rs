@@ -16,9 +16,9 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sys::futex::LONGEST;
 use sched::task::{Scheduler, Task};
-use sched::threads::call::{Call, Order};
 use sched::threads::event::Event;
 use sched::threads::handoff::{Found, Handoff};
+use sched::threads::job::{JobState, NextStep};
 use sched_model::{Cell, Modelled, Reached, Scene, Worker, count, explore};
 use std::ffi::c_void;
 use std::sync::Mutex;
@@ -314,7 +314,7 @@ static AGAIN: Reached = Reached::not_yet();
 
 /// A thread and its jobs, as `run's threads::relief` has them.
 struct ThreadSlot {
-    call: Call,
+    state: JobState,
     job: Cell,
     spare: loom::sync::Mutex<bool>,
 }
@@ -324,9 +324,9 @@ impl ThreadSlot {
     fn call_again(&self) -> bool {
         let spare = std::mem::take(&mut *self.spare.lock().unwrap());
         if spare {
-            self.call.wait();
+            self.state.wait_for_job();
             self.job.add();
-            assert!(self.call.make(|| (), || unreachable!("it has a thread")));
+            assert!(self.state.start_job(|| (), || unreachable!("it has a thread")));
             AGAIN.note(true);
         }
         spare
@@ -337,17 +337,17 @@ impl ThreadSlot {
         for job in 1.. {
             assert_eq!(self.job.get(), job);
             *self.spare.lock().unwrap() = true; // before the job is done
-            self.call.done();
+            self.state.finish_job();
             if job == 2 {
                 let _spare = self.spare.lock().unwrap();
-                assert!(self.call.set_alive(false));
+                assert!(self.state.set_has_thread(false));
                 return;
             }
-            self.call.lie_down();
-            while self.call.order() == Order::Rest {
-                self.call.sleep(LONGEST);
+            self.state.announce_sleep();
+            while self.state.next_step() == NextStep::Rest {
+                self.state.sleep(LONGEST);
             }
-            if self.call.order() == Order::End {
+            if self.state.next_step() == NextStep::End {
                 return;
             }
         }
@@ -360,7 +360,7 @@ impl ThreadSlot {
 fn a_creator_beside_the_next_who_calls() {
     explore("a thread is called again", 3, 1, || {
         let slot = ThreadSlot {
-            call: Call::new(),
+            state: JobState::new(),
             job: Cell::new(),
             spare: loom::sync::Mutex::new(false),
         };
@@ -374,10 +374,10 @@ fn a_creator_beside_the_next_who_calls() {
             true
         };
         slot.job.add();
-        assert!(slot.call.make(|| unreachable!("it has no thread"), create));
+        assert!(slot.state.start_job(|| unreachable!("it has no thread"), create));
         next.join().unwrap();
-        slot.call.wait();
-        slot.call.dismiss();
+        slot.state.wait_for_job();
+        slot.state.dismiss();
         made.unwrap().join().unwrap();
     });
     AGAIN.expect("a thread that is called again");

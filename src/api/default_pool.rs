@@ -112,7 +112,7 @@ extern "C" fn at_exit() {
         true
     } else {
         // Under valgrind no thread is kept, and each is to be joined: valgrind reports the others as leaks.
-        let may_drop = made.run.run().keeps_threads() || valgrind::is_here();
+        let may_drop = made.run.run().keeps_threads() || valgrind::is_running();
         made.run.close_within(AT_MOST) && may_drop
     };
     if ended {

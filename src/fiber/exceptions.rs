@@ -1,8 +1,9 @@
-//! The C++ exceptions that a task handles while it waits: the list of them is its thread's.
+//! The C++ exceptions that a task handles while it waits. The C++ runtime lists them per thread.
 //!
-//! A task that waits in a `catch` block leaves that list to the tasks that its thread runs meanwhile, and would
-//! end its handler in another thread's. So it takes the list along. C++'s runtime tells where
-//! it is, by a function of its ABI; a program without that runtime pays a comparison.
+//! Suppose that a task waits in a `catch` block. It would leave its thread's list to the tasks that
+//! this thread runs meanwhile, and might end its handler in another thread with that thread's list.
+//! So the task takes its part of the list along. A function of the C++ ABI tells where the list is;
+//! a program without a C++ runtime pays a comparison.
 
 use crate::sys::weak::weak;
 use std::ffi::c_void;
@@ -16,37 +17,37 @@ struct Globals {
     uncaught: u32,
 }
 
-/// What a task takes along.
+/// The exceptions that a waiting task takes along.
 pub struct Handled(Globals);
 
 const NONE: Globals = Globals { caught: ptr::null_mut(), uncaught: 0 };
 
-/// The calling thread's.
+/// The calling thread's list.
 #[inline]
 fn globals() -> Option<*mut Globals> {
     let get = weak!("__cxa_get_globals", unsafe extern "C" fn() -> *mut Globals)?;
-    // SAFETY: it takes nothing and returns the calling thread's.
+    // SAFETY: the function takes no argument and returns the calling thread's list.
     Some(unsafe { get() })
 }
 
-/// True if C++'s runtime is there.
-pub fn there() -> bool {
+/// True if the process has a C++ runtime.
+pub fn has_runtime() -> bool {
     weak!("__cxa_get_globals", unsafe extern "C" fn() -> *mut Globals).is_some()
 }
 
-/// Takes them from the calling thread, which handles none from now on.
+/// Takes the list from the calling thread, which handles no exception from now on.
 #[inline]
 pub fn take() -> Handled {
-    // SAFETY: the calling thread's own.
+    // SAFETY: the list is the calling thread's own.
     Handled(globals().map_or(NONE, |globals| unsafe { globals.replace(NONE) }))
 }
 
 impl Handled {
-    /// The calling thread goes on with them.
+    /// Gives the list to the calling thread.
     #[inline]
     pub fn put(self) {
         if let Some(globals) = globals() {
-            // SAFETY: the calling thread's own.
+            // SAFETY: the list is the calling thread's own.
             unsafe { globals.write(self.0) };
         }
     }

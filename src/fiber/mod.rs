@@ -1,15 +1,16 @@
-//! L3: stacks, and the switch from one to another. Whose they are and when to switch is for a
-//! higher floor: `kind::fiber`.
+//! Stacks, and the switch from one stack to another. Which code owns a stack, and when it switches,
+//! is decided on a higher floor: `runtime::fiber`.
 //!
-//! # What goes with a task, and what stays behind
+//! # What moves with a task, and what stays with its thread
 //!
-//! A task that waits may go on in another thread. With it go its stack, the registers that a
-//! function must preserve, the floating-point controls, and the C++ exceptions that it handles. What belongs to a thread does not: errno,
-//! thread-local variables, the identity that `pthread_self` and `gettid` tell, mutexes that
-//! are locked by it, the signal mask, the affinity. A compiler may keep the address of a thread-local
-//! variable, or of errno, in a register across a call: after a task has waited that is the old thread's.
-//! So a task should not have such things in use where it waits. (With `SCHED_JOIN=help` a task that only
-//! joins and waits for groups stays in its thread.)
+//! A task that waits may continue on another thread. These move with it: its stack, the registers
+//! that a function must preserve, the floating-point controls, and the C++ exceptions that it
+//! handles. What belongs to a thread does not move: errno, thread-local variables, the identity
+//! that `pthread_self` and `gettid` return, the mutexes that the thread has locked, the signal
+//! mask, the affinity. A compiler may keep the address of a thread-local variable, or of errno, in
+//! a register across a call; after a wait, that address is the old thread's. So a task should not
+//! use such things across a wait. (With `SCHED_JOIN=help` a task that only joins and waits for
+//! groups stays on its thread.)
 
 pub mod exceptions;
 mod limit;

@@ -1,12 +1,13 @@
-//! A message where a task's stack overflows.
+//! The message for the overflow of a task's stack.
 //!
-//! The access below the stack hits its guard: SIGSEGV, on the stack that has no room left. So the
-//! handler needs another, the thread's alternate signal stack: for the time of a run that is a mapping of ours, with a
-//! guard, and as large as a thread's stack, since the program's own handlers with SA_ONSTACK run there, too, and would
-//! have the thread's stack without us. A program that handles SIGSEGV itself, or
-//! has an alternate stack, keeps both, and gets the signal. The handler says what it knows and lets
-//! the signal have its default effect. All it calls is async-signal-safe, but for dladdr, which takes
-//! no lock while no library is being loaded, and comes last.
+//! The access below the stack hits its guard: SIGSEGV, on a stack without room. So the handler
+//! needs another stack, the thread's alternate signal stack. For the time of a run this is a
+//! mapping of ours with a guard. It is as large as a thread's stack, since the program's own
+//! handlers with SA_ONSTACK also run there; without this library they would have the thread's
+//! stack. A program that handles SIGSEGV itself, or has an alternate stack, keeps both, and gets
+//! the signal. The handler reports what it knows, and then the signal has its default effect.
+//! Everything that the handler calls is async-signal-safe except for dladdr, which comes last and
+//! takes no lock while no library is being loaded.
 
 use crate::fiber::limit::page;
 use crate::fiber::stack::Stack;
@@ -18,30 +19,31 @@ use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write;
 use std::ptr;
 
-/// Bytes between the stack pointer and an address that a frame may have, as the guard's.
+/// How far below the stack pointer a frame may reach, in bytes; like the guard.
 const NEAR: usize = 64 << 10;
 
-/// Where the calling thread, a worker, is.
+/// The stack that the calling thread, a worker's, is on.
 pub enum On {
     Stack(Stack),
-    /// Its own.
-    Own,
+    /// The thread's own stack.
+    ThreadStack,
 }
 
-/// Tells where the calling thread is that has hit this address; None: it is no worker. Called in the handler.
+/// Returns the stack of the calling thread, which has hit this address; None if the thread serves
+/// no worker. Called in the handler.
 pub type Find = fn(usize) -> Option<On>;
 
 static FIND: std::sync::OnceLock<Find> = std::sync::OnceLock::new();
 
-/// Installs the handler, if the program has none.
+/// Installs the handler, unless the program has one.
 pub fn watch(find: Find) {
     static DONE: AtomicBool = AtomicBool::new(false);
     if DONE.load(Ordering::Relaxed) {
         return;
     }
     let _ = FIND.set(find);
-    // SAFETY: valid places, a function of the right type. Twice, by two threads at once, does no
-    // harm.
+    // SAFETY: the places are valid, and the function has the right type. If two threads do this at
+    // once, it does no harm.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut now) == 0
@@ -56,17 +58,19 @@ pub fn watch(find: Find) {
     DONE.store(true, Ordering::Relaxed);
 }
 
-/// The handler will be unmapped: the signal's default action, if it is there still. No alternate stack is kept.
+/// The handler will be unmapped: restores the signal's default action if the handler is still
+/// installed, and frees the spare alternate stacks.
 pub fn unload() {
     PLACES.store(0, Ordering::Relaxed);
     for place in &SPARE {
-        let low = place.swap(ptr::null_mut(), Ordering::Acquire); // with the exchange in `give_back`
+        // pairs with the exchange in `give_back`
+        let low = place.swap(ptr::null_mut(), Ordering::Acquire);
         if !low.is_null() {
-            // SAFETY: a mapping of ours, which nobody uses.
+            // SAFETY: the mapping is ours, and nobody uses it.
             unsafe { space::unmap(low, Alternate::size()) };
         }
     }
-    // SAFETY: valid places; zero is a valid value: the default action.
+    // SAFETY: the places are valid; all zero is a valid value and means the default action.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut now) == 0
@@ -79,13 +83,13 @@ pub fn unload() {
 }
 
 unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: what the kernel passes.
+    // SAFETY: the kernel passes a valid siginfo.
     let address = unsafe { (*info).si_addr() } as usize;
-    // SAFETY: what the kernel passes.
+    // SAFETY: the kernel passes a valid context.
     let (at, top) = unsafe { registers(context) };
     let size = match FIND.get().and_then(|find| find(address)) {
         Some(On::Stack(stack)) if stack.guards(address) => Some(stack.room()),
-        Some(On::Own) if address.abs_diff(top) < NEAR => Some(0),
+        Some(On::ThreadStack) if address.abs_diff(top) < NEAR => Some(0),
         _ => None,
     };
     if let Some(size) = size {
@@ -100,7 +104,7 @@ unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut 
             write!(out, "libsched: a task has overflowed its thread's stack; there was no other")
         };
         out.flush();
-        // SAFETY: zero is a valid value; a valid place.
+        // SAFETY: all zero is a valid value, in a valid place.
         unsafe {
             let mut symbol: libc::Dl_info = std::mem::zeroed();
             if libc::dladdr(at, &raw mut symbol) != 0 && !symbol.dli_sname.is_null() {
@@ -110,9 +114,10 @@ unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut 
         }
         let _ = writeln!(out);
     }
-    // Back to the faulting instruction, with nobody to handle it. A signal that somebody has sent comes
-    // once more, when this returns.
-    // SAFETY: zero is a valid value: the default action. What the kernel passes.
+    // Return to the faulting instruction, now with the default action. A signal that was sent by
+    // kill comes once more when this handler returns.
+    // SAFETY: all zero is a valid value and means the default action; the kernel passes a valid
+    // siginfo.
     unsafe {
         let default: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut());
@@ -122,20 +127,20 @@ unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut 
     }
 }
 
-/// Where the program was, and its stack pointer.
+/// The program counter and the stack pointer of the interrupted code.
 ///
 /// # Safety
-/// A signal handler's third argument.
+/// `context` is the third argument of a signal handler.
 unsafe fn registers(context: *mut c_void) -> (*const c_void, usize) {
     let context = context.cast::<libc::ucontext_t>();
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: by the caller's promise.
+    // SAFETY: by the caller's promise the kernel made this context.
     let (at, top) = unsafe {
         let registers = &(*context).uc_mcontext.gregs;
         (registers[libc::REG_RIP as usize] as usize, registers[libc::REG_RSP as usize] as usize)
     };
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: by the caller's promise.
+    // SAFETY: by the caller's promise the kernel made this context.
     let (at, top) =
         unsafe { ((*context).uc_mcontext.pc as usize, (*context).uc_mcontext.sp as usize) };
     (ptr::without_provenance(at), top)
@@ -144,19 +149,20 @@ unsafe fn registers(context: *mut c_void) -> (*const c_void, usize) {
 /// Memory for an alternate signal stack.
 struct Alternate {
     low: *mut u8,
-    /// Of the whole, with the guard.
+    /// The size of the whole mapping, including the guard.
     bytes: usize,
 }
 
-/// Those of threads that have left their runs: mapping and unmapping take some microseconds. All of `Alternate::size()`.
+/// The alternate stacks of threads that have left their runs: mapping and unmapping take some
+/// microseconds. All have `Alternate::size()` bytes.
 static SPARE: [AtomicPtr<u8>; 16] = [const { AtomicPtr::new(ptr::null_mut()) }; 16];
 
-/// How many of these places are used: none when the library is being unloaded.
+/// How many of these places are in use; none once the library is being unloaded.
 static PLACES: AtomicUsize = AtomicUsize::new(SPARE.len());
 
 impl Alternate {
-    /// Bytes, the same for the process's life. What nobody touches takes address space only; so where that is limited it
-    /// is the least that does.
+    /// The size in bytes, the same for the process's life. Untouched memory takes only address
+    /// space; where address space is limited, the size is the least that suffices.
     fn size() -> usize {
         const LEAST: usize = 64 << 10;
         static SIZE: AtomicUsize = AtomicUsize::new(0);
@@ -164,12 +170,12 @@ impl Alternate {
         if size > 0 {
             return size;
         }
-        // SAFETY: no pointers.
+        // SAFETY: the call takes no pointers.
         let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
         let wanted =
             if limit::address_space() == usize::MAX { stack_room::default_stack() } else { 0 };
         let size = (wanted.max(LEAST) + frame + stack::guard()).next_multiple_of(page());
-        // All threads have what the first has stored.
+        // All threads use the size that the first one has stored.
         match SIZE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => size,
             Err(first) => first,
@@ -178,28 +184,28 @@ impl Alternate {
 
     fn take() -> Option<Alternate> {
         let bytes = Self::size();
-        // Acquire: pairs with the exchange in `give_back`.
+        // Acquire: pairs with the Release exchange in `give_back`.
         let mut spare = SPARE.iter().map(|place| place.swap(ptr::null_mut(), Ordering::Acquire));
         let low = spare.find(|low| !low.is_null());
         let low = low.or_else(|| space::map(bytes, stack::guard()).ok())?;
         Some(Alternate { low, bytes })
     }
 
-    /// Nobody uses it any more.
+    /// Gives the stack back: nobody uses it any more.
     fn give_back(self) {
         for place in SPARE.iter().take(PLACES.load(Ordering::Relaxed)) {
-            // Release: whoever takes it comes after what has run there.
+            // Release: a thread that takes the stack comes after everything that has run on it.
             let (none, low) = (ptr::null_mut(), self.low);
             if place.compare_exchange(none, low, Ordering::Release, Ordering::Relaxed).is_ok() {
                 return;
             }
         }
-        // SAFETY: a mapping of ours.
+        // SAFETY: the mapping is ours, and nobody uses it.
         unsafe { space::unmap(self.low, self.bytes) };
     }
 
-    fn as_the_kernel_has_it(&self) -> libc::stack_t {
-        // SAFETY: zero is a valid value.
+    fn stack_t(&self) -> libc::stack_t {
+        // SAFETY: all zero is a valid value.
         let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
         stack.ss_sp = self.low.wrapping_add(stack::guard()).cast();
         stack.ss_size = self.bytes - stack::guard();
@@ -207,11 +213,12 @@ impl Alternate {
     }
 }
 
-/// Calls `f` with an alternate signal stack, unless the thread has one, or there is no memory for it.
+/// Calls `f` with an alternate signal stack, unless the thread has one, or there is no memory for
+/// it.
 pub fn with_alternate_stack(f: impl FnOnce()) {
     let Some(alternate) = Alternate::take() else { return f() };
-    let ours = alternate.as_the_kernel_has_it();
-    // SAFETY: valid places; the mapping is there until it is taken out of use again, below.
+    let ours = alternate.stack_t();
+    // SAFETY: the places are valid; the mapping stays until the kernel no longer uses it, below.
     unsafe {
         let mut before: libc::stack_t = std::mem::zeroed();
         let set = libc::sigaltstack(&raw const ours, &raw mut before) == 0;
@@ -223,7 +230,7 @@ pub fn with_alternate_stack(f: impl FnOnce()) {
             return f();
         }
         f();
-        // The program may have set another meanwhile.
+        // The program may have set another alternate stack meanwhile.
         let errno = errno::get();
         let mut now: libc::stack_t = std::mem::zeroed();
         libc::sigaltstack(&raw const before, &raw mut now);

@@ -1,17 +1,21 @@
-//! AddressSanitizer, LeakSanitizer and ThreadSanitizer are told of stacks, and of every switch between two.
+//! Tells AddressSanitizer, LeakSanitizer and ThreadSanitizer of stacks, and of every switch between
+//! two stacks.
 //!
-//! ASan knows the bounds of the stack that a thread is on (for an exception, which it clears the way for, and to
-//! say what an address is of), and keeps a "fake stack" for each, where locals lie if it looks for their use after
-//! return. LSan, at the process's end, looks for pointers on those stacks, too, that nobody is on then. TSan has a
-//! record, a "fiber", for whatever has a stack of its own: what that has seen of the others; a
-//! switch passes it on. All are called by weak symbols, and a program built with none pays a comparison a switch.
+//! ASan knows the bounds of the stack that a thread is on; it needs them to clear the stack for an
+//! exception, and to describe an address. For each stack it keeps a "fake stack", where locals lie
+//! if it looks for their use after return. LSan looks for pointers at the process's end, also on
+//! stacks that no thread is on. TSan keeps a record, a "fiber", for each stack, with what that
+//! stack's code has seen of the others; a switch passes this on. All functions are called by weak
+//! symbols; a program without sanitizers pays one comparison per switch.
 //!
-//! They are told before the switch, of arriving, too; a spawner of kind `cont` to which its child returns tells them
-//! itself. What runs in between is the library's, in which nothing is instrumented.
+//! The sanitizers are told of a switch, and of the arrival, before the switch is made. A spawner of
+//! kind `cont` to which its child returns tells them itself. The code in between is the library's,
+//! which is not instrumented.
 //!
-//! TSan sees what code does that was compiled for it. So it takes two tasks, one of which comes after the
-//! other by what this library does, for a race, unless the library was compiled for it, too: `make tsan`
-//! does that. (TSan alone then counts the calls and returns on each stack; so `enter` is part of its caller.)
+//! TSan only sees accesses by code that was compiled for it. If this library orders two tasks one
+//! after the other, and the library was not compiled for TSan, TSan reports a race; `make tsan`
+//! compiles the library for it. (TSan counts calls and returns on each stack; so `enter` must be
+//! inlined into its caller.)
 
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::weak::weak;
@@ -19,7 +23,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
-/// A stack as the sanitizers know it, and what they keep for it while nobody is on it.
+/// A stack as the sanitizers know it, and what they keep for it while no thread is on it.
 pub struct SanitizerState {
     low: Cell<*const c_void>,
     size: Cell<usize>,
@@ -27,7 +31,7 @@ pub struct SanitizerState {
     fiber: Cell<*mut c_void>,
 }
 
-// The sanitizers' interface, as in <sanitizer/common_interface_defs.h>, asan_interface.h and so on.
+// The sanitizers' interface: <sanitizer/common_interface_defs.h>, asan_interface.h and so on.
 type Start = unsafe extern "C" fn(*mut *mut c_void, *const c_void, usize);
 type Finish = unsafe extern "C" fn(*mut c_void, *mut *const c_void, *mut usize);
 type Region = unsafe extern "C" fn(*const c_void, usize);
@@ -36,31 +40,32 @@ type Destroy = unsafe extern "C" fn(*mut c_void);
 type Current = unsafe extern "C" fn() -> *mut c_void;
 type SwitchTo = unsafe extern "C" fn(*mut c_void, u32);
 
-/// One of them is there.
+/// True if the process has one of the sanitizers.
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Looks for them; before a run.
-pub fn look() {
+/// Looks for the sanitizers. Called before a run.
+pub fn detect() {
     let there = weak!("__sanitizer_start_switch_fiber", Start).is_some()
         || weak!("__tsan_switch_to_fiber", SwitchTo).is_some()
         || weak!("__lsan_register_root_region", Region).is_some();
     WATCHED.store(there, Ordering::Relaxed);
 }
 
-/// It never changes while a run goes on.
+/// True if a sanitizer must be told. Never changes while a run goes on.
 #[inline(always)]
 pub fn watched() -> bool {
     WATCHED.load(Ordering::Relaxed)
 }
 
-/// True if TSan is there, to which each stack is a thread.
+/// True if TSan is there; to TSan each stack is a thread.
 pub fn stacks_are_threads() -> bool {
     watched() && weak!("__tsan_switch_to_fiber", SwitchTo).is_some()
 }
 
-/// Tells ASan that the caller goes over to the stack of these bounds and this fake stack; where the other's
-/// fake stack is to be kept, if it is. Returns the bounds of the other.
-fn change(
+/// Tells ASan that the caller switches to the stack with these bounds and this fake stack. `keep`
+/// is the place for the fake stack of the stack that is left; null if that stack is left for good.
+/// Returns the bounds of the stack that is left.
+fn switch_asan(
     keep: *mut *mut c_void,
     fake: *mut c_void,
     low: *const c_void,
@@ -69,7 +74,7 @@ fn change(
     let start = weak!("__sanitizer_start_switch_fiber", Start)?;
     let finish = weak!("__sanitizer_finish_switch_fiber", Finish)?;
     let (mut old_low, mut old_size) = (ptr::null(), 0);
-    // SAFETY: valid places; bounds and fake stack belong together.
+    // SAFETY: the places are valid; bounds and fake stack belong to the same stack.
     unsafe {
         start(keep, low, size);
         finish(fake, &raw mut old_low, &raw mut old_size);
@@ -78,7 +83,7 @@ fn change(
 }
 
 impl Default for SanitizerState {
-    /// Of a stack that is yet to be told.
+    /// The state of a stack that the sanitizers do not know yet.
     fn default() -> Self {
         SanitizerState {
             low: Cell::new(ptr::null()),
@@ -90,16 +95,17 @@ impl Default for SanitizerState {
 }
 
 impl SanitizerState {
-    /// Of a new stack, on which nobody is, until `forget`.
+    /// The state of a new stack that no thread is on. It is known until `forget`.
     pub fn of(low: usize, size: usize) -> SanitizerState {
-        let side = SanitizerState::default();
-        side.low.set(ptr::without_provenance(low));
-        side.size.set(size);
-        side.register();
-        side
+        let state = SanitizerState::default();
+        state.low.set(ptr::without_provenance(low));
+        state.size.set(size);
+        state.register();
+        state
     }
 
-    /// It is that of the stack that the caller is on, until `forget`.
+    /// Learns the bounds of the stack that the caller is on; the state is that stack's until
+    /// `forget`.
     #[inline]
     pub fn learn_bounds(&self) {
         if watched() {
@@ -109,16 +115,16 @@ impl SanitizerState {
 
     #[cold]
     fn learn_bounds_watched(&self) {
-        // A change tells where one comes from: to nowhere, and back.
+        // ASan tells the bounds of the stack that a switch leaves: switch to no stack, and back.
         let mut fake = ptr::null_mut();
-        if let Some((low, size)) = change(&raw mut fake, fake, ptr::null(), 0) {
-            change(&raw mut fake, fake, low, size);
+        if let Some((low, size)) = switch_asan(&raw mut fake, fake, ptr::null(), 0) {
+            switch_asan(&raw mut fake, fake, low, size);
             self.low.set(low);
             self.size.set(size);
         }
         self.register();
         if let Some(current) = weak!("__tsan_get_current_fiber", Current) {
-            // SAFETY: it takes nothing.
+            // SAFETY: the function takes no argument.
             self.fiber.set(unsafe { current() });
         }
     }
@@ -126,21 +132,21 @@ impl SanitizerState {
     fn register(&self) {
         let register = weak!("__lsan_register_root_region", Region);
         if let Some(register) = register.filter(|_| self.size.get() > 0) {
-            // SAFETY: a stack, which may be read.
+            // SAFETY: the bounds are those of a stack, which may be read.
             unsafe { register(self.low.get(), self.size.get()) };
         }
     }
 
-    /// Nobody leaves it any more: it is gone, or the caller is on it.
+    /// LSan forgets the stack: it is gone, or the caller is on it and will not leave it.
     pub fn forget(&self) {
         let unregister = weak!("__lsan_unregister_root_region", Region);
         if let Some(unregister) = unregister.filter(|_| self.size.get() > 0) {
-            // SAFETY: as it was registered.
+            // SAFETY: the same region was registered.
             unsafe { unregister(self.low.get(), self.size.get()) };
         }
     }
 
-    /// The stack is gone, on which somebody was perhaps.
+    /// The stack is gone; tasks may have run on it.
     pub fn end(&self) {
         self.forget();
         self.end_fiber();
@@ -149,13 +155,13 @@ impl SanitizerState {
     fn end_fiber(&self) {
         let fiber = self.fiber.take();
         if let Some(destroy) = weak!("__tsan_destroy_fiber", Destroy).filter(|_| !fiber.is_null()) {
-            // SAFETY: of this stack, and not the current one.
+            // SAFETY: the TSan fiber belongs to this stack and is not the current one.
             unsafe { destroy(fiber) };
         }
     }
 
-    /// The caller is about to leave its stack, `from`, for this one, which whoever ran on it before has left
-    /// for good.
+    /// The caller is about to leave its stack, `from`, for this one. The former user of this stack
+    /// has left it for good.
     #[inline(always)]
     pub fn enter_new<'a>(&self, from: impl FnOnce() -> &'a SanitizerState) {
         if watched() {
@@ -168,12 +174,13 @@ impl SanitizerState {
     fn renew(&self) {
         self.end_fiber();
         if let Some(create) = weak!("__tsan_create_fiber", Create) {
-            // SAFETY: no flags.
+            // SAFETY: the function takes flags; 0 is valid.
             self.fiber.set(unsafe { create(0) });
         }
     }
 
-    /// The caller is about to leave its stack for this one; `from`, unless for good.
+    /// The caller is about to leave its stack for this one. `from` is the caller's stack; None if
+    /// the caller leaves it for good.
     #[inline(always)]
     pub fn enter<'a>(&self, from: impl FnOnce() -> Option<&'a SanitizerState>) {
         if !watched() {
@@ -182,9 +189,10 @@ impl SanitizerState {
         let from = from();
         if from.is_none_or(|from| !ptr::eq(from, self)) {
             let keep = from.map_or(ptr::null_mut(), |from| from.fake.as_ptr());
-            change(keep, self.fake.take(), self.low.get(), self.size.get());
+            switch_asan(keep, self.fake.take(), self.low.get(), self.size.get());
             if let Some(switch) = weak!("__tsan_switch_to_fiber", SwitchTo) {
-                // SAFETY: the other stack's; 0: what happened here is before what will there.
+                // SAFETY: the TSan fiber is the other stack's. Flag 0: what happened here is
+                // ordered before what happens there.
                 unsafe { switch(self.fiber.get(), 0) };
             }
         }

@@ -1,14 +1,17 @@
-//! Address space for stacks: pages that come as they are touched, and a guard below.
+//! Address space for stacks: pages that are committed when they are touched, and a guard below
+//! them.
 //!
-//! The guard is made by MADV_GUARD_INSTALL (Linux 6.13), which leaves neighbouring stacks one mapping of the kernel's, of
-//! which a process may have some 65,000; elsewhere by mprotect, which costs two of them.
+//! MADV_GUARD_INSTALL makes the guard (Linux 6.13); then neighbouring stacks stay one mapping of
+//! the kernel's, of which a process may have some 65,000. Elsewhere mprotect makes the guard, which
+//! costs two mappings per stack.
 //!
 //! # Where new mappings are locked
 //!
-//! After mlockall(MCL_FUTURE) the kernel makes a new mapping resident at once: 8 MiB a stack. The program wants no page
-//! faults that read from a disk; it does not want memory that nobody touches. So such a stack is mapped without access,
-//! which brings no pages; locked as it is touched (MLOCK_ONFAULT); and made accessible. Whether new mappings are locked
-//! is seen by the first one that is resident though nobody has touched it.
+//! After mlockall(MCL_FUTURE) the kernel makes a new mapping resident at once: 8 MiB for each
+//! stack. The program wants to avoid page faults that read from a disk; it does not want memory
+//! that nobody touches. So such a stack is first mapped without access, which commits no pages;
+//! then locked on fault (MLOCK_ONFAULT); then made accessible. A new mapping that is resident
+//! before it was touched shows that new mappings are locked.
 
 use crate::fiber::limit;
 use crate::fiber::limit::page;
@@ -20,30 +23,30 @@ use std::ptr;
 const MADV_GUARD_INSTALL: i32 = 102;
 /// Linux 5.18.
 const MADV_DONTNEED_LOCKED: i32 = 24;
-const MLOCK_ONFAULT: i32 = 1; // Linux 4.4
+const MLOCK_ONFAULT: i32 = 1; // since Linux 4.4
 
 const OPEN: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
-/// The last mapping was locked. A hint: Relaxed.
+/// True if the last mapping was locked. Relaxed: only a hint.
 static LOCKED: AtomicBool = AtomicBool::new(false);
 
-/// `bytes` bytes, of which the lowest `guard` are one; both are whole pages.
+/// Maps `bytes` bytes with a guard in the lowest `guard` bytes; both are whole pages.
 pub fn map(bytes: usize, guard: usize) -> Result<*mut u8, NoMemory> {
     let locked = LOCKED.load(Ordering::Relaxed) && {
         let probe = map_with(page(), OPEN)?;
         let locked = is_resident(probe);
-        // SAFETY: our own mapping, which nobody uses.
+        // SAFETY: the mapping is our own, and nobody uses it.
         unsafe { unmap(probe, page()) };
         LOCKED.store(locked, Ordering::Relaxed);
         locked
     };
     let low = if locked { map_on_fault(bytes) } else { map_unlocked(bytes) }?;
-    // SAFETY: the first pages of our own mapping.
+    // SAFETY: the guard is the first pages of our own mapping.
     if unsafe { libc::madvise(low.cast(), guard, MADV_GUARD_INSTALL) } != 0 {
         limit::guards_are_mappings();
-        // SAFETY: as above.
+        // SAFETY: the guard is the first pages of our own mapping.
         if unsafe { libc::mprotect(low.cast(), guard, libc::PROT_NONE) } != 0 {
-            // SAFETY: our own mapping, not used yet.
+            // SAFETY: the mapping is our own and not used yet.
             unsafe { unmap(low, bytes) };
             return Err(NoMemory);
         }
@@ -62,7 +65,7 @@ fn map_unlocked(bytes: usize) -> Result<*mut u8, NoMemory> {
     let low = map_with(bytes, OPEN)?;
     if is_resident(low) {
         LOCKED.store(true, Ordering::Relaxed);
-        // SAFETY: our own mapping, not used yet.
+        // SAFETY: the mapping is our own and not used yet.
         unsafe { unmap(low, bytes) };
         return map_on_fault(bytes);
     }
@@ -71,7 +74,8 @@ fn map_unlocked(bytes: usize) -> Result<*mut u8, NoMemory> {
 
 fn map_on_fault(bytes: usize) -> Result<*mut u8, NoMemory> {
     let low = map_with(bytes, libc::PROT_NONE)?;
-    // SAFETY: our own mapping. Where mlock2 is refused, it is not locked, and its pages come as they are touched as well.
+    // SAFETY: the mapping is our own. If mlock2 is refused, the mapping is unlocked, and its pages
+    // are also committed when they are touched.
     unsafe {
         if libc::syscall(libc::SYS_mlock2, low, bytes, MLOCK_ONFAULT) != 0 {
             libc::munlock(low.cast(), bytes);
@@ -87,16 +91,16 @@ fn map_on_fault(bytes: usize) -> Result<*mut u8, NoMemory> {
 /// True if the page at this address has memory.
 fn is_resident(at: *mut u8) -> bool {
     let mut state = 0;
-    // SAFETY: a page of our own, and room for its state.
+    // SAFETY: the page is our own, and `state` has room for its state.
     unsafe { libc::mincore(at.cast(), page(), &raw mut state) == 0 && state & 1 != 0 }
 }
 
-/// Gives the pages back to the system; the address space stays.
+/// Returns the pages to the system; the address space stays.
 ///
 /// # Safety
-/// They are of a mapping of ours, and what is in them is not needed.
+/// The pages belong to a mapping of ours, and their contents are not needed.
 pub unsafe fn discard(at: *mut u8, bytes: usize) {
-    // SAFETY: by the caller's promise. The first is refused for locked pages.
+    // SAFETY: by the caller's promise. The kernel refuses the first advice for locked pages.
     unsafe {
         if libc::madvise(at.cast(), bytes, libc::MADV_DONTNEED) != 0 {
             libc::madvise(at.cast(), bytes, MADV_DONTNEED_LOCKED);
@@ -105,8 +109,8 @@ pub unsafe fn discard(at: *mut u8, bytes: usize) {
 }
 
 /// # Safety
-/// The whole of a mapping of `map`, which nobody uses any more.
+/// The range is the whole of a mapping of `map`, which nobody uses any more.
 pub unsafe fn unmap(low: *mut u8, bytes: usize) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: by the caller's promise nobody uses the mapping.
     unsafe { libc::munmap(low.cast(), bytes) };
 }

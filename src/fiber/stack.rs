@@ -3,16 +3,17 @@
 //! # Layout
 //!
 //! ```text
-//! low                                                                     high
-//!  | guard | ......................... room, grows down <-- | Foot | colour |
+//! low                                                                       high
+//!  | guard | ......................... room, grows down <-- | StackRecord | offset |
 //! ```
-//! A stack is address space, committed as it is touched ([`super::space`]). Its lowest pages are a guard. *Foot*
-//! is what the library knows of the stack. *Colour*: up to some 2 KiB, other for each stack, so that
-//! the hot ends of many do not compete for the same places in a cache.
+//! A stack is address space that is committed when it is touched ([`super::space`]). Its lowest
+//! pages are a guard. The *record* contains what the library knows of the stack. The *offset* is up
+//! to some 2 KiB and differs from stack to stack, so that the busy ends of many stacks do not
+//! compete for the same places in a cache.
 //!
-//! A new one takes some microseconds and page faults; so they are kept: by each worker, last used, first
-//! taken, and when it has too many or the run ends, in the process's store, where all but a few give
-//! their pages back.
+//! A new stack takes some microseconds and page faults, so stacks are kept. Each worker keeps some;
+//! the last one used is the first one taken. When a worker has too many, or its run ends, they go
+//! to the process's store, where all but a few return their pages to the system.
 
 use crate::fiber::limit::page;
 use crate::fiber::sanitizers::SanitizerState;
@@ -24,31 +25,32 @@ use crate::sys::memory::NoMemory;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-/// Above where a stack begins.
+/// The record of a stack; it lies just above the stack's room.
 #[repr(C, align(64))]
-pub struct Foot {
+pub struct StackRecord {
     low: *mut u8,
-    /// Bytes of the whole.
+    /// The size of the whole mapping in bytes.
     size: usize,
     next: Cell<Option<Stack>>,
     registered: Registered,
     sanitizers: SanitizerState,
 }
 
-/// A stack; whoever has it may run on it, or give it back.
+/// A stack. Its owner may run on it, or give it back.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Stack(NonNull<Foot>);
+pub struct Stack(NonNull<StackRecord>);
 
-// SAFETY: it is memory, and passed from one owner to the next.
+// SAFETY: a stack is memory that is passed from one owner to the next.
 unsafe impl Send for Stack {}
 
-/// That of the stack made as number `n`: the hot ends of three in a row, where a task and its children are, perhaps,
-/// share no addresses within a page; loads are held up by stores to such (4 KiB aliasing).
-const fn colour(n: usize) -> usize {
+/// The offset of the `n`-th stack. The busy ends of three consecutive stacks, which a task and its
+/// children may use, share no addresses within a page: such a shared address would delay loads
+/// after stores (4 KiB aliasing).
+const fn offset(n: usize) -> usize {
     n % 3 * 832 + n / 3 % 8 * 64
 }
 
-/// Bytes below the room: a frame that is larger may miss them.
+/// The guard's size in bytes. A frame larger than this may skip the guard.
 const GUARD: usize = 64 << 10;
 
 pub(super) fn guard() -> usize {
@@ -56,7 +58,7 @@ pub(super) fn guard() -> usize {
 }
 
 impl Stack {
-    /// At least `size` bytes, and a guard below.
+    /// A new stack of at least `size` bytes, with a guard below.
     #[cold]
     pub fn new(size: usize) -> Result<Stack, NoMemory> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
@@ -64,25 +66,31 @@ impl Stack {
         let bytes = size.checked_add(guard + 4096).ok_or(NoMemory)?.next_multiple_of(page);
         limit::count_in(bytes)?;
         let low = space::map(bytes, guard).inspect_err(|NoMemory| limit::count_out())?;
-        let colour = colour(MADE.fetch_add(1, Ordering::Relaxed));
-        let top = low.wrapping_add(bytes - colour - size_of::<Foot>());
-        let foot = top.cast::<Foot>();
+        let offset = offset(MADE.fetch_add(1, Ordering::Relaxed));
+        let top = low.wrapping_add(bytes - offset - size_of::<StackRecord>());
+        let record = top.cast::<StackRecord>();
         let registered = valgrind::register(low as usize, low as usize + bytes);
-        // SAFETY: the end of our own mapping, aligned: pages are.
+        // SAFETY: the record lies at the end of our own mapping; it is aligned, because pages are.
         unsafe {
             let sanitizers =
                 SanitizerState::of(low as usize + guard, top as usize - low as usize - guard);
-            foot.write(Foot { low, size: bytes, next: Cell::new(None), registered, sanitizers });
-            Ok(Stack(NonNull::new_unchecked(foot)))
+            record.write(StackRecord {
+                low,
+                size: bytes,
+                next: Cell::new(None),
+                registered,
+                sanitizers,
+            });
+            Ok(Stack(NonNull::new_unchecked(record)))
         }
     }
 
-    fn foot(&self) -> &Foot {
-        // SAFETY: it is there as long as the stack.
+    fn record(&self) -> &StackRecord {
+        // SAFETY: the record lives as long as the stack.
         unsafe { self.0.as_ref() }
     }
 
-    /// Where it begins to grow down: aligned to 64.
+    /// The address from which the stack grows down; aligned to 64.
     #[inline(always)]
     pub fn top(self) -> *mut u8 {
         self.0.as_ptr().cast()
@@ -90,77 +98,78 @@ impl Stack {
 
     /// True if a fault at this address is an overflow of this stack.
     pub fn guards(self, address: usize) -> bool {
-        let low = self.foot().low as usize;
+        let low = self.record().low as usize;
         (low..low + guard()).contains(&address)
     }
 
     fn holds(self, address: usize) -> bool {
-        (self.foot().low as usize..self.top() as usize).contains(&address)
+        (self.record().low as usize..self.top() as usize).contains(&address)
     }
 
-    /// As the sanitizers know it.
+    /// The stack as the sanitizers know it.
     pub fn sanitizer_state(&self) -> &SanitizerState {
-        &self.foot().sanitizers
+        &self.record().sanitizers
     }
 
-    /// Where its memory begins, the guard included.
+    /// The lowest address of the mapping, which is in the guard.
     pub fn low(self) -> usize {
-        self.foot().low.addr()
+        self.record().low.addr()
     }
 
-    /// Room for tasks, in bytes.
+    /// The room for tasks in bytes.
     pub fn room(self) -> usize {
-        self.top() as usize - self.foot().low as usize - guard()
+        self.top() as usize - self.record().low as usize - guard()
     }
 
     /// # Safety
-    /// Nobody is on it.
-    unsafe fn free(self) {
-        let Foot { low, size, registered, .. } = *self.foot();
+    /// No thread is on the stack.
+    unsafe fn unmap(self) {
+        let StackRecord { low, size, registered, .. } = *self.record();
         registered.forget();
         self.sanitizer_state().end();
-        // SAFETY: made by `new`, and by the caller's promise not used any more.
+        // SAFETY: `new` made the mapping; by the caller's promise nobody uses it any more.
         unsafe { space::unmap(low, size) };
         limit::count_out();
     }
 
-    /// Gives its pages back, but for the highest ones.
-    fn cool(self) {
-        let low = self.foot().low.wrapping_add(guard());
-        let bytes = self.foot().size.saturating_sub(guard() + 2 * page());
-        // SAFETY: the part of the stack above the guard, on which nobody is.
+    /// Returns the stack's pages to the system, except for the highest ones.
+    fn discard_pages(self) {
+        let low = self.record().low.wrapping_add(guard());
+        let bytes = self.record().size.saturating_sub(guard() + 2 * page());
+        // SAFETY: this is the part of the stack above the guard, and no thread is on the stack.
         unsafe { space::discard(low, bytes) };
     }
 }
 
 /// Free stacks, linked by `next`.
 #[derive(Default)]
-struct Pile(Option<Stack>);
+struct FreeList(Option<Stack>);
 
-impl Pile {
+impl FreeList {
     fn pop(&mut self) -> Option<Stack> {
         let stack = self.0?;
-        self.0 = stack.foot().next.take();
+        self.0 = stack.record().next.take();
         Some(stack)
     }
 
     fn push(&mut self, stack: Stack) {
-        stack.foot().next.set(self.0.replace(stack));
+        stack.record().next.set(self.0.replace(stack));
     }
 }
 
-/// Free stacks, the last used first: those below `count`, at any moment of its owner's work, since a forked child
-/// has a copy of one moment.
+/// Free stacks, an array of which the first `count` are in use; the last one used is taken first.
+/// The array is consistent at every moment of its owner's work, because a forked child has a copy
+/// of one moment.
 #[repr(C)]
-struct Shelf<const N: usize> {
-    /// Atomic for the order of its stores alone.
+struct FreeArray<const N: usize> {
+    /// An atomic only for the order of its stores.
     count: AtomicUsize,
     stacks: [Cell<Option<Stack>>; N],
 }
 
-impl<const N: usize> Shelf<N> {
+impl<const N: usize> FreeArray<N> {
     const fn new() -> Self {
-        Shelf { count: AtomicUsize::new(0), stacks: [const { Cell::new(None) }; N] }
+        FreeArray { count: AtomicUsize::new(0), stacks: [const { Cell::new(None) }; N] }
     }
 
     #[inline(always)]
@@ -176,128 +185,133 @@ impl<const N: usize> Shelf<N> {
     }
 
     /// # Safety
-    /// There are fewer than N.
+    /// The array holds fewer than N stacks.
     #[inline(always)]
     unsafe fn push(&self, stack: Stack) {
         let count = self.count();
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise `count` is less than N.
         unsafe { self.stacks.get_unchecked(count) }.set(Some(stack));
-        self.count.store(count + 1, Ordering::Release); // with `renew`: after the stack
+        self.count.store(count + 1, Ordering::Release); // with `renew`: the count after the stack
     }
 }
 
-/// In the store, before further ones are given back to the system; so many of them with their
-/// pages.
-const STORED: usize = 256;
-const WARM: usize = 64;
-/// At a worker's.
-const KEPT: usize = 16;
+/// The most stacks in the store, and how many of these keep their pages. Further ones are unmapped.
+const MOST_STORED: usize = 256;
+const STORED_WITH_PAGES: usize = 64;
+/// The most stacks that a worker keeps.
+const MOST_CACHED: usize = 16;
 
 /// The process's free stacks, all of one size.
 struct Store {
-    shelf: Shelf<STORED>,
+    free: FreeArray<MOST_STORED>,
     size: usize,
-    /// How many are kept.
+    /// How many stacks are kept.
     most: usize,
 }
 
-static STORE: Mutex<Store> = Mutex::new(Store { shelf: Shelf::new(), size: 0, most: STORED });
+static STORE: Mutex<Store> =
+    Mutex::new(Store { free: FreeArray::new(), size: 0, most: MOST_STORED });
 
-/// The process is a child made by fork: the stacks that nobody used are its own. `stack caches` are all workers'.
+/// In the child of a fork: the stacks that nobody used are the child's own. `caches` are those of
+/// all workers.
 ///
-/// A child's memory is that of the parent at one moment: a thread that writes to a page which fork has copied waits until
-/// the fork is over, and does nothing after that write. So each shelf is as its owner's last instruction left it.
-/// What was in use then stays: what the child goes on with may lie there.
+/// A child's memory is that of the parent at one moment: a parent's thread that writes to a page
+/// which fork has already copied waits until the fork is over, and does nothing between. So each
+/// array is as its owner's last instruction left it. Stacks that were in use at that moment stay
+/// mapped: the child may be running on one of them.
 ///
 /// # Safety
 /// No other thread of this process uses stacks before this returns.
-pub unsafe fn renew<'a>(racks: impl Iterator<Item = &'a StackCache> + Clone) {
-    // SAFETY: by the caller's promise; whoever held the lock is in the parent.
+pub unsafe fn renew<'a>(caches: impl Iterator<Item = &'a StackCache> + Clone) {
+    // SAFETY: by the caller's promise; a thread that held the lock exists only in the parent.
     unsafe { STORE.force_unlock() };
-    let in_racks: usize = racks.clone().map(|stacks| stacks.shelf.count()).sum();
-    limit::renew(in_racks + STORE.with(|store| store.shelf.count()));
-    let here = ptr::from_ref(&in_racks) as usize;
-    for stacks in racks {
-        while let Some(stack) = stacks.shelf.pop() {
-            // A handler of a signal may have forked on one that is about to be left.
+    let in_caches: usize = caches.clone().map(|cache| cache.free.count()).sum();
+    limit::renew(in_caches + STORE.with(|store| store.free.count()));
+    let here = ptr::from_ref(&in_caches) as usize;
+    for cache in caches {
+        while let Some(stack) = cache.free.pop() {
+            // A signal handler may have forked on a stack that is already in a cache, but not left
+            // yet.
             if !stack.holds(here) {
-                // SAFETY: other threads that may have been on it are in the parent.
-                unsafe { stacks.store(stack) };
+                // SAFETY: the other threads that may have been on this stack exist only in the
+                // parent.
+                unsafe { cache.store(stack) };
             }
         }
     }
 }
 
-/// What the library is part of is unloaded: the stacks that are kept are given back, and no more are kept.
+/// The object that contains the library is unloaded: unmaps the kept stacks, and keeps no more.
 pub fn unload() {
     STORE.with(|store| store.most = 0);
-    while let Some(stack) = STORE.with(|store| store.shelf.pop()) {
-        // SAFETY: in the store, so nobody's.
-        unsafe { stack.free() };
+    while let Some(stack) = STORE.with(|store| store.free.pop()) {
+        // SAFETY: the stack was in the store, so nobody uses it.
+        unsafe { stack.unmap() };
     }
 }
 
-/// A worker's free stacks. Its owner's alone.
+/// A worker's free stacks. Only the worker's own thread uses them.
 #[repr(C)]
 pub struct StackCache {
     size: Cell<usize>,
-    shelf: Shelf<KEPT>,
+    free: FreeArray<MOST_CACHED>,
 }
 
 impl Default for StackCache {
     fn default() -> Self {
-        StackCache { size: Cell::new(0), shelf: Shelf::new() }
+        StackCache { size: Cell::new(0), free: FreeArray::new() }
     }
 }
 
 impl StackCache {
-    /// For a run with stacks of this size. The stack cache is empty.
+    /// Prepares the empty cache for a run with stacks of this size.
     pub fn open(&self, size: usize) {
         self.size.set(size);
     }
 
-    /// A stack that nobody uses.
+    /// A stack that nobody uses, from the cache, the store or the system.
     #[inline]
     pub fn take(&self) -> Result<Stack, NoMemory> {
-        self.shelf.pop().map_or_else(|| self.fetch(), Ok)
+        self.free.pop().map_or_else(|| self.fetch(), Ok)
     }
 
     #[cold]
     fn fetch(&self) -> Result<Stack, NoMemory> {
         let size = self.size.get();
-        let stored = STORE.with(|store| if store.size == size { store.shelf.pop() } else { None });
+        let stored = STORE.with(|store| if store.size == size { store.free.pop() } else { None });
         stored.map_or_else(|| Stack::new(size), Ok)
     }
 
-    /// A stack at hand.
+    /// A stack from this cache, if it has one.
     #[inline]
     pub fn pop(&self) -> Option<Stack> {
-        self.shelf.pop()
+        self.free.pop()
     }
 
     #[inline(always)]
     pub fn is_full(&self) -> bool {
-        self.shelf.count() >= KEPT
+        self.free.count() >= MOST_CACHED
     }
 
     /// # Safety
-    /// It is from this run's stack caches, and this one is not full. The caller may be on it, if it leaves it before this stack cache's
-    /// next use.
+    /// The stack comes from this run's caches, and this cache is not full. The caller may be on the
+    /// stack if it leaves it before the cache's next use.
     #[inline(always)]
     pub unsafe fn put(&self, stack: Stack) {
-        // SAFETY: there are fewer than KEPT.
-        unsafe { self.shelf.push(stack) };
+        // SAFETY: by the caller's promise the cache is not full.
+        unsafe { self.free.push(stack) };
     }
 
-    /// Gives one to the store.
+    /// Moves one stack to the store.
     ///
     /// # Safety
-    /// As for `put`.
+    /// No thread is on the cache's stacks, except for the caller as in `put`.
     #[cold]
     #[inline(never)]
-    pub unsafe fn thin(&self) {
+    pub unsafe fn move_one_to_store(&self) {
         if let Some(stack) = self.pop() {
-            // SAFETY: passed on.
+            // SAFETY: the stack comes from this run's caches, and by the caller's promise no thread
+            // uses it.
             unsafe { self.store(stack) };
         }
     }
@@ -307,37 +321,37 @@ impl StackCache {
     #[cold]
     unsafe fn store(&self, stack: Stack) {
         let size = self.size.get();
-        let mut outdated = Pile::default();
+        let mut outdated = FreeList::default();
         STORE.with(|store| {
             if store.size != size {
-                while let Some(stack) = store.shelf.pop() {
+                while let Some(stack) = store.free.pop() {
                     outdated.push(stack);
                 }
                 store.size = size;
             }
-            if store.shelf.count() >= WARM {
-                stack.cool(); // seldom: so many are in use at once only where many tasks wait
+            if store.free.count() >= STORED_WITH_PAGES {
+                stack.discard_pages(); // rare: so many are free at once only after many tasks have waited
             }
-            if store.shelf.count() < store.most {
-                // SAFETY: there are fewer than STORED.
-                unsafe { store.shelf.push(stack) };
+            if store.free.count() < store.most {
+                // SAFETY: the store holds fewer than `MOST_STORED`.
+                unsafe { store.free.push(stack) };
             } else {
                 outdated.push(stack);
             }
         });
         while let Some(stack) = outdated.pop() {
-            // SAFETY: in the store, or given to it, and so nobody's.
-            unsafe { stack.free() };
+            // SAFETY: the stack was in the store, or meant for it, so nobody uses it.
+            unsafe { stack.unmap() };
         }
     }
 
-    /// The run has ended.
+    /// The run has ended: moves all stacks to the store.
     ///
     /// # Safety
-    /// Nobody is on a stack of the stack cache.
+    /// No thread is on a stack of the cache.
     pub unsafe fn close(&self) {
-        while let Some(stack) = self.shelf.pop() {
-            // SAFETY: passed on.
+        while let Some(stack) = self.free.pop() {
+            // SAFETY: by the caller's promise no thread is on the stack.
             unsafe { self.store(stack) };
         }
     }

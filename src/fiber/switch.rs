@@ -1,6 +1,6 @@
 //! The switch from one stack to another, in assembly: x86-64 and aarch64.
 //!
-//! A suspended context is its stack pointer; the rest lies on its stack, from there upwards:
+//! A suspended context is its stack pointer. The rest lies on its stack, from there upwards:
 //!
 //! ```text
 //!      x86-64                              aarch64
@@ -10,9 +10,10 @@
 //! 64   return address                160   fpcr, padding
 //! 72   the caller's frame            176   the caller's frame
 //! ```
-//! What the calling convention lets a function change is not saved: to the caller a switch is a
-//! call. The floating-point controls belong to the task, as they would to its thread; they are
-//! compared before they are loaded, which takes longer. The signal mask is the thread's.
+//! Registers that the calling convention lets a function change are not saved: to the caller a
+//! switch is a call. The floating-point controls belong to the task, as they would belong to its
+//! thread; they are compared before they are loaded, because loading takes longer. The signal mask
+//! is the thread's.
 //!
 //! Shadow stacks (CET): this code does not claim to support them, so the C library leaves them off
 //! in a process that loads it.
@@ -24,17 +25,17 @@ use std::ffi::{c_int, c_void};
 /// A suspended context: its stack pointer.
 pub type Context = *mut u8;
 
-/// What runs first on a new stack.
+/// The first function on a new stack.
 pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
 
-/// What [`call`] calls.
+/// The functions that [`call_on_stack`] calls.
 pub trait Callee: ProgramFunction {
-    /// Runs on the new stack, with the arguments of `call`, of which the last is the end of the stack, and its
-    /// caller's context.
+    /// Runs on the new stack with the arguments of `call_on_stack` and the caller's context. `top`
+    /// is the end of the stack.
     ///
     /// # Safety
-    /// As said.
-    unsafe extern "C" fn enter(
+    /// `call_on_stack` calls it, with its own arguments.
+    unsafe extern "C" fn run(
         a: usize,
         b: *mut c_void,
         c: *const c_void,
@@ -42,26 +43,28 @@ pub trait Callee: ProgramFunction {
         context: Context,
     );
 
-    /// Runs there next. What it returns is continued at once: the context that this very `call` has saved. (So
-    /// what functions preserve is in the registers still.)
+    /// Runs on the new stack after `run`. The context that it returns is continued at once; it must
+    /// be the context that this very `call_on_stack` has saved. (So the preserved registers still
+    /// have their values.)
     ///
     /// # Safety
-    /// As said.
-    unsafe extern "C" fn leave(top: *mut u8) -> Context;
+    /// `call_on_stack` calls it.
+    unsafe extern "C" fn finish(top: *mut u8) -> Context;
 
-    /// Called by [`leave_otherwise`].
+    /// Called by [`finish_otherwise`].
     ///
     /// # Safety
-    /// As for that.
-    unsafe extern "C" fn leave_otherwise(top: *mut u8, a: usize, b: *mut c_void) -> !;
+    /// As for [`finish_otherwise`].
+    unsafe extern "C" fn finish_otherwise(top: *mut u8, a: usize, b: *mut c_void) -> !;
 }
 
-/// What follows a [`call`] whose context was [made ready](make_ready), and continued by `switch` or `leave`.
+/// The continuation of a [`call_on_stack`] whose context was [made ready](make_ready), and
+/// continued by `switch` or `jump_to`.
 pub trait Arrival {
-    /// Called there with what those pass, and the room of the context.
+    /// Called with the argument of `switch` or `jump_to`, and the room of the context.
     ///
     /// # Safety
-    /// As said.
+    /// Only the continued context calls it.
     unsafe extern "C" fn arrive(arg: *mut c_void, room: *mut c_void);
 }
 
@@ -72,8 +75,9 @@ macro_rules! save {
          stmxcsr [rsp]\n fnstcw [rsp + 4]"
     };
 }
-/// Continues the context at rsi, with rdx as its result; eax and cx are the controls in force. Or the one
-/// at rsp, with rax; the controls are in the registers named.
+/// Continues the context at rsi with the result rdx; eax and cx are the controls in force. The
+/// second form continues the context at rsp; the caller names the registers with the controls, and
+/// sets rax.
 #[cfg(target_arch = "x86_64")]
 macro_rules! restore {
     () => {
@@ -97,7 +101,7 @@ macro_rules! save {
          stp d14, d15, [sp, 144]\n mrs x9, fpcr\n str x9, [sp, 160]\n mov x10, sp"
     };
 }
-/// Continues the context at x1, with x2 as its result; x9 are the controls in force.
+/// Continues the context at x1 with the result x2; x9 are the controls in force.
 #[cfg(target_arch = "aarch64")]
 macro_rules! restore {
     () => {
@@ -110,11 +114,12 @@ macro_rules! restore {
 }
 
 /// Suspends the caller: stores its context in `from`, and calls `entry(arg)` on the stack that ends
-/// at `top`; null: on the caller's own. Returns what is passed by who continues the context.
+/// at `top`, or on the caller's own stack if `top` is null. Returns the argument that is passed
+/// when the context is continued.
 ///
 /// # Safety
-/// `top`, aligned to 16, is the end of a stack that nobody else uses, or null; `from` may be written; the
-/// context is continued at most once.
+/// `top`, aligned to 16, is the end of a stack that nobody else uses, or null; `from` may be
+/// written; the context is continued at most once.
 #[unsafe(naked)]
 pub unsafe extern "C" fn begin(
     from: *mut Context,
@@ -129,7 +134,7 @@ pub unsafe extern "C" fn begin(
         "mov [rdi], rsp",
         "test rsi, rsi",
         "cmovne rsp, rsi",
-        "and rsp, -16",       // the caller's own is not aligned here
+        "and rsp, -16",       // the caller's own stack is not aligned here
         ".cfi_undefined rip", // unwinders stop here
         "xor ebp, ebp",
         "mov rdi, rcx",
@@ -155,44 +160,46 @@ pub unsafe extern "C" fn begin(
     );
 }
 
-/// Bytes that a context of `call` has for its callee, aligned to 16.
+/// The bytes that a context of `call_on_stack` has for its callee, aligned to 16.
 pub const ROOM: usize = 16;
-/// Where they are, from the context on; and where its return address is.
+/// The offsets of these bytes, and of the return address, from the context.
 #[cfg(target_arch = "x86_64")]
-const PLACES: [usize; 2] = [72, 64];
+const OFFSETS: [usize; 2] = [72, 64];
 #[cfg(target_arch = "aarch64")]
-const PLACES: [usize; 2] = [176, 8];
+const OFFSETS: [usize; 2] = [176, 8];
 
-/// The room of a context that was saved by `call`.
+/// The room of a context that `call_on_stack` has saved.
 #[inline(always)]
 pub fn room_of(context: Context) -> *mut c_void {
-    context.wrapping_add(PLACES[0]).cast()
+    context.wrapping_add(OFFSETS[0]).cast()
 }
 
-/// The context, saved by `call`, that has this room.
+/// The context of `call_on_stack` that has this room.
 pub fn context_of(room: *mut c_void) -> Context {
-    room.cast::<u8>().wrapping_sub(PLACES[0])
+    room.cast::<u8>().wrapping_sub(OFFSETS[0])
 }
 
-/// Has a context of `call` go on by `A::arrive`: to be done before any but its callee continues it.
+/// Makes a context of `call_on_stack` continue with `A::arrive`. Needed before any code but its
+/// callee continues it.
 ///
 /// # Safety
-/// The context was saved by `call`, and nobody has continued it.
+/// `call_on_stack` has saved the context, and nobody has continued it.
 pub unsafe fn make_ready<A: Arrival>(context: Context) {
-    // SAFETY: see the layout.
-    unsafe { context.add(PLACES[1]).cast::<usize>().write(landing::<A> as *const () as usize) }
+    // SAFETY: the layout says where the return address of such a context lies.
+    unsafe { context.add(OFFSETS[1]).cast::<usize>().write(landing::<A> as *const () as usize) }
 }
 
-/// Suspends the caller, and calls `C::enter(a, b, c, top, context)` on the stack that ends at `top`, and then
-/// `C::leave(top)`. Returns 0; or, if refused, what `next` of [`refuse`] does. If it is the callee that continues the
-/// context, the processor has predicted where this returns to: calls and returns are in pairs. The controls are then
-/// what the callee has left, as after any call.
+/// Suspends the caller, calls `C::run(a, b, c, top, context)` on the stack that ends at `top`, and
+/// then `C::finish(top)`. Returns 0; or, if refused, the result of `next` of [`refuse`]. If the
+/// callee continues the context, the processor predicts the return address, because calls and
+/// returns come in pairs. The floating-point controls are then what the callee has left, as after
+/// any call.
 ///
-/// Two functions, and no frame of theirs below the task that `enter` calls in tail position: what the caller's
-/// frames have in registers is saved once.
+/// There are two functions, and neither has a frame below the task that `run` calls in tail
+/// position: so the registers of the caller's frames are saved only once.
 ///
 /// ```text
-/// context   as above, but for the return address
+/// context   as in the first layout, but without the return address
 ///           ROOM bytes, and 8 more
 ///           the caller's return address (aarch64: among the 16 more)
 /// ```
@@ -201,7 +208,7 @@ pub unsafe fn make_ready<A: Arrival>(context: Context) {
 /// `top`, aligned to 16, is the end of a stack that nobody else uses.
 #[unsafe(naked)]
 #[unsafe(link_section = ".text.hot")]
-pub unsafe extern "C" fn call<C: Callee>(
+pub unsafe extern "C" fn call_on_stack<C: Callee>(
     a: usize,
     b: *mut c_void,
     c: *const c_void,
@@ -213,21 +220,22 @@ pub unsafe extern "C" fn call<C: Callee>(
         ".cfi_personality 0x1b, {personality}",
         "sub rsp, 32",
         "push rbp\n push rbx\n push r12\n push r13\n push r14\n push r15",
-        "stmxcsr [rsp - 16]", // as `save` does, without moving rsp
+        "stmxcsr [rsp - 16]", // like `save`, without moving rsp
         "fnstcw [rsp - 12]",
         "lea r8, [rsp - 16]",
         "mov rsp, rcx",
-        ".cfi_undefined rip", // unwinders stop here; those that go by rbp, at the spawner's end
-        "call {enter}",
+        // unwinders stop here; those that follow rbp stop at the spawner's end
+        ".cfi_undefined rip",
+        "call {run}",
         "mov rdi, rsp",
-        "call {leave}",
+        "call {finish}",
         "lea rsp, [rax + 96]",
         "xor eax, eax",
         "ret",
         ".cfi_endproc",
         personality = sym unwind::personality::<C>,
-        enter = sym C::enter,
-        leave = sym C::leave,
+        run = sym C::run,
+        finish = sym C::finish,
     );
     #[cfg(target_arch = "aarch64")]
     std::arch::naked_asm!(
@@ -238,10 +246,11 @@ pub unsafe extern "C" fn call<C: Callee>(
         save!(),
         "mov x4, x10",
         "mov sp, x3",
-        ".cfi_undefined x30", // unwinders stop here; those that go by x29, at the spawner's end
-        "bl {enter}",
+        // unwinders stop here; those that follow x29 stop at the spawner's end
+        ".cfi_undefined x30",
+        "bl {run}",
         "mov x0, sp",
-        "bl {leave}",
+        "bl {finish}",
         "mov sp, x0",
         "ldr x30, [sp, 192]",
         "add sp, sp, 208",
@@ -249,33 +258,35 @@ pub unsafe extern "C" fn call<C: Callee>(
         "ret",
         ".cfi_endproc",
         personality = sym unwind::personality::<C>,
-        enter = sym C::enter,
-        leave = sym C::leave,
+        run = sym C::run,
+        finish = sym C::finish,
     );
 }
 
-/// What `C::leave` ends with if it does not return; `a` and `b` are its own. (To the optimiser this returns, so it is a
-/// jump, and `leave` needs no frame.)
+/// The tail call of a `C::finish` that does not return; `a` and `b` are for `C::finish_otherwise`.
+/// (To the optimiser this function returns, so the call becomes a jump, and `finish` needs no
+/// frame.)
 ///
 /// # Safety
-/// In tail position there.
+/// The call is in tail position in `C::finish`.
 #[unsafe(naked)]
-pub unsafe extern "C" fn leave_otherwise<C: Callee>(
+pub unsafe extern "C" fn finish_otherwise<C: Callee>(
     top: *mut u8,
     a: usize,
     b: *mut c_void,
 ) -> Context {
     #[cfg(target_arch = "x86_64")]
-    std::arch::naked_asm!("jmp {to}", to = sym C::leave_otherwise);
+    std::arch::naked_asm!("jmp {to}", to = sym C::finish_otherwise);
     #[cfg(target_arch = "aarch64")]
-    std::arch::naked_asm!("b {to}", to = sym C::leave_otherwise);
+    std::arch::naked_asm!("b {to}", to = sym C::finish_otherwise);
 }
 
-/// Continues a context of `call` with a call of `next(a, b)` in its place: what that returns is what `call` does.
+/// Continues a context of `call_on_stack` with a call of `next(a, b)` in its place: `call_on_stack`
+/// returns the result of `next`.
 ///
 /// # Safety
-/// Nobody else continues it, or knows of it. Nothing on the caller's stack is needed any more. `next` accepts `a` and
-/// `b`.
+/// Nobody else continues the context, or knows of it. Nothing on the caller's stack is needed any
+/// more. `next` accepts `a` and `b`.
 #[unsafe(naked)]
 pub unsafe extern "C" fn refuse(
     context: Context,
@@ -309,7 +320,7 @@ pub unsafe extern "C" fn refuse(
     );
 }
 
-/// Where a context of `call` goes on that was made ready.
+/// The return address of a context of `call_on_stack` that was made ready.
 #[unsafe(naked)]
 unsafe extern "C" fn landing<A: Arrival>() {
     #[cfg(target_arch = "x86_64")]
@@ -344,11 +355,11 @@ unsafe extern "C" fn landing<A: Arrival>() {
     );
 }
 
-/// Suspends the caller: stores its context in `from`, and continues `to`, which gets `arg`. Returns
-/// what is passed by who continues the caller.
+/// Suspends the caller: stores its context in `from`, and continues `to`, which receives `arg`.
+/// Returns the argument that is passed when the caller is continued.
 ///
 /// # Safety
-/// `to` was stored by `begin` or `switch`, and nobody else continues it; `from` as there.
+/// `begin` or `switch` has stored `to`, and nobody else continues it; `from` may be written.
 #[unsafe(naked)]
 pub unsafe extern "C" fn switch(from: *mut Context, to: Context, arg: *mut c_void) -> *mut c_void {
     #[cfg(target_arch = "x86_64")]
@@ -363,31 +374,33 @@ pub unsafe extern "C" fn switch(from: *mut Context, to: Context, arg: *mut c_voi
     std::arch::naked_asm!(save!(), "str x10, [x0]", restore!());
 }
 
-/// What [`hand_over`] calls.
+/// The function that [`hand_over`] calls.
 pub trait Publish {
-    /// Runs on the stack that is gone over to, below its context. `this` is what `hand_over` got; `context` its
-    /// caller's, which is complete. Nothing of the caller's is touched after this.
+    /// Runs on the stack that is switched to, below that stack's context. `this` is the argument of
+    /// `hand_over`; `context` is its caller's context, which is complete. After this call nothing
+    /// of the caller's is touched.
     ///
     /// # Safety
-    /// As said.
+    /// `hand_over` calls it.
     unsafe extern "C" fn publish(this: *mut c_void, context: Context);
 }
 
-/// As `switch`, but the caller's context is published before `to` goes on, which gets null: `P::publish(this, context)`
-/// is called, on the other stack.
+/// Like `switch`, but publishes the caller's context before `to` continues: calls `P::publish(this,
+/// context)` on the other stack. `to` receives null.
 ///
 /// # Safety
-/// As for `switch`; the context is continued at most once. `this` as for `P::publish`.
+/// As for `switch`; the context is continued at most once; `P::publish` accepts `this`.
 #[unsafe(naked)]
 pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -> *mut c_void {
-    // What must last for the time of the call is in registers that were saved, and that the callee keeps.
+    // Values that must survive the call are in registers that were saved, and that the callee
+    // preserves.
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
         save!(),
         "mov ebx, [rsp]",
         "movzx r12d, word ptr [rsp + 4]",
-        "lea rax, [rsi - 8]", // aligned, as contexts are 8 beyond
+        "lea rax, [rsi - 8]", // aligned: a context lies 8 bytes beyond
         "mov rsi, rsp",
         "mov rsp, rax",
         ".cfi_undefined rip", // unwinders stop here
@@ -417,13 +430,13 @@ pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -
     );
 }
 
-/// Continues `to`, which gets `arg`; the caller's own context is lost. (The first argument is for the
-/// others to be where `switch` has them.)
+/// Continues `to`, which receives `arg`; the caller's own context is lost. (The unused first
+/// argument puts the others where `switch` has them.)
 ///
 /// # Safety
 /// As for `switch`. Nothing on the caller's stack is needed any more.
 #[unsafe(naked)]
-pub unsafe extern "C" fn leave(_unused: usize, to: Context, arg: *mut c_void) -> ! {
+pub unsafe extern "C" fn jump_to(_unused: usize, to: Context, arg: *mut c_void) -> ! {
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
         "stmxcsr [rsp - 8]",
@@ -460,8 +473,8 @@ mod tests {
         }
     }
 
-    /// Calls `test` with a pair, and the end of a stack for its other side, which stays there when that is dropped;
-    /// returns the sum.
+    /// Calls `test` with a pair and the end of a stack for its other side, which stays there when
+    /// it is dropped; returns the sum.
     fn with_a_stack(test: impl FnOnce(*mut Pair, *mut u8)) -> usize {
         let mut stack = vec![0u128; 4096];
         let mut pair = Pair { here: std::ptr::null_mut(), there: std::ptr::null_mut(), sum: 0 };
@@ -472,7 +485,7 @@ mod tests {
     #[test]
     fn to_and_fro() {
         const N: usize = 100_000;
-        // SAFETY: a stack of the test's.
+        // SAFETY: the stack is the test's own.
         let sum = with_a_stack(|pair, top| unsafe {
             let got = begin(&raw mut (*pair).here, top, add_and_return, pair.cast());
             assert_eq!(got.addr(), 1);
@@ -498,7 +511,7 @@ mod tests {
     unsafe extern "C" fn count_and_hand_over(arg: *mut c_void) -> ! {
         let pair = arg.cast::<Pair>();
         loop {
-            // SAFETY: as in `add_and_return`.
+            // SAFETY: the test keeps the pair, and continues this context once each time.
             unsafe {
                 (*pair).sum += 1;
                 let back = (*pair).here;
@@ -510,7 +523,7 @@ mod tests {
     #[test]
     fn handed_over_to_and_fro() {
         const N: usize = 100_000;
-        // SAFETY: as in `to_and_fro`.
+        // SAFETY: the stack is the test's own.
         let sum = with_a_stack(|pair, top| unsafe {
             let got = begin(&raw mut (*pair).here, top, count_and_hand_over, pair.cast());
             assert!(got.is_null());

@@ -161,7 +161,7 @@ unsafe fn call<C: Callee, const INSTRUMENTED: bool>(
     }
     let top = ptr::from_ref(above).cast_mut().cast(); // it lies where its stack begins
     // SAFETY: the stack is the caller's, and nobody is on it.
-    unsafe { switch::call::<C>(child, closure, ptr::from_ref(worker).cast(), top) }
+    unsafe { switch::call_on_stack::<C>(child, closure, ptr::from_ref(worker).cast(), top) }
 }
 
 /// `call`, where somebody is told.
@@ -265,7 +265,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
 {
     /// `f`: the function; or the descriptor of a forked task.
     #[unsafe(link_section = ".text.hot")]
-    unsafe extern "C" fn enter(
+    unsafe extern "C" fn run(
         f: usize,
         closure: *mut c_void,
         worker: *const c_void,
@@ -295,12 +295,12 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
     }
 
     #[unsafe(link_section = ".text.hot")]
-    unsafe extern "C" fn leave(top: *mut u8) -> Context {
+    unsafe extern "C" fn finish(top: *mut u8) -> Context {
         // SAFETY: as above.
         let fiber = unsafe { &*top.cast::<Fiber>() };
         if fiber.section.is_open() {
             // SAFETY: as said there.
-            return unsafe { switch::leave_otherwise::<Self>(top, 0, ptr::null_mut()) };
+            return unsafe { switch::finish_otherwise::<Self>(top, 0, ptr::null_mut()) };
         }
         let worker = fiber.worker(); // another than at first, perhaps
         // SAFETY: the run is one of `Stealing<D>`, as the caller of `call` promised.
@@ -313,7 +313,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
         // SAFETY: the calling thread's worker, of the same run.
         let Some(next) = unsafe { Owner::new(deque) }.pop_quickly() else {
             // SAFETY: as said there.
-            return unsafe { switch::leave_otherwise::<Self>(top, 0, ptr::null_mut()) };
+            return unsafe { switch::finish_otherwise::<Self>(top, 0, ptr::null_mut()) };
         };
         // SAFETY: out of the queue, so published, and the caller's.
         unsafe {
@@ -331,14 +331,14 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
                     return fiber.spawner.get();
                 }
             }
-            switch::leave_otherwise::<Self>(top, next.f as usize, next.closure)
+            switch::finish_otherwise::<Self>(top, next.f as usize, next.closure)
         }
     }
 
     /// The next task, which is out of the worker's queue, is not the spawner that waits for this; or that seems to be
     /// empty, `f` being 0.
     #[cold]
-    unsafe extern "C" fn leave_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> ! {
+    unsafe extern "C" fn finish_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> ! {
         // SAFETY: as above.
         let fiber = unsafe { &*top.cast::<Fiber>() };
         identity::check_closed(fiber);

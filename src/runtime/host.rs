@@ -193,7 +193,7 @@ impl Fiber {
     ///
     /// # Safety
     /// The caller is on it, and occupies `worker`; nothing there is needed any more. `to` as for
-    /// `switch::leave`.
+    /// `switch::jump_to`.
     #[inline(always)] // see `SanitizerState::enter`
     pub(super) unsafe fn leave(
         &self,
@@ -209,7 +209,7 @@ impl Fiber {
                 worker.owned().put_stack(stack);
             }
             sanitizers.enter(|| self.stack.is_none().then(|| self.sanitizer_state()));
-            switch::leave(0, to, ptr::null_mut())
+            switch::jump_to(0, to, ptr::null_mut())
         }
     }
 

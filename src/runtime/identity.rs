@@ -181,7 +181,7 @@ impl Worker {
         let puts = cfg!(not(debug_assertions)) && !self.calls_at_once();
         if puts && !self.built_in.load(Ordering::Relaxed).is_null() {
             self.spawn_owner.store(registers::thread_pointer(), Ordering::Relaxed);
-            if !exceptions::there() {
+            if !exceptions::has_runtime() {
                 self.join_owner.store(registers::thread_pointer(), Ordering::Relaxed);
             }
         }

@@ -455,7 +455,7 @@ impl Run {
     /// As for that.
     pub unsafe fn call(&self, index: usize) -> bool {
         // SAFETY: passed on.
-        unsafe { self.threads.call(index) }
+        unsafe { self.threads.start(index) }
     }
 
     /// Sleeps for so long, or until the run has ended.

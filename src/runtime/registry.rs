@@ -197,7 +197,7 @@ fn find_stack(address: usize) -> Option<On> {
             Some(Some(stack)) if found.is_none() || stack.guards(address) => {
                 found = Some(On::Stack(stack));
             }
-            Some(None) if found.is_none() => found = Some(On::Own),
+            Some(None) if found.is_none() => found = Some(On::ThreadStack),
             _ => {}
         }
         next = worker.next.get();

@@ -151,7 +151,7 @@ impl Run {
 fn terms(request: &Request) -> Terms {
     registry::watch_process();
     futex::probe();
-    let warm = if valgrind::is_here() { Duration::ZERO } else { WARM };
+    let warm = if valgrind::is_running() { Duration::ZERO } else { WARM };
     let most_reliefs = request.config.blocking.unwrap_or(cache::MOST_RELIEFS);
     Terms::of_caller(request.config.warm.unwrap_or(warm), most_reliefs)
 }

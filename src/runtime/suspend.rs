@@ -90,7 +90,7 @@ where
     let worker = fiber.worker();
     // SAFETY: passed on.
     let context = unsafe { take_over(worker, next) };
-    if sanitizers::watched() || exceptions::there() {
+    if sanitizers::watched() || exceptions::has_runtime() {
         // SAFETY: passed on.
         return unsafe { go_over_instrumented(fiber, context, &mut left.publish) };
     }

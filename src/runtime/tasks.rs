@@ -255,7 +255,7 @@ impl Mine<'_> {
     unsafe fn thin_stacks(self) {
         // SAFETY: passed on. (To reserve fewer places cannot fail.)
         unsafe {
-            self.stacks.thin();
+            self.stacks.move_one_to_store();
             let _ = (self.row().operations.reserve)(&self, -1);
         }
     }

@@ -1,14 +1,16 @@
 //! The file of `SCHED_STATS_FILE`.
 //!
-//! It is opened when the run begins, so that one that cannot be written is an error of `sched_init`, and closed
-//! at once: a descriptor that stayed open could be closed by a task that calls closefrom(3), and its number
-//! would then be that of a file of the program's. At the end it is opened again, by an absolute path, since a
-//! task may change the working directory or the environment.
+//! The file is opened when the run begins, so that a file that cannot be written is an error of
+//! `sched_init`. It is closed at once: a task that calls closefrom(3) could close a descriptor that
+//! stayed open, and its number could then belong to a file of the program's. At the run's end the
+//! file is opened again by its absolute path, since a task may change the working directory or the
+//! environment.
 //!
-//! What is appended is written by one write(2): texts of processes that append to the same file do not interleave.
+//! The text is appended by one write(2), so that the texts of several processes do not interleave
+//! in one file.
 //!
-//! No reader is waited for without limit. With O_NONBLOCK, to open a FIFO that nobody reads is an error; a
-//! reader who reads too little is given up after a second ([`write_all`]).
+//! No reader delays the library without limit. With O_NONBLOCK, opening a FIFO that nobody reads is
+//! an error; a reader that reads too little is given up after a second ([`write_all`]).
 
 use crate::settings::Shown;
 use crate::sys::errno;
@@ -28,7 +30,8 @@ pub struct File {
 }
 
 impl File {
-    /// The file can be written, and is made if it is not there. An error has been told on stderr.
+    /// Checks that the file can be written, and creates it if it does not exist. An error is
+    /// reported on stderr.
     pub fn new(path: &CStr) -> Result<File, Errno> {
         let file = File::absolute(path).and_then(|file| file.open().map(|_| file));
         file.inspect_err(|&error| tell(path, error))
@@ -40,13 +43,13 @@ impl File {
             const MOST: usize = libc::PATH_MAX as usize;
             all.try_reserve_exact(MOST).map_err(|_| NO_MEMORY)?;
             all.resize(MOST, 0);
-            // SAFETY: room for so many bytes.
+            // SAFETY: `all` has room for `MOST` bytes.
             if unsafe { libc::getcwd(all.as_mut_ptr().cast(), MOST) }.is_null() {
                 return Err(Errno(errno::get()));
             }
             let end = all.iter().position(|&byte| byte == 0).unwrap_or(MOST);
             all.truncate(end);
-            all.push(b'/'); // there is room: getcwd's zero byte
+            all.push(b'/'); // there is room: this replaces getcwd's zero byte
         }
         all.try_reserve_exact(path.count_bytes() + 1).map_err(|_| NO_MEMORY)?;
         all.extend_from_slice(path.to_bytes_with_nul());
@@ -57,7 +60,7 @@ impl File {
         let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT;
         let how = how | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
         let fd = loop {
-            // SAFETY: a path that ends with a zero byte.
+            // SAFETY: the path ends with a zero byte.
             let fd = unsafe { libc::open(self.path.as_ptr().cast(), how, 0o666) };
             if fd >= 0 || errno::get() != libc::EINTR {
                 break fd;
@@ -66,25 +69,25 @@ impl File {
         if fd < 0 {
             return Err(Errno(errno::get()));
         }
-        // SAFETY: opened just now.
+        // SAFETY: the descriptor was opened just now, and nobody else has it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut status = MaybeUninit::<libc::stat>::uninit();
-        // SAFETY: a place for it.
+        // SAFETY: `status` is a place for the result.
         if unsafe { libc::fstat(fd.as_raw_fd(), status.as_mut_ptr()) } != 0 {
             return Err(Errno(errno::get()));
         }
-        // SAFETY: written just now.
+        // SAFETY: fstat has succeeded and written `status`.
         let mode = unsafe { status.assume_init() }.st_mode;
         if is_appendable(mode) { Ok(fd) } else { Err(Errno(libc::EINVAL)) }
     }
 
-    /// For a thread that is not cancelled.
+    /// The calling thread must not be cancelled meanwhile.
     pub fn append(&self, text: &[u8]) -> Result<(), Errno> {
         let fd = self.open()?;
         without_sigpipe(|| write_all(fd.as_raw_fd(), text))
     }
 
-    /// A line on stderr.
+    /// Reports an error on stderr.
     pub fn tell(&self, error: Errno) {
         if let Ok(path) = CStr::from_bytes_with_nul(&self.path) {
             tell(path, error);
@@ -92,7 +95,7 @@ impl File {
     }
 }
 
-/// Not so a block device.
+/// True for regular files, FIFOs and character devices; false for block devices.
 fn is_appendable(mode: libc::mode_t) -> bool {
     matches!(mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFIFO | libc::S_IFCHR)
 }
@@ -104,15 +107,17 @@ fn tell(path: &CStr, error: Errno) {
         libc::EINVAL => writeln!(out, "neither a file, nor a FIFO, nor a character device"),
         libc::ENXIO => writeln!(out, "a FIFO that nobody reads, or a socket"),
         libc::EAGAIN => writeln!(out, "its reader does not read"),
-        // SAFETY: strerror gives a text that ends with a zero byte, for any number.
+        // SAFETY: strerror returns a text that ends with a zero byte for any number.
         error => writeln!(out, "{}", Shown(unsafe { CStr::from_ptr(libc::strerror(error)) })),
     };
 }
 
-/// Calls `f`, and takes back the SIGPIPE that a write in it has raised: that the reader of a FIFO has gone is an
-/// error to be told, not the program's end. For a thread that is not cancelled.
+/// Calls `f`, and removes the SIGPIPE that a write in `f` has raised: the loss of a FIFO's reader
+/// is an error to report, not the program's end. The calling thread must not be cancelled
+/// meanwhile.
 fn without_sigpipe<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: all sets are places for one, set before they are read; these calls cannot fail otherwise.
+    // SAFETY: each set is a place for one, initialised before it is read; these calls cannot fail
+    // otherwise.
     unsafe {
         let [mut sigpipe, mut old, mut pending] = [std::mem::zeroed::<libc::sigset_t>(); 3];
         libc::sigemptyset(&raw mut sigpipe);

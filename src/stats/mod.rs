@@ -1,5 +1,5 @@
-//! L1: what a run tells about itself. Each worker counts on its own cache line with plain
-//! stores; the sums are made by who asks, so counting disturbs nobody.
+//! What a run reports about itself. Each worker counts on its own cache line with plain stores; the
+//! reader makes the sums, so counting disturbs no other worker.
 
 #[cfg(not(loom))]
 pub mod file;
@@ -9,8 +9,9 @@ pub mod report;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A counter that only its worker writes, no part of any protocol (so not loom's atomic): an
-/// increment is a load and a store, no locked instruction, and others may read it at any time.
+/// A counter that only its worker writes. It is part of no protocol, and so not loom's atomic. An
+/// increment is a load and a store without a locked instruction; other threads may read it at any
+/// time.
 #[derive(Default)]
 pub struct Counter(AtomicUsize);
 
@@ -20,7 +21,7 @@ impl Counter {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
 
-    /// Takes one back, which is or will be counted for nothing: the sum is right.
+    /// Takes one count back, which is or will be counted in vain: the sum is then right.
     pub fn uncount(&self) {
         self.add(usize::MAX);
     }
@@ -46,7 +47,7 @@ impl Counter {
     }
 }
 
-/// Declares the counters once: the struct, their names, and how two workers' values merge.
+/// Declares the counters once: the struct, their names, and how the values of two workers merge.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident: $merge:ident),+ $(,)?) => {
         /// One worker's counters.
@@ -54,7 +55,7 @@ macro_rules! counters {
         #[repr(C)]
         pub struct Counters { $($(#[$doc])* pub $name: Counter),+ }
 
-        /// Their values.
+        /// The values of the counters.
         #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
         pub struct Values { $(pub $name: usize),+ }
 
@@ -82,11 +83,11 @@ macro_rules! counters {
     (@max $a:expr, $b:expr) => { $a = $a.max($b) };
 }
 
-/// What all workers of a run did together.
+/// The sums over all workers of a run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Totals {
     pub values: Values,
-    /// Workers that could have a thread, and those that could not.
+    /// The number of workers that got a thread, and of those that did not.
     pub threads: usize,
     pub threads_missing: usize,
     pub time: Duration,
@@ -97,16 +98,17 @@ counters! {
     tasks: sum,
     /// Searches that found a task in another worker's queue.
     steals: sum,
-    /// Tasks that came by them.
+    /// Tasks that these searches have taken.
     stolen_tasks: sum,
-    /// Searches that found nothing anywhere.
+    /// Searches that found no task anywhere.
     failed_steals: sum,
     /// Sleeps that only a wake-up ends.
     parks: sum,
-    /// Sleeps that time ends.
+    /// Sleeps that a time limit ends.
     naps: sum,
     /// Sleepers woken.
     wakes: sum,
-    /// Most tasks that the worker found in its queue when it took one (shared queue: pushed one).
+    /// The most tasks that the worker found in its queue when it took one (shared queue: when it
+    /// pushed one).
     queue_peak: max,
 }

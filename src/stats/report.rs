@@ -11,11 +11,11 @@ use std::fmt::{self, Write};
 /// Where the statistics of a run go.
 pub struct Report {
     format: Stats,
-    /// That of `SCHED_STATS_FILE`; without it, stderr.
+    /// The file of `SCHED_STATS_FILE`; None: stderr.
     file: Option<File>,
 }
 
-/// What a run has to tell.
+/// What the report of a run contains.
 pub struct Summary<'a, W: Iterator<Item = Values> + Clone> {
     pub kind: &'static str,
     pub deque: &'static str,
@@ -25,24 +25,25 @@ pub struct Summary<'a, W: Iterator<Item = Values> + Clone> {
     pub workers: &'a W,
 }
 
-/// Runs may end at the same time: their reports come one after the other.
+/// Runs may end at the same time: this lock separates their reports.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The thread that was printing, if any, is not in the child.
+/// In the child of a fork, the thread that was printing does not exist.
 pub fn after_fork_in_child() {
     // SAFETY: a forked child has one thread.
     unsafe { ONE_AT_A_TIME.reset(()) };
 }
 
 impl Report {
-    /// For before the run: a file that cannot be written is an error.
+    /// Called before the run: a file that cannot be written is an error.
     pub fn new(config: &Config) -> Result<Report, Errno> {
         let file = config.stats_file.filter(|_| config.stats != Stats::Off);
         Ok(Report { format: config.stats, file: file.map(File::new).transpose()? })
     }
 
-    /// For after the run, on a thread that is not cancelled. What the file does not take goes to stderr, behind a line
-    /// that says why. One write(2), but without memory for the whole text.
+    /// Called after the run, on a thread that is not cancelled. If the file refuses the text, the
+    /// text goes to stderr after a line that says why. The text leaves by one write(2), except when
+    /// there is no memory for the whole text.
     pub fn print<W: Iterator<Item = Values> + Clone>(&self, summary: &Summary<W>) {
         if self.format == Stats::Off {
             return;
@@ -57,7 +58,8 @@ impl Report {
                 }
             }
             let _ = match made {
-                Ok(()) => write_all(2, &text.0).map_err(|_| fmt::Error), // nobody is left to tell
+                // an error here cannot be reported
+                Ok(()) => write_all(2, &text.0).map_err(|_| fmt::Error),
                 Err(_) => self.write(&mut Out::stderr(), summary),
             };
         });
@@ -76,7 +78,7 @@ impl Report {
     }
 }
 
-/// Text in memory, if there is some.
+/// Text in memory. Writing fails if there is no memory for it.
 struct Text(Vec<u8>);
 
 impl Write for Text {

@@ -1,34 +1,39 @@
 //! The affinity that the threads of a run take over from its caller.
 //!
-//! The kernel keeps two masks for a thread: the one that the thread or its creator has set, if any, and the effective
-//! one, which is that within the processors of the cpuset. `sched_getaffinity` returns only the effective mask. So to
-//! copy the caller's effective mask into a new thread would confine the thread for good to the processors that the
-//! cpuset has now: since Linux 6.2 a cpuset that is widened later does not reach a thread beyond the mask that was set.
+//! The kernel keeps two masks for a thread. One is the mask that the thread or its creator has set,
+//! if any. The other is the effective mask: the part of the first that lies within the processors
+//! of the cpuset. `sched_getaffinity` returns only the effective mask. Copying the caller's
+//! effective mask into a new thread would therefore confine the thread for good to the processors
+//! that the cpuset has now: since Linux 6.2 a cpuset that is widened later does not reach a thread
+//! beyond the mask that was set.
 //!
-//! Therefore a thread sets a mask of all ones, which the kernel intersects with the cpuset. If the result has no
-//! processor that the caller's mask lacks, only the cpuset confines the caller, and the thread stays so: it is *open*.
-//! If the result is wider, the caller is confined further, and the thread sets the caller's mask. The first thread of a
-//! run finds this out, and the others follow it ([`Origin::confined`]), also those that come after the cpuset has
-//! changed, when the caller's mask as it was read at the start says nothing any more.
+//! Therefore a thread sets a mask of all ones, which the kernel intersects with the cpuset. If the
+//! result has no processor that the caller's mask lacks, only the cpuset confines the caller, and
+//! the thread keeps this mask: it is *open*. If the result is wider, the caller is confined
+//! further, and the thread sets the caller's mask. The first thread of a run finds this out, and
+//! the others follow it ([`CallerAffinity::confined`]). Threads that start after the cpuset has
+//! changed follow it, too: by then the caller's mask as it was read at the start says nothing any
+//! more.
 //!
-//! To set a mask takes three times as long as to get it (1.2 and 0.4 us). So a thread that is kept remembers what its
-//! last setting came to ([`Held`]): where its mask is still the same, and is that of the new run's caller, nothing is
-//! set, and the caller is taken to be confined as that of the earlier run was. This can be wrong in one case: the caller
-//! of the earlier run was confined, that of the new one is not, and its cpuset has the same processors. Then a cpuset
-//! that is widened during the new run does not reach its threads.
+//! Setting a mask takes three times as long as reading it (1.2 and 0.4 us). So a kept thread
+//! remembers the result of its last setting ([`ThreadAffinity`]). If its mask is still the same,
+//! and equals the mask of the new run's caller, nothing is set, and the new caller is taken to be
+//! confined as the earlier run's caller was. This is wrong in one case: the earlier caller was
+//! confined, the new caller is not, and the new caller's cpuset has the same processors. Then a
+//! cpuset that is widened during the new run does not reach the run's threads.
 //!
-//! The kernel does not tell either if the caller has set a mask that contains its whole cpuset. It is
-//! taken for one that has set none.
+//! The kernel also does not tell whether the caller has set a mask that contains its whole cpuset.
+//! Such a caller is taken for one that has set no mask.
 
 use crate::sys::atomic::{AtomicU32, Ordering};
 use crate::sys::processors;
 use crate::sys::processors::Mask;
 
 /// The affinity of a run's caller when the run starts.
-pub struct Origin {
+pub struct CallerAffinity {
     pub mask: Mask,
-    /// `UNKNOWN`, or what the first thread has found. Relaxed: two that find it out at once find the same unless
-    /// the cpuset changes meanwhile, and each acts by what it has found itself.
+    /// `UNKNOWN`, or what the first thread has found. Relaxed: two threads that find it out at once
+    /// find the same, unless the cpuset changes meanwhile; and each acts on its own finding.
     confined: AtomicU32,
 }
 
@@ -38,41 +43,41 @@ const OPEN: u32 = 1;
 /// A mask that was set confines the caller.
 const CONFINED: u32 = 2;
 
-impl Origin {
-    /// The calling thread's.
+impl CallerAffinity {
+    /// The calling thread's affinity.
     pub fn of_caller() -> Self {
-        Origin { mask: Mask::of_caller(), confined: AtomicU32::new(UNKNOWN) }
+        CallerAffinity { mask: Mask::of_caller(), confined: AtomicU32::new(UNKNOWN) }
     }
 }
 
-/// What a thread's last setting of its own mask came to.
-pub struct Held {
+/// The result of a thread's last setting of its own mask.
+pub struct ThreadAffinity {
     mask: Mask,
-    /// `OPEN` or `CONFINED`; `UNKNOWN`: it has set none.
+    /// `OPEN` or `CONFINED`; `UNKNOWN` if the thread has set no mask.
     by: u32,
-    /// It has set none, or another thread has set the mask since.
+    /// The thread has set no mask, or another thread has changed it since.
     stale: bool,
 }
 
-impl Held {
+impl ThreadAffinity {
     pub fn nothing() -> Self {
-        Held { mask: Mask::empty(), by: UNKNOWN, stale: true }
+        ThreadAffinity { mask: Mask::empty(), by: UNKNOWN, stale: true }
     }
 
-    /// Another thread has set the mask.
+    /// Notes that another thread has set this thread's mask.
     pub fn was_moved(&mut self) {
         self.stale = true;
     }
 
-    /// Gives the calling thread, whose `Held` this is, the affinity of the run's caller.
-    pub fn take_over(&mut self, origin: &Origin) {
+    /// Gives the calling thread, which owns this record, the affinity of the run's caller.
+    pub fn take_over(&mut self, origin: &CallerAffinity) {
         if !origin.mask.is_known() {
             return;
         }
         let unchanged = !self.stale && self.mask == Mask::of_caller();
         let same = self.mask == origin.mask;
         let mut confined = origin.confined.load(Ordering::Relaxed);
-        // An open thread whose mask has changed says nothing of the processors that the cpuset has now.
+        // An open thread whose mask has changed does not know the cpuset's present processors.
         if confined == UNKNOWN && same && (unchanged || self.by == CONFINED) {
             confined = self.by;
             origin.confined.store(confined, Ordering::Relaxed);
@@ -87,11 +92,11 @@ impl Held {
                 confined = if mask.is_within(&origin.mask) { OPEN } else { CONFINED };
                 origin.confined.store(confined, Ordering::Relaxed);
             }
-            *self = Held { mask, by: OPEN, stale: false };
+            *self = ThreadAffinity { mask, by: OPEN, stale: false };
         }
         if confined == CONFINED {
             origin.mask.apply();
-            *self = Held { mask: origin.mask, by: CONFINED, stale: false };
+            *self = ThreadAffinity { mask: origin.mask, by: CONFINED, stale: false };
         }
     }
 }

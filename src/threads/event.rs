@@ -1,4 +1,4 @@
-//! Something that happens once, and that threads may wait for.
+//! An event that happens once, and that threads may wait for.
 
 use crate::sys::atomic::Ordering;
 use crate::sys::futex;
@@ -17,22 +17,22 @@ impl Event {
         Event(Futex::new(TO_COME))
     }
 
-    /// It has happened. It may be gone only when the caller has returned.
+    /// The event has happened. The event's memory must last until this call returns.
     pub fn happen(&self) {
-        // Release: pairs with the loads in `wait`.
+        // Release: pairs with the Acquire loads in `wait` and `happens_within`.
         if self.0.swap(PAST, Ordering::Release) == AWAITED {
             self.0.wake(i32::MAX);
         }
     }
 
-    /// Returns when it has happened: what was done before is then seen.
+    /// Returns when the event has happened; the caller then sees what was written before it.
     pub fn wait(&self) {
         while self.0.load(Ordering::Acquire) != PAST {
             self.sleep(futex::LONGEST);
         }
     }
 
-    /// As `wait`, but false if it has not happened after so long.
+    /// Like `wait`, but returns false if the event has not happened within `limit`.
     pub fn happens_within(&self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         while self.0.load(Ordering::Acquire) != PAST {
@@ -45,7 +45,7 @@ impl Event {
         true
     }
 
-    /// Sleeps until it happens, if it has not, or until the time is up.
+    /// Sleeps until the event happens, or for `limit`.
     pub fn sleep(&self, limit: Duration) {
         self.0.swap_if(TO_COME, AWAITED);
         self.0.wait(AWAITED, limit);

@@ -1,103 +1,117 @@
-//! A place whose occupant leaves it for a while, and another that is called to take it over.
+//! The hand-over of a worker's place: its occupant leaves the place for a while, and another thread
+//! is called to take it over.
 //!
-//! One word tells which of the two has it: whether the occupant is out, whether another is on
-//! its way, and how often the place was left.
+//! One word tells which of the two threads has the place. It says whether the occupant is out
+//! (VACANT), whether another thread is on its way (COMING), and how often the place was left (a
+//! count).
 //!
 //! ```text
-//! the occupant   leave      VACANT is set; COMING, too: if it was not, another must be called
-//!                come_back  VACANT goes, by compare-and-swap: the place is its own again
-//! the other      look       COMING goes, by compare-and-swap, and VACANT with it: then the place is its own
+//! the occupant      leave      sets VACANT and COMING; if COMING was not set, it must call a thread
+//!                   come_back  clears VACANT by compare-and-swap: it has the place again
+//! the called thread look       clears COMING by compare-and-swap; if VACANT was set, clears it, too,
+//!                              and has the place
 //! ```
-//! So who has left has one attempt at coming back, and it fails if the other was there: its count is the word's no
-//! more, or the bits are not. Who is called does not know whether the place is needed still when it comes. If
-//! it was left again meanwhile, short leavings are frequent there, and to call somebody for each would cost
-//! more than they take: the other stays to watch, and those who leave find it coming. It takes the place when it finds it
-//! left twice by the same leaving, and goes when it was not left since the last look. It is what Go's monitor does for
-//! system calls, which take no thread's place before that has seen the same call twice (its
-//! runtime's proc.go: `retake`, `exitsyscallfast`).
+//! The occupant has one attempt to come back. It fails if the called thread was there: the CAS
+//! fails because the count or a flag has changed. When the called thread arrives, it does not know
+//! whether the place still needs it. If the count has changed since the call, the place was left
+//! again meanwhile. Short absences are then frequent, and calling a thread for each of them would
+//! cost more than they take. So the called thread stays to watch, and an occupant that leaves finds
+//! COMING set. The called thread takes the place when two of its looks find the same absence. It
+//! goes away when the place was not left since its last look. Go's monitor does the same for system
+//! calls: it takes the place of a thread only after it has seen the same call twice (`retake` and
+//! `exitsyscallfast` in its runtime's proc.go).
 //!
 //! # The bad interleavings it excludes
 //!
-//! *Two occupants.* Who has left comes back while the other arrives: both change the same word by
-//! compare-and-swap.
+//! *Two occupants.* The occupant comes back while the called thread arrives. Both change the same
+//! word by compare-and-swap, so one of them fails.
 //!
-//! *A later leaving taken for one's own.* T leaves; U takes the place, and leaves it as well; T would find it
-//! vacant, and somebody coming. The count differs. (It has 62 bits: it does not come round.)
+//! *Confusing a later absence with one's own.* T leaves; U takes the place, and leaves it as well.
+//! T would find the place vacant, and a thread coming. But the count differs. (It has 62 bits and
+//! does not wrap.)
 //!
-//! *Nobody comes.* T leaves, finds U coming, and calls nobody, while U finds that it is not needed. U's
-//! compare-and-swap fails, or T sees that COMING is gone.
+//! *Nobody comes.* T leaves, finds U coming, and calls nobody, while U finds that it is not needed.
+//! Either U's compare-and-swap fails, or T sees that COMING is cleared.
 
 use crate::sys::atomic::{AtomicUsize, Ordering};
 
 const VACANT: usize = 1;
 const COMING: usize = 2;
-/// How often it was left: the rest of the word.
+/// One absence in the count, which is the rest of the word.
 const ONE: usize = 4;
 
 #[derive(Default)]
 pub struct Handoff {
     word: AtomicUsize,
-    /// The count for which the other was called. Relaxed: written before the call, and while nobody is coming.
+    /// The count for which a thread was called. Relaxed: written before the call, while no thread
+    /// is coming.
     called: AtomicUsize,
 }
 
-/// What the other has found.
+/// What the called thread has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The place is its own.
+    /// The place was vacant and is now the called thread's.
     Vacant,
-    /// It may go.
+    /// The place is occupied: the called thread may go.
     Occupied,
-    /// It is to look again after a while.
+    /// The called thread must look again after a while.
     Busy,
 }
 
 impl Handoff {
-    /// The occupant leaves the place. What it gets is for `come_back`, and true if it must call another; if
-    /// there is none, `nobody_comes`.
+    /// The occupant leaves the place. Returns the word, which is the argument of `come_back`, and
+    /// true if the caller must call a thread. If no thread can be called, `nobody_comes` must
+    /// follow.
     pub fn leave(&self) -> (usize, bool) {
-        // Release: pairs with the swap in `look`. Acquire: with the same, so that `called` is written after it was read.
+        // Release: pairs with the exchange in `look`; the new occupant sees what was done at the
+        // place. Acquire: pairs with the same exchange, so that `called` is written after the last
+        // called thread has read it.
         let was = self.word.fetch_add(ONE + VACANT, Ordering::AcqRel);
         let left = (was + ONE + VACANT) | COMING;
         let calls = was & COMING == 0;
         if calls {
-            // Nobody else uses the word before the call.
+            // No other thread uses the word before the call.
             self.called.store(left & !(ONE - 1), Ordering::Relaxed);
-            self.word.store(left, Ordering::Release); // as above
+            self.word.store(left, Ordering::Release); // Release: pairs with the exchange in `look`
         }
         (left, calls)
     }
 
-    /// The place is the caller's again, who has left it just now.
+    /// Returns the place to the caller, which has just left it and could not call a thread.
     pub fn nobody_comes(&self) {
-        self.word.fetch_and(!(VACANT | COMING), Ordering::Relaxed); // as in leave
+        // Relaxed: no other thread uses the word before a call
+        self.word.fetch_and(!(VACANT | COMING), Ordering::Relaxed);
     }
 
-    /// Who has left wants the place back. False if it is another's.
+    /// The occupant wants the place back. False if another thread has it.
     pub fn come_back(&self, left: usize) -> bool {
-        // Relaxed: nobody else has used the place.
+        // Relaxed: on success no other thread has used the place since.
         let back = left - VACANT;
         self.word.compare_exchange(left, back, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// The process is a child made by fork, and nobody uses the place.
+    /// In the child of a fork: nobody uses the place.
     pub fn forget(&self) {
         self.word.store(0, Ordering::Relaxed);
     }
 
-    /// What the other has seen when it is called.
+    /// The first value of `seen` for a thread that was just called: see `look`.
     pub fn called(&self) -> usize {
         self.called.load(Ordering::Relaxed)
     }
 
-    /// The other looks; `seen` is what it has seen before. Not again once it was not `Busy`.
+    /// A look of the called thread. `seen` is the count at its previous look. Not to be called
+    /// again after a result other than `Busy`.
     pub fn look(&self, seen: &mut usize) -> Found {
-        let word = self.word.load(Ordering::Relaxed); // the swap tells if it is outdated
+        // Relaxed: the exchange below fails if this is stale
+        let word = self.word.load(Ordering::Relaxed);
         let count = word & !(ONE - 1);
         if std::mem::replace(seen, count) != count {
             return Found::Busy;
         }
-        // Acquire: what was done at the place by who has left it. Release: `leave`.
+        // Acquire: pairs with the Release in `leave`; the place's state is seen. Release: pairs
+        // with the Acquire in `leave`.
         match self.word.compare_exchange(word, count, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) if word & VACANT != 0 => Found::Vacant,
             Ok(_) => Found::Occupied,

@@ -1,8 +1,9 @@
-//! Threads between runs and within one: the cache of threads, calls to a thread, and the hand-over of a worker's place.
+//! The threads of runs: the cache of threads between runs, the state of one thread's job, and the
+//! hand-over of a worker from one thread to another.
 
-pub mod call;
 pub mod event;
 pub mod handoff;
+pub mod job;
 
 #[cfg(not(loom))]
 pub mod affinity;

@@ -1,25 +1,30 @@
-//! How the threads that are kept end: by themselves, when the library is unloaded, or with the process.
+//! How the threads that are kept end: by themselves, when the library is unloaded, or with the
+//! process.
 //!
-//! # Who waits for a thread's end
+//! # Joining a thread that ends by itself
 //!
-//! A thread that is kept ends by itself when its time is up. Its last instructions are this library's, which
-//! may be part of a plugin. After those run the destructors of its thread-local variables; these are the
-//! program's, and may wait for anything. So the thread is not detached, and no call of the program's joins it:
-//! the thread that ends next does. `ThreadCache::ended` holds the one that has ended last.
+//! A kept thread ends by itself when its time is up. Its last instructions are this library's,
+//! which may be part of a plugin. After those, the destructors of the thread's thread-local
+//! variables run; these are the program's, and may wait for anything. So the thread is not
+//! detached, and no call of the program's joins it: the next thread that ends joins it.
+//! `ThreadCache::last_ended` holds the thread that has ended last.
 //!
-//! *Unloading* (dlclose of a plugin that contains libsched.a) waits until all threads have ended. Those that
-//! rest are dismissed and joined. Then the one in `ThreadCache::ended` is joined, which has joined the one before it.
+//! *Unloading* (dlclose of a plugin that contains libsched.a) waits until all threads have ended.
+//! The resting threads are dismissed and joined. Then the thread in `ThreadCache::last_ended` is
+//! joined, which has joined the one before it.
 //!
-//! *The process's exit* joins nobody: the caller of exit may hold what a destructor waits for. From then on no
-//! resting thread ends, so no destructor of a thread-local variable runs beside those of the program's static
-//! variables. The thread rests until the process is gone. A host may still unload a plugin later in its exit,
-//! but these threads need the plugin's code. So the exit handler makes the C library keep it mapped: it
-//! registers a destructor of a thread-local variable, which is never called.
+//! *The process's exit* joins no thread: the caller of exit may hold what a destructor waits for.
+//! From then on no resting thread ends, so no destructor of a thread-local variable runs beside the
+//! destructors of the program's static variables. The thread rests until the process is gone. A
+//! host may still unload a plugin later in its exit, but these threads need the plugin's code. So
+//! the exit handler makes the C library keep the plugin mapped: it registers a destructor of a
+//! thread-local variable, which is never called.
 //!
-//! *Telling the two apart.* The handler registered with atexit and the function in .fini_array are called in
-//! both cases. At exit the handler comes first, since the dynamic linker's work is the last part of exit. In
-//! unloading the function comes first: an object's atexit handlers are called by the first function in its
-//! .fini_array, and that array is called from its last entry to its first.
+//! *Telling unloading from exit.* The handler registered with atexit and the function in
+//! .fini_array are called in both cases. At exit the handler comes first, since the dynamic
+//! linker's work is the last part of exit. In unloading the function comes first: an object's
+//! atexit handlers are called by the first function in its .fini_array, and that array is called
+//! from its last entry to its first.
 
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::thread::Uncancelled;
@@ -29,21 +34,22 @@ use crate::threads::cache::records::{CACHE, ThreadCache};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// The process's exit has begun: no resting thread ends any more. Relaxed: threads read it under the lists' lock,
-/// under which it is written unless there is only one thread; `unload` comes after `at_exit` on the same thread.
+/// The process's exit has begun: no resting thread ends any more. Relaxed: threads read it under
+/// the cache's lock, and it is written under that lock unless there is only one thread; `unload`
+/// comes after `at_exit` on the same thread.
 static EXITING: AtomicBool = AtomicBool::new(false);
 
-/// The library is being unloaded: no thread is kept. Relaxed: `unload` stores it and then empties the lists under
-/// their lock; a run's threads's drop puts its threads there under the lock and then loads it. So the threads are found by
-/// the one, or the store is seen by the other.
+/// The library is being unloaded: no thread is kept. Relaxed: `unload` stores it and then empties
+/// the cache under its lock; dropping a `RunThreads` puts its threads into the cache under the lock
+/// and then loads it. So either `unload` finds the threads, or the drop sees the store.
 static UNLOADED: AtomicBool = AtomicBool::new(false);
 
-/// For a thread that rests; under the lists' lock.
+/// For a resting thread, under the cache's lock.
 pub(super) fn is_exiting() -> bool {
     EXITING.load(Ordering::Relaxed)
 }
 
-/// The library is being unloaded: each owner of threads ends them.
+/// True if the library is being unloaded: then each owner of threads ends them.
 pub fn is_unloaded() -> bool {
     UNLOADED.load(Ordering::Relaxed)
 }
@@ -51,18 +57,21 @@ pub fn is_unloaded() -> bool {
 /// Joins a thread that ends by itself.
 ///
 /// # Safety
-/// It is a thread of ours, and nobody else joins it.
+/// The thread is ours, and nobody else joins it.
 pub(super) unsafe fn join_ended(id: libc::pthread_t) {
     let _uncancelled = Uncancelled::begin(); // pthread_join is a cancellation point
-    // SAFETY: passed on. It fails for one that a task has detached meanwhile.
+    // SAFETY: the caller has the only right to join the thread. The join fails if a task has
+    // detached it.
     let _ = unsafe { thread::join(id) };
 }
 
-/// To be called before the first use of a run's threads in a process; a child of fork inherits it.
+/// Registers the exit handler. Called before the first run of a process; a child of fork inherits
+/// it.
 pub fn watch_exit() {
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
-        // SAFETY: a function of the right type, which is called, or forgotten, before it is unmapped.
+        // SAFETY: the function has the right type; it is called, or forgotten, before it is
+        // unmapped.
         unsafe { libc::atexit(at_exit) };
     }
 }
@@ -75,32 +84,34 @@ extern "C" fn at_exit() {
         EXITING.store(true, Ordering::Relaxed); // a child of fork has no threads
         return;
     }
-    let ended = CACHE.with(|lists| {
+    let ended = CACHE.with(|cache| {
         EXITING.store(true, Ordering::Relaxed);
-        lists.ended.take()
+        cache.last_ended.take()
     });
     if let Some(id) = ended {
-        // So that tools which look for threads that nobody has joined find none.
-        // SAFETY: as in `ThreadSlot::rest`; this does not wait. If it has not ended yet, it ends with the process.
+        // Joins a thread that has already ended, for tools that look for threads that were never
+        // joined.
+        // SAFETY: this thread took the id from the cache, so only it may join. The call does not
+        // wait; a thread that has not ended yet ends with the process.
         unsafe { libc::pthread_tryjoin_np(id, ptr::null_mut()) };
     }
     stay_mapped();
 }
 
-/// The object that contains this library is not unmapped any more.
+/// Prevents the object that contains this library from being unmapped.
 fn stay_mapped() {
     type Destructor = unsafe extern "C" fn(*mut c_void);
     type Register = unsafe extern "C" fn(Destructor, *mut c_void, *const c_void) -> c_int;
     if let Some(register) = weak!("__cxa_thread_atexit_impl", Register) {
-        // SAFETY: the last argument is an address in the object. The C library keeps the object mapped until it has
-        // called the destructor when this thread ends; the thread is in exit, and so never ends. (free does nothing
-        // with NULL.)
+        // SAFETY: the last argument is an address in the object. The C library keeps the object
+        // mapped until it has called the destructor at this thread's end; the thread is in exit,
+        // and so never ends. (free does nothing with NULL.)
         unsafe { register(libc::free, ptr::null_mut(), ptr::from_ref(&EXITING).cast()) };
     }
 }
 
-/// To be called when the object that contains this library is unloaded, before it is unmapped; and at the process's
-/// end, after `at_exit`. True in the first case: then all threads that were kept have ended.
+/// Called when the object that contains this library is unloaded, before it is unmapped; and at the
+/// process's end, after `at_exit`. True in the first case: then all kept threads have ended.
 pub fn unload() -> bool {
     if is_exiting() {
         return false;
@@ -116,14 +127,14 @@ pub fn unload() -> bool {
 #[cold]
 pub(super) fn end_kept() {
     while let Some(slot) = CACHE.with(ThreadCache::take_warm) {
-        slot.call.dismiss();
-        slot.call.set_alive(false);
-        // SAFETY: it was warm, so it has a thread, which ends now, and which only this joins.
+        slot.state.dismiss();
+        slot.state.set_has_thread(false);
+        // SAFETY: a warm slot has a thread. The thread ends now, and only this call joins it.
         unsafe { join_ended(slot.id.get().assume_init()) };
-        CACHE.with(|lists| lists.add_blank(slot));
+        CACHE.with(|cache| cache.add_blank(slot));
     }
-    if let Some(id) = CACHE.with(|lists| lists.ended.take()) {
-        // SAFETY: as in `ThreadSlot::rest`.
+    if let Some(id) = CACHE.with(|cache| cache.last_ended.take()) {
+        // SAFETY: this thread took the id from the cache, so only it may join.
         unsafe { join_ended(id) };
     }
 }

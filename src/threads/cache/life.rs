@@ -1,45 +1,52 @@
-//! The life of a thread: it is called, works, rests, and ends.
+//! The life of a thread: it gets a job, works, rests, and ends.
 
 use crate::sys::atomic::spin_loop;
 use crate::sys::errno::Errno;
 use crate::sys::thread::SignalsBlocked;
 use crate::sys::{futex, output, thread, time};
-use crate::threads::affinity::Held;
+use crate::threads::affinity::ThreadAffinity;
 use crate::threads::cache::ending::{is_exiting, join_ended};
-use crate::threads::cache::records::{CACHE, Job, RunThreads, ThreadSlot};
-use crate::threads::call::Order;
+use crate::threads::cache::records::{CACHE, Caller, Job, RunThreads, ThreadSlot};
+use crate::threads::job::NextStep;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// How long a thread rests awake, if there are processors for it and those of lower index: about
-/// what it takes to wake one that sleeps.
+/// How long a thread rests awake, if there are processors for it and for the threads of lower
+/// index: about as long as waking a sleeping thread takes.
 const AWAKE: Duration = Duration::from_micros(50);
 
 impl ThreadSlot {
-    /// Gives the thread a job, making the thread if there is none. False if it cannot be made.
-    /// `beside`: the caller goes on working.
+    /// Gives the thread a job; creates the thread if there is none. False if it cannot be created.
+    /// `caller`: what the calling thread does next.
     ///
     /// # Safety
-    /// The slot is reserved by the run's threads, and job and run's threads live until it is done.
-    pub(super) unsafe fn call(
+    /// The run has reserved the slot; job and `threads` live until the job is done.
+    pub(super) unsafe fn assign(
         &'static self,
         job: Job,
         index: usize,
         threads: &RunThreads,
-        beside: bool,
+        caller: Caller,
     ) -> bool {
         self.job.set(MaybeUninit::new((job, index, ptr::from_ref(threads))));
-        // A thread that starts on the processor of one that goes on working may wait there for
-        // milliseconds. It starts elsewhere, and takes over the affinity of the terms as its first act.
-        // (Without futex: pthread_create would need it for that.)
-        let elsewhere =
-            || threads.terms().affinity.mask.elsewhere().filter(|_| beside && futex::probe());
-        let sleeps = || {
+        // A thread that starts on the processor of a thread that keeps working may wait there for
+        // milliseconds. So it starts on another processor; its first act is to take over the
+        // affinity of the terms. (Not where futex is refused: pthread_create would need futex for
+        // this.)
+        let elsewhere = || {
+            threads
+                .terms()
+                .affinity
+                .mask
+                .elsewhere()
+                .filter(|_| caller == Caller::KeepsWorking && futex::probe())
+        };
+        let before_waking = || {
             if let Some(mask) = &elsewhere() {
-                self.moved.set(true);
-                // SAFETY: alive, and until it is called it does not end.
+                self.affinity_changed.set(true);
+                // SAFETY: the thread exists, and does not end before it gets this job.
                 unsafe { thread::restrict_to(self.id.get().assume_init(), mask) };
             }
         };
@@ -49,18 +56,18 @@ impl ThreadSlot {
             // SAFETY: a slot is never freed.
             unsafe { thread::create(main, slot, elsewhere()) }.is_ok()
         };
-        self.call.make(sleeps, create)
+        self.state.start_job(before_waking, create)
     }
 
-    /// Waits for the end of the thread, if it has one.
+    /// Waits for the end of the thread, if there is one.
     ///
     /// # Safety
-    /// It ends by itself, its job being done and none kept.
+    /// The thread ends by itself: its job is done, and its run keeps no threads.
     pub(super) unsafe fn join(&self) {
-        if !self.call.set_alive(false) {
+        if !self.state.set_has_thread(false) {
             return;
         }
-        // SAFETY: alive, so there is an id.
+        // SAFETY: there was a thread, so its id is written; by the caller's promise it ends.
         let joined = unsafe { thread::join(self.id.get().assume_init()) };
         if let Err(Errno(error)) = joined {
             output::die(format_args!(
@@ -70,35 +77,35 @@ impl ThreadSlot {
         }
     }
 
-    /// A thread's rest after a job. True if it was called again; false if it must end, and then
-    /// it has no slot any more.
+    /// The thread's rest after a job. True if it got another job; false if it must end. Then it no
+    /// longer has a slot.
     fn rest(&self, keep: Duration, awake: Duration) -> bool {
         let began = Instant::now();
-        while self.call.order() == Order::Rest && began.elapsed() < awake.min(keep) {
+        while self.state.next_step() == NextStep::Rest && began.elapsed() < awake.min(keep) {
             (0..8).for_each(|_| spin_loop());
             time::give_way();
         }
-        self.call.lie_down();
-        // Never longer than LONGEST: futex may be refused by the time that it is called.
+        self.state.announce_sleep();
+        // Never longer than LONGEST: futex may already be refused when the next job is started.
         let mut time = keep.min(futex::LONGEST);
         loop {
-            match self.call.order() {
-                Order::Rest => {}
-                Order::End => return false,
-                Order::Work => return true,
+            match self.state.next_step() {
+                NextStep::Rest => {}
+                NextStep::End => return false,
+                NextStep::Work => return true,
             }
             let began = Instant::now();
-            self.call.sleep(time);
-            if began.elapsed() < time || self.call.order() != Order::Rest {
+            self.state.sleep(time);
+            if began.elapsed() < time || self.state.next_step() != NextStep::Rest {
                 continue;
             }
             // A thread that a task has detached cannot be joined.
             let joinable = !thread::is_detached();
-            let ends = CACHE.with(|lists| {
+            let ends = CACHE.with(|cache| {
                 let left = self.until.get().saturating_duration_since(Instant::now());
-                let (listed, spare) = (self.listed.get(), self.spare.get());
-                if !listed && !spare {
-                    // Reserved: its run may keep it for long.
+                let (is_warm, is_spare) = (self.is_warm.get(), self.is_spare.get());
+                if !is_warm && !is_spare {
+                    // A run has reserved the slot, and may keep it for long.
                     time = (time * 2).min(futex::LONGEST);
                     return None;
                 }
@@ -110,18 +117,18 @@ impl ThreadSlot {
                     time = left.min(futex::LONGEST);
                     return None;
                 }
-                self.call.set_alive(false);
-                if listed {
-                    lists.unlist(self);
-                    lists.add_blank(self);
+                self.state.set_has_thread(false);
+                if is_warm {
+                    cache.unlist(self);
+                    cache.add_blank(self);
                 }
-                // SAFETY: no arguments.
+                // SAFETY: the call has no arguments.
                 let me = unsafe { libc::pthread_self() };
-                Some(if joinable { lists.ended.replace(me) } else { None })
+                Some(if joinable { cache.last_ended.replace(me) } else { None })
             });
             if let Some(before) = ends {
-                // SAFETY: that thread ends without this one's help, and only the thread that takes it from
-                // the lists joins it.
+                // SAFETY: that thread ends without this one's help, and only the thread that takes
+                // its id from the cache joins it.
                 before.inspect(|&id| unsafe { join_ended(id) });
                 return false;
             }
@@ -130,24 +137,25 @@ impl ThreadSlot {
 }
 
 extern "C" fn main(slot: *mut c_void) -> *mut c_void {
-    // SAFETY: `call` passes a slot.
+    // SAFETY: `assign` passes a slot, which is never freed.
     let slot: &'static ThreadSlot = unsafe { &*slot.cast_const().cast() };
-    // SAFETY: the calling thread. A reader has waited for the end of a job.
+    // SAFETY: this is the calling thread's id. Readers of the field have waited for the end of a
+    // job.
     slot.id.set(MaybeUninit::new(unsafe { libc::pthread_self() }));
-    let mut held = Held::nothing();
+    let mut held = ThreadAffinity::nothing();
     loop {
-        // SAFETY: called, so there is a job; its run's threads and terms live until it is done.
+        // SAFETY: the thread was given a job; the job's run and terms live until it is done.
         let (job, index, threads) = unsafe { slot.job.get().assume_init() };
-        // SAFETY: as above.
+        // SAFETY: the run lives until the job is done.
         let threads = unsafe { &*threads };
         let (keep, processors) = (threads.terms().keep, threads.terms().processors());
-        if slot.moved.replace(false) {
+        if slot.affinity_changed.replace(false) {
             held.was_moved();
         }
         held.take_over(&threads.terms().affinity);
         thread::prepare_current(index);
         threads.terms().float.set();
-        // SAFETY: by the promise to `call`.
+        // SAFETY: by the promise to `assign` the job is valid.
         let surplus = unsafe { (job.main)(job.arg) };
         if surplus {
             threads.spare(slot);
@@ -155,7 +163,7 @@ extern "C" fn main(slot: *mut c_void) -> *mut c_void {
         if keep.is_none() && thread::is_detached() {
             output::die(format_args!("a task detached its thread, which the run waits for"));
         }
-        slot.call.done();
+        slot.state.finish_job();
         let awake = if index < processors && !surplus { AWAKE } else { Duration::ZERO };
         if !keep.is_some_and(|keep| slot.rest(keep, awake)) {
             return ptr::null_mut();

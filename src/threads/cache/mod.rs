@@ -1,36 +1,36 @@
-//! Threads for runs, kept for a while after each (`SCHED_WARM`): to make a thread and to end it
-//! costs some ten microseconds, to wake one that rests a few.
+//! Threads for runs, kept for a while after each run (`SCHED_WARM`). Creating and ending a thread
+//! costs some ten microseconds; waking a resting thread costs a few.
 //!
 //! # States of a slot
 //!
 //! ```text
-//!             take                call                 (job done)            put
-//!   warm  ---------->  reserved  ------>  called  ------------------>  reserved  --->  warm
-//!   (a thread rests)                     (it works)                                     | time
-//!   blank ---------->  reserved  ------>  called: the thread is made                    v is up
+//!             take                assign               (job done)            put
+//!   warm  ---------->  reserved  ------>  works  ------------------->  reserved  --->  warm
+//!   (a thread rests)                     (a thread)                                      | time
+//!   blank ---------->  reserved  ------>  works: the thread is created                   v is up
 //!   (no thread)                                                                        blank
 //! ```
-//! Warm and blank slots are in lists, under a lock; a reserved or called slot belongs to a run.
-//! The run's thread takes and puts the slots of its workers. *Reliefs* are taken when a thread
-//! leaves a worker ([`relief`]), and may be called several times. Slots are never freed, so a
-//! thread that is late may look at its own at any time.
+//! Warm and blank slots are in lists, under a lock; a reserved or working slot belongs to a run.
+//! The run's first thread takes and puts the slots of the workers. *Reliefs* are taken when a
+//! thread leaves a worker ([`relief`]), and may get several jobs. Slots are never freed, so a
+//! thread that is late may read its own slot at any time.
 //!
 //! # Protocol
 //!
-//! A thread rests while its slot's word is `REST`, first awake, in case the next run follows at
-//! once, then, having made the word `ASLEEP`, in a futex. The caller writes the job, swaps `CALLED`
-//! in (Release), and wakes the thread if it was asleep. The thread works and swaps `REST` in
-//! (Release). If the run's thread waits for that, it has left `AWAITED` in the word, and is woken.
-//! A sleeping thread whose time is up takes the lock. If its slot is still in the list of the warm,
-//! the thread takes it out and ends ([`ending`]); if not, a run has reserved the slot, and the
-//! thread goes on resting.
+//! A thread rests while its slot's word is `REST`. At first it stays awake, because the next run
+//! may follow at once. Then it changes the word to `ASLEEP` and sleeps in a futex. A caller writes
+//! the job, swaps `CALLED` into the word (Release), and wakes the thread if it was asleep. The
+//! thread does the job and swaps `REST` into the word (Release). If another thread waits for the
+//! job, it has left `AWAITED` in the word, and is woken. A sleeping thread whose time is up takes
+//! the lock. If its slot is still in the list of warm slots, the thread removes it and ends
+//! ([`ending`]). Otherwise a run has reserved the slot, and the thread continues to rest.
 //!
 //! # What a thread would inherit
 //!
 //! A new thread starts with its creator's affinity, rounding mode and other floating-point
-//! controls. A kept thread takes over those of the run's caller at each call, and its signal mask
-//! and name are set anew. It keeps its thread-local variables, and does not take over what a caller
-//! has changed for its own thread since, such as a nice value.
+//! controls. A kept thread takes these over from the run's caller at each job; its signal mask and
+//! name are set anew. It keeps its thread-local variables. It does not take over what a caller has
+//! changed for its own thread since, such as a nice value.
 
 mod ending;
 mod life;

@@ -5,8 +5,8 @@ use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sys::float::FloatControl;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
-use crate::threads::affinity::Origin;
-use crate::threads::call::Call;
+use crate::threads::affinity::CallerAffinity;
+use crate::threads::job::JobState;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -15,21 +15,21 @@ use std::time::{Duration, Instant};
 
 /// What the threads of a run take over from its caller.
 pub struct Terms {
-    pub(super) affinity: Origin,
+    pub(super) affinity: CallerAffinity,
     pub(super) float: FloatControl,
     /// How long to keep the threads afterwards; None: they end with the run.
     pub(super) keep: Option<Duration>,
-    /// See `relief`.
+    /// How many reliefs the run may have beside its workers' threads: see `relief`.
     pub(super) most_reliefs: usize,
 }
 
 impl Terms {
-    /// The controls of the run.
+    /// The floating-point controls of the run.
     pub fn float(&self) -> FloatControl {
         self.float
     }
 
-    /// Threads are kept afterwards.
+    /// True if the threads are kept afterwards.
     pub fn keeps(&self) -> bool {
         self.keep.is_some()
     }
@@ -43,80 +43,89 @@ impl Terms {
 /// A worker's main function, and its argument.
 #[derive(Clone, Copy)]
 pub struct Job {
-    /// Returns true if the run goes on and has no use for the thread now.
+    /// Returns true if the run goes on and does not need the thread now.
     pub main: unsafe fn(*const c_void) -> bool,
     pub arg: *const c_void,
 }
 
-/// A thread, or the place for one.
-pub(super) struct ThreadSlot {
-    /// For the owner of the slot: the lists or a run.
-    pub(super) call: Call,
-    /// Written by the caller, read by the thread.
-    pub(super) job: Cell<MaybeUninit<(Job, usize, *const RunThreads)>>,
-    /// Written as the job is: the caller has set the thread's affinity.
-    pub(super) moved: Cell<bool>,
-    /// Written by the thread when it begins.
-    pub(super) id: Cell<MaybeUninit<libc::pthread_t>>,
-    /// Under the lists' lock: whether it is warm, whether it is spare, and until when.
-    pub(super) listed: Cell<bool>,
-    pub(super) spare: Cell<bool>,
-    pub(super) until: Cell<Instant>,
-    pub(super) next: Cell<*const ThreadSlot>,
-    /// Under the lists' lock: link of a run's threads's reliefs.
-    pub(super) beside: Cell<*const ThreadSlot>,
-    /// Link of all slots; never changes.
-    pub(super) other: Cell<*const ThreadSlot>,
+/// What a thread does after it has given another thread a job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    KeepsWorking,
+    Leaves,
 }
 
-// SAFETY: see each field's discipline.
+/// A thread, or the place for one.
+pub(super) struct ThreadSlot {
+    /// Used by the owner of the slot (the cache or a run) and by the thread, as `threads::job`
+    /// says.
+    pub(super) state: JobState,
+    /// Written by the caller before it starts the job; read by the thread.
+    pub(super) job: Cell<MaybeUninit<(Job, usize, *const RunThreads)>>,
+    /// Written like `job`: the caller has changed the thread's affinity.
+    pub(super) affinity_changed: Cell<bool>,
+    /// Written by the thread when it begins.
+    pub(super) id: Cell<MaybeUninit<libc::pthread_t>>,
+    /// Under the cache's lock: whether the slot is warm, whether it is spare, and until when.
+    pub(super) is_warm: Cell<bool>,
+    pub(super) is_spare: Cell<bool>,
+    pub(super) until: Cell<Instant>,
+    pub(super) next_in_list: Cell<*const ThreadSlot>,
+    /// Under the cache's lock: the link of a run's reliefs.
+    pub(super) next_relief: Cell<*const ThreadSlot>,
+    /// The link of all slots. It never changes.
+    pub(super) next_slot: Cell<*const ThreadSlot>,
+}
+
+// SAFETY: the comment of each field says which thread uses it when.
 unsafe impl Sync for ThreadSlot {}
 
 pub(super) struct ThreadCache {
-    /// The one that rested last is taken first: its cache is the warmest.
+    /// The slot whose thread rested last is taken first: its cache is the warmest.
     pub(super) warm: *const ThreadSlot,
     pub(super) blank: *const ThreadSlot,
-    /// The thread that has ended last, or is about to; it is not joined yet. See `ending`.
-    pub(super) ended: Option<libc::pthread_t>,
+    /// The thread that has ended last, or is about to; not joined yet. See `ending`.
+    pub(super) last_ended: Option<libc::pthread_t>,
 }
 
-// SAFETY: the slots may be used by any thread.
+// SAFETY: any thread may use the slots, under the cache's lock.
 unsafe impl Send for ThreadCache {}
 
 pub(super) static CACHE: Mutex<ThreadCache> = Mutex::new(ThreadCache::none());
 pub(super) static ALL: AtomicPtr<ThreadSlot> = AtomicPtr::new(ptr::null_mut());
 
 /// # Safety
-/// `slot` is null or a slot.
+/// `slot` is null or the address of a slot.
 pub(super) unsafe fn get(slot: *const ThreadSlot) -> Option<&'static ThreadSlot> {
-    // SAFETY: slots are never freed.
+    // SAFETY: by the caller's promise null or a slot; slots are never freed.
     unsafe { slot.as_ref() }
 }
 
 impl ThreadSlot {
     pub(super) fn new() -> Result<&'static ThreadSlot, NoMemory> {
         let place = memory::allocate::<ThreadSlot>()?;
-        // SAFETY: room for a slot, which is never freed.
+        // SAFETY: `place` is uninitialised memory for a slot, which is never freed.
         let slot = unsafe {
             place.write(ThreadSlot {
-                call: Call::new(),
+                state: JobState::new(),
                 job: Cell::new(MaybeUninit::uninit()),
-                moved: Cell::new(false),
+                affinity_changed: Cell::new(false),
                 id: Cell::new(MaybeUninit::uninit()),
-                listed: Cell::new(false),
-                spare: Cell::new(false),
+                is_warm: Cell::new(false),
+                is_spare: Cell::new(false),
                 until: Cell::new(Instant::now()),
-                next: Cell::new(ptr::null()),
-                beside: Cell::new(ptr::null()),
-                other: Cell::new(ptr::null()),
+                next_in_list: Cell::new(ptr::null()),
+                next_relief: Cell::new(ptr::null()),
+                next_slot: Cell::new(ptr::null()),
             });
             &*place.as_ptr()
         };
         let new = ptr::from_ref(slot).cast_mut();
         let mut head = ALL.load(Ordering::Acquire);
         loop {
-            slot.other.set(head);
-            // Release: pairs with the load in `renew`, whose walk finds the slot made.
+            slot.next_slot.set(head);
+            // Release: pairs with the Acquire load in `renew`, whose walk finds the slot
+            // initialised.
             match ALL.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(slot),
                 Err(now) => head = now,
@@ -127,64 +136,65 @@ impl ThreadSlot {
 
 impl ThreadCache {
     pub(super) const fn none() -> Self {
-        ThreadCache { warm: ptr::null(), blank: ptr::null(), ended: None }
+        ThreadCache { warm: ptr::null(), blank: ptr::null(), last_ended: None }
     }
 
     pub(super) fn add_blank(&mut self, slot: &ThreadSlot) {
-        slot.next.set(self.blank);
+        slot.next_in_list.set(self.blank);
         self.blank = slot;
     }
 
     pub(super) fn add_warm(&mut self, slot: &ThreadSlot, until: Instant) {
         slot.until.set(until);
-        slot.listed.set(true);
-        slot.next.set(self.warm);
+        slot.is_warm.set(true);
+        slot.next_in_list.set(self.warm);
         self.warm = slot;
     }
 
     pub(super) fn take_warm(&mut self) -> Option<&'static ThreadSlot> {
         // SAFETY: the lists hold slots.
         let slot = unsafe { get(self.warm) }?;
-        self.warm = slot.next.get();
-        slot.listed.set(false);
+        self.warm = slot.next_in_list.get();
+        slot.is_warm.set(false);
         Some(slot)
     }
 
     pub(super) fn take_blank(&mut self) -> Option<&'static ThreadSlot> {
         // SAFETY: the lists hold slots.
         let slot = unsafe { get(self.blank) }?;
-        self.blank = slot.next.get();
+        self.blank = slot.next_in_list.get();
         Some(slot)
     }
 
-    /// Takes a warm slot out of the list.
+    /// Removes a warm slot from the list.
     pub(super) fn unlist(&mut self, slot: &ThreadSlot) {
-        slot.listed.set(false);
+        slot.is_warm.set(false);
         if ptr::eq(self.warm, slot) {
-            self.warm = slot.next.get();
+            self.warm = slot.next_in_list.get();
             return;
         }
         let mut at = self.warm;
         // SAFETY: the lists hold slots.
         while let Some(before) = unsafe { get(at) } {
-            if ptr::eq(before.next.get(), slot) {
-                before.next.set(slot.next.get());
+            if ptr::eq(before.next_in_list.get(), slot) {
+                before.next_in_list.set(slot.next_in_list.get());
                 return;
             }
-            at = before.next.get();
+            at = before.next_in_list.get();
         }
     }
 }
 
-/// All under the lists' lock.
+/// The reliefs of one run. All fields are used under the cache's lock.
 pub(super) struct Reliefs {
-    /// Linked by `beside`; grows at the head.
+    /// The newest relief; all are linked by `next_relief`.
     pub(super) all: Cell<*const ThreadSlot>,
-    /// Linked by `next`.
+    /// The spare slots, linked by `next_in_list`.
     pub(super) spare: Cell<*const ThreadSlot>,
     pub(super) count: Cell<usize>,
-    /// The thread that has started the run has left its worker for good. It has no slot that could become spare, so one
-    /// more relief may be made in its place: else a run with a limit of one would have no further blocking section.
+    /// The thread that has started the run has left its worker for good. It has no slot that could
+    /// become spare, so one more relief may be created in its place. Otherwise a run with a limit
+    /// of one could have no further blocking section.
     pub(super) caller_left: Cell<bool>,
 }
 
@@ -201,92 +211,94 @@ impl Default for Reliefs {
 }
 
 impl Reliefs {
-    /// Every slot that has been taken from the lists as a relief so far.
+    /// Every slot that the run has taken as a relief so far.
     pub(super) fn all(&self) -> impl Iterator<Item = &'static ThreadSlot> {
         let first = CACHE.with(|_| self.all.get());
-        // SAFETY: slots, or null; their links do not change.
-        std::iter::successors(unsafe { get(first) }, |slot| unsafe { get(slot.beside.get()) })
+        // SAFETY: null or a slot; the links of the reliefs do not change.
+        std::iter::successors(unsafe { get(first) }, |slot| unsafe { get(slot.next_relief.get()) })
     }
 
     pub(super) fn take_spare(&self) -> Option<&'static ThreadSlot> {
         // SAFETY: the list holds slots.
         let slot = unsafe { get(self.spare.get()) }?;
-        self.spare.set(slot.next.get());
-        slot.spare.set(false);
+        self.spare.set(slot.next_in_list.get());
+        slot.is_spare.set(false);
         Some(slot)
     }
 
     pub(super) fn put_spare(&self, slot: &ThreadSlot, until: Instant) {
         slot.until.set(until);
-        slot.spare.set(true);
-        slot.next.set(self.spare.get());
+        slot.is_spare.set(true);
+        slot.next_in_list.set(self.spare.get());
         self.spare.set(slot);
     }
 
-    /// One more relief, if the limit allows it.
-    pub(super) fn recruit(
+    /// Takes one more relief from the cache, or `new`, if the limit allows it.
+    pub(super) fn add_relief(
         &self,
-        lists: &mut ThreadCache,
+        cache: &mut ThreadCache,
         terms: &Terms,
         new: Option<&'static ThreadSlot>,
     ) -> Option<&'static ThreadSlot> {
         if self.count.get() >= terms.most_reliefs + usize::from(self.caller_left.get()) {
             return None;
         }
-        let warm = if terms.keeps() { lists.take_warm() } else { None };
-        let slot = warm.or_else(|| lists.take_blank()).or(new)?;
+        let warm = if terms.keeps() { cache.take_warm() } else { None };
+        let slot = warm.or_else(|| cache.take_blank()).or(new)?;
         self.count.set(self.count.get() + 1);
-        slot.beside.set(self.all.get());
+        slot.next_relief.set(self.all.get());
         self.all.set(slot);
         Some(slot)
     }
 }
 
-/// The threads of one run: one for each worker, except worker 0 where that is the caller's; and
-/// reliefs.
+/// The threads of one run: one for each worker, except for worker 0 if the caller's own thread
+/// serves it; and the reliefs.
 pub struct RunThreads {
     /// The worker of the first member.
     pub(super) first: usize,
     pub(super) members: Vec<Member>,
     pub(super) reliefs: Reliefs,
-    /// Not in here: they take a kilobyte, and a run's threads is moved.
+    /// Not stored inline: the terms take a kilobyte, and a `RunThreads` is moved.
     pub(super) terms: *const Terms,
 }
 
 pub(super) struct Member {
     pub(super) slot: &'static ThreadSlot,
     pub(super) job: Job,
-    /// `IDLE`, or what came of the one call. Relaxed: the caller is a job whose end `finish` has
-    /// waited for, or a foreign thread that has left before (`run`: the gates are closed first).
-    pub(super) call: AtomicU32,
+    /// `NOT_STARTED`, or the result of the one start. Relaxed: the starting thread does a job whose
+    /// end `finish` has waited for, or is a foreign thread that has left before (`run` closes the
+    /// gates first).
+    pub(super) started: AtomicU32,
 }
 
 impl Member {
     pub(super) fn new(slot: &'static ThreadSlot, job: Job) -> Self {
-        Member { slot, job, call: AtomicU32::new(IDLE) }
+        Member { slot, job, started: AtomicU32::new(NOT_STARTED) }
     }
 }
 
-pub(super) const IDLE: u32 = 0;
+pub(super) const NOT_STARTED: u32 = 0;
 pub(super) const WORKS: u32 = 1;
 pub(super) const MISSING: u32 = 2;
 
-// SAFETY: each member is called by one thread, as `call` says; jobs are for other threads; the
-// reliefs are used under the lists' lock.
+// SAFETY: each member is started by one thread, as `start` demands; jobs are made for other
+// threads; the reliefs are used under the cache's lock.
 unsafe impl Sync for RunThreads {}
 
 impl RunThreads {
-    /// All of them. Backwards, so that the next run's worker 1 has the thread of this one's.
+    /// All slots. In reverse order, so that the next run's worker 1 gets the thread of this run's
+    /// worker 1.
     pub(super) fn slots(&self) -> impl Iterator<Item = &'static ThreadSlot> {
         self.reliefs.all().chain(self.members.iter().rev().map(|member| member.slot))
     }
 
     pub fn terms(&self) -> &Terms {
-        // SAFETY: they live for as long as the run's threads.
+        // SAFETY: by the promise to `new` the terms live as long as the run's threads.
         unsafe { &*self.terms }
     }
 
-    /// Neither the thread of this slot nor a caller needs the slot now.
+    /// Makes the slot spare: its thread and its caller need it no longer.
     pub(super) fn spare(&self, slot: &ThreadSlot) {
         let until = Instant::now() + self.terms().keep.unwrap_or_default();
         CACHE.with(|_| self.reliefs.put_spare(slot, until));

@@ -4,28 +4,33 @@ use crate::sys::atomic::Ordering;
 use crate::sys::float::FloatControl;
 use crate::sys::futex;
 use crate::sys::memory::NoMemory;
-use crate::threads::affinity::Origin;
+use crate::threads::affinity::CallerAffinity;
 use crate::threads::cache::ending::{end_kept, is_unloaded};
 use crate::threads::cache::records::{
-    ALL, CACHE, Job, MISSING, Member, Reliefs, RunThreads, Terms, ThreadCache, ThreadSlot, WORKS,
-    get,
+    ALL, CACHE, Caller, Job, MISSING, Member, Reliefs, RunThreads, Terms, ThreadCache, ThreadSlot,
+    WORKS, get,
 };
 use std::time::{Duration, Instant};
 
 impl Terms {
-    /// Those of the calling thread.
+    /// The terms of a run that the calling thread starts.
     pub fn of_caller(keep: Duration, most_reliefs: usize) -> Self {
         let kept = !keep.is_zero() && futex::works() && !is_unloaded();
         let keep = kept.then_some(keep);
-        Terms { affinity: Origin::of_caller(), float: FloatControl::get(), keep, most_reliefs }
+        Terms {
+            affinity: CallerAffinity::of_caller(),
+            float: FloatControl::get(),
+            keep,
+            most_reliefs,
+        }
     }
 }
 
 impl RunThreads {
-    /// Reserves a slot for each of `jobs`, which are those of the workers from `first`.
+    /// Reserves a slot for each of `jobs`, which belong to the workers from `first` on.
     ///
     /// # Safety
-    /// The terms live for as long as the run's threads.
+    /// The terms live as long as the run's threads.
     pub unsafe fn new(
         terms: &Terms,
         first: usize,
@@ -36,10 +41,10 @@ impl RunThreads {
         let warm = terms.keep.is_some();
         let mut members = Vec::new();
         members.try_reserve_exact(jobs.len()).map_err(|_| NoMemory)?;
-        CACHE.with(|lists| {
+        CACHE.with(|cache| {
             while jobs.len() > 0 {
-                let kept = if warm { lists.take_warm() } else { None };
-                let Some(slot) = kept.or_else(|| lists.take_blank()) else { break };
+                let kept = if warm { cache.take_warm() } else { None };
+                let Some(slot) = kept.or_else(|| cache.take_blank()) else { break };
                 members.extend(jobs.next().map(|job| Member::new(slot, job)));
             }
         });
@@ -50,36 +55,39 @@ impl RunThreads {
                 Err(NoMemory) => result = Err(NoMemory),
             }
         }
-        threads.members = members; // in any case: its drop gives them back
+        threads.members = members; // even after an error: dropping `threads` returns them
         result.map(|()| threads)
     }
 
-    /// Brings worker `index` a thread, which does its job. False if none can be made.
+    /// Brings worker `index` a thread, which does the worker's job. False if no thread can be
+    /// created.
     ///
     /// # Safety
-    /// Once for each worker, before `finish`; job and run's threads stay as they are until then.
-    pub unsafe fn call(&self, index: usize) -> bool {
+    /// Called once for each worker, before `finish`; job and run's threads stay as they are until
+    /// then.
+    pub unsafe fn start(&self, index: usize) -> bool {
         let member = &self.members[index - self.first];
-        // SAFETY: passed on.
-        let works = unsafe { member.slot.call(member.job, index, self, true) };
-        member.call.store(if works { WORKS } else { MISSING }, Ordering::Relaxed);
+        // SAFETY: this run has reserved the slot; job and `self` live until `finish`, by the
+        // caller's promise.
+        let works = unsafe { member.slot.assign(member.job, index, self, Caller::KeepsWorking) };
+        member.started.store(if works { WORKS } else { MISSING }, Ordering::Relaxed);
         works
     }
 
-    /// Waits until all jobs that were called are done. Only these jobs may still call.
+    /// Waits until all started jobs are done. From now on only these jobs may start others.
     pub fn finish(&self) {
         let mut waited = usize::MAX;
-        // A job that was waited for may have called one that was looked at before it.
+        // A job that the loop has waited for may have started one that the loop had already passed.
         loop {
             let mut works = 0;
             for member in &self.members {
-                if member.call.load(Ordering::Relaxed) == WORKS {
-                    member.slot.call.wait();
+                if member.started.load(Ordering::Relaxed) == WORKS {
+                    member.slot.state.wait_for_job();
                     works += 1;
                 }
             }
             for slot in self.reliefs.all() {
-                slot.call.wait();
+                slot.state.wait_for_job();
                 works += 1;
             }
             if std::mem::replace(&mut waited, works) == works {
@@ -88,31 +96,31 @@ impl RunThreads {
         }
     }
 
-    /// True if worker `index` was called and could not have a thread.
+    /// True if worker `index` was started and no thread could be created for it.
     pub fn is_missing(&self, index: usize) -> bool {
         let member = index.checked_sub(self.first).map(|at| &self.members[at]);
-        member.is_some_and(|member| member.call.load(Ordering::Relaxed) == MISSING)
+        member.is_some_and(|member| member.started.load(Ordering::Relaxed) == MISSING)
     }
 }
 
-/// The slots go back: those with a thread to the warm, or they are joined.
+/// Returns the slots to the cache. If the run keeps no threads, they are joined first.
 impl Drop for RunThreads {
     fn drop(&mut self) {
         self.finish();
-        // SAFETY: the terms live.
+        // SAFETY: by the promise to `new` the terms still live.
         let keep = unsafe { (*self.terms).keep };
         if keep.is_none() {
-            // SAFETY: their jobs are done.
+            // SAFETY: `finish` has waited for their jobs, and threads that are not kept never rest.
             self.slots().for_each(|slot| unsafe { slot.join() });
         }
         let until = keep.map(|keep| Instant::now() + keep);
         let slots = self.slots();
-        CACHE.with(|lists| {
+        CACHE.with(|cache| {
             for slot in slots {
-                slot.spare.set(false);
+                slot.is_spare.set(false);
                 match until {
-                    Some(until) if slot.call.is_alive() => lists.add_warm(slot, until),
-                    _ => lists.add_blank(slot),
+                    Some(until) if slot.state.has_thread() => cache.add_warm(slot, until),
+                    _ => cache.add_blank(slot),
                 }
             }
         });
@@ -122,22 +130,22 @@ impl Drop for RunThreads {
     }
 }
 
-/// The process is a child made by fork, and has none of the threads: all slots are blank.
+/// In the child of a fork, which has none of the threads: makes all slots blank.
 ///
 /// # Safety
 /// No other thread of this process uses a run's threads before this returns.
 pub unsafe fn renew() {
-    let mut lists = ThreadCache::none();
-    // SAFETY: slots are never freed.
+    let mut cache = ThreadCache::none();
+    // SAFETY: null or a slot; slots are never freed.
     let mut next = unsafe { get(ALL.load(Ordering::Acquire)) };
     while let Some(slot) = next {
-        slot.call.forget();
-        slot.listed.set(false);
-        slot.spare.set(false);
-        lists.add_blank(slot);
-        // SAFETY: as above.
-        next = unsafe { get(slot.other.get()) };
+        slot.state.forget_thread();
+        slot.is_warm.set(false);
+        slot.is_spare.set(false);
+        cache.add_blank(slot);
+        // SAFETY: null or a slot; slots are never freed.
+        next = unsafe { get(slot.next_slot.get()) };
     }
-    // SAFETY: by the caller's promise; a holder of the lock is in the parent.
-    unsafe { CACHE.reset(lists) };
+    // SAFETY: by the caller's promise; a thread that held the lock exists only in the parent.
+    unsafe { CACHE.reset(cache) };
 }

@@ -1,0 +1,143 @@
+//! The state of a thread that is created for its first job and rests between its jobs.
+//!
+//! `threads::cache` explains the protocol. The protocol's word stands here, so that a model can run
+//! it.
+
+use crate::sys::atomic::{Ordering, Pad, UnsafeCell, spin_loop};
+use crate::sys::futex;
+use crate::sys::futex::Futex;
+use std::time::Duration;
+
+const REST: u32 = 0;
+const CALLED: u32 = 1;
+const AWAITED: u32 = 2;
+const DISMISSED: u32 = 3;
+const ASLEEP: u32 = 4;
+
+/// How often a waiter reads the word before it sleeps: some microseconds.
+const PATIENCE: u32 = if cfg!(loom) { 1 } else { 100 };
+
+pub struct JobState {
+    word: Pad<Futex>,
+    /// True if the thread exists. Belongs to the owner of the slot, who may start jobs.
+    has_thread: UnsafeCell<bool>,
+}
+
+/// What a resting thread must do next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum NextStep {
+    Rest,
+    Work,
+    End,
+}
+
+impl JobState {
+    #[allow(clippy::new_without_default, reason = "the models' futex has no default")]
+    pub fn new() -> Self {
+        JobState { word: Pad(Futex::new(REST)), has_thread: UnsafeCell::new(false) }
+    }
+
+    /// True if there is a thread. For the owner of the slot.
+    pub fn has_thread(&self) -> bool {
+        // SAFETY: only the owner of the slot, who is the caller, uses the field.
+        self.has_thread.with(|has_thread| unsafe { *has_thread })
+    }
+
+    /// For the owner of the slot. Returns the former value.
+    pub fn set_has_thread(&self, has_thread: bool) -> bool {
+        // SAFETY: only the owner of the slot, who is the caller, uses the field.
+        self.has_thread.with_mut(|was| unsafe { was.replace(has_thread) })
+    }
+
+    /// Starts the job that the caller has written. If the thread sleeps, `before_waking` runs
+    /// first. If there is no thread, `create` makes one. False if `create` fails.
+    pub fn start_job(&self, before_waking: impl FnOnce(), create: impl FnOnce() -> bool) -> bool {
+        // Read before the swap: after the swap the thread may do the job, rest, and end when its
+        // time is up.
+        let has_thread = self.has_thread();
+        if has_thread && self.word.load(Ordering::Relaxed) == ASLEEP {
+            before_waking();
+        }
+        // Release: pairs with the load in `next_step`; the job is written. Acquire: pairs with the
+        // thread's swap in `finish_job`.
+        let was = self.word.swap(CALLED, Ordering::AcqRel);
+        if has_thread {
+            if was == ASLEEP {
+                self.word.wake(1);
+            }
+            return true;
+        }
+        // Set before `create`: when `create` returns, the thread may have done its job, and the
+        // slot's next owner may have started another.
+        self.set_has_thread(true);
+        let made = create();
+        if !made {
+            self.set_has_thread(false);
+            self.word.store(REST, Ordering::Relaxed); // Relaxed: no thread reads it
+        }
+        made
+    }
+
+    /// True if the thread has a job that is not done.
+    fn is_busy(&self) -> bool {
+        // Acquire: pairs with the swap in `finish_job`.
+        matches!(self.word.load(Ordering::Acquire), CALLED | AWAITED)
+    }
+
+    /// Waits until the job that was started is done.
+    pub fn wait_for_job(&self) {
+        for _ in 0..PATIENCE {
+            if !self.is_busy() {
+                return;
+            }
+            spin_loop();
+        }
+        while self.is_busy() {
+            self.word.swap_if(CALLED, AWAITED);
+            self.word.wait(AWAITED, futex::LONGEST);
+        }
+    }
+
+    /// Called by the thread when its job is done.
+    pub fn finish_job(&self) {
+        // Release: a thread that waits for the job sees what the job wrote. Acquire: pairs with
+        // nothing here.
+        if self.word.swap(REST, Ordering::AcqRel) == AWAITED {
+            self.word.wake(1);
+        }
+    }
+
+    /// What the thread must do now.
+    pub fn next_step(&self) -> NextStep {
+        // Acquire: pairs with the swap in `start_job`.
+        match self.word.load(Ordering::Acquire) {
+            REST | ASLEEP => NextStep::Rest,
+            DISMISSED => NextStep::End,
+            _ => NextStep::Work,
+        }
+    }
+
+    /// Called by the thread before it sleeps: announces the sleep unless a job was started.
+    pub fn announce_sleep(&self) {
+        self.word.swap_if(REST, ASLEEP);
+    }
+
+    /// Called by the thread after `announce_sleep`: sleeps until a job is started, or for `limit`.
+    pub fn sleep(&self, limit: Duration) {
+        self.word.wait(ASLEEP, limit);
+    }
+
+    /// Tells the resting thread to end.
+    pub fn dismiss(&self) {
+        // Release: pairs with the load in `next_step`. A swap instead of a store: loom would not
+        // know that a plain store comes after the thread's own swap.
+        self.word.swap(DISMISSED, Ordering::Release);
+        self.word.wake(1);
+    }
+
+    /// In the child of a fork: the thread does not exist there.
+    pub fn forget_thread(&self) {
+        self.word.store(REST, Ordering::Relaxed);
+        self.set_has_thread(false);
+    }
+}
