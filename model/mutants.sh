@@ -58,20 +58,20 @@ batch-without-room~src/queue/ring.rs~s/queued\.div_ceil\(2\)\.min\(1 \+ rest as 
 batch-silent~src/policy/stealing/batches.rs~s/(stolen_tasks\.add\(more\);\n\s*)self\.added\(&mut own, place\);/$1/~ring:a_sleeper_beside_a_batch
 spill-lost~src/policy/stealing/batches.rs~s/\.or_else\(\|Full\| self\.injector\.put_back_some\(1, limit, \|_, put\| put\(task\)\)\)/.or(Ok(()))/~ring:a_full_ring_of_a_worker
 split-put-relaxed~src/queue/split.rs~s/(wrapping_add\(1\), Ordering::)Release(\);\n\s*fence::light)/$1Relaxed$2/~split:a_raid_while_the_owner_pushes
-split-put-unfenced~src/queue/split.rs~s/fence::light_for::<FENCED>\(\); \/\/ with who asks.*//~sleep:a_sleeper_beside_an_armed_owner
+split-put-unfenced~src/queue/split.rs~s/fence::light_for::<FENCED>\(\); \/\/ with the fence of the thread.*//~sleep:a_sleeper_beside_an_armed_owner
 split-pop-unfenced~src/queue/split/join.rs~s/fence::light_for::<FENCED>\(\); \/\/ with the raid.*//~split:owner_and_raider_at_the_last_task
 split-put-beyond~src/queue/split.rs~s/bot < self\.watched\.lim/bot <= self.watched.lim/~split:pushes_after_growth_beside_a_raid
-raid-unfenced~src/queue/split.rs~s/fence::heavy_for::<FENCED>\(\)/true/~split:owner_and_raider_at_the_last_task
-raid-unwritten~src/queue/split.rs~s/self\.watched\.split\.store\(wanted, Ordering::Relaxed\);//~split:owner_and_raider_at_the_last_task
-raid-undrawn~src/queue/split.rs~s/\.clamp\(open, wanted\)/.max(wanted).min(wanted)/~split:owner_and_raider_at_the_last_task
-raid-blind~src/queue/split.rs~s/(bot\.load\(Ordering::)Acquire(\)\.clamp)/$1Relaxed$2/~split:a_slot_is_reused_beside_a_raid
-raid-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return false \};(\n\s*let open = self\.open\(\);\n\s*let private)/$1/~split:two_raiders
+raid-unfenced~src/queue/split/division.rs~s/fence::heavy_for::<FENCED>\(\)/true/~split:owner_and_raider_at_the_last_task
+raid-unwritten~src/queue/split/division.rs~s/self\.watched\.split\.store\(wanted, Ordering::Relaxed\);//~split:owner_and_raider_at_the_last_task
+raid-undrawn~src/queue/split/division.rs~s/\.clamp\(open, wanted\)/.max(wanted).min(wanted)/~split:owner_and_raider_at_the_last_task
+raid-blind~src/queue/split/division.rs~s/(bot\.load\(Ordering::)Acquire(\)\.clamp)/$1Relaxed$2/~split:a_slot_is_reused_beside_a_raid
+raid-unlocked~src/queue/split/division.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return false \};(\n\s*let open = self\.open\(\);\n\s*let private)/$1/~split:two_raiders
 steal-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return Steal::Retry \};//~split:two_thieves_and_the_owner
-publish-unlocked~src/queue/split.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return Published::Busy \};(\n\s*let open = self\.open\(\); \/\/ a raid)/$1/~split:tasks_are_published_beside_a_raid
-publish-outdated~src/queue/split.rs~s/let open = self\.open\(\); \/\/ a raid.*//~split:tasks_are_published_beside_a_raid
-publish-too-much~src/queue/split.rs~s/let half = \(slots\(open, bot\) \+ isize::from\(even_one\)\) \/ 2;/let half = slots(open, bot) + 1;/~split:tasks_are_published_beside_a_raid
-take-back-short~src/queue/split.rs~s/let half = slots\(top, open\) \/ 2;/let half = slots(top, open) \/ 2 + 1;/~split:owner_and_thief_at_the_last_task
-take-back-unwritten~src/queue/split.rs~s/self\.divide\(top\.wrapping_offset\(half\)\);/let _ = half;/~split:owner_and_thief_at_the_last_task
+publish-unlocked~src/queue/split/division.rs~s/let Some\(_held\) = Held::try_now\(&self\.thieves\) else \{ return Published::Busy \};(\n\s*let open = self\.open\(\); \/\/ a raid)/$1/~split:tasks_are_published_beside_a_raid
+publish-outdated~src/queue/split/division.rs~s/let open = self\.open\(\); \/\/ a raid.*//~split:tasks_are_published_beside_a_raid
+publish-too-much~src/queue/split/division.rs~s/self\.divide\(open\.wrapping_offset\(older_half\(slots\(open, bot\)\)\)\);/self.divide(open.wrapping_offset(slots(open, bot) + 1));/~split:tasks_are_published_beside_a_raid
+take-back-short~src/queue/split/record.rs~s/let half = slots\(top, open\) \/ 2;/let half = slots(top, open) \/ 2 + 1;/~split:owner_and_thief_at_the_last_task
+take-back-unwritten~src/queue/split/record.rs~s/self\.divide\(top\.wrapping_offset\(half\)\);/let _ = half;/~split:owner_and_thief_at_the_last_task
 take-back-unlocked~src/queue/split.rs~s/let held = Held::wait\(&self\.thieves\);/let held = ();/~split:owner_and_thief_at_the_last_task
 start-over-unlocked~src/queue/split.rs~s/(if top == bot \{\n)(\s*\/\/ All stolen)/$1drop(held);\n$2/~split:an_emptied_deque_starts_over_beside_a_thief
 start-over-half~src/queue/split.rs~s/self\.divide\(base\);//~split:an_emptied_deque_starts_over_beside_a_thief
@@ -84,17 +84,17 @@ refusal-public~src/queue/split/room.rs~s/if self\.split\(\) > bot \{/if false {/
 refusal-kept~src/queue/split/room.rs~s/self\.own\.bot\.store\(bot, Ordering::Release\);(\n\s*if self\.split\(\) > bot)/$1/~split:the_limit_beside_a_raid
 lock-relaxed~src/lock/trylock.rs~s/compare_exchange\(false, true, Ordering::Acquire/compare_exchange(false, true, Ordering::Relaxed/~split:two_thieves_and_the_owner
 unlock-relaxed~src/lock/trylock.rs~s/store\(false, Ordering::Release\)/store(false, Ordering::Relaxed)/~split:two_thieves_and_the_owner
-rearm-unfenced~src/queue/split.rs~s/fence\(Ordering::SeqCst\); \/\/ with the sleeper.*//~sleep:the_question_overwritten
+rearm-unfenced~src/queue/split/division.rs~s/processor_fence\(Ordering::SeqCst\); \/\/ with the sleeper.*//~sleep:the_question_overwritten
 rearm-unchecked~src/queue/mod.rs~s/self\.0\.ask\(\); \/\/ it was.*//~sleep:the_question_overwritten
 rearm-late~src/queue/mod.rs~s/self\.rearm\(\);\n\s*if anybody\(\) \{/let any = anybody(); self.rearm(); if any {/~sleep:the_question_overwritten
 announce-unfenced~src/policy/stealing/search.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
-park-unasked~src/policy/stealing/search.rs~s/self\.deques\.iter\(\)\.for_each\(\|deque\| deque\.ask\(\)\);//~sleep:a_sleeper_beside_an_armed_owner
-asked-unheard~src/policy/stealing/batches.rs~s/(rely_on_spawns\(\), searched\);\n\s*)self\.published\(place\);/$1/~sleep:a_sleeper_beside_its_first_task
-lend-silent~src/policy/stealing/batches.rs~s/return self\.published\(place\);/return;/~sleep:a_sleeper_beside_an_owner_that_lends
-lend-private~src/policy/stealing/batches.rs~s/own\.publish\(true\);//~sleep:a_sleeper_beside_an_owner_that_lends
+park-unasked~src/policy/stealing/search.rs~s/self\.ask_all\(\);//~sleep:a_sleeper_beside_an_armed_owner
+asked-unheard~src/policy/stealing/batches.rs~s/(rely_on_spawns\(\), searched\);)/$1 return;/~sleep:a_sleeper_beside_its_first_task
+lend-silent~src/policy/stealing/batches.rs~s/(private\.publish\(LoneTask::Publish\);)/$1 return;/~sleep:a_sleeper_beside_an_owner_that_lends
+lend-private~src/policy/stealing/batches.rs~s/private\.publish\(LoneTask::Publish\);//~sleep:a_sleeper_beside_an_owner_that_lends
 lend-never~src/policy/stealing/lending.rs~s/self\.0\[owner\]\.lends\.store\(true, Ordering::Relaxed\);/let _ = owner;/~sleep:a_sleeper_beside_an_owner_that_lends
-lend-unasked~src/policy/stealing/search.rs~s/self\.deques\[place\.index\(\)\]\.ask\(\);//~sleep:a_sleeper_beside_a_thief_that_lends
-search-unraided~src/policy/stealing/search.rs~s/Reach::Raid => !victim\.looks_empty\(\) && victim\.raid\(\),/Reach::Raid => false,/~stealing:split::a_blocked_parent
+lend-unasked~src/policy/stealing/search.rs~s/self\.ask\(place\.index\(\)\);//~sleep:a_sleeper_beside_a_thief_that_lends
+search-unraided~src/policy/stealing/search.rs~s/Reach::Raid => !victim\.looks_empty\(\) && private\.raid\(\),/Reach::Raid => false,/~stealing:split::a_blocked_parent
 spawn-unfenced~src/idle/eventcount.rs~s/fence::light\(\);.*//~eventcount
 park-unfenced~src/policy/stealing/search.rs~s/fence::heavy\(\)/true/~sleep:a_sleeper_beside_an_armed_owner
 park-unchecked~src/policy/stealing/search.rs~s/if self\.work_visible\(\) \{(\n\s*self\.sleepers\.cancel)/if false {$1/~stealing:split::a_blocked_parent
@@ -109,10 +109,10 @@ join-blind~src/queue/split/join.rs~s/self\.is_private\(last\) && unsafe/unsafe/~
 join-keeps-claim~src/queue/split/join.rs~s/if !taken \{\n(\s*self\.own\.bot\.store)/if false {\n$1/~split:a_join_beside_a_thief
 retake-unlocked~src/queue/split/join.rs~s/let _held = Held::wait\(&self\.thieves\);(\n\s*\/\/ SAFETY: not stolen)/$1/~split:a_join_beside_a_thief
 retake-blind~src/queue/split/join.rs~s/let taken = self\.top\(\) <= last && unsafe/let taken = unsafe/~split:a_join_beside_a_thief
-request-opens~src/queue/split.rs~s/self\.watched\.split\.store\(bot, Ordering::Relaxed\);/self.divide(bot);/~split:a_request_while_the_owner_pops
+request-opens~src/queue/split/record.rs~s/self\.watched\.split\.store\(bot, Ordering::Relaxed\);/self.divide(bot);/~split:a_request_while_the_owner_pops
 request-seen~src/queue/split.rs~s/let open = self\.open\(\); \/\/ once/let open = self.split(); \/\/ once/~split:a_request_for_what_is_gone
-request-unanswered~src/queue/split.rs~s/if private >= 0 && self\.is_requested\(\) \{/if false {/~split:a_request_while_the_owner_pops
-answer-too-much~src/queue/split.rs~s/self\.divide\(open\.wrapping_offset\(\(private \+ 1\) \/ 2\)\);/self.divide(open.wrapping_offset(private + 1));/~split:a_request_while_the_owner_pops
+request-unanswered~src/queue/split/record.rs~s/if private >= 0 && self\.is_requested\(\) \{/if false {/~split:a_request_while_the_owner_pops
+answer-too-much~src/queue/split/record.rs~s/self\.divide\(open\.wrapping_offset\(\(private \+ 1\) \/ 2\)\);/self.divide(open.wrapping_offset(private + 1));/~split:a_request_while_the_owner_pops
 end-unannounced~src/policy/stealing/search.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing:split::one_child_two_workers
 searcher-silent~src/idle/eventcount.rs~s/(interleaving 2\n\s*)self\.any\(\)\n/$1false\n/~eventcount
 searcher-silent-run~src/policy/stealing/search.rs~s/if self\.work_visible\(\) \{(\n\s*let woke)/if false {$1/~sleep:two_sleepers

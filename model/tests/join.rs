@@ -9,9 +9,9 @@ use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 use loom::thread::{self, JoinHandle};
 use sched::policy::{Awaited, Place, Policy};
-use sched::queue::Steal;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
+use sched::queue::{PrivatePart, Steal};
 use sched::sync::forked::Forked as State;
 use sched::sync::members::Members;
 use sched::sync::node::Node;
@@ -344,7 +344,7 @@ fn sleep_until_open<D: Modelled>(scene: &Scene<D>, gate: &RunGate) {
         scene.scheduler.sleep(&scene.places[2], searching);
         searching = true;
         let deque = scene.scheduler.deque(1);
-        if (deque.offers() || deque.raid())
+        if (deque.offers() || deque.private_part().is_some_and(PrivatePart::raid))
             && let Steal::Taken(task) = deque.steal()
         {
             // SAFETY: `open`, with a gate.

@@ -4,9 +4,9 @@
 
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
-use sched::policy::Policy;
+use sched::policy::{LookFirst, Policy};
 use sched::queue::ring::Ring;
-use sched::queue::{Deque, Owner, Steal};
+use sched::queue::{Batches, Deque, Owner, Steal};
 use sched::task::Task;
 use sched_model::{Scene, count, explore, pop, take};
 
@@ -193,7 +193,7 @@ fn a_batch_on_its_way() {
         let mut own = unsafe { Owner::new(&*mine) };
         own.push(victim.task(4)).expect("it is empty");
         for _ in 0..2 {
-            let room = own.room(8);
+            let room = own.make_room(8);
             let steal =
                 victim.deque.steal_half(room, |task| own.push(task).expect("room was made"));
             if let Steal::Taken(task) = steal {
@@ -210,7 +210,7 @@ fn a_batch_on_its_way() {
 /// victim's. Nobody else searches.
 #[test]
 fn a_sleeper_beside_a_batch() {
-    explore("ring, a sleeper beside a batch", 3, 1000, || {
+    explore("ring, a sleeper beside a batch", 3, 900, || {
         let scene = Scene::<Ring<4>>::new(2, 3);
         for cell in &scene.cells {
             scene.places[1].spawn(count, cell.closure());
@@ -254,9 +254,8 @@ fn a_full_ring_of_a_worker() {
         let mut owner = unsafe { Owner::new(scene.scheduler.deque(0)) };
         while pop(&mut owner) {}
         // SAFETY: as above.
-        while let Some(task) = unsafe { scene.scheduler.next_in_line(&scene.places[0], false) } {
-            take(task);
-        }
+        let next = || unsafe { scene.scheduler.next_in_line(&scene.places[0], LookFirst::AtHome) };
+        std::iter::from_fn(next).for_each(take);
         for (i, cell) in scene.cells.iter().enumerate() {
             assert_eq!(cell.get(), 1, "task {i}");
         }
@@ -278,7 +277,7 @@ fn a_yield_beside_a_thief() {
         });
         let rest = Task { f: count, closure: scene.cells[2].closure() };
         // SAFETY: this thread occupies the place.
-        let next = || unsafe { scene.scheduler.next_in_line(place, false) };
+        let next = || unsafe { scene.scheduler.next_in_line(place, LookFirst::AtHome) };
         let first = next();
         // SAFETY: as above.
         unsafe { scene.scheduler.line_up(place, rest) }.expect("there is memory");

@@ -6,7 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread::{self, JoinHandle};
 use sched::queue::split::Split;
-use sched::queue::{Deque, Owner, Steal};
+use sched::queue::{Deque, Owner, PrivatePart, Steal};
 use sched::sys::fence;
 use sched::task::Task;
 use sched_model::{Reached, count, explore, join};

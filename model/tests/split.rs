@@ -6,7 +6,7 @@
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
 use sched::queue::split::Split;
-use sched::queue::{Deque, Full, Owner, Published};
+use sched::queue::{Deque, Full, LoneTask, Owner, Press, PrivatePart, Published};
 use sched::task::Task;
 use sched_model::{Reached, count, explore, pop, take};
 
@@ -19,7 +19,7 @@ fn spawn(shared: &Shared, owner: &mut Owner<Deck>, i: usize) {
     if !owner.put(task) {
         match owner.put_slowly(task) {
             Err(Full) => take(task),
-            Ok(()) if owner.publish(false) != Published::Busy => owner.rearm(),
+            Ok(()) if owner.publish(LoneTask::Keep) != Published::Busy => owner.rearm(),
             Ok(()) => (),
         }
     }
@@ -210,7 +210,7 @@ fn a_thief_and_a_raider() {
     Shared::explore("split, a thief and a raider", 3, 2000, 2, |shared, owner| {
         shared.push(owner, 0);
         shared.push(owner, 1);
-        assert_eq!(owner.publish(false), Published::Some);
+        assert_eq!(owner.publish(LoneTask::Keep), Published::Some);
         let thief = Shared::thief(shared, 1);
         let raider = raider(shared, 1);
         pop(owner);
@@ -236,7 +236,7 @@ fn tasks_are_published_beside_a_raid() {
         shared.push(owner, 0);
         let raider = raider(shared, 2);
         shared.push(owner, 1);
-        owner.publish(false);
+        owner.publish(LoneTask::Keep);
         pop(owner);
         shared.push(owner, 2);
         [raider]
@@ -292,7 +292,7 @@ fn a_request_and_a_raid_beside_pops() {
         (0..3).for_each(|i| shared.push(owner, i));
         let requester = Shared::thread(shared, |shared| shared.deque.request());
         let raider = Shared::thread(shared, |shared| {
-            if shared.deque.press() == Some(true) {
+            if shared.deque.press() == Press::Opened {
                 PRESSED.note(shared.steal());
             }
         });
@@ -315,7 +315,7 @@ fn a_request_for_what_is_gone() {
         pop(&mut owner);
         pop(&mut owner);
         thief.join().unwrap();
-        assert_eq!(shared.deque.press(), None);
+        assert_eq!(shared.deque.press(), Press::NoRaid);
         assert!(shared.deque.looks_empty());
         shared.push(&mut owner, 2);
         pop(&mut owner);
@@ -330,7 +330,7 @@ fn growth_beside_a_request() {
     Shared::explore("split, growth beside a request", 2, 10_000, 4, |shared, owner| {
         shared.push(owner, 0);
         shared.push(owner, 1);
-        assert_eq!(owner.publish(false), Published::Some);
+        assert_eq!(owner.publish(LoneTask::Keep), Published::Some);
         let thief = requester(shared, 2, &ANSWERED);
         shared.push(owner, 2);
         shared.push(owner, 3);
@@ -439,7 +439,7 @@ fn growth_beside_a_thief() {
     Shared::explore("split, growth beside a thief", 4, 800, 3, |shared, owner| {
         shared.push(owner, 0);
         shared.push(owner, 1);
-        assert_eq!(owner.publish(false), Published::Some);
+        assert_eq!(owner.publish(LoneTask::Keep), Published::Some);
         let thief = asker(shared, 2);
         shared.push(owner, 2);
         pop(owner);

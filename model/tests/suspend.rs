@@ -7,7 +7,7 @@
 
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
-use sched::policy::{Place, Policy};
+use sched::policy::{LookFirst, Place, Policy};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sync::members::Members;
@@ -158,7 +158,7 @@ unsafe extern "C" fn yields_in_line<D: Modelled>(closure: *mut c_void, s: *mut S
         worker.spawn(count, ran.closure());
     }
     // SAFETY: the caller runs at this place.
-    let next = unsafe { worker.scheduler().next_in_line(worker, false) };
+    let next = unsafe { worker.scheduler().next_in_line(worker, LookFirst::AtHome) };
     story.frame.add();
     let Some(next) = next else { return story.goes_on(0) };
     saw(1);
@@ -277,7 +277,7 @@ macro_rules! models {
 
 models! {
     chaselev: ChaseLev {
-        for_one(1, 20_000);
+        for_one(1, 4_000);
         for_one_outside(2, 150);
         behind_the_others(1, 500);
     }

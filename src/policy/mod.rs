@@ -59,10 +59,10 @@ const COUNTED: &str = "a number for each worker";
 pub trait Policy: Sync + Sized + 'static {
     fn new(plan: &Plan) -> Result<Self, NoMemory>;
 
-    /// Called once, when the value has its final address and before its first use.
+    /// Completes the initialization that needs the value's final address.
     ///
     /// # Safety
-    /// As said.
+    /// Called once, before the first use. The value does not move afterwards.
     unsafe fn initialize_in_place(&self);
 
     /// Adds a task, from the thread at `place`.
@@ -139,12 +139,11 @@ pub trait Policy: Sync + Sized + 'static {
     /// The caller occupies `place`, a worker's of this run.
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool;
 
-    /// What the worker at `place` is to run next, when it leaves its task in the middle; `outside`: a task from
-    /// outside of the run first, and if there is nothing else, what others keep to themselves. None: there is none.
+    /// Takes the task that the worker at `place` runs next, when it leaves its task in the middle.
     ///
     /// # Safety
     /// The caller occupies `place`, a worker's of this run.
-    unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task>;
+    unsafe fn next_in_line(&self, place: &impl Place, first: LookFirst) -> Option<Task>;
 
     /// As `next_in_line`, for a task that is to be queued behind all others, by `end_exchange` in place of `line_up`:
     /// only one that was set aside, out of the queue where that comes last, if it is next. The queue is locked in between: on the same thread, and
@@ -182,6 +181,16 @@ pub trait Policy: Sync + Sized + 'static {
     /// # Safety
     /// The caller runs on `seat`, of this run.
     unsafe fn work(&self, seat: &impl Seat);
+}
+
+/// Where a worker that leaves a task in the middle looks for the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookFirst {
+    /// In its own queue, then elsewhere.
+    AtHome,
+    /// Among the tasks from outside the run; then in its own queue, and last among the tasks that other
+    /// workers keep to themselves. A worker does so now and then, so that no task waits for ever.
+    Outside,
 }
 
 /// How long a thread sleeps between two looks at what nobody will wake it for.

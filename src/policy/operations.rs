@@ -1,6 +1,6 @@
 //! The operations of a policy as a table of functions, for callers that know a worker and not its policy.
 
-use crate::policy::{Awaited, Place, Policy, Seat};
+use crate::policy::{Awaited, LookFirst, Place, Policy, Seat};
 use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::sys::memory::NoMemory;
@@ -69,7 +69,7 @@ mod made {
         /// The owner's.
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         /// The owner's.
-        fn next_in_line(place, outside: bool) -> Option<Task> = next_in_line(place, outside);
+        fn next_in_line(place, first: LookFirst) -> Option<Task> = next_in_line(place, first);
         /// The owner's: exchanges for a task that was set aside only.
         fn begin_exchange(place) -> Option<Task> = begin_exchange(place);
         /// The owner's.

@@ -8,7 +8,7 @@
 
 use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::policy::shared::take_back;
-use crate::policy::{Awaited, Place, Plan, Policy, Seat, TICK, UNAWAITED};
+use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, Seat, TICK, UNAWAITED};
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::sys::atomic::Ordering;
@@ -95,8 +95,11 @@ impl Policy for Serial {
         Ok(())
     }
 
-    unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task> {
-        let task = if outside { self.injector.take() } else { None };
+    unsafe fn next_in_line(&self, place: &impl Place, first: LookFirst) -> Option<Task> {
+        let task = match first {
+            LookFirst::AtHome => None,
+            LookFirst::Outside => self.injector.take(),
+        };
         task.or_else(|| self.next(place)).or_else(|| {
             place.looked_outside();
             self.injector.take()

@@ -23,10 +23,10 @@
 
 use crate::idle::Naps;
 use crate::lock::monitor::Monitor;
-use crate::policy::{Awaited, Place, Plan, Policy, Seat, UNAWAITED};
-use crate::queue::Full;
+use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, Seat, UNAWAITED};
 use crate::queue::injector::Refused;
 use crate::queue::run_gate::{Rests, RunGate};
+use crate::queue::{End, Full};
 use crate::settings::Idle;
 use crate::sys::atomic::{Ordering, Pad};
 use crate::sys::futex::Futex;
@@ -89,18 +89,28 @@ impl Queue {
         self.tasks.try_reserve(self.reserved.saturating_add(1)).map_err(|_| NoMemory)
     }
 
-    /// There is room.
-    fn push<P: Place>(&mut self, task: Task, front: bool) {
+    /// Adds a task at an end. There is room.
+    fn push<P: Place>(&mut self, task: Task, end: End) {
         self.aside += usize::from(P::is_set_aside(task));
-        if front { self.tasks.push_front(task) } else { self.tasks.push_back(task) }
+        match end {
+            End::Oldest => self.tasks.push_front(task),
+            End::Youngest => self.tasks.push_back(task),
+        }
     }
 
-    fn peek(&self, front: bool) -> Option<Task> {
-        if front { self.tasks.front() } else { self.tasks.back() }.copied()
+    fn peek(&self, end: End) -> Option<Task> {
+        match end {
+            End::Oldest => self.tasks.front(),
+            End::Youngest => self.tasks.back(),
+        }
+        .copied()
     }
 
-    fn pop<P: Place>(&mut self, front: bool) -> Option<Task> {
-        let task = if front { self.tasks.pop_front() } else { self.tasks.pop_back() }?;
+    fn pop<P: Place>(&mut self, end: End) -> Option<Task> {
+        let task = match end {
+            End::Oldest => self.tasks.pop_front(),
+            End::Youngest => self.tasks.pop_back(),
+        }?;
         self.aside -= usize::from(P::is_set_aside(task));
         Some(task)
     }
@@ -122,6 +132,11 @@ enum Wake {
 unsafe impl<L: Monitor, const FIFO: bool> Sync for Shared<L, FIFO> {}
 
 impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
+    /// The end of the next task.
+    const NEXT: End = End::popped(FIFO);
+    /// The end behind all others.
+    const LAST: End = Self::NEXT.opposite();
+
     /// # Safety
     /// The caller holds the lock, and lets no reference live beyond it or across `wait`.
     #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
@@ -148,7 +163,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
             } else if state.queue.len() >= self.limit || state.queue.make_room().is_err() {
                 Err(Refused::Full)
             } else {
-                state.queue.push::<P>(task, false);
+                state.queue.push::<P>(task, End::Youngest);
                 Ok((state.queue.tasks.len(), self.choose(state)))
             }
         });
@@ -164,7 +179,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
     ) -> Result<(), NoMemory> {
         let queued = self.with(|state| {
             make_room(&mut state.queue)?;
-            state.queue.push::<P>(task, !FIFO);
+            state.queue.push::<P>(task, Self::LAST);
             Ok(self.choose(state))
         });
         queued.map(|wake| _ = self.wake(wake))
@@ -175,8 +190,8 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         self.monitor.lock();
         // SAFETY: locked just now.
         let queue = &mut unsafe { self.state() }.queue;
-        let fits = queue.peek(FIFO).is_some_and(P::is_set_aside);
-        let task = if fits { queue.pop::<P>(FIFO) } else { None };
+        let fits = queue.peek(Self::NEXT).is_some_and(P::is_set_aside);
+        let task = if fits { queue.pop::<P>(Self::NEXT) } else { None };
         if task.is_none() {
             // SAFETY: locked above.
             unsafe { self.monitor.unlock() };
@@ -189,13 +204,13 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
     unsafe fn end_exchange<P: Place>(&self, _place: &P, task: Task) {
         // SAFETY: this thread has locked; one was taken out, so there is room.
         unsafe {
-            self.state().queue.push::<P>(task, !FIFO);
+            self.state().queue.push::<P>(task, Self::LAST);
             self.monitor.unlock();
         }
     }
 
     fn take_next<P: Place>(&self, _place: &P) -> Option<Task> {
-        self.with(|state| state.queue.pop::<P>(FIFO))
+        self.with(|state| state.queue.pop::<P>(Self::NEXT))
     }
 
     /// The next task, or None at the end of the run.
@@ -204,7 +219,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         loop {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
-            let task = state.queue.pop::<P>(FIFO);
+            let task = state.queue.pop::<P>(Self::NEXT);
             if task.is_some() || state.gate.is_closed() {
                 if task.is_some() && !std::mem::replace(active, true) {
                     state.active += 1;
@@ -260,9 +275,11 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
                 self.wake(wake);
                 return None;
             }
-            let last = state.queue.peek(false);
-            let oldest = FIFO && last.is_some_and(P::is_set_aside);
-            let task = state.queue.pop::<P>(oldest);
+            let end = match state.queue.peek(End::Youngest) {
+                Some(youngest) if P::is_set_aside(youngest) => Self::NEXT,
+                _ => End::Youngest,
+            };
+            let task = state.queue.pop::<P>(end);
             if task.is_some() {
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
@@ -418,7 +435,7 @@ impl<L: Monitor, const FIFO: bool> Policy for Shared<L, FIFO> {
         self.push(place, task).map(|_| ())
     }
 
-    unsafe fn next_in_line(&self, place: &impl Place, _outside: bool) -> Option<Task> {
+    unsafe fn next_in_line(&self, place: &impl Place, _first: LookFirst) -> Option<Task> {
         self.take_next(place)
     }
 

@@ -50,6 +50,7 @@ use crate::sys::atomic::{AtomicIsize, AtomicPtr, Ordering, Pad, fence};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
+use std::convert::Infallible;
 
 /// Capacity of a new deque: small under the model, so that it reaches growth and wrap-around.
 #[cfg(not(loom))]
@@ -165,6 +166,9 @@ impl ChaseLev {
 }
 
 impl Deque for ChaseLev {
+    type Private = Infallible;
+    type Batches = Infallible;
+
     fn new(limit: usize) -> Result<Self, NoMemory> {
         Ok(ChaseLev {
             bottom: Pad(AtomicIsize::new(0)),

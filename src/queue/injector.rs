@@ -12,8 +12,8 @@
 //! task never takes the last of these. (Where a place cannot be reserved, the task does not leave its stack.)
 
 use crate::lock::mutex::Mutex;
-use crate::queue::Full;
 use crate::queue::run_gate::{Rests, RunGate};
+use crate::queue::{End, Full};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
@@ -124,21 +124,23 @@ impl Injector {
         })
     }
 
-    /// Takes the oldest task and gives `keep` the others until that refuses one, the oldest first if
-    /// `in_order`, else the youngest first. The queue is locked meanwhile.
-    pub fn take_all(&self, in_order: bool, mut keep: impl FnMut(Task) -> bool) -> Option<Task> {
+    /// Takes the oldest task, and then passes tasks to `keep`, taken at the end `from`, until `keep`
+    /// refuses one. The queue is locked meanwhile.
+    pub fn take_all(&self, from: End, mut keep: impl FnMut(Task) -> bool) -> Option<Task> {
         self.inside.with(|inside| {
             let queue = &mut inside.queue;
             let first = queue.pop_front();
-            let next = |queue: &VecDeque<Task>| {
-                if in_order { queue.front().copied() } else { queue.back().copied() }
-            };
-            while next(queue).is_some_and(&mut keep) {
-                if in_order {
-                    queue.pop_front()
-                } else {
-                    queue.pop_back()
-                };
+            match from {
+                End::Oldest => {
+                    while queue.front().copied().is_some_and(&mut keep) {
+                        queue.pop_front();
+                    }
+                }
+                End::Youngest => {
+                    while queue.back().copied().is_some_and(&mut keep) {
+                        queue.pop_back();
+                    }
+                }
             }
             self.len.store(queue.len(), Ordering::Release);
             first

@@ -3,12 +3,13 @@
 //! the thieves', and the deque a queue, as the fiber scheduler's workers have.
 
 use crate::lock::monitor::Monitor;
-use crate::queue::{BATCH, Deque, Full, Steal};
+use crate::queue::{BATCH, Batches, Deque, End, Full, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 pub struct Locked<L: Monitor, const FIFO: bool = false> {
     lock: L,
@@ -49,6 +50,15 @@ impl<L: Monitor, const FIFO: bool> Locked<L, FIFO> {
 }
 
 impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
+    type Private = Infallible;
+    type Batches = Self;
+    const OWNER_POPS: End = End::popped(FIFO);
+
+    #[inline(always)]
+    fn batches(&self) -> Option<&Self> {
+        Some(self)
+    }
+
     fn new(limit: usize) -> Result<Self, NoMemory> {
         Ok(Locked {
             lock: L::new(),
@@ -59,11 +69,8 @@ impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
         })
     }
 
-    const FIFO: bool = FIFO;
-    const SHARES: bool = true;
-
     unsafe fn initialize_in_place(&self) {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         unsafe { self.lock.initialize_in_place() };
     }
 
@@ -105,6 +112,12 @@ impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
         }
     }
 
+    fn looks_empty(&self) -> bool {
+        self.len.load(Ordering::Acquire) == 0
+    }
+}
+
+impl<L: Monitor, const FIFO: bool> Batches for Locked<L, FIFO> {
     /// `keep` is called without the lock: it may take that of another deque.
     fn steal_half(&self, rest: usize, mut keep: impl FnMut(Task)) -> Steal {
         let mut others = [None; BATCH - 1];
@@ -118,7 +131,7 @@ impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
         first.map_or(Steal::Empty, Steal::Taken)
     }
 
-    unsafe fn room(&self, wanted: usize) -> usize {
+    unsafe fn make_room(&self, wanted: usize) -> usize {
         self.with(|ring| {
             let allowed = wanted.min(self.limit - ring.len().min(self.limit));
             if ring.try_reserve(allowed).is_ok() { allowed } else { 0 }
@@ -130,9 +143,5 @@ impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
             let n = n.min(ring.len());
             ring.drain(..n).for_each(to);
         });
-    }
-
-    fn looks_empty(&self) -> bool {
-        self.len.load(Ordering::Acquire) == 0
     }
 }

@@ -1,13 +1,27 @@
-//! L2a: the queues. Each is a data structure and nothing more: who steals from whom, when
-//! to sleep and when to end is for higher floors.
+//! The queues. A queue is a data structure and nothing more: higher floors decide who steals from
+//! whom, when a worker sleeps, and when a run ends.
 //!
 //! | file | queue | owner's path |
 //! | --- | --- | --- |
-//! | [`split`] | growable deque, a part of it the owner's own | no fence, no shared write |
+//! | [`split`] | growable deque; a part of it is private to the owner | no fence, no shared write |
 //! | [`chaselev`] | growable Chase-Lev deque | lock-free, a full fence in pop |
 //! | [`ring`] | ring of 256 slots, first in, first out | lock-free, a swap in pop |
-//! | [`locked`] | ring under a lock, first or last in, first out; both type parameters | lock, unlock |
+//! | [`locked`] | ring under a lock; the lock and the owner's end are parameters | lock, unlock |
 //! | [`injector`] | queue for tasks from outside the run | lock, unlock |
+//!
+//! # Roles
+//!
+//! Every deque is a [`Deque`]: its owner adds and takes tasks, thieves take the oldest task. What only
+//! some deques can do is a trait of its own, and a policy asks for it by capability:
+//!
+//! | trait | capability | implemented by |
+//! | --- | --- | --- |
+//! | [`PrivatePart`] | keeps tasks out of thieves' reach, until the owner or a raid publishes them | `split` |
+//! | [`Batches`] | moves several tasks at once | `ring`, `locked` |
+//!
+//! [`Deque::private_part`] and [`Deque::batches`] give the capability or None. A deque without it names
+//! [`Infallible`] as the type, of which there is no value: the compiler then drops the code behind
+//! `Some`.
 
 pub mod chaselev;
 pub mod injector;
@@ -21,157 +35,141 @@ mod tests;
 
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
+use std::convert::Infallible;
 use std::marker::PhantomData;
 
-/// A push was refused: no memory to grow, or the queue's limit is reached. Nothing changed.
+/// A push was refused: there is no memory to grow, or the queue's limit is reached. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// What a thief gets.
+/// An end of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Where thieves take tasks.
+    Oldest,
+    /// Where the owner adds tasks.
+    Youngest,
+}
+
+impl End {
+    /// The end at which a queue is popped: of a FIFO queue the oldest task, of a stack the youngest.
+    pub const fn popped(fifo: bool) -> End {
+        if fifo { End::Oldest } else { End::Youngest }
+    }
+
+    pub const fn opposite(self) -> End {
+        match self {
+            End::Oldest => End::Youngest,
+            End::Youngest => End::Oldest,
+        }
+    }
+}
+
+/// The outcome of a theft.
 #[derive(Debug)]
 pub enum Steal {
     Empty,
-    /// Someone else took the task that was looked at: the deque may hold more.
+    /// Another thread took the task that was looked at: the deque may hold more.
     Retry,
     Taken(Task),
 }
 
-/// The most tasks that a thief takes at once: half of Tokio's ring. What it holds in its hands nobody
-/// else can have.
+/// The most tasks that a thief takes at once: half of Tokio's ring. Nobody else can take the tasks
+/// that a thief has in its hands.
 pub const BATCH: usize = 128;
 
-/// A double-ended queue: one owner pushes and pops at the bottom, any thread steals at the
-/// top. (Of a FIFO one the owner pops at the top, too.) The methods here are the thieves'; the owner's go through [`Owner`].
+/// A double-ended queue. One owner pushes and pops at the bottom; any thread steals at the top. (The
+/// owner of a FIFO deque pops at the top, too.) The safe methods are the thieves'. The unsafe ones are
+/// the owner's, and are called through [`Owner`].
 pub trait Deque: Send + Sync + Sized + 'static {
     /// An empty deque that refuses to hold more than `limit` tasks.
     fn new(limit: usize) -> Result<Self, NoMemory>;
 
-    /// Called once, when the deque has its final address and before its first use.
+    /// Completes the initialization that needs the deque's final address.
     ///
     /// # Safety
-    /// As said.
+    /// Called once, before the first use. The deque does not move afterwards.
     unsafe fn initialize_in_place(&self) {}
+
+    // --- capabilities ----------------------------------------------------------------
+
+    /// `Self`, or [`Infallible`] if thieves reach each task at any time.
+    type Private: PrivatePart;
+    /// `Self`, or [`Infallible`] if tasks are moved one by one.
+    type Batches: Batches;
+
+    #[inline(always)]
+    fn private_part(&self) -> Option<&Self::Private> {
+        None
+    }
+
+    #[inline(always)]
+    fn batches(&self) -> Option<&Self::Batches> {
+        None
+    }
+
+    /// The end at which the owner pops.
+    const OWNER_POPS: End = End::Youngest;
+
+    /// The number of slots of a deque that cannot grow.
+    const SLOTS: Option<usize> = None;
+
+    /// True if a child that a task makes by fork finds its copy of the deque abandoned, so that its
+    /// pops take nothing.
+    const ABANDONED_IN_CHILD: bool = false;
 
     // --- thieves ---------------------------------------------------------------------
 
-    /// Takes the oldest task that is there for the taking.
+    /// Takes the oldest task that thieves can reach.
     fn steal(&self) -> Steal;
 
-    /// True if it has `steal_half`, `room` and `spill`.
-    const SHARES: bool = false;
-
-    /// Takes the older half of the tasks, an odd one included: returns the oldest, and gives `keep` the
-    /// others in the order of their age, at most `rest`; no more than [`BATCH`] in all.
-    fn steal_half(&self, _rest: usize, _keep: impl FnMut(Task)) -> Steal {
-        self.steal()
-    }
-
-    /// True if `steal` may succeed now, as far as one can see. If not, and the owner has to be
-    /// asked for tasks, it is asked.
+    /// True if `steal` may succeed now. A hint. If it is false, and the owner keeps tasks to itself, the
+    /// call asks the owner for them: see [`PrivatePart::ask`].
     fn offers(&self) -> bool {
         !self.looks_empty()
     }
 
-    /// Requests that the owner shares its private tasks, if it has any, at its next pop or join. Cheap.
-    fn request(&self) {}
-
-    /// `raid`, if the owner has private tasks and has not answered a request; None otherwise.
-    fn press(&self) -> Option<bool> {
-        None
-    }
-
-    /// Makes tasks stealable that the owner keeps to itself, without its help. Dear. True if
-    /// there are any to steal afterwards.
-    fn raid(&self) -> bool {
-        false
-    }
-
-    /// A hint, without a lock: may be out of date when it returns.
+    /// A hint, read without a lock: it may be out of date when the call returns.
     fn looks_empty(&self) -> bool;
 
-    // --- sleepers --------------------------------------------------------------------
+    /// The most tasks that a pop has found.
+    fn peak(&self) -> usize;
 
-    /// True if an owner's `put` returns true only while nobody has asked it for attention. Of
-    /// other deques the owner looks for sleepers after each put.
-    const QUIET: bool = false;
+    // --- the owner -------------------------------------------------------------------
 
-    /// Asks for the owner's attention at its next put.
-    fn ask(&self) {}
-
-    /// True if a child made by fork in a task finds its copy abandoned, so that its pops take nothing.
-    const ABANDONED_IN_CHILD: bool = false;
-
-    // --- the owner, through the one `Owner` -------------------------------------------
-
-    /// True if the owner's `pop` takes the oldest task, not the youngest.
-    const FIFO: bool = false;
-
-    /// The number of tasks at which it is full for good, if it cannot grow.
-    const SLOTS: Option<usize> = None;
-
-    /// Adds a task at the bottom. If false, the owner calls `put_slowly` with the same task at
-    /// once, and then, if the deque is quiet, answers those who asked.
+    /// Adds a task at the bottom. If it returns false, the owner calls `put_slowly` with the same task
+    /// at once. If the deque has a private part, the owner then answers the threads that asked
+    /// ([`Owner::answer`]).
     ///
     /// # Safety
-    /// Only through the one [`Owner`].
+    /// The caller is the one [`Owner`].
     unsafe fn put(&self, task: Task) -> bool;
 
-    /// The rest of a `put` that returned false.
+    /// Completes a `put` that returned false.
     ///
     /// # Safety
-    /// As said there.
+    /// The caller is the one [`Owner`], and has just called `put`.
     unsafe fn put_slowly(&self, task: Task) -> Result<(), Full>;
 
-    /// Offers tasks to thieves, if they have none to steal. One task alone it keeps, since its owner
-    /// will most likely take it next, unless `even_one`.
+    /// Takes the task at the end `OWNER_POPS`.
     ///
     /// # Safety
-    /// Only through the one [`Owner`].
-    unsafe fn publish(&self, _even_one: bool) -> Published {
-        Published::Some
-    }
-
-    /// From now on puts are quiet until somebody asks again. It ends with a full fence: whose
-    /// question it overwrites, and who wrote something and fenced before asking, has that seen by
-    /// what the owner reads next.
-    ///
-    /// # Safety
-    /// Only through the one [`Owner`].
-    unsafe fn rearm(&self) {}
-
-    /// Makes room for `wanted` tasks, or for fewer; tells how many can be put now, whatever thieves do.
-    ///
-    /// # Safety
-    /// Only through the one [`Owner`].
-    unsafe fn room(&self, _wanted: usize) -> usize {
-        0
-    }
-
-    /// Takes out the `n` oldest tasks, to make room; none if that would make none.
-    ///
-    /// # Safety
-    /// Only through the one [`Owner`].
-    unsafe fn spill(&self, _n: usize, _to: impl FnMut(Task)) {}
-
-    /// Takes the youngest task, or the oldest: see `FIFO`.
-    ///
-    /// # Safety
-    /// Only through the one [`Owner`].
+    /// The caller is the one [`Owner`].
     unsafe fn pop(&self) -> Option<Task>;
 
-    /// The first half of `pop`. If None, the owner calls `pop_slowly` at once.
+    /// The first half of `pop`. If it returns None, the owner calls `pop_slowly` at once.
     ///
     /// # Safety
-    /// Only through the one [`Owner`].
+    /// The caller is the one [`Owner`].
     unsafe fn pop_quickly(&self) -> Option<Task> {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         unsafe { self.pop() }
     }
 
-    /// The rest of a `pop_quickly` that returned None.
+    /// The second half of `pop`.
     ///
     /// # Safety
-    /// As said there.
+    /// The caller is the one [`Owner`], and `pop_quickly` has just returned None.
     unsafe fn pop_slowly(&self) -> Option<Task> {
         None
     }
@@ -179,34 +177,34 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// Takes the youngest task.
     ///
     /// # Safety
-    /// Only through the one [`Owner`].
+    /// The caller is the one [`Owner`].
     unsafe fn pop_youngest(&self) -> Option<Task> {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         unsafe { self.pop() }
     }
 
-    /// `pop`, the task handed to `then`: an Option in between would cost a test. True if there was
-    /// one.
+    /// As `pop`, but passes the task to `then`: an Option in between would cost a test. Returns true if
+    /// there was a task.
     ///
     /// # Safety
-    /// Only through the one [`Owner`].
+    /// The caller is the one [`Owner`].
     #[inline(always)]
     unsafe fn pop_into(&self, then: impl FnOnce(Task)) -> bool {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         unsafe { self.pop() }.map(then).is_some()
     }
 
-    /// Takes the youngest task, if it is this one.
+    /// Takes the youngest task, if it is `task`.
     ///
     /// # Safety
-    /// Only through the one [`Owner`].
+    /// The caller is the one [`Owner`].
     unsafe fn take_back(&self, task: Task) -> bool {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         unsafe {
             match self.pop() {
                 Some(youngest) if youngest == task => true,
                 Some(other) => {
-                    // There is room: it was there just now.
+                    // There is room: the pop has just freed a slot.
                     let _ = self.put(other) || self.put_slowly(other).is_ok();
                     false
                 }
@@ -214,9 +212,60 @@ pub trait Deque: Send + Sync + Sized + 'static {
             }
         }
     }
+}
 
-    /// The most tasks that a pop has found.
-    fn peak(&self) -> usize;
+/// A deque with tasks that thieves cannot reach. Its `put` returns true only while nobody asks for the
+/// owner's attention: so spawns are silent as long as nobody needs to know of them. (The owner of any
+/// other deque looks for sleepers after each put.)
+pub trait PrivatePart: Sized {
+    // --- thieves and sleepers --------------------------------------------------------
+
+    /// Asks for the owner's attention at its next put.
+    fn ask(&self);
+
+    /// Requests that the owner shares its private tasks, if it has any, at its next pop or join. Cheap.
+    fn request(&self);
+
+    /// Raids the deque, if the owner has private tasks and has not answered a request.
+    fn press(&self) -> Press;
+
+    /// Publishes private tasks without the owner's help. Expensive. Returns true if there are tasks to
+    /// steal afterwards.
+    fn raid(&self) -> bool;
+
+    // --- the owner -------------------------------------------------------------------
+
+    /// Publishes the older half of the tasks, if thieves have none to steal.
+    ///
+    /// # Safety
+    /// The caller is the one [`Owner`].
+    unsafe fn publish(&self, lone: LoneTask) -> Published;
+
+    /// Makes puts silent until somebody asks again. The call ends with a full fence. A thread that
+    /// writes, fences and then asks may have its question overwritten here; what the owner reads after
+    /// the call then shows that thread's writing.
+    ///
+    /// # Safety
+    /// The caller is the one [`Owner`].
+    unsafe fn rearm(&self);
+}
+
+/// The outcome of [`PrivatePart::press`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Press {
+    /// No raid: the owner has no private tasks, or has not been requested, or has answered.
+    NoRaid,
+    /// The raid found nothing.
+    RaidedInVain,
+    /// The raid has made tasks public.
+    Opened,
+}
+
+/// Whether a task that is alone in its deque is published. Its owner will most likely take it next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoneTask {
+    Keep,
+    Publish,
 }
 
 /// The outcome of an owner's `publish`.
@@ -230,13 +279,74 @@ pub enum Published {
     Busy,
 }
 
+/// A deque that moves several tasks at once.
+pub trait Batches: Sized {
+    /// Takes the older half of the tasks, rounded up, but at most [`BATCH`] tasks and at most `rest`
+    /// beside the oldest. Returns the oldest task, and passes the others to `keep` in the order of
+    /// their age.
+    fn steal_half(&self, rest: usize, keep: impl FnMut(Task)) -> Steal;
+
+    /// Makes room for `wanted` tasks, or for fewer. Returns how many can be put now, whatever thieves
+    /// do.
+    ///
+    /// # Safety
+    /// The caller is the one [`Owner`].
+    unsafe fn make_room(&self, wanted: usize) -> usize;
+
+    /// Takes out the `n` oldest tasks, to make room; takes none if that would make no room.
+    ///
+    /// # Safety
+    /// The caller is the one [`Owner`].
+    unsafe fn spill(&self, n: usize, to: impl FnMut(Task));
+}
+
+impl PrivatePart for Infallible {
+    fn ask(&self) {
+        match *self {}
+    }
+
+    fn request(&self) {
+        match *self {}
+    }
+
+    fn press(&self) -> Press {
+        match *self {}
+    }
+
+    fn raid(&self) -> bool {
+        match *self {}
+    }
+
+    unsafe fn publish(&self, _: LoneTask) -> Published {
+        match *self {}
+    }
+
+    unsafe fn rearm(&self) {
+        match *self {}
+    }
+}
+
+impl Batches for Infallible {
+    fn steal_half(&self, _: usize, _: impl FnMut(Task)) -> Steal {
+        match *self {}
+    }
+
+    unsafe fn make_room(&self, _: usize) -> usize {
+        match *self {}
+    }
+
+    unsafe fn spill(&self, _: usize, _: impl FnMut(Task)) {
+        match *self {}
+    }
+}
+
 /// The owner's end of a deque. It belongs to one thread at a time and cannot be shared.
-pub struct Owner<'a, D: Deque>(&'a D, PhantomData<*mut ()>);
+pub struct Owner<'a, D>(&'a D, PhantomData<*mut ()>);
 
 impl<'a, D: Deque> Owner<'a, D> {
     /// # Safety
-    /// While this lives no other owner of the same deque is used, and the last use of an
-    /// earlier one happened before this call.
+    /// While this value lives, no other owner of the same deque is used. The last use of an earlier
+    /// owner happened before this call.
     #[inline]
     pub unsafe fn new(deque: &'a D) -> Self {
         Owner(deque, PhantomData)
@@ -253,37 +363,9 @@ impl<'a, D: Deque> Owner<'a, D> {
         unsafe { self.0.put_slowly(task) }
     }
 
-    /// `put`, to its end; who asked is not answered.
+    /// Adds a task, and leaves the threads that asked without an answer.
     pub fn push(&mut self, task: Task) -> Result<(), Full> {
         if self.put(task) { Ok(()) } else { self.put_slowly(task) }
-    }
-
-    /// Does what it was asked for: thieves want tasks, sleepers want to be woken for them. As long as
-    /// there is `anybody` to be woken, or `searched` says that a worker searches and no task is public, the next push
-    /// answers again.
-    pub fn answer(&mut self, anybody: impl Fn() -> bool, searched: impl Fn() -> bool) {
-        let wakes = anybody();
-        let quiet = match self.publish(wakes) {
-            Published::Some => true,
-            Published::None => !searched(),
-            Published::Busy => false,
-        };
-        if quiet && !wakes {
-            self.rearm();
-            if anybody() {
-                self.0.ask(); // it was announced meanwhile
-            }
-        }
-    }
-
-    pub fn publish(&mut self, even_one: bool) -> Published {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.publish(even_one) }
-    }
-
-    pub fn rearm(&mut self) {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.rearm() }
     }
 
     #[inline(always)]
@@ -308,16 +390,6 @@ impl<'a, D: Deque> Owner<'a, D> {
         unsafe { self.0.pop_youngest() }
     }
 
-    pub fn room(&mut self, wanted: usize) -> usize {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.room(wanted) }
-    }
-
-    pub fn spill(&mut self, n: usize, to: impl FnMut(Task)) {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.spill(n, to) }
-    }
-
     pub fn take_back(&mut self, task: Task) -> bool {
         // SAFETY: this is the one owner.
         unsafe { self.0.take_back(task) }
@@ -327,5 +399,59 @@ impl<'a, D: Deque> Owner<'a, D> {
     pub fn pop_into(&mut self, then: impl FnOnce(Task)) -> bool {
         // SAFETY: this is the one owner.
         unsafe { self.0.pop_into(then) }
+    }
+
+    /// The owner's end of the private part.
+    #[inline(always)]
+    pub fn private_part(&mut self) -> Option<Owner<'_, D::Private>> {
+        self.0.private_part().map(|private| Owner(private, PhantomData))
+    }
+
+    /// The owner's end, for several tasks at once.
+    #[inline(always)]
+    pub fn batches(&mut self) -> Option<Owner<'_, D::Batches>> {
+        self.0.batches().map(|batches| Owner(batches, PhantomData))
+    }
+}
+
+impl<P: PrivatePart> Owner<'_, P> {
+    /// Does what the owner was asked for: thieves want tasks, and sleepers want to be woken for tasks.
+    /// The next push answers again, as long as `anybody` says that there is a worker to be woken, or
+    /// `searched` says that a worker searches while no task is public.
+    pub fn answer(&mut self, anybody: impl Fn() -> bool, searched: impl Fn() -> bool) {
+        let wakes = anybody();
+        let silent = match self.publish(if wakes { LoneTask::Publish } else { LoneTask::Keep }) {
+            Published::Some => true,
+            Published::None => !searched(),
+            Published::Busy => false,
+        };
+        if silent && !wakes {
+            self.rearm();
+            if anybody() {
+                self.0.ask(); // it was announced meanwhile
+            }
+        }
+    }
+
+    pub fn publish(&mut self, lone: LoneTask) -> Published {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.publish(lone) }
+    }
+
+    pub fn rearm(&mut self) {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.rearm() }
+    }
+}
+
+impl<B: Batches> Owner<'_, B> {
+    pub fn make_room(&mut self, wanted: usize) -> usize {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.make_room(wanted) }
+    }
+
+    pub fn spill(&mut self, n: usize, to: impl FnMut(Task)) {
+        // SAFETY: this is the one owner.
+        unsafe { self.0.spill(n, to) }
     }
 }

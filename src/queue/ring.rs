@@ -36,7 +36,7 @@
 //! # The bad interleavings
 //!
 //! 1. *A slot is written again under a thief that copies it.* It is in use until the thief has moved
-//!    `steal`, by a releasing swap, which the owner's look (`make_room`) acquires.
+//!    `steal`, by a releasing swap, which the owner's look (`free_slots`) acquires.
 //! 2. *The positions come round* (<https://github.com/tokio-rs/tokio/issues/5041>). A thief is stopped
 //!    between its reading `tail` and its swap, until `word` has the same value again, with fewer tasks
 //!    behind it. With positions of 16 bits that took a millisecond; with 32 (pull request 5042) the
@@ -46,12 +46,13 @@
 //! Rejected: the word with a tail of its own in it (three times 21 bits, where interleaving 2 is
 //! likely); a mark in the slot of a task that is taken back (a swap for each task that is stolen).
 
-use crate::queue::{Deque, Full, Steal};
+use crate::queue::{Batches, Deque, End, Full, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering, Pad};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
+use std::convert::Infallible;
 use std::fmt;
 
 /// Tokio's and Go's number of slots.
@@ -89,7 +90,15 @@ impl fmt::Debug for Word {
     }
 }
 
-/// What the owner has taken, of how many.
+/// Whether the owner takes its oldest tasks while a thief copies older ones.
+#[derive(Clone, Copy)]
+enum BesideThief {
+    Take,
+    /// No slot would come free by it before the thief has finished.
+    TakeNone,
+}
+
+/// What the owner has taken, and how many tasks were queued.
 struct Taken {
     from: u32,
     n: u32,
@@ -156,15 +165,17 @@ impl<const N: usize> Ring<N> {
         self.tail.load(Ordering::Relaxed)
     }
 
-    /// Takes at most `n` of the oldest tasks, which are the owner's now, at positions from `from` on. If
-    /// not `robbed`, none while a thief is at work.
+    /// Takes at most `n` of the oldest tasks. They belong to the owner now, at positions from `from` on.
     #[inline]
-    fn take_oldest(&self, n: u32, robbed: bool) -> Taken {
+    fn take_oldest(&self, n: u32, beside_thief: BesideThief) -> Taken {
         let tail = self.own_tail();
         let mut word = self.word(Ordering::Relaxed);
         loop {
             let queued = tail.wrapping_sub(word.head());
-            let n = if word.is_robbed() && !robbed { 0 } else { n.min(queued) };
+            let n = match beside_thief {
+                BesideThief::TakeNone if word.is_robbed() => 0,
+                _ => n.min(queued),
+            };
             // Relaxed: the owner has written the slots itself, and it alone writes them. Who reads
             // this swap has read what the thieves' before it released: they are one sequence.
             match if n > 0 { self.swap(word, word.taken(n), Ordering::Relaxed) } else { Ok(()) } {
@@ -212,8 +223,8 @@ impl<const N: usize> Ring<N> {
         None
     }
 
-    /// Looks at `word` again; tells how many tasks may be put.
-    fn make_room(&self) -> u32 {
+    /// Looks at `word` again, and returns how many tasks may be put.
+    fn free_slots(&self) -> u32 {
         let tail = self.own_tail();
         // Acquire: pairs with the thieves' releasing swaps: interleaving 1.
         let word = self.word(Ordering::Acquire);
@@ -224,8 +235,8 @@ impl<const N: usize> Ring<N> {
         room
     }
 
-    /// Takes the oldest, and of half of the tasks the others, `rest` at most.
-    fn rob(&self, half: bool, rest: usize, mut keep: impl FnMut(Task)) -> Steal {
+    /// Takes the older half of the tasks, but at most `rest` beside the oldest.
+    fn rob(&self, rest: usize, mut keep: impl FnMut(Task)) -> Steal {
         // Relaxed: the swap tells whether it is still so. A tail that is older than this is behind
         // `head`, and seen as more than N tasks.
         let word = self.word(Ordering::Relaxed);
@@ -240,7 +251,7 @@ impl<const N: usize> Ring<N> {
         if queued > Self::SIZE {
             return Steal::Retry; // the two are not of one moment
         }
-        let rest = if half { queued.div_ceil(2).min(1 + rest as u32) - 1 } else { 0 };
+        let rest = queued.div_ceil(2).min(1 + rest as u32) - 1;
         let head = word.head();
         let reserved = Word::new(head, head.wrapping_add(1 + rest));
         // Release: who finds the tasks gone sees that the thief has left (`idle::quiescence`).
@@ -263,6 +274,16 @@ impl<const N: usize> Ring<N> {
 }
 
 impl<const N: usize> Deque for Ring<N> {
+    type Private = Infallible;
+    type Batches = Self;
+    const OWNER_POPS: End = End::Oldest;
+    const SLOTS: Option<usize> = Some(N);
+
+    #[inline(always)]
+    fn batches(&self) -> Option<&Self> {
+        Some(self)
+    }
+
     fn new(limit: usize) -> Result<Self, NoMemory> {
         #[cfg(not(loom))]
         // SAFETY: a slot is two pointer-sized atomics, for which zero is a value.
@@ -281,10 +302,6 @@ impl<const N: usize> Deque for Ring<N> {
         })
     }
 
-    const FIFO: bool = true;
-    const SHARES: bool = true;
-    const SLOTS: Option<usize> = Some(N);
-
     #[inline]
     unsafe fn put(&self, task: Task) -> bool {
         let tail = self.own_tail();
@@ -300,7 +317,7 @@ impl<const N: usize> Deque for Ring<N> {
     #[cold]
     #[inline(never)]
     unsafe fn put_slowly(&self, task: Task) -> Result<(), Full> {
-        if self.make_room() == 0 {
+        if self.free_slots() == 0 {
             return Err(Full);
         }
         // SAFETY: passed on.
@@ -311,7 +328,7 @@ impl<const N: usize> Deque for Ring<N> {
 
     #[inline]
     unsafe fn pop(&self) -> Option<Task> {
-        let Taken { from, n, queued } = self.take_oldest(1, true);
+        let Taken { from, n, queued } = self.take_oldest(1, BesideThief::Take);
         if n == 0 {
             return None;
         }
@@ -335,21 +352,7 @@ impl<const N: usize> Deque for Ring<N> {
     }
 
     fn steal(&self) -> Steal {
-        self.rob(false, 0, |_| ())
-    }
-
-    fn steal_half(&self, rest: usize, keep: impl FnMut(Task)) -> Steal {
-        self.rob(true, rest, keep)
-    }
-
-    unsafe fn room(&self, _wanted: usize) -> usize {
-        self.make_room() as usize
-    }
-
-    unsafe fn spill(&self, n: usize, mut to: impl FnMut(Task)) {
-        let Taken { from, n, .. } = self.take_oldest(n.min(N) as u32, false);
-        // SAFETY: taken.
-        (0..n).for_each(|i| to(unsafe { self.task(from.wrapping_add(i)) }));
+        self.rob(0, |_| ())
     }
 
     fn offers(&self) -> bool {
@@ -358,8 +361,25 @@ impl<const N: usize> Deque for Ring<N> {
 
     #[inline]
     fn looks_empty(&self) -> bool {
-        // Relaxed: a hint. Who must not miss a task executes a fence first, as does who put it.
+        // Relaxed: a hint. A thread that must not miss a task executes a fence first, as the owner does
+        // after its put.
         let head = self.word(Ordering::Relaxed).head();
         self.tail.load(Ordering::Relaxed) == head
+    }
+}
+
+impl<const N: usize> Batches for Ring<N> {
+    fn steal_half(&self, rest: usize, keep: impl FnMut(Task)) -> Steal {
+        self.rob(rest, keep)
+    }
+
+    unsafe fn make_room(&self, _wanted: usize) -> usize {
+        self.free_slots() as usize
+    }
+
+    unsafe fn spill(&self, n: usize, mut to: impl FnMut(Task)) {
+        let Taken { from, n, .. } = self.take_oldest(n.min(N) as u32, BesideThief::TakeNone);
+        // SAFETY: taken.
+        (0..n).for_each(|i| to(unsafe { self.task(from.wrapping_add(i)) }));
     }
 }

@@ -5,7 +5,9 @@ use crate::queue::chaselev::ChaseLev;
 use crate::queue::locked::Locked;
 use crate::queue::ring::Ring;
 use crate::queue::split::Split;
-use crate::queue::{BATCH, Deque, Full, Owner, Published, Steal};
+use crate::queue::{
+    BATCH, Batches, Deque, End, Full, LoneTask, Owner, PrivatePart, Published, Steal,
+};
 use crate::task::{Scheduler, Task};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -31,7 +33,7 @@ fn made<D: Deque>(limit: usize) -> Box<D> {
 
 /// Steals, as a thief in need does.
 fn take_oldest<D: Deque>(deque: &D) -> Option<usize> {
-    if !deque.offers() && !deque.raid() {
+    if !deque.offers() && !deque.private_part().is_some_and(|private| private.raid()) {
         return None;
     }
     match deque.steal() {
@@ -44,7 +46,8 @@ fn take_oldest<D: Deque>(deque: &D) -> Option<usize> {
 /// As a thief does that takes half.
 fn take_older_half<D: Deque>(deque: &D, rest: usize) -> Vec<usize> {
     let mut others = Vec::new();
-    match deque.steal_half(rest, |task| others.push(number(task))) {
+    let batches = deque.batches().expect("tested where there are");
+    match batches.steal_half(rest, |task| others.push(number(task))) {
         Steal::Taken(first) => std::iter::once(number(first)).chain(others).collect(),
         Steal::Empty => others,
         Steal::Retry => panic!("nobody else is here"),
@@ -70,22 +73,29 @@ fn behaves_like_a_deque<D: Deque>() {
                 oracle.push_back(n);
             }
         } else {
-            match rng.random_range(0..if D::SHARES && !fills { 8 } else { 5 }) {
+            match rng.random_range(0..if deque.batches().is_some() && !fills { 8 } else { 5 }) {
                 0 => {
                     peak = peak.max(oracle.len());
-                    let next = if D::FIFO { oracle.pop_front() } else { oracle.pop_back() };
+                    let next = match D::OWNER_POPS {
+                        End::Oldest => oracle.pop_front(),
+                        End::Youngest => oracle.pop_back(),
+                    };
                     assert_eq!(owner.pop().map(number), next);
                 }
                 1 => {
                     peak = peak.max(oracle.len());
                     assert_eq!(owner.pop_youngest().map(number), oracle.pop_back());
                 }
-                2 if n % 5 == 0 => deque.request(),
+                2 if n % 5 == 0 => {
+                    if let Some(private) = deque.private_part() {
+                        private.request();
+                    }
+                }
                 2 => assert_eq!(take_oldest(&*deque), oracle.pop_front()),
                 3 => {
                     // One that is there or not, the youngest if so.
                     let wanted = oracle.back().copied().filter(|_| n % 3 > 0).unwrap_or(n);
-                    if !D::FIFO && oracle.back() != Some(&wanted) {
+                    if D::OWNER_POPS == End::Youngest && oracle.back() != Some(&wanted) {
                         continue; // it may pop, and put back: a pop to `peak`
                     }
                     let there = oracle.back() == Some(&wanted);
@@ -95,8 +105,14 @@ fn behaves_like_a_deque<D: Deque>() {
                         peak = deque.peak(); // some count it, some do not
                     }
                 }
-                4 if owner.publish(n % 2 == 0) != Published::Busy => owner.rearm(),
-                4 => (),
+                4 => {
+                    let lone = if n % 2 == 0 { LoneTask::Publish } else { LoneTask::Keep };
+                    if let Some(mut private) = owner.private_part()
+                        && private.publish(lone) != Published::Busy
+                    {
+                        private.rearm();
+                    }
+                }
                 5 => {
                     let rest = rng.random_range(0..300);
                     let half = oracle.len().div_ceil(2).min(1 + rest).min(BATCH);
@@ -105,12 +121,12 @@ fn behaves_like_a_deque<D: Deque>() {
                 }
                 6 => {
                     let (wanted, mut spilt) = (rng.random_range(0..40), Vec::new());
-                    owner.spill(wanted, |task| spilt.push(number(task)));
+                    owner.batches().unwrap().spill(wanted, |task| spilt.push(number(task)));
                     let expected: Vec<_> = oracle.drain(..wanted.min(oracle.len())).collect();
                     assert_eq!(spilt, expected);
                 }
                 _ => {
-                    let room = owner.room(50);
+                    let room = owner.batches().unwrap().make_room(50);
                     assert!(room >= 50.min(most - oracle.len()));
                     assert!(room <= most - oracle.len());
                 }

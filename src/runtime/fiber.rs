@@ -2,7 +2,7 @@
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
-use crate::policy::{Place, Seat, TICK};
+use crate::policy::{LookFirst, Place, Seat, TICK};
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, Looks, Worker};
 use crate::sys::{registers, unwind};
@@ -118,11 +118,13 @@ impl Fiber {
         self.settle();
     }
 
-    /// What its worker runs next, if the task here is left: of those outside, if `outside`, or when it is time.
-    pub(super) fn next_in_line(&self, outside: bool) -> Option<Task> {
+    /// Takes the task that its worker runs next, if the task here is left. When it is time, the worker
+    /// looks outside first, whatever `first` says.
+    pub(super) fn next_in_line(&self, first: LookFirst) -> Option<Task> {
         let worker = self.worker();
+        let first = if worker.tick() { LookFirst::Outside } else { first };
         // SAFETY: the calling thread's, of the run that the row belongs to.
-        unsafe { (worker.row().operations.next_in_line)(worker, worker.tick() || outside) }
+        unsafe { (worker.row().operations.next_in_line)(worker, first) }
     }
 
     /// True once in so many calls.

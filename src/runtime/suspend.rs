@@ -3,7 +3,7 @@
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::switch::{Context, Publish};
 use crate::fiber::{exceptions, sanitizers, switch};
-use crate::policy::{Place, Seat, UNAWAITED};
+use crate::policy::{LookFirst, Place, Seat, UNAWAITED};
 use crate::runtime::continuation::{Continuation, Left, RETIRED, arrive, part};
 use crate::runtime::host::{Begins, Launch, run_loop};
 use crate::runtime::identity::Mine;
@@ -26,7 +26,7 @@ pub unsafe fn suspend(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> Resul
     if !fiber.prepare_to_leave() {
         return Err(NoMemory);
     }
-    let next = fiber.next_in_line(false);
+    let next = fiber.next_in_line(LookFirst::AtHome);
     // SAFETY: passed on.
     unsafe { leave_for(fiber, next, publish, leave_for_loop_or_put_back) }
 }

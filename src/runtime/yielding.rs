@@ -25,7 +25,7 @@
 //! home and then tried again to spawn, they would refuse each other for ever.
 
 use crate::fiber::sanitizers;
-use crate::policy::{Awaited, Place, Seat, TICK};
+use crate::policy::{Awaited, LookFirst, Place, Seat, TICK};
 use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::suspend::{HandedOver, go_over, leave_for, leave_for_loop};
 use crate::sys::time;
@@ -59,7 +59,7 @@ pub fn yield_now(worker: &Worker) {
     }
     // Elsewhere it is the look for what one who computes keeps to itself: `Policy::next_in_line`.
     let outside = fiber.every(if lines_up { TURNS } else { TICK });
-    let next = fiber.next_in_line(outside);
+    let next = fiber.next_in_line(if outside { LookFirst::Outside } else { LookFirst::AtHome });
     if next.is_none() {
         return;
     }

@@ -41,17 +41,18 @@
 use crate::policy::Place;
 use crate::policy::stealing::shares::Spills;
 use crate::policy::stealing::state::Stealing;
-use crate::queue::{BATCH, Deque, Full, Owner, Steal};
+use crate::queue::{BATCH, Batches, Deque, End, Full, LoneTask, Owner, Steal};
 use crate::task::Task;
 
 impl<D: Deque> Stealing<D> {
     /// The rest of a spawn whose deque is full.
     pub(super) fn spill(&self, own: &mut Owner<D>, task: Task) -> Result<(), Full> {
-        let (true, &Some(Spills { n, limit })) = (D::SHARES, &self.shares.spills) else {
+        let (Some(mut oldest), &Some(Spills { n, limit })) = (own.batches(), &self.shares.spills)
+        else {
             return Err(Full);
         };
-        self.injector.put_back_some(n, limit, |n, put| own.spill(n, put))?;
-        // A thief in the way: its tasks are in the ring until it has copied them.
+        self.injector.put_back_some(n, limit, |n, put| oldest.spill(n, put))?;
+        // The ring may still be full: a thief's tasks are in it until the thief has copied them.
         own.push(task).or_else(|Full| self.injector.put_back_some(1, limit, |_, put| put(task)))
     }
 
@@ -66,7 +67,7 @@ impl<D: Deque> Stealing<D> {
         // SAFETY: passed on.
         let mut own = unsafe { self.own(place) };
         let mut more = 0;
-        let first = self.injector.take_all(D::FIFO, |task| {
+        let first = self.injector.take_all(D::OWNER_POPS, |task| {
             let kept = own.push(task).is_ok();
             more += usize::from(kept);
             kept
@@ -78,19 +79,21 @@ impl<D: Deque> Stealing<D> {
         first
     }
 
-    /// A task that its worker would not come to for long, if there is one. `youngest`: it takes the youngest of its
-    /// own now, whatever its deque.
+    /// Takes a task that would otherwise wait for long, if there is one. `popped` is the end at which the
+    /// worker pops its own deque now.
     ///
     /// # Safety
     /// As for `own`.
-    pub(super) unsafe fn behind(&self, place: &impl Place, youngest: bool) -> Option<Task> {
-        if (youngest || !D::FIFO)
+    pub(super) unsafe fn take_overdue(&self, place: &impl Place, popped: End) -> Option<Task> {
+        if popped == End::Youngest
             && let Some(batch) = self.shares.batches.get(place.index())
             && batch.get() > 0
         {
             batch.set(batch.get() - 1);
-            // SAFETY: passed on.
-            unsafe { self.own(place) }.publish(true);
+            // SAFETY: by the caller's promise.
+            if let Some(mut own) = unsafe { self.own(place) }.private_part() {
+                own.publish(LoneTask::Publish);
+            }
             if let Steal::Taken(task) = self.deques[place.index()].steal() {
                 return Some(task);
             }
@@ -103,12 +106,12 @@ impl<D: Deque> Stealing<D> {
     /// # Safety
     /// As for `own`.
     pub(super) unsafe fn take_from(&self, victim: &D, place: &impl Place) -> Steal {
-        if !(D::SHARES && self.shares.steals_half) {
+        let Some(victim) = victim.batches().filter(|_| self.shares.steals_half) else {
             return victim.steal();
-        }
-        // SAFETY: passed on.
+        };
+        // SAFETY: by the caller's promise.
         let mut own = unsafe { self.own(place) };
-        let room = own.room(BATCH - 1);
+        let room = own.batches().map_or(0, |mut own| own.make_room(BATCH - 1));
         let mut more = 0;
         let taken = victim.steal_half(room, |task| {
             own.push(task).expect("room was made");
@@ -123,14 +126,15 @@ impl<D: Deque> Stealing<D> {
 
     /// Tasks were put into the own deque: thieves and sleepers are to know.
     pub(super) fn added(&self, own: &mut Owner<D>, place: &impl Place) {
-        let searched = || self.is_searched();
-        if D::QUIET && self.lending.lends(place.index(), searched()) {
-            own.publish(true); // and the next push comes here again
-            return self.published(place);
+        if let Some(mut private) = own.private_part() {
+            let searched = || self.is_searched();
+            if self.lending.lends(place.index(), searched()) {
+                private.publish(LoneTask::Publish); // and the next push comes here again
+            } else {
+                // Sleepers rely on a worker that searches: it will take care of the tasks.
+                private.answer(|| self.sleepers.rely_on_spawns(), searched);
+            }
         }
-        // Thieves want tasks; sleepers want to be woken for them, unless somebody searches, who will
-        // take care of them.
-        own.answer(|| self.sleepers.rely_on_spawns(), searched);
         self.published(place);
     }
 }

@@ -1,5 +1,6 @@
 //! How a searcher comes to the tasks that their owners keep private, at a bounded cost to the owners.
 
+use crate::queue::Press;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -75,11 +76,12 @@ impl RaidCost {
         Duration::from_nanos(self.0.load(Ordering::Relaxed) as u64)
     }
 
-    /// Calls `raid`, and measures it if it was one: Some. The figure is a moving average: seven parts old, one part new.
-    pub(super) fn of(&self, raid: impl FnOnce() -> Option<bool>) -> Option<bool> {
+    /// Calls `press`, and measures it if it raided. The figure is a moving average: seven parts old, one
+    /// part new.
+    pub(super) fn measure(&self, press: impl FnOnce() -> Press) -> Press {
         let begun = Instant::now();
-        let outcome = raid();
-        if outcome.is_some() {
+        let outcome = press();
+        if outcome != Press::NoRaid {
             let new = (begun.elapsed().as_nanos() as usize).min(Self::MOST);
             let old = self.0.load(Ordering::Relaxed);
             self.0.store(old - old / 8 + new / 8, Ordering::Relaxed);

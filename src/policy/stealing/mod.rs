@@ -30,9 +30,9 @@ use self::shares::Shares;
 use crate::idle::Naps;
 use crate::idle::eventcount::EventCount;
 use crate::idle::quiescence::{Quiescence, Waiting};
-use crate::policy::{Awaited, Place, Plan, Policy, Seat, TICK};
+use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, Seat, TICK};
 use crate::queue::injector::{Injector, Refused};
-use crate::queue::{Deque, Full};
+use crate::queue::{Deque, End, Full};
 use crate::settings::{Join, Overflow};
 use crate::sys::atomic::Pad;
 use crate::sys::memory;
@@ -42,38 +42,46 @@ use std::any::Any;
 use std::ptr;
 
 impl<D: Deque> Stealing<D> {
-    /// `next_in_line`, where that is not the next at home; after a `pop_quickly` in vain, if not `outside`.
+    /// The rest of `next_in_line`, after a `pop_quickly` in vain if `first` is `AtHome`.
     ///
     /// # Safety
-    /// As for that.
+    /// As for `next_in_line`.
     #[cold]
     #[inline(never)]
-    unsafe fn next_in_line_slowly(&self, place: &impl Place, outside: bool) -> Option<Task> {
-        let task = if outside {
-            place.looked_outside();
-            // SAFETY: passed on.
-            unsafe { self.behind(place, false) }
-        } else {
-            None
+    unsafe fn next_in_line_slowly(&self, place: &impl Place, first: LookFirst) -> Option<Task> {
+        let overdue = match first {
+            LookFirst::AtHome => None,
+            LookFirst::Outside => {
+                place.looked_outside();
+                // SAFETY: by the caller's promise.
+                unsafe { self.take_overdue(place, D::OWNER_POPS) }
+            }
         };
-        // SAFETY: passed on. (If it is the rest of a pop, no other has come in between.)
+        // SAFETY: by the caller's promise. (No other pop has come between `pop_quickly` and this one.)
         let own = || unsafe {
             let mut own = self.own(place);
-            if outside { own.pop() } else { own.pop_slowly() }
+            match first {
+                LookFirst::AtHome => own.pop_slowly(),
+                LookFirst::Outside => own.pop(),
+            }
         };
-        task.or_else(own)
+        overdue
+            .or_else(own)
             .or_else(|| {
                 place.looked_outside();
-                if D::FIFO && self.is_called() {
-                    // SAFETY: passed on.
+                if D::OWNER_POPS == End::Oldest && self.is_called() {
+                    // SAFETY: by the caller's promise.
                     return unsafe { self.take_injected(place) };
                 }
                 self.injected()
             })
-            // Now and then with raids: the task that is left may yield until one has run that another keeps, and that
-            // other compute.
+            // Now and then the search raids: the task that is left may yield until a task has run that
+            // another worker keeps to itself while it computes.
             .or_else(|| {
-                let reach = if outside { Reach::Raid } else { Reach::Public };
+                let reach = match first {
+                    LookFirst::AtHome => Reach::Public,
+                    LookFirst::Outside => Reach::Raid,
+                };
                 self.search(place, reach, || (), || ())
             })
     }
@@ -107,17 +115,19 @@ impl<D: Deque> Stealing<D> {
 impl<D: Deque> Policy for Stealing<D> {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let (shares, limit) = Shares::of::<D>(plan)?;
+        let deques = memory::slice(plan.workers, |_| Ok(Pad(D::new(limit)?)))?;
+        let lends = deques.iter().any(|deque| deque.private_part().is_some());
         Ok(Stealing {
-            deques: memory::slice(plan.workers, |_| Ok(Pad(D::new(limit)?)))?,
+            deques,
             injector: Injector::new(plan.limit(), plan.held),
             quiescence: Quiescence::new(plan.workers)?,
             sleepers: EventCount::new(plan.workers, plan.processors)?,
             idle: plan.idle,
             shares,
-            lending: Lending::new(if D::QUIET { plan.workers } else { 0 })?,
+            lending: Lending::new(if lends { plan.workers } else { 0 })?,
             raid_cost: RaidCost::new(),
             // Where spawns are refused, it is to take no room from those: see `fiber::turn`.
-            lines_up: D::FIFO && plan.overflow != Overflow::Refuse,
+            lines_up: Self::LINES_UP && plan.overflow != Overflow::Refuse,
             outside_last: plan.join == Join::Help,
             processors: plan.processors,
         })
@@ -126,14 +136,14 @@ impl<D: Deque> Policy for Stealing<D> {
     fn starts_asleep(&self) -> bool {
         if self.parks() {
             self.sleepers.all_absent();
-            self.deques.iter().for_each(|deque| deque.ask());
+            self.ask_all();
         }
         self.parks()
     }
 
     unsafe fn initialize_in_place(&self) {
         for deque in &self.deques {
-            // SAFETY: passed on.
+            // SAFETY: by the caller's promise.
             unsafe { deque.initialize_in_place() };
         }
     }
@@ -165,10 +175,11 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool {
-        // SAFETY: passed on.
-        let taken = unsafe { self.own(place) }.take_back(task);
-        if !taken && !D::QUIET {
-            self.published(place); // another was out for a moment: somebody may have missed it
+        // SAFETY: by the caller's promise.
+        let mut own = unsafe { self.own(place) };
+        let taken = own.take_back(task);
+        if !taken && own.private_part().is_none() {
+            self.published(place); // another task was out for a moment: a sleeper may have missed it
         }
         taken
     }
@@ -190,7 +201,7 @@ impl<D: Deque> Policy for Stealing<D> {
         Ok(())
     }
 
-    const LINES_UP: bool = D::FIFO;
+    const LINES_UP: bool = matches!(D::OWNER_POPS, End::Oldest);
 
     #[inline]
     unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
@@ -206,13 +217,15 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     #[inline]
-    unsafe fn next_in_line(&self, place: &impl Place, outside: bool) -> Option<Task> {
-        // SAFETY: passed on.
+    unsafe fn next_in_line(&self, place: &impl Place, first: LookFirst) -> Option<Task> {
+        // SAFETY: by the caller's promise.
         unsafe {
-            if !outside && let Some(task) = self.own(place).pop_quickly() {
+            if first == LookFirst::AtHome
+                && let Some(task) = self.own(place).pop_quickly()
+            {
                 return Some(task);
             }
-            self.next_in_line_slowly(place, outside)
+            self.next_in_line_slowly(place, first)
         }
     }
 
@@ -245,7 +258,7 @@ impl<D: Deque> Policy for Stealing<D> {
             let injected = if countdown == 0 {
                 countdown = TICK;
                 // SAFETY: passed on.
-                unsafe { self.behind(place, true) }
+                unsafe { self.take_overdue(place, End::Youngest) }
             } else {
                 None
             };
@@ -287,7 +300,7 @@ impl<D: Deque> Policy for Stealing<D> {
         let mut idle = seat.begins_idle();
         if seat.begins_outside()
             // SAFETY: passed on.
-            && let Some(task) = unsafe { self.behind(seat.place(), false) }
+            && let Some(task) = unsafe { self.take_overdue(seat.place(), D::OWNER_POPS) }
         {
             seat.run(task);
         }
@@ -295,16 +308,18 @@ impl<D: Deque> Policy for Stealing<D> {
             let place = seat.place();
             if !idle {
                 let deque = &*self.deques[place.index()];
-                // SAFETY: passed on. The owner's end is taken anew for each pop: a task that runs
-                // in it uses it, too.
+                // SAFETY: by the caller's promise. Each pop takes the owner's end anew, because a task that
+                // runs in the pop uses it, too.
                 while unsafe { deque.pop_into(|task| place.call(task)) } {
-                    // Where a child made by fork abandons its copy of the deque, nothing is popped there.
+                    // A child made by fork ends here, unless it finds its copy of the deque abandoned and
+                    // pops nothing.
                     if !D::ABANDONED_IN_CHILD {
                         seat.place().stay();
                     }
                     if seat.tick() {
-                        // SAFETY: passed on.
-                        if let Some(task) = unsafe { self.behind(seat.place(), false) } {
+                        // SAFETY: by the caller's promise.
+                        let overdue = unsafe { self.take_overdue(seat.place(), D::OWNER_POPS) };
+                        if let Some(task) = overdue {
                             seat.run(task);
                         }
                         if !ptr::eq(seat.place(), place) {

@@ -5,7 +5,7 @@ use crate::idle::{Naps, Next};
 use crate::policy::stealing::demands::{Demands, Reach};
 use crate::policy::stealing::state::Stealing;
 use crate::policy::{Awaited, Place, UNAWAITED};
-use crate::queue::{Deque, Steal};
+use crate::queue::{Deque, Press, PrivatePart, Steal};
 use crate::sys::atomic::{Ordering, fence, spin_loop};
 use crate::sys::{fence, futex, time};
 use crate::task::Task;
@@ -90,17 +90,7 @@ impl<D: Deque> Stealing<D> {
     ) -> Option<Task> {
         let owner = victim;
         let victim = &self.deques[owner];
-        let found = victim.offers()
-            || match reach {
-                Reach::Public => false,
-                Reach::Request => {
-                    victim.request();
-                    false
-                }
-                Reach::Press => self.raid_cost.of(|| victim.press()).unwrap_or(false),
-                Reach::Raid => !victim.looks_empty() && victim.raid(),
-            };
-        if !found {
+        if !victim.offers() && !self.open(victim, reach) {
             return None;
         }
         before();
@@ -110,10 +100,12 @@ impl<D: Deque> Stealing<D> {
                 Steal::Taken(task) => {
                     place.counters().steals.add(1);
                     place.counters().stolen_tasks.add(1);
-                    if D::QUIET && victim.looks_empty() {
-                        victim.ask();
+                    if let Some(private) = victim.private_part()
+                        && victim.looks_empty()
+                    {
+                        private.ask();
                         if self.lending.taken(place.index(), owner) {
-                            self.deques[place.index()].ask();
+                            self.ask(place.index());
                         }
                     }
                     return Some(task);
@@ -124,6 +116,21 @@ impl<D: Deque> Stealing<D> {
         }
         failed();
         None
+    }
+
+    /// Does what `reach` allows to make a victim's private tasks stealable. True if there are tasks to
+    /// steal now.
+    fn open(&self, victim: &D, reach: Reach) -> bool {
+        let Some(private) = victim.private_part() else { return false };
+        match reach {
+            Reach::Public => false,
+            Reach::Request => {
+                private.request();
+                false
+            }
+            Reach::Press => self.raid_cost.measure(|| private.press()) == Press::Opened,
+            Reach::Raid => !victim.looks_empty() && private.raid(),
+        }
     }
 
     /// One search of a worker that waits for `until`.
@@ -321,7 +328,7 @@ impl<D: Deque> Stealing<D> {
     /// had.
     fn listen(&self) -> bool {
         fence(Ordering::SeqCst); // with the one in rearm: `queue::split`, 2
-        self.deques.iter().for_each(|deque| deque.ask());
+        self.ask_all();
         fence::heavy()
     }
 }

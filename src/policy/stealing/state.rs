@@ -7,7 +7,7 @@ use crate::policy::stealing::demands::RaidCost;
 use crate::policy::stealing::lending::Lending;
 use crate::policy::stealing::shares::Shares;
 use crate::queue::injector::Injector;
-use crate::queue::{Deque, Full, Owner};
+use crate::queue::{Deque, Full, Owner, PrivatePart};
 use crate::settings::Idle;
 use crate::sys::atomic::Pad;
 use crate::task::Task;
@@ -97,7 +97,7 @@ impl<D: Deque> Stealing<D> {
     pub unsafe fn spawn_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
         // SAFETY: passed on: see `own`.
         let put = unsafe { Owner::new(deque) }.put(task);
-        if put && !D::QUIET {
+        if put && deque.private_part().is_none() {
             self.published(place);
         }
         put
@@ -106,6 +106,17 @@ impl<D: Deque> Stealing<D> {
     /// A task from outside of the run waits, as far as one can see.
     pub fn is_called(&self) -> bool {
         !self.injector.looks_empty()
+    }
+
+    /// Asks for the attention of a worker at its next spawn, if its spawns may be silent.
+    pub(super) fn ask(&self, worker: usize) {
+        if let Some(private) = self.deques[worker].private_part() {
+            private.ask();
+        }
+    }
+
+    pub(super) fn ask_all(&self) {
+        (0..self.deques.len()).for_each(|worker| self.ask(worker));
     }
 
     pub(super) fn parks(&self) -> bool {

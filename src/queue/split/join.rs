@@ -1,32 +1,32 @@
-//! A pop in two halves, for a join, which takes one particular task: it claims the youngest task, and then takes it
-//! or undoes the claim.
+//! A pop in two halves, for a join, which takes one particular task. The first half claims the youngest
+//! task. The second half takes that task, or undoes the claim.
 
 #[cfg(all(target_arch = "x86_64", not(loom)))]
-use crate::queue::split::LAYOUT;
-use crate::queue::split::{ABANDONED, Held, Place, Split};
+use crate::queue::split::record::LAYOUT;
+use crate::queue::split::record::{ABANDONED, Held, Place, Split};
 use crate::sys::atomic::Ordering;
 use crate::sys::fence;
 use crate::task::Task;
 
 impl<const FENCED: bool> Split<FENCED> {
-    /// Claims the youngest task. True if that is `task`, which is then taken; if false, `retake`
-    /// must follow.
+    /// Claims the youngest task, and takes it if it is `task`. If this returns false, `retake` must
+    /// follow.
     ///
     /// # Safety
-    /// Only the owner.
+    /// The caller is the owner.
     #[inline(always)]
     pub unsafe fn claim_this(&self, task: Task) -> bool {
         let last = self.claim();
-        // SAFETY: at or above `split` the slot is the owner's: a whole task.
+        // SAFETY: at or above `split` the slot is the owner's and holds a whole task.
         self.is_private(last) && unsafe { (*last).holds(task) }
     }
 
-    /// `last >= self.split()`.
+    /// True if `last` is at or above `split`.
     #[inline(always)]
     fn is_private(&self, last: *mut Place) -> bool {
         #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does. (Of a load and a
-        // comparison the compiler makes two instructions.)
+        // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does. (It saves
+        // an instruction per join: the compiler makes two of a load and a comparison.)
         unsafe {
             std::arch::asm!("cmp {}, [{} + {}]", "jb {}", in(reg) last, in(reg) self,
                             const LAYOUT[1], label { return false }, options(nostack, readonly));
@@ -38,12 +38,13 @@ impl<const FENCED: bool> Split<FENCED> {
         }
     }
 
-    /// The rest of a claim that failed. True if `task` is the youngest after all, though public, and no thief has it:
-    /// then it is taken. Otherwise the claim is undone; the slot was not changed meanwhile. A sleeper that looked
-    /// during the claim may have missed the youngest task; the owner itself pops that next.
+    /// Completes a claim that failed. Takes `task` and returns true if `task` is the youngest after all,
+    /// though public, and no thief has it. Otherwise the claim is undone, and the slot was not changed
+    /// meanwhile. A sleeper that looked during the claim may have missed the youngest task; the owner
+    /// pops that task next.
     ///
     /// # Safety
-    /// Only the owner, after `claim_this` returned false.
+    /// The caller is the owner, and `claim_this` has just returned false.
     pub unsafe fn retake(&self, task: Task) -> bool {
         let last = self.bot();
         let bot = last.wrapping_add(1);
@@ -62,10 +63,11 @@ impl<const FENCED: bool> Split<FENCED> {
         taken
     }
 
-    /// Takes the youngest task out of the count, and returns its slot. A slot below `split` is not the owner's yet.
+    /// Claims the youngest task: lowers `bot`, and returns the task's slot. If the slot is below `split`,
+    /// the owner does not have it yet.
     #[inline(always)]
     pub(super) fn claim(&self) -> *mut Place {
-        self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in put
+        self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in `put`
         let last = self.bot();
         fence::light_for::<FENCED>(); // with the raid: see the essay, 1
         last

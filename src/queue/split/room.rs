@@ -1,12 +1,13 @@
-//! Room for the tasks of a split deque: the block that they lie in grows, or they move down in it.
+//! Room for the tasks of a split deque: the block of slots grows, or the tasks move down in it.
 
-use crate::queue::Deque;
-use crate::queue::split::{Full, Held, Place, Seldom, Split, slots};
+use crate::queue::split::record::{Held, Place, Seldom, Split, slots};
+use crate::queue::{Full, PrivatePart};
 use crate::sys::atomic::Ordering;
 use crate::sys::memory::NoMemory;
 
 impl<const FENCED: bool> Split<FENCED> {
-    /// The last push has used the spare slot, or the limit is reached as far as was known.
+    /// Makes room after a push that has used the spare slot, or has reached the limit as far as the owner
+    /// knew.
     #[cold]
     #[inline(never)]
     pub(super) fn make_room(&self) -> Result<(), Full> {
@@ -17,7 +18,7 @@ impl<const FENCED: bool> Split<FENCED> {
             // SAFETY: the owner holds the lock, which is all that `Seldom` asks.
             let seldom = unsafe { &mut *seldom };
             if queued > seldom.limit || self.stretch(seldom, queued).is_err() {
-                // The task goes back to its spawner. A raid may have made it public.
+                // The task goes back to its spawner. A raid may have made the task public.
                 let bot = bot.wrapping_sub(1);
                 self.own.bot.store(bot, Ordering::Release);
                 if self.split() > bot {
@@ -30,11 +31,11 @@ impl<const FENCED: bool> Split<FENCED> {
         })
     }
 
-    /// The room has changed, or the tasks have moved. `lim` is `armed` or null at all times: the old
-    /// one may be beyond the new room.
+    /// Sets `armed` anew, after the room has changed or the tasks have moved. `lim` is `armed` or null at
+    /// all times: the old value may be beyond the new room.
     pub(super) fn set_armed(&self, seldom: &mut Seldom, top: *mut Place) {
         let end = seldom.block.start().wrapping_add(seldom.block.count() - 1);
-        // No block has as many, and the address does not wrap around.
+        // No block has so many slots, and the address does not wrap around.
         let most = isize::MAX as usize / (2 * size_of::<Place>());
         let limit = top.wrapping_add(seldom.limit.min(most));
         let armed = end.min(limit);
@@ -44,8 +45,8 @@ impl<const FENCED: bool> Split<FENCED> {
         }
     }
 
-    /// Makes the spare slot free, if the last push has used it: by moving the tasks down, if
-    /// that frees half of the block, else by growing it.
+    /// Frees the spare slot, if the last push has used it. Moves the tasks down if that frees half of the
+    /// block; otherwise grows the block.
     fn stretch(&self, seldom: &mut Seldom, queued: usize) -> Result<(), NoMemory> {
         let base = seldom.block.start();
         let room = seldom.block.count() - 1;
@@ -67,15 +68,24 @@ impl<const FENCED: bool> Split<FENCED> {
                     return Ok(());
                 }
                 Err(NoMemory) if top == base => return Err(NoMemory),
-                Err(NoMemory) => {} // less room than wished
+                Err(NoMemory) => {} // the tasks move down: less room than wished for
             }
         }
         for i in 0..queued {
-            // SAFETY: slots of the block; the lock is held, so the owner reads whole tasks and
+            // SAFETY: slots of the block; the owner holds the lock, so it reads whole tasks and
             // nobody else reads.
             unsafe { (*base.add(i)).write((*top.add(i)).read()) };
         }
         moved(base);
         Ok(())
+    }
+
+    #[cfg(loom)]
+    pub(super) fn assert_room(&self, bot: *mut Place) {
+        // SAFETY: the caller is the owner, and only the owner replaces `block`.
+        let (start, count) = self
+            .seldom
+            .with(|seldom| unsafe { ((*seldom).block.start(), (*seldom).block.count()) });
+        assert!((0..count as isize).contains(&slots(start, bot)), "a push outside of the block");
     }
 }

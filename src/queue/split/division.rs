@@ -1,0 +1,72 @@
+//! How tasks become public: the owner publishes them, or thieves request and raid them.
+
+use crate::queue::split::record::{Held, Split, slots};
+use crate::queue::{Deque, LoneTask, Press, PrivatePart, Published};
+use crate::sys::atomic::{Ordering, fence as processor_fence};
+use crate::sys::fence;
+use std::ptr;
+
+impl<const FENCED: bool> PrivatePart for Split<FENCED> {
+    fn ask(&self) {
+        if !self.watched.lim.load(Ordering::Relaxed).is_null() {
+            self.watched.lim.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+
+    fn request(&self) {
+        // If `split` is at `bot`, no task is private, or a request is pending.
+        if self.split() < self.bot()
+            && let Some(_held) = Held::try_now(&self.thieves)
+        {
+            self.request_held();
+        }
+    }
+
+    fn press(&self) -> Press {
+        // (A request above an empty deque is answered by the owner's next push and pop.)
+        if !self.is_requested() || self.looks_empty() {
+            return Press::NoRaid;
+        }
+        if self.raid() { Press::Opened } else { Press::RaidedInVain }
+    }
+
+    fn raid(&self) -> bool {
+        let Some(_held) = Held::try_now(&self.thieves) else { return false };
+        let open = self.open();
+        let private = slots(open, self.bot());
+        if private > 0 {
+            let wanted = open.wrapping_offset((private + 1) / 2);
+            self.watched.split.store(wanted, Ordering::Relaxed);
+            let safe = if fence::heavy_for::<FENCED>() {
+                // Acquire: pairs with the Release store of the push, so that the slots below are seen.
+                self.own.bot.load(Ordering::Acquire).clamp(open, wanted)
+            } else {
+                open
+            };
+            self.divide(safe);
+        }
+        self.top() < self.open()
+    }
+
+    unsafe fn publish(&self, lone: LoneTask) -> Published {
+        let older_half = |tasks: isize| (tasks + isize::from(lone == LoneTask::Publish)) / 2;
+        let (bot, open) = (self.bot(), self.open());
+        if self.top() != open {
+            return Published::Some;
+        }
+        if older_half(slots(open, bot)) < 1 {
+            return Published::None;
+        }
+        let Some(_held) = Held::try_now(&self.thieves) else { return Published::Busy };
+        let open = self.open(); // a raid may have moved it
+        self.divide(open.wrapping_offset(older_half(slots(open, bot))));
+        Published::Some
+    }
+
+    unsafe fn rearm(&self) {
+        // SAFETY: `armed` is the owner's.
+        let armed = self.seldom.with_mut(|seldom| unsafe { (*seldom).armed });
+        self.watched.lim.store(armed, Ordering::Relaxed);
+        processor_fence(Ordering::SeqCst); // with the sleeper's: see the essay, 2
+    }
+}

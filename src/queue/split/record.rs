@@ -1,0 +1,198 @@
+//! The words of a split deque, and the steps that each side is made of. The essay says which thread
+//! reads or writes which word, and when.
+
+use crate::lock::trylock::TryLock;
+use crate::stats::Counter;
+use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell};
+use crate::sys::region::Block;
+use crate::task::{Pair, Task};
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+#[cfg(not(loom))]
+use std::mem::offset_of;
+use std::ptr;
+
+/// Room for a task.
+pub(super) struct Place(UnsafeCell<MaybeUninit<Pair>>);
+
+#[cfg(loom)]
+impl Default for Place {
+    fn default() -> Self {
+        Place(UnsafeCell::new(MaybeUninit::new(Pair::empty())))
+    }
+}
+
+impl Place {
+    /// # Safety
+    /// Nobody else has access to the place at this moment.
+    #[inline(always)]
+    pub(super) unsafe fn write(&self, task: Task) {
+        // SAFETY: by the caller's promise.
+        self.0.with_mut(|place| unsafe {
+            (*place).write(Pair::of(task));
+        });
+    }
+
+    /// # Safety
+    /// A task was written, and nobody writes at this moment.
+    #[inline(always)]
+    pub(super) unsafe fn read(&self) -> Task {
+        // SAFETY: by the caller's promise.
+        self.0.with(|place| unsafe { Pair::read(place.cast()) })
+    }
+
+    /// # Safety
+    /// As for `read`.
+    #[inline(always)]
+    pub(super) unsafe fn holds(&self, task: Task) -> bool {
+        // SAFETY: by the caller's promise.
+        self.0.with(|place| unsafe { (*place).assume_init_ref() }.is(task))
+    }
+}
+
+/// The value of `split` in a forked child.
+pub(super) const ABANDONED: *mut Place = ptr::without_provenance_mut(usize::MAX);
+
+/// `FENCED`: the process cannot use membarrier, so the owner's fences are real ones.
+#[repr(C)]
+pub struct Split<const FENCED: bool> {
+    pub(super) own: Pad<Own>,
+    pub(super) watched: Pad<Watched>,
+    pub(super) thieves: Pad<Thieves>,
+    pub(super) seldom: Pad<UnsafeCell<Seldom>>,
+}
+
+/// The offsets at which sched_inline.h finds `bot`, `split` and `lim`.
+#[cfg(not(loom))]
+pub const LAYOUT: [usize; 3] = [
+    offset_of!(Split<false>, own) + offset_of!(Own, bot),
+    offset_of!(Split<false>, watched) + offset_of!(Watched, split),
+    offset_of!(Split<false>, watched) + offset_of!(Watched, lim),
+];
+
+/// Written by the owner.
+#[repr(C)]
+pub(super) struct Own {
+    /// The place of the next push.
+    pub(super) bot: AtomicPtr<Place>,
+    /// A pop at or beyond this place finds more tasks queued than ever before. Owner only.
+    pub(super) mark: Cell<*mut Place>,
+    pub(super) peak: Counter,
+}
+
+/// Read by the owner at each operation, seldom written.
+#[repr(C)]
+pub(super) struct Watched {
+    pub(super) split: AtomicPtr<Place>,
+    /// A push here or beyond takes the slow path; null: somebody asks for the owner's attention.
+    pub(super) lim: AtomicPtr<Place>,
+}
+
+pub(super) struct Thieves {
+    pub(super) top: AtomicPtr<Place>,
+    pub(super) open: AtomicPtr<Place>,
+    pub(super) lock: TryLock,
+}
+
+/// Used by the owner alone: in `new`, and later under the lock. Only `armed` needs no lock.
+pub(super) struct Seldom {
+    pub(super) block: Block<Place>,
+    /// The most tasks that the deque may hold.
+    pub(super) limit: usize,
+    /// The value of `lim` while nobody asks.
+    pub(super) armed: *mut Place,
+}
+
+// SAFETY: the essay says which thread reads or writes which word and which slot, and when.
+unsafe impl<const FENCED: bool> Send for Split<FENCED> {}
+// SAFETY: as above.
+unsafe impl<const FENCED: bool> Sync for Split<FENCED> {}
+
+/// The number of slots from `a` up to `b`; negative if `b` is below `a`.
+#[inline(always)]
+pub(super) fn slots(a: *mut Place, b: *mut Place) -> isize {
+    (b as isize - a as isize) / size_of::<Place>() as isize
+}
+
+/// The lock of the deque; dropping the value unlocks it.
+pub(super) struct Held<'a>(&'a Thieves);
+
+impl<'a> Held<'a> {
+    pub(super) fn wait(thieves: &'a Thieves) -> Self {
+        thieves.lock.lock();
+        Held(thieves)
+    }
+
+    pub(super) fn try_now(thieves: &'a Thieves) -> Option<Self> {
+        thieves.lock.try_lock().then(|| Held(thieves))
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // SAFETY: locked when this value was made.
+        unsafe { self.0.lock.unlock() };
+    }
+}
+
+impl<const FENCED: bool> Split<FENCED> {
+    #[inline(always)]
+    pub(super) fn bot(&self) -> *mut Place {
+        self.own.bot.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn split(&self) -> *mut Place {
+        self.watched.split.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn top(&self) -> *mut Place {
+        self.thieves.top.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn open(&self) -> *mut Place {
+        self.thieves.open.load(Ordering::Relaxed)
+    }
+
+    /// Makes the tasks below `end` public and the others private. The caller holds the lock. It is the
+    /// owner, or a raider whose fence came after `split` was at or above `end` (essay, 1).
+    pub(super) fn divide(&self, end: *mut Place) {
+        self.thieves.open.store(end, Ordering::Relaxed);
+        self.watched.split.store(end, Ordering::Relaxed);
+    }
+
+    /// True if a request is pending. A hint, unless the caller holds the lock.
+    pub(super) fn is_requested(&self) -> bool {
+        self.open() < self.split()
+    }
+
+    /// Requests the private tasks, if there are any. The caller holds the lock, and no task is public.
+    pub(super) fn request_held(&self) {
+        let bot = self.bot();
+        if self.split() < bot {
+            self.watched.split.store(bot, Ordering::Relaxed);
+        }
+    }
+
+    /// Divides the tasks anew, on the slow path of a pop or a join; the tasks below `bot` remain. If a
+    /// request is pending, the older half of the private tasks becomes public; otherwise half of the
+    /// public part becomes private. The caller is the owner and holds the lock.
+    pub(super) fn share(&self, bot: *mut Place) {
+        let (top, open) = (self.top(), self.open());
+        let private = slots(open, bot);
+        if private >= 0 && self.is_requested() {
+            self.divide(open.wrapping_offset((private + 1) / 2));
+        } else {
+            let half = slots(top, open) / 2;
+            self.divide(top.wrapping_offset(half));
+        }
+    }
+
+    /// Places the mark for a deque whose oldest task is at `top`. Only a pop beyond the mark can find
+    /// more tasks than the peak, because `top` only grows until the tasks are moved.
+    pub(super) fn set_mark(&self, top: *mut Place) {
+        self.own.mark.set(top.wrapping_add(self.own.peak.get()));
+    }
+}
