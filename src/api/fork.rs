@@ -18,7 +18,7 @@
 
 use crate::api::Latch;
 pub use crate::runtime::forked::{misuse, run_forked};
-use crate::runtime::forked::{queued, run_now};
+use crate::runtime::forked::{queued_task, run_now};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::waiter::Waiter;
@@ -77,7 +77,7 @@ impl Forked {
     pub unsafe fn join(&self, worker: &Worker) {
         #[cfg(debug_assertions)]
         self.note_join(worker);
-        match worker.take_built_in_to_jump(queued(self)) {
+        match worker.take_built_in_to_jump(queued_task(self)) {
             // SAFETY: taken, so not begun, and the caller's.
             Some(true) => unsafe {
                 let Task { f, closure } = self.take();
@@ -127,7 +127,7 @@ impl Forked {
     pub unsafe fn take_back(&self, worker: &Worker) -> bool {
         #[cfg(debug_assertions)]
         self.note_join(worker);
-        match worker.take_built_in(queued(self)) {
+        match worker.take_built_in(queued_task(self)) {
             Some(true) => true,
             // SAFETY: begun just now.
             Some(false) => unsafe { retake_or_wait(self, worker) },
@@ -140,7 +140,7 @@ impl Forked {
     #[inline(always)]
     fn to_queue(&self, f: TaskFn, closure: *mut c_void) -> Task {
         self.set(f, closure);
-        queued(self)
+        queued_task(self)
     }
 }
 
@@ -170,7 +170,7 @@ impl Latch for Forked {
 #[cold]
 #[inline(never)]
 unsafe fn queue_slowly(forked: &Forked, worker: &Worker) -> bool {
-    let queued = queued(forked);
+    let queued = queued_task(forked);
     // SAFETY: passed on.
     unsafe { (worker.row().finish_spawn)(Some(queued.f), queued.closure, worker) == 0 }
 }
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
 #[inline(never)]
 unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
     // SAFETY: passed on.
-    let taken = unsafe { worker.retake_built_in(queued(forked)) };
+    let taken = unsafe { worker.retake_built_in(queued_task(forked)) };
     if !taken {
         if forked.was_joined() {
             joined_before();
@@ -250,7 +250,7 @@ fn wait(forked: &Forked, worker: &Worker) -> bool {
 unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
     // SAFETY: passed on; taken back, so not begun, and the caller's.
     unsafe {
-        let taken = match worker.take_built_in(queued(forked)) {
+        let taken = match worker.take_built_in(queued_task(forked)) {
             Some(true) => true,
             Some(false) => return join_slowly(forked, worker),
             None => join_any(forked, worker),
@@ -279,7 +279,7 @@ unsafe fn join_any(forked: &Forked, worker: &Worker) -> bool {
     }
     if forked.is_fresh()
         && let Some(mine) = worker.mine()
-        && mine.take_back(queued(forked))
+        && mine.take_back(queued_task(forked))
     {
         return true;
     }

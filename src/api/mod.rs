@@ -78,11 +78,11 @@ impl<L: Latch> Awaited for Help<'_, L> {
     }
 
     fn enlist(&self) -> bool {
-        self.latch.leave_word(Waiter::Helper(self.fiber.worker())).is_some()
+        self.latch.leave_word(Waiter::Worker(self.fiber.worker())).is_some()
     }
 
     fn leave(&self, task: Task) -> bool {
-        self.latch.leave_word(Waiter::Aside(task.closure)).is_some()
+        self.latch.leave_word(Waiter::Task(task.closure)).is_some()
     }
 
     fn thief(&self) -> Option<usize> {
@@ -97,7 +97,7 @@ impl<L: Latch> Awaited for Help<'_, L> {
 /// Waits, without helping, as a thread that is no worker of the run.
 fn wait_outside(latch: &impl Latch) {
     while !latch.is_over() {
-        if let Some(value) = latch.leave_word(Waiter::Outside) {
+        if let Some(value) = latch.leave_word(Waiter::Thread) {
             <&Futex>::from(latch.word()).wait(value as u32, AT_MOST);
         }
     }
@@ -122,7 +122,7 @@ fn wait(latch: &impl Latch, worker: &Worker) -> bool {
 /// `leaves` it, if that can be.
 fn wait_inside(latch: &impl Latch, fiber: &Fiber, leaves: bool) {
     while !latch.is_over() {
-        let publish = |task: Task| latch.leave_word(Waiter::Aside(task.closure)).is_some();
+        let publish = |task: Task| latch.leave_word(Waiter::Task(task.closure)).is_some();
         // SAFETY: the caller is on the fiber, in a task; having left word, `leave_word` returns.
         if leaves && unsafe { set_aside(fiber, publish) } && latch.is_over() {
             break;

@@ -82,7 +82,7 @@ unsafe fn wait_for(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool 
         let mut node = MaybeUninit::uninit();
         let this = &raw mut node;
         let publish = move |task: Task| {
-            let name = Waiter::Aside(task.closure).pack();
+            let name = Waiter::Task(task.closure).pack();
             // SAFETY: it is there until the task goes on.
             !get_or_link(unsafe { (*this).write(Node::named(name)) })
         };
@@ -152,7 +152,7 @@ unsafe fn grant_one<'a>(node: *const Node, from: impl Fn() -> Option<&'a Worker>
     // SAFETY: by the caller's promise; the name was packed.
     let Some(name) = (unsafe { Node::grant(node) }) else { return };
     // SAFETY: it was packed; who was set aside waits until now, and was published.
-    let home = unsafe { Waiter::aside(name).and_then(|aside| suspend::at_home(aside)) };
+    let home = unsafe { Waiter::continuation(name).and_then(|task| suspend::at_home(task)) };
     match home {
         Some((home, task)) if go.is_soon(&home) => home.queue_soon(task),
         Some((home, task)) => home.requeue(task),

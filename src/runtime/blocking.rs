@@ -1,59 +1,66 @@
-//! Blocking sections: a task tells that it is about to block, and its worker gets another thread.
+//! Blocking sections: a task announces that it is about to block, and its worker gets another
+//! thread.
 //!
 //! # States
 //!
 //! ```text
-//! begin           thread T, on fiber S, leaves worker W     W: vacant
-//!                 and calls a relief U, if none is coming
-//! in the section  T is on S and no worker of the run         S: S's task blocks on T
-//! end             T takes W back, if U has not come          W: T's; U goes, or watches W
-//!
-//!                 or U has come to W, with a new fiber      W: U's
-//!                 T leaves S for its own stack; there it     S: a continuation in the
-//!                 publishes what is left of S, and retires      queue of all workers
-//!                 some worker takes that out, and goes on
+//! begin           thread T, on fiber S, leaves worker W       W: vacant
+//!                 T calls a relief U, unless one is coming
+//! in the section  T is on S, and occupies no worker           S: its task blocks T
+//! end, case 1     U has not come: T takes W back              W: occupied by T
+//!                 if U comes later, it watches W or goes
+//! end, case 2     U has come to W, on a new fiber             W: occupied by U
+//!                 T leaves S for its own stack; there T       S: a continuation in the
+//!                 publishes the continuation of S,               queue of all workers
+//!                 and retires; some worker resumes S
 //! ```
-//! Which of the two has W is decided by a word of the worker's: `threads::handoff`, with the reason why a relief
-//! that is not needed may stay for a while.
+//! One word of the worker decides which of the two threads has W: see `threads::handoff`, which
+//! also says why a relief that is not needed may stay for a while.
 //!
-//! It is what Go does around a system call that blocks (its runtime's proc.go: `handoffp` gives the
-//! processor's place to another thread; after the call `exitsyscall0` queues the goroutine globally, and
-//! its thread stops). Tokio's `block_in_place` hands over in the same way. Both, and we, keep the number
-//! of threads that run tasks as it is, while those that block come and go.
+//! Go does the same around a blocking system call (its runtime's proc.go: `handoffp` gives the
+//! processor's place to another thread; after the call `exitsyscall0` puts the goroutine into the
+//! global queue, and its thread stops). Tokio's `block_in_place` hands over in the same way. Go,
+//! Tokio and this library keep the number of threads that run tasks constant, while blocked threads
+//! come and go.
 //!
-//! The section is noted on its fiber ([`Section`]), and the thread knows the innermost of its own
-//! (`INNERMOST`), as it does its innermost worker: a task in a section may start a run, whose tasks may
-//! have sections. Where another run lies on top, or another task in a run that a task on this
-//! stack has started, the fiber is *covered*: such a task is in no section.
+//! The section is noted in its fiber (`record::Section`), and the thread knows its innermost
+//! section (`identity::INNERMOST`), as it knows its innermost worker. Sections nest across runs: a
+//! task in a section may start a run, whose tasks may have sections. A fiber is *covered* if
+//! another run lies on top of its task, or if another task runs on top of it in a run that this
+//! task has started. A task on top of a covered fiber is not in that fiber's section.
 //!
 //! # Why nothing is lost
 //!
-//! *W has one occupant.* T has left before W is vacant, and what T wrote is released by that. T
-//! does not touch what is the owner's of W any more, unless it has taken W back: its spawns go through the
-//! injector, its waits are a foreign thread's.
+//! *W has one occupant.* T has left W before W becomes vacant, and the handoff word releases what T
+//! wrote. T then does not touch the owner's fields of W until it has taken W back: its spawns go
+//! through the injector, and it waits as a thread that is no worker.
 //!
-//! *The run goes on.* S's task is counted (`Policy::hold`) from before W is left until it goes on. While W
-//! is vacant it counts as active, and U comes as an active worker, so W is never idle with tasks in its queue.
+//! *The run goes on.* The task on S is counted (`Policy::hold`) from before T leaves W until the
+//! task goes on. While W is vacant it counts as active, and U comes as an active worker. So W is
+//! never idle with tasks in its queue.
 //!
-//! *A vacant worker gets a thread*: U is called, or was before and has not gone yet.
+//! *A vacant worker gets a thread.* T calls U, or U was called before and has not gone yet.
 //!
-//! *S is complete before it is published*, since T has left it: `fiber`, the classic race.
+//! *S is complete before it is published*, since T has left S by then. See the classic race in the
+//! essay of `runtime::host`.
 //!
-//! *The run's end waits for T.* As soon as S is published it may go on, end, and with it the run; T
-//! may be in the middle of `requeue`, which uses the run's queues. They are gone only when all jobs of
-//! the run's threads are done, and T's is one; or T has started the run, and frees them itself, after it has
-//! waited for the announcement of the end: worker 0 is another thread's by then.
+//! *The end of the run waits for T.* As soon as S is published, its task may go on and end, and the
+//! run may end with it, while T is still inside `requeue`, which uses the run's queues. The queues
+//! are freed only when all jobs of the run's threads are done, and T runs one of these jobs. Or T
+//! is the thread that has started the run: then T itself frees the queues, after it has waited for
+//! the announcement of the end, which comes from the new thread of worker 0.
 //!
-//! *U may come when the run has ended*, and finds that W is not vacant: the run's end waits for its job, too, and
-//! cuts its watch short.
+//! *U may come after the run has ended.* It then finds that W is not vacant. The end of the run
+//! waits for the job of U, too, and cuts its watch of W short.
 //!
-//! *T is found again.* When its job is done it is a spare thread of the run's threads': `threads::cache::relief`.
+//! *T is used again.* When its job is done it is a spare thread of the run: see
+//! `threads::cache::relief`.
 //!
 //! # A section that was not ended
 //!
-//! Its thread comes back to a loop whose worker it has left. The fiber's countdown was set to 1 at
-//! `begin`, so the next tick finds the section open, at no cost for tasks without; what returns
-//! elsewhere looks at the depth.
+//! The thread comes back to a loop whose worker it has left. `begin` sets the countdown of the
+//! fiber to 1, so the next tick finds the section open, and tasks without a section pay nothing for
+//! this. A function that returns to anything but the loop checks the depth of the section instead.
 
 use crate::policy::Place;
 use crate::runtime::identity::{self, Mine, count_section, enter_section, leave_section};
@@ -65,8 +72,9 @@ use crate::sys::errno::Errno;
 use crate::threads::cache::Job;
 use std::ptr;
 
-/// Begins a section of the calling task, or one within it. Where `worker` is of a run that the caller is
-/// no worker of, or not directly, there is nothing to do. An error if nobody can take the worker's place.
+/// Begins a section of the calling task, or a section nested in it. Does nothing if the caller is
+/// not a task of the run of `worker`, or if another run lies on top of that task. Fails if no
+/// thread can take the worker's place.
 pub fn begin(worker: &Worker) -> Result<(), Errno> {
     let Some(fiber) = identity::of(worker).or_else(|| worker.mine().map(Mine::fiber)) else {
         return Ok(());
@@ -76,16 +84,16 @@ pub fn begin(worker: &Worker) -> Result<(), Errno> {
         return Ok(());
     }
     if depth.get() == 0 && fiber.worker().row().has_threads {
-        hand_over(fiber)?;
+        hand_over_worker(fiber)?;
     }
     depth.set(depth.get() + 1);
     Ok(())
 }
 
-/// Ends the section that was begun last. An error if there is none.
+/// Ends the section that was begun last. Fails if there is none.
 pub fn end(worker: &Worker) -> Result<(), Errno> {
-    let left = identity::of(worker);
-    let Some(fiber) = left.or_else(|| worker.mine().map(Mine::fiber)) else {
+    let section = identity::of(worker);
+    let Some(fiber) = section.or_else(|| worker.mine().map(Mine::fiber)) else {
         return Ok(());
     };
     if fiber.is_covered() {
@@ -93,91 +101,95 @@ pub fn end(worker: &Worker) -> Result<(), Errno> {
     }
     let depth = &fiber.section.depth;
     depth.set(depth.get().checked_sub(1).ok_or(Errno(libc::EPERM))?);
-    if depth.get() == 0 && left.is_some() {
-        come_back(fiber);
+    if depth.get() == 0 && section.is_some() {
+        resume_task(fiber);
     }
     Ok(())
 }
 
-/// The worker of the fiber, which is the calling thread's, gets another.
+/// Leaves the worker of the fiber, which the calling thread occupies, to another thread.
 #[inline(never)]
-fn hand_over(fiber: &Fiber) -> Result<(), Errno> {
+fn hand_over_worker(fiber: &Fiber) -> Result<(), Errno> {
     const NOBODY: Errno = Errno(libc::EAGAIN);
     if !fiber.can_be_left() {
         return Err(NOBODY);
     }
     let errno = errno::get();
-    // SAFETY: by the caller, whose worker it is.
+    // SAFETY: the caller is on the fiber, or on top of it.
     let mine = unsafe { fiber.mine() };
     mine.hold();
-    fiber.hasten(); // which sheds what is above
+    fiber.hasten(); // also gives the fibers of future children back
     fiber.section.host_stack.set(mine.host_stack());
     let worker = mine.worker();
     worker.vacate();
     enter_section(fiber);
-    let Some(left) = worker.relieve() else {
-        stay(fiber);
+    let Some(handoff_word) = worker.relieve() else {
+        reoccupy(fiber);
         return Err(NOBODY);
     };
-    fiber.section.handoff_word.set(left);
+    fiber.section.handoff_word.set(handoff_word);
     count_section(1);
     errno::set(Errno(errno));
     Ok(())
 }
 
-/// Nobody has come to the worker of the fiber: it is the calling thread's again.
-fn stay(fiber: &Fiber) {
+/// The calling thread takes back the worker of the fiber: no other thread has come to it.
+fn reoccupy(fiber: &Fiber) {
     let worker = fiber.worker();
     leave_section(fiber);
     worker.occupy();
     fiber.go_on_with(worker);
-    // SAFETY: occupied just now.
+    // SAFETY: the calling thread has occupied it just now.
     unsafe { worker.owned() }.let_go();
 }
 
-/// The task goes on: at once, if nobody has come to its worker; else on some worker, when its turn has come.
+/// The task goes on: at once, if no other thread has come to its worker; else on any worker, when
+/// its turn has come.
 #[inline(never)]
-fn come_back(fiber: &Fiber) {
+fn resume_task(fiber: &Fiber) {
     count_section(-1);
     if fiber.worker().come_back(fiber.section.handoff_word.get()) {
-        return stay(fiber);
+        return reoccupy(fiber);
     }
     let errno = errno::get();
     leave_section(fiber);
-    // SAFETY: it could be left when the section began; the task is counted until it goes on.
+    // SAFETY: the fiber could be left when the section began, and its host stack is this thread's;
+    // the task is counted (`hold`), so the run goes on.
     unsafe { suspend::retire(fiber, &*fiber.section.host_stack.get()) };
     // SAFETY: the task goes on, with the worker that its fiber has now.
     unsafe { fiber.mine() }.let_go();
-    restore(errno);
+    restore_errno(errno);
 }
 
-/// Sets the errno of the thread that the task has come to.
-#[inline(never)] // so that nothing thread-local is remembered from before
-fn restore(errno: i32) {
+/// Sets the errno of the thread on which the task goes on.
+#[inline(never)] // so that the address of errno is computed on the new thread
+fn restore_errno(errno: i32) {
     errno::set(Errno(errno));
 }
 
 impl Worker {
-    /// The calling thread, which has left this place in the middle of a task, gets it another. What is
-    /// returned is for `come_back`; None if there is none to be had. The run goes on meanwhile.
+    /// Calls another thread to this worker, which the calling thread has just left in the middle of
+    /// a task. Returns the word that `come_back` needs, or None if no thread can be had. The run
+    /// must not end during the call.
     pub fn relieve(&self) -> Option<usize> {
-        let (left, calls) = self.handoff.leave();
+        let (handoff_word, calls) = self.handoff.leave();
         if calls && !self.call_relief() {
             self.handoff.nobody_comes();
             return None;
         }
-        Some(left)
+        Some(handoff_word)
     }
 
-    /// The calling thread, which has left this place, wants it back. False if it is another's by now.
-    pub fn come_back(&self, left: usize) -> bool {
-        self.handoff.come_back(left)
+    /// Takes back this worker, which the calling thread has left. False if another thread has it by
+    /// now.
+    pub fn come_back(&self, handoff_word: usize) -> bool {
+        self.handoff.come_back(handoff_word)
     }
 
-    /// Brings this worker, which its thread has left, another thread: see `RunThreads::relieve`. For that thread.
+    /// Calls a relief: see `RunThreads::relieve`. Called by the thread that has left this worker.
     fn call_relief(&self) -> bool {
-        let job = Job { main: life::relief, arg: ptr::from_ref(self).cast() };
-        // SAFETY: the run lives until the run has ended, and the thread's task holds the run open.
+        let job = Job { main: life::run_relief, arg: ptr::from_ref(self).cast() };
+        // SAFETY: the calling thread's task holds the run open.
         unsafe { (*self.run.get()).threads.relieve(job, self.index()) }
     }
 }

@@ -66,7 +66,7 @@ use crate::policy::stealing::Stealing;
 use crate::policy::{Place, Policy};
 use crate::queue::{Deque, Owner};
 use crate::runtime::continuation::noted;
-use crate::runtime::forked::{self, fork_elsewhere, misuse};
+use crate::runtime::forked::{self, misuse, spawn_forked};
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, Looks, Worker};
 use crate::runtime::suspend::{is_continuation, is_spawner, spawner_at, take_over};
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn fork<D: Deque, const INSTRUMENTED: bool>(
             let outcome =
                 call::<Child<D, true, INSTRUMENTED>, INSTRUMENTED>(child, closure, worker, above);
             if INSTRUMENTED && outcome != 0 {
-                fork_elsewhere(forked, worker);
+                spawn_forked(forked, worker);
             }
         }
         return;
@@ -229,7 +229,7 @@ unsafe extern "C" fn fork_slowly<D: Deque, const INSTRUMENTED: bool>(
             return fork::<D, INSTRUMENTED>(forked, f, closure, worker);
         }
         forked.set_begun(task, closure);
-        fork_elsewhere(forked, worker);
+        spawn_forked(forked, worker);
     }
 }
 
@@ -374,7 +374,7 @@ extern "C" fn refused(_f: usize, _worker: *const c_void) -> c_int {
 unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int {
     // SAFETY: what `fork` has passed; nobody has got the task.
     unsafe {
-        fork_elsewhere(&*ptr::with_exposed_provenance(forked), &*worker.cast());
+        spawn_forked(&*ptr::with_exposed_provenance(forked), &*worker.cast());
     }
     0
 }
@@ -436,7 +436,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, IN
             if !policy.is_called() {
                 return worker.call(task);
             }
-            let task = if FORKED { forked::queued(&*fiber.forked.get()) } else { task };
+            let task = if FORKED { forked::queued_task(&*fiber.forked.get()) } else { task };
             if policy.spawn(worker, task).is_err() {
                 fiber.first.set(Some(task));
             }

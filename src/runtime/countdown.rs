@@ -1,31 +1,32 @@
-//! Once in so many times.
+//! A counter that reports every n-th call of `tick`.
 
 use std::cell::Cell;
 
-/// Its owner's alone.
+/// The number of ticks that are left. Only the counter's owner uses it.
 pub struct Countdown(Cell<u32>);
 
 impl Countdown {
-    /// `ticks`, not 0: the so many-th `tick` is the first to give true.
+    /// The `ticks`-th call of `tick` is the first to return true. `ticks` is not 0.
     pub fn new(ticks: u32) -> Self {
         Countdown(Cell::new(ticks))
     }
 
-    /// From now on as a new one.
+    /// Starts the countdown over: the `ticks`-th call of `tick` from now on returns true.
     #[inline]
     pub fn set(&self, ticks: u32) {
         self.0.set(ticks);
     }
 
-    /// True the last time of as many as were set; from then on, of `again`, not 0.
+    /// Returns true if this was the last tick; the next countdown then has `next_ticks` ticks,
+    /// which is not 0.
     #[inline(always)]
-    pub fn tick(&self, again: u32) -> bool {
+    pub fn tick(&self, next_ticks: u32) -> bool {
         self.0.set(self.0.get() - 1);
-        self.0.get() == 0 && self.begin_again(again)
+        self.0.get() == 0 && self.restart(next_ticks)
     }
 
     #[cold]
-    fn begin_again(&self, ticks: u32) -> bool {
+    fn restart(&self, ticks: u32) -> bool {
         self.0.set(ticks);
         true
     }

@@ -1,10 +1,14 @@
-//! The worker through which the default pool is used (`kind::default_pool`), and the lock under which the pool is made.
+//! The worker through which the default pool is used (`api::default_pool`), and the lock under
+//! which the pool is made.
 //!
-//! `WORKER` is that worker, or null if this process has no pool. The Release store pairs with the Acquire load in
-//! `get`, so that a thread that finds the worker finds the run settled. `MAKING` is held while a pool is made. A child
-//! made by fork has neither the pool's threads nor the thread that holds the lock, so both are reset there. `FORMER` is
-//! the worker of the pool before: the parent's, or one that was released at exit. To this process its run has ended, and
-//! a caller that waits for one of its tasks is told so.
+//! `WORKER` is that worker, or null if this process has no pool. The Release store in `get_or_make`
+//! pairs with the Acquire load in `get`: a thread that finds the worker finds a run that is ready
+//! for use. `MAKING` is held while a pool is made. A child made by fork has neither the pool's
+//! threads nor the thread that holds the lock, so `renew` resets both variables there.
+//!
+//! `FORMER` is the worker of the previous pool: the parent's pool, or a pool that was released at
+//! exit. For this process the run of that pool has ended. A call that waits for one of its tasks
+//! returns an error.
 
 use crate::lock::mutex::Mutex;
 use crate::runtime::record::Worker;
@@ -27,7 +31,8 @@ pub fn former() -> Option<&'static Worker> {
     unsafe { FORMER.load(Ordering::Acquire).as_ref() }
 }
 
-/// The worker. Where there is no pool, one thread calls `make`, and the others wait for it.
+/// Returns the worker. If there is no pool, one thread calls `make`, and the other threads wait for
+/// it.
 pub fn get_or_make<E>(
     make: impl FnOnce() -> Result<&'static Worker, E>,
 ) -> Result<&'static Worker, E> {
@@ -44,7 +49,8 @@ pub fn get_or_make<E>(
     })
 }
 
-/// From now on there is no pool: the next `get_or_make` makes one. Returns the worker of the one that there was.
+/// Forgets the pool, so that the next `get_or_make` makes a new one. Returns the worker of the
+/// forgotten pool.
 pub fn forget() -> Option<&'static Worker> {
     let worker = WORKER.swap(ptr::null_mut(), Ordering::Relaxed);
     if !worker.is_null() {
@@ -54,12 +60,12 @@ pub fn forget() -> Option<&'static Worker> {
     unsafe { worker.as_ref() }
 }
 
-/// This is a child made by fork.
+/// To be called in a child made by fork.
 ///
 /// # Safety
-/// No other thread of this process uses these functions before this returns.
+/// No other thread of this process uses the functions of this file before this function returns.
 pub unsafe fn renew() {
     forget();
-    // SAFETY: passed on.
+    // SAFETY: nobody uses the lock now, by the caller's promise.
     unsafe { MAKING.reset(()) };
 }

@@ -1,4 +1,4 @@
-//! A forked task (`ext::fork`), as a worker runs it.
+//! How a worker runs a forked task (`api::fork`).
 
 use crate::policy::Place;
 use crate::runtime::identity::Mine;
@@ -10,35 +10,37 @@ use crate::sys::{errno, output, symbol};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 
-/// What lies in the queue for a forked task.
+/// The task that stands in a queue for a forked task.
 #[inline(always)]
-pub fn queued(forked: &Forked) -> Task {
+pub fn queued_task(forked: &Forked) -> Task {
     Task { f: run_forked, closure: std::ptr::from_ref(forked).cast_mut().cast() }
 }
 
-/// A forked task out of a queue. It is exported, since sched_inline.h queues this function, too. The number in the name
-/// is that of the layout of all that the header touches: whoever changes the layout changes the number, here and there.
+/// Runs a forked task that was taken out of a queue. The function is exported because
+/// sched_inline.h queues it, too. The number in its name is the version of all layouts that the
+/// header uses: a change of one of these layouts changes the number, here and in the header.
 ///
 /// # Safety
-/// `descriptor` is a [`Forked`], taken once.
+/// `descriptor` points to a [`Forked`], whose task was taken out of a queue once.
 #[unsafe(export_name = "sched_layout_1")]
 pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: the descriptor lives until it is over.
+    // SAFETY: the descriptor lives until the task is joined, which is after the task's end.
     let forked = unsafe { &*descriptor.cast::<Forked>() };
-    // SAFETY: the fiber is the one that this is called on.
+    // SAFETY: the caller is worker `s`, which calls this on its fiber.
     if unsafe { Worker::of(s).owned() }.fiber().is_behind(descriptor) {
         not_joined(forked.function());
     }
-    // SAFETY: out of a queue.
+    // SAFETY: the task was taken out of a queue, once.
     let Task { f, closure } = unsafe { forked.begin(s.cast()) };
     // SAFETY: the program promises that `f` accepts its closure and returns.
     call_guarded::<ForkedTask, _>(|| unsafe { f(closure, s) });
-    // SAFETY: ended; the worker may be another than `s` by now.
+    // SAFETY: the task has ended. The caller's worker may differ from `s` by now.
     unsafe { end(forked, Worker::now(s)) };
 }
 
-/// The task that forked this one has returned: the descriptor lies in memory that was its frame. `function`: what the
-/// descriptor says; other frames may have covered it since, and then it is the address of no function.
+/// Ends the process: the task that forked this one has returned, so the descriptor lies in memory
+/// of a frame that is gone. `function` is the descriptor's word for the function. Other frames may
+/// have overwritten it, so it may not be the address of any function.
 #[cold]
 #[inline(never)]
 fn not_joined(function: usize) -> ! {
@@ -48,18 +50,20 @@ fn not_joined(function: usize) -> ! {
     ))
 }
 
+/// Marks the task as ended and wakes its waiter, if there is one. `from` is the caller's worker.
+///
 /// # Safety
-/// The task has ended; the descriptor may be gone afterwards. The caller's worker is `from`.
+/// The task has ended. The descriptor may be freed as soon as the mark is set.
 #[inline]
 pub unsafe fn end(forked: &Forked, from: &Worker) {
     let word = std::ptr::from_ref(forked.word());
     if let Some(name) = forked.end() {
-        // SAFETY: left by who waits.
+        // SAFETY: a waiter has left this word, which `pack` has returned.
         unsafe { Waiter::unpack(name) }.wake(word, Some(from));
     }
 }
 
-/// `sched_fork`, but for the quick case, where it queues the task.
+/// `sched_fork` where its built-in part does not apply.
 ///
 /// # Safety
 /// `f` accepts `closure`; the descriptor lives until it is joined.
@@ -71,19 +75,20 @@ pub unsafe extern "C" fn fork(
 ) {
     let Some(f) = f else { misuse("sched_fork", "f is NULL") };
     forked.set(f, closure);
-    // SAFETY: passed on.
-    unsafe { fork_elsewhere(forked, worker) }
+    // SAFETY: the descriptor was set just now; the rest is the caller's promise.
+    unsafe { spawn_forked(forked, worker) }
 }
 
-/// The rest of a fork on a descriptor that is set.
+/// The rest of a fork: spawns the task of a descriptor that is already set. A task that no queue
+/// has room for is run at once.
 ///
 /// # Safety
-/// Its function accepts its closure; the descriptor lives until it is joined.
+/// The descriptor's function accepts its closure; the descriptor lives until it is joined.
 #[cold]
 #[inline(never)]
-pub unsafe fn fork_elsewhere(forked: &Forked, worker: &Worker) {
-    let queued = queued(forked);
-    // SAFETY: the descriptor's task.
+pub unsafe fn spawn_forked(forked: &Forked, worker: &Worker) {
+    let queued = queued_task(forked);
+    // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined.
     if unsafe { (worker.row().spawn)(Some(queued.f), queued.closure, worker) } == 0 {
         return;
     }
@@ -93,16 +98,18 @@ pub unsafe fn fork_elsewhere(forked: &Forked, worker: &Worker) {
             "the run of s has ended, or goes on in the parent of this child made by fork, which has no workers",
         );
     }
-    // SAFETY: nobody has got it.
+    // SAFETY: the spawn has failed, so nobody else has the task.
     let Task { f, closure } =
         unsafe { if forked.is_set_begun() { forked.task_begun() } else { forked.task() } };
-    // SAFETY: passed on; no queue has room for it.
+    // SAFETY: nobody else has the task; its function accepts its closure.
     unsafe { run_now(forked, Some(f), closure, worker) };
 }
 
+/// Runs a forked task that no queue has room for.
+///
 /// # Safety
-/// `f` accepts `closure` and is not NULL; nobody else has the task.
-#[inline(never)] // its frame is guarded
+/// `f` is not NULL and accepts `closure`; nobody else has the task.
+#[inline(never)] // the call runs in a frame of its own, which stops exceptions
 pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) {
     let mine = worker.mine();
     match mine {
@@ -115,7 +122,8 @@ pub unsafe fn run_now(forked: &Forked, f: Option<TaskFn>, closure: *mut c_void, 
     forked.end_unawaited();
 }
 
-/// Ends the process: what the caller asks for has no meaning, and the function cannot return an error.
+/// Ends the process with a message: the call of `function` has no meaning, and `function` cannot
+/// return an error.
 #[cold]
 pub fn misuse(function: &str, what: &str) -> ! {
     output::die_in_call(format_args!("{function}: {what}"))

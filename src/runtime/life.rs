@@ -1,4 +1,4 @@
-//! A thread's life as a worker: the jobs that a run gives to its threads.
+//! The jobs that a run gives to its threads: each thread occupies a worker and runs its loop.
 
 use crate::policy::{Place, UNAWAITED};
 use crate::runtime::host::{As, host};
@@ -7,72 +7,78 @@ use crate::sys::unwind;
 use crate::threads::handoff::Found;
 use std::ffi::c_void;
 
-/// A thread's life as a worker.
-pub(super) struct Life {
+/// One thread's occupation of a worker.
+pub(super) struct Occupation {
     worker: &'static Worker,
     comes: As,
-    /// The thread has left its worker in the middle of the run.
+    /// The thread has left its worker in the middle of the run, and another thread has taken it
+    /// over.
     surplus: bool,
 }
 
-impl Life {
-    /// True if the thread is surplus.
+impl Occupation {
+    /// Occupies the worker and runs its loop. Returns true if the thread is surplus: another thread
+    /// has taken over the worker.
     ///
     /// # Safety
-    /// The place is the caller's to occupy, and the run goes on until it has left it.
-    pub(super) unsafe fn lead(worker: &'static Worker, comes: As) -> bool {
-        let mut life = Life { worker, comes, surplus: false };
-        // SAFETY: `work` takes a life.
-        unsafe { unwind::call_in_run(work, (&raw mut life).cast()) };
-        life.surplus
+    /// No other thread occupies the worker, and the run does not end before the caller has left the
+    /// worker.
+    pub(super) unsafe fn run(worker: &'static Worker, comes: As) -> bool {
+        let mut occupation = Occupation { worker, comes, surplus: false };
+        // SAFETY: `work` takes a pointer to an `Occupation`, and this one outlives the call.
+        unsafe { unwind::call_in_run(work, (&raw mut occupation).cast()) };
+        occupation.surplus
     }
 }
 
-/// Inside the frontier.
-pub(super) unsafe extern "C" fn work(life: *mut c_void) {
-    // SAFETY: `lead` passes one.
-    let life = unsafe { &mut *life.cast::<Life>() };
-    life.worker.occupy();
-    // SAFETY: occupied just now; by the promise to `lead`.
-    if unsafe { host(life.worker, life.comes) } {
-        life.worker.announce_end();
-        life.worker.vacate();
+/// The function of `run` that runs inside the frame that stops exceptions (`sys::unwind`).
+pub(super) unsafe extern "C" fn work(occupation: *mut c_void) {
+    // SAFETY: `run` passes a pointer to an `Occupation` that nothing else uses during the call.
+    let occupation = unsafe { &mut *occupation.cast::<Occupation>() };
+    occupation.worker.occupy();
+    // SAFETY: the worker was occupied just now; the run goes on by the promise made to `run`.
+    if unsafe { host(occupation.worker, occupation.comes) } {
+        occupation.worker.announce_end();
+        occupation.worker.vacate();
     } else {
-        life.surplus = true;
+        occupation.surplus = true;
     }
 }
 
-/// The job of a thread of the run's threads.
-pub(super) unsafe fn member(worker: *const c_void) -> bool {
-    // SAFETY: `Run::new` passes a worker, which is never freed.
+/// The job of each thread that starts with the run.
+pub(super) unsafe fn run_member(worker: *const c_void) -> bool {
+    // SAFETY: `Run::new` passes a worker, and workers are never freed.
     let worker = unsafe { &*worker.cast::<Worker>() };
-    // SAFETY: the run lives until the run's threads has finished.
-    unsafe { Life::lead(worker, if worker.index() == 0 { As::First } else { As::Idle }) }
+    // SAFETY: the run ends only after all jobs of its threads; each worker has one such job.
+    unsafe { Occupation::run(worker, if worker.index() == 0 { As::First } else { As::Idle }) }
 }
 
-/// The job of a relief.
-pub(super) unsafe fn relief(worker: *const c_void) -> bool {
-    // SAFETY: `relieve` passes a worker, which is never freed.
+/// The job of a relief: a thread that takes over a worker whose thread blocks.
+pub(super) unsafe fn run_relief(worker: *const c_void) -> bool {
+    // SAFETY: `call_relief` passes a worker, and workers are never freed.
     let worker = unsafe { &*worker.cast::<Worker>() };
-    // SAFETY: its thread has left it, and only who is needed comes; else as in `member`.
-    !worker.is_needed() || unsafe { Life::lead(worker, As::Relief) }
+    // SAFETY: `claim_if_vacant` has claimed the worker for this thread; the run ends only after all jobs
+    // of its threads.
+    !worker.claim_if_vacant() || unsafe { Occupation::run(worker, As::Relief) }
 }
 
 impl Worker {
-    /// A relief comes. False if it is not needed any more.
-    pub fn is_needed(&self) -> bool {
+    /// Called by a relief when it comes. True: the worker was vacant and is the caller's now.
+    /// False: the worker does not need the relief any more.
+    pub fn claim_if_vacant(&self) -> bool {
         let mut seen = self.handoff.called();
         loop {
             match self.handoff.look(&mut seen) {
                 Found::Vacant => return true,
                 Found::Occupied => return false,
-                // SAFETY: the run waits for its workers.
+                // SAFETY: the run waits for the jobs of its threads, and the caller runs one.
                 Found::Busy => unsafe { (*self.run.get()).sleep(UNAWAITED) },
             }
         }
     }
 
-    /// Worker 0's loop has returned, and with it the run has ended. The caller occupies the place.
+    /// Announces the end of the run if this is worker 0, whose loop has returned. The caller
+    /// occupies the worker.
     pub fn announce_end(&self) {
         if self.index.get() == 0 {
             // SAFETY: the run waits for its workers.

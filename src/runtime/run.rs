@@ -10,7 +10,7 @@ use crate::fiber::valgrind;
 use crate::policy::{Place, Plan, Policy};
 use crate::runtime::arg_blocks::BlockPool;
 use crate::runtime::host::As;
-use crate::runtime::life::{Life, member};
+use crate::runtime::life::{Occupation, run_member};
 use crate::runtime::record::{FiberTerms, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
 use crate::settings::{Config, Deque, Join};
@@ -75,7 +75,7 @@ impl Run {
         let began = Instant::now();
         let workers = memory::slice(leases.len(), |i| Ok(leases[i].worker())).map_err(no_memory)?;
         let job =
-            |worker: &&'static Worker| Job { main: member, arg: ptr::from_ref(*worker).cast() };
+            |worker: &&'static Worker| Job { main: run_member, arg: ptr::from_ref(*worker).cast() };
         // SAFETY: by the caller's promise.
         let threads = unsafe { RunThreads::new(terms, first, workers[first..].iter().map(job)) };
         let threads = threads.map_err(no_memory)?;
@@ -200,7 +200,7 @@ pub fn start<P: Policy>(
     }
     // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
     // SAFETY: nobody else comes to worker 0 before its thread has left it.
-    let surplus = uncancelled.except(|| unsafe { Life::lead(worker, As::First) });
+    let surplus = uncancelled.except(|| unsafe { Occupation::run(worker, As::First) });
     if surplus {
         run.threads.caller_has_left();
     }

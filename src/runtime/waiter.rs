@@ -1,4 +1,4 @@
-//! Who waits for something, in one word of that; and how each is woken.
+//! The waiters of an object, each packed into one word of that object, and how each is woken.
 
 use crate::runtime::record::Worker;
 use crate::runtime::suspend;
@@ -7,60 +7,62 @@ use crate::sys::futex::Futex;
 use std::ffi::c_void;
 use std::ptr;
 
-/// Who waits.
+/// A waiter.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Waiter {
-    /// A task that was set aside.
-    Aside(*mut c_void),
-    /// A worker that helps.
-    Helper(*const Worker),
-    /// A thread that is no worker of the run.
-    Outside,
+    /// A task that is suspended: the address of its continuation.
+    Task(*mut c_void),
+    /// A worker that helps: it runs other tasks on top of the waiting task.
+    Worker(*const Worker),
+    /// A thread that is not a worker of the run.
+    Thread,
 }
 
-/// In the low bits of a packed waiter, which its address leaves free.
-const OUTSIDE: usize = 2;
-const ASIDE: usize = crate::sync::node::LASTING; // it waits for nothing else
+/// Values of the low bits of a packed waiter. The addresses in it leave these bits free.
+const THREAD: usize = 2;
+/// A suspended task waits for nothing else until it is woken.
+const TASK: usize = crate::sync::node::LASTING;
 const LOW_BITS: usize = 15;
 
 impl Waiter {
-    /// In one word: not 0 nor 1, and without the highest bit.
+    /// Packs the waiter into one word, which is neither 0 nor 1 and whose highest bit is 0.
     pub fn pack(self) -> usize {
         match self {
-            Waiter::Aside(continuation) => continuation.expose_provenance() | ASIDE,
-            Waiter::Helper(worker) => worker.expose_provenance(),
-            Waiter::Outside => OUTSIDE,
+            Waiter::Task(continuation) => continuation.expose_provenance() | TASK,
+            Waiter::Worker(worker) => worker.expose_provenance(),
+            Waiter::Thread => THREAD,
         }
     }
 
     /// # Safety
-    /// The word was packed.
+    /// `pack` has returned the word.
     pub unsafe fn unpack(word: usize) -> Waiter {
         match word & LOW_BITS {
-            OUTSIDE => Waiter::Outside,
-            ASIDE => Waiter::Aside(ptr::with_exposed_provenance_mut(word & !LOW_BITS)),
-            _ => Waiter::Helper(ptr::with_exposed_provenance(word)),
+            THREAD => Waiter::Thread,
+            TASK => Waiter::Task(ptr::with_exposed_provenance_mut(word & !LOW_BITS)),
+            _ => Waiter::Worker(ptr::with_exposed_provenance(word)),
         }
     }
 
-    /// The continuation, if it is a task that was set aside.
+    /// The continuation, if the waiter is a suspended task.
     ///
     /// # Safety
-    /// As for `unpack`.
+    /// `pack` has returned the word.
     #[inline]
-    pub unsafe fn aside(word: usize) -> Option<*mut c_void> {
-        (word & ASIDE != 0).then(|| ptr::with_exposed_provenance_mut(word & !LOW_BITS))
+    pub unsafe fn continuation(word: usize) -> Option<*mut c_void> {
+        (word & TASK != 0).then(|| ptr::with_exposed_provenance_mut(word & !LOW_BITS))
     }
 
-    /// `word`: what it may sleep on, perhaps not there any more; `from`: the caller's worker, if it has
-    /// one. Without, a task goes on behind the others.
+    /// Wakes the waiter. `word` is the address on which a waiting thread sleeps; the memory there
+    /// may be gone already. `from` is the caller's worker, if the caller has one; without it a
+    /// woken task is queued behind all others.
     pub fn wake(self, word: *const AtomicUsize, from: Option<&Worker>) {
         match self {
-            // SAFETY: it waits until now, and was published.
-            Waiter::Aside(continuation) => unsafe { suspend::go_on(continuation, from) },
-            // SAFETY: records are never freed.
-            Waiter::Helper(worker) => unsafe { &*worker }.rouse(from),
-            Waiter::Outside => _ = Futex::wake_at(word.cast(), i32::MAX),
+            // SAFETY: the continuation was published, and the task is suspended until this call.
+            Waiter::Task(continuation) => unsafe { suspend::go_on(continuation, from) },
+            // SAFETY: worker records are never freed.
+            Waiter::Worker(worker) => unsafe { &*worker }.rouse(from),
+            Waiter::Thread => _ = Futex::wake_at(word.cast(), i32::MAX),
         }
     }
 }
