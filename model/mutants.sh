@@ -34,25 +34,25 @@ export MODEL_UNCOUNTED=1 CARGO_INCREMENTAL=1
 mutants='
 push-relaxed~src/queue/chaselev.rs~s/(bottom \+ 1, Ordering::)Release(\);\n        true)/$1Relaxed$2/~chaselev
 pop-relaxed~src/queue/chaselev.rs~s/(bottom\.store\(bottom, Ordering::)Release/$1Relaxed/~chaselev
-pop-unfenced~src/queue/chaselev.rs~s/fence\(Ordering::SeqCst\); \/\/ with the fence in steal.*//~chaselev
-steal-unfenced~src/queue/chaselev.rs~s/fence\(Ordering::SeqCst\); \/\/ with the fence in pop.*//~chaselev
+pop-unfenced~src/queue/chaselev.rs~s/fence\(Ordering::SeqCst\); \/\/ pairs with the fence in steal.*//~chaselev
+steal-unfenced~src/queue/chaselev.rs~s/fence\(Ordering::SeqCst\); \/\/ pairs with the fence in pop.*//~chaselev
 steal-unswapped~src/queue/chaselev.rs~s/match self\.top\.compare_exchange\(top, top \+ 1, Ordering::SeqCst, Ordering::Relaxed\) \{/match Ok::<_, ()>(self.top.store(top + 1, Ordering::SeqCst)) {/~chaselev
 pop-last-unswapped~src/queue/chaselev.rs~s/let won = self\s*\.top\s*\.compare_exchange\(top, top \+ 1, Ordering::SeqCst, Ordering::Relaxed\)\s*\.is_ok\(\);/let won = true; self.top.store(top + 1, Ordering::SeqCst);/~chaselev
 grow-relaxed~src/queue/chaselev.rs~s/buffer\.store\(new, Ordering::Release\)/buffer.store(new, Ordering::Relaxed)/~chaselev
 grow-short~src/queue/chaselev.rs~s/for position in top\.\.bottom/for position in top + 1..bottom/~chaselev
 ring-put-relaxed~src/queue/ring.rs~s/(tail\.wrapping_add\(1\), Ordering::)Release/$1Relaxed/~ring
 ring-pop-unswapped~src/queue/ring.rs~s/if n > 0 \{\s*self\.swap\(word, word\.taken\(n\), Ordering::Relaxed\)/if n > 0 { Ok(self.word.store(word.taken(n).0, Ordering::Relaxed))/~ring
-ring-pop-releases~src/queue/ring.rs~s/if self\.is_robbed\(\) \{ Word::new\(self\.steal\(\), head\) \} else \{ Word::at\(head\) \}/Word::at(head)/~ring
-ring-pop-keeps~src/queue/ring.rs~s/if self\.is_robbed\(\) \{ (Word::new\(self\.steal\(\), head\)) \} else \{ Word::at\(head\) \}/$1/~ring:a_theft_after_a_pop
+ring-pop-releases~src/queue/ring.rs~s/if self\.has_thief\(\) \{ Word::new\(self\.steal\(\), head\) \} else \{ Word::at\(head\) \}/Word::at(head)/~ring
+ring-pop-keeps~src/queue/ring.rs~s/if self\.has_thief\(\) \{ (Word::new\(self\.steal\(\), head\)) \} else \{ Word::at\(head\) \}/$1/~ring:a_theft_after_a_pop
 ring-steal-unswapped~src/queue/ring.rs~s/if self\.swap\(word, reserved, Ordering::Release\)\.is_err\(\) \{/self.word.store(reserved.0, Ordering::Release); if false {/~ring
-ring-two-thieves~src/queue/ring.rs~s/if word\.is_robbed\(\) \{/if false {/~ring
+ring-two-thieves~src/queue/ring.rs~s/if word\.has_thief\(\) \{/if false {/~ring
 ring-unreserved~src/queue/ring.rs~s/let reserved = Word::new\(head, /let reserved = Word::at(/~ring
 ring-release-unswapped~src/queue/ring.rs~s/while let Err\(now\) = self\.swap\(word, Word::at\(word\.head\(\)\), Ordering::Release\) \{\s*word = now;/self.word.store(Word::at(word.head()).0, Ordering::Release); if false { word = reserved;/~ring
 ring-room-blind~src/queue/ring.rs~s/(let slots = Self::SIZE - tail\.wrapping_sub\(word\.)steal/$1head/~ring
 ring-torn~src/queue/ring.rs~s/if queued > Self::SIZE \{/if false {/~ring
-ring-tail-unlifted~src/queue/ring.rs~s/const LIFT: u32 = 2 \* Self::SIZE;/const LIFT: u32 = 0;/~ring:a_join_at_a_full_ring
-ring-join-unswapped~src/queue/ring.rs~s/match self\.swap\(word, word\.lifted\(Self::LIFT\), Ordering::Relaxed\) \{/self.word.store(word.lifted(Self::LIFT).0, Ordering::Relaxed); match Ok::<(), Word>(()) {/~ring
-ring-join-relaxed~src/queue/ring.rs~s/(last\.wrapping_add\(Self::LIFT\), Ordering::)Release/$1Relaxed/~ring
+ring-tail-unlifted~src/queue/ring.rs~s/const SHIFT: u32 = 2 \* Self::SIZE;/const SHIFT: u32 = 0;/~ring:a_join_at_a_full_ring
+ring-join-unswapped~src/queue/ring.rs~s/match self\.swap\(word, word\.shifted\(Self::SHIFT\), Ordering::Relaxed\) \{/self.word.store(word.shifted(Self::SHIFT).0, Ordering::Relaxed); match Ok::<(), Word>(()) {/~ring
+ring-join-relaxed~src/queue/ring.rs~s/(last\.wrapping_add\(Self::SHIFT\), Ordering::)Release/$1Relaxed/~ring
 ring-half-too-much~src/queue/ring.rs~s/queued\.div_ceil\(2\)/(queued + 1)/~ring
 batch-without-room~src/queue/ring.rs~s/queued\.div_ceil\(2\)\.min\(1 \+ rest as u32\)/queued.div_ceil(2)/~ring:a_batch_on_its_way
 batch-silent~src/policy/stealing/batches.rs~s/(stolen_tasks\.add\(more\);\n\s*)self\.added\(&mut own, place\);/$1/~ring:a_sleeper_beside_a_batch
@@ -114,27 +114,27 @@ request-seen~src/queue/split.rs~s/let open = self\.open\(\); \/\/ once/let open 
 request-unanswered~src/queue/split/record.rs~s/if private >= 0 && self\.is_requested\(\) \{/if false {/~split:a_request_while_the_owner_pops
 answer-too-much~src/queue/split/record.rs~s/self\.divide\(open\.wrapping_offset\(\(private \+ 1\) \/ 2\)\);/self.divide(open.wrapping_offset(private + 1));/~split:a_request_while_the_owner_pops
 end-unannounced~src/policy/stealing/search.rs~s/&& self\.parks\(\) \{\n\s*place\.counters\(\)\.wakes\.add\(self\.sleepers\.wake_all\(\)\);/{/~stealing:split::one_child_two_workers
-searcher-silent~src/idle/eventcount.rs~s/(interleaving 2\n\s*)self\.any\(\)\n/$1false\n/~eventcount
+searcher-silent~src/idle/eventcount.rs~s/(interleaving 2\n\s*)self\.has_sleepers\(\)\n/$1false\n/~eventcount
 searcher-silent-run~src/policy/stealing/search.rs~s/if self\.work_visible\(\) \{(\n\s*let woke)/if false {$1/~sleep:two_sleepers
 announce-unordered~src/idle/eventcount.rs~s/let was = self\.searching\.fetch_sub\(u32::from\(searching\), Ordering::SeqCst\);/let was = if searching { self.searching.fetch_sub(1, Ordering::SeqCst) } else { self.searching.load(Ordering::SeqCst) };/~eventcount
 seat-cleared-late~src/idle/eventcount.rs~s/Some\(\(worker as usize, self\.woken\(worker\)\)\)(.*?)Some\(\(worker, WAITING\)\) => \{/self.searching.fetch_add(1, Ordering::SeqCst); self.sleeping.fetch_sub(1, Ordering::SeqCst);\n                Some((worker as usize, WAITING))$1Some((worker, WAITING)) => {\n                    self.seats[worker].store(AWAKE, Ordering::Release);/s~eventcount
 take-before-leaving~src/policy/stealing/search.rs~s/self\.search\(place, reach, \|\| self\.quiescence\.leave\(\), \|\| self\.enter\(place\)\)/let task = self.search(place, reach, || (), || ());\n                if task.is_some() { self.quiescence.leave(); }\n                task/~stealing:split::one_child_two_workers
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing:split::a_foreign_task
 gate-left-open~src/queue/run_gate.rs~s/self\.closed = true/self.closed = false/~stealing:split::a_foreign_task
-close-over-a-task~src/queue/injector.rs~s/&& inside\.queue\.is_empty\(\)\n//~stealing:split::a_foreign_task
+close-over-a-task~src/queue/injector.rs~s/&& state\.queue\.is_empty\(\)( && still)/$1/~stealing:split::a_foreign_task
 gate-not-held~src/queue/run_gate.rs~s/if self\.held \{/if false {/~pool:split::awaited
 rest-unannounced~src/queue/run_gate.rs~s/rests\.announce\(\);//~pool:split::awaited
 rest-announced-late~src/queue/run_gate.rs~s/self\.0\.add\(1, Ordering::Release\);.*\n\s*self\.0\.wake\(i32::MAX\);/self.0.wake(i32::MAX);\n        self.0.add(1, Ordering::Release);/~pool:split::awaited
-rest-unexpected~src/queue/injector.rs~s/inside\.gate\.expect_rest\(\);//~pool:split::awaited
+rest-unexpected~src/queue/injector.rs~s/state\.gate\.expect_rest\(\);//~pool:split::awaited
 rest-unconfirmed~src/idle/quiescence.rs~s/injector\.wait_for_rest\(\|\| self\.is_full\(\)\)/injector.wait_for_rest(|| true)/~pool:split::awaited
-rest-over-a-task~src/queue/injector.rs~s/let rests = inside\.queue\.is_empty\(\) && still\(\)/let rests = still()/~pool:split::awaited
+rest-over-a-task~src/queue/injector.rs~s/let rests = state\.queue\.is_empty\(\) && still\(\)/let rests = still()/~pool:split::awaited
 rest-unseen~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\)/self.idle.load(Ordering::Relaxed)/~pool:split::awaited
 rest-looked-at-first~src/queue/run_gate.rs~s/let seen = self\.0\.load\(Ordering::Relaxed\);\n(\s*)while self\.0\.load\(Ordering::Acquire\) == seen && !now\(\) \{/while !now() {\n$1    let seen = self.0.load(Ordering::Acquire);/~pool:split::awaited
-release-blind~src/queue/injector.rs~s/inside\.gate\.release\(\);\n\s*self\.close\(inside, still\)/inside.gate.release();\n            let _ = still;\n            false/~pool:split::destroyed
+release-blind~src/queue/injector.rs~s/state\.gate\.release\(\);\n\s*self\.close\(state, still\)/state.gate.release();\n            let _ = still;\n            false/~pool:split::destroyed
 release-over-a-task~src/idle/quiescence.rs~s/injector\.release\(\|\| self\.is_full\(\)\)/injector.release(|| true)/~pool:split::destroyed
 release-silent~src/policy/stealing/mod.rs~s/(self\.quiescence\.release\(&self\.injector\)) && self\.parks\(\)/$1 && false/~pool:split::destroyed
 sync-name-stored~src/sync/node.rs~s/match self\.word\.compare_exchange\(word, name, Ordering::Release, Ordering::Acquire\) \{/match Ok::<usize, usize>(self.word.swap(name, Ordering::AcqRel)) {/~sync:a_mutex_is_handed_over_again_and_again
-sync-name-relaxed~src/sync/node.rs~s/(word\.load\(Ordering::)Acquire(\); \/\/ pairs with `grant`: a)/$1Relaxed$2/~sync
+sync-name-relaxed~src/sync/node.rs~s/(let mut word = self\.word\.load\(Ordering::)Acquire/$1Relaxed/~sync
 sync-grant-relaxed~src/sync/node.rs~s/swap\(GRANTED, Ordering::AcqRel\)/swap(GRANTED, Ordering::Relaxed)/~sync
 sync-unlocked-list~src/sync/node.rs~s/self\.lock\.lock\(\);\n//; s/unsafe \{ self\.lock\.unlock\(\) \};//~sync
 mutex-lock-relaxed~src/sync/mutex.rs~s/(FREE, LOCKED, Ordering::)Acquire/$1Relaxed/~sync:a_mutex_excludes
@@ -187,8 +187,8 @@ section-end-silent~src/policy/stealing/mod.rs~s/(put_back\(task\)\?;\n)\s*self\.
 creator-late~src/threads/job.rs~s/        self\.set_has_thread\(true\);\n        let made = create\(\);/        let made = create();\n        self.set_has_thread(true);/~block:a_creator_beside_the_next_who_calls
 caller-late~src/threads/job.rs~s/let has_thread = self\.has_thread\(\);(.*?swap\(CALLED, Ordering::AcqRel\);)/let has_thread = true;$1\n        let has_thread = self.has_thread();/s~block:a_creator_beside_the_next_who_calls
 handoff-unswapped~src/threads/handoff.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ let still = self.word.load(Ordering::Relaxed) == left; if still { self.word.store(back, Ordering::Relaxed); } still }/~block:a_place_that_stays_vacant
-handoff-uncounted~src/threads/handoff.rs~s/fetch_add\(ONE \+ VACANT, Ordering::AcqRel\);\n(\s*)let left = \(was \+ ONE \+ VACANT\) \| COMING;/fetch_add(VACANT, Ordering::AcqRel);\n$1let left = (was + VACANT) | COMING;/~block:a_place_that_is_left_by_two
-handoff-left-relaxed~src/threads/handoff.rs~s/(fetch_add\(ONE \+ VACANT, Ordering::)AcqRel/$1Relaxed/~block:a_place_that_stays_vacant
+handoff-uncounted~src/threads/handoff.rs~s/fetch_add\(ABSENCE \+ VACANT, Ordering::AcqRel\);\n(\s*)let left = \(was \+ ABSENCE \+ VACANT\) \| COMING;/fetch_add(VACANT, Ordering::AcqRel);\n$1let left = (was + VACANT) | COMING;/~block:a_place_that_is_left_by_two
+handoff-left-relaxed~src/threads/handoff.rs~s/(fetch_add\(ABSENCE \+ VACANT, Ordering::)AcqRel/$1Relaxed/~block:a_place_that_stays_vacant
 handoff-taken-relaxed~src/threads/handoff.rs~s/compare_exchange\(word, count, Ordering::AcqRel, /compare_exchange(word, count, Ordering::Relaxed, /~block:a_place_that_stays_vacant
 handoff-deserted~src/threads/handoff.rs~s/match self\.word\.compare_exchange\(word, count, Ordering::AcqRel, Ordering::Relaxed\) \{/self.word.store(count, Ordering::Release);\n        match Ok::<usize, usize>(word) {/~block:a_place_that_stays_vacant
 handoff-kept-coming~src/threads/handoff.rs~s/self\.word\.fetch_and\(!\(VACANT \| COMING\), Ordering::Relaxed\);/self.word.fetch_and(!VACANT, Ordering::Relaxed);/~block:a_place_that_nobody_comes_to

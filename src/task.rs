@@ -97,7 +97,7 @@ impl Pair {
     pub unsafe fn read(this: *const Pair) -> Task {
         #[cfg(loom)]
         // SAFETY: by the caller's promise `this` is a pair.
-        assert!(unsafe { !(*this).f.is_null() }, "an empty place was read as a task");
+        assert!(unsafe { !(*this).f.is_null() }, "an empty slot was read as a task");
         // SAFETY: the two types have the same layout, and a task is never an empty pair.
         unsafe { *this.cast::<Task>() }
     }

@@ -330,7 +330,8 @@ impl StackCache {
                 store.size = size;
             }
             if store.free.count() >= STORED_WITH_PAGES {
-                stack.discard_pages(); // rare: so many are free at once only after many tasks have waited
+                // Rare: so many stacks are free at once only after many tasks have waited.
+                stack.discard_pages();
             }
             if store.free.count() < store.most {
                 // SAFETY: the store holds fewer than `MOST_STORED`.

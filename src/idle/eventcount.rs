@@ -160,7 +160,7 @@ impl EventCount {
             dozing: AtomicU32::new(0),
             over: Futex::new(0),
             processors,
-            most_searching: u32::try_from(workers / 2).expect("at most 4096").max(1),
+            most_searching: u32::try_from(workers / 2).expect("more than 4096 workers").max(1),
         })
     }
 
@@ -205,19 +205,19 @@ impl EventCount {
     #[inline]
     pub fn published(&self, start: impl Fn(usize) -> bool) -> bool {
         fence::light(); // pairs with the sleeper's heavy fence: interleaving 1
-        self.any() && self.wake_unless_searched(start)
+        self.has_sleepers() && self.wake_unless_searched(start)
     }
 
     /// True if a worker has announced a sleep.
     #[inline]
-    pub fn any(&self) -> bool {
+    pub fn has_sleepers(&self) -> bool {
         self.sleeping.load(Ordering::Relaxed) != 0
     }
 
     /// True if a worker sleeps and none searches: then a spawn must wake a worker.
     #[inline]
     pub fn rely_on_spawns(&self) -> bool {
-        self.any() && self.wants_searcher()
+        self.has_sleepers() && self.wants_searcher()
     }
 
     /// True if no worker searches, or if all searchers doze and a processor is free.
@@ -286,7 +286,7 @@ impl EventCount {
         let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;
         if waits {
             let place = list.iter().rposition(|&w| w as usize == worker);
-            list.remove(place.expect("a waiting worker is listed"));
+            list.remove(place.expect("a waiting worker is not in the list"));
             self.woken(worker as u32);
         }
         waits
@@ -358,7 +358,7 @@ impl EventCount {
             return false;
         }
         fence(Ordering::SeqCst); // pairs with the fence in wake_unless_searched: interleaving 2
-        self.any()
+        self.has_sleepers()
     }
 
     /// A searcher that has reason to wait sleeps for `limit`, or until the run ends.

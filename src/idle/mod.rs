@@ -2,7 +2,7 @@
 //!
 //! | `SCHED_IDLE` | a worker that found nothing | wakes by |
 //! | --- | --- | --- |
-//! | `park` | searches a little longer, then sleeps in the [`eventcount`] | a spawn, or the run's end |
+//! | `park` | searches longer, then sleeps in the [`eventcount`] | a spawn, or the run's end |
 //! | `nap` | sleeps 1 ms: the course's section 4 | time |
 //! | `backoff` | sleeps, longer after each failure, shorter after each success | time |
 //! | `spin` | searches again at once, and yields its processor now and then | never sleeps |

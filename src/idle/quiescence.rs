@@ -94,7 +94,7 @@ impl Waiting {
 impl Quiescence {
     pub fn new(workers: usize) -> Result<Self, NoMemory> {
         let waiting = memory::slice(workers, |_| Ok(Pad(Waiting(AtomicU32::new(0)))))?;
-        let workers = u32::try_from(workers).expect("at most 4096 workers");
+        let workers = u32::try_from(workers).expect("more than 4096 workers");
         Ok(Quiescence {
             idle: Pad(AtomicU32::new(workers - 1)),
             ended: Pad(AtomicBool::new(false)),

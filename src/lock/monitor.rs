@@ -172,7 +172,7 @@ fn sem_wait(sem: &UnsafeCell<MaybeUninit<libc::sem_t>>) {
     // repeated.
     while sem.with_mut(|s| unsafe { libc::sem_wait(s.cast()) }) != 0 {
         if errno::get() != libc::EINTR {
-            crate::sys::output::die(format_args!("sem_wait: errno {}", errno::get()));
+            crate::sys::output::die(format_args!("sem_wait has failed (errno {})", errno::get()));
         }
     }
 }

@@ -7,42 +7,41 @@
 //! ```text
 //!   top             bottom
 //!    v                v
-//! [..|a|b|c|d|e|f|g|h|..]      tasks at top .. bottom, positions never go down
+//! [..|a|b|c|d|e|f|g|h|..]      tasks at top .. bottom; positions never decrease
 //!    ^ thieves        ^ owner  slot of position p: p mod capacity
 //! ```
-//! `top` only grows, by compare-and-swap. `bottom` is written by the owner alone. The deque
-//! is empty when top >= bottom.
+//! `top` only grows, by compare-and-swap. Only the owner writes `bottom`. The deque is empty when
+//! top >= bottom.
 //!
 //! # Protocol
 //!
-//! *push* writes the slot, then `bottom + 1`. *pop* announces its claim by `bottom - 1`,
-//! and only then reads `top`: with a task to spare between the two, no thief can reach the
-//! claimed one. For the last task owner and thieves compete by the same compare-and-swap on
-//! `top`. *steal* reads `top`, then `bottom`, then the slot, and takes it by the swap.
+//! *push* writes the slot, then `bottom + 1`. *pop* announces its claim by writing `bottom - 1`,
+//! and only then reads `top`. If another task lies between the two, no thief can reach the claimed
+//! task. For the last task, owner and thieves compete by the same compare-and-swap on `top`.
+//! *steal* reads `top`, then `bottom`, then the slot, and takes the task by the compare-and-swap.
 //!
 //! # The bad interleaving
 //!
-//! One task left, t = top = b - 1. The owner writes bottom = t, a thief reads bottom; if
-//! each may miss the other's write, the owner sees two tasks (stale top) where the thief
-//! sees one: both run the last task. The full fences in pop (between its write of bottom
-//! and its read of top) and in steal (between its read of top and its read of bottom)
-//! exclude it: in the order of the fences one comes first, and the other side then sees
-//! what was written or read before it.
+//! One task is left: t = top = b - 1. The owner writes bottom = t, and a thief reads bottom. If
+//! each could miss the other's write, the owner would see two tasks (stale top) where the thief
+//! sees one, and both would run the last task. The full fences in pop (between its write of bottom
+//! and its read of top) and in steal (between its read of top and its read of bottom) exclude this:
+//! one of the two fences comes first, and the side whose fence comes second sees what the other
+//! side wrote or read before its fence.
 //!
-//! Three departures from the paper. Push does not read `top`, which thieves write, but compares
-//! with a position remembered from its last look: `top` only grows, so the deque is never
-//! fuller than that says. Every store to `bottom` is a Release store: where pop
-//! stored Relaxed, a thief that reads that value would not be ordered after the pushes that
-//! a Release fence published (loom finds it). And a push publishes by the store rather
-//! than by a fence before it, which costs the same on x86-64 and aarch64 and is understood
-//! by race detectors.
+//! There are three departures from the paper. First, push does not read `top`, which thieves write;
+//! it compares with a position remembered from its last look. `top` only grows, so the deque is
+//! never fuller than that position says. Second, every store to `bottom` is a Release store. If pop
+//! stored Relaxed, a thief that reads that value would not be ordered after the pushes that a
+//! Release fence published (loom finds this). Third, a push publishes by this store rather than by
+//! a fence before it. This costs the same on x86-64 and aarch64, and race detectors understand it.
 //!
 //! # Growth
 //!
-//! The owner copies into a buffer of twice the size. A thief may still read the old one: it
-//! stays, unchanged, until the deque is dropped (all old ones together are smaller than the
-//! newest). A thief that reads a slot of the old buffer that was since reused in the new
-//! one reads the same task, or fails its swap, because `top` has moved on.
+//! The owner copies the tasks into a buffer of twice the size. A thief may still read the old
+//! buffer, so it stays, unchanged, until the deque is dropped (all old buffers together are smaller
+//! than the newest). A thief reads a slot of the old buffer that the new buffer has since reused:
+//! then it reads the same task, or its compare-and-swap fails because `top` has moved on.
 
 use crate::queue::{Deque, Full, Steal};
 use crate::stats::Counter;
@@ -52,7 +51,8 @@ use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
 use std::convert::Infallible;
 
-/// Capacity of a new deque: small under the model, so that it reaches growth and wrap-around.
+/// The capacity of a new deque: small under the model, so that the model reaches growth and
+/// wrap-around.
 #[cfg(not(loom))]
 const FIRST_CAPACITY: usize = 256;
 #[cfg(loom)]
@@ -66,20 +66,20 @@ pub struct ChaseLev {
     seldom: Pad<Seldom>,
 }
 
-/// What a push reads without disturbing thieves, nor being disturbed.
+/// What a push reads; thieves do not write these lines.
 struct Seldom {
     buffer: AtomicPtr<Buffer>,
-    /// The position at which push must look at `top` again: as `top` was last seen, the buffer
-    /// or the limit is reached there. Owner only.
+    /// The position at which push must read `top` again: the buffer or the limit is full there,
+    /// according to the last look at `top`. Used by the owner only.
     full_at: AtomicIsize,
-    /// The most tasks the deque may hold.
+    /// The most tasks that the deque may hold.
     limit: usize,
     peak: Counter,
 }
 
 struct Buffer {
     slots: Box<[Slot]>,
-    /// The buffer that this one replaced.
+    /// The buffer that this one has replaced.
     outgrown: *mut Buffer,
 }
 
@@ -87,18 +87,18 @@ impl Buffer {
     fn new(capacity: usize, outgrown: *mut Buffer) -> Result<*mut Buffer, NoMemory> {
         let place = memory::allocate::<Buffer>()?;
         #[cfg(not(loom))]
-        // SAFETY: a slot is two pointer-sized atomics, for which zero is a value.
+        // SAFETY: a slot consists of two pointer-sized atomics, for which zero is valid.
         let slots = unsafe { memory::zeroed(capacity) };
         #[cfg(loom)]
         let slots = memory::slice(capacity, |_| Ok(Slot::default()));
         match slots {
             Ok(slots) => {
-                // SAFETY: `place` is room for a buffer.
+                // SAFETY: `place` is uninitialised memory for a buffer.
                 unsafe { place.write(Buffer { slots, outgrown }) };
                 Ok(place.as_ptr())
             }
             Err(NoMemory) => {
-                // SAFETY: allocated by `room` with this layout, not used.
+                // SAFETY: `allocate` has made this memory with this layout, and nobody uses it.
                 unsafe {
                     std::alloc::dealloc(place.as_ptr().cast(), std::alloc::Layout::new::<Buffer>());
                 }
@@ -109,30 +109,31 @@ impl Buffer {
 
     #[inline]
     fn slot(&self, position: isize) -> &Slot {
-        // The capacity is a power of two, so the mask is in range: no bounds check remains.
+        // The capacity is a power of two, so the mask keeps the index in range: no bounds check
+        // remains.
         let mask = self.slots.len() - 1;
-        // SAFETY: masked by the length less one.
+        // SAFETY: an index masked by the length minus one is less than the length.
         unsafe { self.slots.get_unchecked(position as usize & mask) }
     }
 }
 
 // SAFETY: the buffers are reached through atomics, and freed only by drop.
 unsafe impl Send for ChaseLev {}
-// SAFETY: as above.
+// SAFETY: the buffers are reached through atomics, and freed only by drop.
 unsafe impl Sync for ChaseLev {}
 
 impl ChaseLev {
-    /// The owner's view of the buffer: no one else writes the pointer.
+    /// The owner's view of the buffer. Relaxed: only the owner writes the pointer.
     #[inline]
     fn own_buffer(&self) -> &Buffer {
-        // SAFETY: never null, and freed only by drop.
+        // SAFETY: the pointer is never null, and buffers are freed only by drop.
         unsafe { &*self.seldom.buffer.load(Ordering::Relaxed) }
     }
 
-    /// Looks at `top` again, grows if there is still no room, and sets `full_at` anew.
+    /// Reads `top` again, grows the buffer if there is still no room, and sets `full_at` anew.
     fn make_room(&self, bottom: isize) -> Result<(), Full> {
-        // Acquire: a slot whose thief has moved `top` past it may be written again, after the
-        // thief's reads of it.
+        // Acquire: pairs with the thieves' exchanges of `top`. A slot that a thief has passed may
+        // be written again, after the thief's reads of it.
         let top = self.top.load(Ordering::Acquire);
         let queued = (bottom - top) as usize;
         if queued >= self.seldom.limit {
@@ -152,14 +153,14 @@ impl ChaseLev {
         let outgrown = self.seldom.buffer.load(Ordering::Relaxed);
         let capacity = old.slots.len().checked_mul(2).ok_or(Full)?;
         let new = Buffer::new(capacity, outgrown).map_err(|_| Full)?;
-        // SAFETY: just made, and freed only by drop.
+        // SAFETY: the buffer was just made, and buffers are freed only by drop.
         let fresh = unsafe { &*new };
         for position in top..bottom {
-            // SAFETY: the owner reads what it wrote itself: slots from top to bottom hold
-            // whole tasks.
+            // SAFETY: the owner reads what it wrote itself: the slots from top to bottom hold whole
+            // tasks.
             fresh.slot(position).write(unsafe { old.slot(position).read().confirmed() });
         }
-        // Release: pairs with the thieves' Acquire load, so that they see the copies.
+        // Release: pairs with the thieves' Acquire load of the buffer, so that they see the copies.
         self.seldom.buffer.store(new, Ordering::Release);
         Ok(fresh)
     }
@@ -198,9 +199,9 @@ impl Deque for ChaseLev {
     #[inline(never)]
     unsafe fn put_slowly(&self, task: Task) -> Result<(), Full> {
         self.make_room(self.bottom.load(Ordering::Relaxed))?;
-        // SAFETY: passed on.
+        // SAFETY: the caller is the owner, by its own promise.
         let put = unsafe { self.put(task) };
-        debug_assert!(put, "there is room");
+        debug_assert!(put, "make_room has left no room");
         Ok(())
     }
 
@@ -208,7 +209,7 @@ impl Deque for ChaseLev {
     unsafe fn pop(&self) -> Option<Task> {
         let bottom = self.bottom.load(Ordering::Relaxed) - 1;
         self.bottom.store(bottom, Ordering::Release);
-        fence(Ordering::SeqCst); // with the fence in steal: see the essay
+        fence(Ordering::SeqCst); // pairs with the fence in steal: see the essay
         let top = self.top.load(Ordering::Relaxed);
         if top > bottom {
             self.bottom.store(bottom + 1, Ordering::Release);
@@ -216,7 +217,7 @@ impl Deque for ChaseLev {
         }
         let pair = self.own_buffer().slot(bottom).read();
         if top == bottom {
-            // The last one: compete for it as a thief would.
+            // The last task: the owner competes for it as a thief would.
             let won = self
                 .top
                 .compare_exchange(top, top + 1, Ordering::SeqCst, Ordering::Relaxed)
@@ -227,8 +228,8 @@ impl Deque for ChaseLev {
             }
         }
         self.seldom.peak.peak((bottom - top) as usize + 1);
-        // SAFETY: the slot is the owner's own writing, and no thief has it: top < bottom
-        // after the fence, or the swap was won.
+        // SAFETY: the owner wrote the slot itself, and no thief has the task: top < bottom after
+        // the fence, or the owner's exchange has succeeded.
         Some(unsafe { pair.confirmed() })
     }
 
@@ -237,21 +238,22 @@ impl Deque for ChaseLev {
     }
 
     fn steal(&self) -> Steal {
-        // Acquire: pairs with the swaps, so that `bottom` is not older than what their thieves saw.
+        // Acquire: pairs with the exchanges of `top`, so that `bottom` is not older than what the
+        // thieves before this one saw.
         let top = self.top.load(Ordering::Acquire);
-        fence(Ordering::SeqCst); // with the fence in pop: see the essay
-        // Acquire: pairs with the Release store of push, so that the slot is written.
+        fence(Ordering::SeqCst); // pairs with the fence in pop: see the essay
+        // Acquire: pairs with the Release store of `bottom` in push, so that the slot is written.
         let bottom = self.bottom.load(Ordering::Acquire);
         if top >= bottom {
             return Steal::Empty;
         }
-        // Acquire: pairs with the Release store of grow.
-        // SAFETY: never null, and freed only by drop.
+        // Acquire: pairs with the Release store of the buffer in grow.
+        // SAFETY: the pointer is never null, and buffers are freed only by drop.
         let buffer = unsafe { &*self.seldom.buffer.load(Ordering::Acquire) };
         let pair = buffer.slot(top).read();
         match self.top.compare_exchange(top, top + 1, Ordering::SeqCst, Ordering::Relaxed) {
-            // SAFETY: `top` had not moved, so the slot was not written again meanwhile: the
-            // pair is whole, and it is ours alone.
+            // SAFETY: `top` has not moved, so the slot was not written again meanwhile: the pair is
+            // whole, and only this thief has the task.
             Ok(_) => Steal::Taken(unsafe { pair.confirmed() }),
             Err(_) => Steal::Retry,
         }
@@ -268,8 +270,8 @@ impl Drop for ChaseLev {
     fn drop(&mut self) {
         let mut next = self.seldom.buffer.load(Ordering::Relaxed);
         while !next.is_null() {
-            // SAFETY: made by `Buffer::new` in memory of a box's layout, in this list once,
-            // and nobody else has access any more.
+            // SAFETY: `Buffer::new` made the buffer in memory of a box's layout; it is in this list
+            // once, and a deque that is dropped is used by nobody else.
             let buffer = unsafe { Box::from_raw(next) };
             next = buffer.outgrown;
         }

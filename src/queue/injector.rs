@@ -1,15 +1,16 @@
-//! The queue for tasks that do not come from a worker of the run, first in, first out; and for
-//! those that give way, or for which a worker's own queue has no room.
+//! The queue for tasks that do not come from a worker of the run, first in, first out. It also
+//! takes tasks that yield, and tasks for which a worker's own queue has no room.
 //!
-//! It also holds the gate of the run. A task may arrive from a foreign thread at the very
-//! moment the run ends; both are decided under one lock, so a task is either accepted
-//! before the end, and then the run goes on for it, or refused.
+//! The injector also holds the gate of the run. A task may arrive from a foreign thread at the very
+//! moment the run ends. One lock decides both: either a task is accepted before the end, and the
+//! run continues for it, or it is refused.
 //!
 //! # Tasks that have begun
 //!
-//! One that gives way, or has waited, cannot be refused: nobody else could go on with it. So there is a place for each
-//! before it leaves its stack: as many as the run has stacks beside those that its workers began with are *reserved*. A new
-//! task never takes the last of these. (Where a place cannot be reserved, the task does not leave its stack.)
+//! A task that yields, or has waited, cannot be refused: no other task could continue it. So there
+//! is a place for each such task before it leaves its stack. The number of *reserved* places is the
+//! number of the run's stacks beyond those that its workers began with. A new task never takes the
+//! last of these places. (If a place cannot be reserved, the task does not leave its stack.)
 
 use crate::lock::mutex::Mutex;
 use crate::queue::run_gate::{Rests, RunGate};
@@ -20,23 +21,23 @@ use crate::task::Task;
 use std::collections::VecDeque;
 
 pub struct Injector {
-    inside: Mutex<Inside>,
-    /// The queue's length, readable without the lock. Its stores release to `looks_empty`; but who
-    /// then takes a task has it by the lock.
+    state: Mutex<State>,
+    /// The queue's length, readable without the lock. Its Release stores pair with the load in
+    /// `looks_empty`; a thread that then takes a task synchronises by the lock.
     len: AtomicUsize,
     rests: Rests,
     limit: usize,
 }
 
-struct Inside {
+struct State {
     queue: VecDeque<Task>,
-    /// At least so many places are there beside those of new tasks.
+    /// The capacity for tasks that have begun, beside that for new tasks.
     reserved: usize,
     gate: RunGate,
 }
 
-impl Inside {
-    /// Makes room for `n` new tasks.
+impl State {
+    /// Reserves capacity for `n` new tasks.
     fn make_room(&mut self, n: usize) -> Result<(), NoMemory> {
         self.queue.try_reserve(self.reserved.saturating_add(n)).map_err(|_| NoMemory)
     }
@@ -58,7 +59,7 @@ impl From<Full> for Refused {
 impl Injector {
     pub fn new(limit: usize, held: bool) -> Self {
         Injector {
-            inside: Mutex::new(Inside {
+            state: Mutex::new(State {
                 queue: VecDeque::new(),
                 reserved: 0,
                 gate: RunGate::new(held),
@@ -70,65 +71,67 @@ impl Injector {
     }
 
     pub fn push(&self, task: Task) -> Result<(), Refused> {
-        self.inside.with(|inside| {
-            if inside.gate.is_closed() {
+        self.state.with(|state| {
+            if state.gate.is_closed() {
                 return Err(Refused::Closed);
             }
-            if inside.queue.len() >= self.limit || inside.make_room(1).is_err() {
+            if state.queue.len() >= self.limit || state.make_room(1).is_err() {
                 return Err(Refused::Full);
             }
-            inside.queue.push_back(task);
-            self.len.store(inside.queue.len(), Ordering::Release);
+            state.queue.push_back(task);
+            self.len.store(state.queue.len(), Ordering::Release);
             Ok(())
         })
     }
 
-    /// So many places more, or less, for tasks that have begun.
+    /// Reserves `more` further places for tasks that have begun, or gives places back.
     pub fn reserve(&self, more: isize) -> Result<(), NoMemory> {
-        self.inside.with(|inside| {
-            let reserved = inside.reserved.saturating_add_signed(more);
+        self.state.with(|state| {
+            let reserved = state.reserved.saturating_add_signed(more);
             if more > 0 {
-                inside.queue.try_reserve(reserved).map_err(|_| NoMemory)?;
+                state.queue.try_reserve(reserved).map_err(|_| NoMemory)?;
             }
-            inside.reserved = reserved;
+            state.reserved = reserved;
             Ok(())
         })
     }
 
-    /// As `push`, for a task that has begun: no limit refuses it, and where a place was reserved for it there is room.
+    /// Like `push`, for a task that has begun: no limit refuses it. If a place was reserved for the
+    /// task, this cannot fail.
     pub fn put_back(&self, task: Task) -> Result<(), NoMemory> {
-        self.inside.with(|inside| {
-            inside.queue.try_reserve(1).map_err(|_| NoMemory)?;
-            inside.queue.push_back(task);
-            self.len.store(inside.queue.len(), Ordering::Release);
+        self.state.with(|state| {
+            state.queue.try_reserve(1).map_err(|_| NoMemory)?;
+            state.queue.push_back(task);
+            self.len.store(state.queue.len(), Ordering::Release);
             Ok(())
         })
     }
 
-    /// As `put_back`, at most `n` tasks, fewer if the queue would come to hold more than `limit`: as
-    /// many as `give` is told, or fewer, from it. The queue is locked meanwhile. Full: not even one.
+    /// Like `put_back`, for several tasks: calls `give` with the number of tasks to pass on. It is
+    /// at most `n`, and so small that the queue does not exceed `limit`; `give` may pass on fewer.
+    /// The queue is locked meanwhile. Full: not even one task has room.
     pub fn put_back_some(
         &self,
         n: usize,
         limit: usize,
         give: impl FnOnce(usize, &mut dyn FnMut(Task)),
     ) -> Result<(), Full> {
-        self.inside.with(|inside| {
-            let n = n.min(limit.saturating_sub(inside.queue.len()));
-            if n == 0 || inside.make_room(n).is_err() {
+        self.state.with(|state| {
+            let n = n.min(limit.saturating_sub(state.queue.len()));
+            if n == 0 || state.make_room(n).is_err() {
                 return Err(Full);
             }
-            give(n, &mut |task| inside.queue.push_back(task));
-            self.len.store(inside.queue.len(), Ordering::Release);
+            give(n, &mut |task| state.queue.push_back(task));
+            self.len.store(state.queue.len(), Ordering::Release);
             Ok(())
         })
     }
 
-    /// Takes the oldest task, and then passes tasks to `keep`, taken at the end `from`, until `keep`
-    /// refuses one. The queue is locked meanwhile.
+    /// Takes the oldest task, and then offers the others to `keep`, from the end `from`, until
+    /// `keep` refuses one. The queue is locked meanwhile.
     pub fn take_all(&self, from: End, mut keep: impl FnMut(Task) -> bool) -> Option<Task> {
-        self.inside.with(|inside| {
-            let queue = &mut inside.queue;
+        self.state.with(|state| {
+            let queue = &mut state.queue;
             let first = queue.pop_front();
             match from {
                 End::Oldest => {
@@ -148,28 +151,28 @@ impl Injector {
     }
 
     pub fn take(&self) -> Option<Task> {
-        self.inside.with(|inside| {
-            let task = inside.queue.pop_front();
-            self.len.store(inside.queue.len(), Ordering::Release);
+        self.state.with(|state| {
+            let task = state.queue.pop_front();
+            self.len.store(state.queue.len(), Ordering::Release);
             task
         })
     }
 
-    /// Takes the oldest task, if it is a `fit` one, for another that is to come in its place at the end: then the
-    /// queue is locked until `end_exchange`, which must follow on the same thread.
+    /// Takes the oldest task if it is `fit`, in exchange for a task that will be added at the end.
+    /// The queue is then locked until `end_exchange`, which must follow on the same thread.
     #[cfg(not(loom))]
     #[inline]
     pub fn begin_exchange(&self, fit: impl FnOnce(Task) -> bool) -> Option<Task> {
         if self.looks_empty() {
             return None;
         }
-        // SAFETY: unlocked below, or by `end_exchange`.
-        let inside = unsafe { self.inside.lock() };
-        let fits = inside.queue.front().is_some_and(|&task| fit(task));
-        let task = if fits { inside.queue.pop_front() } else { None };
+        // SAFETY: unlocked below, or by `end_exchange`; the reference is not used afterwards.
+        let state = unsafe { self.state.lock() };
+        let fits = state.queue.front().is_some_and(|&task| fit(task));
+        let task = if fits { state.queue.pop_front() } else { None };
         if task.is_none() {
-            // SAFETY: locked above.
-            unsafe { self.inside.unlock() };
+            // SAFETY: this thread has locked it above.
+            unsafe { self.state.unlock() };
         }
         task
     }
@@ -179,11 +182,11 @@ impl Injector {
     #[cfg(not(loom))]
     #[inline]
     pub unsafe fn end_exchange(&self, task: Task) {
-        // SAFETY: locked by this thread; it is only needed to write the queue.
+        // SAFETY: by the caller's promise this thread holds the lock, and has no other reference.
         unsafe {
-            // There is room: a task was taken out. And the length is what it was.
-            self.inside.locked().queue.push_back(task);
-            self.inside.unlock();
+            // There is room, because a task was taken out; and the length is as before.
+            self.state.locked().queue.push_back(task);
+            self.state.unlock();
         }
     }
 
@@ -191,39 +194,36 @@ impl Injector {
         self.len.load(Ordering::Acquire) == 0
     }
 
-    /// True if the queue is empty and the gate open, seen under the lock.
+    /// True if the queue is empty and the gate open, both seen under the lock.
     pub fn is_quiet(&self) -> bool {
-        self.inside.with(|inside| inside.queue.is_empty() && !inside.gate.is_closed())
+        self.state.with(|state| state.queue.is_empty() && !state.gate.is_closed())
     }
 
-    /// Closes the gate for good, unless it is held, if the queue is empty and `still` holds, both
-    /// seen under the lock. True if this call closed it.
+    /// Closes the gate for good if the queue is empty, `still` holds (both seen under the lock),
+    /// and nobody holds the gate open. True if this call closed it.
     pub fn close_if(&self, still: impl FnOnce() -> bool) -> bool {
-        self.inside.with(|inside| self.close(inside, still))
+        self.state.with(|state| self.close(state, still))
     }
 
-    /// Lets a held gate go, and then as `close_if`.
+    /// Stops holding the gate open, and then acts like `close_if`.
     pub fn release(&self, still: impl FnOnce() -> bool) -> bool {
-        self.inside.with(|inside| {
-            inside.gate.release();
-            self.close(inside, still)
+        self.state.with(|state| {
+            state.gate.release();
+            self.close(state, still)
         })
     }
 
-    fn close(&self, inside: &mut Inside, still: impl FnOnce() -> bool) -> bool {
-        !inside.gate.is_closed()
-            && inside.queue.is_empty()
-            && still()
-            && inside.gate.rest(&self.rests)
+    fn close(&self, state: &mut State, still: impl FnOnce() -> bool) -> bool {
+        !state.gate.is_closed() && state.queue.is_empty() && still() && state.gate.rest(&self.rests)
     }
 
     /// Waits for a moment when the queue is empty and `still` holds.
     pub fn wait_for_rest(&self, still: impl Fn() -> bool) {
         self.rests.wait(|| {
-            self.inside.with(|inside| {
-                let rests = inside.queue.is_empty() && still();
+            self.state.with(|state| {
+                let rests = state.queue.is_empty() && still();
                 if !rests {
-                    inside.gate.expect_rest();
+                    state.gate.expect_rest();
                 }
                 rests
             })

@@ -1,6 +1,7 @@
-//! A deque under a lock: the course's section 4 to the letter. The lock is a type
-//! parameter, so that the primitives can be compared; and so is the end that the owner takes from: `FIFO`, it is
-//! the thieves', and the deque a queue, as the fiber scheduler's workers have.
+//! A deque under a lock: the course's section 4 to the letter. The lock is a type parameter, so
+//! that the primitives can be compared. The end from which the owner takes is a parameter, too:
+//! with `FIFO` it is the thieves' end, and the deque is a queue, as the workers of the fiber
+//! scheduler have it.
 
 use crate::lock::monitor::Monitor;
 use crate::queue::{BATCH, Batches, Deque, End, Full, Steal};
@@ -15,13 +16,13 @@ pub struct Locked<L: Monitor, const FIFO: bool = false> {
     lock: L,
     /// Front: top, the thieves' end. Back: bottom, where the owner adds. Used under `lock`.
     ring: UnsafeCell<VecDeque<Task>>,
-    /// The ring's length, for `looks_empty`: written under the lock, read without.
+    /// The ring's length, for `looks_empty`: written under the lock, read without it.
     len: AtomicUsize,
     limit: usize,
     peak: Counter,
 }
 
-// SAFETY: the ring is only touched under the lock.
+// SAFETY: the ring is only used under the lock.
 unsafe impl<L: Monitor, const FIFO: bool> Sync for Locked<L, FIFO> {}
 
 impl<L: Monitor, const FIFO: bool> Locked<L, FIFO> {
@@ -31,11 +32,12 @@ impl<L: Monitor, const FIFO: bool> Locked<L, FIFO> {
             // SAFETY: the lock is held until after the last use of the reference.
             let ring = unsafe { &mut *ring };
             let result = work(ring);
-            // Release: an idle thief that sees a task here, and then the lock, finds it.
+            // Release: pairs with the Acquire load in `looks_empty`. An idle thief that sees a task
+            // here finds it when it then takes the lock.
             self.len.store(ring.len(), Ordering::Release);
             result
         });
-        // SAFETY: locked above.
+        // SAFETY: the lock was taken above.
         unsafe { self.lock.unlock() };
         result
     }
@@ -70,12 +72,12 @@ impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
     }
 
     unsafe fn initialize_in_place(&self) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise the deque has its final address and is not used yet.
         unsafe { self.lock.initialize_in_place() };
     }
 
     unsafe fn put(&self, task: Task) -> bool {
-        // SAFETY: passed on.
+        // SAFETY: the caller is the owner, by its own promise.
         unsafe { self.put_slowly(task) }.is_ok()
     }
 
@@ -118,7 +120,7 @@ impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
 }
 
 impl<L: Monitor, const FIFO: bool> Batches for Locked<L, FIFO> {
-    /// `keep` is called without the lock: it may take that of another deque.
+    /// Calls `keep` without the lock: `keep` may take the lock of another deque.
     fn steal_half(&self, rest: usize, mut keep: impl FnMut(Task)) -> Steal {
         let mut others = [None; BATCH - 1];
         let first = self.with(|ring| {

@@ -1,7 +1,7 @@
-//! A ring of fixed size with the positions of thieves in one word: the local queue of Tokio's
-//! scheduler (C. Lerche, "Making the Tokio scheduler 10x faster", 2019), which is Go's (D. Vyukov,
-//! "Scalable Go scheduler design doc", 2012) with a thief that keeps its place. First in, first out,
-//! for the owner, too.
+//! A ring of fixed size with the positions of owner and thief in one word. It is the local queue of
+//! Tokio's scheduler (C. Lerche, "Making the Tokio scheduler 10x faster", 2019), which is Go's (D.
+//! Vyukov, "Scalable Go scheduler design doc", 2012) with a thief that keeps its place. First in,
+//! first out, also for the owner.
 //!
 //! # State
 //!
@@ -12,39 +12,42 @@
 //!         ^^^^^^^^^^ ^^^^^^^^^^^^^^^^^
 //!      a thief's     queued: head .. tail
 //!
-//! word   steal : 32 | head : 32      by compare-and-swap, owner and thieves
-//! tail                               the owner's
+//! word   steal : 32 | head : 32      changed by compare-and-swap, by owner and thieves
+//! tail                               written by the owner
 //! ```
-//! Positions count up, modulo 2^32. `steal == head`: no thief is at work. The slots from `steal` to
-//! `tail` are in use.
+//! Positions count up, modulo 2^32. If `steal == head`, no thief is at work. The slots from `steal`
+//! to `tail` are in use.
 //!
 //! # Protocol
 //!
-//! *put* writes the slot, then `tail + 1`. *pop* takes the oldest by one swap, `head + 1`, and of
-//! `steal` as well if no thief is at work. *steal* reserves by a swap that moves `head` over half of
-//! the tasks, or one; copies them; and releases by one that moves `steal` up to where `head` is then.
-//! A second thief, seeing steal != head, gives up. A full ring is its user's matter: `spill` takes the
-//! oldest out, as a pop does, if no thief is at work; else no slot comes free by it.
+//! *put* writes the slot, then `tail + 1`. *pop* takes the oldest task by one swap: `head + 1`, and
+//! also `steal + 1` if no thief is at work. *steal* reserves half of the tasks, or one, by a swap
+//! that moves `head` past them; copies them; and releases their slots by a swap that moves `steal`
+//! up to the present `head`. A second thief sees steal != head and gives up. The user of the ring
+//! decides what happens when it is full: `spill` takes the oldest tasks out, like pop, if no thief
+//! is at work. While a thief is at work, `spill` takes nothing, since it could free no slot.
 //!
-//! A thief reads `word`, then `tail`, and then swaps `word`. Its reservation is right, because as long
-//! as `word` is the same the tail has only grown. So what takes a task at the tail must change the
-//! word: *take_back*, which Tokio's has not (it has no joins), moves `steal` and `head`, and then the
-//! tail, up by 2N, which changes no slot: a swap and a store. In between the tail is behind `head`: a
-//! thief sees more than N tasks and tries again; nobody sees none, which with N more would be so of a
-//! full ring. So owners take the youngest in joins, though FIFO in all else.
+//! A thief reads `word`, then `tail`, and then swaps `word`. If `word` has not changed, the tail
+//! has only grown, so the reservation is right. Therefore an operation that takes a task at the
+//! tail must change the word. *take_back* does this; Tokio's queue has no such operation, because
+//! it has no joins. It moves `steal` and `head`, and then the tail, up by 2N, which changes no
+//! slot: a swap and a store. In between the tail is behind `head`: a thief sees more than N tasks
+//! and tries again. No thief sees an empty ring there; if the positions moved by N only, it would
+//! see one when the ring is full. So owners take the youngest task in joins, although the ring is
+//! FIFO in all else.
 //!
 //! # The bad interleavings
 //!
-//! 1. *A slot is written again under a thief that copies it.* It is in use until the thief has moved
-//!    `steal`, by a releasing swap, which the owner's look (`free_slots`) acquires.
-//! 2. *The positions come round* (<https://github.com/tokio-rs/tokio/issues/5041>). A thief is stopped
-//!    between its reading `tail` and its swap, until `word` has the same value again, with fewer tasks
-//!    behind it. With positions of 16 bits that took a millisecond; with 32 (pull request 5042) the
-//!    owner has to take exactly a multiple of 2^32 tasks meanwhile, or take back one of 2^23. It is
-//!    unlikely, not impossible.
+//! 1. *A slot is overwritten while a thief copies it.* The slot is in use until the thief has moved
+//!    `steal`, by a Release swap, with which the owner's Acquire load in `free_slots` pairs.
+//! 2. *The positions wrap around* (<https://github.com/tokio-rs/tokio/issues/5041>). A thief is
+//!    stopped between its read of `tail` and its swap, until `word` has the same value again, with
+//!    fewer tasks behind it. With positions of 16 bits that took a millisecond. With 32 bits (pull
+//!    request 5042) the owner must meanwhile take exactly a multiple of 2^32 tasks, or take back a
+//!    multiple of 2^23. This is unlikely, not impossible.
 //!
-//! Rejected: the word with a tail of its own in it (three times 21 bits, where interleaving 2 is
-//! likely); a mark in the slot of a task that is taken back (a swap for each task that is stolen).
+//! Rejected: a word that also contains the tail (three times 21 bits, which makes interleaving 2
+//! likely); a mark in the slot of a task that is taken back (a swap for each stolen task).
 
 use crate::queue::{Batches, Deque, End, Full, Steal};
 use crate::stats::Counter;
@@ -55,10 +58,10 @@ use crate::task::{Slot, Task};
 use std::convert::Infallible;
 use std::fmt;
 
-/// Tokio's and Go's number of slots.
+/// The number of slots in Tokio's and Go's queues.
 const SLOTS: usize = 256;
 
-/// Where the positions begin: each ring comes past 2^32 early in its life, in models after a push.
+/// The first position: each ring passes 2^32 early in its life, in models after one push.
 const FIRST: u32 = 0u32.wrapping_sub(if cfg!(loom) { 1 } else { 100 });
 
 pub struct Ring<const N: usize = SLOTS> {
@@ -69,18 +72,18 @@ pub struct Ring<const N: usize = SLOTS> {
     seldom: Pad<Seldom>,
 }
 
-/// What the owner reads without disturbing thieves, nor being disturbed.
+/// What the owner reads; thieves do not write these lines.
 struct Seldom {
     slots: Box<[Slot]>,
-    /// The position at which put must look at `word` again: as that was last seen, the ring or the
-    /// limit is full there. Owner only.
+    /// The position at which put must read `word` again: the ring or the limit is full there,
+    /// according to the last look at `word`. Used by the owner only.
     full_at: AtomicU32,
-    /// The most tasks the ring may hold; at most N.
+    /// The most tasks that the ring may hold; at most N.
     limit: u32,
     peak: Counter,
 }
 
-/// `steal` in the upper half, `head` in the lower.
+/// `steal` in the upper half, `head` in the lower half.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
 
@@ -94,11 +97,11 @@ impl fmt::Debug for Word {
 #[derive(Clone, Copy)]
 enum BesideThief {
     Take,
-    /// No slot would come free by it before the thief has finished.
+    /// Taking a task would free no slot before the thief has finished.
     TakeNone,
 }
 
-/// What the owner has taken, and how many tasks were queued.
+/// The tasks that the owner has taken: `n` from position `from` on, of `queued` tasks.
 struct Taken {
     from: u32,
     n: u32,
@@ -110,7 +113,7 @@ impl Word {
         Word(u64::from(steal) << 32 | u64::from(head))
     }
 
-    /// Without a thief.
+    /// The word while no thief is at work.
     fn at(head: u32) -> Self {
         Word::new(head, head)
     }
@@ -123,18 +126,18 @@ impl Word {
         self.0 as u32
     }
 
-    fn is_robbed(self) -> bool {
+    fn has_thief(self) -> bool {
         self.steal() != self.head()
     }
 
-    /// The owner has taken the `n` oldest.
+    /// The word after the owner has taken the `n` oldest tasks.
     fn taken(self, n: u32) -> Self {
         let head = self.head().wrapping_add(n);
-        if self.is_robbed() { Word::new(self.steal(), head) } else { Word::at(head) }
+        if self.has_thief() { Word::new(self.steal(), head) } else { Word::at(head) }
     }
 
-    /// The same slots, by positions that nobody has read.
-    fn lifted(self, by: u32) -> Self {
+    /// The word with positions that nobody has read, for the same slots.
+    fn shifted(self, by: u32) -> Self {
         Word::new(self.steal().wrapping_add(by), self.head().wrapping_add(by))
     }
 }
@@ -144,10 +147,10 @@ impl<const N: usize> Ring<N> {
         assert!(N.is_power_of_two() && N <= 1 << 16);
         N as u32
     };
-    const LIFT: u32 = 2 * Self::SIZE;
+    const SHIFT: u32 = 2 * Self::SIZE;
 
     fn slot(&self, position: u32) -> &Slot {
-        // SAFETY: there are N slots.
+        // SAFETY: there are N slots, and the index is less than N.
         unsafe { self.seldom.slots.get_unchecked(position as usize % N) }
     }
 
@@ -160,12 +163,12 @@ impl<const N: usize> Ring<N> {
         swapped.map(|_| ()).map_err(Word)
     }
 
-    /// The owner's view of the tail, which nobody else writes.
+    /// The owner's view of the tail. Relaxed: only the owner writes it.
     fn own_tail(&self) -> u32 {
         self.tail.load(Ordering::Relaxed)
     }
 
-    /// Takes at most `n` of the oldest tasks. They belong to the owner now, at positions from `from` on.
+    /// Takes at most `n` of the oldest tasks; the owner then owns their slots, from `from` on.
     #[inline]
     fn take_oldest(&self, n: u32, beside_thief: BesideThief) -> Taken {
         let tail = self.own_tail();
@@ -173,11 +176,11 @@ impl<const N: usize> Ring<N> {
         loop {
             let queued = tail.wrapping_sub(word.head());
             let n = match beside_thief {
-                BesideThief::TakeNone if word.is_robbed() => 0,
+                BesideThief::TakeNone if word.has_thief() => 0,
                 _ => n.min(queued),
             };
-            // Relaxed: the owner has written the slots itself, and it alone writes them. Who reads
-            // this swap has read what the thieves' before it released: they are one sequence.
+            // Relaxed: only the owner writes the slots. A thread that reads this swap also reads
+            // what the thieves' swaps before it released: they form one release sequence.
             match if n > 0 { self.swap(word, word.taken(n), Ordering::Relaxed) } else { Ok(()) } {
                 Ok(()) => return Taken { from: word.head(), n, queued },
                 Err(now) => word = now,
@@ -186,15 +189,15 @@ impl<const N: usize> Ring<N> {
     }
 
     /// # Safety
-    /// The position is the caller's: taken from the queue, by an owner, or by a thief that has not
-    /// released it.
+    /// The position is the caller's: an owner has taken it from the queue, or a thief has reserved
+    /// and not yet released it.
     #[inline]
     unsafe fn task(&self, position: u32) -> Task {
         // SAFETY: a slot of the queue holds a whole task, and is not written while it is taken.
         unsafe { self.slot(position).read().confirmed() }
     }
 
-    /// Takes the youngest task, if that `fits`.
+    /// Takes the youngest task if it `fits`.
     fn take_youngest(&self, fits: impl FnOnce(Task) -> bool) -> Option<(Task, u32)> {
         let tail = self.own_tail();
         let mut word = self.word(Ordering::Relaxed);
@@ -202,19 +205,19 @@ impl<const N: usize> Ring<N> {
         if tail == word.head() {
             return None;
         }
-        // SAFETY: the owner's own writing: it was queued, and is not overwritten.
+        // SAFETY: the owner wrote the slot itself: it is queued, and is not overwritten.
         let task = unsafe { self.task(last) };
         if !fits(task) {
             return None;
         }
         while tail != word.head() {
-            match self.swap(word, word.lifted(Self::LIFT), Ordering::Relaxed) {
+            match self.swap(word, word.shifted(Self::SHIFT), Ordering::Relaxed) {
                 Ok(()) => {
                     let full_at = &self.seldom.full_at;
-                    let lifted = full_at.load(Ordering::Relaxed).wrapping_add(Self::LIFT);
-                    full_at.store(lifted, Ordering::Relaxed);
-                    // Release: as in put.
-                    self.tail.store(last.wrapping_add(Self::LIFT), Ordering::Release);
+                    let shifted = full_at.load(Ordering::Relaxed).wrapping_add(Self::SHIFT);
+                    full_at.store(shifted, Ordering::Relaxed);
+                    // Release: pairs with the thieves' Acquire loads of `tail`, as in put.
+                    self.tail.store(last.wrapping_add(Self::SHIFT), Ordering::Release);
                     return Some((task, tail.wrapping_sub(word.head())));
                 }
                 Err(now) => word = now,
@@ -223,10 +226,10 @@ impl<const N: usize> Ring<N> {
         None
     }
 
-    /// Looks at `word` again, and returns how many tasks may be put.
+    /// Reads `word` again. Returns how many tasks may be put.
     fn free_slots(&self) -> u32 {
         let tail = self.own_tail();
-        // Acquire: pairs with the thieves' releasing swaps: interleaving 1.
+        // Acquire: pairs with the thieves' Release swaps: interleaving 1.
         let word = self.word(Ordering::Acquire);
         let slots = Self::SIZE - tail.wrapping_sub(word.steal());
         let allowed = self.seldom.limit - tail.wrapping_sub(word.head()).min(self.seldom.limit);
@@ -236,36 +239,38 @@ impl<const N: usize> Ring<N> {
     }
 
     /// Takes the older half of the tasks, but at most `rest` beside the oldest.
-    fn rob(&self, rest: usize, mut keep: impl FnMut(Task)) -> Steal {
-        // Relaxed: the swap tells whether it is still so. A tail that is older than this is behind
-        // `head`, and seen as more than N tasks.
+    fn steal_tasks(&self, rest: usize, mut keep: impl FnMut(Task)) -> Steal {
+        // Relaxed: the swap fails if this is stale. A tail that is older than this word is behind
+        // `head`, and is seen as more than N tasks.
         let word = self.word(Ordering::Relaxed);
-        if word.is_robbed() {
-            return Steal::Empty; // there is another thief
+        if word.has_thief() {
+            return Steal::Empty; // another thief is at work
         }
-        // Acquire: pairs with the Release stores of put and take_youngest, so that the slots are written.
+        // Acquire: pairs with the Release stores of put and take_youngest, so that the slots are
+        // written.
         let queued = self.tail.load(Ordering::Acquire).wrapping_sub(word.head());
         if queued == 0 {
             return Steal::Empty;
         }
         if queued > Self::SIZE {
-            return Steal::Retry; // the two are not of one moment
+            return Steal::Retry; // word and tail are not of one moment
         }
         let rest = queued.div_ceil(2).min(1 + rest as u32) - 1;
         let head = word.head();
         let reserved = Word::new(head, head.wrapping_add(1 + rest));
-        // Release: who finds the tasks gone sees that the thief has left (`idle::quiescence`).
+        // Release: an owner that finds the tasks gone sees that the thief has left
+        // (`idle::quiescence`).
         if self.swap(word, reserved, Ordering::Release).is_err() {
             return Steal::Retry;
         }
-        // SAFETY: reserved, as are those below.
+        // SAFETY: this thief has reserved the position, and not released it yet.
         let first = unsafe { self.task(head) };
         for i in 1..=rest {
-            // SAFETY: as above.
+            // SAFETY: this thief has reserved the position, and not released it yet.
             keep(unsafe { self.task(head.wrapping_add(i)) });
         }
         let mut word = reserved;
-        // Release: the slots were read: interleaving 1.
+        // Release: pairs with the owner's load in `make_room`; the slots were read: interleaving 1.
         while let Err(now) = self.swap(word, Word::at(word.head()), Ordering::Release) {
             word = now; // the owner has popped, or taken back
         }
@@ -286,7 +291,7 @@ impl<const N: usize> Deque for Ring<N> {
 
     fn new(limit: usize) -> Result<Self, NoMemory> {
         #[cfg(not(loom))]
-        // SAFETY: a slot is two pointer-sized atomics, for which zero is a value.
+        // SAFETY: a slot consists of two pointer-sized atomics, for which zero is valid.
         let slots = unsafe { memory::zeroed(N) }?;
         #[cfg(loom)]
         let slots = memory::slice(N, |_| Ok(Slot::default()))?;
@@ -320,9 +325,9 @@ impl<const N: usize> Deque for Ring<N> {
         if self.free_slots() == 0 {
             return Err(Full);
         }
-        // SAFETY: passed on.
+        // SAFETY: the caller is the owner, by its own promise.
         let put = unsafe { self.put(task) };
-        debug_assert!(put, "there is room");
+        debug_assert!(put, "free_slots has promised a slot");
         Ok(())
     }
 
@@ -333,7 +338,7 @@ impl<const N: usize> Deque for Ring<N> {
             return None;
         }
         self.seldom.peak.peak(queued as usize);
-        // SAFETY: taken.
+        // SAFETY: the owner has taken this position.
         Some(unsafe { self.task(from) })
     }
 
@@ -352,17 +357,17 @@ impl<const N: usize> Deque for Ring<N> {
     }
 
     fn steal(&self) -> Steal {
-        self.rob(0, |_| ())
+        self.steal_tasks(0, |_| ())
     }
 
     fn offers(&self) -> bool {
-        !self.word(Ordering::Relaxed).is_robbed() && !self.looks_empty()
+        !self.word(Ordering::Relaxed).has_thief() && !self.looks_empty()
     }
 
     #[inline]
     fn looks_empty(&self) -> bool {
-        // Relaxed: a hint. A thread that must not miss a task executes a fence first, as the owner does
-        // after its put.
+        // Relaxed: a hint. A thread that must not miss a task executes a fence first, and so does
+        // the thread that puts it.
         let head = self.word(Ordering::Relaxed).head();
         self.tail.load(Ordering::Relaxed) == head
     }
@@ -370,7 +375,7 @@ impl<const N: usize> Deque for Ring<N> {
 
 impl<const N: usize> Batches for Ring<N> {
     fn steal_half(&self, rest: usize, keep: impl FnMut(Task)) -> Steal {
-        self.rob(rest, keep)
+        self.steal_tasks(rest, keep)
     }
 
     unsafe fn make_room(&self, _wanted: usize) -> usize {

@@ -1,33 +1,36 @@
-//! The gate of a run: open as long as tasks may come in. A run that is *held open* (a pool's) does
-//! not end when no task is left; it is at *rest* then, and goes on with the next task.
+//! The gate of a run: open as long as tasks may come in. A run that is *held open* (a pool's run)
+//! does not end when no task is left; it is then at *rest*, and continues with the next task.
 //!
 //! # State
 //!
-//! [`RunGate`] lies under the lock that decides whether a task is left: the injector's, or that of a
-//! shared queue. `closed`: no task comes in any more. `held`: who holds the run open has not let it go.
-//! `awaited`: somebody waits for a rest. [`Rests`], beside that lock, counts the rests that somebody
-//! waited for, and is a word to sleep on.
+//! [`RunGate`] lies under the lock that decides whether a task is left: the injector's lock, or
+//! that of a shared queue. `closed`: no further task comes in. `held`: the run is still held open.
+//! `awaited`: some thread waits for a rest. [`Rests`], beside that lock, counts the awaited rests,
+//! and is a word to sleep on.
 //!
 //! # Protocol
 //!
-//! Whoever finds, under the lock, that no task is left calls `rest`: that closes the gate, or, if it
-//! is held, announces the rest to those who wait. Who waits reads the count first, then looks,
-//! under the lock, whether the run is at rest; if it is not, it leaves `awaited` and sleeps until
-//! the count has changed. Who lets go does so under the lock, and looks likewise: so either it
-//! finds the run at rest and ends it, or whoever finds it so later does.
+//! A worker that finds, under the lock, that no task is left calls `rest`. This closes the gate;
+//! or, if the gate is held, announces the rest to the waiting threads. A waiting thread reads the
+//! count first, then checks, under the lock, whether the run is at rest. If not, it sets `awaited`
+//! and sleeps until the count has changed. A thread that stops holding the gate does so under the
+//! lock, and then checks as well. So either it finds the run at rest and ends it, or the worker
+//! that later finds the run at rest ends it.
 //!
-//! # The bad interleaving
+//! # The bad interleavings
 //!
-//! *The missed rest.* The last task ends between the look and the sleep. Its worker then takes the
-//! lock after the look, finds `awaited`, and changes the count before the sleep, which does not begin.
-//! *The rest of another.* The count has changed since it was read: a rest came after the call, so it
-//! is this caller's, too, whatever tasks came in since.
+//! *The missed rest.* The last task ends between the check and the sleep. Its worker then takes the
+//! lock after the check, finds `awaited`, and changes the count before the sleep; so the sleep does
+//! not begin.
+//!
+//! *Another thread's rest.* The count has changed since it was read: a rest came after the call. So
+//! it is this caller's rest, too, whatever tasks have come in since.
 
 use crate::sys::atomic::Ordering;
 use crate::sys::futex;
 use crate::sys::futex::Futex;
 
-/// Under the lock of the run.
+/// The state of the gate. Used under the lock of the run.
 pub struct RunGate {
     closed: bool,
     held: bool,
@@ -35,7 +38,7 @@ pub struct RunGate {
 }
 
 impl RunGate {
-    /// An open one.
+    /// An open gate.
     pub fn new(held: bool) -> Self {
         RunGate { closed: false, held, awaited: false }
     }
@@ -44,7 +47,7 @@ impl RunGate {
         self.closed
     }
 
-    /// No task is left. Closes the gate, unless it is held; true if it did.
+    /// No task is left. Closes the gate unless it is held; true if it did.
     pub fn rest(&mut self, rests: &Rests) -> bool {
         if self.held {
             if std::mem::take(&mut self.awaited) {
@@ -56,7 +59,7 @@ impl RunGate {
         true
     }
 
-    /// The next rest is to be announced.
+    /// Requests that the next rest is announced.
     pub fn expect_rest(&mut self) {
         self.awaited = true;
     }
@@ -67,7 +70,7 @@ impl RunGate {
     }
 }
 
-/// Rests that were announced.
+/// The number of announced rests.
 pub struct Rests(Futex);
 
 impl Rests {
@@ -77,12 +80,13 @@ impl Rests {
     }
 
     fn announce(&self) {
-        self.0.add(1, Ordering::Release); // pairs with the load in `wait`
+        self.0.add(1, Ordering::Release); // pairs with the Acquire load in `wait`
         self.0.wake(i32::MAX);
     }
 
-    /// Returns when the run was at rest since the call: what its tasks wrote before is then seen. `now`
-    /// looks, under the lock, whether it is; if not, it calls `expect_rest`.
+    /// Returns when the run was at rest at some moment since the call; the caller then sees what
+    /// the run's tasks wrote before. `now` checks under the lock whether the run is at rest; if
+    /// not, it calls `expect_rest`.
     pub fn wait(&self, now: impl Fn() -> bool) {
         let seen = self.0.load(Ordering::Relaxed);
         while self.0.load(Ordering::Acquire) == seen && !now() {

@@ -7,7 +7,8 @@
 //!          joined   joined by a task that found it in its own queue
 //!          0        joined otherwise, or never forked
 //!          WAITED | the waiter's name, whether the task has begun or not
-//! closure  the argument; once the task has begun, the worker that runs it, unless fork calls it at once
+//! closure  the argument; once the task has begun, the worker that runs it (but if fork calls the
+//!          task at once, still the argument)
 //! f        the function, if somebody waited before the task began, or if fork calls it at once;
 //!          0 once it has begun
 //! check    debug builds only
@@ -77,13 +78,15 @@ fn joined() -> usize {
 #[cold]
 #[inline(never)]
 fn joins_one_of_two(when: &str) -> ! {
-    output::die_in_call(format_args!("sched_join: the descriptor was forked on anew {when}"))
+    output::die_in_call(format_args!(
+        "sched_join: the descriptor was passed to sched_fork again {when}"
+    ))
 }
 
 #[cold]
 #[inline(never)]
 fn forked_twice(when: &str) -> ! {
-    output::die(format_args!("sched_fork: a descriptor was forked on anew {when}"))
+    output::die(format_args!("sched_fork: a descriptor was passed to sched_fork again {when}"))
 }
 
 /// # Safety
@@ -303,6 +306,6 @@ impl Forked {
 #[inline(never)]
 fn overwritten() -> ! {
     output::die(format_args!(
-        "sched_fork: a descriptor was overwritten, or forked on anew, before its task had ended: a sched_join is missing"
+        "sched_fork: a descriptor was overwritten, or passed to sched_fork again, before its task had ended: a sched_join is missing"
     ))
 }

@@ -1,7 +1,8 @@
 //! How many tasks a group has, and the tasks that wait until it has none.
 //!
 //! ```text
-//! state   4 x (tasks that have not ended), + 2 while the last task takes the nodes, + 1 if somebody waits
+//! state   4 x (tasks that have not ended), + 2 while the last task takes the nodes, + 1 if a task
+//!         waits
 //! nodes   the waiters' nodes, linked; the youngest first
 //! ```
 //!
@@ -49,7 +50,8 @@ const WAITED: usize = 1;
 const TAKING: usize = 2;
 const TASK: usize = 4;
 
-/// Greater than any state: each task takes memory, and no process has the memory for so many tasks.
+/// Greater than any state: each task takes memory, and no process has the
+/// memory for 2^44 tasks.
 const MOST: usize = 1 << 46;
 
 /// True if this is the state of a group with tasks.
@@ -189,7 +191,7 @@ fn no_group_to_enter(state: usize) -> ! {
 #[inline(never)]
 fn overwritten(state: usize) -> ! {
     output::die(format_args!(
-        "sched_group: a task has ended, and the memory of its group was used for something else: it holds {state:#x}; \
+        "sched_group: a task has ended, but the memory of its group was used for something else: it holds {state:#x}; \
          a group must stay where it is until sched_group_wait has returned"
     ))
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! state   0             free
 //!         1             locked
-//!         a node + 1    locked; the youngest of the waiters that came since the holder looked; it is
+//!         a node + 1    locked; the node of the youngest waiter since the holder's last look,
 //!                       linked to the next older one, and so on
 //! queue   the waiters that came before, the oldest first; only the holder uses it
 //! holder  0, or the holder's name

@@ -9,7 +9,8 @@
 //!
 //! ```text
 //! word   0        waits, and has not left its name
-//!        a name   waits, and is woken by this name (never 0 nor 1); with the bit `LASTING`: for good
+//!        a name   waits, and is woken by this name (never 0 nor 1); for good, if it has the bit
+//!                 `LASTING`
 //!        1        granted
 //! next   the next node in the list; a thread that unlinks the node reads it before it grants
 //! ```
@@ -85,7 +86,8 @@ impl Node {
     /// From now on the caller is woken by this name, which replaces any earlier name of the
     /// caller's. False: the node has been granted.
     pub fn leave_name(&self, name: usize) -> bool {
-        let mut word = self.word.load(Ordering::Acquire); // pairs with `grant`: a granted caller continues
+        // Acquire: pairs with `grant`; a caller that finds its node granted continues.
+        let mut word = self.word.load(Ordering::Acquire);
         while word != GRANTED {
             // Release: pairs with the Acquire in `grant`; the named task is ready to be woken.
             // Acquire: pairs with the Release in `grant`.

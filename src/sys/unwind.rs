@@ -35,7 +35,7 @@ const FORCED_UNWIND: c_int = 8; // _UA_FORCE_UNWIND of the Itanium C++ ABI
 
 fn thread_ended() -> ! {
     die(format_args!(
-        "a task ended its thread, by pthread_exit or by being cancelled; a task must return"
+        "a task has ended its thread, by pthread_exit or by a cancellation; a task must return"
     ));
 }
 

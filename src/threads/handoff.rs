@@ -6,10 +6,10 @@
 //! count).
 //!
 //! ```text
-//! the occupant      leave      sets VACANT and COMING; if COMING was not set, it must call a thread
-//!                   come_back  clears VACANT by compare-and-swap: it has the place again
-//! the called thread look       clears COMING by compare-and-swap; if VACANT was set, clears it, too,
-//!                              and has the place
+//! the occupant       leave      sets VACANT and COMING; must call a thread if COMING was not set
+//!                    come_back  clears VACANT by compare-and-swap: has the place again
+//! the called thread  look       clears COMING by compare-and-swap; if VACANT was set, clears
+//!                               VACANT, too, and has the place
 //! ```
 //! The occupant has one attempt to come back. It fails if the called thread was there: the CAS
 //! fails because the count or a flag has changed. When the called thread arrives, it does not know
@@ -38,7 +38,7 @@ use crate::sys::atomic::{AtomicUsize, Ordering};
 const VACANT: usize = 1;
 const COMING: usize = 2;
 /// One absence in the count, which is the rest of the word.
-const ONE: usize = 4;
+const ABSENCE: usize = 4;
 
 #[derive(Default)]
 pub struct Handoff {
@@ -67,20 +67,20 @@ impl Handoff {
         // Release: pairs with the exchange in `look`; the new occupant sees what was done at the
         // place. Acquire: pairs with the same exchange, so that `called` is written after the last
         // called thread has read it.
-        let was = self.word.fetch_add(ONE + VACANT, Ordering::AcqRel);
-        let left = (was + ONE + VACANT) | COMING;
+        let was = self.word.fetch_add(ABSENCE + VACANT, Ordering::AcqRel);
+        let left = (was + ABSENCE + VACANT) | COMING;
         let calls = was & COMING == 0;
         if calls {
             // No other thread uses the word before the call.
-            self.called.store(left & !(ONE - 1), Ordering::Relaxed);
-            self.word.store(left, Ordering::Release); // Release: pairs with the exchange in `look`
+            self.called.store(left & !(ABSENCE - 1), Ordering::Relaxed);
+            self.word.store(left, Ordering::Release); // pairs with the exchange in `look`
         }
         (left, calls)
     }
 
     /// Returns the place to the caller, which has just left it and could not call a thread.
     pub fn nobody_comes(&self) {
-        // Relaxed: no other thread uses the word before a call
+        // Relaxed: no other thread uses the word before a call.
         self.word.fetch_and(!(VACANT | COMING), Ordering::Relaxed);
     }
 
@@ -104,9 +104,9 @@ impl Handoff {
     /// A look of the called thread. `seen` is the count at its previous look. Not to be called
     /// again after a result other than `Busy`.
     pub fn look(&self, seen: &mut usize) -> Found {
-        // Relaxed: the exchange below fails if this is stale
+        // Relaxed: the exchange below fails if this is stale.
         let word = self.word.load(Ordering::Relaxed);
-        let count = word & !(ONE - 1);
+        let count = word & !(ABSENCE - 1);
         if std::mem::replace(seen, count) != count {
             return Found::Busy;
         }

@@ -8,10 +8,15 @@ use crate::sys::futex;
 use crate::sys::futex::Futex;
 use std::time::Duration;
 
+/// No job; the thread is awake, or there is none.
 const REST: u32 = 0;
+/// The thread has a job.
 const CALLED: u32 = 1;
+/// The thread has a job, and another thread sleeps until the job is done.
 const AWAITED: u32 = 2;
+/// The thread must end.
 const DISMISSED: u32 = 3;
+/// No job; the thread sleeps, or is about to.
 const ASLEEP: u32 = 4;
 
 /// How often a waiter reads the word before it sleeps: some microseconds.
@@ -100,8 +105,8 @@ impl JobState {
 
     /// Called by the thread when its job is done.
     pub fn finish_job(&self) {
-        // Release: a thread that waits for the job sees what the job wrote. Acquire: pairs with
-        // nothing here.
+        // Release: pairs with the loads in `is_busy`; a thread that waits for the job sees what the
+        // job wrote. Nothing relies on the Acquire.
         if self.word.swap(REST, Ordering::AcqRel) == AWAITED {
             self.word.wake(1);
         }

@@ -71,7 +71,7 @@ impl ThreadSlot {
         let joined = unsafe { thread::join(self.id.get().assume_init()) };
         if let Err(Errno(error)) = joined {
             output::die(format_args!(
-                "a thread of ours cannot be joined (errno {error}); \
+                "a thread of the library cannot be joined (errno {error}); \
                  a task must not detach its thread"
             ));
         }
