@@ -1,6 +1,6 @@
-//! Model checking of libsched's queues, idling and end of a run: loom runs the shipped code
-//! through every interleaving (up to a number of preemptions) and every value that the memory
-//! model lets a read return. The models are in `tests/`; `make loom` runs them.
+//! Model checking of libsched's queues, idling and end of a run. Loom runs the shipped code through
+//! every interleaving (up to a number of preemptions) and every value that the memory model lets a
+//! read return. The models are in `tests/`; `make loom` runs them.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -17,10 +17,10 @@ use sched::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Explores `model` with at most `preemptions` forced switches per execution (each seeded bug
-/// here needs three or fewer), prints how many executions that took, and fails if it was fewer
-/// than `at_least`: then the model reached less than it did when it was written. (MODEL_UNCOUNTED,
-/// for mutants: any number, so that what kills one is a check.)
+/// Explores `model` with at most `preemptions` forced switches per execution (each mutant here
+/// needs three or fewer). Prints the number of executions, and fails if it is less than `at_least`:
+/// then the model reaches less than it did when it was written. With MODEL_UNCOUNTED, for mutants,
+/// any number passes, so that only a check kills a mutant.
 pub fn explore(
     name: &str,
     preemptions: usize,
@@ -50,12 +50,13 @@ thread_local! {
     static SEEN: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// For [`explore_seeing`]: so many times what is to be seen.
+/// For [`explore_seeing`]: the model has seen its event this many times.
 pub fn saw(times: usize) {
     SEEN.set(SEEN.get() + times);
 }
 
-/// [`explore`]s a model in some executions of which it [`saw`] what it is made for, lest it show nothing.
+/// [`explore`]s a model, and fails unless some executions [`saw`] the event that the model is made
+/// for.
 pub fn explore_seeing(
     what: &str,
     name: &str,
@@ -68,12 +69,12 @@ pub fn explore_seeing(
     assert!(SEEN.get() > 0, "{name}: {what}");
 }
 
-/// Waits for the ends of all.
+/// Waits until all threads have ended.
 pub fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// What some execution of a model must reach, lest the model show nothing.
+/// An event that some execution of a model must reach; otherwise the model shows nothing.
 pub struct Reached(AtomicUsize);
 
 impl Reached {
@@ -97,7 +98,7 @@ pub trait Modelled: Deque + 'static {
     const STEAL: Amount = Amount::One;
 }
 
-/// As small as a ring can be.
+/// The smallest possible ring.
 pub type SmallRing = Ring<2>;
 
 impl<const N: usize> Modelled for Ring<N> {
@@ -114,7 +115,7 @@ impl Modelled for Split<false> {
     const NAME: &'static str = "split";
 }
 
-/// A worker's place, as small as can be.
+/// The smallest possible worker's place.
 pub struct Worker<D: Modelled> {
     index: usize,
     counters: Counters,
@@ -126,12 +127,12 @@ impl<D: Modelled> Worker<D> {
         Worker { index, counters: Counters::default(), scheduler }
     }
 
-    /// What `s` is to a task of the model.
+    /// The worker that a task of the model receives as `s`.
     ///
     /// # Safety
-    /// `s` is what `run` passed.
+    /// `s` is the argument that `run` passed.
     pub unsafe fn of<'a>(s: *mut Scheduler) -> &'a Worker<D> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise `s` is a worker of the model.
         unsafe { &*s.cast() }
     }
 
@@ -141,24 +142,24 @@ impl<D: Modelled> Worker<D> {
         unsafe { (*self.scheduler).spawn(self, Task { f, closure }) }.expect("there is memory");
     }
 
-    /// Works on other tasks until `awaited` is over, in a task that runs at this place.
+    /// Runs other tasks until `awaited` is over. Called by a task that runs at this place.
     pub fn help(&self, awaited: &dyn Awaited) {
-        // SAFETY: as above.
+        // SAFETY: the scheduler outlives its workers; the caller runs at this place.
         unsafe { (*self.scheduler).help(self, awaited) };
     }
 
     pub fn rouse(&self, worker: usize) {
-        // SAFETY: as above.
+        // SAFETY: the scheduler outlives its workers.
         unsafe { (*self.scheduler).rouse(worker) };
     }
 
-    /// The run's, which outlives its workers.
+    /// The run's scheduler, which outlives its workers.
     pub fn scheduler(&self) -> &Stealing<D> {
-        // SAFETY: as above.
+        // SAFETY: the scheduler outlives its workers.
         unsafe { &*self.scheduler }
     }
 
-    /// As a thread that is no worker would, while a task runs at this place.
+    /// Spawns like a thread that is no worker of the run, while a task runs at this place.
     pub fn inject(&self, f: TaskFn, closure: *mut c_void) {
         // SAFETY: the scheduler outlives its workers.
         unsafe { (*self.scheduler).inject(self, Task { f, closure }) }.expect("the run goes on");
@@ -186,7 +187,7 @@ impl<D: Modelled> Place for Worker<D> {
 
     fn stay(&self) {}
 
-    /// The models' workers have their threads.
+    /// In the models every worker has its thread.
     fn start(&self, _worker: usize) -> bool {
         false
     }
@@ -215,13 +216,13 @@ impl<D: Modelled> Seat for Worker<D> {
     }
 }
 
-/// Counts its closure up: the task of most models. Loom sees the write, so a task that is not
-/// ordered after what was done before its spawn, or before what follows its run, is found.
+/// A cell that counts; most models' tasks increment it. Loom sees the write. So it finds a task
+/// that is not ordered after what came before its spawn, or before what follows its run.
 pub struct Cell(loom::cell::UnsafeCell<usize>);
 
 // SAFETY: loom checks each access for races.
 unsafe impl Sync for Cell {}
-// SAFETY: as above.
+// SAFETY: loom checks each access for races.
 unsafe impl Send for Cell {}
 
 impl Cell {
@@ -235,7 +236,7 @@ impl Cell {
     }
 
     pub fn get(&self) -> usize {
-        // SAFETY: as above.
+        // SAFETY: loom reports it if another thread's access is not ordered with this one.
         self.0.with(|value| unsafe { *value })
     }
 
@@ -244,9 +245,9 @@ impl Cell {
     }
 
     /// # Safety
-    /// `closure` comes from `Cell::closure` and the cell lives.
+    /// `closure` comes from `Cell::closure`, and the cell lives.
     pub unsafe fn of<'a>(closure: *mut c_void) -> &'a Cell {
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise `closure` is a living cell.
         unsafe { &*closure.cast() }
     }
 }
@@ -257,25 +258,25 @@ impl Default for Cell {
     }
 }
 
-/// A task: counts the cell that is its closure.
+/// A task: increments the cell that is its closure.
 ///
 /// # Safety
-/// The closure is a cell's.
+/// The closure is a living cell.
 pub unsafe extern "C" fn count(closure: *mut c_void, _s: *mut Scheduler) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: by the caller's promise the closure is a living cell.
     unsafe { Cell::of(closure) }.add();
 }
 
-/// Workers over one scheduler, and cells to count which tasks were run.
+/// The workers of one scheduler, and cells that count which tasks were run.
 pub struct Scene<D: Modelled> {
     pub places: Vec<Worker<D>>,
     pub scheduler: Box<Stealing<D>>,
     pub cells: Vec<Cell>,
 }
 
-// SAFETY: each place is used by one thread; the rest is made to be shared.
+// SAFETY: each place is used by one thread; the other fields are made to be shared.
 unsafe impl<D: Modelled> Send for Scene<D> {}
-// SAFETY: as above.
+// SAFETY: each place is used by one thread; the other fields are made to be shared.
 unsafe impl<D: Modelled> Sync for Scene<D> {}
 
 impl<D: Modelled> Scene<D> {
@@ -283,7 +284,7 @@ impl<D: Modelled> Scene<D> {
         Scene::with(workers, cells, false)
     }
 
-    /// Of a run that is held open.
+    /// The scene of a run that is held open.
     pub fn held(workers: usize, cells: usize) -> Arc<Self> {
         Scene::with(workers, cells, true)
     }
@@ -315,15 +316,15 @@ impl<D: Modelled> Scene<D> {
     }
 }
 
-/// A deque among threads, and cells to count who takes which task.
+/// A deque used by several threads, and cells that count which tasks were taken.
 pub struct Shared<D: Deque> {
     pub deque: D,
     pub cells: Vec<Cell>,
 }
 
 impl<D: Deque + 'static> Shared<D> {
-    /// [`explore`]s what the owner does beside the threads that the model gives back; at their end each
-    /// of so many tasks must have been taken once.
+    /// [`explore`]s the owner's work beside the threads that the model returns. At their end each
+    /// of the `tasks` tasks must have been taken once.
     pub fn explore<T: IntoIterator<Item = JoinHandle<()>>>(
         name: &str,
         preemptions: usize,
@@ -353,7 +354,7 @@ impl<D: Deque + 'static> Shared<D> {
         unsafe { Owner::new(&self.deque) }
     }
 
-    /// The task of cell `i`, counted once already: its taker counts it again.
+    /// The task of cell `i`, counted once already: the thread that takes it counts it again.
     pub fn task(&self, i: usize) -> Task {
         self.cells[i].add();
         Task { f: count, closure: self.cells[i].closure() }
@@ -363,7 +364,7 @@ impl<D: Deque + 'static> Shared<D> {
         owner.push(self.task(i)).expect("there is memory");
     }
 
-    /// Takes the oldest task that is there for the taking.
+    /// Takes the oldest public task.
     pub fn steal(&self) -> bool {
         match self.deque.steal() {
             Steal::Taken(task) => {
@@ -387,7 +388,8 @@ impl<D: Deque + 'static> Shared<D> {
         })
     }
 
-    /// After all threads have ended: what is left is taken, then each was taken once.
+    /// After all threads have ended: takes the tasks that are left, and checks that each was taken
+    /// once.
     pub fn check(&self, mut owner: Owner<D>) {
         while pop(&mut owner) {}
         for (i, cell) in self.cells.iter().enumerate() {

@@ -1,12 +1,14 @@
-//! Blocking sections: a thread leaves its worker in the middle of a task, another goes on there, and the
-//! task is published by the thread that has left: the shipped `hold`, `let_go`, `requeue`, `inject`,
-//! quiescence, the end's event, in whole runs of kind `steal` with the shipped worker loop. As in
-//! `suspend.rs` a task is two functions, and what it leaves on its stack is a cell.
+//! Blocking sections: a thread leaves its worker in the middle of a task, another thread continues
+//! as the worker, and the first thread publishes the task at the section's end. The models use the
+//! shipped `hold`, `let_go`, `requeue`, `inject`, quiescence and event, in whole runs of kind
+//! `steal` with the shipped worker loop. As in `suspend.rs`, a task consists of two functions, and
+//! a cell stands for what it leaves on its stack.
 //!
-//! A thread that leaves its worker, T, and the one that goes on there, U, both come after what T has
-//! done as the worker: T by itself, U since it is called. So it is the same to the memory model which
-//! of the two is new. Where worker 0's is, which has begun the run, U is (`the_first_is_left`); where a worker
-//! is left in its loop, whose stack cannot be left here, T is, and the loop goes on as U's.
+//! T is the thread that leaves its worker, and U is the thread that continues as the worker. Both
+//! come after what T has done as the worker: T by program order, U because it was called. So to the
+//! memory model it makes no difference which of the two threads is new. If worker 0 is left, whose
+//! thread has begun the run, U is new (`the_first_is_left`). If a worker is left in its loop, whose
+//! stack cannot be left here, T is new, and U continues the loop.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -29,16 +31,17 @@ struct Story<D: Modelled> {
     scene: Arc<Scene<D>>,
     end: Event,
     ended: Cell,
-    /// Of a task that is spawned before the section, into the worker's queue, and of one that is spawned
-    /// within, by a thread that is no worker.
+    /// `before` belongs to a task that is spawned into the worker's queue before the section;
+    /// `within` to a task that a thread that is no worker spawns within the section.
     before: Cell,
     within: Cell,
-    /// The task's stack: counted where the worker is left, at the end of the section, and where it goes on.
+    /// The task's stack: counted where the worker is left, at the end of the section, and where the
+    /// task continues.
     frame: Cell,
     done: Cell,
-    /// Of worker 0.
+    /// The hand-over of worker 0.
     handoff: Handoff,
-    /// The run's. Not loom's mutex: it is no part of the model.
+    /// The run's threads. Not loom's mutex: the list is no part of the model.
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -57,15 +60,15 @@ impl<D: Modelled> Story<D> {
         })
     }
 
-    /// To be used while that handle is there.
+    /// The result is valid while the handle lives.
     fn closure(this: &Arc<Self>) -> *mut c_void {
         std::ptr::from_ref(this).cast_mut().cast()
     }
 
     /// # Safety
-    /// From `closure`; the handle lives until the run has ended.
+    /// `closure` comes from `Story::closure`; the handle lives until the run has ended.
     unsafe fn of<'a>(closure: *mut c_void) -> &'a Arc<Self> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise `closure` is a living handle.
         unsafe { &*closure.cast() }
     }
 
@@ -75,9 +78,9 @@ impl<D: Modelled> Story<D> {
         this.threads.lock().unwrap().push(thread);
     }
 
-    /// The life of worker `index`, as whoever occupies it.
+    /// The life of worker `index`, run by the thread that occupies it.
     fn work(&self, index: usize) {
-        // SAFETY: each index is worked by one thread at a time.
+        // SAFETY: one thread at a time works at each index.
         unsafe { self.scene.scheduler.work(&self.scene.places[index]) };
         if index == 0 {
             self.ended.add();
@@ -89,27 +92,28 @@ impl<D: Modelled> Story<D> {
         (1..this.scene.places.len()).for_each(|i| Story::thread(this, move |story| story.work(i)));
     }
 
-    /// As `section::hand_over`, but for the call of another thread.
+    /// Like the begin of a blocking section (`runtime::blocking`), but without calling another
+    /// thread.
     fn leave(&self, worker: &Worker<D>) {
         worker.spawn(count, self.before.closure());
         worker.scheduler().hold(worker);
         self.frame.add();
     }
 
-    /// The section. `worker` may be another thread's now.
+    /// The section. `worker` may already be another thread's.
     fn block(&self, worker: &Worker<D>) {
         worker.inject(count, self.within.closure());
         self.frame.add();
     }
 
-    /// Its end, as `section::come_back` has it where `worker` is another thread's.
+    /// The section's end if `worker` is another thread's.
     fn publish(&self, worker: &Worker<D>, closure: *mut c_void) {
         let rest = Task { f: goes_on::<D>, closure };
         worker.scheduler().requeue(worker, rest).expect("there is memory");
         // The run may have ended.
     }
 
-    /// The end of the run, as who has begun it has to see it.
+    /// The end of the run, which the thread that has begun the run must see.
     fn finish(&self) {
         self.end.wait();
         assert_eq!(self.ended.get(), 1);
@@ -120,7 +124,7 @@ impl<D: Modelled> Story<D> {
     }
 }
 
-/// What is left of the task, out of a queue.
+/// The second half of the task, taken out of a queue.
 unsafe extern "C" fn goes_on<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::<D>::of(closure), Worker::<D>::of(s)) };
@@ -131,7 +135,7 @@ unsafe extern "C" fn goes_on<D: Modelled>(closure: *mut c_void, s: *mut Schedule
 }
 
 unsafe extern "C" fn blocks<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: as above.
+    // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::<D>::of(closure), Worker::<D>::of(s)) };
     story.leave(worker);
     let (index, closure) = (worker.index(), closure.expose_provenance());
@@ -142,8 +146,8 @@ unsafe extern "C" fn blocks<D: Modelled>(closure: *mut c_void, s: *mut Scheduler
     });
 }
 
-/// The thread that has begun the run leaves worker 0 in the first task, and comes back if the other has not come yet,
-/// which may find that the run has ended.
+/// The thread that has begun the run leaves worker 0 in the first task. It comes back if the other
+/// thread has not come yet; the other thread may find that the run has ended.
 fn the_first_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: usize) {
     let name = format!("block over {}, worker 0 of {WORKERS}", D::NAME);
     explore(&name, preemptions, at_least, || {
@@ -169,7 +173,7 @@ fn the_first_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_l
     });
 }
 
-/// As `Worker::is_needed`.
+/// Like `Worker::is_needed`.
 fn is_needed(handoff: &Handoff, sleep: impl Fn()) -> bool {
     let mut seen = handoff.called();
     loop {
@@ -181,12 +185,12 @@ fn is_needed(handoff: &Handoff, sleep: impl Fn()) -> bool {
     }
 }
 
-/// A place that is left, and those who are called to it.
+/// A place that is left, and the threads that are called to it.
 struct Office {
     handoff: Handoff,
-    /// Touched by each occupant.
+    /// Incremented by each occupant.
     place: Cell,
-    /// How often another took it.
+    /// How often another thread has taken the place.
     taken: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -198,7 +202,7 @@ impl Office {
         Arc::new(Office { handoff, place, taken, threads })
     }
 
-    /// The occupant leaves; who is called to the place then does `next` there.
+    /// The occupant leaves; a thread that is called to the place then does `next` there.
     fn leave(this: &Arc<Self>, next: impl FnOnce(&Arc<Self>) + 'static) -> usize {
         this.place.add();
         let (left, calls) = this.handoff.leave();
@@ -224,7 +228,7 @@ impl Office {
         back
     }
 
-    /// When all is over: how often another took the place.
+    /// Returns, when all is over, how often another thread has taken the place.
     fn taken(&self) -> usize {
         loop {
             let Some(thread) = self.threads.lock().unwrap().pop() else { break };
@@ -234,7 +238,8 @@ impl Office {
     }
 }
 
-/// It is left several times, and not come back to at last: somebody takes it, and only one.
+/// The place is left several times, and its occupant does not come back at last: exactly one other
+/// thread takes it.
 #[test]
 fn a_place_that_stays_vacant() {
     explore("a place is left three times", 6, 500, || {
@@ -250,7 +255,7 @@ fn a_place_that_stays_vacant() {
     });
 }
 
-/// Who has left comes back late: the other has taken the place, and left it as well.
+/// The occupant comes back late: another thread has taken the place, and left it as well.
 #[test]
 fn a_place_that_is_left_by_two() {
     explore("a place is left by two", 6, 200, || {
@@ -265,7 +270,7 @@ fn a_place_that_is_left_by_two() {
     });
 }
 
-/// Nobody is to be had at first.
+/// At first no thread can be called.
 #[test]
 fn a_place_that_nobody_comes_to() {
     explore("a place is left in vain, and again", 6, 1, || {
@@ -277,7 +282,7 @@ fn a_place_that_nobody_comes_to() {
     });
 }
 
-/// Whoever has taken the task leaves its worker.
+/// The worker that takes the task leaves its place in it.
 fn any_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: usize) {
     let name = format!("block over {}, any worker of {WORKERS}", D::NAME);
     explore(&name, preemptions, at_least, || {
@@ -292,10 +297,10 @@ fn any_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: 
     });
 }
 
-/// What is announced is seen by all who wait, and nobody sleeps on.
+/// All waiting threads see what came before the event, and none sleeps on.
 #[test]
 fn an_event() {
-    explore("an event, two who wait", 3, 1000, || {
+    explore("an event, two waiters", 3, 1000, || {
         let this = Arc::new((Event::new(), Cell::new()));
         for _ in 0..2 {
             let this = Arc::clone(&this);
@@ -309,10 +314,10 @@ fn an_event() {
     });
 }
 
-/// Executions in which the thread was called again.
+/// Executions in which the thread got a second job.
 static AGAIN: Reached = Reached::not_yet();
 
-/// A thread and its jobs, as `run's threads::relief` has them.
+/// A thread and its jobs, as in `threads::cache::relief`.
 struct ThreadSlot {
     state: JobState,
     job: Cell,
@@ -320,7 +325,7 @@ struct ThreadSlot {
 }
 
 impl ThreadSlot {
-    /// As `RunThreads::relieve` calls a slot that is spare. Tells if there is one.
+    /// Like `RunThreads::relieve` with a spare slot. False if no slot is spare.
     fn call_again(&self) -> bool {
         let spare = std::mem::take(&mut *self.spare.lock().unwrap());
         if spare {
@@ -354,8 +359,9 @@ impl ThreadSlot {
     }
 }
 
-/// Who makes a thread is late: that has done its job, and another calls it again. That is late, too: the thread
-/// has done that job, and ended.
+/// The thread that creates another thread is late: the new thread has done its job, and a third
+/// thread has started a second job. The third thread is late, too: the new thread has done that
+/// job, and ended.
 #[test]
 fn a_creator_beside_the_next_who_calls() {
     explore("a thread is called again", 3, 1, || {
@@ -383,7 +389,7 @@ fn a_creator_beside_the_next_who_calls() {
     AGAIN.expect("a thread that is called again");
 }
 
-/// Each model over each deque, with its preemptions and the executions that it took at least.
+/// Each model over each deque, with its preemptions and the least number of its executions.
 macro_rules! models {
     ($($deque:ident: $type:ty { $($name:ident: $model:ident, $workers:literal($preemptions:expr, $at_least:expr);)+ })+) => {
         $(mod $deque {

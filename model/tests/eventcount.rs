@@ -1,5 +1,5 @@
-//! The event count: nobody sleeps beside work, whatever the interleaving. A lost wake-up leaves
-//! a thread asleep for ever, which loom reports as a deadlock.
+//! The event count: no worker sleeps beside work in any interleaving. A lost wake-up leaves a
+//! thread asleep for ever, which loom reports as a deadlock.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 struct Shared {
     events: EventCount,
-    /// The queue: how many tasks there are.
+    /// The queue: the number of tasks.
     work: AtomicUsize,
 }
 
@@ -52,7 +52,7 @@ impl Shared {
         Shared::worker_after(this, me, n, |_| ())
     }
 
-    /// The same; when it may search, it does `first` before.
+    /// Like `worker`; when it may search, it first does `first`.
     fn worker_after(
         this: &Arc<Self>,
         me: usize,
@@ -139,7 +139,7 @@ fn two_spawners_one_sleeper() {
     });
 }
 
-/// Who dozes counts as searching, but whoever leaves meanwhile does not rely on that.
+/// A dozing worker counts as searching, but a searcher that leaves meanwhile does not rely on it.
 #[test]
 fn a_dozer_and_a_sleeper() {
     for processors in [1, 2] {

@@ -1,7 +1,7 @@
-//! Fork and join, and the wait for a group, in kind `steal`: the shipped `help`, `rouse` and parking, and the
-//! shipped states of descriptors and groups; small scenes, and whole runs with the
-//! shipped worker loop. A waiter whose wake-up is lost is a deadlock, which loom reports; so is one that
-//! sleeps beside a task.
+//! Fork and join, and the wait for a group, in kind `steal`: the shipped `help`, `rouse` and
+//! parking, and the shipped states of descriptors and groups; in small scenes, and in whole runs
+//! with the shipped worker loop. If a waiter's wake-up is lost, or a waiter sleeps beside a task,
+//! loom reports a deadlock.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -20,14 +20,14 @@ use sched_model::{Cell, Modelled, Scene, Worker, explore, explore_seeing, join, 
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
-/// A forked task's descriptor, with what it does.
+/// A forked task's descriptor, with the cell that its task increments.
 struct Forked {
     state: State,
-    /// Written by the task, read behind the join.
+    /// Written by the task, read after the join.
     ran: Cell,
 }
 
-/// What a worker is called in a state: not 0.
+/// The name of a worker in a state: not 0.
 fn name_of<D: Modelled>(worker: &Worker<D>) -> usize {
     (Place::index(worker) + 1) << 4
 }
@@ -39,7 +39,7 @@ fn rouse<D: Modelled>(from: &Worker<D>, name: usize) {
 impl Forked {
     fn new(f: TaskFn) -> Self {
         let state = State::unset();
-        state.set(f, std::ptr::null_mut()); // it gets the descriptor
+        state.set(f, std::ptr::null_mut()); // the task gets the descriptor as its closure
         Forked { state, ran: Cell::new() }
     }
 
@@ -74,7 +74,7 @@ impl<D: Modelled> Awaited for Join<'_, D> {
 
     fn thief(&self) -> Option<usize> {
         let runner = self.task.state.runner()?;
-        // SAFETY: what `run_forked` was passed.
+        // SAFETY: `run_forked` has passed its worker as the runner.
         Some(Place::index(unsafe { Worker::<D>::of(runner.cast()) }))
     }
 }
@@ -82,7 +82,7 @@ impl<D: Modelled> Awaited for Join<'_, D> {
 unsafe extern "C" fn run_forked<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the models fork descriptors that live until they are joined; `s` is a model's worker.
     let (forked, worker) = unsafe { (&*descriptor.cast::<Forked>(), Worker::<D>::of(s)) };
-    // SAFETY: out of a queue; the models' tasks are functions of their type.
+    // SAFETY: the task was taken out of a queue; the models' tasks are functions of their type.
     unsafe {
         let Task { f, .. } = forked.state.begin(s.cast());
         f(descriptor, s);
@@ -112,15 +112,15 @@ fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
     unsafe { scene.scheduler.work(&scene.places[index]) };
 }
 
-/// The root's closure is a cell that it counts at its end.
+/// The root's closure is a cell that the root counts at its end.
 ///
 /// # Safety
-/// As said, and `s` is a worker of the model.
+/// `closure` is a living cell, and `s` is a worker of the model.
 unsafe fn root<'a, D: Modelled>(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) -> (&'a Cell, &'a Worker<D>) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: by the caller's promise the closure is a cell, and `s` a worker.
     unsafe { (Cell::of(closure), Worker::<D>::of(s)) }
 }
 
@@ -155,8 +155,8 @@ impl RunGate {
     }
 }
 
-/// A child that blocks until a task of its own has run, on the other worker: its waiter's, if that has
-/// gone to sleep.
+/// A child that blocks until a task that it spawned has run on the other worker: the worker of its
+/// waiter, which may have gone to sleep.
 #[repr(C)]
 struct Blocking {
     forked: Forked,
@@ -171,9 +171,9 @@ impl Blocking {
     }
 }
 
-// SAFETY: its fields are loom's, or not written.
+// SAFETY: the fields are loom's, or never written.
 unsafe impl Send for Blocking {}
-// SAFETY: as above.
+// SAFETY: the fields are loom's, or never written.
 unsafe impl Sync for Blocking {}
 
 unsafe extern "C" fn block<D: Modelled>(descriptor: *mut c_void, s: *mut Scheduler) {
@@ -184,7 +184,7 @@ unsafe extern "C" fn block<D: Modelled>(descriptor: *mut c_void, s: *mut Schedul
 }
 
 unsafe extern "C" fn open(closure: *mut c_void, _: *mut Scheduler) {
-    // SAFETY: a gate that the child waits at.
+    // SAFETY: the closure is the gate that the child waits at.
     let gate = unsafe { &*closure.cast::<RunGate>() };
     *gate.open.lock().unwrap() = true;
     gate.bell.notify_one();
@@ -207,7 +207,7 @@ fn a_child_that_blocks<D: Modelled>(preemptions: usize, at_least: usize) {
 }
 
 unsafe extern "C" fn fork_another<D: Modelled>(_: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: a worker of the model.
+    // SAFETY: `s` is a worker of the model.
     let worker = unsafe { Worker::<D>::of(s) };
     let child = Forked::new(nothing);
     child.fork(worker);
@@ -241,20 +241,21 @@ impl Awaited for Wait<'_> {
 }
 
 fn leave<D: Modelled>(group: &Group, from: &Worker<D>) {
-    // SAFETY: counted in before.
+    // SAFETY: the task was counted in before.
     if let Some(nodes) = unsafe { group.members.leave() } {
         grant(nodes, |name| rouse(from, name));
     }
 }
 
 fn grant(nodes: impl Iterator<Item = *const Node>, wake: impl Fn(usize)) {
-    // SAFETY: taken out of a group's.
+    // SAFETY: the nodes were taken out of a group.
     nodes.filter_map(|node| unsafe { Node::grant(node) }).for_each(wake);
 }
 
-// --- scenes: worker 0 waits, the others are what it waits for -------------------------------------
+// --- scenes: worker 0 waits for what the others do
+// -------------------------------------------------
 
-/// What `s` is to a task that is called, not taken out of a queue.
+/// The `s` of a task that is called, not taken out of a queue.
 fn handle<D: Modelled>(worker: &Worker<D>) -> *mut Scheduler {
     std::ptr::from_ref(worker).cast_mut().cast()
 }
@@ -263,7 +264,7 @@ fn handle<D: Modelled>(worker: &Worker<D>) -> *mut Scheduler {
 fn thief<D: Modelled>(scene: &Arc<Scene<D>>, child: &Arc<Blocking>) -> JoinHandle<()> {
     let child = Arc::clone(child);
     Scene::thread(scene, move |scene| {
-        // SAFETY: only this thread runs it.
+        // SAFETY: only this thread runs the child.
         unsafe { run_forked::<D>(child.forked.closure(), handle(&scene.places[1])) };
     })
 }
@@ -283,7 +284,7 @@ fn against_the_end<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// Nobody but the waiter can run what the child waits for.
+/// Only the waiter can run the task that the child waits for.
 fn against_a_task<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("join over {}, against a task that the child waits for", D::NAME);
     explore_sleeps(&name, preemptions, at_least, || {
@@ -294,7 +295,7 @@ fn against_a_task<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// The child forks and joins, too: the one waiter may take the other's child.
+/// The child forks and joins, too: the outer waiter may take the child's child.
 fn against_another_join<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("join over {}, against the child's own", D::NAME);
     explore_sleeps(&name, preemptions, at_least, || {
@@ -305,8 +306,8 @@ fn against_another_join<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// The child spawns a task and ends. The waiter may have been woken for the task, and then see that the
-/// child is over: it must leave the task to who sleeps.
+/// The child spawns a task and ends. The waiter may have been woken for the task, and then see that
+/// the child is over: it must leave the task to a sleeping worker.
 fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("join over {}, against a task and the end", D::NAME);
     explore_sleeps(&name, preemptions, at_least, || {
@@ -323,7 +324,8 @@ fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) 
         join_in_scene(&scene, &child);
         child.gate.wait();
         while gone.load(Acquire) == 0 {
-            scene.scheduler.sleepers().wake_all(); // it may have looked too early to see that
+            // the sleeper may have looked too early to see the end
+            scene.scheduler.sleepers().wake_all();
             thread::yield_now();
         }
         thief.join().unwrap();
@@ -337,7 +339,7 @@ unsafe extern "C" fn leave_a_task<D: Modelled>(descriptor: *mut c_void, s: *mut 
     worker.spawn(open, std::ptr::from_ref(&*child.gate).cast_mut().cast());
 }
 
-/// Worker 2 sleeps until there is a task for it, or another has run that.
+/// Worker 2 sleeps until there is a task for it, or another worker has run that task.
 fn sleep_until_open<D: Modelled>(scene: &Scene<D>, gate: &RunGate) {
     let mut searching = false;
     while !*gate.open.lock().unwrap() {
@@ -347,15 +349,15 @@ fn sleep_until_open<D: Modelled>(scene: &Scene<D>, gate: &RunGate) {
         if (deque.offers() || deque.private_part().is_some_and(PrivatePart::raid))
             && let Steal::Taken(task) = deque.steal()
         {
-            // SAFETY: `open`, with a gate.
+            // SAFETY: the task is `open`, and its closure is a gate.
             unsafe { (task.f)(task.closure, handle(&scene.places[2])) };
         }
         thread::yield_now();
     }
 }
 
-/// Who helps has left its worker's name, and is set aside instead: it is woken by the name that it has left last, or
-/// finds that the child is over.
+/// A helping waiter has left its worker's name, and is suspended instead. It is woken by the name
+/// that it has left last, or finds that the child is over.
 #[test]
 fn a_name_in_place_of_another() {
     const NAMES: [usize; 2] = [16, 36];
@@ -365,7 +367,7 @@ fn a_name_in_place_of_another() {
             let child = Arc::clone(&child);
             thread::spawn(move || {
                 let (forked, woken) = &*child;
-                // SAFETY: only this thread begins it.
+                // SAFETY: only this thread begins the task.
                 unsafe { forked.state.begin(forked.closure()) };
                 forked.ran.add();
                 woken.store(forked.state.end().unwrap_or(0), Release);
@@ -383,14 +385,15 @@ fn a_name_in_place_of_another() {
     });
 }
 
-/// Who waits has found that nobody has begun it. Afterwards it looks lost only if that is so still.
+/// A waiter has found that nobody has begun the task. Afterwards the task looks lost only if that
+/// is still so.
 #[test]
 fn a_task_that_was_begun_is_not_lost() {
     explore("join, as the child begins", 5, 20, || {
         let child = Arc::new(Forked::new(nothing));
         let thief = {
             let child = Arc::clone(&child);
-            // SAFETY: only this thread begins it.
+            // SAFETY: only this thread begins the task.
             thread::spawn(move || _ = unsafe { child.state.begin(child.closure()) })
         };
         assert!(child.state.leave_name(16).is_some());
@@ -419,7 +422,7 @@ fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
             })
         });
         let node = Node::default();
-        // SAFETY: it lives until it is granted.
+        // SAFETY: the node lives until it is granted.
         if let Some(nodes) = unsafe { group.members.link(&node) } {
             grant(nodes, |_| unreachable!("it has not left its name"));
         }
@@ -431,7 +434,7 @@ fn group_against_its_ends<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// Wakes nobody: who waits for it has to look again.
+/// An end that wakes nobody: the waiting worker must look again.
 #[derive(Default)]
 struct Silent(AtomicUsize);
 
@@ -463,7 +466,7 @@ fn against_an_end_without_a_word<D: Modelled>(preemptions: usize, at_least: usiz
     });
 }
 
-/// Each model over each deque, with its preemptions and the executions that it took at least.
+/// Each model over each deque, with its preemptions and the least number of its executions.
 macro_rules! models {
     ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
         $(mod $deque {

@@ -1,6 +1,6 @@
-//! Runs of kind `steal` that are held open, with the shipped worker loop, deque, event count, injector,
-//! gate and quiescence: a wait returns when no task is left and not before, the run ends when
-//! it has been let go and no task is left, and every worker comes home.
+//! Runs of kind `steal` that are held open, with the shipped worker loop, deque, event count,
+//! injector, gate and quiescence. A wait returns when no task is left and not before; the run ends
+//! when it is no longer held open and no task is left; every worker's loop ends.
 #![cfg(loom)]
 
 use loom::thread::JoinHandle;
@@ -11,7 +11,7 @@ use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, Worker, count, explore, join};
 use std::ffi::c_void;
 
-/// What a program has of a pool.
+/// The program's view of a pool.
 struct Pool<D: Modelled> {
     scene: loom::sync::Arc<Scene<D>>,
     workers: Vec<JoinHandle<()>>,
@@ -22,7 +22,7 @@ impl<D: Modelled> Pool<D> {
         let scene = Scene::held(workers, cells);
         let work = |i: usize| {
             Scene::thread(&scene, move |scene| {
-                // SAFETY: each index is worked by one thread.
+                // SAFETY: one thread works at each index.
                 unsafe { scene.scheduler.work(&scene.places[i]) };
             })
         };
@@ -47,7 +47,7 @@ fn submit<D: Modelled>(scene: &Scene<D>, f: TaskFn, closure: *mut c_void) {
     scene.scheduler.inject(&scene.places[0], Task { f, closure }).expect("it is open");
 }
 
-/// Counts the first cell and spawns a task that counts the second.
+/// Increments the first cell and spawns a task that increments the second.
 unsafe extern "C" fn two<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the models pass their cells, and `s` is a worker of the model.
     let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
@@ -55,9 +55,9 @@ unsafe extern "C" fn two<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     cells[0].add();
 }
 
-/// The same, through the injector: as long as a task runs, others are accepted.
+/// Like `two`, but through the injector: while a task runs, others are accepted.
 unsafe extern "C" fn two_from_outside<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: as above.
+    // SAFETY: the models pass their cells, and `s` is a worker of the model.
     let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
     worker.inject(count, cells[1].closure());
     cells[0].add();
@@ -67,7 +67,7 @@ fn cells<D: Modelled>(scene: &Scene<D>) -> *mut c_void {
     std::ptr::from_ref(&scene.cells).cast_mut().cast()
 }
 
-/// What the task wrote is seen after the wait, with nothing else in between.
+/// The waiting thread sees what the task wrote, without any other synchronisation.
 fn a_task_is_awaited<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("pool over {}, {workers} workers, a task is awaited", D::NAME);
     explore(&name, preemptions, at_least, move || {
@@ -94,7 +94,7 @@ fn a_task_and_its_child_are_awaited<D: Modelled>(
     });
 }
 
-/// One thread submits while another waits, and then destroys the pool.
+/// One thread submits a task while another waits and then destroys the pool.
 fn a_submission_beside_a_wait<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("pool over {}, {workers} workers, submit against wait", D::NAME);
     explore(&name, preemptions, at_least, move || {
@@ -109,7 +109,7 @@ fn a_submission_beside_a_wait<D: Modelled>(workers: usize, preemptions: usize, a
     });
 }
 
-/// The pool is let go while its worker is on its way to rest, in any of its steps.
+/// The pool is destroyed while its worker is on its way to rest, in any of its steps.
 fn a_pool_is_destroyed_with_a_task<D: Modelled>(
     workers: usize,
     preemptions: usize,
@@ -125,7 +125,7 @@ fn a_pool_is_destroyed_with_a_task<D: Modelled>(
     });
 }
 
-/// Two wait for the rest of one task.
+/// Two threads wait for the rest after one task.
 fn two_wait<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("pool over {}, {workers} workers, two wait", D::NAME);
     explore(&name, preemptions, at_least, move || {

@@ -1,5 +1,5 @@
-//! The ring: each task is taken once, by one thread, after what its pusher wrote. Its positions come
-//! round 2^32 after the first push.
+//! The ring: each task is taken once, by one thread, after what its pusher wrote. Its positions
+//! wrap around 2^32 after the first push.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -13,7 +13,7 @@ use sched_model::{Scene, count, explore, pop, take};
 type Pair = sched_model::Shared<Ring<2>>;
 type Four = sched_model::Shared<Ring<4>>;
 
-/// Steals half, so often.
+/// Steals half of the tasks, `attempts` times.
 fn thief<const N: usize>(
     shared: &Arc<sched_model::Shared<Ring<N>>>,
     attempts: usize,
@@ -27,7 +27,8 @@ fn thief<const N: usize>(
     })
 }
 
-/// Pushes; a full ring gives its oldest task away first, and the pushed one if that made no room.
+/// Pushes a task. A full ring first gives its oldest task away; if that made no room, the pushed
+/// task is given away.
 fn push<const N: usize>(
     shared: &sched_model::Shared<Ring<N>>,
     owner: &mut Owner<Ring<N>>,
@@ -74,7 +75,7 @@ fn push_and_pop_beside_a_thief() {
     });
 }
 
-/// When the thief has left, the owner's pops have kept nobody else out.
+/// After the thief has left, the owner's pops do not keep another thief out.
 #[test]
 fn a_theft_after_a_pop() {
     Four::explore("ring, a theft after a pop beside a thief", 4, 10, 3, |shared, owner| {
@@ -126,7 +127,7 @@ fn a_slot_is_reused_beside_two_thieves() {
     });
 }
 
-/// Of a full ring half goes elsewhere, or, beside a thief, the new task.
+/// Half of a full ring goes elsewhere, or, beside a thief, the new task does.
 #[test]
 fn overflow_beside_a_thief() {
     Pair::explore("ring, overflow", 4, 500, 5, |shared, owner| {
@@ -189,7 +190,7 @@ fn a_batch_on_its_way() {
                 }
             })
         };
-        // SAFETY: this thread is its only owner.
+        // SAFETY: this thread is the only owner.
         let mut own = unsafe { Owner::new(&*mine) };
         own.push(victim.task(4)).expect("it is empty");
         for _ in 0..2 {
@@ -206,8 +207,8 @@ fn a_batch_on_its_way() {
     });
 }
 
-/// A sleeper has looked at the thief's deque, then the batch goes there, then the sleeper looks at the
-/// victim's. Nobody else searches.
+/// A sleeper has looked at the thief's deque, then the batch goes there, then the sleeper looks at
+/// the victim's deque. No other worker searches.
 #[test]
 fn a_sleeper_beside_a_batch() {
     explore("ring, a sleeper beside a batch", 3, 900, || {
@@ -228,14 +229,15 @@ fn a_sleeper_beside_a_batch() {
         });
         // This thread is the owner of both deques.
         assert!(scene.scheduler.rob(1, &scene.places[0]).is_some());
-        // SAFETY: as said.
+        // SAFETY: this thread is the owner of both deques.
         let mut owner = unsafe { Owner::new(scene.scheduler.deque(1)) };
         assert!(owner.pop().is_some());
         sleeper.join().unwrap();
     });
 }
 
-/// A spawn finds the ring full, beside a thief or not: each task is in it, stolen, or with those for all.
+/// A spawn finds the ring full, perhaps beside a thief: each task is in the ring, stolen, or in the
+/// injector.
 #[test]
 fn a_full_ring_of_a_worker() {
     explore("ring, overflow of a worker's", 3, 20, || {
@@ -253,7 +255,7 @@ fn a_full_ring_of_a_worker() {
         // SAFETY: this thread occupies the place.
         let mut owner = unsafe { Owner::new(scene.scheduler.deque(0)) };
         while pop(&mut owner) {}
-        // SAFETY: as above.
+        // SAFETY: this thread occupies the place.
         let next = || unsafe { scene.scheduler.next_in_line(&scene.places[0], LookFirst::AtHome) };
         std::iter::from_fn(next).for_each(take);
         for (i, cell) in scene.cells.iter().enumerate() {
@@ -262,8 +264,8 @@ fn a_full_ring_of_a_worker() {
     });
 }
 
-/// A task gives way beside a thief: the next is taken, then it stands in line; if the thief has not left the slot, it
-/// goes to those for all.
+/// A task yields beside a thief: the next task is taken, then the yielding task stands in line. If
+/// the thief has not released the slot, the yielding task goes to the injector.
 #[test]
 fn a_yield_beside_a_thief() {
     explore("ring, a yield beside a thief", 3, 20, || {
@@ -279,7 +281,7 @@ fn a_yield_beside_a_thief() {
         // SAFETY: this thread occupies the place.
         let next = || unsafe { scene.scheduler.next_in_line(place, LookFirst::AtHome) };
         let first = next();
-        // SAFETY: as above.
+        // SAFETY: this thread occupies the place.
         unsafe { scene.scheduler.line_up(place, rest) }.expect("there is memory");
         first.into_iter().chain(std::iter::from_fn(next)).for_each(take);
         thief.join().unwrap();

@@ -1,5 +1,5 @@
-//! Sleeping beside split deques: the shipped spawn and the shipped park of kind `steal`, in small
-//! scenes. A sleeper that is left beside a task is a deadlock, which loom reports.
+//! Sleeping beside split deques: the shipped spawn and the shipped parking of kind `steal`, in
+//! small scenes. A sleeper that is left beside a task is a deadlock, which loom reports.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -14,7 +14,8 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 type Deck = Split<false>;
 
-/// Worker 0 spawns. The one who sleeps does so on its seat, lest there be another deque to look at.
+/// Worker 0 spawns. A sleeping worker uses its own seat, so that there is no further deque to look
+/// at.
 type Scene = sched_model::Scene<Deck>;
 
 /// Only the model's main thread calls this and `pop`.
@@ -28,7 +29,7 @@ fn pop(scene: &Scene) -> bool {
     owner.pop().is_some()
 }
 
-/// Takes worker 0's oldest task, public or not. Asks nobody.
+/// Takes worker 0's oldest task, public or not. Requests nothing.
 fn rob(scene: &Scene) -> bool {
     scene.scheduler.deque(0).raid();
     steal(scene)
@@ -71,7 +72,7 @@ fn a_sleeper_beside_its_first_task() {
     });
 }
 
-/// The second spawn makes the owner's puts silent again.
+/// The second spawn makes the owner's pushes silent again.
 #[test]
 fn a_sleeper_beside_an_owner_that_arms() {
     explore("sleep, the owner arms and empties its deque", 3, 300_000, || {
@@ -100,14 +101,14 @@ fn a_sleeper_beside_an_armed_owner() {
     });
 }
 
-/// A thief takes the tasks that the sleeper would have seen, and does not come back.
+/// A thief takes the tasks that the sleeper would have seen, and does not search again.
 #[test]
 fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
     explore("sleep, the owner arms and a thief empties its deque", 2, 80_000, || {
         let scene = Scene::new(1, 3);
         spawn(&scene, 0);
         scene.scheduler.deque(0).raid(); // so the next answer needs no publishing
-        assert!(scene.scheduler.sleepers().start_search(0)); // the thief
+        assert!(scene.scheduler.sleepers().start_search(0)); // as the thief
         let thief = Scene::thread(&scene, |scene| {
             scene.scheduler.deque(0).raid();
             steal(scene);
@@ -116,13 +117,13 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
         });
         let sleeper = dozer(&scene, 0);
         spawn(&scene, 1);
-        spawn(&scene, 2); // stays: the thief takes two at most
+        spawn(&scene, 2); // it stays: the thief takes at most two
         sleeper.join().unwrap();
         thief.join().unwrap();
     });
 }
 
-/// A task that was alone has been taken: the next is public at once, and a sleeper is woken for it.
+/// A lone task has been taken: the next one is public at once, and a sleeper is woken for it.
 #[test]
 fn a_sleeper_beside_an_owner_that_lends() {
     explore("sleep, the owner lends", 4, 200, || {
@@ -136,7 +137,7 @@ fn a_sleeper_beside_an_owner_that_lends() {
     });
 }
 
-/// So does the thief, though its puts were silent until then.
+/// The same with a thief, although its pushes were silent until then.
 #[test]
 fn a_sleeper_beside_a_thief_that_lends() {
     explore("sleep, the thief lends", 4, 200, || {
@@ -153,7 +154,7 @@ fn a_sleeper_beside_a_thief_that_lends() {
     });
 }
 
-/// Somebody who will not come back asks the owner while the sleeper looks.
+/// A worker that does not search again asks the owner while the sleeper looks.
 #[test]
 fn a_sleeper_and_an_asker() {
     explore("sleep, somebody else asks", 3, 20_000, || {
@@ -167,14 +168,14 @@ fn a_sleeper_and_an_asker() {
         spawn(&scene, 2); // answers, and arms
         pop(&scene);
         pop(&scene);
-        spawn(&scene, 3); // stays
+        spawn(&scene, 3); // it stays
         sleeper.join().unwrap();
         asker.join().unwrap();
     });
 }
 
-/// The heart of it: an owner that answers and pushes, a sleeper that announces itself, asks and
-/// looks, and somebody else who asks. If the push was silent, the sleeper has seen it.
+/// The essential race: an owner answers and pushes; a sleeper announces itself, asks and looks; and
+/// a third worker asks. If the push was silent, the sleeper has seen the task.
 #[test]
 fn the_question_overwritten() {
     static SILENT: Reached = Reached::not_yet();
@@ -183,7 +184,7 @@ fn the_question_overwritten() {
         let announced = Arc::new(AtomicBool::new(false));
         let pushed = Arc::new(AtomicBool::new(false));
         let task = Task { f: count, closure: std::ptr::null_mut() };
-        // SAFETY: the only owner.
+        // SAFETY: this thread is the only owner.
         let mut owner = unsafe { Owner::new(&*deque) };
         owner.push(task).expect("there is room");
         assert!(deque.raid()); // so the answer needs no publishing

@@ -1,6 +1,6 @@
-//! The split deque: each task is taken once, by one thread, after what its pusher wrote.
-//! Under the model both halves of the asymmetric fence are full ones. A new block has room for
-//! 2 tasks and a spare slot.
+//! The split deque: each task is taken once, by one thread, after what its pusher wrote. Under the
+//! model both halves of the asymmetric fence are full fences. A new block has room for 2 tasks and
+//! a spare slot.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -13,7 +13,7 @@ use sched_model::{Reached, count, explore, pop, take};
 type Deck = Split<false>;
 type Shared = sched_model::Shared<Deck>;
 
-/// A push that answers who asks, as a spawn does while nobody sleeps. A refused task is run.
+/// A push that answers requests, like a spawn while no worker sleeps. A refused task is run.
 fn spawn(shared: &Shared, owner: &mut Owner<Deck>, i: usize) {
     let task = shared.task(i);
     if !owner.put(task) {
@@ -25,7 +25,7 @@ fn spawn(shared: &Shared, owner: &mut Owner<Deck>, i: usize) {
     }
 }
 
-/// True if the push was refused; then the task is run.
+/// True if the push was refused; the task is then run.
 fn refuses(shared: &Shared, owner: &mut Owner<Deck>, i: usize) -> bool {
     let task = shared.task(i);
     let refused = owner.push(task).is_err();
@@ -48,7 +48,7 @@ fn raider(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
     })
 }
 
-/// Takes what is public, or asks for it.
+/// Takes a public task, or asks for one.
 fn asker(shared: &Arc<Shared>, attempts: usize) -> JoinHandle<()> {
     Shared::thread(shared, move |shared| {
         for _ in 0..attempts {
@@ -167,7 +167,7 @@ fn a_raid_while_the_owner_pushes() {
     });
 }
 
-/// The raid may find `bot` as it was, but the task another.
+/// The raid may find `bot` unchanged, although the task is another one.
 #[test]
 fn a_slot_is_reused_beside_a_raid() {
     Shared::explore("split, slot reuse beside a raid", 5, 10_000, 2, |shared, owner| {
@@ -245,7 +245,7 @@ fn tasks_are_published_beside_a_raid() {
 
 // --- requests -----------------------------------------------------------------------------
 
-/// Requests, and takes what the owner gives away; no raid.
+/// Requests, and takes what the owner gives away; makes no raid.
 fn requester(shared: &Arc<Shared>, attempts: usize, taken: &'static Reached) -> JoinHandle<()> {
     Shared::thread(shared, move |shared| {
         for _ in 0..attempts {
@@ -284,7 +284,7 @@ fn a_request_while_the_owner_pushes() {
     ANSWERED.expect("a request that is answered");
 }
 
-/// One thief requests, another raids who has not answered.
+/// One thief requests, another raids an owner that has not answered.
 #[test]
 fn a_request_and_a_raid_beside_pops() {
     static PRESSED: Reached = Reached::not_yet();
@@ -303,7 +303,8 @@ fn a_request_and_a_raid_beside_pops() {
     PRESSED.expect("a raid after a request");
 }
 
-/// What is requested may be gone: the deque is as empty as it looks, or nobody would ever sleep.
+/// The requested task may be gone: the deque is then as empty as it looks. Otherwise no worker
+/// would ever sleep.
 #[test]
 fn a_request_for_what_is_gone() {
     explore("split, a late request", 5, 100, || {
@@ -346,8 +347,8 @@ fn growth_beside_a_request() {
 /// A join has taken a public task.
 static RETAKEN: Reached = Reached::not_yet();
 
-/// What a join does: takes the youngest task, if it is that of cell `i`, public or not: true. If not, the youngest is
-/// taken as the loop does.
+/// What a join does: takes the youngest task if it is that of cell `i`, public or not, and returns
+/// true. Otherwise takes the youngest task as the worker's loop does.
 fn join(shared: &Shared, i: usize) -> bool {
     let expected = Task { f: count, closure: shared.cells[i].closure() };
     // SAFETY: only the model's main thread, the owner, calls this.
@@ -413,7 +414,7 @@ fn joins_beside_a_request() {
     RETAKEN.expect("a public child that is at hand");
 }
 
-/// The youngest task is another than the child.
+/// The youngest task is not the child.
 #[test]
 fn joins_in_another_order_beside_a_raid() {
     Shared::explore(
@@ -460,12 +461,13 @@ fn growth_beside_a_raid() {
     });
 }
 
-/// The end of the room moves with the block, whoever is in the way: no push is outside of it.
+/// The end of the room moves with the block, whatever happens beside it: no push lies outside the
+/// room.
 #[test]
 fn pushes_after_growth_beside_a_raid() {
     Shared::explore("split, pushes after growth beside a raid", 2, 20_000, 6, |shared, owner| {
         spawn(shared, owner, 0);
-        assert!(!shared.deque.offers()); // asks: one alone is its owner's
+        assert!(!shared.deque.offers()); // asks: a lone task belongs to its owner
         spawn(shared, owner, 1);
         assert!(shared.steal()); // so the next slow push has nothing public
         let raider = raider(shared, 1);
@@ -493,7 +495,7 @@ fn tasks_move_down_beside_a_raid() {
 #[test]
 fn tasks_move_down_beside_a_thief() {
     Shared::explore("split, moving down beside a thief", 3, 30, 6, |shared, owner| {
-        // Grown once, to room for 4 tasks, of which the last is queued, and public.
+        // The block has grown once, to room for 4 tasks; the last of them is queued, and public.
         (0..4).for_each(|i| shared.push(owner, i));
         assert!((0..3).all(|_| rob(shared)));
         assert!(shared.deque.raid());
@@ -508,7 +510,7 @@ fn tasks_move_down_beside_a_thief() {
 
 // --- refusals -----------------------------------------------------------------------------
 
-/// The refused task goes back to its spawner, and to nobody else.
+/// The refused task returns to its spawner only.
 #[test]
 fn the_limit_beside_a_raid() {
     static FULL: Reached = Reached::not_yet();

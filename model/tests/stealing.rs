@@ -1,5 +1,5 @@
-//! Whole runs of kind `steal`, with the shipped worker loop, deque, event count, injector and
-//! quiescence: every task runs once, before the run ends, and every worker comes home.
+//! Whole runs of kind `steal` with the shipped worker loop, deque, event count, injector and
+//! quiescence: every task runs once, before the run ends, and every worker's loop ends.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -13,7 +13,7 @@ use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore, join
 use std::ffi::c_void;
 
 fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
-    // SAFETY: each index is worked by one thread.
+    // SAFETY: one thread works at each index.
     unsafe { scene.scheduler.work(&scene.places[index]) };
 }
 
@@ -28,8 +28,8 @@ fn first<D: Modelled>(scene: &Scene<D>, f: TaskFn, closure: *mut c_void) {
         .expect("there is memory");
 }
 
-/// Runs `f`, given all the cells, on all workers, and checks that each cell was counted
-/// once when worker 0's loop has ended, as the return of sched_init promises.
+/// Runs `f` with all cells on all workers. Checks that each cell was counted once when worker 0's
+/// loop has ended, as the return of sched_init promises.
 fn complete<D: Modelled>(scene: &Arc<Scene<D>>, f: TaskFn) {
     let closure = std::ptr::from_ref(&scene.cells).cast_mut().cast();
     first(scene, f, closure);
@@ -50,21 +50,21 @@ unsafe extern "C" fn spawn_all<D: Modelled>(closure: *mut c_void, s: *mut Schedu
     }
 }
 
-/// Counts the first cell and spawns a task that counts the second.
+/// Increments the first cell and spawns a task that increments the second.
 unsafe extern "C" fn chain<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: as above.
+    // SAFETY: `complete` passes its cells, and `s` is a worker of the model.
     let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
     worker.spawn(chain_end::<D>, closure);
     cells[0].add();
 }
 
 unsafe extern "C" fn chain_end<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: as above.
+    // SAFETY: `complete` passes its cells, and `s` is a worker of the model.
     let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
     worker.spawn(count, cells[1].closure());
 }
 
-/// Spawns a task and blocks its thread until that has run, on the other worker.
+/// Spawns a task and blocks its thread until that task has run on the other worker.
 unsafe extern "C" fn spawn_and_block<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the model passes its latch, and `s` is a worker of the model.
     let (latch, worker) = unsafe { (&*closure.cast::<Latch>(), Worker::<D>::of(s)) };
@@ -76,7 +76,7 @@ unsafe extern "C" fn spawn_and_block<D: Modelled>(closure: *mut c_void, s: *mut 
 }
 
 unsafe extern "C" fn open(closure: *mut c_void, _s: *mut Scheduler) {
-    // SAFETY: as above.
+    // SAFETY: the model passes its latch.
     let latch = unsafe { &*closure.cast::<Latch>() };
     *latch.opened.lock().unwrap() = true;
     latch.bell.notify_one();
@@ -118,7 +118,7 @@ fn two_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// Of the ring, half of which is stolen; one more than it holds.
+/// For the ring, half of which is stolen; one task more than it holds.
 fn three_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, three children on two workers", D::NAME);
     explore(&name, preemptions, at_least, || {
@@ -160,13 +160,13 @@ fn a_foreign_task<D: Modelled>(preemptions: usize, at_least: usize) {
         let others = others(&scene);
         work(&scene, 0);
         assert_eq!(scene.cells[0].get(), 1);
-        let ran = cell.get(); // accepted or not, that is settled when the run has ended
+        let ran = cell.get(); // accepted or not: this is decided when the run has ended
         join(others);
         assert_eq!(foreigner.join().unwrap(), ran);
     });
 }
 
-/// Each model over each deque, with its preemptions and the executions that it took at least.
+/// Each model over each deque, with its preemptions and the least number of its executions.
 macro_rules! models {
     ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
         $(mod $deque {

@@ -1,8 +1,9 @@
-//! A task is set aside and goes on: the shipped `hold`, `let_go`, `requeue`, quiescence, and the state of a
-//! group, in whole runs of kind `steal` with the shipped worker loop. A switch of stacks cannot be modelled:
-//! a task here is two functions, and what it leaves on its stack is a cell. Whoever continues it too early
-//! touches the cell together with who leaves it, which loom reports; a continuation that is lost, or a run
-//! that ends before it, is a cell that was not counted, or a deadlock.
+//! A task is suspended and continues: the shipped `hold`, `let_go`, `requeue`, quiescence, and the
+//! state of a group, in whole runs of kind `steal` with the shipped worker loop. A switch of stacks
+//! cannot be modelled: here a task consists of two functions, and a cell stands for what it leaves
+//! on its stack. A worker that continues the task too early touches the cell together with the
+//! worker that suspends it, which loom reports. If a continuation is lost, or a run ends before it,
+//! a cell was not counted, or there is a deadlock.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -16,19 +17,21 @@ use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore_seeing, join, saw};
 use std::ffi::c_void;
 
-/// One task that waits, and what it waits for.
+/// One task that waits, and the group that it waits for.
 struct Story {
     members: Members,
     node: Node,
     ran: [Cell; 2],
-    /// Its stack: counted where it is left, and where it goes on.
+    /// The task's stack: counted where the task is suspended, and where it continues.
     frame: Cell,
     done: Cell,
 }
 
-// SAFETY: the node is for the task and who ends the group, in turn, as its word says.
+// SAFETY: the node belongs to the task and to the thread that ends the group, in turn, as its word
+// says.
 unsafe impl Send for Story {}
-// SAFETY: as above.
+// SAFETY: the node belongs to the task and to the thread that ends the group, in turn, as its word
+// says.
 unsafe impl Sync for Story {}
 
 impl Story {
@@ -47,9 +50,9 @@ impl Story {
     }
 
     /// # Safety
-    /// From `closure`; the story lives until the run has ended.
+    /// `closure` comes from `Story::closure`; the story lives until the run has ended.
     unsafe fn of<'a>(closure: *mut c_void) -> &'a Story {
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise `closure` is a living story.
         unsafe { &*closure.cast() }
     }
 
@@ -64,34 +67,35 @@ impl Story {
     }
 }
 
-/// As `ext::sync::grant`: `go` queues what has left its name.
+/// Like `api::sync`: `go` queues the tasks that have left their names.
 fn wake(nodes: impl Iterator<Item = *const Node>, go: impl Fn(*mut c_void)) {
     for node in nodes {
-        // SAFETY: taken out of a group's.
+        // SAFETY: the nodes were taken out of a group.
         if let Some(name) = unsafe { Node::grant(node) } {
             go(std::ptr::with_exposed_provenance_mut(name));
         }
     }
 }
 
-/// As `ext::Group::wait` and `ext::set_aside`: the end of the task's first half. False: it goes on at once.
+/// Like the wait for a group in `api::group`: the end of the task's first half. False: the task
+/// continues at once.
 fn set_aside<D: Modelled>(story: &Story, worker: &Worker<D>) -> bool {
     worker.scheduler().hold(worker);
     story.frame.add();
-    // SAFETY: it lives until the run has ended.
+    // SAFETY: the node lives until the run has ended.
     if let Some(nodes) = unsafe { story.members.link(&story.node) } {
         wake(nodes, |_| unreachable!("it has not left its name"));
     }
     if story.node.leave_name(story.closure().expose_provenance()) {
         saw(1);
-        return true; // and touches nothing of it any more
+        return true; // and touches nothing of the task any more
     }
     worker.scheduler().let_go(worker);
     assert!(story.members.is_over());
     false
 }
 
-/// What is left of a task, out of a queue.
+/// The second half of a task, taken out of a queue.
 unsafe extern "C" fn resume<D: Modelled, const MEMBERS: usize>(
     closure: *mut c_void,
     s: *mut Scheduler,
@@ -106,7 +110,7 @@ unsafe extern "C" fn waits<D: Modelled, const MEMBERS: usize>(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) {
-    // SAFETY: as above.
+    // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
     for task in [member::<D, 0, MEMBERS>, member::<D, 1, MEMBERS>].into_iter().take(MEMBERS) {
         story.members.enter();
@@ -121,27 +125,27 @@ unsafe extern "C" fn member<D: Modelled, const I: usize, const MEMBERS: usize>(
     closure: *mut c_void,
     s: *mut Scheduler,
 ) {
-    // SAFETY: as above.
+    // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
     story.ran[I].add();
-    // SAFETY: counted in by `waits`.
+    // SAFETY: `waits` has counted the task in.
     if let Some(nodes) = unsafe { story.members.leave() } {
         wake(nodes, |closure| worker.spawn(resume::<D, MEMBERS>, closure));
     }
 }
 
-/// Waits for a thread that is no worker: nothing in the run knows of what is to come.
+/// Waits for a thread that is no worker: nothing in the run knows that more will come.
 unsafe extern "C" fn waits_outside<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: as above.
+    // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
     if !set_aside(story, worker) {
         story.goes_on(0);
     }
 }
 
-/// Queues itself behind the others, for whoever comes by.
+/// Queues its second half behind the other tasks, for any worker.
 unsafe extern "C" fn yields<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: as above.
+    // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
     story.frame.add();
     saw(1);
@@ -149,10 +153,10 @@ unsafe extern "C" fn yields<D: Modelled>(closure: *mut c_void, s: *mut Scheduler
     worker.scheduler().requeue(worker, rest).expect("there is memory");
 }
 
-/// Spawns two tasks, and gives way as `fiber::turn` does: the next is taken, then its rest stands in line, for the
-/// worker or a thief.
+/// Spawns two tasks, and yields as `runtime::yielding` does: takes the next task, then puts its
+/// second half in line, for the worker or a thief.
 unsafe extern "C" fn yields_in_line<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: as above.
+    // SAFETY: the models' closures are stories; `s` is a worker of the model.
     let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
     for ran in &story.ran {
         worker.spawn(count, ran.closure());
@@ -163,18 +167,18 @@ unsafe extern "C" fn yields_in_line<D: Modelled>(closure: *mut c_void, s: *mut S
     let Some(next) = next else { return story.goes_on(0) };
     saw(1);
     let rest = Task { f: resume_yielded, closure };
-    // SAFETY: as above.
+    // SAFETY: the caller runs at this place.
     unsafe { worker.scheduler().line_up(worker, rest) }.expect("there is memory");
     worker.call(next);
 }
 
 unsafe extern "C" fn resume_yielded(closure: *mut c_void, _: *mut Scheduler) {
-    // SAFETY: as above.
+    // SAFETY: the models' closures are stories.
     unsafe { Story::of(closure) }.goes_on(0);
 }
 
 fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
-    // SAFETY: each index is worked by one thread.
+    // SAFETY: one thread works at each index.
     unsafe { scene.scheduler.work(&scene.places[index]) };
 }
 
@@ -232,9 +236,9 @@ fn for_one_outside<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// As `fiber::go_on` for a thread that is no worker of the run.
+/// Like the end of a task of a group in a thread that is no worker of the run.
 fn ends_outside<D: Modelled>(scene: &Scene<D>, story: &Story) {
-    // SAFETY: counted in by the model.
+    // SAFETY: the model has counted the task in.
     if let Some(nodes) = unsafe { story.members.leave() } {
         wake(nodes, |closure| {
             let rest = Task { f: resume::<D, 0>, closure };
@@ -250,7 +254,7 @@ fn behind_the_others<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// Half of what is queued is stolen, beside a task that comes to stand in line there.
+/// Half of the queued tasks are stolen, beside a task that is put in line there.
 fn in_line<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("suspend over {}, a yield in line", D::NAME);
     explore_aside(&name, preemptions, at_least, || {
@@ -262,7 +266,7 @@ fn in_line<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// Each model over each deque, with its preemptions and the executions that it took at least.
+/// Each model over each deque, with its preemptions and the least number of its executions.
 macro_rules! models {
     ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
         $(mod $deque {

@@ -1,6 +1,7 @@
-//! Mutex, condition, semaphore and barrier: whoever waits goes on, alone with what it waited for. A
-//! thread of the model is a task; to be set aside is to sleep until a bell rings, which is the name
-//! that it leaves. A lost wake-up is a deadlock, which loom reports.
+//! Mutex, condition, semaphore and barrier: each waiter continues, and has the awaited object
+//! alone. A thread of the model stands for a task. To be suspended is to sleep until a bell rings;
+//! the bell's address is the name that the task leaves. A lost wake-up is a deadlock, which loom
+//! reports.
 #![cfg(loom)]
 
 use loom::cell::UnsafeCell;
@@ -16,24 +17,24 @@ use sched::sync::sem::Sem;
 use sched::sys::atomic::Ordering;
 use sched_model::{explore, join};
 
-/// What one who is set aside is woken by.
+/// The bell that wakes a suspended task.
 struct Bell {
     rung: AtomicBool,
     notify: Notify,
 }
 
-/// Waits until the node is granted, by a name that might be changed.
+/// Waits until the node is granted, by a name that may be changed.
 fn wait(node: &Node) {
     wait_by(node, 0);
 }
 
-/// Is set aside until the node is granted, by a name with these bits.
+/// Is suspended until the node is granted, by a name with these bits.
 fn wait_by(node: &Node, bits: usize) {
     let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
-    // The name is a count of the bell's: who wakes may be late.
+    // The name is a count of the bell's: the thread that wakes may be late.
     let name = Arc::into_raw(Arc::clone(&bell));
     if node.leave_name(name.expose_provenance() | bits) {
-        // As by the queues of tasks, who is continued sees what its waker did.
+        // As with the queues of tasks, the continued task sees what its waker did.
         while !bell.rung.load(Ordering::Acquire) {
             bell.notify.wait();
         }
@@ -44,7 +45,8 @@ fn wait_by(node: &Node, bits: usize) {
     }
 }
 
-/// Waits for what `get_or_link` asks for, as a task that leaves its stack does: it is named first, then linked.
+/// Waits for the object that `get_or_link` asks for, like a task that leaves its stack: the node
+/// gets its name first, and is then linked.
 fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool) {
     let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
     let name = Arc::into_raw(Arc::clone(&bell));
@@ -59,13 +61,13 @@ fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool) {
     assert!(node.is_granted());
 }
 
-/// As `ext::sync` does it.
+/// Like `api::sync`.
 fn grant(nodes: impl Iterator<Item = *const Node>) {
     for node in nodes {
-        // SAFETY: taken out of a list, once.
+        // SAFETY: the node was taken out of a list, once.
         if let Some(name) = unsafe { Node::grant(node) } {
             let name = std::ptr::with_exposed_provenance(name & !LASTING);
-            // SAFETY: a count that was left as a name.
+            // SAFETY: the name is a count that `wait_by` or `wait_aside` has left.
             let bell: Arc<Bell> = unsafe { Arc::from_raw(name) };
             bell.rung.store(true, Ordering::Release);
             bell.notify.notify();
@@ -73,7 +75,7 @@ fn grant(nodes: impl Iterator<Item = *const Node>) {
     }
 }
 
-/// Everything, and a number that the mutex guards: loom sees whether its uses are ordered.
+/// All objects, and a number that the mutex guards: loom sees whether its uses are ordered.
 struct Scene {
     mutex: Mutex,
     cond: Cond,
@@ -86,7 +88,7 @@ struct Scene {
 
 // SAFETY: loom checks the uses of the numbers.
 unsafe impl Send for Scene {}
-// SAFETY: as above.
+// SAFETY: loom checks the uses of the numbers.
 unsafe impl Sync for Scene {}
 
 impl Scene {
@@ -109,16 +111,16 @@ impl Scene {
 
     fn lock(&self) {
         if !self.mutex.try_lock() {
-            // SAFETY: it lives until it is granted.
+            // SAFETY: the node lives until it is granted.
             wait_aside(|node| unsafe { self.mutex.lock_or_link(node) });
         }
     }
 
-    /// As a thread that sleeps, or a task that helps.
+    /// Like a thread that sleeps, or a task that helps.
     fn lock_outside(&self) {
         if !self.mutex.try_lock() {
             let node = Node::default();
-            // SAFETY: it lives until it is granted.
+            // SAFETY: the node lives until it is granted.
             if !unsafe { self.mutex.lock_or_link(&node) } {
                 wait(&node);
             }
@@ -129,11 +131,11 @@ impl Scene {
         grant(self.mutex.unlock().expect("it is locked").into_iter());
     }
 
-    /// As `ext::Group::wait`.
+    /// Like the wait for a group in `api::group`.
     fn group_wait(&self) {
         while !self.group.is_over() {
             let node = Node::default();
-            // SAFETY: it lives until it is granted.
+            // SAFETY: the node lives until it is granted.
             if let Some(nodes) = unsafe { self.group.link(&node) } {
                 grant(nodes);
             }
@@ -141,41 +143,41 @@ impl Scene {
         }
     }
 
-    /// A task of the group ends, which was counted in.
+    /// A task of the group ends; it was counted in.
     fn group_leave(&self) {
-        // SAFETY: as said.
+        // SAFETY: the task was counted in.
         grant(unsafe { self.group.leave() }.into_iter().flatten());
     }
 
     fn cond_wait(&self) {
         let waiting = cond::Waiting::new(&self.mutex);
-        // SAFETY: it lives until it is granted.
+        // SAFETY: the node lives until it is granted.
         unsafe { self.cond.link(&waiting) };
         self.unlock();
         wait(&waiting.node);
     }
 
     fn signal(&self) {
-        // SAFETY: taken out of the condition's list.
+        // SAFETY: the node was taken out of the condition's list.
         grant(self.cond.signal().into_iter().filter(|&node| unsafe { cond::relock(node) }));
     }
 
     fn broadcast(&self) {
-        // SAFETY: as above.
+        // SAFETY: the nodes were taken out of the condition's list.
         grant(self.cond.broadcast().filter(|&node| unsafe { cond::relock(node) }));
     }
 
     fn wait(&self) {
         if !self.sem.try_wait() {
-            // SAFETY: it lives until it is granted.
+            // SAFETY: the node lives until it is granted.
             wait_aside(|node| unsafe { self.sem.wait_or_link(node) });
         }
     }
 
-    /// As `lock_outside`.
+    /// Like a thread that sleeps, or a task that helps.
     fn wait_outside(&self) {
         let node = Node::default();
-        // SAFETY: it lives until it is granted.
+        // SAFETY: the node lives until it is granted.
         if !unsafe { self.sem.wait_or_link(&node) } {
             wait(&node);
         }
@@ -187,7 +189,7 @@ impl Scene {
 
     fn arrive(&self) -> bool {
         let node = Node::default();
-        // SAFETY: it lives until it is granted.
+        // SAFETY: the node lives until it is granted.
         match unsafe { self.barrier.arrive(&node) } {
             None => {
                 wait_by(&node, LASTING);
@@ -201,12 +203,12 @@ impl Scene {
     }
 
     fn add(&self) {
-        // SAFETY: loom checks it.
+        // SAFETY: loom checks the access for races.
         self.number.with_mut(|number| unsafe { *number += 1 });
     }
 
     fn number(&self) -> usize {
-        // SAFETY: loom checks it.
+        // SAFETY: loom checks the access for races.
         self.number.with(|number| unsafe { *number })
     }
 }
@@ -252,14 +254,14 @@ fn a_mutex_is_handed_over_again_and_again() {
     });
 }
 
-/// Those who wait before the holder unlocks have it in their order.
+/// Two tasks that wait before the holder unlocks get the mutex in their order.
 #[test]
 fn a_mutex_keeps_the_order() {
-    explore("mutex, order of two who wait", 2, 10, || {
+    explore("mutex, order of two waiters", 2, 10, || {
         let scene = Scene::new(0, 0);
         assert!(scene.mutex.try_lock());
         let nodes = [Node::default(), Node::default(), Node::default()];
-        // SAFETY: they live until the end.
+        // SAFETY: the nodes live until the end.
         unsafe {
             assert!(!scene.mutex.lock_or_link(&nodes[0]));
             assert!(!scene.mutex.lock_or_link(&nodes[1]));
@@ -348,7 +350,7 @@ fn each_signal_wakes_one() {
     });
 }
 
-/// The one unit goes round: it is a mutex.
+/// The one unit is passed on: the semaphore serves as a mutex.
 #[test]
 fn a_unit_is_passed_on() {
     explore("sem, one unit, three tasks", 2, 1000, || {
@@ -369,19 +371,19 @@ fn a_unit_is_passed_on() {
     });
 }
 
-/// Who gets the last unit frees the semaphore: nobody touches it any more.
+/// The task that gets the last unit frees the semaphore: no other task touches it any more.
 #[test]
 fn a_semaphore_is_freed_by_who_gets_the_unit() {
     explore("sem, freed after the last unit", 3, 100, || {
         let sem = Arc::new(UnsafeCell::new(Sem::new(0)));
         let posts = Arc::clone(&sem);
         let thread = thread::spawn(move || {
-            // SAFETY: loom checks it.
+            // SAFETY: loom checks the access for races.
             grant(posts.with(|sem| unsafe { (*sem).post() }).expect("there is room").into_iter());
         });
-        // SAFETY: it lives until it is granted; loom checks the rest.
+        // SAFETY: the node lives until it is granted; loom checks the rest.
         wait_aside(|node| sem.with(|sem| unsafe { (*sem).wait_or_link(node) }));
-        // SAFETY: as above.
+        // SAFETY: loom checks the access for races.
         sem.with_mut(|sem| unsafe { *sem = Sem::new(0) });
         thread.join().unwrap();
     });
@@ -409,7 +411,7 @@ fn two_post_to_two_who_wait() {
         let scene = Scene::new(0, 0);
         let nodes = [Node::default(), Node::default()];
         for node in &nodes {
-            // SAFETY: they live until the end.
+            // SAFETY: the nodes live until the end.
             assert!(!unsafe { scene.sem.wait_or_link(node) });
         }
         let other = Scene::thread(&scene, |scene| scene.post());
@@ -421,7 +423,7 @@ fn two_post_to_two_who_wait() {
     });
 }
 
-/// Each sees what the others did before they came, and nobody is in two rounds at once.
+/// Each task sees what the others did before they arrived, and no task is in two rounds at once.
 #[test]
 fn a_barrier_in_rounds() {
     explore("barrier of two, three rounds", 3, 100, || {
@@ -429,17 +431,17 @@ fn a_barrier_in_rounds() {
         let other = Scene::thread(&scene, |scene| {
             scene.add();
             scene.arrive();
-            // SAFETY: loom checks it.
+            // SAFETY: loom checks the access for races.
             scene.other.with(|other| unsafe { assert_eq!(*other, 1) });
             scene.arrive();
             scene.arrive();
         });
-        // SAFETY: as above.
+        // SAFETY: loom checks the access for races.
         scene.other.with_mut(|other| unsafe { *other = 1 });
         scene.arrive();
         assert_eq!(scene.number(), 1);
         scene.arrive();
-        // SAFETY: as above; the other has read it.
+        // SAFETY: loom checks the access for races; the other task has read the number.
         scene.other.with_mut(|other| unsafe { *other = 2 });
         scene.arrive();
         other.join().unwrap();
@@ -458,13 +460,13 @@ fn a_barrier_of_three() {
         let threads = [Scene::thread(&scene, arrive), Scene::thread(&scene, arrive)];
         arrive(&scene);
         join(threads);
-        assert_eq!(scene.number(), 1); // one was told
+        assert_eq!(scene.number(), 1); // one task was signalled
     });
 }
 
 #[test]
 fn two_wait_for_a_group() {
-    explore("group of one, two who wait", 2, 1000, || {
+    explore("group of one, two waiters", 2, 1000, || {
         let scene = Scene::new(0, 0);
         scene.group.enter();
         let waits = |scene: &Scene| {
@@ -481,7 +483,7 @@ fn two_wait_for_a_group() {
     });
 }
 
-/// A task adds another before it ends: either may be the last.
+/// A task adds another before it ends: either may be the last one.
 #[test]
 fn a_group_that_grows() {
     explore("group of two, one added by the other", 3, 1000, || {
@@ -503,10 +505,11 @@ fn a_group_that_grows() {
     });
 }
 
-/// The first to see the end adds to the group again: another may be late to see that, and waits for both.
+/// The first waiter to see the end adds a task to the group again. Another waiter may see the end
+/// late, and then waits for both.
 #[test]
 fn a_group_that_is_used_again() {
-    explore("group used again, two who wait", 1, 500, || {
+    explore("group used again, two waiters", 1, 500, || {
         let scene = Scene::new(0, 0);
         scene.group.enter();
         let late = Scene::thread(&scene, Scene::group_wait);
