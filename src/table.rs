@@ -1,8 +1,9 @@
-//! The table of kinds: a row for each kind with its deque or lock. `sched_init` picks the row
-//! once; tests and benchmarks walk the same names.
+//! The table of kinds: a row for each kind with its deque or lock. This is the only file that knows the policies and
+//! the runtime. A row holds what its kind can (`Row`) and which values of the variables it accepts (`Combination`):
+//! other files ask the row, and never which kind it is. A run picks its row once.
 
 use crate::fiber::{exceptions, sanitizers};
-use crate::lock::monitor::{PthreadMutex, Semaphore, Spin};
+use crate::lock::monitor::{Monitor, PthreadMutex, Semaphore, Spin};
 use crate::policy::operations::Operations;
 use crate::policy::{Policy, serial, shared, stealing};
 use crate::queue::chaselev::ChaseLev;
@@ -12,24 +13,36 @@ use crate::queue::split::Split;
 use crate::runtime::record::{BuiltIn, Row};
 use crate::runtime::run::{Open, Request};
 use crate::runtime::{cont, entry, forked, run};
-use crate::settings::{Config, Deque};
+use crate::settings::{Accepted, Combination, Config, Deque, Kind, Resolved};
 use crate::sys::errno::Errno;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{fence, futex, output, processors, stack_room, symbol};
 use crate::task::Task;
 use crate::{queue, settings};
 
-/// One line of the table: a kind with its deque or lock.
+/// A row of the table.
 pub struct Entry {
-    pub kind: settings::Kind,
-    pub deque: Option<Deque>,
+    combination: Combination,
     row: Row,
     start: fn(&Request, &Uncancelled, Task) -> Result<(), Errno>,
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
+    /// Takes its place where the system has no membarrier.
+    without_membarrier: Option<&'static Entry>,
+    /// Takes its place where futex is refused: glibc's locks would abort the process at the first contention.
+    without_futex: Option<&'static Entry>,
+    /// Takes its place where a sanitizer or C++'s runtime is told of each switch of stacks.
+    instrumented: Option<&'static Entry>,
 }
 
-const fn entry<P: Policy>(kind: settings::Kind, deque: Option<Deque>) -> Entry {
-    let row = Row {
+impl AsRef<Combination> for Entry {
+    fn as_ref(&self) -> &Combination {
+        &self.combination
+    }
+}
+
+/// What a worker knows of policy `P`.
+pub const fn row<P: Policy>() -> Row {
+    Row {
         spawn: entry::spawn::<P>,
         finish_spawn: entry::finish_spawn::<P>,
         fork: forked::fork,
@@ -38,78 +51,101 @@ const fn entry<P: Policy>(kind: settings::Kind, deque: Option<Deque>) -> Entry {
         calls_at_once: false,
         has_threads: P::HAS_THREADS,
         lines_up: P::LINES_UP,
-    };
-    Entry { kind, deque, row, start: run::start::<P>, open: run::open::<P> }
+    }
+}
+
+const fn entry<P: Policy>(kind: Kind, deque: Option<Deque>) -> Entry {
+    Entry {
+        combination: Combination { kind, deque, accepted: &P::ACCEPTED },
+        row: row::<P>(),
+        start: run::start::<P>,
+        open: run::open::<P>,
+        without_membarrier: None,
+        without_futex: None,
+        instrumented: None,
+    }
+}
+
+const fn steal<D: queue::Deque>(deque: Deque) -> Entry {
+    entry::<stealing::Stealing<D>>(Kind::Steal, Some(deque))
 }
 
 /// Continuation stealing. `INSTRUMENTED`: somebody is told of each switch of stacks.
 const fn cont<D: queue::Deque, const INSTRUMENTED: bool>(deque: Deque) -> Entry {
-    let entry = entry::<Steal<D>>(settings::Kind::Cont, Some(deque));
+    let entry = entry::<stealing::Stealing<D>>(Kind::Cont, Some(deque));
     let (spawn, fork) = (cont::spawn::<D, INSTRUMENTED>, cont::fork::<D, INSTRUMENTED>);
-    Entry { row: Row { spawn, fork, calls_at_once: true, ..entry.row }, ..entry }
+    let combination = Combination { accepted: &Accepted::ONE_BY_ONE, ..entry.combination };
+    Entry { combination, row: Row { spawn, fork, calls_at_once: true, ..entry.row }, ..entry }
 }
 
-type Lifo<L> = shared::Shared<L, false>;
-type Fifo<L> = shared::Shared<L, true>;
-type Steal<D> = stealing::Stealing<D>;
+const fn lifo<L: Monitor>(lock: Deque) -> Entry {
+    entry::<shared::Shared<L, false>>(Kind::Lifo, Some(lock))
+}
 
-pub static TABLE: [Entry; 16] = {
-    use Deque::{ChaseLev as C, Mutex, Queue as Q, Ring as R, Sem, Spin as Sp, Split as Pl};
-    use settings::Kind::{Fifo as F, Lifo as L, Serial as O, Steal as S};
+const fn fifo<L: Monitor>(lock: Deque) -> Entry {
+    entry::<shared::Shared<L, true>>(Kind::Fifo, Some(lock))
+}
+
+impl Entry {
+    const fn or_without_membarrier(self, other: &'static Entry) -> Entry {
+        Entry { without_membarrier: Some(other), ..self }
+    }
+
+    const fn or_without_futex(self, other: &'static Entry) -> Entry {
+        Entry { without_futex: Some(other), ..self }
+    }
+
+    const fn or_instrumented(self, other: &'static Entry) -> Entry {
+        Entry { instrumented: Some(other), ..self }
+    }
+}
+
+/// The first row of a kind has its default deque or lock.
+static TABLE: [&Entry; 16] = {
+    use Deque::{ChaseLev as C, Mutex, Queue, Ring as R, Sem, Split as Pl};
     [
-        entry::<Steal<BuiltIn>>(S, Some(Pl)),
-        entry::<Steal<ChaseLev>>(S, Some(C)),
-        entry::<Steal<Ring>>(S, Some(R)),
-        entry::<Steal<Locked<PthreadMutex, true>>>(S, Some(Q)),
-        entry::<Steal<Locked<PthreadMutex>>>(S, Some(Mutex)),
-        entry::<Steal<Locked<Spin>>>(S, Some(Sp)),
-        entry::<Steal<Locked<Semaphore>>>(S, Some(Sem)),
-        entry::<Lifo<PthreadMutex>>(L, Some(Mutex)),
-        entry::<Lifo<Spin>>(L, Some(Sp)),
-        entry::<Lifo<Semaphore>>(L, Some(Sem)),
-        entry::<Fifo<PthreadMutex>>(F, Some(Mutex)),
-        entry::<Fifo<Spin>>(F, Some(Sp)),
-        entry::<Fifo<Semaphore>>(F, Some(Sem)),
-        cont::<BuiltIn, false>(Pl),
-        cont::<ChaseLev, false>(C),
-        entry::<serial::Serial>(O, None),
+        const { &steal::<BuiltIn>(Pl).or_without_membarrier(&STEAL_FENCED) },
+        const { &steal::<ChaseLev>(C) },
+        const { &steal::<Ring>(R) },
+        const { &steal::<Locked<PthreadMutex, true>>(Queue).or_without_futex(&STEAL_SPIN_QUEUE) },
+        const { &steal::<Locked<PthreadMutex>>(Mutex).or_without_futex(&STEAL_SPIN) },
+        &STEAL_SPIN,
+        const { &steal::<Locked<Semaphore>>(Sem).or_without_futex(&STEAL_SPIN) },
+        const { &lifo::<PthreadMutex>(Mutex).or_without_futex(&LIFO_SPIN) },
+        &LIFO_SPIN,
+        const { &lifo::<Semaphore>(Sem).or_without_futex(&LIFO_SPIN) },
+        const { &fifo::<PthreadMutex>(Mutex).or_without_futex(&FIFO_SPIN) },
+        &FIFO_SPIN,
+        const { &fifo::<Semaphore>(Sem).or_without_futex(&FIFO_SPIN) },
+        const {
+            let with_split = cont::<BuiltIn, false>(Pl).or_without_membarrier(&CONT_FENCED);
+            &with_split.or_instrumented(&CONT_INSTRUMENTED)
+        },
+        const { &cont::<ChaseLev, false>(C).or_instrumented(&CONT_CHASELEV_INSTRUMENTED) },
+        const { &entry::<serial::Serial>(Kind::Serial, None) },
     ]
 };
 
-/// The rows with `split` where membarrier is not to be had.
-static FENCED: [Entry; 2] = [
-    entry::<Steal<Split<true>>>(settings::Kind::Steal, Some(Deque::Split)),
-    cont::<Split<true>, false>(Deque::Split),
-];
+static STEAL_FENCED: Entry = steal::<Split<true>>(Deque::Split);
+static STEAL_SPIN: Entry = steal::<Locked<Spin>>(Deque::Spin);
+static STEAL_SPIN_QUEUE: Entry = steal::<Locked<Spin, true>>(Deque::Queue);
+static LIFO_SPIN: Entry = lifo::<Spin>(Deque::Spin);
+static FIFO_SPIN: Entry = fifo::<Spin>(Deque::Spin);
+static CONT_INSTRUMENTED: Entry = cont::<BuiltIn, true>(Deque::Split);
+static CONT_CHASELEV_INSTRUMENTED: Entry = cont::<ChaseLev, true>(Deque::ChaseLev);
+static CONT_FENCED: Entry =
+    cont::<Split<true>, false>(Deque::Split).or_instrumented(&CONT_FENCED_INSTRUMENTED);
+static CONT_FENCED_INSTRUMENTED: Entry = cont::<Split<true>, true>(Deque::Split);
 
-/// The rows of kind `cont` where a sanitizer or C++'s runtime is told of each switch.
-static INSTRUMENTED: [Entry; 3] = [
-    cont::<BuiltIn, true>(Deque::Split),
-    cont::<ChaseLev, true>(Deque::ChaseLev),
-    cont::<Split<true>, true>(Deque::Split),
-];
-
-/// The row with `queue` where futex is not to be had.
-static FUTEXLESS: Entry =
-    entry::<Steal<Locked<Spin, true>>>(settings::Kind::Steal, Some(Deque::Queue));
-
-/// The row that the configuration asks for. Where futex is refused, glibc's locks would abort
-/// the process at the first contention: then it is the spinlock's row.
-fn find(config: &Config) -> Option<&'static Entry> {
-    let with = |deque| {
-        TABLE.iter().find(|row| row.kind == config.kind && row.deque.is_none_or(|d| d == deque))
+/// The entry itself, or what takes its place here.
+fn that_works_here(mut entry: &'static Entry) -> &'static Entry {
+    let mut replace = |other: fn(&Entry) -> Option<&'static Entry>, here: fn() -> bool| {
+        entry = other(entry).filter(|_| here()).unwrap_or(entry);
     };
-    let row = with(config.deque())?;
-    let told =
-        row.kind == settings::Kind::Cont && (sanitizers::watched() || exceptions::has_runtime());
-    match row.deque {
-        Some(Deque::Split) if told => Some(&INSTRUMENTED[if fence::is_free() { 0 } else { 2 }]),
-        _ if told => Some(&INSTRUMENTED[1]),
-        Some(Deque::Split) if !fence::is_free() => FENCED.iter().find(|r| r.kind == row.kind),
-        Some(Deque::Mutex | Deque::Sem) if !futex::probe() => with(Deque::Spin),
-        Some(Deque::Queue) if !futex::probe() => Some(&FUTEXLESS),
-        _ => Some(row),
-    }
+    replace(|entry| entry.without_membarrier, || !fence::is_free());
+    replace(|entry| entry.without_futex, || !futex::probe());
+    replace(|entry| entry.instrumented, || sanitizers::watched() || exceptions::has_runtime());
+    entry
 }
 
 /// The number of queued tasks to be ready for when the program does not say.
@@ -131,19 +167,11 @@ fn request(
         ));
         Errno(libc::ENOMEM)
     })?;
-    let config = Config::from_environment(asked).map_err(|settings::Refused| INVALID)?;
+    let resolved = settings::resolve(asked, &TABLE).map_err(|settings::Refused| INVALID)?;
+    let Resolved { config, transfers, row: entry } = resolved;
     fence::prepare();
     sanitizers::detect();
-    let entry = find(&config).ok_or_else(|| {
-        let accepted = TABLE.iter().filter(|row| row.kind == config.kind);
-        let settings::Refused =
-            settings::refuse_combination(&config, asked, accepted.filter_map(|row| row.deque));
-        INVALID
-    })?;
-    config.check_suited(asked).map_err(|settings::Refused| INVALID)?;
-    if config.help == settings::Switch::On {
-        config.help();
-    }
+    let entry = that_works_here(entry);
     let threads = match (config.threads, usize::try_from(nthreads)) {
         (Some(settings::Threads::Count(n)), _) => n,
         (None, Ok(n)) if n > settings::MOST_WORKERS => {
@@ -159,8 +187,8 @@ fn request(
     };
     let threads = if entry.row.has_threads { threads } else { 1 };
     let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
-    let Entry { deque, row, .. } = entry;
-    Ok((entry, Request { config, deque: *deque, row, threads, qlen }))
+    let Entry { combination, row, .. } = entry;
+    Ok((entry, Request { config, transfers, deque: combination.deque, row, threads, qlen }))
 }
 
 /// A whole run: `sched_init` behind its checks. The first task, and all that come from it,

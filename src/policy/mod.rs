@@ -20,7 +20,7 @@ pub mod stealing;
 use crate::idle::quiescence::Waiting;
 use crate::queue::Full;
 use crate::queue::injector::Refused;
-use crate::settings::{Global, Idle, Join, Overflow, Steal};
+use crate::settings::{Accepted, Global, Idle, Join, Overflow, Steal};
 use crate::stats::Counters;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
@@ -57,6 +57,9 @@ const COUNTED: &str = "a number for each worker";
 
 /// A scheduling policy: the verbs a run needs of it.
 pub trait Policy: Sync + Sized + 'static {
+    /// The values of `SCHED_STEAL`, `SCHED_OVERFLOW` and `SCHED_GLOBAL` that it accepts.
+    const ACCEPTED: Accepted = Accepted::ONE_BY_ONE;
+
     fn new(plan: &Plan) -> Result<Self, NoMemory>;
 
     /// Completes the initialization that needs the value's final address.

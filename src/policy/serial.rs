@@ -11,6 +11,7 @@ use crate::policy::shared::take_back;
 use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, Seat, TICK, UNAWAITED};
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
+use crate::settings::Accepted;
 use crate::sys::atomic::Ordering;
 use crate::sys::futex::Futex;
 use crate::sys::memory::NoMemory;
@@ -38,6 +39,8 @@ unsafe impl Sync for Serial {}
 
 impl Policy for Serial {
     const HAS_THREADS: bool = false;
+    /// None of them has an effect, but `SCHED_OVERFLOW=refuse`.
+    const ACCEPTED: Accepted = Accepted::ALL;
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Serial {

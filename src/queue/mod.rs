@@ -281,6 +281,9 @@ pub enum Published {
 
 /// A deque that moves several tasks at once.
 pub trait Batches: Sized {
+    /// False for [`Infallible`] alone: what a setting accepts is known before there is a deque.
+    const EXIST: bool = true;
+
     /// Takes the older half of the tasks, rounded up, but at most [`BATCH`] tasks and at most `rest`
     /// beside the oldest. Returns the oldest task, and passes the others to `keep` in the order of
     /// their age.
@@ -327,6 +330,8 @@ impl PrivatePart for Infallible {
 }
 
 impl Batches for Infallible {
+    const EXIST: bool = false;
+
     fn steal_half(&self, _: usize, _: impl FnMut(Task)) -> Steal {
         match *self {}
     }

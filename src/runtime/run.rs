@@ -13,7 +13,7 @@ use crate::runtime::host::As;
 use crate::runtime::life::{Occupation, run_member};
 use crate::runtime::record::{FiberTerms, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
-use crate::settings::{Config, Deque, Join};
+use crate::settings::{Config, Deque, Join, Transfers};
 use crate::stats::Totals;
 use crate::stats::report::{Report, Summary};
 use crate::sys::atomic::AtomicUsize;
@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 /// What a run is asked to be, its settings resolved.
 pub struct Request {
     pub config: Config,
+    pub transfers: Transfers,
     /// The deque or lock, for the statistics.
     pub deque: Option<Deque>,
     pub row: &'static Row,
@@ -161,17 +162,19 @@ fn lease(request: &Request) -> Result<Box<[Lease]>, Errno> {
     memory::slice(request.threads, |_| Lease::new(request.row)).map_err(no_memory)
 }
 
+/// (Not in each policy's functions, which are many.)
+#[inline(never)]
 fn plan(request: &Request, terms: &Terms, held: bool) -> Plan {
-    let config = &request.config;
+    let Request { config, transfers, .. } = request;
     Plan {
         idle: config.idle,
         held,
         shuffled: config.seed.is_some(),
         workers: request.threads,
         qlen: request.qlen,
-        overflow: config.overflow(),
-        steal: config.steal(),
-        global: config.global,
+        overflow: transfers.overflow,
+        steal: transfers.steal,
+        global: transfers.global,
         join: config.join,
         processors: terms.processors(),
     }

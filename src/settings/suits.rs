@@ -1,74 +1,87 @@
-//! Which values of `SCHED_STEAL`, `SCHED_OVERFLOW` and `SCHED_GLOBAL` suit a kind and its deque.
-//!
-//! | `SCHED_KIND`, `SCHED_DEQUE` | `SCHED_STEAL` | `SCHED_OVERFLOW` | `SCHED_GLOBAL` |
-//! | --- | --- | --- | --- |
-//! | `steal`, `ring` | `half` `one` | `half` `one` `refuse` | `one` `all` |
-//! | `steal`, `queue` `mutex` `spin` `sem` | `one` `half` | `grow` `one` `half` `refuse` | `one` `all` |
-//! | `steal`, `split` `chaselev` | `one` | `grow` `refuse` | `one` `all` |
-//! | others | `one` | `grow` `refuse` | `one` |
-//!
-//! The first is the default: a ring, which cannot grow, does as Tokio does. The lock-free deques give
-//! one task to a thief by their nature, and always have room. `serial` disregards all three.
+//! What suits a kind and its deque, and what is in force thereby. The rows of the table of kinds say what they
+//! accept; here the choices of the program and of the user are compared with that.
 
-use crate::settings::{Choice, Config, Deque, Global, Kind, Overflow, Refused, Steal};
+use crate::settings::config::Config;
+use crate::settings::messages::{Choice, Refused};
+use crate::settings::words::{Deque, Global, Kind, Overflow, Steal};
 
-impl Config {
-    /// How much a thief takes.
-    pub fn steal(&self) -> Steal {
-        self.steal.unwrap_or(self.steals()[0])
-    }
+/// What a row of the table of kinds accepts; the first value of each list is the default. A row on which a variable
+/// has no effect accepts all its values.
+#[derive(Clone, Copy, Debug)]
+pub struct Accepted {
+    pub steal: &'static [Steal],
+    pub overflow: &'static [Overflow],
+    pub global: &'static [Global],
+}
 
-    /// What a full queue does.
-    pub fn overflow(&self) -> Overflow {
-        self.overflow.unwrap_or(self.overflows()[0])
-    }
+impl Accepted {
+    /// Tasks move one by one, and a full queue grows, or refuses.
+    pub const ONE_BY_ONE: Self = Accepted {
+        steal: &[Steal::One],
+        overflow: &[Overflow::Grow, Overflow::Refuse],
+        global: &[Global::One],
+    };
 
-    fn steals(&self) -> &'static [Steal] {
-        match (self.kind, self.deque()) {
-            (Kind::Serial, _) => Steal::ALL,
-            (Kind::Steal, Deque::Ring) => &[Steal::Half, Steal::One],
-            (Kind::Steal, Deque::Queue | Deque::Mutex | Deque::Spin | Deque::Sem) => Steal::ALL,
-            _ => &[Steal::One],
-        }
-    }
+    pub const ALL: Self =
+        Accepted { steal: Steal::ALL, overflow: Overflow::ALL, global: Global::ALL };
+}
 
-    pub(super) fn overflows(&self) -> &'static [Overflow] {
-        match (self.kind, self.deque()) {
-            (Kind::Serial, _) => Overflow::ALL,
-            (Kind::Steal, Deque::Ring) => &[Overflow::Half, Overflow::One, Overflow::Refuse],
-            (Kind::Steal, Deque::Queue | Deque::Mutex | Deque::Spin | Deque::Sem) => Overflow::ALL,
-            _ => &[Overflow::Grow, Overflow::Refuse],
-        }
-    }
+/// A row of the table of kinds, as the settings see it.
+#[derive(Debug)]
+pub struct Combination {
+    pub kind: Kind,
+    /// The deque or the lock; None if the kind has none to choose.
+    pub deque: Option<Deque>,
+    pub accepted: &'static Accepted,
+}
 
-    fn globals(&self) -> &'static [Global] {
-        match self.kind {
-            Kind::Steal | Kind::Serial => Global::ALL,
-            _ => &[Global::One],
-        }
+impl Combination {
+    /// True if this is what `config` asks for. Where that names no deque, the first row of the kind is the default.
+    pub fn is(&self, config: &Config) -> bool {
+        let deques = self.deque.zip(config.deque);
+        self.kind == config.kind && deques.is_none_or(|(ours, asked)| ours == asked)
     }
 
     /// Refuses what does not suit: one line on stderr. `asked`: what the program has asked for.
-    pub fn check_suited(&self, asked: &Config) -> Result<(), Refused> {
-        let in_options = asked.overflow.is_some() && asked.overflow == self.overflow;
-        self.check(false, "steal", self.steal(), self.steals(), Steal::word)?;
-        self.check(in_options, "overflow", self.overflow(), self.overflows(), Overflow::word)?;
-        self.check(false, "global", self.global, self.globals(), Global::word)
+    pub fn check(&self, config: &Config, asked: &Config) -> Result<(), Refused> {
+        let &Accepted { steal, overflow, global } = self.accepted;
+        let in_options = asked.overflow.is_some() && asked.overflow == config.overflow;
+        self.check_one(false, "steal", config.steal, steal, Steal::word)?;
+        self.check_one(in_options, "overflow", config.overflow, overflow, Overflow::word)?;
+        self.check_one(false, "global", config.global, global, Global::word)
     }
 
-    fn check<T: Copy + PartialEq>(
+    fn check_one<T: Copy + PartialEq>(
         &self,
         in_options: bool,
         member: &'static str,
-        value: T,
+        value: Option<T>,
         accepted: &[T],
         word: fn(T) -> &'static str,
     ) -> Result<(), Refused> {
-        if accepted.contains(&value) {
-            return Ok(());
-        }
-        let others = [("kind", self.kind.word()), ("deque", self.deque().word())];
+        let Some(value) = value.filter(|value| !accepted.contains(value)) else { return Ok(()) };
+        let deque = self.deque.map(|deque| ("deque", deque.word()));
+        let others = [("kind", self.kind.word())].into_iter().chain(deque);
         let choice = Choice { in_options, member, word: word(value) };
-        Err(choice.refuse(&others, accepted.iter().map(|&value| word(value))))
+        Err(choice.refuse(others, accepted.iter().map(|&value| word(value))))
+    }
+}
+
+/// How many tasks move at a time, and what a full queue does.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfers {
+    pub steal: Steal,
+    pub overflow: Overflow,
+    pub global: Global,
+}
+
+impl Transfers {
+    /// What `config` asks for; where it does not, the defaults.
+    pub fn of(config: &Config, accepted: &Accepted) -> Self {
+        Transfers {
+            steal: config.steal.unwrap_or(accepted.steal[0]),
+            overflow: config.overflow.unwrap_or(accepted.overflow[0]),
+            global: config.global.unwrap_or(accepted.global[0]),
+        }
     }
 }

@@ -33,7 +33,7 @@ use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, Seat, TICK};
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, End, Full};
-use crate::settings::{Join, Overflow};
+use crate::settings::{Accepted, Join, Overflow};
 use crate::sys::atomic::Pad;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
@@ -113,6 +113,8 @@ impl<D: Deque> Stealing<D> {
 }
 
 impl<D: Deque> Policy for Stealing<D> {
+    const ACCEPTED: Accepted = shares::accepted::<D>();
+
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let (shares, limit) = Shares::of::<D>(plan)?;
         let deques = memory::slice(plan.workers, |_| Ok(Pad(D::new(limit)?)))?;

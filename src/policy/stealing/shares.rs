@@ -1,11 +1,26 @@
 //! How many tasks a thief, a full deque and a look at the injector move at a time.
 
 use crate::policy::Plan;
-use crate::queue::Deque;
-use crate::settings::{Global, Overflow, Steal as Amount};
+use crate::queue::{Batches, Deque};
+use crate::settings::{Accepted, Global, Overflow, Steal as Amount};
 use crate::stats::Counter;
 use crate::sys::atomic::Pad;
 use crate::sys::memory::{self, NoMemory};
+
+/// The values that the variables accept. A full deque that cannot grow does by default as Tokio's. A deque without
+/// batches gives its thieves single tasks, and always grows.
+pub const fn accepted<D: Deque>() -> Accepted {
+    let global = Global::ALL;
+    match (D::Batches::EXIST, D::SLOTS) {
+        (true, Some(_)) => Accepted {
+            steal: &[Amount::Half, Amount::One],
+            overflow: &[Overflow::Half, Overflow::One, Overflow::Refuse],
+            global,
+        },
+        (true, None) => Accepted { global, ..Accepted::ALL },
+        (false, _) => Accepted { global, ..Accepted::ONE_BY_ONE },
+    }
+}
 
 /// What is taken at a time.
 pub struct Shares {

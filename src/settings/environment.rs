@@ -1,0 +1,37 @@
+//! The environment of the process.
+
+use std::ffi::{CStr, c_char};
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
+/// Calls `visit` with each `SCHED_*` variable of the environment that is not empty, in one
+/// walk: a call of getenv for each would be as many walks.
+///
+/// As with secure_getenv, there are none in a process that got rights by its execve: those of a set-user-ID
+/// program or of file capabilities. Its caller chooses its environment, and must not choose by it what is
+/// done with these rights.
+pub fn visit_all(mut visit: impl FnMut(&'static str, &'static CStr)) {
+    // SAFETY: takes any number, and has no effect.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return;
+    }
+    // SAFETY: environ is the process's, a list that ends with null. As with getenv, the
+    // program must not change it meanwhile, and what it held stays while it is unchanged.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            let text = CStr::from_ptr(*entry);
+            let bytes = text.to_bytes();
+            if bytes.starts_with(b"SCHED_")
+                && let Some(at) = bytes.iter().position(|&b| b == b'=')
+                && at + 1 < bytes.len()
+                && let Ok(name) = std::str::from_utf8(&bytes[..at])
+            {
+                visit(name, CStr::from_ptr((*entry).add(at + 1)));
+            }
+            entry = entry.add(1);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! From what is asked for to what is in force: the environment is read at each start of a run, and wins over what the
+//! program says; the table of kinds tells what goes together.
+
+use crate::settings::config::Config;
+use crate::settings::environment;
+use crate::settings::messages::{Choice, Refused};
+use crate::settings::suits::{Accepted, Combination, Transfers};
+use crate::settings::typos;
+use crate::settings::variables::{InForce, VARS, Var};
+use crate::settings::words::{Deque, Overflow, Switch};
+use crate::sys::output::Out;
+use std::ffi::CStr;
+use std::fmt::Write;
+
+/// The choices of the environment, and the first value that is refused.
+fn read_environment(config: &mut Config) -> Option<(&'static Var, &'static CStr)> {
+    let mut refused = None;
+    environment::visit_all(|name, value| {
+        let Some(var) = VARS.iter().find(|v| v.name == name) else {
+            let implemented = VARS.iter().filter(|v| v.is_implemented());
+            return typos::look_at(name, implemented.map(|v| v.name));
+        };
+        if (var.set)(config, value).is_none() && refused.is_none() {
+            refused = Some((var, value));
+        }
+    });
+    refused
+}
+
+/// What is in force for one run.
+pub struct Resolved<R: 'static> {
+    pub config: Config,
+    pub transfers: Transfers,
+    /// Of the table of kinds.
+    pub row: &'static R,
+}
+
+/// What the environment asks for, and where it does not, what the program has `asked` for, by the `table` of kinds.
+/// `SCHED_HELP` is done here.
+pub fn resolve<R: AsRef<Combination>>(
+    asked: &Config,
+    table: &[&'static R],
+) -> Result<Resolved<R>, Refused> {
+    let row_of = |config: &Config| table.iter().copied().find(|&row| row.as_ref().is(config));
+    let deque_of = |config: &Config| config.deque.or_else(|| row_of(config)?.as_ref().deque);
+    let mut config = Config { deque: None, overflow: None, ..*asked };
+    let refused = read_environment(&mut config);
+    // A deque that was asked for with one kind need not suit another, nor an overflow that was
+    // asked for with one deque.
+    if config.kind == asked.kind {
+        config.deque = config.deque.or(asked.deque);
+    }
+    let row = row_of(&config);
+    let as_asked = (config.kind, deque_of(&config)) == (asked.kind, deque_of(asked));
+    let accepted = row.map_or(&Accepted::ONE_BY_ONE, |row| row.as_ref().accepted);
+    let keeps = |overflow: &Overflow| as_asked || accepted.overflow.contains(overflow);
+    config.overflow = config.overflow.or(asked.overflow.filter(keeps));
+
+    let transfers = Transfers::of(&config, accepted);
+    let help = || {
+        if config.help == Switch::On {
+            help(&InForce { deque: deque_of(&config).unwrap_or(Deque::ALL[0]), transfers });
+        }
+    };
+    if let Some((var, value)) = refused {
+        help();
+        return Err(var.refuse(value));
+    }
+    let Some(row) = row else {
+        let rows = table.iter().map(|&row| row.as_ref()).filter(|row| row.kind == config.kind);
+        return Err(refuse_combination(&config, asked, rows.filter_map(|row| row.deque)));
+    };
+    row.as_ref().check(&config, asked)?;
+    help();
+    Ok(Resolved { config, transfers, row })
+}
+
+/// Prints the table of variables on stderr, with the values in force.
+fn help(in_force: &InForce) {
+    let mut out = Out::stderr();
+    let _ = writeln!(out, "libsched {}: environment variables", env!("CARGO_PKG_VERSION"));
+    for var in VARS.iter().filter(|v| v.is_implemented()) {
+        let mut value = None;
+        environment::visit_all(|name, text| {
+            if name == var.name {
+                value = Some(text);
+            }
+        });
+        let _ = var.describe(&mut out, in_force, value);
+    }
+}
+
+/// The combination is not in the table of kinds: one line on stderr. `asked`: what the program has asked for.
+fn refuse_combination(
+    config: &Config,
+    asked: &Config,
+    accepted: impl Iterator<Item = Deque>,
+) -> Refused {
+    let in_options = asked.deque.is_some() && asked.deque == config.deque;
+    // (A kind without a deque in the environment or the options has a row.)
+    let word = config.deque.map_or("", Deque::word);
+    let deque = Choice { in_options, member: "deque", word };
+    deque.refuse([("kind", config.kind.word())].into_iter(), accepted.map(Deque::word))
+}

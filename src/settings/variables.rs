@@ -1,0 +1,260 @@
+//! The table of variables.
+
+use crate::settings::config::{Config, Threads};
+use crate::settings::messages::{Refused, Shown};
+use crate::settings::suits::Transfers;
+use crate::settings::words::{Deque, Global, Idle, Join, Kind, Overflow, Stats, Steal, Switch};
+use crate::sys::output::Out;
+use crate::sys::processors::MOST_WORKERS;
+use std::ffi::CStr;
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+/// The most that `SCHED_BLOCKING` may say.
+pub const MOST_BLOCKING: usize = 65536;
+
+pub struct Var {
+    pub name: &'static str,
+    /// Words accepted, the default first. Empty: the variable takes no words.
+    words: &'static [&'static str],
+    /// What else it takes, in words for the reader.
+    form: &'static str,
+    /// Stores an accepted value; None: not accepted.
+    pub set: fn(&mut Config, &'static CStr) -> Option<()>,
+    meaning: &'static str,
+}
+
+/// A name that is kept for a later version.
+const fn later(name: &'static str) -> Var {
+    Var { name, words: &[], form: "", set: |_, _| None, meaning: "" }
+}
+
+pub static VARS: [Var; 20] = [
+    Var {
+        name: "SCHED_KIND",
+        words: Kind::WORDS,
+        form: "",
+        set: |c, v| Kind::parse(v.to_bytes()).map(|k| c.kind = k),
+        meaning: "the scheduler: work stealing, one shared stack, one shared queue, continuation stealing, or one thread",
+    },
+    Var {
+        name: "SCHED_THREADS",
+        words: &[],
+        form: "N (1 to 4096) auto",
+        set: |c, v| {
+            c.threads = Some(match v.to_bytes() {
+                b"auto" => Threads::Auto,
+                _ => Threads::Count(
+                    usize::try_from(number(v)?).ok().filter(|n| (1..=MOST_WORKERS).contains(n))?,
+                ),
+            });
+            Some(())
+        },
+        meaning: "N workers whatever the program asked; auto: the default count",
+    },
+    Var {
+        name: "SCHED_DEQUE",
+        words: Deque::WORDS,
+        form: "",
+        set: |c, v| Deque::parse(v.to_bytes()).map(|d| c.deque = Some(d)),
+        meaning: "the deque of steal and cont; the lock of lifo and fifo (mutex, spin or sem)",
+    },
+    Var {
+        name: "SCHED_STEAL",
+        words: Steal::WORDS,
+        form: "",
+        set: |c, v| Steal::parse(v.to_bytes()).map(|s| c.steal = Some(s)),
+        meaning: "how much a thief takes: a task, or half of them (ring, queue, mutex, spin, sem)",
+    },
+    Var {
+        name: "SCHED_IDLE",
+        words: Idle::WORDS,
+        form: "",
+        set: |c, v| Idle::parse(v.to_bytes()).map(|i| c.idle = i),
+        meaning: "a worker without work: sleeps until woken, 1 ms, adaptively, or never",
+    },
+    Var {
+        name: "SCHED_OVERFLOW",
+        words: Overflow::WORDS,
+        form: "",
+        set: |c, v| Overflow::parse(v.to_bytes()).map(|o| c.overflow = Some(o)),
+        meaning: "a full queue: grows, moves one task or half to the queue for all, or gives EAGAIN",
+    },
+    Var {
+        name: "SCHED_GLOBAL",
+        words: Global::WORDS,
+        form: "",
+        set: |c, v| Global::parse(v.to_bytes()).map(|g| c.global = Some(g)),
+        meaning: "how much a worker without tasks takes from the queue for all",
+    },
+    Var {
+        name: "SCHED_JOIN",
+        words: Join::WORDS,
+        form: "",
+        set: |c, v| Join::parse(v.to_bytes()).map(|j| c.join = j),
+        meaning: "a task that waits for another: is set aside, or others run on top of it",
+    },
+    later("SCHED_PIN"),
+    Var {
+        name: "SCHED_STACK",
+        words: &[],
+        form: "a size, at least 32K (64K, 8M, 1G)",
+        set: |c, v| {
+            let accepted = |size: &usize| (LEAST_STACK..=MOST_STACK).contains(size);
+            size(v).filter(accepted).map(|n| c.stack = Some(n))
+        },
+        meaning: "size of a task's stack; unset: that of a new thread",
+    },
+    Var {
+        name: "SCHED_WARM",
+        words: &["100ms", "0"],
+        form: "a time (500us, 2s, 1min)",
+        set: |c, v| time(v).map(|warm| c.warm = Some(warm)),
+        meaning: "how long idle threads are kept for the next run",
+    },
+    Var {
+        name: "SCHED_BLOCKING",
+        words: &["512"],
+        form: "N (1 to 65536)",
+        set: |c, v| {
+            let n = usize::try_from(number(v)?).ok()?;
+            c.blocking = (1..=MOST_BLOCKING).contains(&n).then_some(n);
+            c.blocking.map(drop)
+        },
+        meaning: "how many tasks of a run may be in blocking sections at once",
+    },
+    Var {
+        name: "SCHED_STATS",
+        words: Stats::WORDS,
+        form: "",
+        set: |c, v| Stats::parse(v.to_bytes()).map(|s| c.stats = s),
+        meaning: "statistics of each run: none, a table, or a line of JSON",
+    },
+    Var {
+        name: "SCHED_STATS_FILE",
+        words: &[],
+        form: "PATH",
+        set: |c, v| {
+            c.stats_file = Some(v);
+            Some(())
+        },
+        meaning: "with SCHED_STATS: where they are appended; unset: stderr",
+    },
+    later("SCHED_TRACE"),
+    later("SCHED_PROFILE"),
+    Var {
+        name: "SCHED_SEED",
+        words: &[],
+        form: "N (0 to 2^64-1)",
+        set: |c, v| {
+            c.seed = Some(number(v)?);
+            Some(())
+        },
+        meaning: "seed of every random choice; with serial, of the order of the ready tasks",
+    },
+    later("SCHED_WATCHDOG"),
+    later("SCHED_FUZZ"),
+    Var {
+        name: "SCHED_HELP",
+        words: Switch::WORDS,
+        form: "",
+        set: |c, v| Switch::parse(v.to_bytes()).map(|s| c.help = s),
+        meaning: "print this table at each sched_init, and go on",
+    },
+];
+
+/// The values whose defaults depend on others.
+pub struct InForce {
+    pub deque: Deque,
+    pub transfers: Transfers,
+}
+
+impl Var {
+    /// False for a name that is kept for a later version: any value is refused, and nothing else mentions it.
+    pub const fn is_implemented(&self) -> bool {
+        !self.words.is_empty() || !self.form.is_empty()
+    }
+
+    fn accepted(&self, out: &mut Out) -> fmt::Result {
+        for word in self.words {
+            write!(out, " {word}")?;
+        }
+        if self.form.is_empty() { Ok(()) } else { write!(out, " {}", self.form) }
+    }
+
+    pub fn refuse(&self, value: &'static CStr) -> Refused {
+        let mut out = Out::stderr();
+        let _ = write!(out, "libsched: {}={}: ", self.name, Shown(value));
+        let _ = if self.is_implemented() {
+            out.write_str("no such value; accepted:").and_then(|()| self.accepted(&mut out))
+        } else {
+            out.write_str("not implemented in this version")
+        };
+        let _ = writeln!(out);
+        Refused
+    }
+
+    pub fn describe(
+        &self,
+        out: &mut Out,
+        in_force: &InForce,
+        value: Option<&'static CStr>,
+    ) -> fmt::Result {
+        write!(out, "{:<17}", self.name)?;
+        match (value, self.words.first()) {
+            (Some(value), _) => write!(out, "{}", Shown(value))?,
+            (None, Some(default)) => out.write_str(match self.name {
+                "SCHED_DEQUE" => in_force.deque.word(),
+                "SCHED_STEAL" => in_force.transfers.steal.word(),
+                "SCHED_OVERFLOW" => in_force.transfers.overflow.word(),
+                _ => default,
+            })?,
+            (None, None) => out.write_str("(unset)")?,
+        }
+        write!(out, "  [")?;
+        self.accepted(out)?;
+        writeln!(out, " ]  {}", self.meaning)
+    }
+}
+
+/// Digits only: parse takes a sign, too.
+fn number(text: &CStr) -> Option<u64> {
+    let text = text.to_str().ok()?;
+    text.bytes().all(|c| c.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// A number with its unit; 0 may go without.
+fn time(text: &CStr) -> Option<Duration> {
+    let text = text.to_str().ok()?;
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let n: u64 = text[..digits].parse().ok()?;
+    let nanos = match &text[digits..] {
+        "" if n == 0 => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "min" => 60_000_000_000,
+        _ => return None,
+    };
+    n.checked_mul(nanos).map(Duration::from_nanos)
+}
+
+/// The smallest stack: what signal handlers and the library itself need, with room for small tasks.
+pub const LEAST_STACK: usize = 32 << 10;
+const _: () = assert!(LEAST_STACK == 32 << 10, "the number in the text");
+const MOST_STACK: usize = 1 << 40;
+
+/// A number of bytes, in units of 1024, 1024^2 or 1024^3 with a letter.
+fn size(text: &CStr) -> Option<usize> {
+    let text = text.to_str().ok()?;
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let n: usize = text[..digits].parse().ok()?;
+    let unit = match &text[digits..] {
+        "" => 1,
+        "K" | "k" => 1 << 10,
+        "M" | "m" => 1 << 20,
+        "G" | "g" => 1 << 30,
+        _ => return None,
+    };
+    n.checked_mul(unit)
+}
