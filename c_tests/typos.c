@@ -1,5 +1,6 @@
 /* A SCHED_* variable whose name is within two letters of one that there is: the first run names both on one line of
- * stderr, later ones do not, and all go on without it. Other names are other programs', and not worth a word.
+ * stderr, later ones do not, and all go on without it. So for a variable that other versions have, and this has not.
+ * Other names are other programs', and not worth a word.
  * ctest: static
  * ctest: */
 #include "pool.h"
@@ -11,6 +12,10 @@ static const char *const typos[][2] = {
     {"SCHED_KINDS", "SCHED_KIND"}, {"SCHED_DEQUEUE", "SCHED_DEQUE"}, {"SCHED_STATSFILE", "SCHED_STATS_FILE"},
     {"SCHED_STATS_FIEL", "SCHED_STATS_FILE"}, {"SCHED_STAT", "SCHED_STATS"}, {"SCHED_SEAD", "SCHED_SEED"},
     {"SCHED_OVERFLOWS", "SCHED_OVERFLOW"}, {"SCHED_WARN", "SCHED_WARM"}, {"SCHED_HEPL", "SCHED_HELP"},
+};
+
+static const char *const elsewhere[] = {
+    "SCHED_PIN", "SCHED_TRACE", "SCHED_PROFILE", "SCHED_WATCHDOG", "SCHED_FUZZ",
 };
 
 static const char *const others[] = {
@@ -49,6 +54,16 @@ int main(void)
         snprintf(wanted, sizeof wanted, " %s:", typos[i][0]);
         check_child(__FILE__, __LINE__, strstr(child.said, wanted) != NULL, wanted);
         snprintf(wanted, sizeof wanted, " %s?", typos[i][1]);
+        check_child(__FILE__, __LINE__, strstr(child.said, wanted) != NULL, wanted);
+        check_child(__FILE__, __LINE__, count_lines(child.said) == 1, "say one line");
+    }
+
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        setenv(elsewhere[i], "1", 1);
+        in_child(runs, NULL);
+        unsetenv(elsewhere[i]);
+        CHECK_CHILD_EXITED(0);
+        snprintf(wanted, sizeof wanted, "libsched: %s: no such variable in this version;", elsewhere[i]);
         check_child(__FILE__, __LINE__, strstr(child.said, wanted) != NULL, wanted);
         check_child(__FILE__, __LINE__, count_lines(child.said) == 1, "say one line");
     }

@@ -4,7 +4,7 @@ use crate::api::pool::Pool;
 use crate::ffi::taskfunc;
 use crate::ffi::tasks::can_be_copied;
 use crate::settings;
-use crate::settings::{Config, Deque, Idle, Kind, Overflow};
+use crate::settings::{Config, Deque, Idle, Kind, Overflow, Refused};
 use crate::sys::errno::Errno;
 use crate::sys::{errno, memory, output, symbol, thread};
 use std::ffi::{c_int, c_void};
@@ -89,18 +89,17 @@ impl sched_options {
     ///
     /// # Safety
     /// `options` is NULL or has as many bytes as its `size` says.
-    unsafe fn read(options: *const sched_options) -> Option<sched_options> {
+    unsafe fn read(options: *const sched_options) -> Result<sched_options, Refused> {
         let mut known = sched_options::DEFAULTS;
         if options.is_null() {
-            return Some(known);
+            return Ok(known);
         }
         // SAFETY: the first member of any version.
         let size = unsafe { options.cast::<usize>().read() };
         if !memory::is_size_of_struct(size, Self::FIRST_SIZE) {
-            refuse(format_args!(
+            return Err(refuse(format_args!(
                 "options.size is {size}; it is to be sizeof (struct sched_options)"
-            ));
-            return None;
+            )));
         }
         let bytes = options.cast::<u8>();
         let common = size.min(known.size);
@@ -108,17 +107,16 @@ impl sched_options {
         unsafe { ptr::copy_nonoverlapping(bytes, (&raw mut known).cast(), common) };
         // SAFETY: so many bytes, by the caller's promise.
         let rest = unsafe { std::slice::from_raw_parts(bytes.add(common), size - common) };
-        let is_known = rest.iter().all(|&byte| byte == 0);
-        if !is_known {
-            refuse(format_args!(
+        if rest.iter().any(|&byte| byte != 0) {
+            return Err(refuse(format_args!(
                 "options.size is {size}, and a member beyond the {common} bytes that this version knows is not 0"
-            ));
+            )));
         }
-        is_known.then_some(known)
+        Ok(known)
     }
 
-    /// None if a value is none of those above, which a line on standard error says.
-    fn config(&self) -> Option<Config> {
+    /// A value that is none of those above is refused.
+    fn config(&self) -> Result<Config, Refused> {
         const KINDS: &[(c_int, Kind)] = &[
             (SCHED_KIND_STEAL, Kind::Steal),
             (SCHED_KIND_LIFO, Kind::Lifo),
@@ -152,12 +150,11 @@ impl sched_options {
         if blocking.is_some_and(|n| n > settings::MOST_BLOCKING) {
             let most = settings::MOST_BLOCKING;
             let n = self.blocking;
-            refuse(format_args!(
+            return Err(refuse(format_args!(
                 "options.blocking is {n}; accepted: 1 to {most}, or 0: the default"
-            ));
-            return None;
+            )));
         }
-        Some(Config {
+        Ok(Config {
             kind: chosen("kind", self.kind, KINDS, Kind::word)?.unwrap_or(defaults.kind),
             deque: chosen("deque", self.deque, DEQUES, Deque::word)?,
             idle: chosen("idle", self.idle, IDLES, Idle::word)?.unwrap_or(defaults.idle),
@@ -168,28 +165,26 @@ impl sched_options {
     }
 }
 
-/// What a member's value means; Some(None): the default. None: nothing, which a line on standard
-/// error says.
+/// What a member's value means; None: the default.
 fn chosen<T: Copy>(
     member: &'static str,
     value: c_int,
     choices: &[(c_int, T)],
     word: fn(T) -> &'static str,
-) -> Option<Option<T>> {
+) -> Result<Option<T>, Refused> {
     if value == 0 {
-        return Some(None);
+        return Ok(None);
     }
     let choice = choices.iter().find(|(number, _)| *number == value);
-    if choice.is_none() {
+    choice.map(|&(_, choice)| Some(choice)).ok_or_else(|| {
         let (first, last) = (choices[0].1, choices[choices.len() - 1].1);
         refuse(format_args!(
             "options.{member} is {value}; accepted: {} to {}, which are 1 to {}, or 0: the default",
             settings::Constant(member, word(first)),
             settings::Constant(member, word(last)),
             choices.len()
-        ));
-    }
-    choice.map(|&(_, choice)| Some(choice))
+        ))
+    })
 }
 
 const _: () = assert!(settings::MOST_BLOCKING == 65536, "the number in the text");
@@ -197,8 +192,9 @@ const _: () = assert!(size_of::<sched_options>() >= sched_options::FIRST_SIZE);
 
 /// A line on standard error: EINVAL alone would not say which member is wrong.
 #[cold]
-fn refuse(why: fmt::Arguments) {
+fn refuse(why: fmt::Arguments) -> Refused {
     output::say(format_args!("sched_pool_create: {why}{}", symbol::Caller));
+    Refused
 }
 
 /// Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has
@@ -235,9 +231,9 @@ fn refuse(why: fmt::Arguments) {
 pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mut sched_pool {
     // SAFETY: NULL or the caller's.
     let asked = unsafe { sched_options::read(options) };
-    let created = match asked.as_ref().and_then(|asked| Some((asked, asked.config()?))) {
-        Some((asked, config)) => Pool::create(&config, asked.nthreads, asked.qlen),
-        None => Err(Errno(libc::EINVAL)),
+    let created = match asked.and_then(|asked| Ok((asked.config()?, asked))) {
+        Ok((config, asked)) => Pool::create(&config, asked.nthreads, asked.qlen),
+        Err(Refused) => Err(Errno(libc::EINVAL)),
     };
     match created {
         Ok(pool) => Box::into_raw(pool).cast(),

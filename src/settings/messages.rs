@@ -34,18 +34,34 @@ impl fmt::Display for Constant {
     }
 }
 
-/// A choice as its author wrote it: a program in `struct sched_options`, or a user in the environment.
+/// Who has made a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// In `struct sched_options`.
+    Program,
+    /// In the environment.
+    User,
+}
+
+impl Author {
+    /// Of the value in force, if the program has asked for `asked`.
+    pub fn of<T: PartialEq>(in_force: Option<T>, asked: Option<T>) -> Author {
+        if asked.is_some() && asked == in_force { Author::Program } else { Author::User }
+    }
+}
+
+/// A choice as its author wrote it.
 pub struct Choice {
-    pub in_options: bool,
+    pub by: Author,
     pub member: &'static str,
     pub word: &'static str,
 }
 
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let constant = Constant(self.member, self.word);
-        if self.in_options {
-            return write!(f, "sched_pool_create: options.{} is {constant}", self.member);
+        if self.by == Author::Program {
+            f.write_str("sched_pool_create: options.")?;
+            return write!(f, "{} is {}", self.member, Constant(self.member, self.word));
         }
         f.write_str("SCHED_")?;
         self.member.chars().try_for_each(|letter| f.write_char(letter.to_ascii_uppercase()))?;
@@ -63,21 +79,19 @@ impl Choice {
         let mut out = Out::stderr();
         let _ = write!(out, "libsched: {self}: not with");
         for (member, word) in others {
-            let _ = if self.in_options {
-                write!(out, " {}", Constant(member, word))
-            } else {
-                write!(out, " {}", Choice { in_options: false, member, word })
+            let _ = match self.by {
+                Author::Program => write!(out, " {}", Constant(member, word)),
+                Author::User => write!(out, " {}", Choice { by: self.by, member, word }),
             };
         }
         let _ = out.write_str("; accepted:");
         for word in accepted {
-            let _ = if self.in_options {
-                write!(out, " {}", Constant(self.member, word))
-            } else {
-                write!(out, " {word}")
+            let _ = match self.by {
+                Author::Program => write!(out, " {}", Constant(self.member, word)),
+                Author::User => write!(out, " {word}"),
             };
         }
-        if self.in_options {
+        if self.by == Author::Program {
             output::add_caller(&mut out);
         }
         let _ = writeln!(out);

@@ -3,7 +3,7 @@
 
 use crate::settings::config::Config;
 use crate::settings::environment;
-use crate::settings::messages::{Choice, Refused};
+use crate::settings::messages::{Author, Choice, Refused};
 use crate::settings::suits::{Accepted, Combination, Transfers};
 use crate::settings::typos;
 use crate::settings::variables::{InForce, VARS, Var};
@@ -17,8 +17,7 @@ fn read_environment(config: &mut Config) -> Option<(&'static Var, &'static CStr)
     let mut refused = None;
     environment::visit_all(|name, value| {
         let Some(var) = VARS.iter().find(|v| v.name == name) else {
-            let implemented = VARS.iter().filter(|v| v.is_implemented());
-            return typos::look_at(name, implemented.map(|v| v.name));
+            return typos::look_at(name, VARS.iter().map(|v| v.name));
         };
         if (var.set)(config, value).is_none() && refused.is_none() {
             refused = Some((var, value));
@@ -79,7 +78,7 @@ pub fn resolve<R: AsRef<Combination>>(
 fn help(in_force: &InForce) {
     let mut out = Out::stderr();
     let _ = writeln!(out, "libsched {}: environment variables", env!("CARGO_PKG_VERSION"));
-    for var in VARS.iter().filter(|v| v.is_implemented()) {
+    for var in &VARS {
         let mut value = None;
         environment::visit_all(|name, text| {
             if name == var.name {
@@ -96,9 +95,9 @@ fn refuse_combination(
     asked: &Config,
     accepted: impl Iterator<Item = Deque>,
 ) -> Refused {
-    let in_options = asked.deque.is_some() && asked.deque == config.deque;
+    let by = Author::of(config.deque, asked.deque);
     // (A kind without a deque in the environment or the options has a row.)
     let word = config.deque.map_or("", Deque::word);
-    let deque = Choice { in_options, member: "deque", word };
+    let deque = Choice { by, member: "deque", word };
     deque.refuse([("kind", config.kind.word())].into_iter(), accepted.map(Deque::word))
 }

@@ -2,7 +2,7 @@
 //! accept; here the choices of the program and of the user are compared with that.
 
 use crate::settings::config::Config;
-use crate::settings::messages::{Choice, Refused};
+use crate::settings::messages::{Author, Choice, Refused};
 use crate::settings::words::{Deque, Global, Kind, Overflow, Steal};
 
 /// What a row of the table of kinds accepts; the first value of each list is the default. A row on which a variable
@@ -45,15 +45,15 @@ impl Combination {
     /// Refuses what does not suit: one line on stderr. `asked`: what the program has asked for.
     pub fn check(&self, config: &Config, asked: &Config) -> Result<(), Refused> {
         let &Accepted { steal, overflow, global } = self.accepted;
-        let in_options = asked.overflow.is_some() && asked.overflow == config.overflow;
-        self.check_one(false, "steal", config.steal, steal, Steal::word)?;
-        self.check_one(in_options, "overflow", config.overflow, overflow, Overflow::word)?;
-        self.check_one(false, "global", config.global, global, Global::word)
+        let by = Author::of(config.overflow, asked.overflow);
+        self.check_one(Author::User, "steal", config.steal, steal, Steal::word)?;
+        self.check_one(by, "overflow", config.overflow, overflow, Overflow::word)?;
+        self.check_one(Author::User, "global", config.global, global, Global::word)
     }
 
     fn check_one<T: Copy + PartialEq>(
         &self,
-        in_options: bool,
+        by: Author,
         member: &'static str,
         value: Option<T>,
         accepted: &[T],
@@ -62,7 +62,7 @@ impl Combination {
         let Some(value) = value.filter(|value| !accepted.contains(value)) else { return Ok(()) };
         let deque = self.deque.map(|deque| ("deque", deque.word()));
         let others = [("kind", self.kind.word())].into_iter().chain(deque);
-        let choice = Choice { in_options, member, word: word(value) };
+        let choice = Choice { by, member, word: word(value) };
         Err(choice.refuse(others, accepted.iter().map(|&value| word(value))))
     }
 }

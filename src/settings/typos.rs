@@ -1,7 +1,8 @@
 //! Names that are nearly those of variables: a user who sets `SCHED_THREAD=2` learns that it does nothing.
 //!
-//! A name is a mistake if two letters added, left out or changed make it a variable's. Other `SCHED_*` names are
-//! other programs', and no business of this library. Each is named once in the life of the process.
+//! A name is a mistake if two letters added, left out or changed make it a variable's, or if another version of this
+//! library has such a variable. Other `SCHED_*` names are other programs', and no business of this library. Each is
+//! named once in the life of the process.
 
 use crate::sys::output::Out;
 use std::fmt::Write;
@@ -9,10 +10,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const FAR: usize = 3;
 
-/// Says so on stderr if the name, which is no variable's, is nearly one of the `known`.
+/// Variables of other versions.
+const ELSEWHERE: &[&str] =
+    &["SCHED_PIN", "SCHED_TRACE", "SCHED_PROFILE", "SCHED_WATCHDOG", "SCHED_FUZZ"];
+
+/// Says so on stderr if the name, which is no variable's here, is another version's, or nearly one of the `known`.
 #[cold]
 pub fn look_at(name: &str, known: impl Iterator<Item = &'static str>) {
     if !is_new(name) {
+        return;
+    }
+    if ELSEWHERE.contains(&name) {
+        let _ = writeln!(
+            Out::stderr(),
+            "libsched: {name}: no such variable in this version; it has no effect"
+        );
         return;
     }
     let distances = known.map(|known| (distance(name.as_bytes(), known.as_bytes()), known));

@@ -24,12 +24,7 @@ pub struct Var {
     meaning: &'static str,
 }
 
-/// A name that is kept for a later version.
-const fn later(name: &'static str) -> Var {
-    Var { name, words: &[], form: "", set: |_, _| None, meaning: "" }
-}
-
-pub static VARS: [Var; 20] = [
+pub static VARS: [Var; 15] = [
     Var {
         name: "SCHED_KIND",
         words: Kind::WORDS,
@@ -94,7 +89,6 @@ pub static VARS: [Var; 20] = [
         set: |c, v| Join::parse(v.to_bytes()).map(|j| c.join = j),
         meaning: "a task that waits for another: is set aside, or others run on top of it",
     },
-    later("SCHED_PIN"),
     Var {
         name: "SCHED_STACK",
         words: &[],
@@ -140,8 +134,6 @@ pub static VARS: [Var; 20] = [
         },
         meaning: "with SCHED_STATS: where they are appended; unset: stderr",
     },
-    later("SCHED_TRACE"),
-    later("SCHED_PROFILE"),
     Var {
         name: "SCHED_SEED",
         words: &[],
@@ -152,8 +144,6 @@ pub static VARS: [Var; 20] = [
         },
         meaning: "seed of every random choice; with serial, of the order of the ready tasks",
     },
-    later("SCHED_WATCHDOG"),
-    later("SCHED_FUZZ"),
     Var {
         name: "SCHED_HELP",
         words: Switch::WORDS,
@@ -170,11 +160,6 @@ pub struct InForce {
 }
 
 impl Var {
-    /// False for a name that is kept for a later version: any value is refused, and nothing else mentions it.
-    pub const fn is_implemented(&self) -> bool {
-        !self.words.is_empty() || !self.form.is_empty()
-    }
-
     fn accepted(&self, out: &mut Out) -> fmt::Result {
         for word in self.words {
             write!(out, " {word}")?;
@@ -185,11 +170,8 @@ impl Var {
     pub fn refuse(&self, value: &'static CStr) -> Refused {
         let mut out = Out::stderr();
         let _ = write!(out, "libsched: {}={}: ", self.name, Shown(value));
-        let _ = if self.is_implemented() {
-            out.write_str("no such value; accepted:").and_then(|()| self.accepted(&mut out))
-        } else {
-            out.write_str("not implemented in this version")
-        };
+        let _ = out.write_str("no such value; accepted:");
+        let _ = self.accepted(&mut out);
         let _ = writeln!(out);
         Refused
     }
