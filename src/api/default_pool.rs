@@ -51,7 +51,7 @@ static NEWEST: AtomicPtr<Made> = AtomicPtr::new(ptr::null_mut());
 #[cold]
 #[inline(never)]
 pub fn current<'a>() -> Option<&'a Worker> {
-    identity::task()
+    identity::task_worker()
 }
 
 /// A worker of the run that NULL means. An error if the default pool cannot be made.
@@ -100,7 +100,7 @@ extern "C" fn at_exit() {
         return; // a child made by fork has no pool
     }
     let Some(worker) = default_worker::get() else { return };
-    if worker.mine().is_some() || identity::lies_below(worker) {
+    if worker.mine().is_some() || identity::any_section_in_run_of(worker) {
         return; // a task of the pool has called exit
     }
     default_worker::forget();

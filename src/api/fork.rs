@@ -372,8 +372,8 @@ mod check {
 
     /// On the fiber of the task that forks or joins, whichever run `s` is of: that stays the same.
     fn note(more: isize) {
-        if let Some(fiber) = identity::here() {
-            fiber.note_forks(more);
+        if let Some(fiber) = identity::current_fiber() {
+            fiber.count_forks(more);
         }
     }
 

@@ -127,7 +127,7 @@ impl Group {
                 unsafe { grant(nodes, || worker, Go::Soon) };
             }
             match fiber {
-                Some(fiber) => wait_inside(&node, fiber, fiber.sets_aside()),
+                Some(fiber) => wait_inside(&node, fiber, fiber.suspends_joins()),
                 None => wait_elsewhere(&node),
             }
         }

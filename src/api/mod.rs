@@ -90,7 +90,7 @@ impl<L: Latch> Awaited for Help<'_, L> {
         if mine.calls_at_once() {
             return None; // not known: see `fork`
         }
-        self.latch.thief()?.index_beside(mine)
+        self.latch.thief()?.index_in_run_of(mine)
     }
 }
 
@@ -114,7 +114,7 @@ fn wait(latch: &impl Latch, worker: &Worker) -> bool {
         wait_elsewhere(latch);
         return true;
     };
-    wait_inside(latch, mine.fiber(), mine.fiber().sets_aside());
+    wait_inside(latch, mine.fiber(), mine.fiber().suspends_joins());
     true
 }
 
@@ -161,7 +161,7 @@ fn wait_nested(latch: &impl Latch, outer: &Worker) {
 /// Waits as a thread that is no worker of the latch's run. If the caller is a task of another run, and its thread is a
 /// worker of that run alone, the task is set aside there; otherwise the thread sleeps.
 fn wait_elsewhere(latch: &impl Latch) {
-    match identity::alone() {
+    match identity::lone_fiber() {
         Some(fiber) => wait_inside(latch, fiber, true),
         None => wait_outside(latch),
     }

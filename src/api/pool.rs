@@ -108,7 +108,7 @@ impl Pool {
     fn may_wait(&self) -> Result<(), Errno> {
         if !self.is_alive() {
             Err(Errno(libc::EINVAL))
-        } else if self.worker.mine().is_some() || identity::lies_below(self.worker) {
+        } else if self.worker.mine().is_some() || identity::any_section_in_run_of(self.worker) {
             Err(Errno(libc::EDEADLK))
         } else {
             Ok(())

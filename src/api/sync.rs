@@ -152,7 +152,8 @@ unsafe fn grant_one<'a>(node: *const Node, from: impl Fn() -> Option<&'a Worker>
     // SAFETY: by the caller's promise; the name was packed.
     let Some(name) = (unsafe { Node::grant(node) }) else { return };
     // SAFETY: it was packed; who was set aside waits until now, and was published.
-    let home = unsafe { Waiter::continuation(name).and_then(|task| suspend::at_home(task)) };
+    let home =
+        unsafe { Waiter::continuation(name).and_then(|task| suspend::local_continuation(task)) };
     match home {
         Some((home, task)) if go.is_soon(&home) => home.queue_soon(task),
         Some((home, task)) => home.requeue(task),
@@ -256,7 +257,8 @@ fn hand_over(mutex: &Mutex, go: Go) -> c_int {
 #[cold]
 #[inline(never)]
 fn identity() -> usize {
-    identity::here().map_or_else(registers::thread_pointer, |fiber| ptr::from_ref(fiber).addr())
+    identity::current_fiber()
+        .map_or_else(registers::thread_pointer, |fiber| ptr::from_ref(fiber).addr())
 }
 
 /// The same; `worker` is one of the caller's, most often.
@@ -288,7 +290,7 @@ fn check_holder(mutex: &Mutex, function: &str) {
     let holder = mutex.holder();
     let is = |fiber: &Fiber| ptr::from_ref(fiber).addr() == holder;
     // Whatever of the thread's fibers it is: those below the caller's cannot go on before it has.
-    let here = || Worker::any_here(|mine| is(mine.fiber())) || identity::any_here(is);
+    let here = || Worker::any_of_thread(|mine| is(mine.fiber())) || identity::any_section(is);
     if holder != 0 && holder != registers::thread_pointer() && !here() {
         misuse(function, "another task or thread has locked the mutex");
     }

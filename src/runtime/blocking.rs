@@ -24,9 +24,9 @@
 //! come and go.
 //!
 //! The section is noted in its fiber (`record::Section`), and the thread knows its innermost
-//! section (`identity::INNERMOST`), as it knows its innermost worker. Sections nest across runs: a
-//! task in a section may start a run, whose tasks may have sections. A fiber is *covered* if
-//! another run lies on top of its task, or if another task runs on top of it in a run that this
+//! section (`identity::INNERMOST_SECTION`), as it knows its innermost worker. Sections nest across
+//! runs: a task in a section may start a run, whose tasks may have sections. A fiber is *covered*
+//! if another run lies on top of its task, or if another task runs on top of it in a run that this
 //! task has started. A task on top of a covered fiber is not in that fiber's section.
 //!
 //! # Why nothing is lost
@@ -76,7 +76,9 @@ use std::ptr;
 /// not a task of the run of `worker`, or if another run lies on top of that task. Fails if no
 /// thread can take the worker's place.
 pub fn begin(worker: &Worker) -> Result<(), Errno> {
-    let Some(fiber) = identity::of(worker).or_else(|| worker.mine().map(Mine::fiber)) else {
+    let Some(fiber) =
+        identity::section_in_run_of(worker).or_else(|| worker.mine().map(Mine::fiber))
+    else {
         return Ok(());
     };
     let depth = &fiber.section.depth;
@@ -92,7 +94,7 @@ pub fn begin(worker: &Worker) -> Result<(), Errno> {
 
 /// Ends the section that was begun last. Fails if there is none.
 pub fn end(worker: &Worker) -> Result<(), Errno> {
-    let section = identity::of(worker);
+    let section = identity::section_in_run_of(worker);
     let Some(fiber) = section.or_else(|| worker.mine().map(Mine::fiber)) else {
         return Ok(());
     };
@@ -118,7 +120,7 @@ fn hand_over_worker(fiber: &Fiber) -> Result<(), Errno> {
     // SAFETY: the caller is on the fiber, or on top of it.
     let mine = unsafe { fiber.mine() };
     mine.hold();
-    fiber.hasten(); // also gives the fibers of future children back
+    fiber.force_tick(); // also gives the fibers of future children back
     fiber.section.host_stack.set(mine.host_stack());
     let worker = mine.worker();
     worker.vacate();
@@ -138,7 +140,7 @@ fn reoccupy(fiber: &Fiber) {
     let worker = fiber.worker();
     leave_section(fiber);
     worker.occupy();
-    fiber.go_on_with(worker);
+    fiber.make_current(worker);
     // SAFETY: the calling thread has occupied it just now.
     unsafe { worker.owned() }.let_go();
 }

@@ -24,7 +24,7 @@
 //!
 //! A fiber keeps the one *above*, on which the children of its task run, one after the other. It is taken from the
 //! stack cache at the first spawn. While the spawner waits for its child in a deque, that is on the fiber above; who
-//! continues the spawner in any other way than by the child's return ([`part`]) makes `above` null before: the child's
+//! continues the spawner in any other way than by the child's return ([`detach_spawner`]) makes `above` null before: the child's
 //! fiber is the child's own from then on, and the next spawn takes another.
 //!
 //! So a child that pops a spawner, of the fiber *below* its own, whose `above` is its own still, returns from the very
@@ -65,11 +65,11 @@ use crate::policy::operations::Hosted;
 use crate::policy::stealing::Stealing;
 use crate::policy::{Place, Policy};
 use crate::queue::{Deque, Owner};
-use crate::runtime::continuation::noted;
+use crate::runtime::continuation::spawner_fiber;
 use crate::runtime::forked::{self, misuse, spawn_forked};
 use crate::runtime::identity::{self, Mine};
-use crate::runtime::record::{Fiber, Looks, Worker};
-use crate::runtime::suspend::{is_continuation, is_spawner, spawner_at, take_over};
+use crate::runtime::record::{Fiber, LoopStart, Worker};
+use crate::runtime::suspend::{adopt_task, is_continuation, is_spawner, spawner_task};
 use crate::sync::forked::Forked;
 use crate::sys::unwind::ProgramFunction;
 use crate::sys::{errno, unwind};
@@ -178,11 +178,11 @@ unsafe fn call_instrumented<C: Callee>(
     // SAFETY: by the caller's promise.
     let below = unsafe { worker.owned() }.fiber();
     let handled = exceptions::take();
-    below.arrived.set(false);
+    below.resumed_by_other.set(false);
     above.sanitizer_state().enter_new(|| below.sanitizer_state());
     // SAFETY: passed on.
     let outcome = unsafe { call::<C, false>(child, closure, worker, above) };
-    if !below.arrived.get() {
+    if !below.resumed_by_other.get() {
         below.sanitizer_state().enter(|| None);
     }
     handled.put();
@@ -245,7 +245,7 @@ fn extend(mine: Mine<'_>) -> Option<&Fiber> {
         above.worker.set(worker);
         above.parent_fiber.set(fiber);
         fiber.child_fiber.set(above);
-        fiber.reach.set(0);
+        fiber.leave_limit.set(0);
         worker.child_fiber.set(above);
     }
     above(worker)
@@ -278,15 +278,15 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
         // SAFETY: saved just now, and nobody knows of it.
         unsafe { room.cast::<*const Fiber>().write(worker.fiber.get()) };
         debug_assert!(ptr::eq(fiber.worker.get(), worker));
-        fiber.spawner.set(context);
+        fiber.spawner_context.set(context);
         if FORKED {
-            fiber.forked.set(ptr::with_exposed_provenance(f));
+            fiber.descriptor.set(ptr::with_exposed_provenance(f));
         }
-        fiber.go_on_with(worker);
+        fiber.make_current(worker);
         // SAFETY: the caller owns the worker, whose kind and deque these are; passed on.
         unsafe {
             let policy = worker.policy::<Stealing<D>>();
-            if !policy.spawn_quickly(worker.deque::<D>(), worker, spawner_at(room)) {
+            if !policy.spawn_quickly(worker.deque::<D>(), worker, spawner_task(room)) {
                 return Self::enter_slowly(f, closure, worker, fiber, context);
             }
             // From here on the spawner may run elsewhere.
@@ -320,7 +320,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
             if is_spawner(next) {
                 let below = fiber.parent_fiber.get();
                 // (`below` is what it was if that is noted. Else its task may have ended, and its stack be gone.)
-                if ptr::eq(below, noted(next.closure))
+                if ptr::eq(below, spawner_fiber(next.closure))
                     && ptr::eq((*below).child_fiber.get(), fiber)
                     && ptr::eq((*below).worker.get(), worker)
                 {
@@ -328,7 +328,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
                     worker.fiber.set(below);
                     worker.child_fiber.set(fiber);
                     // That of `next`, but at hand: so the processor need not wait for what it loads.
-                    return fiber.spawner.get();
+                    return fiber.spawner_context.get();
                 }
             }
             switch::finish_otherwise::<Self>(top, next.f as usize, next.closure)
@@ -341,7 +341,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
     unsafe extern "C" fn finish_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> ! {
         // SAFETY: as above.
         let fiber = unsafe { &*top.cast::<Fiber>() };
-        identity::check_closed(fiber);
+        identity::check_section_closed(fiber);
         let worker = fiber.worker();
         worker.stay();
         // SAFETY: a task's function, or none.
@@ -356,11 +356,11 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
             if let Some(next) = next
                 && is_continuation(next)
             {
-                let context = take_over(worker, next);
+                let context = adopt_task(worker, next);
                 fiber.leave(worker, worker.owned().fiber().sanitizer_state(), context)
             }
-            fiber.first.set(next);
-            fiber.go_through()
+            fiber.first_task.set(next);
+            fiber.run_to_end()
         }
     }
 }
@@ -396,10 +396,10 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, IN
         let room = switch::room_of(context);
         // SAFETY: the caller owns the worker; the context is known to nobody, if it was refused.
         unsafe {
-            if worker.policy::<Stealing<D>>().spawn_slowly(worker, spawner_at(room)).is_err() {
-                let below = noted(room);
+            if worker.policy::<Stealing<D>>().spawn_slowly(worker, spawner_task(room)).is_err() {
+                let below = spawner_fiber(room);
                 below.child_fiber.set(fiber);
-                below.go_on_with(worker);
+                below.make_current(worker);
                 let next = if FORKED && !INSTRUMENTED { fork_refused } else { refused };
                 switch::refuse(context, next, f, ptr::from_ref(worker).cast());
             }
@@ -428,7 +428,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, IN
     #[cold]
     #[inline(never)]
     unsafe extern "C" fn call_late(f: usize, closure: *mut c_void, worker: &Worker, fiber: &Fiber) {
-        fiber.shed();
+        fiber.release_child_fibers();
         // SAFETY: nobody has begun it; the caller owns the worker, and is on its fiber.
         unsafe {
             let task = Self::task(f, closure);
@@ -436,12 +436,12 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, IN
             if !policy.is_called() {
                 return worker.call(task);
             }
-            let task = if FORKED { forked::queued_task(&*fiber.forked.get()) } else { task };
+            let task = if FORKED { forked::queued_task(&*fiber.descriptor.get()) } else { task };
             if policy.spawn(worker, task).is_err() {
-                fiber.first.set(Some(task));
+                fiber.first_task.set(Some(task));
             }
-            fiber.looks.set(Looks::Outside);
-            fiber.go_through()
+            fiber.loop_start.set(LoopStart::Injector);
+            fiber.run_to_end()
         }
     }
 
@@ -468,7 +468,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, IN
     unsafe fn end_unawaited(fiber: &Fiber) {
         if FORKED {
             // SAFETY: who waits keeps it.
-            unsafe { (*fiber.forked.get()).end_unawaited() };
+            unsafe { (*fiber.descriptor.get()).end_unawaited() };
         }
     }
 
@@ -477,7 +477,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, IN
     fn end(fiber: &Fiber, worker: &Worker) {
         if FORKED {
             // SAFETY: the task has ended; the worker is the caller's.
-            unsafe { forked::end(&*fiber.forked.get(), worker) };
+            unsafe { forked::end(&*fiber.descriptor.get(), worker) };
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Continuation {
 }
 
 /// A task that is left, until it is known that it waits.
-pub(super) struct Left<'a> {
+pub(super) struct Unpublished<'a> {
     pub continuation: Continuation,
     /// The function of the task that continues it.
     pub resume: TaskFn,
@@ -23,7 +23,7 @@ pub(super) struct Left<'a> {
     pub publish: &'a mut dyn FnMut(Task) -> bool,
 }
 
-impl Left<'_> {
+impl Unpublished<'_> {
     /// # Safety
     /// Its context is saved, and nobody is on its stack. It is not touched any more if that returns true.
     pub(super) unsafe fn publish(this: *mut Self) -> Result<(), Task> {
@@ -44,11 +44,11 @@ pub(super) const RETIRED: usize = 1;
 ///
 /// # Safety
 /// The caller occupies `worker`, or has occupied it and the run goes on; the word was passed to it.
-pub(super) unsafe fn arrive(worker: &Worker, left: *mut c_void) -> bool {
+pub(super) unsafe fn finish_switch(worker: &Worker, left: *mut c_void) -> bool {
     if !left.is_null() {
-        let left: *mut Left = left.map_addr(|word| word & !RETIRED).cast();
+        let left: *mut Unpublished = left.map_addr(|word| word & !RETIRED).cast();
         // SAFETY: it was left just now, and waits to be published.
-        if let Err(task) = unsafe { Left::publish(left) } {
+        if let Err(task) = unsafe { Unpublished::publish(left) } {
             // SAFETY: a thread that has left its worker leaves no task that is refused; so this one occupies it.
             unsafe { worker.owned() }.queue_soon(task);
         }
@@ -62,7 +62,7 @@ pub(super) unsafe fn arrive(worker: &Worker, left: *mut c_void) -> bool {
 /// # Safety
 /// It was noted, and nobody has continued the context.
 #[inline(always)]
-pub(super) unsafe fn noted<'a>(room: *mut c_void) -> &'a Fiber {
+pub(super) unsafe fn spawner_fiber<'a>(room: *mut c_void) -> &'a Fiber {
     // SAFETY: by the caller's promise; a fiber that waits stays.
     unsafe { &**room.cast::<*const Fiber>() }
 }
@@ -72,28 +72,28 @@ pub(super) unsafe fn noted<'a>(room: *mut c_void) -> &'a Fiber {
 ///
 /// # Safety
 /// It was published, and is the caller's.
-pub(super) unsafe fn part(room: *mut c_void) -> Continuation {
+pub(super) unsafe fn detach_spawner(room: *mut c_void) -> Continuation {
     let context = switch::context_of(room);
     // SAFETY: passed on.
     unsafe {
-        switch::make_ready::<Apart>(context);
-        let fiber = noted(room);
+        switch::make_ready::<DetachedSpawner>(context);
+        let fiber = spawner_fiber(room);
         fiber.child_fiber.set(ptr::null());
-        fiber.reach.set(fiber.room); // it was left, so it is not fixed
+        fiber.leave_limit.set(fiber.usable_bytes); // it was left, so it is not fixed
         Continuation { context, fiber }
     }
 }
 
 /// Where such a spawner goes on.
-struct Apart;
+struct DetachedSpawner;
 
-impl Arrival for Apart {
+impl Arrival for DetachedSpawner {
     unsafe extern "C" fn arrive(left: *mut c_void, room: *mut c_void) {
         // SAFETY: of this context, which is continued now.
         unsafe {
-            let fiber = noted(room);
-            fiber.arrived.set(true);
-            arrive(fiber.worker(), left);
+            let fiber = spawner_fiber(room);
+            fiber.resumed_by_other.set(true);
+            finish_switch(fiber.worker(), left);
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
 use crate::policy::{LookFirst, Place, Seat, TICK};
 use crate::runtime::identity::{self, Mine};
-use crate::runtime::record::{Fiber, Looks, Worker};
+use crate::runtime::record::{Fiber, LoopStart, Worker};
 use crate::sys::{registers, unwind};
 use crate::task::Task;
 use std::ptr;
@@ -19,11 +19,11 @@ impl Seat for Fiber {
     }
 
     fn begins_idle(&self) -> bool {
-        self.looks.get() == Looks::Nowhere
+        self.loop_start.get() == LoopStart::Idle
     }
 
     fn begins_outside(&self) -> bool {
-        self.looks.get() == Looks::Outside
+        self.loop_start.get() == LoopStart::Injector
     }
 
     #[inline(always)]
@@ -33,22 +33,22 @@ impl Seat for Fiber {
         if countdown > 0 {
             return false;
         }
-        identity::check_closed(self);
+        identity::check_section_closed(self);
         self.flush();
         true
     }
 
     #[cold]
     fn flush(&self) {
-        let counted = self.granted.replace(TICK) - self.countdown.replace(TICK);
+        let counted = self.countdown_start.replace(TICK) - self.countdown.replace(TICK);
         self.place().counters().tasks.add(counted as usize);
-        self.shed();
+        self.release_child_fibers();
     }
 
     #[inline]
     fn run(&self, task: Task) {
         self.place().call(task);
-        identity::check_closed(self);
+        identity::check_section_closed(self);
         let place = self.place(); // another, perhaps
         place.counters().tasks.add(1);
         place.stay();
@@ -58,38 +58,38 @@ impl Seat for Fiber {
 impl Fiber {
     /// It cannot be left from now on. Returns whether that is not new. Its worker is the calling thread's, or it has
     /// nothing above.
-    pub(super) fn fix(&self) -> bool {
-        self.shed();
-        let before = self.fixed.replace(true);
-        self.settle();
+    pub(super) fn pin(&self) -> bool {
+        self.release_child_fibers();
+        let before = self.pinned.replace(true);
+        self.update_leave_limit();
         before
     }
 
     /// Another worker has left it.
     #[cold]
     #[inline(never)]
-    pub(super) fn change_to(&self, worker: &Worker) {
+    pub(super) fn move_to(&self, worker: &Worker) {
         self.worker.set(worker);
-        self.hasten(); // what it has counted is the new worker's: the sum is right
+        self.force_tick(); // what it has counted is the new worker's: the sum is right
     }
 
     /// It is the one that the worker, which is the caller's, is on from now on.
     #[inline(always)]
-    pub fn go_on_with(&self, worker: &Worker) {
+    pub fn make_current(&self, worker: &Worker) {
         worker.fiber.set(self);
         worker.child_fiber.set(self.child_fiber.get());
     }
 
     /// Gives what is above, and above that, back to the worker's stack cache. Nobody is on it.
-    pub fn shed(&self) {
+    pub fn release_child_fibers(&self) {
         if !self.child_fiber.get().is_null() {
-            self.shed_all();
+            self.release_child_fibers_slowly();
         }
     }
 
     #[cold]
     #[inline(never)]
-    pub(super) fn shed_all(&self) {
+    pub(super) fn release_child_fibers_slowly(&self) {
         let mut next = self.child_fiber.replace(ptr::null());
         let worker = self.worker();
         if ptr::eq(worker.fiber.get(), self) {
@@ -98,13 +98,13 @@ impl Fiber {
         // SAFETY: each is the caller's, and was the one below's alone.
         while let Some(fiber) = unsafe { next.as_ref() } {
             next = fiber.child_fiber.replace(ptr::null());
-            fiber.settle();
+            fiber.update_leave_limit();
             if let Some(stack) = fiber.stack {
                 // SAFETY: nobody is on it, and the worker is the calling thread's.
                 unsafe { worker.owned().put_stack(stack) };
             }
         }
-        self.settle();
+        self.update_leave_limit();
     }
 
     /// True if the task here has started another run, whose tasks are running now. The caller is on it, or on top of it.
@@ -112,10 +112,10 @@ impl Fiber {
         self.stack.is_some() && !self.can_be_left()
     }
 
-    /// (One that is in a section has nothing above: `section::begin` has shed it, and no child comes there.)
-    pub fn cover(&self, covered: bool) {
-        self.fixed.set(covered);
-        self.settle();
+    /// (One that is in a section has nothing above: it has released them, and no child comes there.)
+    pub fn set_pinned(&self, pinned: bool) {
+        self.pinned.set(pinned);
+        self.update_leave_limit();
     }
 
     /// Takes the task that its worker runs next, if the task here is left. When it is time, the worker
@@ -128,47 +128,47 @@ impl Fiber {
     }
 
     /// True once in so many calls.
-    pub(super) fn every(&self, turns: u32) -> bool {
-        self.turns.set((self.turns.get() + 1) % turns);
-        self.turns.get() == 0
+    pub(super) fn is_nth_yield(&self, n: u32) -> bool {
+        self.yields.set((self.yields.get() + 1) % n);
+        self.yields.get() == 0
     }
 
     /// The next tick is at once. What was counted until now is the worker's, which is the caller's.
-    pub fn hasten(&self) {
+    pub fn force_tick(&self) {
         self.flush();
         self.countdown.set(1);
-        self.granted.set(1);
+        self.countdown_start.set(1);
     }
 
     /// Sets `reach`: `fixed` or `above` has changed.
     #[inline(always)]
-    pub(super) fn settle(&self) {
-        let is_bare = !self.fixed.get() && self.child_fiber.get().is_null();
-        self.reach.set(if is_bare { self.room } else { 0 });
+    pub(super) fn update_leave_limit(&self) {
+        let is_bare = !self.pinned.get() && self.child_fiber.get().is_null();
+        self.leave_limit.set(if is_bare { self.usable_bytes } else { 0 });
     }
 
     /// True if its task can be set aside. The caller is on it, or on top of it.
     #[inline]
     pub fn can_be_left(&self) -> bool {
-        self.is_bare_here() || self.can_be_left_slowly()
+        self.can_be_left_as_is() || self.can_be_left_slowly()
     }
 
     /// The same; if so, it has nothing above afterwards.
     #[inline(always)]
     pub(super) fn prepare_to_leave(&self) -> bool {
-        self.is_bare_here() || self.prepare_to_leave_slowly()
+        self.can_be_left_as_is() || self.prepare_to_leave_slowly()
     }
 
     /// True if it can be left and has nothing above, where the caller is on its stack.
     #[inline(always)]
-    pub(super) fn is_bare_here(&self) -> bool {
-        registers::depth_below(ptr::from_ref(self).addr()) < self.reach.get()
+    pub(super) fn can_be_left_as_is(&self) -> bool {
+        registers::depth_below(ptr::from_ref(self).addr()) < self.leave_limit.get()
     }
 
     #[cold]
     #[inline(never)]
     pub(super) fn prepare_to_leave_slowly(&self) -> bool {
-        self.shed();
+        self.release_child_fibers();
         self.can_be_left_slowly()
     }
 
@@ -177,14 +177,14 @@ impl Fiber {
     #[cold]
     #[inline(never)]
     pub(super) fn can_be_left_slowly(&self) -> bool {
-        let is_here = registers::depth_below(ptr::from_ref(self).addr()) < self.room;
-        !self.fixed.get() && (is_here || !unwind::inside_another_copy())
+        let is_here = registers::depth_below(ptr::from_ref(self).addr()) < self.usable_bytes;
+        !self.pinned.get() && (is_here || !unwind::inside_another_copy())
     }
 
     /// True if its loop can be left for good, where that is at hand: the thread's own stack goes on at `base`, after the
     /// run, and keeps nothing for a loop that has no task in hand.
     pub(super) fn loop_can_be_left(&self) -> bool {
-        self.can_be_left() || self.stack.is_none() && self.nested.get() == 0
+        self.can_be_left() || self.stack.is_none() && self.help_depth.get() == 0
     }
 
     /// As the sanitizers know it. The caller is on it, or about to be.
@@ -198,6 +198,6 @@ impl Fiber {
     /// here lies on top of that task.
     pub fn is_right_below(&self, mine: Mine) -> bool {
         ptr::eq(mine.outer_worker.get(), self.worker.get())
-            && mine.host_stack().nested_below.get() == self.nested.get()
+            && mine.host_stack().outer_help_depth.get() == self.help_depth.get()
     }
 }

@@ -27,7 +27,7 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
     // SAFETY: the descriptor lives until the task is joined, which is after the task's end.
     let forked = unsafe { &*descriptor.cast::<Forked>() };
     // SAFETY: the caller is worker `s`, which calls this on its fiber.
-    if unsafe { Worker::of(s).owned() }.fiber().is_behind(descriptor) {
+    if unsafe { Worker::of(s).owned() }.fiber().is_in_returned_frame(descriptor) {
         not_joined(forked.function());
     }
     // SAFETY: the task was taken out of a queue, once.

@@ -44,9 +44,9 @@ use crate::fiber::stack::Stack;
 use crate::fiber::switch::Context;
 use crate::fiber::{exceptions, overflow, switch};
 use crate::policy::{Awaited, Seat};
-use crate::runtime::continuation::{Continuation, Left, arrive};
+use crate::runtime::continuation::{Continuation, Unpublished, finish_switch};
 use crate::runtime::identity;
-use crate::runtime::record::{Fiber, HostStack, Looks, Worker};
+use crate::runtime::record::{Fiber, HostStack, LoopStart, Worker};
 use crate::sys::float::FloatControl;
 use crate::sys::{registers, unwind};
 use crate::task::Task;
@@ -55,27 +55,27 @@ use std::mem;
 use std::ptr::{self, NonNull};
 
 /// What a new fiber begins with; it lies on the stack that is left for it.
-pub(super) struct Launch<'a> {
+pub(super) struct FiberStart<'a> {
     pub(super) worker: &'a Worker,
     pub(super) stack: Option<Stack>,
-    pub(super) first: Option<Task>,
-    pub(super) begins: Begins<'a>,
+    pub(super) first_task: Option<Task>,
+    pub(super) origin: FiberOrigin<'a>,
 }
 
 /// How a fiber begins.
-pub(super) enum Begins<'a> {
+pub(super) enum FiberOrigin<'a> {
     /// The first of a thread.
-    Hosted(As),
-    Behind(*mut Left<'a>),
+    Thread(WorkerStart),
+    Suspended(*mut Unpublished<'a>),
 }
 
-/// What a thread's worker does when it comes.
+/// What a thread's worker does when it start.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum As {
+pub enum WorkerStart {
     /// It has begun with the run, without a task.
     Idle,
     /// It has begun with the run, and has the first task.
-    First,
+    FirstTask,
     /// It goes on: another thread has left it in the middle of a task, with which that blocks.
     Relief,
 }
@@ -84,29 +84,31 @@ pub enum As {
 ///
 /// # Safety
 /// The caller occupies `worker`, whose run has not ended, inside the frontier.
-pub unsafe fn host(worker: &Worker, comes: As) -> bool {
+pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
     // SAFETY: records are never freed, and this one is the calling thread's, too.
     let outer = unsafe { worker.outer_worker.get().as_ref().map(|outer| outer.owned().fiber()) };
-    let below = [outer, identity::innermost()];
-    let before = below.map(|fiber| fiber.is_some_and(Fiber::fix));
-    // With the stack of a relief comes a place in the queue: for the task whose thread has left the worker.
+    let below = [outer, identity::innermost_section()];
+    let before = below.map(|fiber| fiber.is_some_and(Fiber::pin));
+    // With the stack of a relief start a place in the queue: for the task whose thread has left the worker.
     // SAFETY: by the caller's promise.
     let mine = unsafe { worker.owned() };
-    let stack = if comes == As::Relief { mine.take_stack() } else { worker.stacks.take() }.ok();
+    let stack =
+        if start == WorkerStart::Relief { mine.take_stack() } else { worker.stacks.take() }.ok();
     let host_stack = HostStack::default();
     host_stack.sanitizers.learn_bounds();
-    host_stack.nested_below.set(outer.map_or(0, |fiber| fiber.nested.get()));
+    host_stack.outer_help_depth.set(outer.map_or(0, |fiber| fiber.help_depth.get()));
     worker.host_stack.set(&host_stack);
     let mut stays = true;
     let mut go = || {
-        let launch = Launch { worker, stack, first: None, begins: Begins::Hosted(comes) };
+        let start =
+            FiberStart { worker, stack, first_task: None, origin: FiberOrigin::Thread(start) };
         let top = stack.map_or(ptr::null_mut(), Fiber::top);
         // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
         unsafe {
-            let launch = (&raw const launch).cast_mut().cast();
+            let start = (&raw const start).cast_mut().cast();
             stack.inspect(|stack| stack.sanitizer_state().enter_new(|| &host_stack.sanitizers));
-            let arrival = switch::begin(host_stack.base.as_ptr(), top, run_loop, launch);
-            stays = arrive(worker, arrival);
+            let arrival = switch::begin(host_stack.base.as_ptr(), top, run_loop, start);
+            stays = finish_switch(worker, arrival);
         }
     };
     let handled = exceptions::take();
@@ -118,7 +120,7 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
     host_stack.sanitizers.forget();
     handled.put();
     for (fiber, covered) in below.into_iter().zip(before) {
-        fiber.inspect(|fiber| fiber.cover(covered));
+        fiber.inspect(|fiber| fiber.set_pinned(covered));
     }
     stays
 }
@@ -126,44 +128,45 @@ pub unsafe fn host(worker: &Worker, comes: As) -> bool {
 /// The first frame of a fiber.
 ///
 /// # Safety
-/// `launch` is a [`Launch`], on a stack that its publisher keeps until then.
-pub(super) unsafe extern "C" fn run_loop(launch: *mut c_void) -> ! {
+/// `start` is a [`FiberStart`], on a stack that its publisher keeps until then.
+pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
     // SAFETY: by the caller's promise; read whole before it is published.
-    let Launch { worker, stack, first, begins } = unsafe { launch.cast::<Launch>().read() };
-    let looks = match begins {
-        Begins::Hosted(As::Idle) => Looks::Nowhere,
-        Begins::Hosted(As::Relief) if worker.tick() => Looks::Outside,
-        _ => Looks::Inside,
+    let FiberStart { worker, stack, first_task, origin } =
+        unsafe { start.cast::<FiberStart>().read() };
+    let loop_start = match origin {
+        FiberOrigin::Thread(WorkerStart::Idle) => LoopStart::Idle,
+        FiberOrigin::Thread(WorkerStart::Relief) if worker.tick() => LoopStart::Injector,
+        _ => LoopStart::OwnQueue,
     };
     // SAFETY: who launches it occupies the worker, whose thread has come here.
     let mine = unsafe { worker.owned() };
     let own = Fiber::new(None);
     let fiber = stack.map_or(&own, Fiber::on);
     fiber.worker.set(worker);
-    if let Begins::Behind(left) = begins {
+    if let FiberOrigin::Suspended(left) = origin {
         // SAFETY: not published yet.
         let Continuation { context, fiber: below } = unsafe { (*left).continuation };
         // SAFETY: saved, and this is another stack.
-        if let Err(back) = unsafe { Left::publish(left) } {
-            if first.is_none_or(|task| mine.put_back(task).is_ok()) {
+        if let Err(back) = unsafe { Unpublished::publish(left) } {
+            if first_task.is_none_or(|task| mine.put_back(task).is_ok()) {
                 // SAFETY: nobody else knows of it; nothing is on the fiber.
                 unsafe { fiber.leave(worker, (*below).sanitizer_state(), context) }
             }
             mine.queue_soon(back);
         }
     }
-    fiber.go_on_with(worker);
-    fiber.first.set(first);
-    fiber.looks.set(looks);
+    fiber.make_current(worker);
+    fiber.first_task.set(first_task);
+    fiber.loop_start.set(loop_start);
     // SAFETY: the fiber is in place.
-    unsafe { fiber.go_through() }
+    unsafe { fiber.run_to_end() }
 }
 
-pub(super) unsafe extern "C" fn work(fiber: *mut c_void) {
+pub(super) unsafe extern "C" fn work_on_fiber(fiber: *mut c_void) {
     // SAFETY: `run_loop` passes its fiber, which it is on.
     let fiber = unsafe { &*fiber.cast::<Fiber>() };
-    fiber.floor.set(registers::stack_pointer());
-    if let Some(task) = fiber.first.take() {
+    fiber.calling_frame.set(registers::stack_pointer());
+    if let Some(task) = fiber.first_task.take() {
         fiber.run(task);
     }
     // SAFETY: the row of the run.
@@ -175,10 +178,10 @@ impl Fiber {
     ///
     /// # Safety
     /// The caller is on it, and its worker, too; it has no task in hand.
-    pub(super) unsafe fn go_through(&self) -> ! {
-        self.worker().float.get().set(); // not those of the task that was left, or has ended
+    pub(super) unsafe fn run_to_end(&self) -> ! {
+        self.worker().float_control.get().set(); // not those of the task that was left, or has ended
         // SAFETY: the frontier is where the thread came from.
-        unsafe { unwind::call_on_new_stack(work, ptr::from_ref(self).cast_mut().cast()) };
+        unsafe { unwind::call_on_new_stack(work_on_fiber, ptr::from_ref(self).cast_mut().cast()) };
         self.flush();
         let worker = self.worker();
         // SAFETY: nothing is on the fiber any more, and the host stack is this thread's.
@@ -201,8 +204,8 @@ impl Fiber {
         sanitizers: &SanitizerState,
         to: Context,
     ) -> ! {
-        self.looks.set(Looks::Inside);
-        self.shed();
+        self.loop_start.set(LoopStart::OwnQueue);
+        self.release_child_fibers();
         // SAFETY: by the caller's promise.
         unsafe {
             if let Some(stack) = self.stack {
@@ -224,22 +227,22 @@ impl Fiber {
             unsafe { mem::transmute::<NonNull<dyn Awaited + '_>, NonNull<dyn Awaited>>(awaited) };
         let outer = self.awaited.replace(Some(waits));
         // SAFETY: the row of the run; passed on.
-        self.on_top(|| unsafe { (self.place().row().operations.help)(self, waits.as_ref()) });
+        self.run_on_top(|| unsafe { (self.place().row().operations.help)(self, waits.as_ref()) });
         self.awaited.set(outer);
     }
 
     /// Does work of other tasks in the middle of one.
     #[cold]
     #[inline(never)] // its frame is guarded
-    pub(super) fn on_top(&self, work: impl FnOnce()) {
+    pub(super) fn run_on_top(&self, work: impl FnOnce()) {
         let (handled, float) = (exceptions::take(), FloatControl::get()); // they are not the others'
         let group = self.group.replace(ptr::null());
-        self.place().float.get().set();
-        self.nested.set(self.nested.get() + 1);
-        let floor = self.floor.replace(registers::stack_pointer());
-        unwind::call_guarded::<unwind::Task, _>(|| beneath(self, work));
-        self.floor.set(floor);
-        self.nested.set(self.nested.get() - 1);
+        self.place().float_control.get().set();
+        self.help_depth.set(self.help_depth.get() + 1);
+        let floor = self.calling_frame.replace(registers::stack_pointer());
+        unwind::call_guarded::<unwind::Task, _>(|| outside_section(self, work));
+        self.calling_frame.set(floor);
+        self.help_depth.set(self.help_depth.get() - 1);
         self.group.set(group);
         float.set();
         handled.put();
@@ -248,12 +251,12 @@ impl Fiber {
 
 /// Does work of other tasks on top of the calling thread's innermost section, if there is one, and on
 /// top of `fiber`'s task: they are not in its section.
-pub fn beneath(fiber: &Fiber, work: impl FnOnce()) {
+pub fn outside_section(fiber: &Fiber, work: impl FnOnce()) {
     let depth = fiber.section.depth.replace(0);
-    let innermost = identity::innermost().filter(|innermost| !innermost.is_covered());
-    innermost.inspect(|innermost| innermost.cover(true));
+    let innermost = identity::innermost_section().filter(|innermost| !innermost.is_covered());
+    innermost.inspect(|innermost| innermost.set_pinned(true));
     work();
     // The thread is the same: the fiber on top of a section cannot be left.
-    innermost.inspect(|innermost| innermost.cover(false));
+    innermost.inspect(|innermost| innermost.set_pinned(false));
     fiber.section.depth.set(depth);
 }

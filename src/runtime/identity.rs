@@ -15,11 +15,11 @@ thread_local! {
     /// The innermost worker that this thread is; the others by `outer`.
     static CURRENT: NullAfterFork<Worker> = const { NullAfterFork::null() };
     /// The innermost section for which this thread has left a worker; the others by `outer`.
-    static INNERMOST: NullAfterFork<Fiber> = const { NullAfterFork::null() };
+    static INNERMOST_SECTION: NullAfterFork<Fiber> = const { NullAfterFork::null() };
 }
 
 /// Sections in the process for which a worker was left.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
+static OPEN_SECTIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// A worker that the calling thread occupies. What only the owner may do is done by this value.
 ///
@@ -101,7 +101,7 @@ impl Worker {
         // SAFETY: passed on.
         let given = unsafe { Worker::of(s) };
         given.mine().map(Mine::worker).unwrap_or_else(|| {
-            check_left();
+            check_no_section_left();
             given
         })
     }
@@ -123,11 +123,11 @@ impl Worker {
     #[cold]
     #[inline(never)]
     pub(super) fn mine_elsewhere(&self) -> Option<&Worker> {
-        let run = self.tag.load(Ordering::Relaxed); // compared, no more
+        let run = self.run_tag.load(Ordering::Relaxed); // compared, no more
         let mut mine = CURRENT.with(NullAfterFork::get);
         // SAFETY: records are never freed, and the list is this thread's own.
         while let Some(worker) = unsafe { mine.as_ref() } {
-            if run != 0 && worker.tag.load(Ordering::Relaxed) == run {
+            if run != 0 && worker.run_tag.load(Ordering::Relaxed) == run {
                 return Some(worker);
             }
             mine = worker.outer_worker.get();
@@ -136,7 +136,7 @@ impl Worker {
     }
 
     /// The calling thread's place in this worker's run, if it has one and that is the run of `other`, too.
-    pub(super) fn mine_beside(&self, other: &Worker) -> Option<Mine<'_>> {
+    pub(super) fn mine_in_run_of(&self, other: &Worker) -> Option<Mine<'_>> {
         self.mine().filter(|mine| mine.run_id() == other.run_id())
     }
 
@@ -156,7 +156,7 @@ impl Worker {
     /// True if `is` is so of a worker that the calling thread is, in any run.
     #[cold]
     #[inline(never)] // as in `current`
-    pub fn any_here(is: impl FnMut(Mine) -> bool) -> bool {
+    pub fn any_of_thread(is: impl FnMut(Mine) -> bool) -> bool {
         // SAFETY: records are never freed, and the list is this thread's own.
         let outer = |mine: &Mine<'_>| unsafe {
             mine.worker().outer_worker.get().as_ref().map(|worker| worker.owned())
@@ -165,9 +165,9 @@ impl Worker {
     }
 
     /// The worker's index in the run of `other`; None if it is not of that.
-    pub fn index_beside(&self, other: &Worker) -> Option<usize> {
-        let run = other.tag.load(Ordering::Relaxed);
-        (self.tag.load(Ordering::Acquire) == run).then(|| self.index.get())
+    pub fn index_in_run_of(&self, other: &Worker) -> Option<usize> {
+        let run = other.run_tag.load(Ordering::Relaxed);
+        (self.run_tag.load(Ordering::Acquire) == run).then(|| self.index.get())
     }
 
     /// The calling thread takes this place.
@@ -198,78 +198,78 @@ impl Worker {
 
 /// The thread has left a worker for the section of the task on this fiber.
 pub(super) fn enter_section(fiber: &Fiber) {
-    fiber.section.outer_fiber.set(INNERMOST.with(|innermost| innermost.replace(fiber)));
+    fiber.section.outer_fiber.set(INNERMOST_SECTION.with(|innermost| innermost.replace(fiber)));
 }
 
 /// The thread has its worker back, or leaves the fiber.
 pub(super) fn leave_section(fiber: &Fiber) {
-    INNERMOST.with(|innermost| innermost.set(fiber.section.outer_fiber.get()));
+    INNERMOST_SECTION.with(|innermost| innermost.set(fiber.section.outer_fiber.get()));
 }
 
 /// Counts the sections for which a worker was left.
 pub(super) fn count_section(more: isize) {
-    OPEN.fetch_add(more.cast_unsigned(), Ordering::Relaxed);
+    OPEN_SECTIONS.fetch_add(more.cast_unsigned(), Ordering::Relaxed);
 }
 
 /// `here`, for a signal handler: nothing thread-local is touched if no thread is in a section.
-pub fn here_in_handler<'a>() -> Option<&'a Fiber> {
-    if OPEN.load(Ordering::Relaxed) > 0 { here() } else { None }
+pub fn current_fiber_in_handler<'a>() -> Option<&'a Fiber> {
+    if OPEN_SECTIONS.load(Ordering::Relaxed) > 0 { current_fiber() } else { None }
 }
 
 /// The fiber of the innermost section that the calling thread has left a worker for.
 #[cold]
 #[inline(never)] // so that nothing thread-local is remembered where a task waits
-pub fn innermost<'a>() -> Option<&'a Fiber> {
+pub fn innermost_section<'a>() -> Option<&'a Fiber> {
     // SAFETY: it lives until its section has ended.
-    unsafe { INNERMOST.with(NullAfterFork::get).as_ref() }
+    unsafe { INNERMOST_SECTION.with(NullAfterFork::get).as_ref() }
 }
 
 /// The caller's, if its task is in a section for which a worker was left.
-fn open<'a>() -> Option<&'a Fiber> {
-    innermost().filter(|fiber| !fiber.is_covered())
+fn open_section<'a>() -> Option<&'a Fiber> {
+    innermost_section().filter(|fiber| !fiber.is_covered())
 }
 
 /// The same, if that is a section of the run of `worker`.
-pub fn of(worker: &Worker) -> Option<&Fiber> {
-    open().filter(|fiber| fiber.worker().run_id() == worker.run_id())
+pub fn section_in_run_of(worker: &Worker) -> Option<&Fiber> {
+    open_section().filter(|fiber| fiber.worker().run_id() == worker.run_id())
 }
 
 /// True if the caller, or a task beneath it on this thread, is in such a section of the run of `worker`.
-pub fn lies_below(worker: &Worker) -> bool {
-    any_here(|fiber| fiber.worker().run_id() == worker.run_id())
+pub fn any_section_in_run_of(worker: &Worker) -> bool {
+    any_section(|fiber| fiber.worker().run_id() == worker.run_id())
 }
 
 /// True if `is` is so of the fiber of a section for which the calling thread has left a worker.
-pub fn any_here(is: impl FnMut(&Fiber) -> bool) -> bool {
+pub fn any_section(is: impl FnMut(&Fiber) -> bool) -> bool {
     // SAFETY: as in `innermost`.
     let outer = |fiber: &&Fiber| unsafe { fiber.section.outer_fiber.get().as_ref() };
-    std::iter::successors(innermost(), outer).any(is)
+    std::iter::successors(innermost_section(), outer).any(is)
 }
 
 /// A worker of the run that the caller is a task of, if it is a task; of the innermost such run.
-pub fn task<'a>() -> Option<&'a Worker> {
-    open().map(Fiber::worker).or_else(|| Worker::current().map(Mine::worker))
+pub fn task_worker<'a>() -> Option<&'a Worker> {
+    open_section().map(Fiber::worker).or_else(|| Worker::current().map(Mine::worker))
 }
 
 /// The fiber of the caller's task, if its thread occupies that task's worker and no other, and has left none.
-pub fn alone<'a>() -> Option<&'a Fiber> {
+pub fn lone_fiber<'a>() -> Option<&'a Fiber> {
     let mine = Worker::current().filter(|worker| worker.outer_worker.get().is_null())?;
-    innermost().is_none().then(|| mine.fiber())
+    innermost_section().is_none().then(|| mine.fiber())
 }
 
 /// The fiber that the caller's task is on, if it is one.
-pub fn here<'a>() -> Option<&'a Fiber> {
-    open().or_else(|| Worker::current().map(Mine::fiber))
+pub fn current_fiber<'a>() -> Option<&'a Fiber> {
+    open_section().or_else(|| Worker::current().map(Mine::fiber))
 }
 
 /// The process is a child made by fork.
-pub fn forget() {
-    OPEN.store(0, Ordering::Relaxed);
+pub fn forget_sections() {
+    OPEN_SECTIONS.store(0, Ordering::Relaxed);
 }
 
 /// A task has returned to its loop.
 #[inline]
-pub fn check_closed(fiber: &Fiber) {
+pub fn check_section_closed(fiber: &Fiber) {
     if fiber.section.is_open() {
         returned(fiber);
     }
@@ -277,7 +277,7 @@ pub fn check_closed(fiber: &Fiber) {
 
 #[cold]
 fn returned(fiber: &Fiber) -> ! {
-    if innermost().is_none() {
+    if innermost_section().is_none() {
         fiber.worker().stay(); // no message of ours in a child that it made by fork
     }
     not_ended();
@@ -285,8 +285,8 @@ fn returned(fiber: &Fiber) -> ! {
 
 /// A task has returned, and its thread occupies no worker: dies, if that is for a section.
 #[cold]
-pub fn check_left() {
-    if open().is_some() {
+pub fn check_no_section_left() {
+    if open_section().is_some() {
         not_ended();
     }
 }

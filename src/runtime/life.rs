@@ -1,7 +1,7 @@
 //! The jobs that a run gives to its threads: each thread occupies a worker and runs its loop.
 
 use crate::policy::{Place, UNAWAITED};
-use crate::runtime::host::{As, host};
+use crate::runtime::host::{WorkerStart, host};
 use crate::runtime::record::Worker;
 use crate::sys::unwind;
 use crate::threads::handoff::Found;
@@ -10,7 +10,7 @@ use std::ffi::c_void;
 /// One thread's occupation of a worker.
 pub(super) struct Occupation {
     worker: &'static Worker,
-    comes: As,
+    start: WorkerStart,
     /// The thread has left its worker in the middle of the run, and another thread has taken it
     /// over.
     surplus: bool,
@@ -23,8 +23,8 @@ impl Occupation {
     /// # Safety
     /// No other thread occupies the worker, and the run does not end before the caller has left the
     /// worker.
-    pub(super) unsafe fn run(worker: &'static Worker, comes: As) -> bool {
-        let mut occupation = Occupation { worker, comes, surplus: false };
+    pub(super) unsafe fn run(worker: &'static Worker, start: WorkerStart) -> bool {
+        let mut occupation = Occupation { worker, start, surplus: false };
         // SAFETY: `work` takes a pointer to an `Occupation`, and this one outlives the call.
         unsafe { unwind::call_in_run(work, (&raw mut occupation).cast()) };
         occupation.surplus
@@ -37,7 +37,7 @@ pub(super) unsafe extern "C" fn work(occupation: *mut c_void) {
     let occupation = unsafe { &mut *occupation.cast::<Occupation>() };
     occupation.worker.occupy();
     // SAFETY: the worker was occupied just now; the run goes on by the promise made to `run`.
-    if unsafe { host(occupation.worker, occupation.comes) } {
+    if unsafe { host(occupation.worker, occupation.start) } {
         occupation.worker.announce_end();
         occupation.worker.vacate();
     } else {
@@ -50,7 +50,12 @@ pub(super) unsafe fn run_member(worker: *const c_void) -> bool {
     // SAFETY: `Run::new` passes a worker, and workers are never freed.
     let worker = unsafe { &*worker.cast::<Worker>() };
     // SAFETY: the run ends only after all jobs of its threads; each worker has one such job.
-    unsafe { Occupation::run(worker, if worker.index() == 0 { As::First } else { As::Idle }) }
+    unsafe {
+        Occupation::run(
+            worker,
+            if worker.index() == 0 { WorkerStart::FirstTask } else { WorkerStart::Idle },
+        )
+    }
 }
 
 /// The job of a relief: a thread that takes over a worker whose thread blocks.
@@ -59,7 +64,7 @@ pub(super) unsafe fn run_relief(worker: *const c_void) -> bool {
     let worker = unsafe { &*worker.cast::<Worker>() };
     // SAFETY: `claim_if_vacant` has claimed the worker for this thread; the run ends only after all jobs
     // of its threads.
-    !worker.claim_if_vacant() || unsafe { Occupation::run(worker, As::Relief) }
+    !worker.claim_if_vacant() || unsafe { Occupation::run(worker, WorkerStart::Relief) }
 }
 
 impl Worker {

@@ -26,7 +26,7 @@ impl Place for Worker {
 
     #[inline]
     fn looked_outside(&self) {
-        self.until_outside.set(TICK);
+        self.until_injector.set(TICK);
     }
 
     #[cold]
@@ -47,13 +47,13 @@ impl Place for Worker {
         #[cfg(debug_assertions)]
         let (fiber, before) = (
             self.fiber.get(), // SAFETY: a task is called by the owner.
-            unsafe { self.owned() }.fiber().note_forks(0),
+            unsafe { self.owned() }.fiber().count_forks(0),
         );
         // SAFETY: the program promises that `f` accepts its closure and returns.
         unsafe { (task.f)(task.closure, self.handle()) };
         #[cfg(debug_assertions)]
         // SAFETY: the fiber that this is on, which stays the same.
-        if unsafe { &*fiber }.note_forks(0) != before {
+        if unsafe { &*fiber }.count_forks(0) != before {
             output::die(format_args!(
                 "sched_fork: a task has returned and did not join a task that it forked: a sched_join is missing"
             ));
@@ -74,7 +74,7 @@ impl Place for Worker {
     #[inline]
     fn stay(&self) {
         if self.owner.load(Ordering::Relaxed) == 0 {
-            identity::check_left();
+            identity::check_no_section_left();
             returned_in_child();
         }
     }

@@ -16,13 +16,13 @@
 //! | `spawn_owner`, `join_owner` | with `owner` | by anyone |
 //! | `row` | before the run starts | by anyone |
 //! | `policy`, `policy_deque`, `index`, `run` | before the run starts | by the run's workers; others under `run_lock` |
-//! | `sets_aside`, `float`, `waiting` | before the run starts | by the owner |
+//! | `suspends_joins`, `float`, `waiting` | before the run starts | by the owner |
 //! | `built_in` | before the run starts; when it ends | by the owner; in a forked child |
 //! | `handoff` | as it says itself | |
 //! | `unbegun_join` | by the owner; by the worker where the task goes on | when all workers are idle |
 //! | `tag` | before the run starts; under `run_lock` when it ends | by anyone |
 //! | `counters` | by the owner | by anyone |
-//! | `block_cache`, `stacks`, `host_stack`, `fiber`, `child_fiber`, `until_outside`, `rng`, `until_behind`, `outer_worker` | by the owner | by the owner |
+//! | `block_cache`, `stacks`, `host_stack`, `fiber`, `child_fiber`, `until_injector`, `rng`, `wakes_until_behind`, `outer_worker` | by the owner | by the owner |
 //!
 //! `spawn_owner`, `join_owner`, `owner` and `built_in` are read and written Relaxed: only their own thread finds itself in
 //! them, and it reads what it wrote. `row` as well: rows are never changed, and a stale row is harmless to
@@ -103,7 +103,7 @@ pub struct Worker {
     pub(super) index: Cell<usize>,
     pub(super) run: Cell<*const Run>,
     /// Identifies the run: the address of its kind; 0 when it has ended.
-    pub(super) tag: AtomicUsize,
+    pub(super) run_tag: AtomicUsize,
     /// Held by a foreign thread while it uses the run, and by the run's end.
     pub(super) run_lock: Mutex<()>,
 
@@ -117,11 +117,11 @@ pub struct Worker {
     /// Its thread's own stack.
     pub host_stack: Cell<*const HostStack>,
     /// `SCHED_JOIN=suspend`.
-    pub sets_aside: Cell<bool>,
+    pub suspends_joins: Cell<bool>,
     /// The floating-point controls of the run, with which a loop begins.
-    pub float: Cell<FloatControl>,
+    pub float_control: Cell<FloatControl>,
     /// Tasks that may be left here in the middle before the worker looks at the injector.
-    pub(super) until_outside: Countdown,
+    pub(super) until_injector: Countdown,
     /// The stack that its thread is on.
     pub fiber: Cell<*const Fiber>,
     /// Kind `cont`: what that has above. (Beside it, since the one is the other's child's place: so each spawn
@@ -131,7 +131,7 @@ pub struct Worker {
     pub stacks: StackCache,
     pub(super) rng: UnsafeCell<SmallRng>,
     /// Tasks that may be made to go on soon by tasks here, before one goes behind all others.
-    pub(super) until_behind: Countdown,
+    pub(super) wakes_until_behind: Countdown,
     /// The worker that the owner's thread was when it started this run, if any.
     pub outer_worker: Cell<*const Worker>,
     /// The task that a task here has last begun to join when nobody had begun it. Null once that join is over.
@@ -139,8 +139,8 @@ pub struct Worker {
     /// Who has the place, when its thread has left it in the middle of a task.
     pub(super) handoff: Handoff,
     /// Links of the registry.
-    pub(super) next: Cell<*const Worker>,
-    pub(super) next_free: Cell<*const Worker>,
+    pub(super) next_record: Cell<*const Worker>,
+    pub(super) next_resting: Cell<*const Worker>,
 }
 
 // SAFETY: see the table above for each field's discipline.
@@ -154,7 +154,7 @@ pub const LAYOUT: [usize; 3] = [
 ];
 
 /// See `ext::sync`: so many tasks in turn are woken to go on soon.
-pub(super) const IN_TURN: u32 = 1024;
+pub(super) const WAKES_IN_TURN: u32 = 1024;
 
 impl Worker {
     /// The row of this worker's run; or of a former one.
@@ -177,13 +177,13 @@ impl Worker {
     /// True once in `TICK` calls: a task that leaves its worker has not returned, which else would be counted.
     #[inline(always)]
     pub fn tick(&self) -> bool {
-        self.until_outside.tick(TICK)
+        self.until_injector.tick(TICK)
     }
 
     /// True once in so many calls. The caller occupies this place.
     #[inline]
     pub fn wakes_behind(&self) -> bool {
-        self.until_behind.tick(IN_TURN)
+        self.wakes_until_behind.tick(WAKES_IN_TURN)
     }
 
     /// What a task gets.
@@ -194,12 +194,12 @@ impl Worker {
 
     /// True if no run goes on that this worker is of, the caller's or another.
     pub fn has_ended(&self) -> bool {
-        self.tag.load(Ordering::Acquire) == 0 // with `retire`
+        self.run_tag.load(Ordering::Acquire) == 0 // with `retire`
     }
 
     /// What tells this run from others.
     pub fn run_id(&self) -> usize {
-        self.tag.load(Ordering::Relaxed)
+        self.run_tag.load(Ordering::Relaxed)
     }
 
     /// The owner's empty blocks.
@@ -221,55 +221,55 @@ pub struct Fiber {
     pub(super) worker: Cell<*const Worker>,
     /// None: the thread's own. (Or the memory of a new stack: all zero.)
     pub(super) stack: Option<Stack>,
-    pub(super) looks: Cell<Looks>,
+    pub(super) loop_start: Cell<LoopStart>,
     /// To be run before those in the queues.
-    pub(super) first: Cell<Option<Task>>,
+    pub(super) first_task: Cell<Option<Task>>,
     /// It cannot be left: a task here has started a run, which lies on top; or there is no stack.
-    pub(super) fixed: Cell<bool>,
+    pub(super) pinned: Cell<bool>,
     /// Bytes of its stack below this record; 0: no stack.
-    pub(super) room: usize,
+    pub(super) usable_bytes: usize,
     /// `room`, but 0 if the fiber is fixed or has another above. So one comparison with the stack pointer tells whether
     /// the caller can leave the fiber as it is.
-    pub(super) reach: Cell<usize>,
+    pub(super) leave_limit: Cell<usize>,
     /// A blocking section of the task here.
     pub(super) section: Section,
     /// The group of the task here, if it is in one; only its address is used.
     pub group: Cell<*const ()>,
     /// Debug builds: tasks forked here and not joined.
-    pub(super) forks: Cell<isize>,
+    pub(super) unjoined_forks: Cell<isize>,
     /// Kind `cont`: of the spawner whose child is here, its context at that spawn.
-    pub(super) spawner: Cell<Context>,
+    pub(super) spawner_context: Cell<Context>,
     /// Kind `cont`: null, or the fiber on which children of the task here run: the one that it waits for, or the
     /// next one. Nobody else has it. Always null if this fiber cannot be left.
     pub(super) child_fiber: Cell<*const Fiber>,
     /// Kind `cont`: the fiber of that spawner, for as long as it waits for this.
     pub(super) parent_fiber: Cell<*const Fiber>,
     /// Kind `cont`: of the child here, if it was forked. The loop does not look at it.
-    pub(super) forked: Cell<*const Forked>,
+    pub(super) descriptor: Cell<*const Forked>,
     /// Kind `cont`: who has continued it at its last spawn was not the child.
-    pub(super) arrived: Cell<bool>,
+    pub(super) resumed_by_other: Cell<bool>,
     /// Where the frames end of what calls tasks here: the loop, or the task that others run on top of. What lies below
     /// it, when the next task is called, is in frames that have returned.
-    pub(super) floor: Cell<usize>,
+    pub(super) calling_frame: Cell<usize>,
     /// How many tasks help here, each in the middle of the one before.
-    pub(super) nested: Cell<u32>,
+    pub(super) help_depth: Cell<u32>,
     /// What the last of them waits for, if others run on top of it for that.
     pub(super) awaited: Cell<Option<NonNull<dyn Awaited>>>,
     /// How often tasks here have given way.
-    pub(super) turns: Cell<u32>,
+    pub(super) yields: Cell<u32>,
     /// Until the next tick, and what it was at the last. When another worker has come with a task,
     /// the next is at once.
     pub(super) countdown: Cell<u32>,
-    pub(super) granted: Cell<u32>,
+    pub(super) countdown_start: Cell<u32>,
 }
 
 /// Where a loop looks for tasks first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Looks {
-    Inside,
-    Outside,
+pub(super) enum LoopStart {
+    OwnQueue,
+    Injector,
     /// It begins idle.
-    Nowhere,
+    Idle,
 }
 
 /// The own stack of a thread that hosts a worker; it lies in `host`'s frame.
@@ -280,18 +280,18 @@ pub struct HostStack {
     /// As the sanitizers know it.
     pub(super) sanitizers: SanitizerState,
     /// `nested` of the fiber below when its task started this run, if one did.
-    pub(super) nested_below: Cell<u32>,
+    pub(super) outer_help_depth: Cell<u32>,
 }
 
 /// What the fibers of a run have in common.
 #[derive(Clone, Copy)]
-pub struct FiberTerms {
+pub struct FiberSettings {
     /// Bytes of a stack.
-    pub stack: usize,
+    pub stack_size: usize,
     /// `SCHED_JOIN=suspend`.
-    pub sets_aside: bool,
+    pub suspends_joins: bool,
     /// What a loop begins with.
-    pub float: FloatControl,
+    pub float_control: FloatControl,
 }
 
 /// What a fiber knows of its task's section.
@@ -319,25 +319,25 @@ impl Fiber {
         Fiber {
             worker: Cell::new(ptr::null()),
             stack,
-            looks: Cell::new(Looks::Inside),
-            first: Cell::new(None),
-            fixed: Cell::new(stack.is_none()),
-            room: Fiber::room(stack),
-            reach: Cell::new(Fiber::room(stack)),
+            loop_start: Cell::new(LoopStart::OwnQueue),
+            first_task: Cell::new(None),
+            pinned: Cell::new(stack.is_none()),
+            usable_bytes: Fiber::usable_bytes_of(stack),
+            leave_limit: Cell::new(Fiber::usable_bytes_of(stack)),
             section: Section::default(),
             group: Cell::new(ptr::null()),
-            forks: Cell::new(0),
-            spawner: Cell::new(ptr::null_mut()),
+            unjoined_forks: Cell::new(0),
+            spawner_context: Cell::new(ptr::null_mut()),
             child_fiber: Cell::new(ptr::null()),
             parent_fiber: Cell::new(ptr::null()),
-            forked: Cell::new(ptr::null()),
-            arrived: Cell::new(false),
-            floor: Cell::new(0),
-            nested: Cell::new(0),
+            descriptor: Cell::new(ptr::null()),
+            resumed_by_other: Cell::new(false),
+            calling_frame: Cell::new(0),
+            help_depth: Cell::new(0),
             awaited: Cell::new(None),
-            turns: Cell::new(0),
+            yields: Cell::new(0),
             countdown: Cell::new(TICK),
-            granted: Cell::new(TICK),
+            countdown_start: Cell::new(TICK),
         }
     }
 
@@ -353,7 +353,7 @@ impl Fiber {
     }
 
     /// Bytes of the stack below the record. None: 0.
-    pub(super) fn room(stack: Option<Stack>) -> usize {
+    pub(super) fn usable_bytes_of(stack: Option<Stack>) -> usize {
         stack.map_or(0, |stack| stack.room() - size_of::<Fiber>())
     }
 
@@ -382,14 +382,14 @@ impl Fiber {
     }
 
     /// True if a task that waits for another is to be set aside, and can be.
-    pub fn sets_aside(&self) -> bool {
-        self.worker().sets_aside.get()
+    pub fn suspends_joins(&self) -> bool {
+        self.worker().suspends_joins.get()
     }
 
     /// Counts tasks forked here and not joined; tells how many there are.
-    pub fn note_forks(&self, more: isize) -> isize {
-        self.forks.set(self.forks.get() + more);
-        self.forks.get()
+    pub fn count_forks(&self, more: isize) -> isize {
+        self.unjoined_forks.set(self.unjoined_forks.get() + more);
+        self.unjoined_forks.get()
     }
 
     /// True if this address lies in frames that have returned, of tasks that were called from where the caller is
@@ -397,9 +397,9 @@ impl Fiber {
     ///
     /// The caller's own frame may cover the address, so the address is compared with `floor`.
     #[inline(always)]
-    pub fn is_behind(&self, address: *const c_void) -> bool {
-        let floor = self.floor.get();
-        address.addr() < floor && self.is_behind_on(floor, address.addr())
+    pub fn is_in_returned_frame(&self, address: *const c_void) -> bool {
+        let floor = self.calling_frame.get();
+        address.addr() < floor && self.is_in_returned_frame_slowly(floor, address.addr())
     }
 
     /// The end of the stack is known if the caller and `floor` are on the fiber's own. They may be on another: a
@@ -407,7 +407,7 @@ impl Fiber {
     /// below the caller is looked at, since more than that may belong to another stack.
     #[cold]
     #[inline(never)]
-    fn is_behind_on(&self, floor: usize, address: usize) -> bool {
+    fn is_in_returned_frame_slowly(&self, floor: usize, address: usize) -> bool {
         const PAGE: usize = 4096;
         let here = registers::stack_pointer();
         let own = self.stack.filter(|stack| {
@@ -427,7 +427,7 @@ pub struct Run {
     pub(super) threads: RunThreads,
     pub(super) workers: Box<[&'static Worker]>,
     pub(super) block_pool: BlockPool,
-    pub(super) fibers: FiberTerms,
+    pub(super) fiber_settings: FiberSettings,
     pub(super) report: Report,
     /// Worker 0's loop has returned.
     pub(super) end: Event,
@@ -474,8 +474,8 @@ impl Run {
     }
 
     /// What its fibers have in common.
-    pub fn fibers(&self) -> FiberTerms {
-        self.fibers
+    pub fn fiber_settings(&self) -> FiberSettings {
+        self.fiber_settings
     }
 
     pub fn block_pool(&self) -> &BlockPool {
@@ -486,7 +486,7 @@ impl Run {
         self.workers[index]
     }
 
-    pub(super) fn present(&self) -> impl Iterator<Item = &'static Worker> + Clone {
+    pub(super) fn present_workers(&self) -> impl Iterator<Item = &'static Worker> + Clone {
         let there = |i: &usize| !self.threads.is_missing(*i);
         (0..self.workers()).filter(there).map(|i| self.worker(i))
     }
@@ -494,7 +494,7 @@ impl Run {
     /// What all workers did so far.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals { time: self.began.elapsed(), ..Totals::default() };
-        for worker in self.present() {
+        for worker in self.present_workers() {
             totals.values.merge(worker.counters().values());
             totals.threads += 1;
         }

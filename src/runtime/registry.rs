@@ -9,7 +9,7 @@ use crate::runtime::arg_blocks::BlockCache;
 use crate::runtime::countdown::Countdown;
 use crate::runtime::default_worker;
 use crate::runtime::identity;
-use crate::runtime::record::{BuiltIn, Fiber, IN_TURN, Row, Run, Worker};
+use crate::runtime::record::{BuiltIn, Fiber, Row, Run, WAKES_IN_TURN, Worker};
 use crate::stats::report;
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::float::FloatControl;
@@ -31,7 +31,7 @@ struct Registry {
     resting: Mutex<Resting>,
 }
 
-/// Records of no run, linked by `next_free`.
+/// Records of no run, linked by `next_resting`.
 struct Resting {
     oldest: *const Worker,
     youngest: *const Worker,
@@ -48,7 +48,7 @@ impl Registry {
     fn add(&self, worker: &'static Worker) {
         let mut head = self.all.load(Ordering::Acquire);
         loop {
-            worker.next.set(head);
+            worker.next_record.set(head);
             let new = ptr::from_ref(worker).cast_mut();
             // Release: whoever walks the list sees the record made.
             match self.all.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
@@ -70,18 +70,18 @@ impl Resting {
         }
         // SAFETY: there is a record at rest, and records are never freed.
         let worker = unsafe { &*self.oldest };
-        self.oldest = worker.next_free.get();
+        self.oldest = worker.next_resting.get();
         self.count -= 1;
         Some(worker)
     }
 
     fn put(&mut self, worker: &'static Worker) {
-        worker.next_free.set(ptr::null());
+        worker.next_resting.set(ptr::null());
         if self.count == 0 {
             self.oldest = worker;
         } else {
             // SAFETY: there is a record at rest, and records are never freed.
-            unsafe { &*self.youngest }.next_free.set(worker);
+            unsafe { &*self.youngest }.next_resting.set(worker);
         }
         self.youngest = worker;
         self.count += 1;
@@ -110,24 +110,24 @@ impl Lease {
                 waiting: Cell::new(ptr::null()),
                 index: Cell::new(0),
                 run: Cell::new(ptr::null()),
-                tag: AtomicUsize::new(0),
+                run_tag: AtomicUsize::new(0),
                 run_lock: Mutex::new(()),
                 counters: Pad::default(),
                 block_cache: BlockCache::default(),
                 stacks: StackCache::default(),
                 host_stack: Cell::new(ptr::null()),
-                sets_aside: Cell::new(false),
-                float: Cell::new(FloatControl::get()),
-                until_outside: Countdown::new(TICK),
+                suspends_joins: Cell::new(false),
+                float_control: Cell::new(FloatControl::get()),
+                until_injector: Countdown::new(TICK),
                 fiber: Cell::new(ptr::null()),
                 child_fiber: Cell::new(ptr::null()),
                 rng: UnsafeCell::new(SmallRng::seed_from_u64(0)),
-                until_behind: Countdown::new(u32::MAX),
+                wakes_until_behind: Countdown::new(u32::MAX),
                 outer_worker: Cell::new(ptr::null()),
                 unbegun_join: AtomicPtr::new(ptr::null_mut()),
                 handoff: Handoff::default(),
-                next: Cell::new(ptr::null()),
-                next_free: Cell::new(ptr::null()),
+                next_record: Cell::new(ptr::null()),
+                next_resting: Cell::new(ptr::null()),
             });
             &*place.as_ptr()
         };
@@ -200,9 +200,9 @@ fn find_stack(address: usize) -> Option<On> {
             Some(None) if found.is_none() => found = Some(On::ThreadStack),
             _ => {}
         }
-        next = worker.next.get();
+        next = worker.next_record.get();
     }
-    found.or_else(|| Some(On::Stack(identity::here_in_handler()?.stack()?)))
+    found.or_else(|| Some(On::Stack(identity::current_fiber_in_handler()?.stack()?)))
 }
 
 unsafe extern "C" fn before_fork() {
@@ -219,7 +219,7 @@ fn all() -> impl Iterator<Item = &'static Worker> + Clone {
     // SAFETY: records are never freed.
     let get = |worker: *const Worker| unsafe { worker.as_ref() };
     let first = get(REGISTRY.all.load(Ordering::Acquire)); // with `Lease::new`
-    std::iter::successors(first, move |worker| get(worker.next.get()))
+    std::iter::successors(first, move |worker| get(worker.next_record.get()))
 }
 
 /// To be called in a new process before anything else of the library's: see `process::watch`.
@@ -230,7 +230,7 @@ fn renew() {
         stack::renew(all().map(|worker| &worker.stacks));
         default_worker::renew();
     }
-    identity::forget();
+    identity::forget_sections();
     report::after_fork_in_child();
     let mut resting = Resting::none();
     for worker in all() {
@@ -242,7 +242,7 @@ fn renew() {
         worker.spawn_owner.store(0, Ordering::Relaxed);
         worker.join_owner.store(0, Ordering::Relaxed);
         worker.owner.store(0, Ordering::Relaxed);
-        worker.tag.store(0, Ordering::Relaxed);
+        worker.run_tag.store(0, Ordering::Relaxed);
         worker.handoff.forget();
         // SAFETY: as above.
         unsafe { worker.run_lock.reset(()) };
@@ -265,10 +265,10 @@ impl Worker {
         seed: u64,
     ) {
         self.block_cache.open(run.block_pool());
-        let terms = run.fibers();
-        self.stacks.open(terms.stack);
-        self.sets_aside.set(terms.sets_aside);
-        self.float.set(terms.float);
+        let settings = run.fiber_settings();
+        self.stacks.open(settings.stack_size);
+        self.suspends_joins.set(settings.suspends_joins);
+        self.float_control.set(settings.float_control);
         self.run.set(run);
         self.row.store(ptr::from_ref(row).cast_mut(), Ordering::Relaxed);
         let deque = policy.deque_of(index);
@@ -280,17 +280,17 @@ impl Worker {
         self.waiting.set(policy.waiting(index).map_or(ptr::null(), ptr::from_ref));
         self.index.set(index);
         self.counters.clear();
-        self.until_behind.set(IN_TURN);
+        self.wakes_until_behind.set(WAKES_IN_TURN);
         self.unbegun_join.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: no thread occupies the place yet.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
-        // Release: pairs with while_it_runs and index_beside.
-        self.tag.store(ptr::from_ref(policy).addr(), Ordering::Release);
+        // Release: pairs with while_it_runs and index_in_run_of.
+        self.run_tag.store(ptr::from_ref(policy).addr(), Ordering::Release);
     }
 
     /// The run has ended: from now on this record gives EINVAL.
     pub(super) fn retire(&self) {
         self.built_in.store(ptr::null_mut(), Ordering::Relaxed);
-        self.run_lock.with(|()| self.tag.store(0, Ordering::Release)); // with `has_ended`
+        self.run_lock.with(|()| self.run_tag.store(0, Ordering::Release)); // with `has_ended`
     }
 }

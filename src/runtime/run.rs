@@ -9,9 +9,9 @@
 use crate::fiber::valgrind;
 use crate::policy::{Place, Plan, Policy};
 use crate::runtime::arg_blocks::BlockPool;
-use crate::runtime::host::As;
+use crate::runtime::host::WorkerStart;
 use crate::runtime::life::{Occupation, run_member};
-use crate::runtime::record::{FiberTerms, Row, Run, Worker};
+use crate::runtime::record::{FiberSettings, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
 use crate::settings::{Config, Deque, Join, Transfers};
 use crate::stats::Totals;
@@ -80,10 +80,10 @@ impl Run {
         // SAFETY: by the caller's promise.
         let threads = unsafe { RunThreads::new(terms, first, workers[first..].iter().map(job)) };
         let threads = threads.map_err(no_memory)?;
-        let fibers = FiberTerms {
-            stack: config.stack.unwrap_or_else(stack_room::default_stack),
-            sets_aside: config.join == Join::Suspend,
-            float: threads.terms().float(),
+        let fiber_settings = FiberSettings {
+            stack_size: config.stack.unwrap_or_else(stack_room::default_stack),
+            suspends_joins: config.join == Join::Suspend,
+            float_control: threads.terms().float(),
         };
         let block_pool = BlockPool::default();
         let end = Event::new();
@@ -92,7 +92,7 @@ impl Run {
             threads,
             workers,
             block_pool,
-            fibers,
+            fiber_settings,
             report,
             end,
             outside,
@@ -143,7 +143,7 @@ impl Run {
             idle: self.config.idle.word(),
             qlen: self.qlen,
             totals,
-            workers: &self.present().map(|worker| worker.counters().values()),
+            workers: &self.present_workers().map(|worker| worker.counters().values()),
         });
     }
 }
@@ -203,7 +203,7 @@ pub fn start<P: Policy>(
     }
     // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
     // SAFETY: nobody else comes to worker 0 before its thread has left it.
-    let surplus = uncancelled.except(|| unsafe { Occupation::run(worker, As::First) });
+    let surplus = uncancelled.except(|| unsafe { Occupation::run(worker, WorkerStart::FirstTask) });
     if surplus {
         run.threads.caller_has_left();
     }

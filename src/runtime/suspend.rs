@@ -4,8 +4,10 @@ use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::switch::{Context, Publish};
 use crate::fiber::{exceptions, sanitizers, switch};
 use crate::policy::{LookFirst, Place, Seat, UNAWAITED};
-use crate::runtime::continuation::{Continuation, Left, RETIRED, arrive, part};
-use crate::runtime::host::{Begins, Launch, run_loop};
+use crate::runtime::continuation::{
+    Continuation, RETIRED, Unpublished, detach_spawner, finish_switch,
+};
+use crate::runtime::host::{FiberOrigin, FiberStart, run_loop};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Fiber, HostStack, Worker};
 use crate::sys::memory::NoMemory;
@@ -28,39 +30,39 @@ pub unsafe fn suspend(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> Resul
     }
     let next = fiber.next_in_line(LookFirst::AtHome);
     // SAFETY: passed on.
-    unsafe { leave_for(fiber, next, publish, leave_for_loop_or_put_back) }
+    unsafe { leave_fiber(fiber, next, publish, leave_for_new_loop_or_put_back) }
 }
 
-/// `leave_for_loop`; if that cannot be, what was to be run next is queued again.
+/// `leave_for_new_loop`; if that cannot be, what was to be run next is queued again.
 ///
 /// # Safety
 /// As for that.
 #[cold]
 #[inline(never)]
-unsafe fn leave_for_loop_or_put_back(
+unsafe fn leave_for_new_loop_or_put_back(
     fiber: &Fiber,
     next: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
     // SAFETY: passed on.
-    unsafe { leave_for_loop(fiber, next, publish) }.inspect_err(|NoMemory| {
+    unsafe { leave_for_new_loop(fiber, next, publish) }.inspect_err(|NoMemory| {
         // Where no queue has room for it, it runs on top of the one that waits.
         // SAFETY: the caller is on the fiber.
         let mine = unsafe { fiber.mine() };
         next.filter(|&task| mine.put_back(task).is_err())
-            .inspect(|&task| fiber.on_top(|| fiber.run(task)));
+            .inspect(|&task| fiber.run_on_top(|| fiber.run(task)));
     })
 }
 
 type ToLoop = unsafe fn(&Fiber, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>;
 
 /// `suspend`, with the task that the worker is to run first. `to_loop`: how it goes on where that has no stack,
-/// `leave_for_loop` or what calls that.
+/// `leave_for_new_loop` or what calls that.
 ///
 /// # Safety
 /// As for `suspend`; the fiber can be left.
 #[inline]
-pub(super) unsafe fn leave_for(
+pub(super) unsafe fn leave_fiber(
     fiber: &Fiber,
     next: Option<Task>,
     publish: impl FnMut(Task) -> bool,
@@ -70,7 +72,7 @@ pub(super) unsafe fn leave_for(
     match next {
         Some(task) if is_continuation(task) => {
             // SAFETY: out of a queue, so published.
-            unsafe { go_over(fiber, task, &mut left) };
+            unsafe { leave_for_continuation(fiber, task, &mut left) };
             Ok(())
         }
         // SAFETY: passed on.
@@ -83,42 +85,46 @@ pub(super) unsafe fn leave_for(
 /// # Safety
 /// As for `suspend`; `next` was published, and only the caller continues it.
 #[inline]
-pub(super) unsafe fn go_over<F>(fiber: &Fiber, next: Task, left: &mut HandedOver<F>)
+pub(super) unsafe fn leave_for_continuation<F>(fiber: &Fiber, next: Task, left: &mut HandedOver<F>)
 where
     F: FnMut(Task) -> bool,
 {
     let worker = fiber.worker();
     // SAFETY: passed on.
-    let context = unsafe { take_over(worker, next) };
+    let context = unsafe { adopt_task(worker, next) };
     if sanitizers::watched() || exceptions::has_runtime() {
         // SAFETY: passed on.
-        return unsafe { go_over_instrumented(fiber, context, &mut left.publish) };
+        return unsafe { leave_for_continuation_instrumented(fiber, context, &mut left.publish) };
     }
     let left = ptr::from_mut(left).cast();
     // SAFETY: `left` stays where it is until the task goes on, by whoever is told of it, once.
     let arrived = unsafe { switch::hand_over::<HandedOver<F>>(left, context) };
     if !arrived.is_null() {
         // SAFETY: the fiber's worker is the caller's, to whom this was passed.
-        unsafe { arrive(fiber.worker(), arrived) };
+        unsafe { finish_switch(fiber.worker(), arrived) };
     }
 }
 
-/// The rest of `go_over`, where somebody is told of each switch.
+/// The rest of `leave_for_continuation`, where somebody is told of each switch.
 ///
 /// # Safety
 /// As for that; the worker's fiber is the other's.
 #[cold]
 #[inline(never)]
-unsafe fn go_over_instrumented(fiber: &Fiber, to: Context, publish: &mut dyn FnMut(Task) -> bool) {
+unsafe fn leave_for_continuation_instrumented(
+    fiber: &Fiber,
+    to: Context,
+    publish: &mut dyn FnMut(Task) -> bool,
+) {
     // SAFETY: the caller is on the fiber.
     let there = unsafe { fiber.mine() }.fiber();
     switch_away(fiber, there.sanitizer_state(), to, 0, publish);
 }
 
-/// A task that is left for another by `go_over`.
+/// A task that is left for another by `leave_for_continuation`.
 pub(super) struct HandedOver<F> {
     continuation: Continuation,
-    /// As in [`Left`].
+    /// As in [`Unpublished`].
     publish: F,
 }
 
@@ -136,7 +142,7 @@ impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
             (*this).continuation.context = context;
             let task = task_of(&raw const (*this).continuation);
             if !((*this).publish)(task) {
-                go_on_soon(task.closure);
+                queue_soon_again(task.closure);
             }
         }
     }
@@ -148,7 +154,7 @@ impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
 /// The continuation is complete, and nobody knows of it; the caller occupies the worker that it has left.
 #[cold]
 #[inline(never)]
-unsafe fn go_on_soon(continuation: *mut c_void) {
+unsafe fn queue_soon_again(continuation: *mut c_void) {
     let continuation: *const Continuation = continuation.cast();
     // SAFETY: it lies on its fiber, which nobody runs now.
     unsafe { (*(*continuation).fiber).mine() }.queue_soon(task_of(continuation));
@@ -159,9 +165,9 @@ unsafe fn go_on_soon(continuation: *mut c_void) {
 /// # Safety
 /// As for `suspend`; the fiber can be left.
 #[inline(never)] // so that nothing thread-local is remembered across it
-pub(super) unsafe fn leave_for_loop(
+pub(super) unsafe fn leave_for_new_loop(
     fiber: &Fiber,
-    first: Option<Task>,
+    first_task: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
     let worker = fiber.worker();
@@ -169,17 +175,18 @@ pub(super) unsafe fn leave_for_loop(
     let stack = unsafe { fiber.mine() }.take_stack()?;
     let handled = exceptions::take();
     let continuation = Continuation { context: ptr::null_mut(), fiber };
-    let mut left = Left { continuation, resume, publish };
+    let mut left = Unpublished { continuation, resume, publish };
     let this = &raw mut left;
-    let launch = Launch { worker, stack: Some(stack), first, begins: Begins::Behind(this) };
+    let start =
+        FiberStart { worker, stack: Some(stack), first_task, origin: FiberOrigin::Suspended(this) };
     // SAFETY: a stack of our own; the context is in its place before anybody is told of it, and
     // whoever is continues it once.
     unsafe {
-        let launch = (&raw const launch).cast_mut().cast();
+        let start = (&raw const start).cast_mut().cast();
         stack.sanitizer_state().enter_new(|| fiber.sanitizer_state());
         let from = &raw mut (*this).continuation.context;
-        let arrival = switch::begin(from, Fiber::top(stack), run_loop, launch);
-        arrive(fiber.worker(), arrival);
+        let arrival = switch::begin(from, Fiber::top(stack), run_loop, start);
+        finish_switch(fiber.worker(), arrival);
     }
     handled.put();
     Ok(())
@@ -191,7 +198,7 @@ pub(super) fn task_of(continuation: *const Continuation) -> Task {
 
 /// The task that continues a [spawner](super::cont).
 #[inline(always)]
-pub(super) fn spawner_at(room: *mut c_void) -> Task {
+pub(super) fn spawner_task(room: *mut c_void) -> Task {
     Task { f: resume_spawner, closure: room }
 }
 
@@ -205,32 +212,32 @@ pub fn is_continuation(task: Task) -> bool {
     std::ptr::fn_addr_eq(task.f, resume as TaskFn) || is_spawner(task)
 }
 
-/// Queues a task that was set aside, to go on; see `Worker::continue_with`.
+/// Queues a task that was set aside, to go on; see `Worker::queue_continued`.
 ///
 /// # Safety
 /// The continuation was published, and only the caller continues it.
-pub unsafe fn go_on(continuation: *mut c_void, from: Option<&Worker>) {
+pub unsafe fn queue_continuation(continuation: *mut c_void, from: Option<&Worker>) {
     let task = task_of(continuation.cast());
     // SAFETY: it lies on its fiber, which nobody runs now.
     let worker = unsafe { (*(*continuation.cast::<Continuation>()).fiber).worker() };
-    worker.continue_with(task, from);
+    worker.queue_continued(task, from);
 }
 
 /// The worker that this continuation has left, with the task that goes on with it, if that is the calling
 /// thread's innermost.
 ///
 /// # Safety
-/// As for `go_on`.
+/// As for `queue_continuation`.
 #[inline]
-pub unsafe fn at_home<'a>(continuation: *mut c_void) -> Option<(Mine<'a>, Task)> {
+pub unsafe fn local_continuation<'a>(continuation: *mut c_void) -> Option<(Mine<'a>, Task)> {
     let continuation: *const Continuation = continuation.cast();
-    // SAFETY: as in `go_on`. Records are never freed.
+    // SAFETY: as in `queue_continuation`. Records are never freed.
     let worker: &Worker = unsafe { &*(*(*continuation).fiber).worker.get() };
     // Where the thread is a worker of another run, too, which a task here has started, that lies on top of a
     // fiber that cannot be left.
     // SAFETY: compared just now.
     let mine = worker.is_mine().then(|| unsafe { worker.owned() })?;
-    (!mine.fiber().fixed.get()).then(|| (mine, task_of(continuation)))
+    (!mine.fiber().pinned.get()).then(|| (mine, task_of(continuation)))
 }
 
 /// A continuation out of a queue: goes on with it. It returns only if the fiber that is left for it is
@@ -252,7 +259,7 @@ unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
 /// As for `resume`.
 unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
     // SAFETY: passed on.
-    unsafe { resume_task(spawner_at(room), Worker::of(s), || part(room)) }
+    unsafe { resume_task(spawner_task(room), Worker::of(s), || detach_spawner(room)) }
 }
 
 /// `content`: of the continuation, once it is certain that it goes on. (So the two functions above differ. Were
@@ -272,14 +279,14 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
         return worker.counters().tasks.uncount(); // whoever has called this counts a task
     }
     // SAFETY: by the caller's promise.
-    let context = unsafe { come_to(worker, content()) };
-    if old.nested.get() == 0 {
+    let context = unsafe { adopt(worker, content()) };
+    if old.help_depth.get() == 0 {
         old.flush();
         // SAFETY: nothing is on the old fiber but its loop, which has nothing in hand.
         unsafe { old.leave(worker, mine.fiber().sanitizer_state(), context) }
     }
     // SAFETY: a task runs in the middle of one here, so that helps.
-    unsafe { set_aside(old, context) };
+    unsafe { suspend_helping(old, context) };
     old.worker().counters().tasks.uncount(); // as above
 }
 
@@ -288,27 +295,27 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
 /// # Safety
 /// It was published, and only the caller continues it.
 #[inline]
-pub(super) unsafe fn take_over(worker: &Worker, next: Task) -> Context {
+pub(super) unsafe fn adopt_task(worker: &Worker, next: Task) -> Context {
     // SAFETY: published, so complete.
     unsafe {
         if is_spawner(next) {
-            come_to(worker, part(next.closure))
+            adopt(worker, detach_spawner(next.closure))
         } else {
-            come_to(worker, next.closure.cast::<Continuation>().read())
+            adopt(worker, next.closure.cast::<Continuation>().read())
         }
     }
 }
 
 /// # Safety
-/// As for `take_over`; that is what was published.
+/// As for `adopt_task`; that is what was published.
 #[inline]
-unsafe fn come_to(worker: &Worker, Continuation { context, fiber }: Continuation) -> Context {
+unsafe fn adopt(worker: &Worker, Continuation { context, fiber }: Continuation) -> Context {
     // SAFETY: a continuation lies on its fiber, which is this worker's now.
     let there = unsafe { &*fiber };
     if !ptr::eq(there.worker.get(), worker) {
-        there.change_to(worker);
+        there.move_to(worker);
     }
-    there.go_on_with(worker);
+    there.make_current(worker);
     context
 }
 
@@ -318,9 +325,9 @@ unsafe fn come_to(worker: &Worker, Continuation { context, fiber }: Continuation
 ///
 /// # Safety
 /// The caller is on it, in `Fiber::help`.
-unsafe fn set_aside(old: &Fiber, to: Context) {
+unsafe fn suspend_helping(old: &Fiber, to: Context) {
     let worker = old.worker();
-    old.shed();
+    old.release_child_fibers();
     // SAFETY: the caller is on the fiber.
     let mine = unsafe { old.mine() };
     mine.hold(); // who ends what it waits for may be outside of the run
@@ -343,19 +350,19 @@ pub(super) fn switch_away(
     old: &Fiber,
     sanitizers: &SanitizerState,
     to: Context,
-    also: usize,
+    flag: usize,
     publish: &mut dyn FnMut(Task) -> bool,
 ) {
     let continuation = Continuation { context: ptr::null_mut(), fiber: old };
-    let mut left = Left { continuation, resume, publish };
+    let mut left = Unpublished { continuation, resume, publish };
     let this = &raw mut left;
     let handled = exceptions::take();
     // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
     unsafe {
         sanitizers.enter(|| Some(old.sanitizer_state()));
-        let left = this.map_addr(|this| this | also).cast();
+        let left = this.map_addr(|this| this | flag).cast();
         let arrived = switch::switch(&raw mut (*this).continuation.context, to, left);
-        arrive(old.worker(), arrived);
+        finish_switch(old.worker(), arrived);
     }
     handled.put();
 }

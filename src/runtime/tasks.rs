@@ -82,8 +82,8 @@ impl Worker {
 
     /// Queues a task of this run that was set aside: soon to go on, if the caller is a worker of this
     /// run; else behind the others. `from`: as for `rouse`.
-    pub fn continue_with(&self, task: Task, from: Option<&Worker>) {
-        let Some(mine) = from.and_then(|from| from.mine_beside(self)) else {
+    pub fn queue_continued(&self, task: Task, from: Option<&Worker>) {
+        let Some(mine) = from.and_then(|from| from.mine_in_run_of(self)) else {
             // The run goes on, for the task that waits; or it was a parent process's.
             self.while_it_runs(|_| self.requeue(task));
             return;
@@ -176,7 +176,7 @@ impl Worker {
         let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
         self.run_lock.with(|()| {
             // Acquire: pairs with the Release in assign, so that row and kind are this run's.
-            let runs = self.tag.load(Ordering::Acquire) != 0;
+            let runs = self.run_tag.load(Ordering::Acquire) != 0;
             runs.then(|| work(self.row()))
         })
     }
@@ -184,7 +184,7 @@ impl Worker {
     /// Wakes the worker if it sleeps in `help`. `from`: the caller's worker, or any of a run of
     /// which it is no worker, or none.
     pub fn rouse(&self, from: Option<&Worker>) {
-        if from.is_some_and(|from| from.mine_beside(self).is_some()) {
+        if from.is_some_and(|from| from.mine_in_run_of(self).is_some()) {
             // SAFETY: the caller's task holds the run open.
             unsafe { (self.row().operations.rouse)(self) };
         } else {
@@ -217,11 +217,11 @@ impl Mine<'_> {
     /// each fiber that waits.
     #[inline]
     pub fn take_stack(self) -> Result<Stack, NoMemory> {
-        self.stacks.pop().map_or_else(|| self.fetch_stack(), Ok)
+        self.stacks.pop().map_or_else(|| self.take_stack_slowly(), Ok)
     }
 
     #[cold]
-    fn fetch_stack(self) -> Result<Stack, NoMemory> {
+    fn take_stack_slowly(self) -> Result<Stack, NoMemory> {
         // SAFETY: the owner's place belongs to a run; row and policy are that run's.
         unsafe {
             (self.row().operations.reserve)(&self, 1)?;

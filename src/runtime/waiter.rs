@@ -59,7 +59,9 @@ impl Waiter {
     pub fn wake(self, word: *const AtomicUsize, from: Option<&Worker>) {
         match self {
             // SAFETY: the continuation was published, and the task is suspended until this call.
-            Waiter::Task(continuation) => unsafe { suspend::go_on(continuation, from) },
+            Waiter::Task(continuation) => unsafe {
+                suspend::queue_continuation(continuation, from)
+            },
             // SAFETY: worker records are never freed.
             Waiter::Worker(worker) => unsafe { &*worker }.rouse(from),
             Waiter::Thread => _ = Futex::wake_at(word.cast(), i32::MAX),

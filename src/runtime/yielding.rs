@@ -10,14 +10,14 @@
 //! with tasks of its own goes on with them, and with one of the injector's once in 61 looks. Here it
 //! does the same, and differs in three ways:
 //!
-//! - Each task looks at the injector at each [`TURNS`]th turn of its own, too. In 61 turns of one task another
+//! - Each task looks at the injector at each [`YIELDS_PER_LOOK`]th turn of its own, too. In 61 turns of one task another
 //!   could wait for its first; no two are to be more than ten turns apart. With two tasks at home and three in the
-//!   injector the last of these waits for twice `TURNS` turns of the first; with n at home and m there, for about
+//!   injector the last of these waits for twice `YIELDS_PER_LOOK` turns of the first; with n at home and m there, for about
 //!   log2(1 + m/n) times as many.
 //! - The next is taken before the one that gives way is queued. So a worker never takes that again, but looks
 //!   elsewhere for another; it then has two at home.
 //! - A task that finds no room at home goes to the injector itself: it has taken another from there, so both
-//!   queues stay as long as they were, and each task has its `TURNS` turns at home before it comes behind all
+//!   queues stay as long as they were, and each task has its `YIELDS_PER_LOOK` turns at home before it comes behind all
 //!   others. The seed of this, and Tokio, move the oldest half of the queue there, some of which had a turn more than
 //!   others each time.
 //!
@@ -27,12 +27,14 @@
 use crate::fiber::sanitizers;
 use crate::policy::{Awaited, LookFirst, Place, Seat, TICK};
 use crate::runtime::record::{Fiber, Worker};
-use crate::runtime::suspend::{HandedOver, go_over, leave_for, leave_for_loop};
+use crate::runtime::suspend::{
+    HandedOver, leave_fiber, leave_for_continuation, leave_for_new_loop,
+};
 use crate::sys::time;
 use std::cell::Cell;
 
 /// See above.
-const TURNS: u32 = 4;
+const YIELDS_PER_LOOK: u32 = 4;
 
 /// Queues the calling task behind the others; see `sched_task_yield`.
 pub fn yield_now(worker: &Worker) {
@@ -40,7 +42,7 @@ pub fn yield_now(worker: &Worker) {
     let fiber = mine.fiber();
     if !fiber.prepare_to_leave() {
         // SAFETY: the caller is on it, in a task: another runs on top of it.
-        return unsafe { fiber.help(&Turn(Cell::new(false))) };
+        return unsafe { fiber.help(&OneTask(Cell::new(false))) };
     }
     let lines_up = mine.row().lines_up;
     // (A mutex must be unlocked by the thread that has locked it.)
@@ -55,10 +57,12 @@ pub fn yield_now(worker: &Worker) {
             true
         };
         // SAFETY: the caller is on it, in a task; the other is out of a queue, so published.
-        return unsafe { go_over(fiber, task, &mut HandedOver::new(fiber, publish)) };
+        return unsafe {
+            leave_for_continuation(fiber, task, &mut HandedOver::new(fiber, publish))
+        };
     }
     // Elsewhere it is the look for what one who computes keeps to itself: `Policy::next_in_line`.
-    let outside = fiber.every(if lines_up { TURNS } else { TICK });
+    let outside = fiber.is_nth_yield(if lines_up { YIELDS_PER_LOOK } else { TICK });
     let next = fiber.next_in_line(if outside { LookFirst::Outside } else { LookFirst::AtHome });
     if next.is_none() {
         return;
@@ -68,10 +72,10 @@ pub fn yield_now(worker: &Worker) {
         true
     };
     // SAFETY: the caller is on it, in a task.
-    let left = unsafe { leave_for(fiber, next, publish, leave_for_loop) };
+    let left = unsafe { leave_fiber(fiber, next, publish, leave_for_new_loop) };
     if left.is_err() {
         // There is no stack: another runs on top of it.
-        fiber.on_top(|| next.into_iter().for_each(|task| fiber.run(task)));
+        fiber.run_on_top(|| next.into_iter().for_each(|task| fiber.run(task)));
     }
 }
 
@@ -83,14 +87,14 @@ pub unsafe fn help_once(fiber: &Fiber) -> bool {
     let tasks = || fiber.place().counters().values().tasks;
     let before = tasks();
     // SAFETY: passed on.
-    unsafe { fiber.help(&Turn(Cell::new(false))) };
+    unsafe { fiber.help(&OneTask(Cell::new(false))) };
     tasks() != before
 }
 
 /// Over when a task has run, or there is none: at the second look.
-struct Turn(Cell<bool>);
+struct OneTask(Cell<bool>);
 
-impl Awaited for Turn {
+impl Awaited for OneTask {
     fn over(&self) -> bool {
         self.0.replace(true)
     }
