@@ -324,7 +324,7 @@ fn against_a_task_and_the_end<D: Modelled>(preemptions: usize, at_least: usize) 
         join_in_scene(&scene, &child);
         child.gate.wait();
         while gone.load(Acquire) == 0 {
-            // the sleeper may have looked too early to see the end
+            // The sleeper may have looked too early to see the end.
             scene.scheduler.sleepers().wake_all();
             thread::yield_now();
         }

@@ -63,7 +63,7 @@ pub fn watch(find: Find) {
 pub fn unload() {
     PLACES.store(0, Ordering::Relaxed);
     for place in &SPARE {
-        // pairs with the exchange in `give_back`
+        // Pairs with the exchange in `give_back`.
         let low = place.swap(ptr::null_mut(), Ordering::Acquire);
         if !low.is_null() {
             // SAFETY: the mapping is ours, and nobody uses it.

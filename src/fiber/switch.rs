@@ -224,7 +224,7 @@ pub unsafe extern "C" fn call_on_stack<C: Callee>(
         "fnstcw [rsp - 12]",
         "lea r8, [rsp - 16]",
         "mov rsp, rcx",
-        // unwinders stop here; those that follow rbp stop at the spawner's end
+        // Unwinders stop here; those that follow rbp stop at the spawner's end.
         ".cfi_undefined rip",
         "call {run}",
         "mov rdi, rsp",
@@ -246,7 +246,7 @@ pub unsafe extern "C" fn call_on_stack<C: Callee>(
         save!(),
         "mov x4, x10",
         "mov sp, x3",
-        // unwinders stop here; those that follow x29 stop at the spawner's end
+        // Unwinders stop here; those that follow x29 stop at the spawner's end.
         ".cfi_undefined x30",
         "bl {run}",
         "mov x0, sp",

@@ -264,7 +264,7 @@ impl EventCount {
                 Some(_) => {
                     self.missing.fetch_add(1, Ordering::Relaxed);
                     self.searching.fetch_sub(1, Ordering::SeqCst);
-                    // pairs with the fence in wake_unless_searched, like stop_search's
+                    // Pairs with the fence in wake_unless_searched, like stop_search's.
                     fence(Ordering::SeqCst);
                 }
             }

@@ -20,12 +20,13 @@
 //!
 //! # Protocol
 //!
-//! *put* writes the slot, then `tail + 1`. *pop* takes the oldest task by one swap: `head + 1`, and
-//! also `steal + 1` if no thief is at work. *steal* reserves half of the tasks, or one, by a swap
-//! that moves `head` past them; copies them; and releases their slots by a swap that moves `steal`
-//! up to the present `head`. A second thief sees steal != head and gives up. The user of the ring
-//! decides what happens when it is full: `spill` takes the oldest tasks out, like pop, if no thief
-//! is at work. While a thief is at work, `spill` takes nothing, since it could free no slot.
+//! *put* writes the slot, then `tail + 1`. *pop* takes the oldest task by one compare-and-swap
+//! (below: a swap): `head + 1`, and also `steal + 1` if no thief is at work. *steal* reserves half
+//! of the tasks, or one, by a swap that moves `head` past them; copies them; and releases their
+//! slots by a swap that moves `steal` up to the present `head`. A second thief sees steal != head
+//! and gives up. The user of the ring decides what happens when it is full: `spill` takes the
+//! oldest tasks out, like pop, if no thief is at work. While a thief is at work, `spill` takes
+//! nothing, since it could free no slot.
 //!
 //! A thief reads `word`, then `tail`, and then swaps `word`. If `word` has not changed, the tail
 //! has only grown, so the reservation is right. Therefore an operation that takes a task at the

@@ -58,7 +58,7 @@ impl Report {
                 }
             }
             let _ = match made {
-                // an error here cannot be reported
+                // An error here cannot be reported.
                 Ok(()) => write_all(2, &text.0).map_err(|_| fmt::Error),
                 Err(_) => self.write(&mut Out::stderr(), summary),
             };

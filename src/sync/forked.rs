@@ -154,7 +154,7 @@ impl Forked {
     /// The task was taken out of a queue, once.
     #[inline]
     pub unsafe fn begin(&self, runner: *mut c_void) -> Task {
-        // pairs with `leave_name`: f and the waiter
+        // Pairs with `leave_name`: f and the waiter.
         let mut state = self.state.load(Ordering::Acquire);
         let closure = self.closure.load(Ordering::Relaxed);
         loop {

@@ -151,7 +151,7 @@ impl Sem {
     /// Tries `post` once. None: nothing has happened.
     #[inline]
     pub fn try_post(&self) -> Option<Option<*const Node>> {
-        // fetched once to write, not first to read
+        // Fetched once to write, not first to read.
         memory::prefetch_to_write((&raw const self.state).cast());
         self.post_to(self.state.load(Ordering::Relaxed)).ok()
     }

@@ -51,7 +51,7 @@ impl Out {
     }
 
     pub fn flush(&mut self) {
-        // an error cannot be reported anywhere
+        // An error cannot be reported anywhere.
         let _ = write_all(self.fd, &self.buffer[..self.len]);
         self.len = 0;
     }

@@ -99,7 +99,7 @@ fn unpack(value: u64) -> (u32, u32) {
 /// The generation of this process; 0 if it is not watched yet.
 pub fn generation() -> u32 {
     let Some(word) = find() else { return 0 };
-    // pairs with the Release store in `watch`
+    // Pairs with the Release store in `watch`.
     let (process, generation) = unpack(word.load(Ordering::Acquire));
     if generation != BUSY && process == me(word) { generation } else { 0 }
 }
@@ -122,12 +122,12 @@ pub fn watch(renew: fn()) {
             time::give_way();
         } else if process == me && generation != 0 {
             return;
-        // This exchange selects one thread of the process. Relaxed on failure, and no pairing with
-        // the parent's stores is needed: fork has copied them with the memory.
+        // This exchange selects one thread of the process. It needs no partner in the parent, whose
+        // stores fork has copied with the memory.
         } else if word.compare_exchange(value, busy, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             renew();
             let generation = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-            // pairs with the Acquire loads of the word
+            // Pairs with the Acquire loads of the word.
             word.store(pack(me, generation), Ordering::Release);
             return;
         }

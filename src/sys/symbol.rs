@@ -38,7 +38,7 @@ impl fmt::Display for Caller {
         let count = unsafe { backtrace(frames.as_mut_ptr(), frames.len() as c_int) };
         let ours = Module::of(Caller::fmt as *const () as usize);
         for frame in frames.iter().take(usize::try_from(count).unwrap_or(0)) {
-            // the return address minus one lies in the call
+            // The return address minus one lies in the call.
             let call = frame.addr().wrapping_sub(1);
             let Some(module) = Module::of(call) else { return Ok(()) };
             // A program that contains libsched.a is one module with the library. There the
