@@ -1,4 +1,4 @@
-//! The recorder takes the library's place: it bears its soname.
+//! The recorder has the library's soname, because it takes the library's place.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -2,25 +2,26 @@
 //!
 //! # What a stamp costs, and who pays it
 //!
-//! Reading the clock takes longer than a small task. So a process records its run several times,
-//! with stamps and without, in turn. Of the runs with stamps each interval is the median: one that
-//! was interrupted once counts as the others. Their sum exceeds the time of the runs without stamps
-//! (of those of a process the least counts, others on the machine only add to it; of the processes' the
-//! middle, since where its memory lies lets one be some per cent faster than the next) by what the stamps took in this
-//! very program; so much, divided by their number, is taken off each interval, and what is left is
-//! scaled so that the sum is right. Single intervals of a few nanoseconds are therefore not to be
-//! trusted, sums of many are.
+//! Reading the clock takes longer than a small task. So a process records its run several times, in
+//! turn with stamps and without. Each interval is the median of the runs with stamps, so that an
+//! interval that was interrupted in one run counts like the others. The sum of the intervals
+//! exceeds the time of the runs without stamps by what the stamps took in this very program. (Of
+//! the runs without stamps of one process the least counts, because other users of the machine only
+//! add to the time; of several processes the middle counts, because one is some per cent faster
+//! than another by where its memory lies.) This excess, divided by the number of stamps, is
+//! subtracted from each interval, and the rest is scaled so that the sum is right. Therefore single
+//! intervals of a few nanoseconds cannot be trusted, but sums of many can.
 //!
 //! # A busy machine
 //!
-//! A run that others interrupted has their time in its intervals. What it had of a processor tells
-//! how much: runs that lost more than [`CALM`] of their time are left out where there are others, and
-//! [`Graph::lost`] says how much those lost that are left. Time in blocking sections is not lost: there
-//! a task needs no processor. Nothing is taken off it, and it is no work.
+//! If others interrupted a run, their time is in its intervals. The processor time of the run tells
+//! how much: runs that lost more than [`CALM`] of their time are left out if there are others, and
+//! [`Graph::lost`] says how much the remaining runs lost. Time in blocking sections is not lost,
+//! because a task needs no processor there. Nothing is subtracted from it, and it is no work.
 //!
-//! The time of the recorder's own queue stays in: it is the floor on which the simulator puts what
-//! a policy costs more. Only what its growth cost is taken off, since other policies' queues do not
-//! grow where it did.
+//! The time of the recorder's own queue is not subtracted: it is the floor to which the simulator
+//! adds what a policy costs more. Only the cost of its growth is subtracted, because the queues of
+//! other policies do not grow at the same tasks.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -28,7 +29,7 @@ use sched_estimate::Estimate;
 
 use crate::tape::{Op, Recording, Run};
 
-/// The part of its time that a run may lose to others on the machine.
+/// The part of its time that a run may lose to other users of the machine.
 pub const CALM: f64 = 0.1;
 
 /// What a task does after it has computed for a while.
@@ -37,9 +38,9 @@ pub enum Then {
     Spawn(u32),
     Fork(u32),
     Join(u32),
-    /// Waits for the tasks of a group.
+    /// It waits for the tasks of a group.
     Wait(u32),
-    /// Begins a blocking section: the next step is of the section, and ends with `Unblock`.
+    /// It begins a blocking section. The next step is the section, and ends with `Unblock`.
     Block,
     Unblock,
     End,
@@ -56,29 +57,29 @@ pub struct Task {
     /// Its first step.
     pub first: u32,
     pub group: Option<u32>,
-    /// It was forked, not spawned.
+    /// True if it was forked, not spawned.
     pub forked: bool,
 }
 
-/// Task 0 is the first; a task's number is greater than that of the one that spawned it.
+/// Task 0 is the first. A task's number is greater than that of the task that spawned it.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     pub tasks: Vec<Task>,
     pub steps: Vec<Step>,
     pub groups: u32,
-    /// The greatest part of its time that a recorded run lost to others on the machine.
+    /// The greatest part of its time that a recorded run lost to other users of the machine.
     pub lost: f64,
 }
 
 impl Graph {
-    /// Of recordings of the same run, each by a process of its own. `growth` tells the nanoseconds that
-    /// the recorder spends on a task that makes its queue so long as it never was in the run, beyond
-    /// others.
+    /// The graph of recordings of the same run, each by a process of its own. `growth`: the
+    /// nanoseconds that the recorder spends on a task that makes its queue longer than it ever was
+    /// in the run, beyond those of other tasks, by that length.
     pub fn of(recordings: &[Recording], growth: impl Fn(usize) -> f64) -> Result<Graph> {
         let stamp = recordings.first().context("there is no recording")?.stamp;
         let runs = || recordings.iter().flat_map(|recording| &recording.runs);
         let is_timed = |run: &&Run| !run.ops.is_empty();
-        // A process's first run finds cold memory, the program's and the recorder's.
+        // The first run of a process finds cold memory, of the program and of the recorder.
         let warm = recordings.iter().flat_map(|recording| recording.runs.iter().skip(1));
         let mut timed: Vec<&Run> = warm.filter(is_timed).collect();
         if timed.is_empty() {
@@ -90,7 +91,7 @@ impl Graph {
         }
         let first = *timed.first().context("no run was recorded task by task")?;
         let same = timed.iter().all(|run| run.ops == first.ops);
-        // A program that does something else each time: one run of it, the middle one.
+        // The program does something different each time: its middle run is taken.
         let (run, mut intervals) = if same {
             (first, medians(&timed))
         } else {
@@ -110,16 +111,17 @@ impl Graph {
         Ok(Graph { lost, ..Graph::from_events(&run.ops, &intervals)? })
     }
 
-    /// Recorded while others had the processor for so long that its times are theirs as well.
+    /// True if others had the processor for so long that the times are theirs as well.
     pub fn is_disturbed(&self) -> bool {
         self.lost > CALM
     }
 
-    /// An interval before a beginning is the cost of taking the task from the queue: the task's.
+    /// An interval before the beginning of a task is the cost of taking it from the queue, and
+    /// belongs to the task.
     fn from_events(ops: &[Op], intervals: &[f32]) -> Result<Graph> {
         let mut steps: Vec<Vec<Step>> = vec![Vec::new()];
         let mut groups_of: Vec<Option<u32>> = vec![None];
-        let mut begun = vec![0.0]; // nanoseconds before each task began; NaN: it has not
+        let mut begun = vec![0.0]; // nanoseconds before each task began; NaN if it has not begun
         begun[0] = f32::NAN;
         let mut running: Vec<usize> = Vec::new();
         let mut in_section = vec![false];
@@ -159,7 +161,7 @@ impl Graph {
                     in_section[task] = begins;
                     steps[task].push(step(nanoseconds, then));
                 }
-                // Sections without any other call in them: it is cut in two.
+                // A section contains no other call: the step is cut in two.
                 _ if in_section[task] => steps[task].extend([
                     step(nanoseconds, Then::Unblock),
                     step(0.0, then),
@@ -202,7 +204,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// The steps of a task, from a list that names them: for tests.
+    /// A graph from the lists of steps of its tasks, for tests.
     pub fn from_lists(tasks: &[&[(f32, Then)]]) -> Result<Graph> {
         let steps = tasks.iter().map(|steps| {
             steps.iter().map(|&(nanoseconds, then)| Step { nanoseconds, then }).collect()
@@ -216,7 +218,7 @@ impl Graph {
         &self.steps[self.tasks[task].first as usize..end]
     }
 
-    /// Nanoseconds of all tasks together, but for those in blocking sections: T1.
+    /// Nanoseconds of all tasks together, without those in blocking sections: T1.
     pub fn work(&self) -> f64 {
         let computes = self.steps.iter().filter(|step| step.then != Then::Unblock);
         computes.map(|step| f64::from(step.nanoseconds)).sum()
@@ -236,7 +238,7 @@ impl Graph {
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); self.groups as usize];
         start[0] = 0.0;
         let mut longest: f64 = 0.0;
-        // Tasks in the middle of which another has to be followed first: task, next step, time.
+        // Tasks that are left in the middle to follow another one first: task, next step, time.
         let mut open: Vec<(usize, usize, f64)> = Vec::new();
         for first in 0..self.tasks.len() {
             if end[first].is_nan() {
@@ -281,19 +283,19 @@ impl Graph {
     }
 }
 
-/// Those that are of no blocking section.
+/// The steps that are not in a blocking section.
 fn outside<'a>(intervals: &'a [f32], sections: &'a [bool]) -> impl Iterator<Item = &'a f32> {
     let both = intervals.iter().zip(sections);
     both.filter(|(_, blocked)| !**blocked).map(|(interval, _)| interval)
 }
 
-/// Nanoseconds of the fastest run without stamps, if there was one.
+/// Nanoseconds of the fastest run without stamps, if there is one.
 fn least_whole(recording: &Recording) -> Option<f64> {
     let whole = recording.runs.iter().filter(|run| run.ops.is_empty());
     whole.map(|run| run.nanoseconds).reduce(f64::min)
 }
 
-/// Of each interval the median of all runs, which have the same ops.
+/// The median of each interval over all runs, which have the same ops.
 fn medians(runs: &[&Run]) -> Vec<f32> {
     let mut all = vec![0.0; runs.len()];
     (0..runs[0].intervals.len())
@@ -307,8 +309,8 @@ fn medians(runs: &[&Run]) -> Vec<f32> {
         .collect()
 }
 
-/// See above; `whole`: nanoseconds of a run without stamps, if there was one; else the stamps are
-/// believed to have taken what they take in a loop.
+/// Subtracts the cost of the stamps, as described above. `whole`: nanoseconds of a run without
+/// stamps. If there is none, a stamp is taken to cost what it costs in a loop.
 fn take_stamps_off(intervals: &mut [f32], whole: Option<f64>, in_a_loop: f64) {
     let sum = |intervals: &[f32]| intervals.iter().map(|&x| f64::from(x)).sum::<f64>();
     let with = sum(intervals);
@@ -324,7 +326,7 @@ fn take_stamps_off(intervals: &mut [f32], whole: Option<f64>, in_a_loop: f64) {
     }
 }
 
-/// The most tasks that the recorder had queued.
+/// The greatest number of tasks that the recorder had queued.
 fn longest(ops: &[Op]) -> usize {
     let (mut queued, mut longest) = (1usize, 0); // the first task
     for op in ops {
@@ -338,7 +340,8 @@ fn longest(ops: &[Op]) -> usize {
     longest
 }
 
-/// See above: evenly off all, since single ones are not known so well.
+/// Subtracts the cost of the growth of the recorder's queue: the same part of all intervals, because
+/// single ones are not known well enough.
 fn take_growth_off(intervals: &mut [f32], longest: usize, growth: impl Fn(usize) -> f64) {
     let sum = intervals.iter().map(|&x| f64::from(x)).sum::<f64>();
     let off = (1..=longest).map(growth).sum::<f64>();
@@ -349,180 +352,4 @@ fn take_growth_off(intervals: &mut [f32], longest: usize, growth: impl Fn(usize)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(intervals: &[f32], ops: &[Op]) -> Run {
-        let nanoseconds = intervals.iter().map(|&x| f64::from(x)).sum();
-        Run { nanoseconds, wall: nanoseconds, ops: ops.to_vec(), intervals: intervals.to_vec() }
-    }
-
-    /// Two forked tasks, of which one is joined on top of the first and both take 100 and 50.
-    const FORKS: [Op; 9] = [
-        Op::Begin(0),
-        Op::Fork,
-        Op::Fork,
-        Op::Join(2),
-        Op::Begin(2),
-        Op::End,
-        Op::Join(1),
-        Op::Begin(1),
-        Op::End,
-    ];
-
-    #[test]
-    fn tasks_get_their_own_intervals() {
-        let ops: Vec<Op> = FORKS.into_iter().chain([Op::End]).collect();
-        let times = [1.0, 10.0, 10.0, 5.0, 2.0, 100.0, 3.0, 4.0, 50.0, 7.0];
-        let graph = Graph::from_events(&ops, &times).unwrap();
-        let step = |nanoseconds, then| Step { nanoseconds, then };
-        let first = [
-            step(11.0, Then::Fork(1)),
-            step(10.0, Then::Fork(2)),
-            step(5.0, Then::Join(2)),
-            step(3.0, Then::Join(1)),
-            step(7.0, Then::End),
-        ];
-        assert_eq!(graph.steps_of(0), first);
-        assert_eq!(graph.steps_of(1), [step(54.0, Then::End)]);
-        assert_eq!(graph.steps_of(2), [step(102.0, Then::End)]);
-        assert_eq!(graph.work(), 192.0);
-        assert_eq!(graph.span().unwrap(), 11.0 + 10.0 + 102.0 + 3.0 + 7.0);
-    }
-
-    #[test]
-    fn a_group_ends_with_its_longest() {
-        let member = Op::Spawn { group: Some(1) };
-        let ops = [
-            Op::Begin(0),
-            member,
-            member,
-            Op::Spawn { group: None },
-            Op::Wait(1),
-            Op::Begin(2),
-            Op::End,
-            Op::Begin(1),
-            Op::End,
-            Op::End,
-            Op::Begin(3),
-            Op::End,
-        ];
-        let times = [0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 30.0, 0.0, 90.0, 1.0, 0.0, 500.0];
-        let graph = Graph::from_events(&ops, &times).unwrap();
-        assert_eq!(graph.span().unwrap(), 503.0);
-        let shorter: Vec<f32> = times.iter().map(|&t| if t == 500.0 { 2.0 } else { t }).collect();
-        assert_eq!(Graph::from_events(&ops, &shorter).unwrap().span().unwrap(), 92.0);
-    }
-
-    #[test]
-    fn a_recording_without_an_end_is_refused() {
-        assert!(Graph::from_events(&FORKS, &[1.0; 9]).is_err());
-        assert!(Graph::from_events(&[Op::End], &[1.0]).is_err());
-        assert!(Graph::from_events(&[Op::Begin(0), Op::Begin(0)], &[1.0; 2]).is_err());
-    }
-
-    #[test]
-    fn stamps_are_taken_off_and_the_sum_is_that_without() {
-        let ops = [Op::Begin(0), Op::Spawn { group: None }, Op::End, Op::Begin(1), Op::End];
-        let whole = |nanoseconds| Run { nanoseconds, ..Run::default() };
-        let recording = Recording {
-            stamp: 1.0,
-            runs: vec![
-                run(&[900.0; 5], &ops), // cold
-                whole(150.0),
-                run(&[20.0, 20.0, 120.0, 20.0, 70.0], &ops),
-                whole(150.0),
-                run(&[20.0, 20.0, 9000.0, 20.0, 70.0], &ops), // interrupted
-                whole(4000.0),
-                whole(150.0),
-                run(&[20.0, 20.0, 120.0, 20.0, 70.0], &ops),
-            ],
-        };
-        let graph = Graph::of(&[recording], |_| 0.0).unwrap();
-        // 250 with stamps, 150 without: each takes 20.
-        assert!((graph.work() - 150.0).abs() < 1e-3);
-        assert!((graph.steps_of(0)[1].nanoseconds - 100.0).abs() < 1e-3);
-        assert!((graph.steps_of(1)[0].nanoseconds - 50.0).abs() < 1e-3);
-        assert_eq!(graph.steps_of(0)[0].nanoseconds, 0.0);
-    }
-
-    #[test]
-    fn of_processes_the_middle_of_their_fastest_runs_counts() {
-        let ops = [Op::Begin(0), Op::End];
-        let whole = |nanoseconds| Run { nanoseconds, ..Run::default() };
-        let recordings = [60.0, 40.0, 900.0, 50.0].map(|fastest| Recording {
-            stamp: 1.0,
-            runs: vec![run(&[0.0, 200.0], &ops), whole(fastest + 70.0), whole(fastest)],
-        });
-        assert!((Graph::of(&recordings, |_| 0.0).unwrap().work() - 57.5).abs() < 1e-3);
-    }
-
-    #[test]
-    fn what_the_queue_of_the_recorder_cost_to_grow_is_taken_off() {
-        let spawn = Op::Spawn { group: None };
-        let first = [Op::Begin(0), spawn, spawn, spawn, Op::End];
-        let others = [3, 2, 1].map(|task| [Op::Begin(task), Op::End]);
-        let ops = [&first[..], &others.concat()].concat();
-        assert_eq!(longest(&ops), 3);
-        assert_eq!(longest(&FORKS), 2);
-        let recording =
-            Recording { stamp: 0.0, runs: vec![run(&[10.0; 11], &ops), run(&[10.0; 11], &ops)] };
-        let graph = Graph::of(&[recording], |length| if length > 1 { 11.0 } else { 0.0 }).unwrap();
-        assert!((graph.work() - 88.0).abs() < 1e-3);
-    }
-
-    #[test]
-    fn without_a_whole_run_a_stamp_takes_what_it_takes_in_a_loop() {
-        let ops = [Op::Begin(0), Op::End];
-        let recording = Recording { stamp: 8.0, runs: vec![run(&[10.0, 50.0], &ops)] };
-        assert_eq!(Graph::of(&[recording], |_| 0.0).unwrap().work(), 44.0);
-    }
-
-    #[test]
-    fn runs_that_lost_their_processor_are_left_out_or_told() {
-        let ops = [Op::Begin(0), Op::End];
-        let calm = |interval| run(&[0.0, interval], &ops);
-        let busy = || Run { nanoseconds: 240.0, ..run(&[0.0, 2342.0], &ops) };
-        let graph = |runs| Graph::of(&[Recording { stamp: 0.0, runs }], |_| 0.0).unwrap();
-        let some = graph(vec![calm(1.0), busy(), calm(230.0), busy(), calm(250.0), calm(240.0)]);
-        assert_eq!((some.work(), some.lost), (240.0, 0.0));
-        let all = graph(vec![busy(), busy()]);
-        assert!(all.is_disturbed() && (all.lost - 0.8975).abs() < 1e-4);
-        assert!(!graph(vec![calm(1.0)]).is_disturbed());
-    }
-
-    #[test]
-    fn time_in_a_section_is_no_work_but_is_of_the_longest_chain() {
-        let ops = [Op::Begin(0), Op::Block, Op::Unblock, Op::End];
-        let blocks = Run { nanoseconds: 40.0, ..run(&[10.0, 10.0, 5000.0, 20.0], &ops) };
-        let whole = Run { nanoseconds: 31.0, wall: 5031.0, ..Run::default() };
-        let recording = Recording { stamp: 3.0, runs: vec![blocks, whole] };
-        let graph = Graph::of(&[recording], |_| 0.0).unwrap();
-        assert!((graph.work() - 31.0).abs() < 1e-4);
-        assert!((graph.span().unwrap() - 5031.0).abs() < 1e-3);
-        assert_eq!(graph.blocked(), 5000.0);
-        let then: Vec<Then> = graph.steps.iter().map(|step| step.then).collect();
-        assert_eq!(then, [Then::Block, Then::Unblock, Then::End]);
-        assert!(!graph.is_disturbed());
-    }
-
-    #[test]
-    fn a_spawn_in_a_section_cuts_it_in_two() {
-        let spawn = Op::Spawn { group: None };
-        let ops = [Op::Begin(0), Op::Block, spawn, Op::Unblock, Op::End, Op::Begin(1), Op::End];
-        let graph = Graph::from_events(&ops, &[0.0, 1.0, 20.0, 30.0, 2.0, 0.0, 5.0]).unwrap();
-        let steps = graph.steps_of(0).iter().map(|step| (step.nanoseconds, step.then));
-        let expected = [
-            (1.0, Then::Block),
-            (20.0, Then::Unblock),
-            (0.0, Then::Spawn(1)),
-            (0.0, Then::Block),
-            (30.0, Then::Unblock),
-            (2.0, Then::End),
-        ];
-        assert_eq!(steps.collect::<Vec<_>>(), expected);
-        assert_eq!(graph.work(), 8.0);
-        let nested = [Op::Begin(0), Op::Block, Op::Block];
-        assert!(Graph::from_events(&nested, &[0.0; 3]).is_err());
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! The recording of a process: its runs, one after the other, as events in the order of their time.
+//! The recording of a process: its runs, one after the other, each as events in the order of time.
 //!
 //! ```text
 //! file    "SCHEDDAG"  f64 ticks that one stamp takes, in a loop      then, for each run:
@@ -7,7 +7,7 @@
 //! event   63..61 op   60..32 number     31..0 ticks since the event before
 //! ```
 //!
-//! All little-endian. A run without events was measured only as a whole.
+//! All numbers are little-endian. A run without events was measured only as a whole.
 
 use std::io::{self, Read, Write};
 
@@ -15,20 +15,20 @@ use anyhow::{Context, Result, bail, ensure};
 
 const MAGIC: &[u8; 8] = b"SCHEDDAG";
 
-/// The most tasks, and groups, of a run.
+/// The greatest number of tasks, and of groups, of a run.
 pub const MOST: u32 = (1 << 29) - 1;
 
-/// What happened at the end of an interval. Tasks have numbers in the order of their spawns, the
-/// first task is 0.
+/// What happened at the end of an interval. Tasks are numbered in the order of their spawns, from
+/// 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// The running task has spawned the next one; a group's number is 1 or more.
+    /// The running task has spawned the next one. The number of a group is 1 or more.
     Spawn {
         group: Option<u32>,
     },
     /// The running task has forked the next one.
     Fork,
-    /// A task begins, on top of the running one if that waits.
+    /// A task begins, on top of the running task if that waits.
     Begin(u32),
     /// The running task ends.
     End,
@@ -51,7 +51,7 @@ const BEGIN: u32 = 2;
 const END: u32 = 3;
 const JOIN: u32 = 4;
 const WAIT: u32 = 5;
-/// Not an op: its number is the upper half of the next event's ticks.
+/// Not an op: the number is the upper half of the ticks of the next event.
 const LONG: u32 = 6;
 /// A blocking section begins (number 0) or ends (number 1).
 const SECTION: u32 = 7;
@@ -62,7 +62,7 @@ impl Event {
         Event(u64::from(kind << 29 | number) << 32 | u64::from(ticks))
     }
 
-    /// Appends an event to `tape`; two words of it if the interval was long.
+    /// Appends an event to `tape`, as two words if the interval is long.
     #[inline]
     pub fn append(tape: &mut Vec<Event>, op: Op, ticks: u64) {
         let (kind, number) = match op {
@@ -100,24 +100,24 @@ impl Event {
 /// One run.
 #[derive(Debug, Default, PartialEq)]
 pub struct Run {
-    /// On a processor: what others on the machine take from it does not count.
+    /// Nanoseconds on a processor, so that the time of other users of the machine does not count.
     pub nanoseconds: f64,
-    /// From its beginning to its end.
+    /// Nanoseconds from its beginning to its end.
     pub wall: f64,
-    /// Empty: only the whole was measured.
+    /// Empty if only the whole was measured.
     pub ops: Vec<Op>,
-    /// Nanoseconds before each.
+    /// Nanoseconds before each op.
     pub intervals: Vec<f32>,
 }
 
 #[derive(Debug, Default, PartialEq)]
 pub struct Recording {
-    /// What a stamp takes, in a loop of nothing else.
+    /// What a stamp takes in a loop of nothing else.
     pub stamp: f64,
     pub runs: Vec<Run>,
 }
 
-/// What a run took, by each clock.
+/// What a run took, by several clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Elapsed {
     pub ticks: u64,
@@ -127,7 +127,7 @@ pub struct Elapsed {
     pub processor: u64,
 }
 
-/// Writes what stands before the runs.
+/// Writes the head of the file.
 pub fn write_head(file: &mut impl Write, ticks_of_a_stamp: f64) -> io::Result<()> {
     file.write_all(MAGIC)?;
     file.write_all(&ticks_of_a_stamp.to_le_bytes())
@@ -169,7 +169,7 @@ impl Recording {
 }
 
 impl Run {
-    /// For each event, whether the interval before it is of a blocking section.
+    /// For each event, whether the interval before it is in a blocking section.
     pub fn in_sections(&self) -> Vec<bool> {
         let mut running: Vec<bool> = Vec::new();
         let before = |op: &Op| {
@@ -189,7 +189,7 @@ impl Run {
         self.ops.iter().map(before).collect()
     }
 
-    /// The part of its time for which it had no processor, though it wanted one.
+    /// The part of its time for which it wanted a processor and had none.
     pub fn lost(&self) -> f64 {
         let sections = self.in_sections();
         let of_sections = self.intervals.iter().zip(sections).filter(|(_, blocked)| *blocked);

@@ -1,11 +1,11 @@
-//! Estimates with 95 % intervals, and what follows from them.
+//! Estimates with 95 % intervals, and verdicts from them.
 //!
-//! All settings are measured in every round, one shortly after the other: a slow minute of the
-//! machine is in all of them, and cancels, at the latest when a ratio is taken within the round. So a round gives
-//! one sample, whatever number of pairs of settings it averages, and the rounds are what is
-//! independent. From the samples come Hodges and Lehmann's estimate (1963), the median of the means
-//! of all two of them, and the exact interval of Wilcoxon's signed ranks (1945): no shape of the noise is assumed
-//! but that it is about as often above as below; a few disturbed rounds do not move it.
+//! All settings are measured in every round, one shortly after the other. So a slow minute of the
+//! machine affects all of them, and cancels in a ratio within the round. A round gives one sample,
+//! however many pairs of settings it averages, because only rounds are independent of each other.
+//! The estimate is that of Hodges and Lehmann (1963), the median of the means of all pairs of
+//! samples, and its interval the exact one of Wilcoxon's signed ranks (1945). They assume only that
+//! the noise is about as often above as below, and a few disturbed rounds do not move them.
 
 use serde::Serialize;
 
@@ -18,7 +18,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// None without samples. Fewer than six tell nothing at 95 %: the interval is endless.
+    /// None without samples. Fewer than six samples decide nothing at 95 %: the interval is
+    /// infinite.
     pub fn of(samples: &[f64]) -> Option<Estimate> {
         let mut means = Vec::new();
         for (i, a) in samples.iter().enumerate() {
@@ -34,7 +35,7 @@ impl Estimate {
         Some(Estimate { low, value, high })
     }
 
-    /// Of a ratio, from samples of its logarithm.
+    /// The estimate of a ratio, from samples of its logarithm.
     pub fn of_ratio(logarithms: &[f64]) -> Option<Estimate> {
         let e = Estimate::of(logarithms)?;
         Some(Estimate { low: e.low.exp(), value: e.value.exp(), high: e.high.exp() })
@@ -51,10 +52,10 @@ impl Estimate {
     }
 }
 
-/// How many of the ordered means lie outside each end: the greatest c such that a sum of signed
-/// ranks below c has a probability of at most 2.5 %; 0: there is none.
+/// The number of ordered means outside each end: the greatest c such that a sum of signed ranks
+/// below c has a probability of at most 2.5 %, or 0 if there is none.
 fn rank(samples: usize) -> usize {
-    // ways[s]: subsets of the ranks 1 to n whose sum is s.
+    // ways[s]: the number of subsets of the ranks 1 to n whose sum is s.
     let mut ways = vec![0.0; samples * (samples + 1) / 2 + 1];
     ways[0] = 1.0;
     for rank in 1..=samples {
@@ -75,12 +76,12 @@ pub enum Verdict {
     /// The whole interval is below the bound.
     Less,
     More,
-    /// The interval has the bound in it.
+    /// The interval contains the bound.
     Open,
 }
 
 impl Verdict {
-    /// In the words of what is compared.
+    /// The word for the verdict.
     pub fn says(self, less: &'static str, more: &'static str) -> &'static str {
         match self {
             Verdict::Less => less,
@@ -89,7 +90,7 @@ impl Verdict {
         }
     }
 
-    /// On a claim that says "less".
+    /// The verdict on a claim that says "less".
     pub fn on_claim(self) -> &'static str {
         self.says("confirmed", "refuted")
     }
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn ranks_are_those_of_the_tables() {
-        // Wilcoxon's critical value, two-sided 5 %, is one below.
+        // Wilcoxon's critical value, two-sided at 5 %, is one less.
         let tables = [(5, 0), (6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (12, 14), (15, 26)];
         for (n, c) in tables {
             assert_eq!(rank(n), c, "{n} samples");
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!(e(0.9, 1.0).against(1.0), Verdict::Open);
     }
 
-    /// Of intervals from noise around a known ratio, about one in twenty misses it.
+    /// About one in twenty intervals, from noise around a known ratio, misses it.
     #[test]
     fn intervals_hold_what_they_say() {
         use rand::rngs::StdRng;

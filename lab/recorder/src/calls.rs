@@ -1,20 +1,22 @@
-//! The functions of sched.h and sched_tasks.h that are recorded. What they promise, the headers say.
+//! The functions of sched.h and sched_tasks.h that are recorded. The headers say what they promise.
 
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::ranges::{Body, Combine, Part, Piece};
 use crate::refuse;
-use crate::serial::{self, Descriptor, Group, Serial, TaskFn};
+use crate::runs;
+use crate::stack::{Descriptor, Group, Serial, TaskFn};
 
 #[allow(non_camel_case_types, reason = "the name in C")]
 type taskfunc = Option<TaskFn>;
 
-/// NULL is the caller's run; outside of one it would be the default pool, which is not recorded.
+/// NULL stands for the caller's run. Outside of a run it would be the default pool, which is not
+/// recorded.
 fn run_of(s: *mut Serial) -> *mut Serial {
     if !s.is_null() {
         return s;
     }
-    serial::current().unwrap_or_else(|| {
+    runs::current().unwrap_or_else(|| {
         refuse("the program uses the default pool (s is NULL outside of a task), which is not recorded")
     })
 }
@@ -25,7 +27,7 @@ fn invalid() -> c_int {
     -1
 }
 
-/// As many as the program was asked to use, since it may divide its work by that.
+/// The number that the program was asked to use, because it may divide its work by that.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_default_threads() -> c_int {
     std::thread::available_parallelism().map_or(1, |n| n.get() as c_int)
@@ -36,7 +38,7 @@ pub extern "C" fn sched_default_threads() -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_init(_: c_int, _: c_int, f: taskfunc, p: *mut c_void) -> c_int {
     let Some(f) = f else { return invalid() };
-    serial::run(f, p);
+    runs::run(f, p);
     0
 }
 
@@ -44,7 +46,8 @@ pub unsafe extern "C" fn sched_init(_: c_int, _: c_int, f: taskfunc, p: *mut c_v
 /// As in C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_spawn(f: taskfunc, p: *mut c_void, s: *mut Serial) -> c_int {
-    // SAFETY: not null, so given by us, and no other reference to it lives while a task runs.
+    // SAFETY: it is not null, so the recorder made it, and no other reference to it lives while a
+    // task runs.
     match (f, unsafe { run_of(s).as_mut() }) {
         (Some(f), Some(serial)) => serial.spawn(f, p),
         _ => invalid(),
@@ -261,8 +264,8 @@ pub extern "C" fn sched_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Programs that include sched_inline.h need the symbol. They call it for tasks that they have queued
-/// themselves: none here, see `Serial::quick`.
+/// Programs that include sched_inline.h need the symbol. They call it for tasks that they have
+/// queued themselves, of which there are none here: see `Serial::quick`.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_layout_1(_: *mut c_void, _: *mut Serial) {
     refuse("sched_layout_1 was called")

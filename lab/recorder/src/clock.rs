@@ -1,4 +1,4 @@
-//! The clock of the stamps: the processor's counter of ticks, or nanoseconds where it is not known.
+//! The clock of the stamps: the processor's counter of ticks, or nanoseconds on other processors.
 
 use std::time::Instant;
 
@@ -8,8 +8,8 @@ use sched_dag::{Event, Op};
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn ticks() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction. It may be executed some instructions early
-    // or late: what one interval thereby loses, its neighbour has.
+    // SAFETY: every x86-64 processor has the instruction. It may be executed some instructions
+    // early or late: what one interval thereby loses, its neighbour gains.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
@@ -29,7 +29,7 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// Begins anew, in the memory there is.
+    /// Begins anew, in the same memory.
     pub fn rewind(&mut self) {
         self.events.clear();
         self.last = ticks();
@@ -43,7 +43,7 @@ impl Tape {
     }
 }
 
-/// The ticks that a stamp takes in a loop: the median of some such loops.
+/// The ticks that a stamp takes in a loop: the median of several loops.
 pub fn ticks_of_a_stamp() -> f64 {
     const STAMPS: u32 = 4096;
     let mut tape = Tape::default();
@@ -72,7 +72,7 @@ impl Moment {
     }
 
     pub fn elapsed(&self) -> Elapsed {
-        let processor = processor() - self.processor; // innermost on both sides
+        let processor = processor() - self.processor; // read last at the beginning, and first here
         let (ticks, wall) = (ticks() - self.ticks, self.instant.elapsed().as_nanos() as u64);
         Elapsed { ticks, wall, processor }
     }
@@ -81,7 +81,7 @@ impl Moment {
 /// Nanoseconds for which this thread had a processor.
 fn processor() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a timespec of ours; the clock is there on every Linux.
+    // SAFETY: `now` is a timespec, and the clock is there on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -4,27 +4,29 @@
 //! LD_LIBRARY_PATH=folder/of/the/recorder SCHED_RECORD=file ./program
 //! ```
 //!
-//! The program is the one that is already built; the library knows nothing of this, and pays
-//! nothing for it. Tasks run one after the other, on the thread that called `sched_init`, the
-//! latest first, as on one worker of kind `steal`; a fork is run by its join. Every spawn, fork,
-//! join, wait, beginning and end leaves the ticks since the one before on a tape
-//! ([`sched_dag::tape`]), every third run of the process: the runs between are measured as a whole,
-//! to tell what the stamps cost.
+//! The program need not be built anew; the library knows nothing of the recorder, and pays nothing
+//! for it. Tasks run one after the other on the thread that called `sched_init`, the latest first,
+//! as on one worker of kind `steal`; a fork is run by its join. In every third run of the process
+//! each spawn, fork, join, wait, beginning and end of a task writes a stamp to a tape
+//! ([`sched_dag::tape`]): the ticks since the stamp before. The runs between are measured as a
+//! whole, which tells what the stamps cost.
 //!
 //! Recorded are `sched_spawn`, `sched_spawn_copy`, fork and join, groups, `sched_for`,
-//! `sched_reduce` and blocking sections ([`calls`]). What a recording cannot express, [`refused`] ends the process for,
-//! with a message that names the call.
+//! `sched_reduce` and blocking sections ([`calls`]). A call that a recording cannot express ends
+//! the process, with a message that names the call ([`refused`]).
 
 mod calls;
 mod clock;
 mod ranges;
 mod refused;
+mod runs;
 mod serial;
+mod stack;
 
 use std::fmt::Display;
 use std::process;
 
-/// Ends the process: a recording that lacks something would mislead.
+/// Ends the process: an incomplete recording would mislead.
 #[cold]
 fn refuse(why: impl Display) -> ! {
     eprintln!("libsched recorder: {why}");

@@ -1,14 +1,14 @@
-//! Loops and reductions, as a binary tree of forks over parts of their numbers.
+//! Loops and reductions, recorded as a binary tree of forks over parts of their range.
 
 use std::ffi::c_void;
 use std::ptr;
 
-use crate::serial::{Descriptor, Serial};
+use crate::stack::{Descriptor, Serial};
 
 pub type Combine = unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void);
 
-/// What a program leaves to the library is divided into so many parts: the library divides as long
-/// as somebody has nothing to do, and the simulator has up to 1024 workers.
+/// The number of parts, if the program leaves the division to the library. The library divides as
+/// long as a worker has nothing to do, and the simulator has up to 1024 workers.
 const PARTS: usize = 4096;
 
 pub enum Body {
@@ -51,7 +51,7 @@ impl Part {
         Part { lo, hi, grain }
     }
 
-    /// Cut where a part begins, about the middle.
+    /// Cuts it where a part begins, near the middle.
     fn halves(self) -> Option<(Part, Part)> {
         let parts = (self.hi - self.lo).div_ceil(self.grain);
         let middle = self.lo + parts / 2 * self.grain;
@@ -59,17 +59,17 @@ impl Part {
     }
 
     /// # Safety
-    /// `s` is that of the running task; the piece keeps to the header's contract.
+    /// `s` is that of the running task, and the piece keeps to the header's contract.
     pub unsafe fn run(self, piece: &Piece, s: *mut Serial) -> Value {
         let Some((lower, upper)) = self.halves() else {
             // SAFETY: passed on.
             return unsafe { self.leaf(piece, s) };
         };
-        // SAFETY: zero bytes are a descriptor that was not forked.
+        // SAFETY: zero bytes are a valid descriptor, which was not forked.
         let mut t: Descriptor = unsafe { std::mem::zeroed() };
         let mut other = Other { part: upper, piece, value: Value::default() };
         let at = &raw mut other;
-        // SAFETY: both live until the join has returned; the rest is passed on.
+        // SAFETY: both live until the join has returned; the rest is the caller's promise.
         unsafe {
             (*s).fork(&mut t, run_other, at.cast());
             let mut value = lower.run(piece, s);

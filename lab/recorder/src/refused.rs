@@ -1,5 +1,5 @@
-//! The rest of the library's functions: what they do depends on who runs beside, or outlasts a run,
-//! and a recording of one thread cannot say it.
+//! The other functions of the library. What they do depends on other threads, or lasts longer than
+//! a run, so a recording of one thread cannot express it.
 
 use crate::refuse;
 
@@ -10,7 +10,7 @@ macro_rules! refused {
             refuse(concat!("the program calls ", stringify!($name), ", which is not recorded"))
         })*
 
-        /// For the test that none is missing.
+        /// The names, for the test that no function is missing.
         #[cfg(test)]
         const NAMES: &[&str] = &[$(stringify!($name)),*];
     };

@@ -1,224 +1,37 @@
 //! The scheduler of the recorder: a stack of tasks, and one thread.
 //!
-//! In a run without stamps it does as little as the library's kind `steal` on one worker, and much
-//! the same: the time that such a run takes is the floor of all predictions, and what differs little
-//! is told apart best. So the stack has two words for a task, and a join jumps to the task's
-//! function. What stamps need has memory of its own.
+//! A run without stamps does as little as the library's kind `steal` on one worker, and nearly the
+//! same: the time of such a run is the floor of all predictions, and similar things are compared
+//! best. So the stack has two words for a task ([`crate::stack`]), and a join jumps to the task's
+//! function.
 
-use std::ffi::{OsString, c_int, c_void};
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::mem::MaybeUninit;
+use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use sched_dag::Op;
-use sched_dag::tape::{self, MOST};
 
-use crate::clock::{Moment, Tape, ticks_of_a_stamp};
 use crate::refuse;
-
-/// The C side's `taskfunc`, not NULL.
-pub type TaskFn = unsafe extern "C" fn(*mut c_void, *mut Serial);
-
-/// The C side's `sched_task`.
-#[repr(C)]
-pub struct Descriptor {
-    /// The function's address, or `OVER`.
-    state: usize,
-    closure: *mut c_void,
-    /// While there are stamps.
-    number: usize,
-    unused: usize,
-}
-
-/// The state of a descriptor whose task has run out of the stack.
-const OVER: usize = 1;
-
-/// The C side's `sched_group`.
-#[repr(C)]
-pub struct Group {
-    /// Tasks that have not ended.
-    pending: usize,
-    /// 0: nothing was added since the last wait.
-    number: usize,
-    cancelled: usize,
-}
-
-/// A task, or a function of ours and who waits for the task: `forked` and its descriptor, `member`
-/// and its group.
-#[derive(Clone, Copy)]
-struct Entry {
-    f: TaskFn,
-    closure: *mut c_void,
-}
+use crate::stack::{Descriptor, Entry, Group, OVER, Serial, TaskFn};
 
 impl Entry {
+    /// The entry of a forked task.
     fn forked(t: *mut Descriptor) -> Entry {
         Entry { f: forked, closure: t.cast() }
     }
 
+    /// The entry of a task of a group.
     fn member(g: *mut Group) -> Entry {
         Entry { f: member, closure: g.cast() }
-    }
-
-    #[inline(always)]
-    fn is(self, other: Entry) -> bool {
-        self.f as usize == other.f as usize && self.closure == other.closure
-    }
-}
-
-/// What belongs to the entry of the same place.
-#[derive(Clone, Copy)]
-struct Beside {
-    /// Of a member.
-    task: Option<Entry>,
-    /// While there are stamps.
-    number: u32,
-}
-
-/// What a task gets as its `s`.
-///
-/// The stack is a row of places by hand: a task of some nanoseconds would notice a vector.
-#[repr(C)]
-pub struct Serial {
-    /// Where sched_inline.h looks for the pointer of the thread that owns a queue it knows: none, so
-    /// that each call comes to us.
-    quick: usize,
-    /// The next free place.
-    top: *mut Entry,
-    end: *mut Entry,
-    places: Vec<MaybeUninit<Entry>>,
-    stamped: bool,
-    beside: Vec<Beside>,
-    tape: Tape,
-    tasks: u32,
-    groups: u32,
-    /// Blocking sections that the running task is in, one within the other.
-    sections: u32,
-    /// Copies made by `sched_spawn_copy`, for as long as the run.
-    copies: Vec<Box<[u128]>>,
-}
-
-/// What stays between the runs of a process: its memory is warm.
-struct Kept {
-    serial: Box<Serial>,
-    file: BufWriter<File>,
-    runs: u32,
-}
-
-// SAFETY: used under the lock, by one run at a time.
-unsafe impl Send for Kept {}
-
-/// The run that goes on; or null.
-static CURRENT: AtomicPtr<Serial> = AtomicPtr::new(ptr::null_mut());
-
-/// The run that goes on, if there is one.
-pub fn current() -> Option<*mut Serial> {
-    Some(CURRENT.load(Ordering::Relaxed)).filter(|s| !s.is_null())
-}
-
-static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
-
-impl Kept {
-    fn open(path: OsString) -> std::io::Result<Kept> {
-        let mut file = BufWriter::new(File::create(path)?);
-        tape::write_head(&mut file, ticks_of_a_stamp())?;
-        Ok(Kept { serial: Box::new(Serial::new()), file, runs: 0 })
-    }
-
-    fn run(&mut self, f: TaskFn, closure: *mut c_void) -> std::io::Result<()> {
-        // The first with stamps: it may be the only one. A run after one with stamps finds the caches
-        // full of the tape: so two without.
-        let stamped = self.runs.is_multiple_of(3);
-        self.runs += 1;
-        let s = &raw mut *self.serial;
-        let start = Moment::now();
-        CURRENT.store(s, Ordering::Relaxed);
-        // SAFETY: the box is ours until this returns, and used by this thread only.
-        unsafe { Serial::run(s, f, closure, stamped) };
-        CURRENT.store(ptr::null_mut(), Ordering::Relaxed);
-        let elapsed = start.elapsed();
-        tape::write_run(&mut self.file, elapsed, &self.serial.tape.events)?;
-        self.file.flush() // the process may end without any farewell
-    }
-}
-
-/// A run, whose recording is appended to the file `SCHED_RECORD`.
-pub fn run(f: TaskFn, closure: *mut c_void) {
-    let Ok(mut kept) = KEPT.try_lock() else {
-        refuse("a run within a run, or beside another, cannot be recorded")
-    };
-    let Some(path) = std::env::var_os("SCHED_RECORD") else {
-        refuse("SCHED_RECORD=FILE is to say where the recording goes")
-    };
-    let written = match &mut *kept {
-        Some(kept) => kept.run(f, closure),
-        None => Kept::open(path.clone()).and_then(|new| kept.insert(new).run(f, closure)),
-    };
-    if let Err(error) = written {
-        refuse(format_args!("{}: {error}", path.display()));
     }
 }
 
 impl Serial {
-    pub fn new() -> Serial {
-        let mut serial = Serial {
-            quick: 0,
-            top: ptr::null_mut(),
-            end: ptr::null_mut(),
-            places: Vec::new(),
-            stamped: false,
-            beside: Vec::new(),
-            tape: Tape::default(),
-            tasks: 0,
-            groups: 0,
-            sections: 0,
-            copies: Vec::new(),
-        };
-        serial.grow();
-        serial
-    }
-
-    #[inline(always)]
-    fn first(&mut self) -> *mut Entry {
-        self.places.as_mut_ptr().cast()
-    }
-
-    /// How many tasks are on the stack; of a task just taken, the place it had.
-    fn count(&mut self) -> usize {
-        // SAFETY: both are of the places.
-        unsafe { self.top.offset_from(self.first()) as usize }
-    }
-
-    /// The tasks on the stack, the latest last.
-    fn queued(&mut self) -> &mut [Entry] {
-        let count = self.count();
-        // SAFETY: the places from the first to the top are filled.
-        unsafe { std::slice::from_raw_parts_mut(self.first(), count) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        const LEAST: usize = 1 << 16;
-        let used = if self.places.is_empty() { 0 } else { self.count() };
-        let room = LEAST.max(2 * used);
-        self.places.resize(room, MaybeUninit::uninit());
-        self.beside.resize(room, Beside { task: None, number: 0 });
-        let places = self.places.as_mut_ptr_range();
-        self.end = places.end.cast();
-        // SAFETY: there are at least so many.
-        self.top = unsafe { places.start.add(used) }.cast();
-    }
-
     /// # Safety
     /// `s` is valid and used by this thread alone; `f` accepts `closure`, and tasks keep to the
     /// contract of sched.h.
     pub unsafe fn run(s: *mut Serial, f: TaskFn, closure: *mut c_void, stamped: bool) {
         {
-            // SAFETY: no task runs yet that has another.
+            // SAFETY: no task runs yet, so there is no other reference.
             let serial = unsafe { &mut *s };
             debug_assert_eq!(serial.quick, 0);
             serial.copies.clear();
@@ -270,77 +83,6 @@ impl Serial {
         }
     }
 
-    /// While there are stamps: the next task on the stack has the next number, which is returned.
-    #[inline]
-    fn number_next(&mut self) -> u32 {
-        let (number, place) = (self.tasks, self.count());
-        if number >= MOST {
-            refuse(format_args!("a recording holds {MOST} tasks at most"));
-        }
-        if place == self.beside.len() {
-            self.grow();
-        }
-        self.beside[place].number = number;
-        self.tasks += 1;
-        number
-    }
-
-    #[inline(always)]
-    fn push(&mut self, entry: Entry) {
-        if self.top == self.end {
-            return self.push_growing(entry);
-        }
-        // SAFETY: below the end, so a place of ours.
-        unsafe {
-            self.top.write(entry);
-            self.top = self.top.add(1);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn push_growing(&mut self, entry: Entry) {
-        self.grow();
-        self.push(entry);
-    }
-
-    /// Takes the latest task, if there is one.
-    #[inline(always)]
-    fn take(&mut self) -> Option<Entry> {
-        if self.top == self.first() {
-            return None;
-        }
-        // SAFETY: above the first place, so the one below is filled.
-        unsafe {
-            self.top = self.top.sub(1);
-            Some(self.top.read())
-        }
-    }
-
-    /// Takes the latest task, if it is this one.
-    #[inline(always)]
-    fn take_this(&mut self, entry: Entry) -> bool {
-        // SAFETY: above the first place, so the one below is filled.
-        unsafe {
-            let last = self.top.sub(1);
-            let found = self.top != self.first() && (*last).is(entry);
-            if found {
-                self.top = last;
-            }
-            found
-        }
-    }
-
-    /// Makes the latest task of this kind the latest of all; false if there is none.
-    fn raise(&mut self, entry: Entry) -> bool {
-        let queued = self.queued();
-        let Some(at) = queued.iter().rposition(|queued| queued.is(entry)) else { return false };
-        queued[at..].rotate_left(1);
-        let count = queued.len();
-        self.beside[at..count].rotate_left(1);
-        true
-    }
-
     #[inline(always)]
     pub fn spawn(&mut self, f: TaskFn, closure: *mut c_void) -> c_int {
         if self.stamped {
@@ -359,14 +101,14 @@ impl Serial {
         0
     }
 
-    /// A copy of so many bytes, for as long as the run, aligned for any type.
+    /// A copy of `size` bytes, which lives as long as the run and is aligned for any type.
     ///
     /// # Safety
-    /// `from` has so many bytes.
+    /// `from` points to `size` bytes.
     pub unsafe fn copy(&mut self, from: *const c_void, size: usize) -> *mut c_void {
         let mut copy = vec![0u128; size.div_ceil(size_of::<u128>())].into_boxed_slice();
         if size > 0 {
-            // SAFETY: both have so many bytes, and the copy is new.
+            // SAFETY: both have `size` bytes, and the copy is new.
             unsafe { ptr::copy_nonoverlapping(from.cast::<u8>(), copy.as_mut_ptr().cast(), size) };
         }
         let at = copy.as_mut_ptr().cast();
@@ -375,7 +117,7 @@ impl Serial {
     }
 
     /// # Safety
-    /// The descriptor lives until it is joined.
+    /// The descriptor lives until it has been joined.
     #[inline(always)]
     pub unsafe fn fork(&mut self, t: *mut Descriptor, f: TaskFn, closure: *mut c_void) {
         // SAFETY: by the caller's promise.
@@ -405,7 +147,8 @@ impl Serial {
     /// As for `run`; `t` was forked.
     #[inline(always)]
     pub unsafe fn join(s: *mut Serial, t: *mut Descriptor) {
-        // SAFETY: both are valid, and the reference to the stack ends with its statement; passed on.
+        // SAFETY: both are valid, and the reference to the stack ends with its statement; passed
+        // on.
         unsafe {
             if (*s).stamped || !(*s).take_this(Entry::forked(t)) {
                 return Serial::join_slowly(s, t);
@@ -437,7 +180,7 @@ impl Serial {
     }
 
     /// # Safety
-    /// The group lives until it was waited for.
+    /// The group lives until it has been waited for.
     pub unsafe fn group_spawn(&mut self, g: *mut Group, f: TaskFn, closure: *mut c_void) {
         // SAFETY: by the caller's promise.
         let group = unsafe { &mut *g };
@@ -466,7 +209,7 @@ impl Serial {
                 (*s).tape.stamp(Op::Wait((*g).number as u32));
             }
             let entry = Entry::member(g);
-            let waits = || (*g).pending > 0; // until the tasks that are called here have ended
+            let waits = || (*g).pending > 0; // changes as the tasks that are called here end
             while waits() {
                 if !(*s).raise(entry) {
                     refuse("sched_group_wait in a task of the group");
@@ -479,7 +222,7 @@ impl Serial {
         }
     }
 
-    /// Of sections within each other the outermost counts.
+    /// Begins a section. Of nested sections only the outermost is recorded.
     pub fn block_begin(&mut self) {
         self.sections += 1;
         if self.stamped && self.sections == 1 {
@@ -487,7 +230,7 @@ impl Serial {
         }
     }
 
-    /// False: the task is in no section.
+    /// Ends a section; false if the task is in none.
     pub fn block_end(&mut self) -> bool {
         let Some(left) = self.sections.checked_sub(1) else { return false };
         self.sections = left;
@@ -514,25 +257,25 @@ impl Serial {
 
 impl Descriptor {
     /// # Safety
-    /// It was forked, and has not begun; as for `Serial::run`.
+    /// It was forked and has not begun; otherwise as for `Serial::run`.
     #[inline(always)]
     unsafe fn call(&self, s: *mut Serial) {
-        // SAFETY: forked, so it is a function; the rest is passed on.
+        // SAFETY: it was forked, so `state` is a function; the rest is the caller's promise.
         unsafe { std::mem::transmute::<usize, TaskFn>(self.state)(self.closure, s) };
     }
 }
 
-/// A forked task that is run out of the stack.
+/// Runs a forked task that was taken from the stack.
 unsafe extern "C" fn forked(closure: *mut c_void, s: *mut Serial) {
     let t: *mut Descriptor = closure.cast();
-    // SAFETY: a descriptor lives until it is joined, which this is part of, or comes later.
+    // SAFETY: a descriptor lives until it has been joined; the join calls this, or comes later.
     unsafe {
         (*t).call(s);
         (*t).state = OVER;
     }
 }
 
-/// A task of a group, which was taken from the stack just now.
+/// Runs a task of a group, which was taken from the stack just now.
 unsafe extern "C" fn member(closure: *mut c_void, s: *mut Serial) {
     let g: *mut Group = closure.cast();
     // SAFETY: a group outlives its tasks; no reference to `s` lives while a task runs.

@@ -2,6 +2,7 @@ use sched_dag::tape::{write_head, write_run};
 use sched_dag::{Graph, Recording, Then};
 
 use super::*;
+use crate::clock::Moment;
 
 /// The graph of a run with stamps, and what the events took in all.
 fn record(f: TaskFn, closure: *mut c_void) -> (Graph, f64) {
