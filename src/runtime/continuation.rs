@@ -1,4 +1,8 @@
-//! What is left of a task that waits, until another worker goes on with it.
+//! Continuations: what is kept of a suspended task until a worker continues the task.
+//!
+//! The word that a switch passes to the context that it continues has two parts: the address of an
+//! [`Unpublished`] that the thread has left behind, or 0; and the bit [`RETIRED`]. The code at the
+//! end of each switch gives the word to [`finish_switch`].
 
 use crate::fiber::switch::{self, Arrival, Context};
 use crate::runtime::record::{Fiber, Worker};
@@ -6,7 +10,8 @@ use crate::task::{Task, TaskFn};
 use std::ffi::c_void;
 use std::ptr;
 
-/// A task that waits; it lies on its fiber. The low bits of its address are left to who packs it.
+/// A suspended task. The record lies on the task's fiber. It is aligned to 16, so that four bits of
+/// its address are free for `Waiter`, which packs it into a word.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 pub(super) struct Continuation {
@@ -14,20 +19,25 @@ pub(super) struct Continuation {
     pub fiber: *const Fiber,
 }
 
-/// A task that is left, until it is known that it waits.
+/// A suspended task that no other thread knows yet.
 pub(super) struct Unpublished<'a> {
     pub continuation: Continuation,
-    /// The function of the task that continues it.
+    /// The function of the queued task that continues this one.
     pub resume: TaskFn,
-    /// Makes it known; false if it has nothing to wait for.
+    /// Makes the continuation known to whoever will queue it. False: there is nothing to wait for.
     pub publish: &'a mut dyn FnMut(Task) -> bool,
 }
 
 impl Unpublished<'_> {
+    /// Publishes the task. An error: the task has nothing to wait for, and the caller must continue
+    /// or queue it.
+    ///
     /// # Safety
-    /// Its context is saved, and nobody is on its stack. It is not touched any more if that returns true.
+    /// The context of `this` is saved, and no thread is on its stack. The caller does not touch
+    /// `this` after Ok: another thread may have continued the task.
     pub(super) unsafe fn publish(this: *mut Self) -> Result<(), Task> {
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise, `this` is complete. No other thread has it until
+        // `publish` returns true.
         unsafe {
             let closure = (&raw const (*this).continuation).cast_mut().cast();
             let task = Task { f: (*this).resume, closure };
@@ -36,60 +46,66 @@ impl Unpublished<'_> {
     }
 }
 
-/// In the word that is passed to who is continued: the thread has no worker any more.
+/// A bit of the word that a switch passes: the thread has no worker any more.
 pub(super) const RETIRED: usize = 1;
 
-/// What who is continued does first: if a task was left for it, makes that known, or queues it. False if the
-/// thread has no worker any more.
+/// Ends a switch, in the context that was continued: publishes the task that the thread has left,
+/// if any. If that task has nothing to wait for, it is queued. Returns false if the thread has no
+/// worker any more.
 ///
 /// # Safety
-/// The caller occupies `worker`, or has occupied it and the run goes on; the word was passed to it.
+/// The calling thread occupies `worker`, or has occupied it and the run goes on. The switch has
+/// passed `left` to the caller.
 pub(super) unsafe fn finish_switch(worker: &Worker, left: *mut c_void) -> bool {
     if !left.is_null() {
         let left: *mut Unpublished = left.map_addr(|word| word & !RETIRED).cast();
-        // SAFETY: it was left just now, and waits to be published.
+        // SAFETY: the thread has left the task just now, and nobody has published it.
         if let Err(task) = unsafe { Unpublished::publish(left) } {
-            // SAFETY: a thread that has left its worker leaves no task that is refused; so this one occupies it.
+            // SAFETY: `publish` of a thread that retires never returns false (`suspend::retire`),
+            // so this thread occupies the worker.
             unsafe { worker.owned() }.queue_soon(task);
         }
     }
     left.addr() & RETIRED == 0
 }
 
-/// The fiber of a spawner, noted in the room of its context, whose address is the closure of the task that continues
-/// it.
+/// The fiber of a spawner. `cont` has stored its address in the room of the spawner's context
+/// (`switch::room_of`). The address of the room is the closure of the task that continues the
+/// spawner.
 ///
 /// # Safety
-/// It was noted, and nobody has continued the context.
+/// The address was stored, and the context was not continued since.
 #[inline(always)]
 pub(super) unsafe fn spawner_fiber<'a>(room: *mut c_void) -> &'a Fiber {
-    // SAFETY: by the caller's promise; a fiber that waits stays.
+    // SAFETY: by the caller's promise; the stack of a suspended fiber stays in use.
     unsafe { &**room.cast::<*const Fiber>() }
 }
 
-/// A spawner goes on by another way than its child's return: its context. The child's stack is the child's own from
-/// now on.
+/// Takes a spawner's continuation from its child: the spawner will continue by another way than its
+/// child's return. From now on the child's fiber is no longer the spawner's child fiber.
 ///
 /// # Safety
-/// It was published, and is the caller's.
+/// The continuation was published, and only the caller continues it.
 pub(super) unsafe fn detach_spawner(room: *mut c_void) -> Continuation {
     let context = switch::context_of(room);
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise, the context is that of a suspended spawner, and not
+    // continued yet.
     unsafe {
         switch::make_ready::<DetachedSpawner>(context);
         let fiber = spawner_fiber(room);
         fiber.child_fiber.set(ptr::null());
-        fiber.leave_limit.set(fiber.usable_bytes); // it was left, so it is not fixed
+        fiber.leave_limit.set(fiber.usable_bytes); // a fiber that was left is not pinned
         Continuation { context, fiber }
     }
 }
 
-/// Where such a spawner goes on.
+/// What a detached spawner runs first when it continues.
 struct DetachedSpawner;
 
 impl Arrival for DetachedSpawner {
     unsafe extern "C" fn arrive(left: *mut c_void, room: *mut c_void) {
-        // SAFETY: of this context, which is continued now.
+        // SAFETY: `room` is that of this context, which continues now, in the thread that occupies
+        // the fiber's worker.
         unsafe {
             let fiber = spawner_fiber(room);
             fiber.resumed_by_other.set(true);

@@ -1,4 +1,5 @@
-//! `sched_spawn`, as the table has it for each policy: where its built-in part does not apply, or has begun.
+//! The slow parts of `sched_spawn`, made for each policy: where the built-in part does not apply,
+//! and where it has begun.
 
 use crate::policy::Policy;
 use crate::policy::operations::Hosted;
@@ -8,45 +9,52 @@ use crate::sys::errno;
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 
+/// `Row::spawn`.
+///
 /// # Safety
-/// If the caller owns `worker`, its run is one of `K`.
+/// `f` accepts `closure`, as for sched_spawn. If the calling thread occupies `worker`, its run is
+/// one of the policy `P`.
 pub unsafe extern "C" fn spawn<P: Policy>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
 ) -> c_int {
     match f {
-        // SAFETY: passed on.
+        // SAFETY: the owner was compared just now; the rest is the caller's promise.
         Some(f) if worker.is_mine() => unsafe { queue::<P>(f, closure, worker) },
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise, `f` accepts `closure`.
         _ => unsafe { Worker::spawn_elsewhere(f, closure, worker) },
     }
 }
 
+/// `Row::queue`.
+///
 /// # Safety
-/// The caller owns `worker`, whose run is one of `K`.
+/// `f` accepts `closure`. The calling thread occupies `worker`, whose run is one of the policy `P`
+/// and has not ended.
 pub unsafe extern "C" fn queue<P: Policy>(
     f: TaskFn,
     closure: *mut c_void,
     worker: &Worker,
 ) -> c_int {
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise, the policy is a `P`, and the thread occupies the place.
     outcome(unsafe { worker.policy::<P>().spawn(worker, Task { f, closure }) })
 }
 
-/// The rest of a spawn that `Worker::put_built_in` has begun.
+/// `Row::finish_spawn`: the rest of a spawn that `Worker::put_built_in` has begun.
 ///
 /// # Safety
-/// It was begun just now, with the same arguments.
+/// `put_built_in` has returned Some(false) just now for the same arguments, in a run of the policy
+/// `P`.
 #[cold]
 pub unsafe extern "C" fn finish_spawn<P: Policy>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
 ) -> c_int {
-    // SAFETY: begun, so not NULL.
+    // SAFETY: `put_built_in` returns None if `f` is NULL.
     let f = unsafe { f.unwrap_unchecked() };
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise, `put` has returned false for this task.
     outcome(unsafe { worker.policy::<P>().finish_spawn(worker, Task { f, closure }) })
 }
 

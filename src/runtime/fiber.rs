@@ -1,4 +1,5 @@
-//! A fiber, changed by the thread that is on it: it can be left or not, has others above it, counts its tasks.
+//! What the thread that is on a fiber does with the fiber: it counts the tasks, decides whether the
+//! fiber can be left, and returns the fibers of its children.
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
@@ -7,6 +8,7 @@ use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, LoopStart, Worker};
 use crate::sys::{registers, unwind};
 use crate::task::Task;
+use std::ffi::c_void;
 use std::ptr;
 
 impl Seat for Fiber {
@@ -49,15 +51,15 @@ impl Seat for Fiber {
     fn run(&self, task: Task) {
         self.place().call(task);
         identity::check_section_closed(self);
-        let place = self.place(); // another, perhaps
+        let place = self.place(); // another worker than before, perhaps
         place.counters().tasks.add(1);
         place.stay();
     }
 }
 
 impl Fiber {
-    /// It cannot be left from now on. Returns whether that is not new. Its worker is the calling thread's, or it has
-    /// nothing above.
+    /// Pins the fiber: it cannot be left from now on. Returns true if it was pinned already. The
+    /// fiber's worker is the calling thread's, or the fiber has no child fiber.
     pub(super) fn pin(&self) -> bool {
         self.release_child_fibers();
         let before = self.pinned.replace(true);
@@ -65,22 +67,23 @@ impl Fiber {
         before
     }
 
-    /// Another worker has left it.
+    /// Another worker than before continues the fiber.
     #[cold]
     #[inline(never)]
     pub(super) fn move_to(&self, worker: &Worker) {
         self.worker.set(worker);
-        self.force_tick(); // what it has counted is the new worker's: the sum is right
+        self.force_tick(); // the new worker counts the fiber's last tasks: the sum of all is right
     }
 
-    /// It is the one that the worker, which is the caller's, is on from now on.
+    /// From now on the worker, which the calling thread occupies, is on this fiber.
     #[inline(always)]
     pub fn make_current(&self, worker: &Worker) {
         worker.fiber.set(self);
         worker.child_fiber.set(self.child_fiber.get());
     }
 
-    /// Gives what is above, and above that, back to the worker's stack cache. Nobody is on it.
+    /// Returns the stack of the child fiber, and of that one's child fiber, and so on, to the
+    /// worker's stack cache. No task is on them.
     pub fn release_child_fibers(&self) {
         if !self.child_fiber.get().is_null() {
             self.release_child_fibers_slowly();
@@ -95,71 +98,76 @@ impl Fiber {
         if ptr::eq(worker.fiber.get(), self) {
             worker.child_fiber.set(ptr::null());
         }
-        // SAFETY: each is the caller's, and was the one below's alone.
+        // SAFETY: only its parent refers to a child fiber without a task, and the caller has the
+        // parent.
         while let Some(fiber) = unsafe { next.as_ref() } {
             next = fiber.child_fiber.replace(ptr::null());
             fiber.update_leave_limit();
             if let Some(stack) = fiber.stack {
-                // SAFETY: nobody is on it, and the worker is the calling thread's.
+                // SAFETY: no task is on the stack, and the calling thread occupies the worker.
                 unsafe { worker.owned().put_stack(stack) };
             }
         }
         self.update_leave_limit();
     }
 
-    /// True if the task here has started another run, whose tasks are running now. The caller is on it, or on top of it.
+    /// True if the task here has started another run, whose tasks are running now. The caller is on
+    /// the fiber, or on top of it.
     pub fn is_covered(&self) -> bool {
         self.stack.is_some() && !self.can_be_left()
     }
 
-    /// (One that is in a section has nothing above: it has released them, and no child comes there.)
+    /// Sets whether the fiber is pinned. A fiber whose task is in a blocking section has no child
+    /// fibers: `blocking::begin` has released them, and a task in a section gets none.
     pub fn set_pinned(&self, pinned: bool) {
         self.pinned.set(pinned);
         self.update_leave_limit();
     }
 
-    /// Takes the task that its worker runs next, if the task here is left. When it is time, the worker
-    /// looks outside first, whatever `first` says.
+    /// Takes the task that the worker runs next if the task here is left. The worker
+    /// looks where `first` says, or at the injector first, if it is due to look there.
     pub(super) fn next_in_line(&self, first: LookFirst) -> Option<Task> {
         let worker = self.worker();
         let first = if worker.tick() { LookFirst::Outside } else { first };
-        // SAFETY: the calling thread's, of the run that the row belongs to.
+        // SAFETY: the calling thread occupies the worker, and the row is that of its run.
         unsafe { (worker.row().operations.next_in_line)(worker, first) }
     }
 
-    /// True once in so many calls.
+    /// Counts a yield. True once in `n` calls.
     pub(super) fn is_nth_yield(&self, n: u32) -> bool {
         self.yields.set((self.yields.get() + 1) % n);
         self.yields.get() == 0
     }
 
-    /// The next tick is at once. What was counted until now is the worker's, which is the caller's.
+    /// Makes the next `tick` return true. The tasks counted up to now are added to the worker's
+    /// counter; the calling thread occupies the worker.
     pub fn force_tick(&self) {
         self.flush();
         self.countdown.set(1);
         self.countdown_start.set(1);
     }
 
-    /// Sets `reach`: `fixed` or `above` has changed.
+    /// Sets `leave_limit` after a change of `pinned` or `child_fiber`.
     #[inline(always)]
     pub(super) fn update_leave_limit(&self) {
         let is_bare = !self.pinned.get() && self.child_fiber.get().is_null();
         self.leave_limit.set(if is_bare { self.usable_bytes } else { 0 });
     }
 
-    /// True if its task can be set aside. The caller is on it, or on top of it.
+    /// True if the task here can be suspended. The caller is on the fiber, or on top of it.
     #[inline]
     pub fn can_be_left(&self) -> bool {
         self.can_be_left_as_is() || self.can_be_left_slowly()
     }
 
-    /// The same; if so, it has nothing above afterwards.
+    /// As `can_be_left`; if true, the fiber has no child fiber afterwards.
     #[inline(always)]
     pub(super) fn prepare_to_leave(&self) -> bool {
         self.can_be_left_as_is() || self.prepare_to_leave_slowly()
     }
 
-    /// True if it can be left and has nothing above, where the caller is on its stack.
+    /// True if the caller is on the fiber's stack, and the fiber is not pinned and has no child
+    /// fiber. False says nothing.
     #[inline(always)]
     pub(super) fn can_be_left_as_is(&self) -> bool {
         registers::depth_below(ptr::from_ref(self).addr()) < self.leave_limit.get()
@@ -172,8 +180,9 @@ impl Fiber {
         self.can_be_left_slowly()
     }
 
-    /// The caller may be on another stack than the fiber's. One of the program's own goes with the task that is on it.
-    /// One of another copy of this library does not: its thread occupies that copy's worker.
+    /// `can_be_left`, for a caller that may be on another stack than the fiber's. A stack of the
+    /// program's own is suspended together with the task that is on it. A stack of another copy of
+    /// this library is not: the calling thread occupies a worker of that copy.
     #[cold]
     #[inline(never)]
     pub(super) fn can_be_left_slowly(&self) -> bool {
@@ -181,23 +190,66 @@ impl Fiber {
         !self.pinned.get() && (is_here || !unwind::inside_another_copy())
     }
 
-    /// True if its loop can be left for good, where that is at hand: the thread's own stack goes on at `base`, after the
-    /// run, and keeps nothing for a loop that has no task in hand.
+    /// True if the loop here can be left for good because the task of the caller is a continuation.
+    /// Besides the fibers that can be left, that is so of a thread's own stack with no task on it
+    /// but the caller: that stack continues at `HostStack::base` after the run, and needs nothing
+    /// of a loop that has no task in hand.
     pub(super) fn loop_can_be_left(&self) -> bool {
         self.can_be_left() || self.stack.is_none() && self.help_depth.get() == 0
     }
 
-    /// As the sanitizers know it. The caller is on it, or about to be.
+    /// What the sanitizers know of the fiber's stack. The caller is on the fiber, or about to
+    /// switch to it.
     pub(super) fn sanitizer_state(&self) -> &SanitizerState {
-        // SAFETY: a fiber without a stack is on its thread's own, so its worker is the caller's.
+        // SAFETY: a fiber without a stack is on a thread's own, so the calling thread occupies its
+        // worker.
         let host = || &unsafe { self.mine() }.host_stack().sanitizers;
         self.stack.as_ref().map_or_else(host, Stack::sanitizer_state)
     }
 
-    /// True if a task here has started the run of `mine`, the calling thread's innermost worker, and no other task of the run
-    /// here lies on top of that task.
+    /// True if a task here has started the run of `mine`, the innermost worker of the calling
+    /// thread, and no other task of this fiber's run lies on top of that task.
     pub fn is_right_below(&self, mine: Mine) -> bool {
         ptr::eq(mine.outer_worker.get(), self.worker.get())
             && mine.host_stack().outer_help_depth.get() == self.help_depth.get()
+    }
+
+    /// Adds `more` to the number of tasks that were forked here and not joined yet, and returns the
+    /// sum.
+    pub fn count_forks(&self, more: isize) -> isize {
+        self.unjoined_forks.set(self.unjoined_forks.get() + more);
+        self.unjoined_forks.get()
+    }
+
+    /// True if `address` lies in a frame that has returned: of a task that was called from the
+    /// frame from which the caller is called now, the loop's or that of `run_on_top`. To be called
+    /// before the next task is called from there.
+    ///
+    /// The address is compared with `calling_frame` and not with the stack pointer, since the
+    /// caller's own frame may cover the address.
+    #[inline(always)]
+    pub fn is_in_returned_frame(&self, address: *const c_void) -> bool {
+        let frame = self.calling_frame.get();
+        address.addr() < frame && self.is_in_returned_frame_slowly(frame, address.addr())
+    }
+
+    /// `is_in_returned_frame`, for an address below `calling_frame`. The low end of the stack is
+    /// known if the caller and `calling_frame` are both on the fiber's own stack. Otherwise they
+    /// are on a thread's own stack, on one of the program's, or on that of an inner run in which
+    /// the task waits. Of such a stack only a page below the caller counts, since memory further
+    /// down may belong to another stack.
+    #[cold]
+    #[inline(never)]
+    fn is_in_returned_frame_slowly(&self, frame: usize, address: usize) -> bool {
+        const PAGE: usize = 4096;
+        let here = registers::stack_pointer();
+        let own = self.stack.filter(|stack| {
+            let bounds = stack.low()..=stack.top().addr();
+            bounds.contains(&here) && bounds.contains(&frame)
+        });
+        match own {
+            Some(stack) => address >= stack.low(),
+            None => frame.wrapping_sub(here) < PAGE && address >= here - PAGE,
+        }
     }
 }

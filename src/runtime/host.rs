@@ -1,43 +1,55 @@
-//! Fibers: the stacks that workers' loops run on, and tasks that wait by leaving theirs.
+//! Fibers: the stacks on which workers' loops run. A task that must wait is suspended together with
+//! its fiber.
 //!
-//! # The shape of it
+//! # The stacks
 //!
 //! ```text
-//! thread's own stack      fiber (a stack of the stack cache's)
-//!   sched_init              loop  -- Fiber, the record
-//!   host   <--- base        a task
-//!                           what it calls ... suspend: context
+//! thread's own stack      fiber (a stack from the stack cache)
+//!   sched_init              Fiber, the record
+//!   host   <--- base        the worker's loop
+//!                           a task
+//!                           functions that the task calls ... suspend: context
 //! ```
-//! A task runs on the stack of the loop that took it from a queue, and pays nothing for it. When it
-//! must wait, the whole fiber is set aside: its worker goes on with a new loop, on another stack, and
-//! what is left of the old one is a *continuation*: a task, {`resume`, continuation}, which can be
-//! queued like any. Whoever takes it out of a queue leaves the fiber that it is on, which has
-//! nothing but a loop, and goes on on the other. There the record tells the loop, once the task has
-//! returned to it, whose it is now. (C. Yang and J. Mellor-Crummey, "A practical solution to the cactus
-//! stack problem", 2016, leave a frame's stack to wait in this way, when it must wait and not before.)
+//! A task runs on the stack of the loop that took it from a queue, at no cost. When the task must
+//! wait, the whole fiber is suspended: the worker continues with a new loop on another stack. What
+//! is kept of the old fiber is a *continuation*: a task {`resume`, address of the continuation},
+//! which can be queued like any other. A worker that takes such a task out of a queue leaves its
+//! own fiber, on which there is only a loop, and switches to the fiber of the continuation. When
+//! the continued task returns to the loop there, the loop reads from the record which worker it now
+//! belongs to. (C. Yang and J. Mellor-Crummey, "A practical solution to the cactus stack problem",
+//! 2016, also suspend a frame's stack only when the frame must wait.)
 //!
 //! # The classic race
 //!
-//! A continuation must not be resumed before it is complete. So it is published from the other
-//! stack: `suspend` saves the context, switches, and `publish` is called there, which makes the
-//! continuation known to who will resume it. If there is nothing to wait for any more, publish
-//! says so, and the worker switches back, or queues the task if it has gone to another. After it has said
-//! yes nothing of the old fiber is touched.
+//! A continuation must not be resumed before it is complete. The bad interleaving: a task makes its
+//! continuation known and then saves its context; in between another worker takes the continuation
+//! and switches to a stack on which the first worker still runs. So the continuation is published
+//! from the other stack: `suspend` saves the context and switches, and `publish` is called there.
+//! It makes the continuation known to whoever will resume it. If there is nothing to wait for any
+//! more, `publish` returns false; then the worker switches back, or, if it has switched to another
+//! suspended task, queues the continuation. After `publish` has returned true the worker touches
+//! nothing of the old fiber.
 //!
-//! If what the worker would run next was set aside, too, it goes straight to that stack, without a loop in between;
-//! `publish` is called there, before that goes on (`switch::hand_over`).
+//! If the task that the worker would run next was suspended, too, the worker switches straight to
+//! its stack, without a loop in between. `publish` is called there, before that task continues
+//! (`switch::hand_over`).
 //!
-//! A stack that is left for good is put into the stack cache before: nobody else takes it from there, and
-//! the worker's thread only when it has arrived on another.
+//! A stack that is left for good is put into the worker's stack cache before the switch. No other
+//! worker takes stacks from that cache, and the worker's own thread takes one only after it has
+//! arrived on another stack.
 //!
 //! # The end
 //!
-//! A loop that ends, on whichever fiber, continues its thread's own stack at `base`, where `host` has
-//! left it. No thread ever runs on another's own stack, so none has to wait for another then. Where no stack
-//! is to be had at first, the loop runs on the thread's own, and tasks there cannot leave it. The loop itself can, for a
-//! continuation: if all workers have come to such a loop, nobody else would go on with that.
+//! When a loop ends, on whichever fiber, its thread's own stack continues at `base`, where `host`
+//! has left it. No thread ever runs on another thread's own stack, so no thread waits for another
+//! at the end.
 //!
-//! A thread that has no worker any more ([`section`]) goes back there earlier, by `retire`.
+//! If there is no memory for a first stack, the loop runs on the thread's own stack, and a task
+//! there cannot be suspended. The loop itself can be left for a continuation. It must be: if all
+//! workers run such loops, no other worker can resume the continuation.
+//!
+//! A thread that has lost its worker in a blocking section ([`blocking`](super::blocking)) returns
+//! to `base` before the end of the run: see `suspend::retire`.
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
@@ -54,7 +66,7 @@ use std::ffi::c_void;
 use std::mem;
 use std::ptr::{self, NonNull};
 
-/// What a new fiber begins with; it lies on the stack that is left for it.
+/// The arguments of a new fiber's loop. They lie on the stack that the thread leaves for the fiber.
 pub(super) struct FiberStart<'a> {
     pub(super) worker: &'a Worker,
     pub(super) stack: Option<Stack>,
@@ -62,34 +74,38 @@ pub(super) struct FiberStart<'a> {
     pub(super) origin: FiberOrigin<'a>,
 }
 
-/// How a fiber begins.
+/// What the thread leaves for a new fiber.
 pub(super) enum FiberOrigin<'a> {
-    /// The first of a thread.
+    /// The thread's own stack: this is the thread's first fiber.
     Thread(WorkerStart),
+    /// The fiber of a task that is being suspended; the new fiber publishes that task.
     Suspended(*mut Unpublished<'a>),
 }
 
-/// What a thread's worker does when it start.
+/// What a thread does first at a worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum WorkerStart {
-    /// It has begun with the run, without a task.
+    /// The thread begins with the run, and has no task.
     Idle,
-    /// It has begun with the run, and has the first task.
+    /// The thread begins with the run, and the first task is in its queue.
     FirstTask,
-    /// It goes on: another thread has left it in the middle of a task, with which that blocks.
+    /// The thread takes over a worker whose former thread blocks in the middle of a task.
     Relief,
 }
 
-/// Runs the calling thread's worker until the run has ended, or the thread has left it: then false.
+/// Runs the calling thread's worker. Returns true when the run has ended, and false when the thread
+/// has lost its worker in a blocking section.
 ///
 /// # Safety
-/// The caller occupies `worker`, whose run has not ended, inside the frontier.
+/// The calling thread occupies `worker`, whose run has not ended, and `unwind::call_in_run` is
+/// among the callers.
 pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
-    // SAFETY: records are never freed, and this one is the calling thread's, too.
+    // SAFETY: records are never freed, and the calling thread occupies the outer worker, too.
     let outer = unsafe { worker.outer_worker.get().as_ref().map(|outer| outer.owned().fiber()) };
-    let below = [outer, identity::innermost_section()];
-    let before = below.map(|fiber| fiber.is_some_and(Fiber::pin));
-    // With the stack of a relief start a place in the queue: for the task whose thread has left the worker.
+    let fibers_below = [outer, identity::innermost_section()];
+    let were_pinned = fibers_below.map(|fiber| fiber.is_some_and(Fiber::pin));
+    // With the stack of a relief a place in the queue is reserved: for the task whose thread has
+    // left the worker.
     // SAFETY: by the caller's promise.
     let mine = unsafe { worker.owned() };
     let stack =
@@ -103,7 +119,8 @@ pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
         let start =
             FiberStart { worker, stack, first_task: None, origin: FiberOrigin::Thread(start) };
         let top = stack.map_or(ptr::null_mut(), Fiber::top);
-        // SAFETY: a stack of our own, or none; `base` is continued by this thread alone, at the end.
+        // SAFETY: no other code uses the stack, if there is one; only this thread continues `base`,
+        // and once.
         unsafe {
             let start = (&raw const start).cast_mut().cast();
             stack.inspect(|stack| stack.sanitizer_state().enter_new(|| &host_stack.sanitizers));
@@ -119,8 +136,8 @@ pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
     }
     host_stack.sanitizers.forget();
     handled.put();
-    for (fiber, covered) in below.into_iter().zip(before) {
-        fiber.inspect(|fiber| fiber.set_pinned(covered));
+    for (fiber, was_pinned) in fibers_below.into_iter().zip(were_pinned) {
+        fiber.inspect(|fiber| fiber.set_pinned(was_pinned));
     }
     stays
 }
@@ -128,9 +145,10 @@ pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
 /// The first frame of a fiber.
 ///
 /// # Safety
-/// `start` is a [`FiberStart`], on a stack that its publisher keeps until then.
+/// `start` is a [`FiberStart`], on a stack that stays suspended until this function publishes it.
+/// The calling thread occupies the worker in it.
 pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
-    // SAFETY: by the caller's promise; read whole before it is published.
+    // SAFETY: by the caller's promise. All of `start` is read before its stack is published.
     let FiberStart { worker, stack, first_task, origin } =
         unsafe { start.cast::<FiberStart>().read() };
     let loop_start = match origin {
@@ -138,18 +156,18 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
         FiberOrigin::Thread(WorkerStart::Relief) if worker.tick() => LoopStart::Injector,
         _ => LoopStart::OwnQueue,
     };
-    // SAFETY: who launches it occupies the worker, whose thread has come here.
+    // SAFETY: by the caller's promise.
     let mine = unsafe { worker.owned() };
     let own = Fiber::new(None);
     let fiber = stack.map_or(&own, Fiber::on);
     fiber.worker.set(worker);
     if let FiberOrigin::Suspended(left) = origin {
-        // SAFETY: not published yet.
+        // SAFETY: `left` is not published yet, so no other thread touches it.
         let Continuation { context, fiber: below } = unsafe { (*left).continuation };
-        // SAFETY: saved, and this is another stack.
+        // SAFETY: the context is saved, and this is another stack.
         if let Err(back) = unsafe { Unpublished::publish(left) } {
             if first_task.is_none_or(|task| mine.put_back(task).is_ok()) {
-                // SAFETY: nobody else knows of it; nothing is on the fiber.
+                // SAFETY: nobody else knows the context, and no task is on this fiber.
                 unsafe { fiber.leave(worker, (*below).sanitizer_state(), context) }
             }
             mine.queue_soon(back);
@@ -158,45 +176,52 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
     fiber.make_current(worker);
     fiber.first_task.set(first_task);
     fiber.loop_start.set(loop_start);
-    // SAFETY: the fiber is in place.
+    // SAFETY: the caller is on the fiber, and so is the worker; no task has begun here.
     unsafe { fiber.run_to_end() }
 }
 
-pub(super) unsafe extern "C" fn work_on_fiber(fiber: *mut c_void) {
-    // SAFETY: `run_loop` passes its fiber, which it is on.
+/// Runs the fiber's first task, and then the policy's loop until the run ends.
+///
+/// # Safety
+/// `fiber` is a [`Fiber`], and the caller is on it.
+unsafe extern "C" fn work_on_fiber(fiber: *mut c_void) {
+    // SAFETY: by the caller's promise.
     let fiber = unsafe { &*fiber.cast::<Fiber>() };
     fiber.calling_frame.set(registers::stack_pointer());
     if let Some(task) = fiber.first_task.take() {
         fiber.run(task);
     }
-    // SAFETY: the row of the run.
+    // SAFETY: the caller is on the fiber, and the row is that of its worker's run.
     unsafe { (fiber.place().row().operations.work)(fiber) };
 }
 
 impl Fiber {
-    /// The worker's loop, to the end of the run.
+    /// Runs the worker's loop on this fiber until the run ends.
     ///
     /// # Safety
-    /// The caller is on it, and its worker, too; it has no task in hand.
+    /// The caller is on the fiber, the fiber's worker is on it, too, and nothing on it is needed
+    /// any more.
     pub(super) unsafe fn run_to_end(&self) -> ! {
-        self.worker().float_control.get().set(); // not those of the task that was left, or has ended
-        // SAFETY: the frontier is where the thread came from.
+        // The control registers may still be those of the last task.
+        self.worker().float_control.get().set();
+        // SAFETY: `work_on_fiber` takes a fiber that its caller is on.
         unsafe { unwind::call_on_new_stack(work_on_fiber, ptr::from_ref(self).cast_mut().cast()) };
         self.flush();
         let worker = self.worker();
-        // SAFETY: nothing is on the fiber any more, and the host stack is this thread's.
+        // SAFETY: no task is on the fiber any more, and `base` is that of the calling thread.
         unsafe {
             let host_stack = worker.owned().host_stack();
             self.leave(worker, &host_stack.sanitizers, host_stack.base.get())
         }
     }
 
-    /// Leaves it for good, for `to`, on that side. Its stack is in the stack cache before; but only the worker's thread takes it
-    /// out of there, and that is on its way.
+    /// Leaves the fiber for good, for the context `to`. `sanitizers` is the state of the stack of
+    /// `to`. The fiber's own stack goes into the stack cache before the switch; only the worker's
+    /// thread takes stacks out of that cache, and it does so only after the switch.
     ///
     /// # Safety
-    /// The caller is on it, and occupies `worker`; nothing there is needed any more. `to` as for
-    /// `switch::jump_to`.
+    /// The caller is on the fiber, and the calling thread occupies `worker`. Nothing on the fiber
+    /// is needed any more. `to` as for `switch::jump_to`.
     #[inline(always)] // see `SanitizerState::enter`
     pub(super) unsafe fn leave(
         &self,
@@ -216,32 +241,34 @@ impl Fiber {
         }
     }
 
-    /// Runs tasks in the middle of a task until `awaited` is over: see `Policy::help`.
+    /// Runs other tasks on top of the caller's task until `awaited` is over: see `Policy::help`.
     ///
     /// # Safety
-    /// The caller is on it, in a task.
+    /// The caller is a task on this fiber, or on top of it.
     pub unsafe fn help(&self, awaited: &dyn Awaited) {
         let awaited = NonNull::from(awaited);
-        // SAFETY: only the lifetime changes: it is forgotten before this returns.
+        // SAFETY: only the lifetime changes, and the reference is removed before this function
+        // returns.
         let waits =
             unsafe { mem::transmute::<NonNull<dyn Awaited + '_>, NonNull<dyn Awaited>>(awaited) };
         let outer = self.awaited.replace(Some(waits));
-        // SAFETY: the row of the run; passed on.
+        // SAFETY: the caller is on the fiber, and the row is that of its worker's run.
         self.run_on_top(|| unsafe { (self.place().row().operations.help)(self, waits.as_ref()) });
         self.awaited.set(outer);
     }
 
-    /// Does work of other tasks in the middle of one.
+    /// Does work of other tasks on top of the task here.
     #[cold]
     #[inline(never)] // its frame is guarded
     pub(super) fn run_on_top(&self, work: impl FnOnce()) {
-        let (handled, float) = (exceptions::take(), FloatControl::get()); // they are not the others'
+        // The other tasks have their own handled exceptions and control registers.
+        let (handled, float) = (exceptions::take(), FloatControl::get());
         let group = self.group.replace(ptr::null());
         self.place().float_control.get().set();
         self.help_depth.set(self.help_depth.get() + 1);
-        let floor = self.calling_frame.replace(registers::stack_pointer());
+        let frame = self.calling_frame.replace(registers::stack_pointer());
         unwind::call_guarded::<unwind::Task, _>(|| outside_section(self, work));
-        self.calling_frame.set(floor);
+        self.calling_frame.set(frame);
         self.help_depth.set(self.help_depth.get() - 1);
         self.group.set(group);
         float.set();
@@ -249,14 +276,15 @@ impl Fiber {
     }
 }
 
-/// Does work of other tasks on top of the calling thread's innermost section, if there is one, and on
-/// top of `fiber`'s task: they are not in its section.
+/// Does work of other tasks on top of `fiber`'s task, and on top of the task in the calling
+/// thread's innermost section, if there is one. The other tasks are not in the sections of these
+/// two.
 pub fn outside_section(fiber: &Fiber, work: impl FnOnce()) {
     let depth = fiber.section.depth.replace(0);
     let innermost = identity::innermost_section().filter(|innermost| !innermost.is_covered());
     innermost.inspect(|innermost| innermost.set_pinned(true));
     work();
-    // The thread is the same: the fiber on top of a section cannot be left.
+    // The thread is the same as before `work`, since a fiber on top of a section cannot be left.
     innermost.inspect(|innermost| innermost.set_pinned(false));
     fiber.section.depth.set(depth);
 }

@@ -1,4 +1,5 @@
-//! Who the caller is: which workers its thread is, and which blocking section its task is in.
+//! Identifies the caller: the workers that its thread occupies, and the blocking section of its
+//! task.
 
 use crate::fiber::exceptions;
 use crate::policy::Place;
@@ -12,24 +13,28 @@ use std::ops::Deref;
 use std::ptr;
 
 thread_local! {
-    /// The innermost worker that this thread is; the others by `outer`.
+    /// The innermost worker that this thread occupies; `Worker::outer_worker` links the others.
     static CURRENT: NullAfterFork<Worker> = const { NullAfterFork::null() };
-    /// The innermost section for which this thread has left a worker; the others by `outer`.
+    /// The fiber of the innermost section for which this thread has left a worker;
+    /// `Section::outer_fiber` links the others.
     static INNERMOST_SECTION: NullAfterFork<Fiber> = const { NullAfterFork::null() };
 }
 
-/// Sections in the process for which a worker was left.
+/// How many sections are open in the process for which a thread has left its worker.
 static OPEN_SECTIONS: AtomicUsize = AtomicUsize::new(0);
 
-/// A worker that the calling thread occupies. What only the owner may do is done by this value.
+/// A worker that the calling thread occupies. Operations that only the owner may call take this
+/// value or are its methods.
 ///
-/// It is got by comparing the worker's owner with the calling thread, or from a caller that knows it. A task that was
-/// suspended may go on in another thread, so the value must not be used after that: what suspends a task takes its
-/// fiber, and asks it anew for its worker. (After rayon's `IdleState`: to hold the value is the evidence.)
+/// The value comes from a comparison of the worker's owner with the calling thread, or from a
+/// caller that knows that the thread occupies the worker. A suspended task may continue on another
+/// thread, so the value must not be used after a suspension: a function that suspends its task
+/// takes the fiber, and afterwards asks the fiber for its worker. (After rayon's `IdleState`: to
+/// hold the value is the evidence.)
 #[derive(Clone, Copy)]
 pub struct Mine<'a> {
     worker: &'a Worker,
-    /// Not `Send`.
+    /// Makes the type `!Send`.
     thread: PhantomData<*mut ()>,
 }
 
@@ -43,31 +48,33 @@ impl Deref for Mine<'_> {
 }
 
 impl<'a> Mine<'a> {
-    /// The record, without the evidence.
+    /// The record alone, which other threads may have, too.
     #[inline(always)]
     pub fn worker(self) -> &'a Worker {
         self.worker
     }
 
-    /// The fiber that this worker is on.
+    /// The fiber that the thread is on.
     #[inline(always)]
     pub fn fiber(self) -> &'a Fiber {
-        // SAFETY: the owner's thread is on the fiber, or about to leave it, so its stack is in use.
+        // SAFETY: the owner's thread is on the fiber, or about to leave it, so the stack is in use.
         unsafe { &*self.worker.fiber.get() }
     }
 
-    /// The own stack of the thread.
+    /// The thread's own stack.
     pub fn host_stack(self) -> &'a HostStack {
-        // SAFETY: it lies in the frame of `host`, which lasts until the thread leaves the worker.
+        // SAFETY: the record lies in the frame of `host`, which lasts until the thread leaves the
+        // worker.
         unsafe { &*self.worker.host_stack.get() }
     }
 }
 
 impl Fiber {
-    /// Its worker, as the calling thread's.
+    /// The fiber's worker, which the calling thread occupies.
     ///
     /// # Safety
-    /// The caller is on the fiber, or on top of it; or the fiber's worker is the calling thread's for another reason.
+    /// The calling thread occupies the fiber's worker: for instance since the caller is on the
+    /// fiber, or on top of it.
     #[inline(always)]
     pub unsafe fn mine(&self) -> Mine<'_> {
         // SAFETY: by the caller's promise.
@@ -76,6 +83,8 @@ impl Fiber {
 }
 
 impl Worker {
+    /// This worker, as one that the calling thread occupies.
+    ///
     /// # Safety
     /// The calling thread occupies this place.
     #[inline(always)]
@@ -83,22 +92,24 @@ impl Worker {
         Mine { worker: self, thread: PhantomData }
     }
 
+    /// The worker of a `struct scheduler *`.
+    ///
     /// # Safety
-    /// `s` was given to a task by this library.
+    /// This library has passed `s` to a task.
     #[inline]
     pub unsafe fn of<'a>(s: *mut Scheduler) -> &'a Worker {
         // SAFETY: a task's `s` is the address of a record, and records are never freed.
         unsafe { &*s.cast::<Worker>() }
     }
 
-    /// The calling thread's worker in the run of `s`, after a task which was given that: it may have
-    /// waited, and go on with another.
+    /// The calling thread's worker in the run of `s`, after the call of a task that was given `s`:
+    /// the task may have waited, and continued on another worker.
     ///
     /// # Safety
-    /// As for `of`; the caller is a worker of the run.
+    /// As for `of`; the calling thread is a worker of the run.
     #[inline]
     pub unsafe fn now<'a>(s: *mut Scheduler) -> &'a Worker {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise, the same as that to `of`.
         let given = unsafe { Worker::of(s) };
         given.mine().map(Mine::worker).unwrap_or_else(|| {
             check_no_section_left();
@@ -112,20 +123,21 @@ impl Worker {
         self.owner.load(Ordering::Relaxed) == registers::thread_pointer()
     }
 
-    /// The calling thread's own place in this worker's run, if it has one.
+    /// The worker that the calling thread occupies in this worker's run, if it occupies one.
     #[inline]
     pub fn mine(&self) -> Option<Mine<'_>> {
         let mine = if self.is_mine() { Some(self) } else { self.mine_elsewhere() };
-        // SAFETY: compared with the calling thread, or out of that thread's own list.
+        // SAFETY: the owner was compared with the calling thread, or the worker is in that thread's
+        // list.
         mine.map(|worker| unsafe { worker.owned() })
     }
 
     #[cold]
     #[inline(never)]
     pub(super) fn mine_elsewhere(&self) -> Option<&Worker> {
-        let run = self.run_tag.load(Ordering::Relaxed); // compared, no more
+        let run = self.run_tag.load(Ordering::Relaxed); // Relaxed: the tag is only compared
         let mut mine = CURRENT.with(NullAfterFork::get);
-        // SAFETY: records are never freed, and the list is this thread's own.
+        // SAFETY: records are never freed, and the list belongs to this thread.
         while let Some(worker) = unsafe { mine.as_ref() } {
             if run != 0 && worker.run_tag.load(Ordering::Relaxed) == run {
                 return Some(worker);
@@ -135,49 +147,52 @@ impl Worker {
         None
     }
 
-    /// The calling thread's place in this worker's run, if it has one and that is the run of `other`, too.
+    /// The worker that the calling thread occupies in this worker's run, if that is also the run of
+    /// `other`.
     pub(super) fn mine_in_run_of(&self, other: &Worker) -> Option<Mine<'_>> {
         self.mine().filter(|mine| mine.run_id() == other.run_id())
     }
 
-    /// The innermost worker that the calling thread is, in any run.
+    /// The innermost worker that the calling thread occupies, in any run.
     #[cold]
-    #[inline(never)] // so that nothing thread-local is remembered where a task waits
+    #[inline(never)] // so that no thread-local address is kept while a task waits
     pub fn current<'a>() -> Option<Mine<'a>> {
-        // SAFETY: records are never freed; it is this thread's until the thread leaves it.
+        // SAFETY: records are never freed; the thread occupies this one until `vacate`.
         unsafe { CURRENT.with(NullAfterFork::get).as_ref().map(|worker| worker.owned()) }
     }
 
-    /// The same, without the evidence.
+    /// The record of `current`.
     pub fn innermost<'a>() -> Option<&'a Worker> {
         Worker::current().map(Mine::worker)
     }
 
-    /// True if `is` is so of a worker that the calling thread is, in any run.
+    /// True if `is` returns true for a worker that the calling thread occupies, in any run.
     #[cold]
     #[inline(never)] // as in `current`
     pub fn any_of_thread(is: impl FnMut(Mine) -> bool) -> bool {
-        // SAFETY: records are never freed, and the list is this thread's own.
+        // SAFETY: records are never freed, and the list belongs to this thread.
         let outer = |mine: &Mine<'_>| unsafe {
             mine.worker().outer_worker.get().as_ref().map(|worker| worker.owned())
         };
         std::iter::successors(Worker::current(), outer).any(is)
     }
 
-    /// The worker's index in the run of `other`; None if it is not of that.
+    /// This worker's index, if it belongs to the run of `other`.
     pub fn index_in_run_of(&self, other: &Worker) -> Option<usize> {
         let run = other.run_tag.load(Ordering::Relaxed);
+        // Acquire: pairs with the Release in `assign`, which has set the index
         (self.run_tag.load(Ordering::Acquire) == run).then(|| self.index.get())
     }
 
-    /// The calling thread takes this place.
+    /// The calling thread occupies this place from now on.
     pub fn occupy(&self) {
         self.outer_worker.set(CURRENT.with(|current| current.replace(self)));
         self.fiber.set(ptr::null());
         self.child_fiber.set(ptr::null());
         self.owner.store(registers::thread_pointer(), Ordering::Relaxed);
-        // `sched_spawn` may put tasks there itself, where that is what a spawn does. Debug builds count
-        // and mark what is forked and joined, which sched_inline.h does not.
+        // `sched_spawn` may put tasks into the built-in deque itself where a spawn of this kind
+        // does no more. Not in debug builds: they count forks and joins, and sched_inline.h does
+        // not.
         let puts = cfg!(not(debug_assertions)) && !self.calls_at_once();
         if puts && !self.built_in.load(Ordering::Relaxed).is_null() {
             self.spawn_owner.store(registers::thread_pointer(), Ordering::Relaxed);
@@ -187,7 +202,7 @@ impl Worker {
         }
     }
 
-    /// The calling thread leaves this place.
+    /// The calling thread leaves this place. Relaxed stores: see `record`.
     pub fn vacate(&self) {
         self.spawn_owner.store(0, Ordering::Relaxed);
         self.join_owner.store(0, Ordering::Relaxed);
@@ -196,78 +211,85 @@ impl Worker {
     }
 }
 
-/// The thread has left a worker for the section of the task on this fiber.
+/// The calling thread has left its worker for the section of the task on this fiber.
 pub(super) fn enter_section(fiber: &Fiber) {
     fiber.section.outer_fiber.set(INNERMOST_SECTION.with(|innermost| innermost.replace(fiber)));
 }
 
-/// The thread has its worker back, or leaves the fiber.
+/// The calling thread has its worker back, or is about to leave the fiber.
 pub(super) fn leave_section(fiber: &Fiber) {
     INNERMOST_SECTION.with(|innermost| innermost.set(fiber.section.outer_fiber.get()));
 }
 
-/// Counts the sections for which a worker was left.
+/// Adds `more` to the number of open sections for which a thread has left its worker. Relaxed: a
+/// thread only needs to see its own.
 pub(super) fn count_section(more: isize) {
     OPEN_SECTIONS.fetch_add(more.cast_unsigned(), Ordering::Relaxed);
 }
 
-/// `here`, for a signal handler: nothing thread-local is touched if no thread is in a section.
+/// `current_fiber`, for a signal handler: touches no thread-local variable if no section is open.
 pub fn current_fiber_in_handler<'a>() -> Option<&'a Fiber> {
     if OPEN_SECTIONS.load(Ordering::Relaxed) > 0 { current_fiber() } else { None }
 }
 
-/// The fiber of the innermost section that the calling thread has left a worker for.
+/// The fiber of the innermost section for which the calling thread has left a worker.
 #[cold]
-#[inline(never)] // so that nothing thread-local is remembered where a task waits
+#[inline(never)] // as in `Worker::current`
 pub fn innermost_section<'a>() -> Option<&'a Fiber> {
-    // SAFETY: it lives until its section has ended.
+    // SAFETY: the fiber is in use until its section has ended.
     unsafe { INNERMOST_SECTION.with(NullAfterFork::get).as_ref() }
 }
 
-/// The caller's, if its task is in a section for which a worker was left.
+/// The fiber of the caller's task, if that task is in a section for which the thread has left its
+/// worker.
 fn open_section<'a>() -> Option<&'a Fiber> {
     innermost_section().filter(|fiber| !fiber.is_covered())
 }
 
-/// The same, if that is a section of the run of `worker`.
+/// As `open_section`, if the section is one of the run of `worker`.
 pub fn section_in_run_of(worker: &Worker) -> Option<&Fiber> {
     open_section().filter(|fiber| fiber.worker().run_id() == worker.run_id())
 }
 
-/// True if the caller, or a task beneath it on this thread, is in such a section of the run of `worker`.
+/// True if the calling thread has left a worker of the run of `worker` for a section: that of the
+/// caller, or of a task beneath it.
 pub fn any_section_in_run_of(worker: &Worker) -> bool {
     any_section(|fiber| fiber.worker().run_id() == worker.run_id())
 }
 
-/// True if `is` is so of the fiber of a section for which the calling thread has left a worker.
+/// True if `is` returns true for the fiber of a section for which the calling thread has left a
+/// worker.
 pub fn any_section(is: impl FnMut(&Fiber) -> bool) -> bool {
     // SAFETY: as in `innermost`.
     let outer = |fiber: &&Fiber| unsafe { fiber.section.outer_fiber.get().as_ref() };
     std::iter::successors(innermost_section(), outer).any(is)
 }
 
-/// A worker of the run that the caller is a task of, if it is a task; of the innermost such run.
+/// If the caller is a task: a worker of its run. If several runs lie on this thread, of the
+/// innermost.
 pub fn task_worker<'a>() -> Option<&'a Worker> {
     open_section().map(Fiber::worker).or_else(|| Worker::current().map(Mine::worker))
 }
 
-/// The fiber of the caller's task, if its thread occupies that task's worker and no other, and has left none.
+/// The fiber of the caller's task, if the calling thread occupies that task's worker and no other,
+/// and has left none for a section.
 pub fn lone_fiber<'a>() -> Option<&'a Fiber> {
     let mine = Worker::current().filter(|worker| worker.outer_worker.get().is_null())?;
     innermost_section().is_none().then(|| mine.fiber())
 }
 
-/// The fiber that the caller's task is on, if it is one.
+/// The fiber of the caller's task, if the caller is a task.
 pub fn current_fiber<'a>() -> Option<&'a Fiber> {
     open_section().or_else(|| Worker::current().map(Mine::fiber))
 }
 
-/// The process is a child made by fork.
+/// In the child of a fork: no section is open.
 pub fn forget_sections() {
     OPEN_SECTIONS.store(0, Ordering::Relaxed);
 }
 
-/// A task has returned to its loop.
+/// To be called when a task has returned to its loop: ends the process if the task's section is
+/// open.
 #[inline]
 pub fn check_section_closed(fiber: &Fiber) {
     if fiber.section.is_open() {
@@ -278,12 +300,14 @@ pub fn check_section_closed(fiber: &Fiber) {
 #[cold]
 fn returned(fiber: &Fiber) -> ! {
     if innermost_section().is_none() {
-        fiber.worker().stay(); // no message of ours in a child that it made by fork
+        // In a child that the task made by fork, `stay` ends the process with a message of its own.
+        fiber.worker().stay();
     }
     not_ended();
 }
 
-/// A task has returned, and its thread occupies no worker: dies, if that is for a section.
+/// To be called when a task has returned and its thread occupies no worker: ends the process if the
+/// thread has left the worker for a section.
 #[cold]
 pub fn check_no_section_left() {
     if open_section().is_some() {

@@ -1,4 +1,5 @@
-//! What every policy runs on: workers, their fibers, suspension, blocking sections, runs.
+//! The part of the library that all policies share: workers, fibers, suspension, blocking sections,
+//! and runs.
 
 pub mod arg_blocks;
 pub mod blocking;

@@ -1,4 +1,4 @@
-//! The worker as a policy sees it.
+//! The worker as a policy sees it; and the check of joins that wait for a lost task.
 
 use crate::policy::operations::Hosted;
 use crate::policy::{Place, TICK};
@@ -31,14 +31,14 @@ impl Place for Worker {
 
     #[cold]
     fn start(&self, worker: usize) -> bool {
-        // SAFETY: the run lives until the run has ended and the gates are closed; the kind starts
+        // SAFETY: the `Run` outlives the run, whose end waits for the caller; the policy starts
         // each worker at most once.
         unsafe { (*self.run.get()).call(worker) }
     }
 
     fn random_below(&self, n: usize) -> usize {
         debug_assert!(self.is_mine());
-        // SAFETY: only the owner comes here, and the reference ends with the call.
+        // SAFETY: only the owner calls this, and the reference ends with the call.
         unsafe { &mut *self.rng.get() }.random_range(0..n)
     }
 
@@ -46,16 +46,17 @@ impl Place for Worker {
     fn call(&self, task: Task) {
         #[cfg(debug_assertions)]
         let (fiber, before) = (
-            self.fiber.get(), // SAFETY: a task is called by the owner.
+            self.fiber.get(), // SAFETY: only the owner calls a task.
             unsafe { self.owned() }.fiber().count_forks(0),
         );
         // SAFETY: the program promises that `f` accepts its closure and returns.
         unsafe { (task.f)(task.closure, self.handle()) };
         #[cfg(debug_assertions)]
-        // SAFETY: the fiber that this is on, which stays the same.
+        // SAFETY: the caller's fiber: a task may change its worker, but not its fiber.
         if unsafe { &*fiber }.count_forks(0) != before {
             output::die(format_args!(
-                "sched_fork: a task has returned and did not join a task that it forked: a sched_join is missing"
+                "sched_fork: a task has returned and did not join a task that it forked: \
+                 a sched_join is missing"
             ));
         }
     }
@@ -67,12 +68,13 @@ impl Place for Worker {
 
     #[cold]
     fn at_rest(&self) {
-        // SAFETY: the run lives until the run has ended, and the run's end waits for the caller.
+        // SAFETY: the `Run` outlives the run, whose end waits for the caller.
         unsafe { &*self.run.get() }.check_joins();
     }
 
     #[inline]
     fn stay(&self) {
+        // Relaxed: the calling thread, or the fork that made its process, has written `owner`
         if self.owner.load(Ordering::Relaxed) == 0 {
             identity::check_no_section_left();
             returned_in_child();
@@ -80,7 +82,8 @@ impl Place for Worker {
     }
 }
 
-/// A task called fork, and its copy in the child returned: its run is in the parent.
+/// Ends the process: a task has called fork, and its copy in the child returns. The run of the task
+/// goes on in the parent only.
 #[cold]
 fn returned_in_child() -> ! {
     output::die(format_args!(
@@ -91,33 +94,39 @@ fn returned_in_child() -> ! {
 impl Hosted for Worker {
     #[inline(always)]
     unsafe fn policy<P>(&self) -> &P {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise, `policy` points to a `P`, which lives as long as the
+        // run.
         unsafe { &*self.policy.get().cast::<P>() }
     }
 }
 
 impl Worker {
-    /// A task of the caller, which occupies this place, is about to wait for a task that nobody has begun.
+    /// Notes that a task here is about to wait for `forked`, which no worker has begun. The caller
+    /// occupies this place. Relaxed: `check_join` reads it when all workers are idle, and their
+    /// counting as idle (`idle::quiescence`) orders the two.
     pub fn note_join(&self, forked: &Forked) {
         self.unbegun_join.store(ptr::from_ref(forked).cast_mut(), Ordering::Relaxed);
     }
 
-    /// The task that has called `note_join` goes on. The caller may be another worker of the run.
+    /// Removes the note when the task that called `note_join` continues. The calling thread may be
+    /// another worker of the run than then, and another task may have replaced the note. Relaxed:
+    /// see `note_join`.
     pub fn forget_join(&self, forked: &Forked) {
         let noted = ptr::from_ref(forked).cast_mut();
         let (relaxed, none) = (Ordering::Relaxed, ptr::null_mut());
         let _ = self.unbegun_join.compare_exchange(noted, none, relaxed, relaxed);
     }
 
-    /// All workers of the run are idle, and nothing is queued: ends the process if a task waits for one that nobody
-    /// has begun.
+    /// Ends the process if a task waits for a task that no worker has begun. To be called when all
+    /// workers of the run are idle and nothing is queued, so that no worker can begin it any more.
     pub fn check_join(&self) {
-        // SAFETY: the task that waits for it has not gone on, since no worker runs a task; so the descriptor is there.
+        // SAFETY: the task that waits has not continued, since no worker runs a task; so the
+        // descriptor, which that task keeps until its join is over, is valid.
         let lost = unsafe { self.unbegun_join.load(Ordering::Relaxed).as_ref() };
         if let Some(lost) = lost.filter(|lost| lost.is_lost()) {
             output::die(format_args!(
-                "sched_join: a task waits for one that is in no queue: its descriptor was copied, joined before, or not forked \
-                 in this run{}",
+                "sched_join: a task waits for one that is in no queue: its descriptor was copied, \
+                 joined before, or not forked in this run{}",
                 symbol::Function(lost.function())
             ));
         }
@@ -125,7 +134,7 @@ impl Worker {
 }
 
 impl Run {
-    /// See `Place::at_rest`.
+    /// `Worker::check_join` for all workers: see `Place::at_rest`.
     pub fn check_joins(&self) {
         self.workers.iter().for_each(|worker| worker.check_join());
     }

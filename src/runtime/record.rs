@@ -1,42 +1,53 @@
-//! The records that point at each other: worker, fiber and run. They are data; what acts on them stands in higher files.
+//! The records of workers, fibers and runs. They are plain data; the functions that act on several
+//! of them stand in higher files. Each record points at the others, so all three are in this one
+//! file, although it is long: in three files they would import each other.
 //!
-//! # The worker: what `struct scheduler *` points to
+//! # The worker: what a `struct scheduler *` points to
 //!
 //! ```text
-//! line 0  read at each call: spawn_owner, built_in, join_owner, owner, row, policy, index; run, tag, run_lock (cold)
-//! line 1  the owner's: counters
-//! line 2  the owner's: argument blocks, stacks, fiber, random numbers; links (cold)
+//! block 0  what every call reads: spawn_owner, built_in, join_owner, owner, row, policy, index;
+//!          and, rarely used: run, run_tag, run_lock
+//! block 1  what the owner counts: counters
+//! block 2  the owner's other state: argument blocks, stacks, fiber, random numbers; links
 //! ```
+//! A block is a pair of cache lines, 128 bytes, which processors prefetch together. Block 2 and
+//! what follows it is written by the owner all the time, so it shares no pair with the others.
 //!
-//! # Who may touch what, and when
+//! # Who may touch which field, and when
 //!
 //! | field | written | read |
 //! | --- | --- | --- |
-//! | `owner` | by the thread that takes or leaves the place; in a forked child | by anyone |
-//! | `spawn_owner`, `join_owner` | with `owner` | by anyone |
-//! | `row` | before the run starts | by anyone |
-//! | `policy`, `policy_deque`, `index`, `run` | before the run starts | by the run's workers; others under `run_lock` |
-//! | `suspends_joins`, `float`, `waiting` | before the run starts | by the owner |
-//! | `built_in` | before the run starts; when it ends | by the owner; in a forked child |
-//! | `handoff` | as it says itself | |
-//! | `unbegun_join` | by the owner; by the worker where the task goes on | when all workers are idle |
-//! | `tag` | before the run starts; under `run_lock` when it ends | by anyone |
-//! | `counters` | by the owner | by anyone |
-//! | `block_cache`, `stacks`, `host_stack`, `fiber`, `child_fiber`, `until_injector`, `rng`, `wakes_until_behind`, `outer_worker` | by the owner | by the owner |
+//! | `owner` | by the thread that takes or leaves the place; in a forked child | any thread |
+//! | `spawn_owner`, `join_owner` | together with `owner` | any thread |
+//! | `row` | before the run starts | any thread |
+//! | `policy`, `policy_deque`, `index` | before the run starts | workers; others under `run_lock` |
+//! | `run` | before the run starts | workers; others under `run_lock` |
+//! | `suspends_joins`, `float_control`, `waiting` | before the run starts | the owner |
+//! | `built_in` | before the run starts; when it ends | the owner; in a forked child |
+//! | `handoff` | by its own protocol: `threads::handoff` | |
+//! | `unbegun_join` | by the owner; by whoever continues the task | when all workers are idle |
+//! | `run_tag` | before the run starts; at its end, under `run_lock`; by fork | any thread |
+//! | `counters` | by the owner | any thread |
+//! | `block_cache`, `stacks`, `rng` | by the owner | the owner |
+//! | `host_stack`, `fiber`, `child_fiber`, `outer_worker` | by the owner | the owner |
+//! | `until_injector`, `wakes_until_behind` | by the owner | the owner |
+//! | `next_record` | once, before the record is in the list of all | any thread |
+//! | `next_resting` | under the lock of the registry; in a forked child | as written |
 //!
-//! `spawn_owner`, `join_owner`, `owner` and `built_in` are read and written Relaxed: only their own thread finds itself in
-//! them, and it reads what it wrote. `row` as well: rows are never changed, and a stale row is harmless to
-//! threads that are not the owner.
+//! `owner`, `spawn_owner`, `join_owner` and `built_in` are read and written Relaxed: a thread finds
+//! its own thread pointer in them only where it wrote that itself, and then it reads what it wrote.
+//! `row` is Relaxed because rows never change, and a stale row is harmless to threads that are not
+//! the owner.
 //!
-//! A task may give its `s` to another task or thread, so each entry asks: is the caller the
-//! thread at this place? `owner` holds that thread's pointer, a number no two living threads
-//! share; the comparison costs less than a nanosecond where a thread-local variable of a
-//! shared library costs a call.
+//! A task may pass its `s` to another task or thread, so each function of the interface asks: does
+//! the calling thread occupy this place? `owner` holds the occupant's thread pointer, a number that
+//! no two living threads share. The comparison costs less than a nanosecond; a thread-local
+//! variable of a shared library costs a call.
 //!
-//! Records are recycled, never freed ([`registry`]): a program that uses an `s` after its run has
-//! ended reads a record without a run, and gets EINVAL. To keep it so for a while, the record that
-//! rested longest is taken first, and `registry::RESTING` are kept at rest. A program that keeps an
-//! `s` for longer may meet a later run's.
+//! Records are recycled and never freed ([`registry`](super::registry)). A program that uses an `s`
+//! after the end of its run finds a record without a run, and gets EINVAL. So that this lasts for a
+//! while, the record that has rested longest is reused first, and `registry::RESTING` records
+//! always rest. A program that keeps an `s` for longer than that may find a later run's worker.
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::{Stack, StackCache};
@@ -54,7 +65,6 @@ use crate::stats::{Counters, Totals};
 use crate::sync::forked::Forked;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::float::FloatControl;
-use crate::sys::registers;
 use crate::task::{Scheduler, Task, TaskFn};
 use crate::threads::cache::RunThreads;
 use crate::threads::event::Event;
@@ -66,244 +76,274 @@ use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::time::{Duration, Instant};
 
-/// What a worker's record knows of the row of its run in the table of kinds: ways in, operations, abilities.
+/// The part of a row of the table of kinds that a worker uses: the functions of the interface, the
+/// operations of the policy, and what the policy can do.
 pub struct Row {
-    /// `sched_spawn` where its built-in part does not apply, from any thread, and for a run that has ended, too.
+    /// `sched_spawn` where the built-in part does not apply: from any thread, also for a run that
+    /// has ended.
     pub spawn: unsafe extern "C" fn(Option<TaskFn>, *mut c_void, &Worker) -> c_int,
-    /// The rest of a spawn that the built-in part has begun.
+    /// The rest of a spawn whose built-in part has begun.
     pub finish_spawn: unsafe extern "C" fn(Option<TaskFn>, *mut c_void, &Worker) -> c_int,
-    /// `sched_fork` where its built-in part does not apply, from any thread.
+    /// `sched_fork` where the built-in part does not apply: from any thread.
     pub fork: unsafe extern "C" fn(&Forked, Option<TaskFn>, *mut c_void, &Worker),
-    /// Queues a task, from the owner of the worker; returns as `sched_spawn` does.
+    /// Queues a task; called by the worker's owner. Returns as `sched_spawn` does.
     pub queue: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
     pub operations: Operations<Worker, Fiber>,
-    /// A spawn calls the task at once: kind `cont`.
+    /// A spawn calls the new task at once: kind `cont`.
     pub calls_at_once: bool,
-    /// The run has threads beside its first: in a blocking section one of them takes the worker's place.
+    /// The run may have more than one thread: when a task enters a blocking section, another thread
+    /// takes over its worker.
     pub has_threads: bool,
     /// See `Policy::LINES_UP`.
     pub lines_up: bool,
 }
 
-/// The deque of the default row: `sched_spawn` has its `put` built in.
+/// The deque of the default row: `sched_spawn` contains its `put`.
 pub type BuiltIn = Split<false>;
 
 #[repr(C, align(128))]
 pub struct Worker {
-    /// `owner`, if `deque` is not null and a spawn puts the task there; else 0. So one comparison tells
-    /// that the caller is the owner and that the deque is there.
+    /// `owner`, if `built_in` is not null and a spawn puts its task there; otherwise 0. So one
+    /// comparison shows that the caller is the owner and that the deque exists.
     pub(super) spawn_owner: AtomicUsize,
+    /// This worker's deque, if it is of the built-in type; otherwise null.
     pub(super) built_in: AtomicPtr<BuiltIn>,
-    /// `spawn_owner`, if a join may call the child by a jump; else 0. With C++'s runtime in the process it may not: a join
-    /// without a frame cannot stop an exception that leaves the child.
+    /// `spawn_owner`, if a join may call the child by a jump; otherwise 0. A join may not jump if
+    /// the process contains C++'s runtime: a join without a frame cannot stop an exception that
+    /// leaves the child.
     pub(super) join_owner: AtomicUsize,
+    /// The thread pointer of the thread that occupies this place; 0: no thread does.
     pub(super) owner: AtomicUsize,
     pub(super) row: AtomicPtr<Row>,
+    /// The policy of the run; its type is the row's.
     pub(super) policy: Cell<*const ()>,
     pub(super) index: Cell<usize>,
     pub(super) run: Cell<*const Run>,
-    /// Identifies the run: the address of its kind; 0 when it has ended.
+    /// Identifies the run by the address of its policy; 0: this worker's run has ended.
     pub(super) run_tag: AtomicUsize,
-    /// Held by a foreign thread while it uses the run, and by the run's end.
+    /// Held by a thread that is no worker of the run while it uses the run, and by the end of the
+    /// run.
     pub(super) run_lock: Mutex<()>,
 
     pub(super) counters: Pad<Counters>,
 
     pub(super) block_cache: BlockCache,
-    /// The kind's deque of this worker, if it has one.
+    /// This worker's deque, of the policy's type; null if the policy has no deque for each worker.
     pub(super) policy_deque: Cell<*const ()>,
-    /// See `Policy::waiting`; or null.
+    /// The result of `Policy::waiting`; null: none.
     pub(super) waiting: Cell<*const Waiting>,
-    /// Its thread's own stack.
+    /// The own stack of the owner's thread.
     pub host_stack: Cell<*const HostStack>,
-    /// `SCHED_JOIN=suspend`.
+    /// A task that waits in a join is suspended: `SCHED_JOIN=suspend`.
     pub suspends_joins: Cell<bool>,
-    /// The floating-point controls of the run, with which a loop begins.
+    /// The floating-point control registers with which each loop of the run begins.
     pub float_control: Cell<FloatControl>,
-    /// Tasks that may be left here in the middle before the worker looks at the injector.
+    /// How many more tasks may be suspended here before the worker looks at the injector. Kind
+    /// `cont` counts each spawn, too.
     pub(super) until_injector: Countdown,
-    /// The stack that its thread is on.
+    /// The fiber that the owner's thread is on.
     pub fiber: Cell<*const Fiber>,
-    /// Kind `cont`: what that has above. (Beside it, since the one is the other's child's place: so each spawn
-    /// need not wait for what the one before has loaded.)
+    /// Kind `cont`: a copy of `fiber.child_fiber`, so that a spawn does not load `fiber` first,
+    /// which the spawn before has just stored.
     pub child_fiber: Cell<*const Fiber>,
-    /// Free stacks.
+    /// The owner's free stacks.
     pub stacks: StackCache,
     pub(super) rng: UnsafeCell<SmallRng>,
-    /// Tasks that may be made to go on soon by tasks here, before one goes behind all others.
+    /// How many more tasks may be woken by tasks of this worker to continue soon, before a woken
+    /// task is queued behind all others.
     pub(super) wakes_until_behind: Countdown,
-    /// The worker that the owner's thread was when it started this run, if any.
+    /// The worker that the owner's thread occupied already when it took this place; null: none.
+    /// These pointers link all workers that one thread occupies.
     pub outer_worker: Cell<*const Worker>,
-    /// The task that a task here has last begun to join when nobody had begun it. Null once that join is over.
+    /// The task that a task of this worker last began to join although no worker had begun it. Null
+    /// once that join is over.
     pub(super) unbegun_join: AtomicPtr<Forked>,
-    /// Who has the place, when its thread has left it in the middle of a task.
+    /// Decides which thread gets the place after its owner has left it for a blocking section.
     pub(super) handoff: Handoff,
-    /// Links of the registry.
+    /// Links the list of all records of the registry.
     pub(super) next_record: Cell<*const Worker>,
+    /// Links the registry's list of records without a run.
     pub(super) next_resting: Cell<*const Worker>,
 }
 
-// SAFETY: see the table above for each field's discipline.
+// SAFETY: the table at the top of this file says for each field which threads touch it, and when.
 unsafe impl Sync for Worker {}
 
-/// Where sched_inline.h finds `spawn_owner`, `deque` and the counter of tasks.
+/// The offsets at which sched_inline.h finds `spawn_owner`, `built_in` and the counter of tasks.
 pub const LAYOUT: [usize; 3] = [
     offset_of!(Worker, spawn_owner),
     offset_of!(Worker, built_in),
     offset_of!(Worker, counters) + offset_of!(Counters, tasks),
 ];
 
-/// See `ext::sync`: so many tasks in turn are woken to go on soon.
+/// One of this many tasks that are woken in turn is queued behind all others; the rest continue
+/// soon. See `api::sync`.
 pub(super) const WAKES_IN_TURN: u32 = 1024;
 
 impl Worker {
-    /// The row of this worker's run; or of a former one.
+    /// The row of this worker's run; after its end, still that row.
     #[inline(always)]
     pub fn row(&self) -> &'static Row {
-        // SAFETY: a row of the table's, from the beginning on.
+        // SAFETY: from the making of the record on, `row` points to a row of the static table.
         unsafe { &*self.row.load(Ordering::Relaxed) }
     }
 
-    /// The kind's deque of this worker.
+    /// This worker's deque.
     ///
     /// # Safety
-    /// The run is one of a kind whose deques are of this type, and has not ended.
+    /// The run has not ended, and its policy has a deque of type `D` for each worker.
     #[inline(always)]
     pub unsafe fn deque<D>(&self) -> &D {
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the caller's promise, `policy_deque` points to a `D`, which lives as long as
+        // the run.
         unsafe { &*self.policy_deque.get().cast::<D>() }
     }
 
-    /// True once in `TICK` calls: a task that leaves its worker has not returned, which else would be counted.
+    /// Counts a task that leaves its worker without returning (`Seat::tick` counts those that
+    /// return). True once in `TICK` calls: the worker must then look at the injector.
     #[inline(always)]
     pub fn tick(&self) -> bool {
         self.until_injector.tick(TICK)
     }
 
-    /// True once in so many calls. The caller occupies this place.
+    /// Counts a woken task. True once in `WAKES_IN_TURN` calls: that task is queued behind all
+    /// others. The caller occupies this place.
     #[inline]
     pub fn wakes_behind(&self) -> bool {
         self.wakes_until_behind.tick(WAKES_IN_TURN)
     }
 
-    /// What a task gets.
+    /// The `struct scheduler *` that a task receives.
     #[inline(always)]
     pub fn handle(&self) -> *mut Scheduler {
         ptr::from_ref(self).cast_mut().cast()
     }
 
-    /// True if no run goes on that this worker is of, the caller's or another.
+    /// True if this record belongs to no run: its run has ended, and no later run has taken it.
     pub fn has_ended(&self) -> bool {
-        self.run_tag.load(Ordering::Acquire) == 0 // with `retire`
+        self.run_tag.load(Ordering::Acquire) == 0 // Acquire: pairs with the Release in `retire`
     }
 
-    /// What tells this run from others.
+    /// A number that differs between any two runs that go on; 0: this worker's run has ended.
     pub fn run_id(&self) -> usize {
+        // Relaxed: the number is only compared
         self.run_tag.load(Ordering::Relaxed)
     }
 
-    /// The owner's empty blocks.
+    /// The owner's free argument blocks.
     #[inline]
     pub fn block_cache(&self) -> &BlockCache {
         &self.block_cache
     }
 
-    /// True if a spawn in this worker's run calls the task at once: kind `cont`.
+    /// True if a spawn in this worker's run calls the new task at once: kind `cont`.
     pub fn calls_at_once(&self) -> bool {
         self.row().calls_at_once
     }
 }
 
-/// A stack with a worker's loop on it, or with room for one. It lies at the high end of a stack of the
-/// stack cache's, ready for the next use; or in the loop's first frame.
+/// A stack on which a worker's loop runs, or can run. The record lies at the high end of its stack
+/// and stays there for the next use; the record of a thread's own stack lies in the first frame of
+/// the loop. Only the thread that occupies the fiber's worker touches the fields. A suspended fiber
+/// belongs to whoever has its continuation.
 #[repr(align(64))]
 pub struct Fiber {
+    /// The worker whose loop runs here, or ran here last.
     pub(super) worker: Cell<*const Worker>,
-    /// None: the thread's own. (Or the memory of a new stack: all zero.)
+    /// None: this is a thread's own stack. In the memory of a new stack, which is all zero, `stack`
+    /// is None, too: see `Fiber::on`.
     pub(super) stack: Option<Stack>,
+    /// Where the loop that begins here looks for its first task.
     pub(super) loop_start: Cell<LoopStart>,
-    /// To be run before those in the queues.
+    /// A task that the loop runs before those in the queues.
     pub(super) first_task: Cell<Option<Task>>,
-    /// It cannot be left: a task here has started a run, which lies on top; or there is no stack.
+    /// The worker cannot leave this fiber: it is a thread's own stack, or other work lies on top of
+    /// the task here (a run that the task has started, or tasks that run on top of its blocking
+    /// section).
     pub(super) pinned: Cell<bool>,
-    /// Bytes of its stack below this record; 0: no stack.
+    /// Bytes of the stack below this record; 0: no stack.
     pub(super) usable_bytes: usize,
-    /// `room`, but 0 if the fiber is fixed or has another above. So one comparison with the stack pointer tells whether
-    /// the caller can leave the fiber as it is.
+    /// `usable_bytes`; but 0 if the fiber is pinned or has a child fiber. A caller whose stack
+    /// pointer is less than this below the record can leave the fiber as it is: one comparison
+    /// tells that the caller is on this stack, that the fiber is not pinned, and that it has no
+    /// child fiber.
     pub(super) leave_limit: Cell<usize>,
-    /// A blocking section of the task here.
+    /// The blocking section of the task here.
     pub(super) section: Section,
-    /// The group of the task here, if it is in one; only its address is used.
+    /// The group of the task here, or null. Only its address is used.
     pub group: Cell<*const ()>,
-    /// Debug builds: tasks forked here and not joined.
+    /// Debug builds: how many tasks were forked here and not joined yet.
     pub(super) unjoined_forks: Cell<isize>,
-    /// Kind `cont`: of the spawner whose child is here, its context at that spawn.
+    /// Kind `cont`: the context of the spawner at the spawn that called the task here.
     pub(super) spawner_context: Cell<Context>,
-    /// Kind `cont`: null, or the fiber on which children of the task here run: the one that it waits for, or the
-    /// next one. Nobody else has it. Always null if this fiber cannot be left.
+    /// Kind `cont`: the fiber on which children of the task here run: the child that the task waits
+    /// for as a spawner, or the next child. Null: none yet. No other fiber or cache has that fiber.
+    /// Always null if this fiber is pinned.
     pub(super) child_fiber: Cell<*const Fiber>,
-    /// Kind `cont`: the fiber of that spawner, for as long as it waits for this.
+    /// Kind `cont`: the fiber of the spawner, valid as long as the spawner waits for the task here.
     pub(super) parent_fiber: Cell<*const Fiber>,
-    /// Kind `cont`: of the child here, if it was forked. The loop does not look at it.
+    /// Kind `cont`: the descriptor of the task here, if that was forked. The loop does not read it.
     pub(super) descriptor: Cell<*const Forked>,
-    /// Kind `cont`: who has continued it at its last spawn was not the child.
+    /// Kind `cont`: at its last spawn the task here was not continued by its child's return. Used
+    /// only where each switch is reported to a sanitizer or to C++'s runtime.
     pub(super) resumed_by_other: Cell<bool>,
-    /// Where the frames end of what calls tasks here: the loop, or the task that others run on top of. What lies below
-    /// it, when the next task is called, is in frames that have returned.
+    /// The stack pointer in the frame that calls tasks here: that of the loop, or of `run_on_top`.
+    /// When the next task is called, all frames below this address have returned.
     pub(super) calling_frame: Cell<usize>,
-    /// How many tasks help here, each in the middle of the one before.
+    /// How many tasks here have other tasks run on top of them, each on top of the one before.
     pub(super) help_depth: Cell<u32>,
-    /// What the last of them waits for, if others run on top of it for that.
+    /// What the last of those tasks waits for, if it waits.
     pub(super) awaited: Cell<Option<NonNull<dyn Awaited>>>,
-    /// How often tasks here have given way.
+    /// How often tasks here have yielded, modulo the period of `is_nth_yield`.
     pub(super) yields: Cell<u32>,
-    /// Until the next tick, and what it was at the last. When another worker has come with a task,
-    /// the next is at once.
+    /// Tasks until the next tick.
     pub(super) countdown: Cell<u32>,
+    /// The value of `countdown` after the last tick: `TICK`, or 1 if the next tick must come at
+    /// once, for instance since another worker has come to this fiber.
     pub(super) countdown_start: Cell<u32>,
 }
 
-/// Where a loop looks for tasks first.
+/// Where a loop looks for its first task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoopStart {
     OwnQueue,
     Injector,
-    /// It begins idle.
+    /// Nowhere: the worker begins idle.
     Idle,
 }
 
-/// The own stack of a thread that hosts a worker; it lies in `host`'s frame.
+/// The own stack of a thread that occupies a worker. The record lies in the frame of `host::host`.
 #[derive(Default)]
 pub struct HostStack {
-    /// Where it goes on.
+    /// The context of `host::host`, which continues when the worker's loop ends.
     pub(super) base: Cell<Context>,
-    /// As the sanitizers know it.
+    /// What the sanitizers know of this stack.
     pub(super) sanitizers: SanitizerState,
-    /// `nested` of the fiber below when its task started this run, if one did.
+    /// `help_depth` of the outer worker's fiber when its task started this run; 0: no outer worker.
     pub(super) outer_help_depth: Cell<u32>,
 }
 
-/// What the fibers of a run have in common.
+/// The settings that all fibers of a run share.
 #[derive(Clone, Copy)]
 pub struct FiberSettings {
-    /// Bytes of a stack.
+    /// Bytes of each stack.
     pub stack_size: usize,
-    /// `SCHED_JOIN=suspend`.
+    /// A task that waits in a join is suspended: `SCHED_JOIN=suspend`.
     pub suspends_joins: bool,
-    /// What a loop begins with.
+    /// The floating-point control registers with which each loop begins.
     pub float_control: FloatControl,
 }
 
-/// What a fiber knows of its task's section.
+/// The blocking section of a fiber's task: see [`blocking`](super::blocking).
 #[derive(Default)]
 pub struct Section {
-    /// How many are open, each within the one before; 0: none.
+    /// How many sections of the task are open, each within the one before; 0: none.
     pub(super) depth: Cell<u32>,
-    /// What the thread needs to come back to its worker.
+    /// The word of `Handoff` with which the thread asks for its worker back.
     pub(super) handoff_word: Cell<usize>,
-    /// The thread's own stack.
+    /// The own stack of the thread that is in the section.
     pub(super) host_stack: Cell<*const HostStack>,
-    /// The thread's next outer section, in another run.
+    /// The fiber of the thread's next outer section, which is in another run; null: none.
     pub(super) outer_fiber: Cell<*const Fiber>,
 }
 
@@ -341,27 +381,28 @@ impl Fiber {
         }
     }
 
-    /// Where it lies on a stack of the stack cache's.
+    /// The address of the record on its stack.
     #[inline(always)]
     pub(super) fn at(stack: Stack) -> *mut Fiber {
         stack.top().wrapping_sub(size_of::<Fiber>()).cast()
     }
 
-    /// Where what runs there begins to grow down.
+    /// The address from which the frames on this stack grow down: that of the record.
     pub(super) fn top(stack: Stack) -> *mut u8 {
         Fiber::at(stack).cast()
     }
 
-    /// Bytes of the stack below the record. None: 0.
+    /// Bytes of the stack below the record; 0 without a stack.
     pub(super) fn usable_bytes_of(stack: Option<Stack>) -> usize {
         stack.map_or(0, |stack| stack.room() - size_of::<Fiber>())
     }
 
-    /// That of a stack, which the caller has got.
+    /// The fiber on a stack that belongs to the caller.
     #[inline(always)]
     pub(super) fn on<'a>(stack: Stack) -> &'a Fiber {
         let place = Fiber::at(stack);
-        // SAFETY: room for it, which holds one, or zeroes, which are one as well.
+        // SAFETY: the stack has room for the record, which holds a record, or zeroes: a valid
+        // record, too.
         unsafe {
             if (*place).stack.is_none() {
                 place.write(Fiber::new(Some(stack)));
@@ -370,7 +411,7 @@ impl Fiber {
         }
     }
 
-    /// Its stack; None: the thread's own.
+    /// The fiber's stack. None: this is a thread's own stack.
     pub fn stack(&self) -> Option<Stack> {
         self.stack
     }
@@ -381,57 +422,24 @@ impl Fiber {
         unsafe { &*self.worker.get() }
     }
 
-    /// True if a task that waits for another is to be set aside, and can be.
+    /// True if a task here that waits in a join is to be suspended.
     pub fn suspends_joins(&self) -> bool {
         self.worker().suspends_joins.get()
     }
-
-    /// Counts tasks forked here and not joined; tells how many there are.
-    pub fn count_forks(&self, more: isize) -> isize {
-        self.unjoined_forks.set(self.unjoined_forks.get() + more);
-        self.unjoined_forks.get()
-    }
-
-    /// True if this address lies in frames that have returned, of tasks that were called from where the caller is
-    /// called now. To be asked by the loop, or on top of a task, before the next task is called.
-    ///
-    /// The caller's own frame may cover the address, so the address is compared with `floor`.
-    #[inline(always)]
-    pub fn is_in_returned_frame(&self, address: *const c_void) -> bool {
-        let floor = self.calling_frame.get();
-        address.addr() < floor && self.is_in_returned_frame_slowly(floor, address.addr())
-    }
-
-    /// The end of the stack is known if the caller and `floor` are on the fiber's own. They may be on another: a
-    /// thread's own, one of the program's, or that of an inner run in which the task waits. Of such a stack only a page
-    /// below the caller is looked at, since more than that may belong to another stack.
-    #[cold]
-    #[inline(never)]
-    fn is_in_returned_frame_slowly(&self, floor: usize, address: usize) -> bool {
-        const PAGE: usize = 4096;
-        let here = registers::stack_pointer();
-        let own = self.stack.filter(|stack| {
-            let bounds = stack.low()..=stack.top().addr();
-            bounds.contains(&here) && bounds.contains(&floor)
-        });
-        match own {
-            Some(stack) => address >= stack.low(),
-            None => floor.wrapping_sub(here) < PAGE && address >= here - PAGE,
-        }
-    }
 }
 
-/// What a run has, whatever its kind.
+/// The part of a run that does not depend on its kind.
 pub struct Run {
-    /// Dropped first: no worker is there any more when the blocks go.
+    /// Dropped first: no thread works any more when the argument blocks are freed.
     pub(super) threads: RunThreads,
     pub(super) workers: Box<[&'static Worker]>,
     pub(super) block_pool: BlockPool,
     pub(super) fiber_settings: FiberSettings,
     pub(super) report: Report,
-    /// Worker 0's loop has returned.
+    /// Happens when the loop of worker 0 has returned.
     pub(super) end: Event,
-    /// Tasks that were called at once by a thread that is no worker: no queue had room for them.
+    /// How many tasks were called at once by threads that are no workers, because no queue had
+    /// room.
     pub(super) outside: AtomicUsize,
     pub(super) began: Instant,
     pub(super) config: Config,
@@ -440,7 +448,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// True if its threads are kept for later runs when it ends, and not joined.
+    /// True if the threads are kept for later runs when this run ends, and false if they are
+    /// joined.
     pub fn keeps_threads(&self) -> bool {
         self.threads.terms().keeps()
     }
@@ -449,7 +458,7 @@ impl Run {
         self.workers.len()
     }
 
-    /// Brings worker `index` a thread; see `RunThreads::call`.
+    /// Gives worker `index` a thread; see `RunThreads::call`.
     ///
     /// # Safety
     /// As for that.
@@ -458,22 +467,22 @@ impl Run {
         unsafe { self.threads.start(index) }
     }
 
-    /// Sleeps for so long, or until the run has ended.
+    /// Sleeps until the run has ended, but for at most `limit`.
     pub fn sleep(&self, limit: Duration) {
         self.end.sleep(limit);
     }
 
-    /// Worker 0's loop has returned.
+    /// To be called when the loop of worker 0 has returned.
     pub fn announce_end(&self) {
         self.end.happen();
     }
 
-    /// Counts a task as `outside` says, from any thread.
+    /// Counts a task in `outside`; from any thread. Relaxed: read once the run has ended, or for a
+    /// report that may be late.
     pub fn count_outside(&self) {
         self.outside.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What its fibers have in common.
     pub fn fiber_settings(&self) -> FiberSettings {
         self.fiber_settings
     }
@@ -486,12 +495,13 @@ impl Run {
         self.workers[index]
     }
 
+    /// The workers that have a thread.
     pub(super) fn present_workers(&self) -> impl Iterator<Item = &'static Worker> + Clone {
         let there = |i: &usize| !self.threads.is_missing(*i);
         (0..self.workers()).filter(there).map(|i| self.worker(i))
     }
 
-    /// What all workers did so far.
+    /// The sums of all workers' counters up to now.
     pub fn totals(&self) -> Totals {
         let mut totals = Totals { time: self.began.elapsed(), ..Totals::default() };
         for worker in self.present_workers() {

@@ -1,4 +1,7 @@
-//! Tasks that are set aside, and go on: see `host`.
+//! Suspends tasks and continues them: [`host`](super::host) tells how.
+//!
+//! The `publish` of these functions gets the task that continues the caller, and makes it known to
+//! whoever will queue it. It returns false if there is nothing to wait for any more.
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::switch::{Context, Publish};
@@ -16,27 +19,28 @@ use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::ptr;
 
-/// Sets the calling task aside; its worker goes on. `publish` is called with the task that continues
-/// it; if it returns false, the caller is continued soon. Returns when it was continued, by
-/// another thread perhaps. If there is no stack to go on with, nothing has happened.
+/// Suspends the calling task; its worker runs other tasks. `publish` is called with the task that
+/// continues the caller; if `publish` returns false, the caller continues soon. This function
+/// returns when the caller was continued, perhaps on another thread. An error: the caller cannot be
+/// suspended, or there is no stack for the worker, and nothing has happened.
 ///
 /// # Safety
-/// The caller is on the fiber, in a task. Once `publish` has made the task known it touches
-/// nothing of the caller's stack any more, and returns true.
+/// The caller is a task on the fiber. When `publish` has made the task known, it returns true, and
+/// touches nothing of the caller's stack in between.
 #[inline]
 pub unsafe fn suspend(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> Result<(), NoMemory> {
     if !fiber.prepare_to_leave() {
         return Err(NoMemory);
     }
     let next = fiber.next_in_line(LookFirst::AtHome);
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise; `prepare_to_leave` has shown that the fiber can be left.
     unsafe { leave_fiber(fiber, next, publish, leave_for_new_loop_or_put_back) }
 }
 
-/// `leave_for_new_loop`; if that cannot be, what was to be run next is queued again.
+/// `leave_for_new_loop`; if there is no stack, the task `next` is queued again.
 ///
 /// # Safety
-/// As for that.
+/// As for `leave_for_new_loop`.
 #[cold]
 #[inline(never)]
 unsafe fn leave_for_new_loop_or_put_back(
@@ -44,9 +48,9 @@ unsafe fn leave_for_new_loop_or_put_back(
     next: Option<Task>,
     publish: &mut dyn FnMut(Task) -> bool,
 ) -> Result<(), NoMemory> {
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise, the same as that to `leave_for_new_loop`.
     unsafe { leave_for_new_loop(fiber, next, publish) }.inspect_err(|NoMemory| {
-        // Where no queue has room for it, it runs on top of the one that waits.
+        // If no queue has room for `next`, that task runs on top of the caller's.
         // SAFETY: the caller is on the fiber.
         let mine = unsafe { fiber.mine() };
         next.filter(|&task| mine.put_back(task).is_err())
@@ -54,13 +58,15 @@ unsafe fn leave_for_new_loop_or_put_back(
     })
 }
 
+/// How a worker without a suspended task to continue leaves a fiber.
 type ToLoop = unsafe fn(&Fiber, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>;
 
-/// `suspend`, with the task that the worker is to run first. `to_loop`: how it goes on where that has no stack,
-/// `leave_for_new_loop` or what calls that.
+/// The rest of `suspend`, once the task `next` is known that the worker is to run first. If that is
+/// a continuation, the worker switches to it; if not, `to_loop` is called, which is
+/// `leave_for_new_loop` or a caller of it.
 ///
 /// # Safety
-/// As for `suspend`; the fiber can be left.
+/// As for `suspend`; the fiber can be left and has no child fiber.
 #[inline]
 pub(super) unsafe fn leave_fiber(
     fiber: &Fiber,
@@ -71,44 +77,48 @@ pub(super) unsafe fn leave_fiber(
     let mut left = HandedOver::new(fiber, publish);
     match next {
         Some(task) if is_continuation(task) => {
-            // SAFETY: out of a queue, so published.
+            // SAFETY: by the caller's promise; a continuation from a queue was published, and is
+            // taken once.
             unsafe { leave_for_continuation(fiber, task, &mut left) };
             Ok(())
         }
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise, the same as that to `leave_for_new_loop`.
         _ => unsafe { to_loop(fiber, next, &mut left.publish) },
     }
 }
 
-/// Leaves the fiber for that of a continuation.
+/// Suspends the calling task, and switches to the fiber of the continuation `next`.
 ///
 /// # Safety
-/// As for `suspend`; `next` was published, and only the caller continues it.
+/// As for `leave_fiber`; `next` was published, and only the caller continues it.
 #[inline]
 pub(super) unsafe fn leave_for_continuation<F>(fiber: &Fiber, next: Task, left: &mut HandedOver<F>)
 where
     F: FnMut(Task) -> bool,
 {
     let worker = fiber.worker();
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise, the same as that to `adopt_task`.
     let context = unsafe { adopt_task(worker, next) };
     if sanitizers::watched() || exceptions::has_runtime() {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise; the worker's fiber is that of `context`.
         return unsafe { leave_for_continuation_instrumented(fiber, context, &mut left.publish) };
     }
     let left = ptr::from_mut(left).cast();
-    // SAFETY: `left` stays where it is until the task goes on, by whoever is told of it, once.
+    // SAFETY: `left` stays in this frame until the task continues, and whoever gets it from
+    // `publish` continues it once.
     let arrived = unsafe { switch::hand_over::<HandedOver<F>>(left, context) };
     if !arrived.is_null() {
-        // SAFETY: the fiber's worker is the caller's, to whom this was passed.
+        // SAFETY: the calling thread occupies the fiber's worker, and the switch has passed
+        // `arrived`.
         unsafe { finish_switch(fiber.worker(), arrived) };
     }
 }
 
-/// The rest of `leave_for_continuation`, where somebody is told of each switch.
+/// The rest of `leave_for_continuation`, where each switch is reported to a sanitizer or to C++'s
+/// runtime.
 ///
 /// # Safety
-/// As for that; the worker's fiber is the other's.
+/// As for `leave_for_continuation`; the worker's fiber is that of `to` already.
 #[cold]
 #[inline(never)]
 unsafe fn leave_for_continuation_instrumented(
@@ -121,10 +131,10 @@ unsafe fn leave_for_continuation_instrumented(
     switch_away(fiber, there.sanitizer_state(), to, 0, publish);
 }
 
-/// A task that is left for another by `leave_for_continuation`.
+/// A task that `leave_for_continuation` suspends.
 pub(super) struct HandedOver<F> {
     continuation: Continuation,
-    /// As in [`Unpublished`].
+    /// See `Unpublished::publish`.
     publish: F,
 }
 
@@ -137,7 +147,8 @@ impl<F: FnMut(Task) -> bool> HandedOver<F> {
 impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
     unsafe extern "C" fn publish(this: *mut c_void, context: Context) {
         let this: *mut Self = this.cast();
-        // SAFETY: left just now, and nobody else knows of it until `publish` returns true.
+        // SAFETY: the task was left just now. No other thread has `this` until `publish` returns
+        // true.
         unsafe {
             (*this).continuation.context = context;
             let task = task_of(&raw const (*this).continuation);
@@ -148,23 +159,26 @@ impl<F: FnMut(Task) -> bool> Publish for HandedOver<F> {
     }
 }
 
-/// Queues a task that has nothing to wait for.
+/// Queues a task that has nothing to wait for, to continue soon.
 ///
 /// # Safety
-/// The continuation is complete, and nobody knows of it; the caller occupies the worker that it has left.
+/// The continuation is complete, and no other thread knows it. The calling thread occupies the
+/// worker that the task has left.
 #[cold]
 #[inline(never)]
 unsafe fn queue_soon_again(continuation: *mut c_void) {
     let continuation: *const Continuation = continuation.cast();
-    // SAFETY: it lies on its fiber, which nobody runs now.
+    // SAFETY: the continuation lies on its fiber, on which no thread runs now; by the caller's
+    // promise, the thread occupies the fiber's worker.
     unsafe { (*(*continuation).fiber).mine() }.queue_soon(task_of(continuation));
 }
 
-/// Leaves the fiber for a loop on a new one, which runs `first` first.
+/// Suspends the calling task, and begins a loop on a new fiber, which runs `first_task` first. An
+/// error: there is no stack, and nothing has happened.
 ///
 /// # Safety
-/// As for `suspend`; the fiber can be left.
-#[inline(never)] // so that nothing thread-local is remembered across it
+/// As for `leave_fiber`.
+#[inline(never)] // so that no thread-local address is kept across the switch
 pub(super) unsafe fn leave_for_new_loop(
     fiber: &Fiber,
     first_task: Option<Task>,
@@ -179,8 +193,8 @@ pub(super) unsafe fn leave_for_new_loop(
     let this = &raw mut left;
     let start =
         FiberStart { worker, stack: Some(stack), first_task, origin: FiberOrigin::Suspended(this) };
-    // SAFETY: a stack of our own; the context is in its place before anybody is told of it, and
-    // whoever is continues it once.
+    // SAFETY: no other code uses the stack. The context is stored before `publish` is called, and
+    // whoever gets the task from `publish` continues it once.
     unsafe {
         let start = (&raw const start).cast_mut().cast();
         stack.sanitizer_state().enter_new(|| fiber.sanitizer_state());
@@ -192,11 +206,12 @@ pub(super) unsafe fn leave_for_new_loop(
     Ok(())
 }
 
+/// The task that continues this continuation.
 pub(super) fn task_of(continuation: *const Continuation) -> Task {
     Task { f: resume, closure: continuation.cast_mut().cast() }
 }
 
-/// The task that continues a [spawner](super::cont).
+/// The task that continues a [spawner](super::cont); `room` is that of the spawner's context.
 #[inline(always)]
 pub(super) fn spawner_task(room: *mut c_void) -> Task {
     Task { f: resume_spawner, closure: room }
@@ -207,96 +222,104 @@ pub(super) fn is_spawner(task: Task) -> bool {
     std::ptr::fn_addr_eq(task.f, resume_spawner as TaskFn)
 }
 
-/// True if that is a task that was set aside, or a spawner.
+/// True if `task` continues a suspended task, or a spawner.
 pub fn is_continuation(task: Task) -> bool {
     std::ptr::fn_addr_eq(task.f, resume as TaskFn) || is_spawner(task)
 }
 
-/// Queues a task that was set aside, to go on; see `Worker::queue_continued`.
+/// Queues the task that continues a suspended one: see `Worker::queue_continued`.
 ///
 /// # Safety
 /// The continuation was published, and only the caller continues it.
 pub unsafe fn queue_continuation(continuation: *mut c_void, from: Option<&Worker>) {
     let task = task_of(continuation.cast());
-    // SAFETY: it lies on its fiber, which nobody runs now.
+    // SAFETY: the continuation lies on its fiber, whose stack is in use until the task continues.
     let worker = unsafe { (*(*continuation.cast::<Continuation>()).fiber).worker() };
     worker.queue_continued(task, from);
 }
 
-/// The worker that this continuation has left, with the task that goes on with it, if that is the calling
-/// thread's innermost.
+/// If this task was suspended on the calling thread's innermost worker: that worker, and the task
+/// that continues the suspended one.
 ///
 /// # Safety
 /// As for `queue_continuation`.
 #[inline]
 pub unsafe fn local_continuation<'a>(continuation: *mut c_void) -> Option<(Mine<'a>, Task)> {
     let continuation: *const Continuation = continuation.cast();
-    // SAFETY: as in `queue_continuation`. Records are never freed.
+    // SAFETY: as in `queue_continuation`; records are never freed.
     let worker: &Worker = unsafe { &*(*(*continuation).fiber).worker.get() };
-    // Where the thread is a worker of another run, too, which a task here has started, that lies on top of a
-    // fiber that cannot be left.
-    // SAFETY: compared just now.
+    // If a task of this worker has started another run, of which the thread is a worker, too, this
+    // worker's fiber is pinned.
+    // SAFETY: `is_mine` has compared the owner just now.
     let mine = worker.is_mine().then(|| unsafe { worker.owned() })?;
     (!mine.fiber().pinned.get()).then(|| (mine, task_of(continuation)))
 }
 
-/// A continuation out of a queue: goes on with it. It returns only if the fiber that is left for it is
-/// in the middle of a task.
+/// The function of a queued continuation: continues the suspended task. Returns only if the fiber
+/// of the caller has a task in hand.
 ///
 /// # Safety
-/// `continuation` was published, and is taken once.
+/// `continuation` was published, and is taken once. `s` is the calling thread's worker, and the
+/// caller is on its fiber.
 unsafe extern "C" fn resume(continuation: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise.
     unsafe {
         let task = task_of(continuation.cast());
         resume_task(task, Worker::of(s), || continuation.cast::<Continuation>().read());
     }
 }
 
-/// The same of a spawner.
+/// The function of a queued spawner: continues the spawner. Returns as `resume` does.
 ///
 /// # Safety
-/// As for `resume`.
+/// `room` is that of a spawner's context, which was published, and is taken once. `s` as for
+/// `resume`.
 unsafe extern "C" fn resume_spawner(room: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise.
     unsafe { resume_task(spawner_task(room), Worker::of(s), || detach_spawner(room)) }
 }
 
-/// `content`: of the continuation, once it is certain that it goes on. (So the two functions above differ. Were
-/// they alike but for their own names, the compiler would make one of them.)
+/// Continues `task`. `content` returns the continuation, and is called only if the task continues
+/// now. (The two functions above differ in `content`. If they differed in their names only, the
+/// compiler would merge them, and their addresses, which tell continuations from spawners, would be
+/// equal.)
 ///
 /// # Safety
-/// As for `resume`; `worker` is the calling thread's.
+/// `task` was published, and is taken once; `content` returns its continuation. The calling thread
+/// occupies `worker`, and the caller is on its fiber.
 #[inline(always)]
 unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Continuation) {
     // SAFETY: by the caller's promise.
     let mine = unsafe { worker.owned() };
     let old = mine.fiber();
     if !old.loop_can_be_left() {
-        // A task lies below: another will go on with it, or this worker later.
+        // The caller lies on top of a task, which cannot be suspended now. Another worker will
+        // continue `task`, or this worker will later.
         worker.requeue(task);
         time::sleep(UNAWAITED);
-        return worker.counters().tasks.uncount(); // whoever has called this counts a task
+        return worker.counters().tasks.uncount(); // the caller counts `task` as one that has run
     }
     // SAFETY: by the caller's promise.
     let context = unsafe { adopt(worker, content()) };
     if old.help_depth.get() == 0 {
         old.flush();
-        // SAFETY: nothing is on the old fiber but its loop, which has nothing in hand.
+        // SAFETY: only the loop is on the old fiber, and it has no task in hand; nobody else has
+        // `context`.
         unsafe { old.leave(worker, mine.fiber().sanitizer_state(), context) }
     }
-    // SAFETY: a task runs in the middle of one here, so that helps.
+    // SAFETY: `task` was called on top of a task here, so that task is in `Fiber::help`.
     unsafe { suspend_helping(old, context) };
-    old.worker().counters().tasks.uncount(); // as above
+    old.worker().counters().tasks.uncount(); // the caller counts, as above
 }
 
-/// The worker's thread is to go on with a continuation: where.
+/// Makes the fiber of the continuation `next` the worker's fiber. Returns the context to switch to.
 ///
 /// # Safety
-/// It was published, and only the caller continues it.
+/// `next` is a continuation or a spawner; it was published, and only the caller continues it. The
+/// calling thread occupies `worker`.
 #[inline]
 pub(super) unsafe fn adopt_task(worker: &Worker, next: Task) -> Context {
-    // SAFETY: published, so complete.
+    // SAFETY: by the caller's promise; what was published is complete.
     unsafe {
         if is_spawner(next) {
             adopt(worker, detach_spawner(next.closure))
@@ -306,11 +329,13 @@ pub(super) unsafe fn adopt_task(worker: &Worker, next: Task) -> Context {
     }
 }
 
+/// `adopt_task`, with the content of the continuation.
+///
 /// # Safety
-/// As for `adopt_task`; that is what was published.
+/// As for `adopt_task`.
 #[inline]
 unsafe fn adopt(worker: &Worker, Continuation { context, fiber }: Continuation) -> Context {
-    // SAFETY: a continuation lies on its fiber, which is this worker's now.
+    // SAFETY: the fiber of a continuation is in use until its task ends.
     let there = unsafe { &*fiber };
     if !ptr::eq(there.worker.get(), worker) {
         there.move_to(worker);
@@ -319,20 +344,22 @@ unsafe fn adopt(worker: &Worker, Continuation { context, fiber }: Continuation) 
     context
 }
 
-/// Leaves a fiber whose task helps, for `to`: from now on that waits as one that was set aside. (If it were queued,
-/// those who took it out would find nothing to do but to take out others: more that help than there are workers
-/// would go on in turn for as long as they wait.)
+/// Suspends a task that helps, and switches to `to`: from now on the task waits as a suspended one.
+/// (If it were queued instead, a worker that took it out would only help again and take out the
+/// next such task. If more tasks help than there are workers, they would continue in turn for as
+/// long as they wait.)
 ///
 /// # Safety
-/// The caller is on it, in `Fiber::help`.
+/// The caller is on `old`, in `Fiber::help`. `to` is the context of the fiber that the worker is on
+/// already, and only the caller continues it.
 unsafe fn suspend_helping(old: &Fiber, to: Context) {
     let worker = old.worker();
     old.release_child_fibers();
     // SAFETY: the caller is on the fiber.
     let mine = unsafe { old.mine() };
-    mine.hold(); // who ends what it waits for may be outside of the run
+    mine.hold(); // what the task waits for may be ended by a thread outside of the run
     let mut publish = |task| {
-        // SAFETY: what `help` waits for is there until it returns.
+        // SAFETY: `awaited` is valid until `help` returns.
         let waits =
             old.awaited.get().is_some_and(|awaited| unsafe { awaited.as_ref() }.leave(task));
         if !waits {
@@ -341,11 +368,13 @@ unsafe fn suspend_helping(old: &Fiber, to: Context) {
         true
     };
     switch_away(old, mine.fiber().sanitizer_state(), to, 0, &mut publish);
-    // SAFETY: the task goes on, with the worker that its fiber has now.
+    // SAFETY: the task continues, so the calling thread occupies the worker that the fiber has now.
     unsafe { old.mine() }.let_go();
 }
 
-#[inline(never)] // so that nothing thread-local is remembered across it
+#[inline(never)] // so that no thread-local address is kept across the switch
+/// Suspends the task on `old`, and continues `to`, whose stack has the sanitizers' state
+/// `sanitizers`. `flag` is added to the word that `to` gets: 0 or `RETIRED`.
 pub(super) fn switch_away(
     old: &Fiber,
     sanitizers: &SanitizerState,
@@ -357,7 +386,7 @@ pub(super) fn switch_away(
     let mut left = Unpublished { continuation, resume, publish };
     let this = &raw mut left;
     let handled = exceptions::take();
-    // SAFETY: `to` is nobody else's; who arrives there publishes `this`.
+    // SAFETY: nobody else continues `to`, and `finish_switch` there publishes `this`.
     unsafe {
         sanitizers.enter(|| Some(old.sanitizer_state()));
         let left = this.map_addr(|this| this | flag).cast();
@@ -367,12 +396,13 @@ pub(super) fn switch_away(
     handled.put();
 }
 
-/// The calling thread, which has left its worker, leaves the fiber as well, for its own stack, where
-/// `host` returns. The task here is queued behind the others; returns when it goes on, elsewhere.
+/// Suspends the calling task, whose thread has left its worker, and switches to the thread's own
+/// stack, where `host` returns. The task is queued behind all others. This function returns when
+/// the task continues, on a worker of the run.
 ///
 /// # Safety
-/// The caller is on the fiber, which can be left; `ground` is its thread's, and the run goes on until the task
-/// does.
+/// The caller is a task on the fiber, which can be left. `host_stack` is that of the calling
+/// thread. The run does not end before the task has continued.
 pub unsafe fn retire(fiber: &Fiber, host_stack: &HostStack) {
     let worker = fiber.worker();
     let mut publish = |task| {

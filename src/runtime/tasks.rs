@@ -1,7 +1,9 @@
-//! The ways of a task to its worker and back: spawned or queued, by the worker's own thread or another;
-//! taken back by who forked it; made to go on after it has waited or given way.
+//! The functions that bring a task to a queue of its run, and back: a task is spawned or queued, by
+//! the worker's own thread or by another; it is taken back by the task that forked it; it continues
+//! after it has waited or yielded.
 //!
-//! What the built-in deque can do is done here, inlined into the interface; the rest is the row's.
+//! The operations of the built-in deque are inlined here into the functions of the interface. For
+//! all other queues the functions call the worker's row.
 
 use crate::fiber::stack::Stack;
 use crate::queue::injector::Refused;
@@ -16,8 +18,9 @@ use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
 impl Worker {
-    /// Adds the task that `task` makes of `f`, if that is not NULL and the caller the owner of a
-    /// built-in deque. Some(false): it is half done, `Row::finish_spawn` does the rest.
+    /// Adds the task that `task` makes of `f`. None: `f` is NULL, or the calling thread is not the
+    /// owner of a built-in deque, and nothing was done. Some(true): the task is queued.
+    /// Some(false): the spawn is half done, and `Row::finish_spawn` must follow.
     #[inline(always)]
     pub fn put_built_in(
         &self,
@@ -25,24 +28,26 @@ impl Worker {
         task: impl FnOnce(TaskFn) -> Task,
     ) -> Option<bool> {
         let unlike = registers::unlike_thread_pointer(self.spawn_owner.load(Ordering::Relaxed));
-        // Both conditions in one comparison: 0 < f where the pointers are equal; else the right
-        // side is beyond all addresses.
+        // One comparison checks both conditions. If the thread pointers are equal, the right side
+        // is 0, and the test is `f == 0`. If they differ, the right side exceeds every address.
         if f.map_or(0, |f| f as usize) <= unlike.wrapping_neg() {
             return None;
         }
         let task = task(f?);
-        // SAFETY: `spawn_owner` says that the caller is the owner, and that the run has such deques.
+        // SAFETY: `spawn_owner` is the calling thread's pointer, so that thread is the owner, and
+        // `built_in` is not null.
         Some(unsafe { Owner::new(&*self.built_in.load(Ordering::Relaxed)).put(task) })
     }
 
-    /// Takes `task`, if the caller is the owner of a built-in deque and it is the youngest there.
-    /// Some(false): it is half done, `retake_built_in` does the rest.
+    /// Takes `task` back, if it is the youngest in a built-in deque of the calling thread. None:
+    /// the calling thread has no such deque, and nothing was done. Some(true): the task was taken.
+    /// Some(false): the operation is half done, and `retake_built_in` must follow.
     #[inline(always)]
     pub fn take_built_in(&self, task: Task) -> Option<bool> {
         self.take_if(&self.spawn_owner, task)
     }
 
-    /// The same, for a caller that may call the task by a jump.
+    /// `take_built_in`, for a caller that will call the task by a jump: see `Worker::join_owner`.
     #[inline(always)]
     pub fn take_built_in_to_jump(&self, task: Task) -> Option<bool> {
         self.take_if(&self.join_owner, task)
@@ -53,7 +58,8 @@ impl Worker {
         if !registers::is_thread_pointer(owner.load(Ordering::Relaxed)) {
             return None;
         }
-        // SAFETY: `spawn_owner` says that the caller is the owner, and that the run has such deques; so does `join_owner`.
+        // SAFETY: `spawn_owner` or `join_owner` is the calling thread's pointer, so that thread is
+        // the owner, and `built_in` is not null.
         let taken = unsafe { (*self.built_in.load(Ordering::Relaxed)).claim_this(task) };
         if taken {
             self.counters.tasks.add(1);
@@ -61,30 +67,32 @@ impl Worker {
         Some(taken)
     }
 
-    /// The rest of a `take_built_in`: true if `task` was taken after all.
+    /// The rest of a `take_built_in` that returned Some(false). True if `task` was taken after all.
     ///
     /// # Safety
-    /// `take_built_in` returned Some(false) for it just now.
+    /// `take_built_in` has returned Some(false) for this task just now.
     pub unsafe fn retake_built_in(&self, task: Task) -> bool {
-        // SAFETY: as in take_built_in.
+        // SAFETY: `take_built_in` has found that the calling thread owns the deque.
         let taken = unsafe { (*self.built_in.load(Ordering::Relaxed)).retake(task) };
         self.counters.tasks.add(usize::from(taken));
         taken
     }
 
-    /// Queues a task that has run already, behind all others. The run goes on meanwhile.
+    /// Queues a task that has run already, behind all others. From any thread; the run does not end
+    /// during the call.
     #[cold]
     #[inline(never)]
     pub fn requeue(&self, task: Task) {
-        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        // SAFETY: the run does not end during the call, so row and policy are those of the run.
         until_there_is_memory(|| unsafe { (self.row().operations.requeue)(self, task) });
     }
 
-    /// Queues a task of this run that was set aside: soon to go on, if the caller is a worker of this
-    /// run; else behind the others. `from`: as for `rouse`.
+    /// Queues a task of this run that was suspended. It continues soon if the calling thread is a
+    /// worker of this run, and behind all others if not. `from`: as for `rouse`.
     pub fn queue_continued(&self, task: Task, from: Option<&Worker>) {
         let Some(mine) = from.and_then(|from| from.mine_in_run_of(self)) else {
-            // The run goes on, for the task that waits; or it was a parent process's.
+            // The run has not ended, since the task counts as waiting; or it is that of a parent
+            // process.
             self.while_it_runs(|_| self.requeue(task));
             return;
         };
@@ -97,21 +105,22 @@ impl Worker {
     /// `f` accepts `closure`, as for sched_spawn.
     #[inline(always)]
     pub unsafe fn spawn(&self, f: Option<TaskFn>, closure: *mut c_void) -> c_int {
-        // All ways out are returns, or calls of one signature in tail position: jumps, and no
-        // prologue here.
+        // Each way out is a return, or a call of the same signature in tail position, which the
+        // compiler makes a jump. So this function needs no prologue.
         match self.put_built_in(f, |f| Task { f, closure }) {
             Some(true) => 0,
-            // SAFETY: begun just now.
+            // SAFETY: `put_built_in` has returned Some(false) for these arguments.
             Some(false) => unsafe { (self.row().finish_spawn)(f, closure, self) },
-            // SAFETY: passed on.
+            // SAFETY: by the caller's promise; the row is that of the worker's run, or of its last
+            // run.
             None => unsafe { (self.row().spawn)(f, closure, self) },
         }
     }
 
-    /// `spawn`, but for the worker's own thread.
+    /// `spawn` by a thread that is not this worker's owner, or with NULL.
     ///
     /// # Safety
-    /// As for that.
+    /// As for `spawn`.
     #[cold]
     #[inline(never)]
     pub unsafe extern "C" fn spawn_elsewhere(
@@ -121,10 +130,10 @@ impl Worker {
     ) -> c_int {
         let Some(f) = f else { return errno::failed(libc::EINVAL) };
         let Some(mine) = worker.mine() else {
-            // SAFETY: passed on.
+            // SAFETY: by the caller's promise, the same as that to `inject`.
             return unsafe { worker.inject(f, closure) };
         };
-        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        // SAFETY: the thread occupies `mine`, so its run goes on, and the row is that of the run.
         unsafe { (mine.row().spawn)(Some(f), closure, &mine) }
     }
 
@@ -135,10 +144,10 @@ impl Worker {
     pub unsafe fn queue(&self, task: Task) -> c_int {
         let Task { f, closure } = task;
         let Some(mine) = self.mine() else {
-            // SAFETY: passed on.
+            // SAFETY: by the caller's promise, the same as that to `inject`.
             return unsafe { self.inject(f, closure) };
         };
-        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        // SAFETY: the thread occupies `mine`, so its run goes on, and the row is that of the run.
         unsafe { (mine.row().queue)(f, closure, &mine) }
     }
 
@@ -150,7 +159,7 @@ impl Worker {
     #[inline(never)]
     unsafe fn inject(&self, f: TaskFn, closure: *mut c_void) -> c_int {
         let task = Task { f, closure };
-        // SAFETY: the run goes on meanwhile.
+        // SAFETY: the run does not end during `while_it_runs`, and the row is that of the run.
         match self.while_it_runs(|row| unsafe { (row.operations.inject)(self, task) }) {
             Some(Ok(())) => 0,
             Some(Err(Refused::Full)) => errno::failed(libc::EAGAIN),
@@ -158,63 +167,70 @@ impl Worker {
         }
     }
 
-    /// Calls `look` with the run of this worker's run, from any thread; None if that has ended.
+    /// Calls `look` with the record of this worker's run; from any thread. None if the run has
+    /// ended.
     pub fn with_run<R>(&self, look: impl FnOnce(&Run) -> R) -> Option<R> {
         match self.mine() {
-            // SAFETY: the caller's task holds the run open.
+            // SAFETY: the run does not end while the caller's task runs.
             Some(mine) => Some(look(unsafe { &*mine.run.get() })),
-            // SAFETY: the run goes on meanwhile.
+            // SAFETY: the run does not end during `while_it_runs`.
             None => self.while_it_runs(|_| look(unsafe { &*self.run.get() })),
         }
     }
 
-    /// Does `work` if the run has not ended, which it then cannot before that is done.
+    /// Calls `work` if the run has not ended. The run cannot end before `work` returns, since
+    /// `retire` takes `run_lock`, too.
     fn while_it_runs<R>(&self, work: impl FnOnce(&Row) -> R) -> Option<R> {
         if !process::is_known() {
-            return None; // a child of a fork that ran no handlers: a thread of the parent may hold the gate
+            // The child of a fork that ran no handlers: a thread of the parent may hold the lock.
+            return None;
         }
-        let _uncancelled = thread::Uncancelled::begin(); // with the gate held, above all
+        // Above all a thread that holds the lock must not be cancelled.
+        let _uncancelled = thread::Uncancelled::begin();
         self.run_lock.with(|()| {
-            // Acquire: pairs with the Release in assign, so that row and kind are this run's.
+            // Acquire: pairs with the Release in `assign`, so that row and policy are those of the
+            // run
             let runs = self.run_tag.load(Ordering::Acquire) != 0;
             runs.then(|| work(self.row()))
         })
     }
 
-    /// Wakes the worker if it sleeps in `help`. `from`: the caller's worker, or any of a run of
-    /// which it is no worker, or none.
+    /// Wakes the worker if it sleeps in `help`. `from`: the worker that the calling thread
+    /// occupies; or any worker of a run in which it occupies none; or None.
     pub fn rouse(&self, from: Option<&Worker>) {
         if from.is_some_and(|from| from.mine_in_run_of(self).is_some()) {
-            // SAFETY: the caller's task holds the run open.
+            // SAFETY: the run does not end while the caller's task runs.
             unsafe { (self.row().operations.rouse)(self) };
         } else {
-            // What it waited for may have been seen meanwhile, and the run have ended.
-            // SAFETY: the run goes on meanwhile.
+            // The worker may have seen by itself that its wait is over, and the run may have ended.
+            // SAFETY: the run does not end during `while_it_runs`.
             self.while_it_runs(|row| unsafe { (row.operations.rouse)(self) });
         }
     }
 }
 
 impl Mine<'_> {
-    /// Takes `task` back, if it is at hand, to be called now.
+    /// Takes `task` back out of the queue, if the policy can, to be called now.
     pub fn take_back(self, task: Task) -> bool {
-        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
+        // the run.
         let taken = unsafe { (self.row().operations.take_back)(&self, task) };
         self.counters.tasks.add(usize::from(taken));
         taken
     }
 
-    /// Queues a task again that was taken out of a queue and has not begun, to run soon.
+    /// Queues a task again that was taken out of a queue and has not begun. It runs soon.
     pub fn put_back(self, task: Task) -> Result<(), NoMemory> {
-        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
+        // the run.
         unsafe {
             let operations = &self.row().operations;
             (operations.spawn)(&self, task).or_else(|Full| (operations.put_back)(&self, task))
         }
     }
 
-    /// A stack for another fiber. With each stack a place in the run's queue is reserved, so that the run has one for
-    /// each fiber that waits.
+    /// Takes a stack for a new fiber. Each stack comes with a reserved place in the run's queue, so
+    /// that there is a place for each suspended fiber.
     #[inline]
     pub fn take_stack(self) -> Result<Stack, NoMemory> {
         self.stacks.pop().map_or_else(|| self.take_stack_slowly(), Ok)
@@ -222,7 +238,8 @@ impl Mine<'_> {
 
     #[cold]
     fn take_stack_slowly(self) -> Result<Stack, NoMemory> {
-        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
+        // the run.
         unsafe {
             (self.row().operations.reserve)(&self, 1)?;
             self.stacks
@@ -231,13 +248,14 @@ impl Mine<'_> {
         }
     }
 
-    /// Gives back a stack that is free, or will be.
+    /// Returns a stack to the worker's cache: one that is free, or that the caller is about to
+    /// leave for good.
     ///
     /// # Safety
     /// As for `StackCache::put`.
     #[inline(always)]
     pub unsafe fn put_stack(self, stack: Stack) {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise; there is room for the stack after `thin_stacks`.
         unsafe {
             if self.stacks.is_full() {
                 self.thin_stacks();
@@ -246,30 +264,33 @@ impl Mine<'_> {
         }
     }
 
-    /// Gives a stack of the stack cache to the process's store.
+    /// Moves a stack from the worker's cache to the process's store.
     ///
     /// # Safety
-    /// As for `put_stack`.
+    /// As for `StackCache::move_one_to_store`.
     #[cold]
     #[inline(never)]
     unsafe fn thin_stacks(self) {
-        // SAFETY: passed on. (To reserve fewer places cannot fail.)
+        // SAFETY: by the caller's promise; row and policy are those of the owner's run.
         unsafe {
             self.stacks.move_one_to_store();
-            let _ = (self.row().operations.reserve)(&self, -1);
+            let _ = (self.row().operations.reserve)(&self, -1); // to reserve fewer cannot fail
         }
     }
 
-    /// Queues a task that gives way; see `Policy::line_up`.
+    /// Queues a task that yields; see `Policy::line_up`.
     pub fn line_up(self, task: Task) {
-        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
+        // the run.
         until_there_is_memory(|| unsafe { (self.row().operations.line_up)(&self, task) });
     }
 
-    /// Queues a task that the run has accepted before, to run soon, if that can be.
+    /// Queues a task that the run has accepted before. It runs soon if the worker's queue has room,
+    /// and behind all others if not.
     #[inline]
     pub fn queue_soon(self, task: Task) {
-        // SAFETY: the owner's place belongs to a run; row and policy are that run's.
+        // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
+        // the run.
         unsafe {
             if (self.row().operations.spawn)(&self, task).is_err() {
                 self.requeue(task);
@@ -280,7 +301,8 @@ impl Mine<'_> {
     /// See `Policy::hold`.
     #[inline]
     pub fn hold(self) {
-        // SAFETY: the owner's place belongs to a run; the number, row and policy are that run's.
+        // SAFETY: the thread occupies the place, so its run goes on; `waiting`, row and policy are
+        // those of the run.
         unsafe {
             match self.waiting.get().as_ref() {
                 Some(waiting) => waiting.hold(),
@@ -292,7 +314,7 @@ impl Mine<'_> {
     /// See `Policy::hold`.
     #[inline]
     pub fn let_go(self) {
-        // SAFETY: as in hold.
+        // SAFETY: as in `hold`.
         unsafe {
             match self.waiting.get().as_ref() {
                 Some(waiting) => waiting.let_go(),
@@ -302,11 +324,12 @@ impl Mine<'_> {
     }
 }
 
-/// Repeats `queue` until it succeeds. A task that was set aside never waits here: its place in the queue was reserved
-/// (`take_stack`). A task that returns from a blocking section may wait: its place is reserved with the stack of the
-/// thread that took over its worker, and there may have been no memory for that.
+/// Repeats `queue` until it succeeds. A suspended task never waits here, since its place in the
+/// queue was reserved (`take_stack`). A task that returns from a blocking section may wait: its
+/// place is reserved together with the stack of the thread that took over its worker, and that
+/// reservation may have failed.
 fn until_there_is_memory(queue: impl Fn() -> Result<(), NoMemory>) {
     while queue().is_err() {
-        time::sleep(Duration::from_millis(1)); // nobody wakes it; memory may be free then
+        time::sleep(Duration::from_millis(1)); // no thread wakes this one; memory may be free then
     }
 }

@@ -1,28 +1,31 @@
-//! A task gives way: it is queued behind all others, and the next in line has its turn.
+//! A task yields: it is queued behind all others, and the worker runs the next task in line. If
+//! that task was suspended, too, the worker switches straight from one stack to the other. A task
+//! that has not begun gets a new stack.
 //!
-//! If that was set aside, too, the worker goes straight from one stack to the other; a task that has not begun
-//! gets a stack of its own.
+//! # The line
 //!
-//! # In line
+//! "Behind all others" is the end of the injector. But if the worker's own queue is first in, first
+//! out for its owner, too (`Policy::LINES_UP`), a task that yields goes to the end of that queue.
+//! So it is in Tokio, and in the fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`):
+//! there a worker with tasks of its own runs those, and looks at the injector once in 61 tasks.
+//! This library does the same, with three differences:
 //!
-//! Behind all others is the end of the injector; where the worker's own queue is first in, first out, for
-//! its owner, too (`Policy::LINES_UP`), it is the end of that, as in the fiber scheduler and in Tokio: there a worker
-//! with tasks of its own goes on with them, and with one of the injector's once in 61 looks. Here it
-//! does the same, and differs in three ways:
+//! - Each task also looks at the injector at each [`YIELDS_PER_LOOK`]th yield of its own. During 61
+//!   turns of one task another task could wait for its first turn, but no two tasks are to be more
+//!   than ten turns apart. With two tasks at home and three in the injector, the last of these
+//!   waits for twice `YIELDS_PER_LOOK` turns of the first task; with n at home and m in the
+//!   injector, for about log2(1 + m/n) times `YIELDS_PER_LOOK`.
+//! - The worker takes the next task before it queues the one that yields. So it never takes that
+//!   one again at once, but looks elsewhere for another task, and then has two at home.
+//! - A task that finds no room at home goes to the injector itself. It has taken another task from
+//!   there, so both queues keep their lengths, and each task has its `YIELDS_PER_LOOK` turns at
+//!   home before it goes behind all others. That fiber scheduler and Tokio move the oldest half of
+//!   the queue to the injector instead; some of those tasks have had a turn more than others each
+//!   time.
 //!
-//! - Each task looks at the injector at each [`YIELDS_PER_LOOK`]th turn of its own, too. In 61 turns of one task another
-//!   could wait for its first; no two are to be more than ten turns apart. With two tasks at home and three in the
-//!   injector the last of these waits for twice `YIELDS_PER_LOOK` turns of the first; with n at home and m there, for about
-//!   log2(1 + m/n) times as many.
-//! - The next is taken before the one that gives way is queued. So a worker never takes that again, but looks
-//!   elsewhere for another; it then has two at home.
-//! - A task that finds no room at home goes to the injector itself: it has taken another from there, so both
-//!   queues stay as long as they were, and each task has its `YIELDS_PER_LOOK` turns at home before it comes behind all
-//!   others. The seed of this, and Tokio, move the oldest half of the queue there, some of which had a turn more than
-//!   others each time.
-//!
-//! With `SCHED_OVERFLOW=refuse` it goes behind all others in any case: if as many as the queue may hold gave way at
-//! home and then tried again to spawn, they would refuse each other for ever.
+//! With `SCHED_OVERFLOW=refuse` a task that yields always goes behind all others. If as many tasks
+//! as the queue may hold yielded at home and then tried again to spawn, they would refuse each
+//! other for ever.
 
 use crate::fiber::sanitizers;
 use crate::policy::{Awaited, LookFirst, Place, Seat, TICK};
@@ -33,35 +36,39 @@ use crate::runtime::suspend::{
 use crate::sys::time;
 use std::cell::Cell;
 
-/// See above.
+/// Each task looks at the injector once in this many of its yields: see above.
 const YIELDS_PER_LOOK: u32 = 4;
 
-/// Queues the calling task behind the others; see `sched_task_yield`.
+/// Queues the calling task behind the others: see `sched_task_yield`.
 pub fn yield_now(worker: &Worker) {
     let Some(mine) = worker.mine() else { return time::give_way() };
     let fiber = mine.fiber();
     if !fiber.prepare_to_leave() {
-        // SAFETY: the caller is on it, in a task: another runs on top of it.
+        // The fiber cannot be left: another task runs on top of the caller's.
+        // SAFETY: the caller is a task on the fiber.
         return unsafe { fiber.help(&OneTask(Cell::new(false))) };
     }
     let lines_up = mine.row().lines_up;
-    // (A mutex must be unlocked by the thread that has locked it.)
+    // The exchange keeps a queue locked across the switch. TSan takes each stack for a thread, and
+    // requires that a thread unlocks what it has locked.
     let exchanges = !lines_up && !sanitizers::stacks_are_threads();
     if exchanges
-        // SAFETY: the calling thread's, of the run that the row belongs to.
+        // SAFETY: the calling thread occupies `mine`, and the row is that of its run.
         && let Some(task) = unsafe { (mine.row().operations.begin_exchange)(&mine) }
     {
         let publish = |task| {
-            // SAFETY: the calling thread's until now, and begun there.
+            // SAFETY: the calling thread still occupies `mine`, and has begun the exchange there.
             unsafe { (mine.row().operations.end_exchange)(&mine, task) };
             true
         };
-        // SAFETY: the caller is on it, in a task; the other is out of a queue, so published.
+        // SAFETY: the caller is a task on the fiber, which can be left; `begin_exchange` returns
+        // only published continuations.
         return unsafe {
             leave_for_continuation(fiber, task, &mut HandedOver::new(fiber, publish))
         };
     }
-    // Elsewhere it is the look for what one who computes keeps to itself: `Policy::next_in_line`.
+    // Without `LINES_UP` the rare look is for tasks that a computing worker keeps to itself: see
+    // `Policy::next_in_line`.
     let outside = fiber.is_nth_yield(if lines_up { YIELDS_PER_LOOK } else { TICK });
     let next = fiber.next_in_line(if outside { LookFirst::Outside } else { LookFirst::AtHome });
     if next.is_none() {
@@ -71,27 +78,27 @@ pub fn yield_now(worker: &Worker) {
         mine.line_up(task);
         true
     };
-    // SAFETY: the caller is on it, in a task.
+    // SAFETY: the caller is a task on the fiber, which can be left.
     let left = unsafe { leave_fiber(fiber, next, publish, leave_for_new_loop) };
     if left.is_err() {
-        // There is no stack: another runs on top of it.
+        // There is no stack: the next task runs on top of the caller's.
         fiber.run_on_top(|| next.into_iter().for_each(|task| fiber.run(task)));
     }
 }
 
-/// Runs a task of the fiber's run on top of the caller's task. False if there is none.
+/// Runs one task of the fiber's run on top of the caller's task. False if there is none.
 ///
 /// # Safety
 /// The calling thread occupies the fiber's worker, and the caller is on the fiber, or on top of it.
 pub unsafe fn help_once(fiber: &Fiber) -> bool {
     let tasks = || fiber.place().counters().values().tasks;
     let before = tasks();
-    // SAFETY: passed on.
+    // SAFETY: by the caller's promise.
     unsafe { fiber.help(&OneTask(Cell::new(false))) };
     tasks() != before
 }
 
-/// Over when a task has run, or there is none: at the second look.
+/// A wait that is over when one task has run, or none was found: at the second look.
 struct OneTask(Cell<bool>);
 
 impl Awaited for OneTask {
