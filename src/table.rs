@@ -5,7 +5,8 @@
 use crate::fiber::{exceptions, sanitizers};
 use crate::lock::monitor::{Monitor, PthreadMutex, Semaphore, Spin};
 use crate::policy::operations::Operations;
-use crate::policy::{Policy, serial, shared, stealing};
+use crate::policy::shared::{self, Shared};
+use crate::policy::{Policy, serial, stealing};
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::locked::Locked;
 use crate::queue::ring::Ring;
@@ -79,11 +80,11 @@ const fn cont<D: queue::Deque, const INSTRUMENTED: bool>(deque: Deque) -> Entry 
 }
 
 const fn lifo<L: Monitor>(lock: Deque) -> Entry {
-    entry::<shared::Shared<L, false>>(Kind::Lifo, Some(lock))
+    entry::<Shared<L, shared::Lifo>>(Kind::Lifo, Some(lock))
 }
 
 const fn fifo<L: Monitor>(lock: Deque) -> Entry {
-    entry::<shared::Shared<L, true>>(Kind::Fifo, Some(lock))
+    entry::<Shared<L, shared::Fifo>>(Kind::Fifo, Some(lock))
 }
 
 impl Entry {

@@ -35,6 +35,7 @@ use crate::sys::{futex, memory};
 use crate::task::Task;
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 
 /// Removes `task`, which was added lately, if it is there.
 pub fn take_back(queue: &mut VecDeque<Task>, task: Task) -> bool {
@@ -42,7 +43,31 @@ pub fn take_back(queue: &mut VecDeque<Task>, task: Task) -> bool {
     at.is_some_and(|at| queue.remove(at).is_some())
 }
 
-pub struct Shared<L: Monitor, const FIFO: bool> {
+/// Which task of the queue is next.
+pub trait Order: 'static {
+    /// The end where the next task is taken. A task that gives way goes to the other end.
+    const NEXT: End;
+
+    /// Moves the task that is to be next to that end. `tasks` is not empty; the oldest task is in front.
+    #[inline(always)]
+    fn arrange(_tasks: &mut VecDeque<Task>, _place: &impl Place) {}
+}
+
+/// The youngest task is next: kind `lifo`.
+pub struct Lifo;
+
+impl Order for Lifo {
+    const NEXT: End = End::Youngest;
+}
+
+/// The oldest task is next: kind `fifo`.
+pub struct Fifo;
+
+impl Order for Fifo {
+    const NEXT: End = End::Oldest;
+}
+
+pub struct Shared<L: Monitor, O: Order> {
     monitor: L,
     state: UnsafeCell<State>,
     /// Where each worker sleeps in the middle of a task.
@@ -50,6 +75,7 @@ pub struct Shared<L: Monitor, const FIFO: bool> {
     rests: Rests,
     limit: usize,
     idle: Idle,
+    order: PhantomData<fn() -> O>,
 }
 
 struct State {
@@ -114,6 +140,18 @@ impl Queue {
         self.aside -= usize::from(P::is_set_aside(task));
         Some(task)
     }
+
+    #[inline(always)]
+    fn arrange<O: Order>(&mut self, place: &impl Place) {
+        if !self.tasks.is_empty() {
+            O::arrange(&mut self.tasks, place);
+        }
+    }
+
+    fn next<O: Order, P: Place>(&mut self, place: &P) -> Option<Task> {
+        self.arrange::<O>(place);
+        self.pop::<P>(O::NEXT)
+    }
 }
 
 // Values of a seat.
@@ -129,13 +167,11 @@ enum Wake {
 }
 
 // SAFETY: the state is used under the monitor's lock.
-unsafe impl<L: Monitor, const FIFO: bool> Sync for Shared<L, FIFO> {}
+unsafe impl<L: Monitor, O: Order> Sync for Shared<L, O> {}
 
-impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
-    /// The end of the next task.
-    const NEXT: End = End::popped(FIFO);
+impl<L: Monitor, O: Order> Shared<L, O> {
     /// The end behind all others.
-    const LAST: End = Self::NEXT.opposite();
+    const LAST: End = O::NEXT.opposite();
 
     /// # Safety
     /// The caller holds the lock, and lets no reference live beyond it or across `wait`.
@@ -186,12 +222,13 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
     }
 
     /// Takes the next task, if it was set aside; then the queue stays locked until `end_exchange`.
-    fn begin_exchange<P: Place>(&self, _place: &P) -> Option<Task> {
+    fn begin_exchange<P: Place>(&self, place: &P) -> Option<Task> {
         self.monitor.lock();
         // SAFETY: locked just now.
         let queue = &mut unsafe { self.state() }.queue;
-        let fits = queue.peek(Self::NEXT).is_some_and(P::is_set_aside);
-        let task = if fits { queue.pop::<P>(Self::NEXT) } else { None };
+        queue.arrange::<O>(place);
+        let fits = queue.peek(O::NEXT).is_some_and(P::is_set_aside);
+        let task = if fits { queue.pop::<P>(O::NEXT) } else { None };
         if task.is_none() {
             // SAFETY: locked above.
             unsafe { self.monitor.unlock() };
@@ -209,8 +246,8 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         }
     }
 
-    fn take_next<P: Place>(&self, _place: &P) -> Option<Task> {
-        self.with(|state| state.queue.pop::<P>(Self::NEXT))
+    fn take_next<P: Place>(&self, place: &P) -> Option<Task> {
+        self.with(|state| state.queue.next::<O, P>(place))
     }
 
     /// The next task, or None at the end of the run.
@@ -219,7 +256,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
         loop {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
-            let task = state.queue.pop::<P>(Self::NEXT);
+            let task = state.queue.next::<O, P>(place);
             if task.is_some() || state.gate.is_closed() {
                 if task.is_some() && !std::mem::replace(active, true) {
                     state.active += 1;
@@ -276,7 +313,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
                 return None;
             }
             let end = match state.queue.peek(End::Youngest) {
-                Some(youngest) if P::is_set_aside(youngest) => Self::NEXT,
+                Some(youngest) if P::is_set_aside(youngest) => O::NEXT,
                 _ => End::Youngest,
             };
             let task = state.queue.pop::<P>(end);
@@ -358,7 +395,7 @@ impl<L: Monitor, const FIFO: bool> Shared<L, FIFO> {
     }
 }
 
-impl<L: Monitor, const FIFO: bool> Policy for Shared<L, FIFO> {
+impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let mut joiners = Vec::new();
         joiners.try_reserve_exact(plan.workers).map_err(|_| NoMemory)?;
@@ -377,6 +414,7 @@ impl<L: Monitor, const FIFO: bool> Policy for Shared<L, FIFO> {
             rests: Rests::new(),
             limit: plan.limit(),
             idle: plan.idle,
+            order: PhantomData,
         })
     }
 
