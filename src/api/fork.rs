@@ -317,7 +317,7 @@ pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     unsafe {
         let offered = forked.offer(call::<C, T>, (&raw const there).cast_mut().cast(), worker);
         here(worker);
-        let worker = Worker::now(worker.handle()); // `here` may have waited
+        let worker = Worker::current_in_run_of(worker.handle()); // `here` may have waited
         if !offered || forked.take_back(worker) {
             there(worker);
         }

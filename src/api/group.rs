@@ -193,5 +193,5 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
         of.set(outer);
     }
     // SAFETY: counted in by `spawn`; the worker may be another than `s` by now.
-    unsafe { group.leave(Worker::now(s)) };
+    unsafe { group.leave(Worker::current_in_run_of(s)) };
 }

@@ -170,7 +170,7 @@ impl Loop {
             // SAFETY: passed on.
             unsafe { self.call(from, from + chunk, worker) };
             // SAFETY: the caller's, or the one that has come with the task, if the body has waited.
-            worker = unsafe { Worker::now(worker.handle()) };
+            worker = unsafe { Worker::current_in_run_of(worker.handle()) };
             from += chunk;
             chunk = chunk.saturating_mul(2);
             while from == to {

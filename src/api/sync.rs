@@ -245,7 +245,7 @@ fn hand_over(mutex: &Mutex, go: Go) -> c_int {
     match mutex.unlock() {
         Ok(None) => {}
         // SAFETY: taken out just now.
-        Ok(Some(next)) => unsafe { grant_one(next, Worker::innermost, go) },
+        Ok(Some(next)) => unsafe { grant_one(next, Worker::current_record, go) },
         Err(NotLocked) => return errno::failed(libc::EPERM),
     }
     0
@@ -329,7 +329,7 @@ pub fn broadcast(cond: &Cond) {
 /// Has those who were taken out of a condition's list lock their mutexes.
 fn relock(nodes: impl Iterator<Item = *const Node>) {
     // SAFETY: taken out just now; those who get theirs at once go on.
-    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Worker::innermost, Go::InTurn) };
+    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Worker::current_record, Go::InTurn) };
 }
 
 // --- semaphore --------------------------------------------------------------------------
@@ -376,7 +376,7 @@ fn post_contended(sem: &Sem) -> c_int {
 fn posted(next: Option<*const Node>) -> c_int {
     if let Some(next) = next {
         // SAFETY: taken out just now.
-        unsafe { grant_one(next, Worker::innermost, Go::InTurn) };
+        unsafe { grant_one(next, Worker::current_record, Go::InTurn) };
     }
     0
 }
@@ -397,7 +397,7 @@ pub fn arrive(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
         }
         Some(others) => {
             // SAFETY: taken out just now.
-            unsafe { grant(others, Worker::innermost, Go::InTurn) };
+            unsafe { grant(others, Worker::current_record, Go::InTurn) };
             1
         }
     }

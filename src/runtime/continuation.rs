@@ -55,10 +55,10 @@ pub(super) const RETIRED: usize = 1;
 ///
 /// # Safety
 /// The calling thread occupies `worker`, or has occupied it and the run goes on. The switch has
-/// passed `left` to the caller.
-pub(super) unsafe fn finish_switch(worker: &Worker, left: *mut c_void) -> bool {
-    if !left.is_null() {
-        let left: *mut Unpublished = left.map_addr(|word| word & !RETIRED).cast();
+/// passed `word` to the caller.
+pub(super) unsafe fn finish_switch(worker: &Worker, word: *mut c_void) -> bool {
+    if !word.is_null() {
+        let left: *mut Unpublished = word.map_addr(|word| word & !RETIRED).cast();
         // SAFETY: the thread has left the task just now, and nobody has published it.
         if let Err(task) = unsafe { Unpublished::publish(left) } {
             // SAFETY: `publish` of a thread that retires never returns false (`suspend::retire`),
@@ -66,7 +66,7 @@ pub(super) unsafe fn finish_switch(worker: &Worker, left: *mut c_void) -> bool {
             unsafe { worker.owned() }.queue_soon(task);
         }
     }
-    left.addr() & RETIRED == 0
+    word.addr() & RETIRED == 0
 }
 
 /// The fiber of a spawner. `cont` has stored its address in the room of the spawner's context
@@ -103,13 +103,13 @@ pub(super) unsafe fn detach_spawner(room: *mut c_void) -> Continuation {
 struct DetachedSpawner;
 
 impl Arrival for DetachedSpawner {
-    unsafe extern "C" fn arrive(left: *mut c_void, room: *mut c_void) {
+    unsafe extern "C" fn arrive(word: *mut c_void, room: *mut c_void) {
         // SAFETY: `room` is that of this context, which continues now, in the thread that occupies
         // the fiber's worker.
         unsafe {
             let fiber = spawner_fiber(room);
             fiber.resumed_by_other.set(true);
-            finish_switch(fiber.worker(), left);
+            finish_switch(fiber.worker(), word);
         }
     }
 }

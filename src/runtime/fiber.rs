@@ -124,8 +124,8 @@ impl Fiber {
         self.update_leave_limit();
     }
 
-    /// Takes the task that the worker runs next if the task here is left. The worker
-    /// looks where `first` says, or at the injector first, if it is due to look there.
+    /// Takes the task that the worker runs next if the task here is left. The worker looks where
+    /// `first` says, or at the injector first, if a look there is due.
     pub(super) fn next_in_line(&self, first: LookFirst) -> Option<Task> {
         let worker = self.worker();
         let first = if worker.tick() { LookFirst::Outside } else { first };

@@ -35,7 +35,7 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
     // SAFETY: the program promises that `f` accepts its closure and returns.
     call_guarded::<ForkedTask, _>(|| unsafe { f(closure, s) });
     // SAFETY: the task has ended. The caller's worker may differ from `s` by now.
-    unsafe { end(forked, Worker::now(s)) };
+    unsafe { end(forked, Worker::current_in_run_of(s)) };
 }
 
 /// Ends the process: the task that forked this one has returned, so the descriptor lies in memory

@@ -108,7 +108,7 @@ impl Worker {
     /// # Safety
     /// As for `of`; the calling thread is a worker of the run.
     #[inline]
-    pub unsafe fn now<'a>(s: *mut Scheduler) -> &'a Worker {
+    pub unsafe fn current_in_run_of<'a>(s: *mut Scheduler) -> &'a Worker {
         // SAFETY: by the caller's promise, the same as that to `of`.
         let given = unsafe { Worker::of(s) };
         given.mine().map(Mine::worker).unwrap_or_else(|| {
@@ -120,6 +120,7 @@ impl Worker {
     /// True if the calling thread occupies this place.
     #[inline(always)]
     pub fn is_mine(&self) -> bool {
+        // Relaxed: see `record`
         self.owner.load(Ordering::Relaxed) == registers::thread_pointer()
     }
 
@@ -162,23 +163,24 @@ impl Worker {
     }
 
     /// The record of `current`.
-    pub fn innermost<'a>() -> Option<&'a Worker> {
+    pub fn current_record<'a>() -> Option<&'a Worker> {
         Worker::current().map(Mine::worker)
     }
 
-    /// True if `is` returns true for a worker that the calling thread occupies, in any run.
+    /// True if `test` returns true for a worker that the calling thread occupies, in any run.
     #[cold]
     #[inline(never)] // as in `current`
-    pub fn any_of_thread(is: impl FnMut(Mine) -> bool) -> bool {
+    pub fn any_of_thread(test: impl FnMut(Mine) -> bool) -> bool {
         // SAFETY: records are never freed, and the list belongs to this thread.
         let outer = |mine: &Mine<'_>| unsafe {
             mine.worker().outer_worker.get().as_ref().map(|worker| worker.owned())
         };
-        std::iter::successors(Worker::current(), outer).any(is)
+        std::iter::successors(Worker::current(), outer).any(test)
     }
 
     /// This worker's index, if it belongs to the run of `other`.
     pub fn index_in_run_of(&self, other: &Worker) -> Option<usize> {
+        // Relaxed: the tag is only compared
         let run = other.run_tag.load(Ordering::Relaxed);
         // Acquire: pairs with the Release in `assign`, which has set the index
         (self.run_tag.load(Ordering::Acquire) == run).then(|| self.index.get())
@@ -189,6 +191,7 @@ impl Worker {
         self.outer_worker.set(CURRENT.with(|current| current.replace(self)));
         self.fiber.set(ptr::null());
         self.child_fiber.set(ptr::null());
+        // Relaxed, here and below: see `record`
         self.owner.store(registers::thread_pointer(), Ordering::Relaxed);
         // `sched_spawn` may put tasks into the built-in deque itself where a spawn of this kind
         // does no more. Not in debug builds: they count forks and joins, and sched_inline.h does
@@ -257,12 +260,12 @@ pub fn any_section_in_run_of(worker: &Worker) -> bool {
     any_section(|fiber| fiber.worker().run_id() == worker.run_id())
 }
 
-/// True if `is` returns true for the fiber of a section for which the calling thread has left a
+/// True if `test` returns true for the fiber of a section for which the calling thread has left a
 /// worker.
-pub fn any_section(is: impl FnMut(&Fiber) -> bool) -> bool {
+pub fn any_section(test: impl FnMut(&Fiber) -> bool) -> bool {
     // SAFETY: as in `innermost`.
     let outer = |fiber: &&Fiber| unsafe { fiber.section.outer_fiber.get().as_ref() };
-    std::iter::successors(innermost_section(), outer).any(is)
+    std::iter::successors(innermost_section(), outer).any(test)
 }
 
 /// If the caller is a task: a worker of its run. If several runs lie on this thread, of the
@@ -283,7 +286,7 @@ pub fn current_fiber<'a>() -> Option<&'a Fiber> {
     open_section().or_else(|| Worker::current().map(Mine::fiber))
 }
 
-/// In the child of a fork: no section is open.
+/// In the child of a fork: no section is open. Relaxed: the child has one thread.
 pub fn forget_sections() {
     OPEN_SECTIONS.store(0, Ordering::Relaxed);
 }

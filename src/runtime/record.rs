@@ -184,6 +184,7 @@ impl Worker {
     /// The row of this worker's run; after its end, still that row.
     #[inline(always)]
     pub fn row(&self) -> &'static Row {
+        // Relaxed: see the top of this file.
         // SAFETY: from the making of the record on, `row` points to a row of the static table.
         unsafe { &*self.row.load(Ordering::Relaxed) }
     }
@@ -383,13 +384,13 @@ impl Fiber {
 
     /// The address of the record on its stack.
     #[inline(always)]
-    pub(super) fn at(stack: Stack) -> *mut Fiber {
+    pub(super) fn record_address(stack: Stack) -> *mut Fiber {
         stack.top().wrapping_sub(size_of::<Fiber>()).cast()
     }
 
     /// The address from which the frames on this stack grow down: that of the record.
     pub(super) fn top(stack: Stack) -> *mut u8 {
-        Fiber::at(stack).cast()
+        Fiber::record_address(stack).cast()
     }
 
     /// Bytes of the stack below the record; 0 without a stack.
@@ -400,7 +401,7 @@ impl Fiber {
     /// The fiber on a stack that belongs to the caller.
     #[inline(always)]
     pub(super) fn on<'a>(stack: Stack) -> &'a Fiber {
-        let place = Fiber::at(stack);
+        let place = Fiber::record_address(stack);
         // SAFETY: the stack has room for the record, which holds a record, or zeroes: a valid
         // record, too.
         unsafe {
@@ -508,6 +509,7 @@ impl Run {
             totals.values.merge(worker.counters().values());
             totals.threads += 1;
         }
+        // Relaxed: see `count_outside`
         totals.values.tasks += self.outside.load(Ordering::Relaxed);
         totals.threads_missing = self.workers() - totals.threads;
         totals

@@ -284,7 +284,7 @@ impl Worker {
         self.unbegun_join.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: no thread occupies the place yet.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
-        // Release: pairs with while_it_runs and index_in_run_of.
+        // Release: pairs with with_open_run and index_in_run_of.
         self.run_tag.store(ptr::from_ref(policy).addr(), Ordering::Release);
     }
 

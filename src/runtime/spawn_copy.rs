@@ -142,5 +142,5 @@ unsafe extern "C" fn open(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: a full block; its function accepts a pointer to a copy of its argument.
     call_guarded::<CopyTask, _>(|| unsafe { ((*block).f)(block.add(1).cast(), s) });
     // SAFETY: as above; the calling thread's worker, which may be another than `s` by now.
-    unsafe { discard(closure, Some(Worker::now(s))) };
+    unsafe { discard(closure, Some(Worker::current_in_run_of(s))) };
 }

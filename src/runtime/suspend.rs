@@ -22,7 +22,7 @@ use std::ptr;
 /// Suspends the calling task; its worker runs other tasks. `publish` is called with the task that
 /// continues the caller; if `publish` returns false, the caller continues soon. This function
 /// returns when the caller was continued, perhaps on another thread. An error: the caller cannot be
-/// suspended, or there is no stack for the worker, and nothing has happened.
+/// suspended, or there is no stack for the worker; the caller has not waited.
 ///
 /// # Safety
 /// The caller is a task on the fiber. When `publish` has made the task known, it returns true, and
@@ -372,9 +372,9 @@ unsafe fn suspend_helping(old: &Fiber, to: Context) {
     unsafe { old.mine() }.let_go();
 }
 
-#[inline(never)] // so that no thread-local address is kept across the switch
 /// Suspends the task on `old`, and continues `to`, whose stack has the sanitizers' state
-/// `sanitizers`. `flag` is added to the word that `to` gets: 0 or `RETIRED`.
+/// `sanitizers`. `flag`, 0 or `RETIRED`, is added to the word that `to` gets.
+#[inline(never)] // so that no thread-local address is kept across the switch
 pub(super) fn switch_away(
     old: &Fiber,
     sanitizers: &SanitizerState,
@@ -389,8 +389,8 @@ pub(super) fn switch_away(
     // SAFETY: nobody else continues `to`, and `finish_switch` there publishes `this`.
     unsafe {
         sanitizers.enter(|| Some(old.sanitizer_state()));
-        let left = this.map_addr(|this| this | flag).cast();
-        let arrived = switch::switch(&raw mut (*this).continuation.context, to, left);
+        let word = this.map_addr(|this| this | flag).cast();
+        let arrived = switch::switch(&raw mut (*this).continuation.context, to, word);
         finish_switch(old.worker(), arrived);
     }
     handled.put();

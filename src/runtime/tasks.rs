@@ -44,17 +44,17 @@ impl Worker {
     /// Some(false): the operation is half done, and `retake_built_in` must follow.
     #[inline(always)]
     pub fn take_built_in(&self, task: Task) -> Option<bool> {
-        self.take_if(&self.spawn_owner, task)
+        self.take_as_owner(&self.spawn_owner, task)
     }
 
     /// `take_built_in`, for a caller that will call the task by a jump: see `Worker::join_owner`.
     #[inline(always)]
     pub fn take_built_in_to_jump(&self, task: Task) -> Option<bool> {
-        self.take_if(&self.join_owner, task)
+        self.take_as_owner(&self.join_owner, task)
     }
 
     #[inline(always)]
-    fn take_if(&self, owner: &AtomicUsize, task: Task) -> Option<bool> {
+    fn take_as_owner(&self, owner: &AtomicUsize, task: Task) -> Option<bool> {
         if !registers::is_thread_pointer(owner.load(Ordering::Relaxed)) {
             return None;
         }
@@ -84,7 +84,7 @@ impl Worker {
     #[inline(never)]
     pub fn requeue(&self, task: Task) {
         // SAFETY: the run does not end during the call, so row and policy are those of the run.
-        until_there_is_memory(|| unsafe { (self.row().operations.requeue)(self, task) });
+        retry_until_memory(|| unsafe { (self.row().operations.requeue)(self, task) });
     }
 
     /// Queues a task of this run that was suspended. It continues soon if the calling thread is a
@@ -93,7 +93,7 @@ impl Worker {
         let Some(mine) = from.and_then(|from| from.mine_in_run_of(self)) else {
             // The run has not ended, since the task counts as waiting; or it is that of a parent
             // process.
-            self.while_it_runs(|_| self.requeue(task));
+            self.with_open_run(|_| self.requeue(task));
             return;
         };
         mine.queue_soon(task);
@@ -159,8 +159,8 @@ impl Worker {
     #[inline(never)]
     unsafe fn inject(&self, f: TaskFn, closure: *mut c_void) -> c_int {
         let task = Task { f, closure };
-        // SAFETY: the run does not end during `while_it_runs`, and the row is that of the run.
-        match self.while_it_runs(|row| unsafe { (row.operations.inject)(self, task) }) {
+        // SAFETY: the run does not end during `with_open_run`, and the row is that of the run.
+        match self.with_open_run(|row| unsafe { (row.operations.inject)(self, task) }) {
             Some(Ok(())) => 0,
             Some(Err(Refused::Full)) => errno::failed(libc::EAGAIN),
             Some(Err(Refused::Closed)) | None => errno::failed(libc::EINVAL),
@@ -173,14 +173,14 @@ impl Worker {
         match self.mine() {
             // SAFETY: the run does not end while the caller's task runs.
             Some(mine) => Some(look(unsafe { &*mine.run.get() })),
-            // SAFETY: the run does not end during `while_it_runs`.
-            None => self.while_it_runs(|_| look(unsafe { &*self.run.get() })),
+            // SAFETY: the run does not end during `with_open_run`.
+            None => self.with_open_run(|_| look(unsafe { &*self.run.get() })),
         }
     }
 
     /// Calls `work` if the run has not ended. The run cannot end before `work` returns, since
     /// `retire` takes `run_lock`, too.
-    fn while_it_runs<R>(&self, work: impl FnOnce(&Row) -> R) -> Option<R> {
+    fn with_open_run<R>(&self, work: impl FnOnce(&Row) -> R) -> Option<R> {
         if !process::is_known() {
             // The child of a fork that ran no handlers: a thread of the parent may hold the lock.
             return None;
@@ -203,8 +203,8 @@ impl Worker {
             unsafe { (self.row().operations.rouse)(self) };
         } else {
             // The worker may have seen by itself that its wait is over, and the run may have ended.
-            // SAFETY: the run does not end during `while_it_runs`.
-            self.while_it_runs(|row| unsafe { (row.operations.rouse)(self) });
+            // SAFETY: the run does not end during `with_open_run`.
+            self.with_open_run(|row| unsafe { (row.operations.rouse)(self) });
         }
     }
 }
@@ -282,7 +282,7 @@ impl Mine<'_> {
     pub fn line_up(self, task: Task) {
         // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
         // the run.
-        until_there_is_memory(|| unsafe { (self.row().operations.line_up)(&self, task) });
+        retry_until_memory(|| unsafe { (self.row().operations.line_up)(&self, task) });
     }
 
     /// Queues a task that the run has accepted before. It runs soon if the worker's queue has room,
@@ -328,7 +328,7 @@ impl Mine<'_> {
 /// queue was reserved (`take_stack`). A task that returns from a blocking section may wait: its
 /// place is reserved together with the stack of the thread that took over its worker, and that
 /// reservation may have failed.
-fn until_there_is_memory(queue: impl Fn() -> Result<(), NoMemory>) {
+fn retry_until_memory(queue: impl Fn() -> Result<(), NoMemory>) {
     while queue().is_err() {
         time::sleep(Duration::from_millis(1)); // no thread wakes this one; memory may be free then
     }
