@@ -122,7 +122,7 @@ take-before-leaving~src/policy/stealing/search.rs~s/self\.search\(place, reach, 
 end-unconfirmed~src/idle/quiescence.rs~s/self\.idle\.load\(Ordering::Acquire\) == self\.workers/true/~stealing:split::a_foreign_task
 gate-left-open~src/queue/run_gate.rs~s/self\.closed = true/self.closed = false/~stealing:split::a_foreign_task
 close-over-a-task~src/queue/injector.rs~s/&& state\.queue\.is_empty\(\)( && still)/$1/~stealing:split::a_foreign_task
-gate-not-held~src/queue/run_gate.rs~s/if self\.held \{/if false {/~pool:split::awaited
+gate-not-held~src/queue/run_gate.rs~s/if self\.ends == Ends::AfterRelease \{/if false {/~pool:split::awaited
 rest-unannounced~src/queue/run_gate.rs~s/rests\.announce\(\);//~pool:split::awaited
 rest-announced-late~src/queue/run_gate.rs~s/self\.0\.add\(1, Ordering::Release\);.*\n\s*self\.0\.wake\(i32::MAX\);/self.0.wake(i32::MAX);\n        self.0.add(1, Ordering::Release);/~pool:split::awaited
 rest-unexpected~src/queue/injector.rs~s/state\.gate\.expect_rest\(\);//~pool:split::awaited

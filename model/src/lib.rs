@@ -6,9 +6,10 @@
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
 use sched::policy::stealing::Stealing;
-use sched::policy::{Awaited, Place, Plan, Policy, Seat};
+use sched::policy::{Awaited, Place, Plan, Policy, ReadyOrder, Seat};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
+use sched::queue::run_gate::Ends;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Steal};
 use sched::settings::{Global, Idle, Join, Overflow, Steal as Amount};
@@ -281,19 +282,19 @@ unsafe impl<D: Modelled> Sync for Scene<D> {}
 
 impl<D: Modelled> Scene<D> {
     pub fn new(workers: usize, cells: usize) -> Arc<Self> {
-        Scene::with(workers, cells, false)
+        Scene::with(workers, cells, Ends::AtRest)
     }
 
     /// The scene of a run that is held open.
     pub fn held(workers: usize, cells: usize) -> Arc<Self> {
-        Scene::with(workers, cells, true)
+        Scene::with(workers, cells, Ends::AfterRelease)
     }
 
-    fn with(workers: usize, cells: usize, held: bool) -> Arc<Self> {
+    fn with(workers: usize, cells: usize, ends: Ends) -> Arc<Self> {
         let plan = Plan {
             idle: Idle::Park,
-            held,
-            shuffled: false,
+            ends,
+            ready_order: ReadyOrder::YoungestFirst,
             workers,
             qlen: usize::MAX,
             overflow: D::OVERFLOW,

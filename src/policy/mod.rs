@@ -20,6 +20,7 @@ pub mod stealing;
 use crate::idle::quiescence::Waiting;
 use crate::queue::Full;
 use crate::queue::injector::Refused;
+use crate::queue::run_gate::Ends;
 use crate::settings::{Accepted, Global, Idle, Join, Overflow, Steal};
 use crate::stats::Counters;
 use crate::sys::memory::NoMemory;
@@ -30,10 +31,9 @@ use std::time::Duration;
 /// What a kind needs to know of a run.
 pub struct Plan {
     pub idle: Idle,
-    /// The run stays open until `Policy::release`.
-    pub held: bool,
-    /// The order of the tasks is to be random.
-    pub shuffled: bool,
+    pub ends: Ends,
+    /// Of kind `serial`.
+    pub ready_order: ReadyOrder,
     pub workers: usize,
     /// How many tasks a queue is to hold.
     pub qlen: usize,
@@ -50,6 +50,13 @@ impl Plan {
     pub fn limit(&self) -> usize {
         if self.overflow == Overflow::Refuse { self.qlen } else { usize::MAX }
     }
+}
+
+/// Which of the ready tasks is next, where one thread alone decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadyOrder {
+    YoungestFirst,
+    Random,
 }
 
 /// What a kind without `hold` of its own promises.

@@ -8,7 +8,7 @@
 
 use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::policy::shared::take_back;
-use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, Seat, TICK, UNAWAITED};
+use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, ReadyOrder, Seat, TICK, UNAWAITED};
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::settings::Accepted;
@@ -31,7 +31,7 @@ pub struct Serial {
     quiescence: Quiescence,
     bell: Futex,
     limit: usize,
-    shuffled: bool,
+    ready_order: ReadyOrder,
 }
 
 // SAFETY: `ready` belongs to the one worker; the injector has its own lock.
@@ -45,11 +45,11 @@ impl Policy for Serial {
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Serial {
             ready: UnsafeCell::new(VecDeque::new()),
-            injector: Injector::new(plan.limit(), plan.held),
+            injector: Injector::new(plan.limit(), plan.ends),
             quiescence: Quiescence::new(1)?,
             bell: Futex::new(AWAKE),
             limit: plan.limit(),
-            shuffled: plan.shuffled,
+            ready_order: plan.ready_order,
         })
     }
 
@@ -196,11 +196,12 @@ impl Serial {
     fn next(&self, place: &impl Place) -> Option<Task> {
         // SAFETY: as in spawn.
         let ready = unsafe { &mut *self.ready.get() };
-        if self.shuffled && !ready.is_empty() {
-            let any = place.random_below(ready.len());
-            ready.swap_remove_back(any)
-        } else {
-            ready.pop_back()
+        match self.ready_order {
+            ReadyOrder::Random if !ready.is_empty() => {
+                let any = place.random_below(ready.len());
+                ready.swap_remove_back(any)
+            }
+            _ => ready.pop_back(),
         }
     }
 }

@@ -409,7 +409,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
                 asleep: 0,
                 tickets: 0,
                 joiners,
-                gate: RunGate::new(plan.held),
+                gate: RunGate::new(plan.ends),
             }),
             rests: Rests::new(),
             limit: plan.limit(),

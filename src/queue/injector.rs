@@ -13,7 +13,7 @@
 //! last of these places. (If a place cannot be reserved, the task does not leave its stack.)
 
 use crate::lock::mutex::Mutex;
-use crate::queue::run_gate::{Rests, RunGate};
+use crate::queue::run_gate::{Ends, Rests, RunGate};
 use crate::queue::{End, Full};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
@@ -57,12 +57,12 @@ impl From<Full> for Refused {
 }
 
 impl Injector {
-    pub fn new(limit: usize, held: bool) -> Self {
+    pub fn new(limit: usize, ends: Ends) -> Self {
         Injector {
             state: Mutex::new(State {
                 queue: VecDeque::new(),
                 reserved: 0,
-                gate: RunGate::new(held),
+                gate: RunGate::new(ends),
             }),
             len: AtomicUsize::new(0),
             rests: Rests::new(),

@@ -4,9 +4,9 @@
 //! # State
 //!
 //! [`RunGate`] lies under the lock that decides whether a task is left: the injector's lock, or
-//! that of a shared queue. `closed`: no further task comes in. `held`: the run is still held open.
-//! `awaited`: some thread waits for a rest. [`Rests`], beside that lock, counts the awaited rests,
-//! and is a word to sleep on.
+//! that of a shared queue. `closed`: no further task comes in. `ends`: whether the run is still held
+//! open. `awaited`: some thread waits for a rest. [`Rests`], beside that lock, counts the awaited
+//! rests, and is a word to sleep on.
 //!
 //! # Protocol
 //!
@@ -30,17 +30,26 @@ use crate::sys::atomic::Ordering;
 use crate::sys::futex;
 use crate::sys::futex::Futex;
 
+/// When a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// At the first rest.
+    AtRest,
+    /// At the first rest after its release: the run is held open until then.
+    AfterRelease,
+}
+
 /// The state of the gate. Used under the lock of the run.
 pub struct RunGate {
     closed: bool,
-    held: bool,
+    ends: Ends,
     awaited: bool,
 }
 
 impl RunGate {
     /// An open gate.
-    pub fn new(held: bool) -> Self {
-        RunGate { closed: false, held, awaited: false }
+    pub fn new(ends: Ends) -> Self {
+        RunGate { closed: false, ends, awaited: false }
     }
 
     pub fn is_closed(&self) -> bool {
@@ -49,7 +58,7 @@ impl RunGate {
 
     /// No task is left. Closes the gate unless it is held; true if it did.
     pub fn rest(&mut self, rests: &Rests) -> bool {
-        if self.held {
+        if self.ends == Ends::AfterRelease {
             if std::mem::take(&mut self.awaited) {
                 rests.announce();
             }
@@ -66,7 +75,7 @@ impl RunGate {
 
     /// From now on `rest` closes the gate.
     pub fn release(&mut self) {
-        self.held = false;
+        self.ends = Ends::AtRest;
     }
 }
 

@@ -7,7 +7,8 @@
 //! caller of `sched_init` may have left it to another thread ([`section`]), and waits for that.
 
 use crate::fiber::valgrind;
-use crate::policy::{Place, Plan, Policy};
+use crate::policy::{Place, Plan, Policy, ReadyOrder};
+use crate::queue::run_gate::Ends;
 use crate::runtime::arg_blocks::BlockPool;
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::{Occupation, run_member};
@@ -164,12 +165,16 @@ fn lease(request: &Request) -> Result<Box<[Lease]>, Errno> {
 
 /// (Not in each policy's functions, which are many.)
 #[inline(never)]
-fn plan(request: &Request, terms: &Terms, held: bool) -> Plan {
+fn plan(request: &Request, terms: &Terms, ends: Ends) -> Plan {
     let Request { config, transfers, .. } = request;
     Plan {
         idle: config.idle,
-        held,
-        shuffled: config.seed.is_some(),
+        ends,
+        ready_order: if config.seed.is_some() {
+            ReadyOrder::Random
+        } else {
+            ReadyOrder::YoungestFirst
+        },
         workers: request.threads,
         qlen: request.qlen,
         overflow: transfers.overflow,
@@ -191,7 +196,7 @@ pub fn start<P: Policy>(
     let policy; // outlives the run, as do the terms and the leases
     // SAFETY: see above.
     let run = unsafe { Run::new(request, &terms, &leases, 1) }?;
-    policy = P::new(&plan(request, &terms, false)).map_err(no_memory)?;
+    policy = P::new(&plan(request, &terms, Ends::AtRest)).map_err(no_memory)?;
     // SAFETY: once; both stay where they are until the end of this function.
     unsafe { run.settle(request.row, &policy) };
     let worker = run.worker(0);
@@ -265,7 +270,7 @@ pub fn open<P: Policy>(request: &Request) -> Result<Box<dyn Open>, Errno> {
     let leases = lease(request)?;
     // SAFETY: the terms are dropped after the run, here or in `Held`.
     let run = unsafe { Run::new(request, &terms, &leases, 0) }?;
-    let policy = P::new(&plan(request, &terms, true)).map_err(no_memory)?;
+    let policy = P::new(&plan(request, &terms, Ends::AfterRelease)).map_err(no_memory)?;
     let run = memory::boxed(Held { run, policy, leases, terms }).map_err(no_memory)?;
     // SAFETY: once; in their box both stay where they are.
     unsafe { run.run.settle(request.row, &run.policy) };

@@ -121,7 +121,7 @@ impl<D: Deque> Policy for Stealing<D> {
         let lends = deques.iter().any(|deque| deque.private_part().is_some());
         Ok(Stealing {
             deques,
-            injector: Injector::new(plan.limit(), plan.held),
+            injector: Injector::new(plan.limit(), plan.ends),
             quiescence: Quiescence::new(plan.workers)?,
             sleepers: EventCount::new(plan.workers, plan.processors)?,
             idle: plan.idle,
