@@ -81,7 +81,8 @@ impl Group {
         self.members.enter();
         let header = (&raw const header).cast();
         // SAFETY: so many bytes each, and a function for them.
-        let outcome = unsafe { spawn_copy::spawn_two(run_copied, header, arg, bytes, worker) };
+        let outcome =
+            unsafe { spawn_copy::spawn_with_header(run_copied, header, arg, bytes, worker) };
         if outcome != 0 {
             // SAFETY: counted above.
             unsafe { self.leave(worker) };

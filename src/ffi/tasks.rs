@@ -17,7 +17,7 @@ use std::ffi::{c_int, c_void};
 /// The most bytes that sched_spawn_copy copies.
 pub const SCHED_COPY_MAX: usize = 256;
 
-const _: () = assert!(SCHED_COPY_MAX == arg_blocks::MOST);
+const _: () = assert!(SCHED_COPY_MAX == arg_blocks::MAX_ARG);
 
 /// Adds the task f(copy, s) to the run of s, where copy points to a copy of the size bytes at arg.
 /// The copy is made before f is called or the function returns, is aligned for any type, and is

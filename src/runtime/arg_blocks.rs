@@ -1,22 +1,25 @@
-//! Argument blocks: tasks with a copy of their argument (`sched_spawn_copy`).
+//! Argument blocks: memory for tasks with a copy of their argument (`sched_spawn_copy`).
 //!
 //! # Layout
 //!
 //! ```text
-//! 16 n + 8   f, or the next empty block
+//! 16 n + 8   the function f; in an empty block, the next empty block
 //! 16 n + 16  the argument
 //! ```
-//! The task in the queue is `open` with the argument's address as its closure, and the block's size
-//! in the four low bits of it. So queues and kinds know nothing of blocks.
+//! The task in the queue is `run_block`, with the address of the argument as its closure. The four
+//! low bits of the closure hold the size class of the block. So the queues and policies know
+//! nothing of blocks.
 //!
-//! # Where they come from
+//! # Where blocks come from
 //!
-//! Each worker has a *block cache* of empty blocks, in nine sizes, that it alone touches: last used,
-//! first taken, so a block is warm in its cache. Tasks may be spawned by one worker and run by
-//! another, which then has the blocks: a block cache that is too full gives some to the run's *block pool*,
-//! and an empty one takes from there before it cuts new ones. (The magazines and the block pool of
-//! J. Bonwick and J. Adams, "Magazines and vmem", 2001.) The memory is the run's, and is freed as
-//! a whole when it has ended. A thread that is no worker gets a block from the heap.
+//! Each worker has a *block cache*: lists of empty blocks in nine size classes, which the worker
+//! alone touches. The block that was used last is taken first, so it is likely to be in the
+//! processor's cache. A task may be spawned by one worker and run by another, which then has the
+//! block. So a block cache that is too full gives some of its blocks to the *block pool* of the
+//! run, and an empty block cache takes blocks from the pool before it cuts new ones. (These are the
+//! magazines and the depot of J. Bonwick and J. Adams, "Magazines and vmem", 2001.) The memory
+//! belongs to the run, and is freed as a whole when the run has ended. A thread that is not a
+//! worker gets a block from the heap.
 
 use crate::lock::mutex::Mutex;
 use crate::sys::memory::NoMemory;
@@ -26,82 +29,86 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// The most bytes that an argument may have: SCHED_COPY_MAX.
-pub const MOST: usize = 256;
-/// The size of the library's own record that `spawn_two` puts before the argument.
+/// The largest size of an argument: SCHED_COPY_MAX.
+pub const MAX_ARG: usize = 256;
+/// The size of the library's own record that `spawn_with_header` puts before the argument.
 pub const HEADER: usize = 16;
-/// The most bytes of both together.
-pub(super) const MOST_IN_ALL: usize = HEADER + MOST;
+/// The largest size of the record and the argument together.
+pub(super) const MAX_BYTES: usize = HEADER + MAX_ARG;
 
-/// What blocks of each size take, `f` included.
-pub(super) const SIZES: [usize; 9] = [16, 32, 48, 64, 96, 128, 192, 272, 288];
-/// The "size" of one from the heap.
-pub(super) const HEAP: usize = SIZES.len();
-pub(super) const SIZE_MASK: usize = 15;
-pub(super) const BEFORE: usize = size_of::<usize>(); // what stands before the argument
+/// The bytes of a block of each size class, including `f`.
+pub(super) const CLASS_BYTES: [usize; 9] = [16, 32, 48, 64, 96, 128, 192, 272, 288];
+/// The size class of a block from the heap.
+pub(super) const HEAP_CLASS: usize = CLASS_BYTES.len();
+pub(super) const CLASS_MASK: usize = 15;
+/// The bytes of the function, which precedes the argument.
+pub(super) const FUNCTION_BYTES: usize = size_of::<usize>();
 
-const _: () = assert!(SIZES[SIZES.len() - 1] - BEFORE >= MOST_IN_ALL && HEAP <= SIZE_MASK);
+const _: () = assert!(
+    CLASS_BYTES[CLASS_BYTES.len() - 1] - FUNCTION_BYTES >= MAX_BYTES && HEAP_CLASS <= CLASS_MASK
+);
 
-/// The smallest size for so many bytes, at each multiple of 16.
-pub(super) const SIZE_OF: [u8; MOST_IN_ALL / 16 + 2] = {
-    let mut table = [0; MOST_IN_ALL / 16 + 2];
+/// The smallest size class for each multiple of 16 bytes.
+pub(super) const CLASS_OF: [u8; MAX_BYTES / 16 + 2] = {
+    let mut table = [0; MAX_BYTES / 16 + 2];
     let mut at = 0;
     while at < table.len() {
-        let mut size = 0;
-        while size < SIZES.len() - 1 && SIZES[size] < 16 * at {
-            size += 1;
+        let mut class = 0;
+        while class < CLASS_BYTES.len() - 1 && CLASS_BYTES[class] < 16 * at {
+            class += 1;
         }
-        table[at] = size as u8;
+        table[at] = class as u8;
         at += 1;
     }
     table
 };
 
 #[inline]
-pub(super) fn size_for(bytes: usize) -> usize {
-    SIZE_OF[(bytes + BEFORE).div_ceil(16)] as usize
+pub(super) fn class_for(bytes: usize) -> usize {
+    CLASS_OF[(bytes + FUNCTION_BYTES).div_ceil(16)] as usize
 }
 
-/// Of one size, in a block cache: with twice as many, half go to the block pool.
+/// The number of blocks that move between a block cache and the block pool at once. A list of a
+/// block cache that has grown to twice as many gives half of them away.
 pub(super) const BATCH: usize = 32;
 
-/// Memory for blocks comes in pieces of so many lines: the first, and the largest.
+/// Memory for blocks is allocated in pieces: the size of the first and of the largest, in lines.
 pub(super) const FIRST_PIECE: usize = (4 << 10) / size_of::<Line>();
 pub(super) const LARGEST_PIECE: usize = (16 << 20) / size_of::<Line>();
 
 #[repr(align(64))]
 pub(super) struct Line(#[allow(dead_code, reason = "room")] MaybeUninit<[u8; 64]>);
 
-/// The word before a block's argument.
-pub(super) union Head {
+/// The word before the argument of a block.
+pub(super) union BlockHead {
     pub(super) f: TaskFn,
-    next: *mut Head,
+    next: *mut BlockHead,
 }
 
-/// A list of empty blocks of one size, which are the list's alone.
+/// A list of empty blocks of one size class. Only the list's owner uses the blocks.
 #[derive(Clone, Copy)]
-pub(super) struct List {
-    pub(super) first: *mut Head,
+pub(super) struct BlockList {
+    pub(super) first: *mut BlockHead,
     pub(super) count: usize,
 }
 
-impl List {
-    const EMPTY: List = List { first: ptr::null_mut(), count: 0 };
+impl BlockList {
+    const EMPTY: BlockList = BlockList { first: ptr::null_mut(), count: 0 };
 
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<*mut Head> {
+    pub(super) fn pop(&mut self) -> Option<*mut BlockHead> {
         if self.first.is_null() {
             return None;
         }
         let block = self.first;
-        // SAFETY: an empty block of the list.
+        // SAFETY: the block is empty, so its head holds the link.
         self.first = unsafe { (*block).next };
         self.count -= 1;
         Some(block)
     }
 
     #[inline]
-    pub(super) fn push(&mut self, block: *mut Head) {
+    pub(super) fn push(&mut self, block: *mut BlockHead) {
         // SAFETY: the caller gives up an empty block.
         unsafe { (*block).next = self.first };
         self.first = block;
@@ -109,42 +116,46 @@ impl List {
     }
 }
 
-/// A worker's empty blocks. Only its owner's.
+/// The empty blocks of a worker. Only the worker's owner uses them.
 pub struct BlockCache {
-    pub(super) lists: [Cell<List>; SIZES.len()],
-    /// What is left of the piece that new ones are cut from.
-    pub(super) rest: Cell<*mut u8>,
-    pub(super) end: Cell<*mut u8>,
-    pub(super) next_piece: Cell<usize>,
+    pub(super) lists: [Cell<BlockList>; CLASS_BYTES.len()],
+    /// The part of the current piece from which no block has been cut yet.
+    pub(super) uncut: Cell<*mut u8>,
+    pub(super) uncut_end: Cell<*mut u8>,
+    pub(super) next_piece_lines: Cell<usize>,
     pub(super) block_pool: Cell<*const BlockPool>,
 }
 
-/// A run's.
-pub struct BlockPool(Mutex<Inside>);
+/// The block pool of a run: empty blocks that block caches have given away, and the memory of all
+/// blocks.
+pub struct BlockPool(Mutex<PoolState>);
 
-pub(super) struct Inside {
-    pub(super) spare: [List; SIZES.len()],
-    /// The memory of all blocks, until it is dropped.
+pub(super) struct PoolState {
+    pub(super) spare: [BlockList; CLASS_BYTES.len()],
+    /// The memory of all blocks of the run, freed when the run is dropped.
     pub(super) pieces: Vec<Block<Line>>,
 }
 
-// SAFETY: empty blocks and memory may be used by any thread.
-unsafe impl Send for Inside {}
+// SAFETY: any thread may use the empty blocks and the memory.
+unsafe impl Send for PoolState {}
 
 impl Default for BlockPool {
     fn default() -> Self {
-        BlockPool(Mutex::new(Inside { spare: [List::EMPTY; SIZES.len()], pieces: Vec::new() }))
+        BlockPool(Mutex::new(PoolState {
+            spare: [BlockList::EMPTY; CLASS_BYTES.len()],
+            pieces: Vec::new(),
+        }))
     }
 }
 
 impl BlockPool {
-    pub(super) fn piece(&self, lines: usize) -> Result<*mut u8, NoMemory> {
-        self.0.with(|inside| {
-            inside.pieces.try_reserve(1).map_err(|_| NoMemory)?;
+    pub(super) fn allocate_piece(&self, lines: usize) -> Result<*mut u8, NoMemory> {
+        self.0.with(|state| {
+            state.pieces.try_reserve(1).map_err(|_| NoMemory)?;
             // SAFETY: a line may hold any bytes.
             let piece = unsafe { Block::new(lines) }?;
             let start = piece.start();
-            inside.pieces.push(piece);
+            state.pieces.push(piece);
             Ok(start.cast())
         })
     }
@@ -153,98 +164,109 @@ impl BlockPool {
 impl Default for BlockCache {
     fn default() -> Self {
         BlockCache {
-            lists: [const { Cell::new(List::EMPTY) }; SIZES.len()],
-            rest: Cell::new(ptr::null_mut()),
-            end: Cell::new(ptr::null_mut()),
-            next_piece: Cell::new(FIRST_PIECE),
+            lists: [const { Cell::new(BlockList::EMPTY) }; CLASS_BYTES.len()],
+            uncut: Cell::new(ptr::null_mut()),
+            uncut_end: Cell::new(ptr::null_mut()),
+            next_piece_lines: Cell::new(FIRST_PIECE),
             block_pool: Cell::new(ptr::null()),
         }
     }
 }
 
 impl BlockCache {
-    /// An empty block cache, for a run.
-    pub fn open(&self, block_pool: &BlockPool) {
-        self.lists.iter().for_each(|list| list.set(List::EMPTY));
-        self.rest.set(ptr::null_mut());
-        self.end.set(ptr::null_mut());
-        self.next_piece.set(FIRST_PIECE);
+    /// Empties the block cache for a new run.
+    pub fn reset(&self, block_pool: &BlockPool) {
+        self.lists.iter().for_each(|list| list.set(BlockList::EMPTY));
+        self.uncut.set(ptr::null_mut());
+        self.uncut_end.set(ptr::null_mut());
+        self.next_piece_lines.set(FIRST_PIECE);
         self.block_pool.set(block_pool);
     }
 
+    /// Takes an empty block of this size class.
+    ///
     /// # Safety
     /// The caller owns the block cache, and the run has not ended.
     #[inline]
-    pub(super) unsafe fn take(&self, size: usize) -> Result<*mut Head, NoMemory> {
-        let mut list = self.lists[size].get();
+    pub(super) unsafe fn take(&self, class: usize) -> Result<*mut BlockHead, NoMemory> {
+        let mut list = self.lists[class].get();
         let Some(block) = list.pop() else {
-            // SAFETY: passed on.
-            return unsafe { self.refill(size) };
+            // SAFETY: the same contract, word for word.
+            return unsafe { self.refill(class) };
         };
-        self.lists[size].set(list);
+        self.lists[class].set(list);
         Ok(block)
     }
 
+    /// Takes a block from the block pool, or cuts a new one. Fills the list of this size class from
+    /// the pool.
+    ///
     /// # Safety
-    /// As for `take`.
+    /// As for `take`; the list of this size class is empty.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn refill(&self, size: usize) -> Result<*mut Head, NoMemory> {
-        let bytes = SIZES[size];
-        let left = self.end.get() as usize - self.rest.get() as usize;
+    pub(super) unsafe fn refill(&self, class: usize) -> Result<*mut BlockHead, NoMemory> {
+        let bytes = CLASS_BYTES[class];
+        let left = self.uncut_end.get() as usize - self.uncut.get() as usize;
         // SAFETY: the block pool lives until the run has ended.
         let block_pool = unsafe { &*self.block_pool.get() };
-        if left < bytes + BEFORE || left % 4096 < bytes {
-            // Now and then, lest memory is cut that others have for nothing.
-            let mut list = List::EMPTY;
-            block_pool.0.with(|inside| {
+        if left < bytes + FUNCTION_BYTES || left % 4096 < bytes {
+            // Looks into the pool once per page and at the end of a piece, so that no memory is cut
+            // while the pool holds unused blocks.
+            let mut list = BlockList::EMPTY;
+            block_pool.0.with(|state| {
                 while list.count < BATCH
-                    && let Some(block) = inside.spare[size].pop()
+                    && let Some(block) = state.spare[class].pop()
                 {
                     list.push(block);
                 }
             });
             if let Some(block) = list.pop() {
-                self.lists[size].set(list);
+                self.lists[class].set(list);
                 return Ok(block);
             }
         }
-        if left < bytes + BEFORE {
-            let lines = self.next_piece.get();
-            let piece = block_pool.piece(lines)?;
-            self.next_piece.set((lines * 2).min(LARGEST_PIECE));
-            self.end.set(piece.wrapping_add(lines * size_of::<Line>()));
-            self.rest.set(piece.wrapping_add(BEFORE)); // so that arguments are aligned to 16
+        if left < bytes + FUNCTION_BYTES {
+            let lines = self.next_piece_lines.get();
+            let piece = block_pool.allocate_piece(lines)?;
+            self.next_piece_lines.set((lines * 2).min(LARGEST_PIECE));
+            self.uncut_end.set(piece.wrapping_add(lines * size_of::<Line>()));
+            // So that arguments are aligned to 16 bytes.
+            self.uncut.set(piece.wrapping_add(FUNCTION_BYTES));
         }
-        let block = self.rest.get();
-        self.rest.set(block.wrapping_add(bytes));
+        let block = self.uncut.get();
+        self.uncut.set(block.wrapping_add(bytes));
         Ok(block.cast())
     }
 
+    /// Gives an empty block back.
+    ///
     /// # Safety
-    /// As for `take`; the block is of this size, empty, and the caller's.
+    /// As for `take`; the block is empty, has this size class, and nobody else uses it.
     #[inline]
-    pub(super) unsafe fn put(&self, block: *mut Head, size: usize) {
-        let mut list = self.lists[size].get();
+    pub(super) unsafe fn put(&self, block: *mut BlockHead, class: usize) {
+        let mut list = self.lists[class].get();
         list.push(block);
         if list.count >= 2 * BATCH {
-            // SAFETY: passed on.
-            unsafe { self.share(&mut list, size) };
+            // SAFETY: the caller owns the block cache, and the run has not ended.
+            unsafe { self.give_half(&mut list, class) };
         }
-        self.lists[size].set(list);
+        self.lists[class].set(list);
     }
 
+    /// Gives half of a list that is too long to the block pool.
+    ///
     /// # Safety
     /// As for `take`.
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn share(&self, list: &mut List, size: usize) {
+    pub(super) unsafe fn give_half(&self, list: &mut BlockList, class: usize) {
         // SAFETY: the block pool lives until the run has ended.
         let block_pool = unsafe { &*self.block_pool.get() };
-        block_pool.0.with(|inside| {
+        block_pool.0.with(|state| {
             for _ in 0..BATCH {
                 if let Some(block) = list.pop() {
-                    inside.spare[size].push(block);
+                    state.spare[class].push(block);
                 }
             }
         });

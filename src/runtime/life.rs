@@ -62,8 +62,8 @@ pub(super) unsafe fn run_member(worker: *const c_void) -> bool {
 pub(super) unsafe fn run_relief(worker: *const c_void) -> bool {
     // SAFETY: `call_relief` passes a worker, and workers are never freed.
     let worker = unsafe { &*worker.cast::<Worker>() };
-    // SAFETY: `claim_if_vacant` has claimed the worker for this thread; the run ends only after all jobs
-    // of its threads.
+    // SAFETY: `claim_if_vacant` has claimed the worker for this thread; the run ends only after all
+    // jobs of its threads.
     !worker.claim_if_vacant() || unsafe { Occupation::run(worker, WorkerStart::Relief) }
 }
 

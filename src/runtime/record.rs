@@ -46,7 +46,7 @@
 //!
 //! Records are recycled and never freed ([`registry`](super::registry)). A program that uses an `s`
 //! after the end of its run finds a record without a run, and gets EINVAL. So that this lasts for a
-//! while, the record that has rested longest is reused first, and `registry::RESTING` records
+//! while, the record that has rested longest is reused first, and `registry::MIN_RESTING` records
 //! always rest. A program that keeps an `s` for longer than that may find a later run's worker.
 
 use crate::fiber::sanitizers::SanitizerState;

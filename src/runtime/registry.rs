@@ -1,4 +1,5 @@
-//! All worker records: those at rest, and what becomes of them in a forked child.
+//! All worker records: the records at rest, which new runs take, and the reset of all records in a
+//! child made by fork.
 
 use crate::fiber::overflow::On;
 use crate::fiber::stack::StackCache;
@@ -22,23 +23,24 @@ use rand::rngs::SmallRng;
 use std::cell::{Cell, UnsafeCell};
 use std::{hint, ptr};
 
-/// Records kept at rest before one is used again.
-const RESTING: usize = 64;
+/// The number of records that are kept at rest: a record is used again only if more than these are
+/// at rest. So a stale `s` keeps giving EINVAL for a while.
+const MIN_RESTING: usize = 64;
 
 struct Registry {
-    /// All records, linked by `next`; it only grows, at the head.
+    /// All records, linked by `next_record`. The list only grows, at its head.
     all: AtomicPtr<Worker>,
     resting: Mutex<Resting>,
 }
 
-/// Records of no run, linked by `next_resting`.
+/// The records that belong to no run, linked by `next_resting`.
 struct Resting {
     oldest: *const Worker,
     youngest: *const Worker,
     count: usize,
 }
 
-// SAFETY: the records may be used by any thread.
+// SAFETY: the pointers are to records, which any thread may use and which are never freed.
 unsafe impl Send for Resting {}
 
 static REGISTRY: Registry =
@@ -50,7 +52,8 @@ impl Registry {
         loop {
             worker.next_record.set(head);
             let new = ptr::from_ref(worker).cast_mut();
-            // Release: whoever walks the list sees the record made.
+            // Release: pairs with the Acquire loads of `all`, so that a thread that walks the list
+            // sees the record initialised.
             match self.all.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(now) => head = now,
@@ -65,10 +68,10 @@ impl Resting {
     }
 
     fn take(&mut self) -> Option<&'static Worker> {
-        if self.count <= RESTING {
+        if self.count <= MIN_RESTING {
             return None;
         }
-        // SAFETY: there is a record at rest, and records are never freed.
+        // SAFETY: at least one record is at rest, and records are never freed.
         let worker = unsafe { &*self.oldest };
         self.oldest = worker.next_resting.get();
         self.count -= 1;
@@ -80,7 +83,7 @@ impl Resting {
         if self.count == 0 {
             self.oldest = worker;
         } else {
-            // SAFETY: there is a record at rest, and records are never freed.
+            // SAFETY: at least one record is at rest, and records are never freed.
             unsafe { &*self.youngest }.next_resting.set(worker);
         }
         self.youngest = worker;
@@ -88,7 +91,7 @@ impl Resting {
     }
 }
 
-/// A record for one worker of a new run; goes back to rest when dropped.
+/// A record for one worker of a new run. The record goes back to rest when the lease is dropped.
 pub struct Lease(&'static Worker);
 
 impl Lease {
@@ -97,7 +100,7 @@ impl Lease {
             return Ok(Lease(worker));
         }
         let place = memory::allocate::<Worker>()?;
-        // SAFETY: room for a record, which is never freed.
+        // SAFETY: the memory is new and has room for a record; it is never freed.
         let worker = unsafe {
             place.write(Worker {
                 spawn_owner: AtomicUsize::new(0),
@@ -149,20 +152,22 @@ impl Drop for Lease {
 
 // --- fork -------------------------------------------------------------------------------
 
-/// A child made by fork has one thread and the memory of all: no run of the parent's goes on
-/// in it. Its records are closed there, so that an `s` of the parent's gives EINVAL, and the
-/// child may start runs of its own.
+/// Registers what must happen when the process forks or exits, or when a stack overflows.
 ///
-/// The fork may come at any moment of other threads' work here, and no lock is held across it:
-/// a program's own fork handlers may start runs, or hold locks that a starting run waits for.
-/// So the child trusts only what is consistent at each moment (the list of all records) and
-/// makes the rest anew.
+/// A child made by fork has one thread, and a copy of the memory of all threads: no run of the
+/// parent goes on in the child. The child closes its copies of the worker records, so that an `s`
+/// of the parent gives EINVAL there, and it may start runs of its own.
+///
+/// Other threads may be anywhere in this library at the moment of the fork. No lock is held across
+/// the fork, because the program's own fork handlers may start runs, or hold locks that a starting
+/// run waits for. So the child relies only on data that is consistent at each moment (the list of
+/// all records), and resets everything else.
 pub fn watch_process() {
-    process::watch(renew);
+    process::watch(reset_in_child);
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.load(Ordering::Relaxed) {
-        // SAFETY: functions of the right type, which stay mapped (the library is never
-        // unloaded). Registered twice by two threads at once, it does no harm.
+        // SAFETY: the functions have the right type, and glibc removes the handlers of a plugin
+        // that is unloaded. Two threads that register them at once do no harm.
         unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
         cache::watch_exit();
         overflow::watch(find_stack);
@@ -171,7 +176,8 @@ pub fn watch_process() {
     }
 }
 
-/// Called when a plugin that contains the library is unloaded, and at exit: `threads::cache` tells which.
+/// Called at exit, and when a plugin that contains the library is unloaded. `threads::cache` tells
+/// which of the two it is.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static UNLOAD: extern "C" fn() = unload;
@@ -183,15 +189,16 @@ extern "C" fn unload() {
     }
 }
 
-/// Where the calling thread is, whose access to `address` has failed. In a signal handler: a thread-local
-/// variable may have to be allocated at first use, in a library that was loaded by dlopen, so all records are
-/// looked through.
+/// Finds the stack on which the calling thread has accessed `address` and failed. This runs in a
+/// signal handler. A thread-local variable may have to be allocated at its first use, in a library
+/// that was loaded by dlopen; so all records are searched instead.
 fn find_stack(address: usize) -> Option<On> {
-    let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire); // with `Lease::new`
+    let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire); // pairs with `add`
     let mut found = None;
     // SAFETY: records are never freed.
     while let Some(worker) = unsafe { next.as_ref() } {
-        // SAFETY: the calling thread's fiber; it is there from its beginning to its end.
+        // SAFETY: this is the fiber of the calling thread; a worker's `fiber` is null or a fiber in
+        // use.
         let fiber = worker.is_mine().then(|| unsafe { worker.fiber.get().as_ref() }).flatten();
         match fiber.map(Fiber::stack) {
             Some(Some(stack)) if found.is_none() || stack.guards(address) => {
@@ -211,32 +218,35 @@ unsafe extern "C" fn before_fork() {
 
 unsafe extern "C" fn after_fork_in_child() {
     process::after_fork_in_child();
-    process::watch(renew); // does nothing if a run of a handler of the program's was first
+    // Does nothing if a fork handler of the program has started a run already.
+    process::watch(reset_in_child);
 }
 
-/// All records that are there now.
-fn all() -> impl Iterator<Item = &'static Worker> + Clone {
+/// All records that exist now.
+fn all_records() -> impl Iterator<Item = &'static Worker> + Clone {
     // SAFETY: records are never freed.
     let get = |worker: *const Worker| unsafe { worker.as_ref() };
-    let first = get(REGISTRY.all.load(Ordering::Acquire)); // with `Lease::new`
+    let first = get(REGISTRY.all.load(Ordering::Acquire)); // pairs with `add`
     std::iter::successors(first, move |worker| get(worker.next_record.get()))
 }
 
-/// To be called in a new process before anything else of the library's: see `process::watch`.
-fn renew() {
-    // SAFETY: as said, no other thread of this process uses them yet.
+/// Resets everything in a child made by fork, before it uses anything else of this library: see
+/// `process::watch`.
+fn reset_in_child() {
+    // SAFETY: no other thread of this process uses this library yet.
     unsafe {
         cache::renew();
-        stack::renew(all().map(|worker| &worker.stacks));
+        stack::renew(all_records().map(|worker| &worker.stacks));
         default_worker::renew();
     }
     identity::forget_sections();
     report::after_fork_in_child();
     let mut resting = Resting::none();
-    for worker in all() {
+    for worker in all_records() {
         let deque = worker.built_in.load(Ordering::Relaxed);
         if !deque.is_null() {
-            // SAFETY: the deque lives until `retire`.
+            // SAFETY: the deque lives until `retire`, which has set the pointer to null if it was
+            // called.
             unsafe { &*deque }.abandon();
         }
         worker.spawn_owner.store(0, Ordering::Relaxed);
@@ -244,18 +254,18 @@ fn renew() {
         worker.owner.store(0, Ordering::Relaxed);
         worker.run_tag.store(0, Ordering::Relaxed);
         worker.handoff.forget();
-        // SAFETY: as above.
+        // SAFETY: no other thread of this process uses the lock yet.
         unsafe { worker.run_lock.reset(()) };
         resting.put(worker);
     }
-    // SAFETY: as above.
+    // SAFETY: no other thread of this process uses the lock yet.
     unsafe { REGISTRY.resting.reset(resting) };
 }
 
-// --- a run's use of a record ---
+// --- how a run uses a record -------------------------------------------------------------
 
 impl Worker {
-    /// Makes the record worker `index` of a run.
+    /// Makes this record the worker `index` of a run. The run has not started.
     pub fn assign<P: Policy>(
         &self,
         index: usize,
@@ -264,7 +274,7 @@ impl Worker {
         run: &Run,
         seed: u64,
     ) {
-        self.block_cache.open(run.block_pool());
+        self.block_cache.reset(run.block_pool());
         let settings = run.fiber_settings();
         self.stacks.open(settings.stack_size);
         self.suspends_joins.set(settings.suspends_joins);
@@ -272,9 +282,9 @@ impl Worker {
         self.run.set(run);
         self.row.store(ptr::from_ref(row).cast_mut(), Ordering::Relaxed);
         let deque = policy.deque_of(index);
-        let quick = deque.and_then(|deque| deque.downcast_ref::<BuiltIn>());
-        let quick = quick.map_or(ptr::null(), ptr::from_ref);
-        self.built_in.store(quick.cast_mut(), Ordering::Relaxed);
+        let built_in = deque.and_then(|deque| deque.downcast_ref::<BuiltIn>());
+        let built_in = built_in.map_or(ptr::null(), ptr::from_ref);
+        self.built_in.store(built_in.cast_mut(), Ordering::Relaxed);
         self.policy.set(ptr::from_ref(policy).cast());
         self.policy_deque.set(deque.map_or(ptr::null(), |deque| ptr::from_ref(deque).cast()));
         self.waiting.set(policy.waiting(index).map_or(ptr::null(), ptr::from_ref));
@@ -282,15 +292,16 @@ impl Worker {
         self.counters.clear();
         self.wakes_until_behind.set(WAKES_IN_TURN);
         self.unbegun_join.store(ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: no thread occupies the place yet.
+        // SAFETY: no thread occupies this worker yet, so nobody uses its random numbers.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
-        // Release: pairs with with_open_run and index_in_run_of.
+        // Release: pairs with the Acquire loads in `with_open_run` and `index_in_run_of`, which then
+        // see the fields of this run.
         self.run_tag.store(ptr::from_ref(policy).addr(), Ordering::Release);
     }
 
-    /// The run has ended: from now on this record gives EINVAL.
+    /// Closes the record when its run has ended: from now on a call with this `s` gives EINVAL.
     pub(super) fn retire(&self) {
         self.built_in.store(ptr::null_mut(), Ordering::Relaxed);
-        self.run_lock.with(|()| self.run_tag.store(0, Ordering::Release)); // with `has_ended`
+        self.run_lock.with(|()| self.run_tag.store(0, Ordering::Release)); // pairs with `has_ended`
     }
 }

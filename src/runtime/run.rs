@@ -1,10 +1,12 @@
 //! A run, the same for every kind: from `sched_init` to quiescence, or held open by a pool.
 //!
-//! In a run of `sched_init` the caller's thread is worker 0 at first. In a pool's all workers are threads
-//! of the run's threads; it ends when the pool has let it go and no task is left. All else is the same.
+//! In a run of `sched_init` the caller's thread is worker 0 at first. In a run of a pool all
+//! workers have threads of the run; the run ends when the pool has released it and no task is left.
+//! Everything else is the same.
 //!
-//! The return of worker 0's loop is the end: whoever occupies that place then announces it. The
-//! caller of `sched_init` may have left it to another thread ([`section`]), and waits for that.
+//! The run ends when the loop of worker 0 returns: the thread that occupies worker 0 then announces
+//! the end. The caller of `sched_init` may have left worker 0 to another thread
+//! (`runtime::blocking`), so it waits for the announcement.
 
 use crate::fiber::valgrind;
 use crate::policy::{Place, Plan, Policy, ReadyOrder};
@@ -30,20 +32,20 @@ use std::cell::Cell;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-/// What a run is asked to be, its settings resolved.
+/// A request for a run, with all settings resolved.
 pub struct Request {
     pub config: Config,
     pub transfers: Transfers,
-    /// The deque or lock, for the statistics.
+    /// The deque or lock, for the report.
     pub deque: Option<Deque>,
     pub row: &'static Row,
     pub threads: usize,
     pub qlen: usize,
 }
 
-/// How long threads are kept if SCHED_WARM does not say it. Under valgrind they are not kept: it reports the memory of a
-/// thread that is there at exit as a leak.
-const WARM: Duration = Duration::from_millis(100);
+/// How long threads are kept if SCHED_WARM does not say it. Under valgrind they are not kept,
+/// because valgrind reports the memory of a thread that exists at exit as a leak.
+const DEFAULT_WARM: Duration = Duration::from_millis(100);
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 
@@ -52,17 +54,18 @@ fn no_memory(_: NoMemory) -> Errno {
 }
 
 thread_local! {
-    /// Of the last run that ended on this thread.
-    static LAST: Cell<Option<Totals>> = const { Cell::new(None) };
+    /// The counts of the last run that ended on this thread.
+    static LAST_TOTALS: Cell<Option<Totals>> = const { Cell::new(None) };
 }
 
-/// What the last run that ended on the calling thread did.
+/// The counts of the last run that ended on the calling thread.
 pub fn last_totals() -> Option<Totals> {
-    LAST.get()
+    LAST_TOTALS.get()
 }
 
 impl Run {
-    /// Of a run whose workers below `first` need no thread of the run's threads.
+    /// A run of which the workers from `first` on get threads of the run. The workers below `first`
+    /// have threads already.
     ///
     /// # Safety
     /// The terms live for as long as the run.
@@ -78,7 +81,7 @@ impl Run {
         let workers = memory::slice(leases.len(), |i| Ok(leases[i].worker())).map_err(no_memory)?;
         let job =
             |worker: &&'static Worker| Job { main: run_member, arg: ptr::from_ref(*worker).cast() };
-        // SAFETY: by the caller's promise.
+        // SAFETY: the terms live for as long as the run, by the caller's promise.
         let threads = unsafe { RunThreads::new(terms, first, workers[first..].iter().map(job)) };
         let threads = threads.map_err(no_memory)?;
         let fiber_settings = FiberSettings {
@@ -104,40 +107,42 @@ impl Run {
         })
     }
 
-    /// Makes the records the workers of a run. A thread that is none may then use it.
+    /// Makes the records the workers of this run. From then on any thread may use the run.
     ///
     /// # Safety
-    /// Called once; run and kind, which is of the run's K, stay where they are until the run has
-    /// ended.
-    unsafe fn settle<P: Policy>(&self, row: &'static Row, policy: &P) {
-        // SAFETY: by the caller's promise.
+    /// Called once. The run and the policy, which is of the type of the row, stay at their
+    /// addresses until the run has ended.
+    unsafe fn make_ready<P: Policy>(&self, row: &'static Row, policy: &P) {
+        // SAFETY: called once, and the policy has its final address.
         unsafe { policy.initialize_in_place() };
-        let seed = self.config.seed.unwrap_or_else(some_seed);
+        let seed = self.config.seed.unwrap_or_else(random_seed);
         for (i, worker) in self.workers.iter().enumerate() {
             worker.assign(i, row, policy, self, seed);
         }
     }
 
-    /// Brings threads to the workers from 1. Those that can be had do the work; the statistics say
-    /// how many cannot.
+    /// Calls threads for the workers from 1 on. The threads that can be had do the work; the
+    /// statistics report how many are missing.
     ///
     /// # Safety
-    /// Called once, when the run has settled.
-    unsafe fn call_others(&self) {
-        // SAFETY: each once; the run lives until the run's threads has finished.
+    /// Called once, after `make_ready`.
+    unsafe fn call_other_workers(&self) {
+        // SAFETY: each worker once; the run lives until all jobs of its threads have ended.
         (1..self.workers()).for_each(|i| _ = unsafe { self.call(i) });
     }
 
-    /// Waits for the end of the run. From then on no foreign thread can wake a worker, so none is called
-    /// any more; those that work are waited for.
+    /// Waits for the end of the run. No thread outside of the run can wake a worker after that, so
+    /// no more threads are called. Then waits for the threads that are still at work, and prints
+    /// the report.
     fn finish(&self) {
         self.end.wait();
         self.workers.iter().for_each(|worker| worker.retire());
         self.threads.finish();
-        // SAFETY: all threads are back on stacks of their own.
+        // SAFETY: no thread is on a stack of the run any more: `threads.finish` has waited for all
+        // jobs.
         self.workers.iter().for_each(|worker| unsafe { worker.stacks.close() });
         let totals = self.totals();
-        LAST.set(Some(totals));
+        LAST_TOTALS.set(Some(totals));
         self.report.print(&Summary {
             kind: self.config.kind.word(),
             deque: self.deque.map_or("none", |d| d.word()),
@@ -149,17 +154,17 @@ impl Run {
     }
 }
 
-/// To be called first: the caller's process and thread, as a run needs them.
-fn terms(request: &Request) -> Terms {
+/// Prepares the process for a run and returns the terms of the caller's thread. To be called first.
+fn prepare(request: &Request) -> Terms {
     registry::watch_process();
     futex::probe();
-    let warm = if valgrind::is_running() { Duration::ZERO } else { WARM };
+    let warm = if valgrind::is_running() { Duration::ZERO } else { DEFAULT_WARM };
     let most_reliefs = request.config.blocking.unwrap_or(cache::MOST_RELIEFS);
     Terms::of_caller(request.config.warm.unwrap_or(warm), most_reliefs)
 }
 
-/// Records for the workers of the run. They go back to rest after the run is gone.
-fn lease(request: &Request) -> Result<Box<[Lease]>, Errno> {
+/// Takes records for the workers of the run. They go back to rest after the run is dropped.
+fn lease_records(request: &Request) -> Result<Box<[Lease]>, Errno> {
     memory::slice(request.threads, |_| Lease::new(request.row)).map_err(no_memory)
 }
 
@@ -185,29 +190,31 @@ fn plan(request: &Request, terms: &Terms, ends: Ends) -> Plan {
     }
 }
 
-/// Runs the first task and all that comes from it, on the caller's thread and others.
+/// Runs the first task and all tasks that it spawns, on the caller's thread and others.
 pub fn start<P: Policy>(
     request: &Request,
     uncancelled: &Uncancelled,
     first: Task,
 ) -> Result<(), Errno> {
-    let terms = terms(request);
-    let leases = lease(request)?;
-    let policy; // outlives the run, as do the terms and the leases
-    // SAFETY: see above.
+    let terms = prepare(request);
+    let leases = lease_records(request)?;
+    let policy; // declared before the run, so dropped after it, like the terms and the leases
+    // SAFETY: the terms are dropped after the run.
     let run = unsafe { Run::new(request, &terms, &leases, 1) }?;
     policy = P::new(&plan(request, &terms, Ends::AtRest)).map_err(no_memory)?;
-    // SAFETY: once; both stay where they are until the end of this function.
-    unsafe { run.settle(request.row, &policy) };
+    // SAFETY: called once; the run and the policy stay where they are until the end of this
+    // function.
+    unsafe { run.make_ready(request.row, &policy) };
     let worker = run.worker(0);
-    // SAFETY: the run has not started.
+    // SAFETY: the run has not started, so nobody occupies the worker.
     unsafe { policy.spawn(worker, first) }.map_err(|_| NO_MEMORY)?;
     if !policy.starts_asleep() {
-        // SAFETY: once, settled.
-        unsafe { run.call_others() };
+        // SAFETY: called once, after `make_ready`.
+        unsafe { run.call_other_workers() };
     }
-    // The tasks may be cancelled, and end the process thereby; the rest of the run must not be.
-    // SAFETY: nobody else comes to worker 0 before its thread has left it.
+    // A task may be cancelled, which ends the process. The rest of the run must not be cancelled.
+    // SAFETY: no other thread occupies worker 0 before this thread has left it, and the run does
+    // not end before.
     let surplus = uncancelled.except(|| unsafe { Occupation::run(worker, WorkerStart::FirstTask) });
     if surplus {
         run.threads.caller_has_left();
@@ -220,19 +227,21 @@ pub fn start<P: Policy>(
 pub trait Open {
     fn run(&self) -> &Run;
 
-    /// Waits until no task is left, at one moment since the call. Not for a task of the run.
+    /// Waits for a moment since the call at which no task is left. A task of the run must not call
+    /// this.
     fn wait_for_rest(&self);
 
-    /// Waits until no task is left, and ends the run. Called once, before it is dropped, and not by
-    /// a task of the run.
+    /// Waits until no task is left, and ends the run. To be called once, before the value is
+    /// dropped, and not by a task of the run.
     fn close(&self);
 
-    /// As `close`, but waits no longer than `limit`. False: tasks are left, and the run is not finished when it ends.
+    /// As `close`, but waits no longer than `limit`. False: tasks are left, and nobody finishes the
+    /// run when it ends later.
     fn close_within(&self, limit: Duration) -> bool;
 }
 
-struct Held<P> {
-    run: Run, // dropped first
+struct OpenRun<P> {
+    run: Run, // dropped first: it refers to the other fields
     policy: P,
     #[allow(dead_code, reason = "the run's workers are on loan")]
     leases: Box<[Lease]>,
@@ -240,7 +249,7 @@ struct Held<P> {
     terms: Box<Terms>,
 }
 
-impl<P: Policy> Open for Held<P> {
+impl<P: Policy> Open for OpenRun<P> {
     fn run(&self) -> &Run {
         &self.run
     }
@@ -266,29 +275,29 @@ impl<P: Policy> Open for Held<P> {
 
 /// Starts a run that stays open, on threads of its own.
 pub fn open<P: Policy>(request: &Request) -> Result<Box<dyn Open>, Errno> {
-    let terms = memory::boxed(terms(request)).map_err(no_memory)?;
-    let leases = lease(request)?;
-    // SAFETY: the terms are dropped after the run, here or in `Held`.
+    let terms = memory::boxed(prepare(request)).map_err(no_memory)?;
+    let leases = lease_records(request)?;
+    // SAFETY: the terms are dropped after the run, here or in the value that is returned.
     let run = unsafe { Run::new(request, &terms, &leases, 0) }?;
     let policy = P::new(&plan(request, &terms, Ends::AfterRelease)).map_err(no_memory)?;
-    let run = memory::boxed(Held { run, policy, leases, terms }).map_err(no_memory)?;
-    // SAFETY: once; in their box both stay where they are.
-    unsafe { run.run.settle(request.row, &run.policy) };
+    let run = memory::boxed(OpenRun { run, policy, leases, terms }).map_err(no_memory)?;
+    // SAFETY: called once; the run and the policy stay where they are, in their box.
+    unsafe { run.run.make_ready(request.row, &run.policy) };
     let asleep = run.policy.starts_asleep();
-    // SAFETY: once, settled; from now on the run has started.
+    // SAFETY: called once, after `make_ready`. From now on the run has started.
     if !unsafe { run.run.call(0) } {
         return Err(Errno(libc::EAGAIN));
     }
     if !asleep {
-        // SAFETY: once, settled.
-        unsafe { run.run.call_others() };
+        // SAFETY: called once, after `make_ready`.
+        unsafe { run.run.call_other_workers() };
     }
     Ok(run)
 }
 
-/// A seed that differs between runs: the clock's nanoseconds, and this frame's address, which
-/// the system randomises.
-fn some_seed() -> u64 {
+/// A seed that differs between runs: the clock's nanoseconds combined with the address of this
+/// frame, which the system randomises.
+fn random_seed() -> u64 {
     let here = 0u8;
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.map_or(0, |t| t.as_nanos() as u64);

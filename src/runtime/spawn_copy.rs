@@ -1,6 +1,8 @@
-//! Tasks with a copy of their argument: how they are packed, spawned, and opened.
+//! Tasks with a copy of their argument: how they are spawned and run.
 
-use crate::runtime::arg_blocks::{BEFORE, HEADER, HEAP, Head, MOST_IN_ALL, SIZE_MASK, size_for};
+use crate::runtime::arg_blocks::{
+    BlockHead, CLASS_MASK, FUNCTION_BYTES, HEADER, HEAP_CLASS, MAX_BYTES, class_for,
+};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::sys::errno;
@@ -11,14 +13,15 @@ use crate::task::{Scheduler, Task, TaskFn};
 use std::alloc::Layout;
 use std::ffi::{c_int, c_void};
 
-/// A block from the heap: 8 bytes for nothing, so that its argument is aligned.
-const HEAP_LAYOUT: Layout = match Layout::from_size_align(16 + MOST_IN_ALL, 16) {
+/// The layout of a block from the heap. Its first 8 bytes are unused, so that the argument is
+/// aligned.
+const HEAP_LAYOUT: Layout = match Layout::from_size_align(16 + MAX_BYTES, 16) {
     Ok(layout) => layout,
     Err(_) => panic!("16 is a power of two"),
 };
 
-/// A task for `worker`, the calling thread's, with an argument of `bytes` bytes, at most `MOST_IN_ALL`, which `fill`
-/// writes. Without a worker the block is from the heap.
+/// Makes a task with an argument of `bytes` bytes, at most `MAX_BYTES`, which `fill` writes.
+/// Without a worker the block comes from the heap.
 ///
 /// # Safety
 /// The caller owns `worker`.
@@ -29,63 +32,65 @@ unsafe fn pack(
     bytes: usize,
     fill: impl FnOnce(*mut u8),
 ) -> Result<Task, NoMemory> {
-    let (block, size) = if let Some(worker) = worker {
-        let size = size_for(bytes);
-        // SAFETY: the caller owns the worker, so its run has not ended.
-        (unsafe { worker.block_cache().take(size) }?, size)
+    let (block, class) = if let Some(worker) = worker {
+        let class = class_for(bytes);
+        // SAFETY: the caller owns the worker, so the run of the worker has not ended.
+        (unsafe { worker.block_cache().take(class) }?, class)
     } else {
-        // SAFETY: the layout has a size.
+        // SAFETY: the size of the layout is not 0.
         let place = unsafe { std::alloc::alloc(HEAP_LAYOUT) };
         if place.is_null() {
             return Err(NoMemory);
         }
-        (place.wrapping_add(16 - BEFORE).cast(), HEAP)
+        (place.wrapping_add(16 - FUNCTION_BYTES).cast(), HEAP_CLASS)
     };
-    // SAFETY: the block is ours and has room for so many bytes.
+    // SAFETY: the block is empty, nobody else uses it, and it has room for `bytes` bytes.
     unsafe {
-        block.write(Head { f });
+        block.write(BlockHead { f });
         let copy = block.add(1).cast();
         fill(copy);
-        Ok(Task { f: open, closure: copy.wrapping_add(size).cast() })
+        Ok(Task { f: run_block, closure: copy.wrapping_add(class).cast() })
     }
 }
 
-/// Spawns `f` with a copy of the `bytes` bytes at `arg`, at most `MOST`; returns as `sched_spawn`.
+/// Spawns `f` with a copy of the `bytes` bytes at `arg`, at most `MAX_ARG`. Returns as
+/// `sched_spawn` does.
 ///
 /// # Safety
 /// `arg` may be read, and `f` accepts a pointer to a copy.
 #[inline]
 pub unsafe fn spawn(f: TaskFn, arg: *const c_void, bytes: usize, worker: &Worker) -> c_int {
-    // SAFETY: by the caller's promise; there is room for so many.
+    // SAFETY: `arg` may be read, by the caller's promise; the block has room for `bytes` bytes.
     let fill = |copy| unsafe { copy_few(arg.cast(), copy, bytes) };
-    // SAFETY: passed on.
+    // SAFETY: `f` accepts a pointer to a copy, which `fill` writes.
     unsafe { spawn_filled(f, bytes, fill, worker) }
 }
 
-/// The same, with a copy of the `HEADER` bytes at `header` before the copy of the argument.
+/// As `spawn`, with a copy of the `HEADER` bytes at `header` in front of the copy of the argument.
 ///
 /// # Safety
-/// Both may be read, and `f` accepts a pointer to such a copy.
-pub unsafe fn spawn_two(
+/// `header` and `arg` may be read, and `f` accepts a pointer to such a copy.
+pub unsafe fn spawn_with_header(
     f: TaskFn,
     header: *const c_void,
     arg: *const c_void,
     bytes: usize,
     worker: &Worker,
 ) -> c_int {
-    // SAFETY: by the caller's promise; there is room for so many.
+    // SAFETY: both may be read, by the caller's promise; the block has room for both copies.
     let fill = |copy: *mut u8| unsafe {
         copy_few(header.cast(), copy, HEADER);
         copy_few(arg.cast(), copy.add(HEADER), bytes);
     };
-    // SAFETY: passed on.
+    // SAFETY: `f` accepts a pointer to the two copies, which `fill` writes.
     unsafe { spawn_filled(f, HEADER + bytes, fill, worker) }
 }
 
-/// Spawns `f` with an argument of `bytes` bytes, which `fill` writes; returns as `sched_spawn` does.
+/// Spawns `f` with an argument of `bytes` bytes, which `fill` writes. Returns as `sched_spawn`
+/// does.
 ///
 /// # Safety
-/// `f` accepts a pointer to what `fill` writes.
+/// `f` accepts a pointer to the bytes that `fill` writes.
 #[inline]
 unsafe fn spawn_filled(
     f: TaskFn,
@@ -94,53 +99,56 @@ unsafe fn spawn_filled(
     worker: &Worker,
 ) -> c_int {
     let mine = worker.mine().map(Mine::worker);
-    // SAFETY: `mine` is the calling thread's.
+    // SAFETY: the calling thread owns `mine`.
     let Task { f, closure } = match unsafe { pack(mine, f, bytes, fill) } {
         Ok(task) => task,
         Err(NoMemory) => return errno::failed(libc::EAGAIN),
     };
-    // SAFETY: a task of ours.
+    // SAFETY: `run_block` accepts the closure that `pack` has made.
     let outcome = unsafe { mine.unwrap_or(worker).spawn(Some(f), closure) };
     if outcome != 0 {
-        // SAFETY: not sent; `mine` as above.
-        unsafe { discard(closure, mine) };
+        // SAFETY: the task was refused, so nobody else has the block; the calling thread owns
+        // `mine`.
+        unsafe { give_back(closure, mine) };
     }
     outcome
 }
 
-/// The block behind a closure, and its size.
+/// The block to which a closure points, and its size class.
 #[inline]
-fn unwrap(closure: *mut c_void) -> (*mut Head, usize) {
-    let size = closure as usize & SIZE_MASK;
-    (closure.wrapping_byte_sub(size + BEFORE).cast(), size)
+fn block_of(closure: *mut c_void) -> (*mut BlockHead, usize) {
+    let class = closure as usize & CLASS_MASK;
+    (closure.wrapping_byte_sub(class + FUNCTION_BYTES).cast(), class)
 }
 
-/// Gives an opened, or unsent, block back.
+/// Gives back a block whose task has run, or was refused.
 ///
 /// # Safety
-/// It is the caller's, who owns `worker`, if it is there; it is not used afterwards. Without one
-/// the block is from the heap.
+/// Nobody uses the block afterwards. The caller owns `worker`, if it is given; if it is not, the
+/// block is from the heap.
 #[inline]
-unsafe fn discard(closure: *mut c_void, worker: Option<&Worker>) {
-    let (block, size) = unwrap(closure);
+unsafe fn give_back(closure: *mut c_void, worker: Option<&Worker>) {
+    let (block, class) = block_of(closure);
     match worker {
-        // SAFETY: passed on.
-        Some(worker) if size != HEAP => unsafe { worker.block_cache().put(block, size) },
-        // SAFETY: allocated by `pack` with this layout.
+        // SAFETY: the caller owns the worker; the block is of the worker's run, and nobody else
+        // uses it.
+        Some(worker) if class != HEAP_CLASS => unsafe { worker.block_cache().put(block, class) },
+        // SAFETY: `pack` has allocated the block with this layout.
         _ => unsafe {
-            std::alloc::dealloc(block.cast::<u8>().wrapping_sub(16 - BEFORE), HEAP_LAYOUT);
+            std::alloc::dealloc(block.cast::<u8>().wrapping_sub(16 - FUNCTION_BYTES), HEAP_LAYOUT);
         },
     }
 }
 
-/// The task of a block.
+/// Runs the task of a block.
 ///
 /// # Safety
-/// `closure` is from `pack`, and was given to the run of `s`.
-unsafe extern "C" fn open(closure: *mut c_void, s: *mut Scheduler) {
-    let (block, _) = unwrap(closure);
-    // SAFETY: a full block; its function accepts a pointer to a copy of its argument.
+/// `pack` has made `closure`, and the task was given to the run of `s`.
+unsafe extern "C" fn run_block(closure: *mut c_void, s: *mut Scheduler) {
+    let (block, _) = block_of(closure);
+    // SAFETY: the block holds a function, which accepts a pointer to a copy of its argument.
     call_guarded::<CopyTask, _>(|| unsafe { ((*block).f)(block.add(1).cast(), s) });
-    // SAFETY: as above; the calling thread's worker, which may be another than `s` by now.
-    unsafe { discard(closure, Some(Worker::current_in_run_of(s))) };
+    // SAFETY: the task has ended. The calling thread's worker, which may differ from `s` by now, is
+    // of the same run.
+    unsafe { give_back(closure, Some(Worker::current_in_run_of(s))) };
 }

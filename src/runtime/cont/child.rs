@@ -1,0 +1,273 @@
+//! The child of a spawn under kind `cont`: how it begins on its stack, and how it ends. The essay
+//! of
+//! [`super`] says why.
+
+use crate::fiber::switch::{self, Callee, Context};
+use crate::policy::operations::Hosted;
+use crate::policy::stealing::Stealing;
+use crate::policy::{Place, Policy};
+use crate::queue::{Deque, Owner};
+use crate::runtime::continuation::spawner_fiber;
+use crate::runtime::forked::{self, spawn_forked};
+use crate::runtime::identity;
+use crate::runtime::record::{Fiber, LoopStart, Worker};
+use crate::runtime::suspend::{adopt_task, is_continuation, is_spawner, spawner_task};
+use crate::sync::forked::Forked;
+use crate::sys::unwind::ProgramFunction;
+use crate::sys::{errno, unwind};
+use crate::task::{Task, TaskFn};
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use std::mem;
+use std::ptr;
+
+const _: () = assert!(size_of::<*const Fiber>() <= switch::ROOM);
+
+/// The child of a spawn, or of a fork if `FORKED`. With `INSTRUMENTED` a refused fork is reported
+/// to `fork` by the return value, and `fork` then runs the task in another way.
+pub(super) struct Child<D, const FORKED: bool, const INSTRUMENTED: bool>(PhantomData<D>);
+
+impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> ProgramFunction
+    for Child<D, FORKED, INSTRUMENTED>
+{
+    const NAME: &'static str = if FORKED { unwind::ForkedTask::NAME } else { unwind::Task::NAME };
+}
+
+impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
+    for Child<D, FORKED, INSTRUMENTED>
+{
+    /// `f`: the function of a spawned task; the address of the descriptor of a forked one.
+    #[unsafe(link_section = ".text.hot")]
+    unsafe extern "C" fn run(
+        f: usize,
+        closure: *mut c_void,
+        worker: *const c_void,
+        top: *mut u8,
+        context: Context,
+    ) {
+        // SAFETY: `call` passes a worker's record, which is never freed, and the fiber of this
+        // stack.
+        let (worker, fiber) = unsafe { (&*worker.cast::<Worker>(), &*top.cast::<Fiber>()) };
+        let room = switch::room_of(context);
+        // SAFETY: the context was saved just now, and nobody else knows of it.
+        unsafe { room.cast::<*const Fiber>().write(worker.fiber.get()) };
+        debug_assert!(ptr::eq(fiber.worker.get(), worker));
+        fiber.spawner_context.set(context);
+        if FORKED {
+            fiber.descriptor.set(ptr::with_exposed_provenance(f));
+        }
+        fiber.make_current(worker);
+        // SAFETY: the caller owns the worker, whose policy and deque have these types, by the
+        // promise made to `call`.
+        unsafe {
+            let policy = worker.policy::<Stealing<D>>();
+            if !policy.spawn_quickly(worker.deque::<D>(), worker, spawner_task(room)) {
+                return Self::run_slowly(f, closure, worker, fiber, context);
+            }
+            // From here on a thief may run the spawner.
+            Self::call(f, closure, worker, fiber);
+        }
+    }
+
+    #[unsafe(link_section = ".text.hot")]
+    unsafe extern "C" fn finish(top: *mut u8) -> Context {
+        // SAFETY: `top` is the address of the fiber of this stack.
+        let fiber = unsafe { &*top.cast::<Fiber>() };
+        if fiber.section.is_open() {
+            // SAFETY: in tail position of `finish`, as it requires.
+            return unsafe { switch::finish_otherwise::<Self>(top, 0, ptr::null_mut()) };
+        }
+        let worker = fiber.worker(); // perhaps not the worker on which the child began
+        // SAFETY: the policy of the run is `Stealing<D>`, by the promise made to `call`.
+        let deque = unsafe { worker.deque::<D>() };
+        // A task must not return in a child made by fork. For a deque that is abandoned in such a
+        // child, the pop below fails there, and `finish_otherwise` makes this check. For the other
+        // deques it is made here.
+        if !D::ABANDONED_IN_CHILD {
+            worker.stay();
+        }
+        worker.counters().tasks.add(1);
+        // SAFETY: the calling thread owns this worker, which is of the same run.
+        let Some(next) = unsafe { Owner::new(deque) }.pop_quickly() else {
+            // SAFETY: in tail position of `finish`, as it requires.
+            return unsafe { switch::finish_otherwise::<Self>(top, 0, ptr::null_mut()) };
+        };
+        // SAFETY: the task was taken out of the queue, so it was published, and only the caller has
+        // it.
+        unsafe {
+            if is_spawner(next) {
+                let parent = fiber.parent_fiber.get();
+                // If the fiber of `next_record` is not `parent`, the task of `parent` may have ended and
+                // its stack may be gone, so that is compared first.
+                if ptr::eq(parent, spawner_fiber(next.closure))
+                    && ptr::eq((*parent).child_fiber.get(), fiber)
+                    && ptr::eq((*parent).worker.get(), worker)
+                {
+                    Self::end_unawaited(fiber);
+                    worker.fiber.set(parent);
+                    worker.child_fiber.set(fiber);
+                    // This is the context of `next_record`, read from a place at hand, so that the
+                    // processor need not wait for a load through `next_record`.
+                    return fiber.spawner_context.get();
+                }
+            }
+            switch::finish_otherwise::<Self>(top, next.f as usize, next.closure)
+        }
+    }
+
+    /// The next task, out of the worker's queue, is not the spawner that waits for this child; or
+    /// `f` is 0 and the queue seems to be empty.
+    #[cold]
+    unsafe extern "C" fn finish_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> ! {
+        // SAFETY: `top` is the address of the fiber of this stack.
+        let fiber = unsafe { &*top.cast::<Fiber>() };
+        identity::check_section_closed(fiber);
+        let worker = fiber.worker();
+        worker.stay();
+        // SAFETY: `f` is the address of a task's function, or 0.
+        let next = match unsafe { mem::transmute::<usize, Option<TaskFn>>(f) } {
+            Some(f) => Some(Task { f, closure }),
+            // SAFETY: the calling thread owns this worker, which is of the same run.
+            None => unsafe { Owner::new(worker.deque::<D>()).pop_slowly() },
+        };
+        Self::end(fiber, worker);
+        // SAFETY: the task was taken out of the queue, so it was published, and only the caller has
+        // it. The caller is on this fiber and owns its worker.
+        unsafe {
+            if let Some(next) = next
+                && is_continuation(next)
+            {
+                let context = adopt_task(worker, next);
+                fiber.leave(worker, worker.owned().fiber().sanitizer_state(), context)
+            }
+            fiber.first_task.set(next);
+            fiber.run_to_end()
+        }
+    }
+}
+
+/// Continues a spawn whose continuation no queue has room for.
+extern "C" fn refused(_f: usize, _worker: *const c_void) -> c_int {
+    errno::failed(libc::EAGAIN)
+}
+
+/// Continues such a fork: runs the task in another way.
+unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int {
+    // SAFETY: `fork` has passed the descriptor and the worker; nobody has got the task.
+    unsafe {
+        spawn_forked(&*ptr::with_exposed_provenance(forked), &*worker.cast());
+    }
+    0
+}
+
+impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, INSTRUMENTED> {
+    /// The rest of `run`, if the deque's quick push has failed.
+    ///
+    /// # Safety
+    /// As for `run`; `spawn_quickly` returned false just now.
+    #[cold]
+    #[inline(never)]
+    unsafe extern "C" fn run_slowly(
+        f: usize,
+        closure: *mut c_void,
+        worker: &Worker,
+        fiber: &Fiber,
+        context: Context,
+    ) {
+        let room = switch::room_of(context);
+        // SAFETY: the caller owns the worker. If the continuation was refused, nobody else knows
+        // the context.
+        unsafe {
+            if worker.policy::<Stealing<D>>().spawn_slowly(worker, spawner_task(room)).is_err() {
+                let spawner_fiber = spawner_fiber(room);
+                spawner_fiber.child_fiber.set(fiber);
+                spawner_fiber.make_current(worker);
+                let next = if FORKED && !INSTRUMENTED { fork_refused } else { refused };
+                switch::refuse(context, next, f, ptr::from_ref(worker).cast());
+            }
+            Self::call(f, closure, worker, fiber);
+        }
+    }
+
+    /// The last part of `run`: calls the child's function.
+    ///
+    /// # Safety
+    /// As for `run`; the continuation is queued.
+    #[inline(always)]
+    unsafe fn call(f: usize, closure: *mut c_void, worker: &Worker, fiber: &Fiber) {
+        if worker.tick() {
+            // SAFETY: the same contract as this function's.
+            return unsafe { Self::call_after_outside(f, closure, worker, fiber) };
+        }
+        // SAFETY: nobody has begun the task.
+        worker.call(unsafe { Self::task(f, closure) });
+    }
+
+    /// `call`, when it is time to look for tasks from outside the run. Those tasks run first. The
+    /// child is queued as the youngest task, so it runs next.
+    ///
+    /// # Safety
+    /// As for `call`.
+    #[cold]
+    #[inline(never)]
+    unsafe extern "C" fn call_after_outside(
+        f: usize,
+        closure: *mut c_void,
+        worker: &Worker,
+        fiber: &Fiber,
+    ) {
+        fiber.release_child_fibers();
+        // SAFETY: nobody has begun the task; the caller owns the worker, and is on its fiber.
+        unsafe {
+            let task = Self::task(f, closure);
+            let policy = worker.policy::<Stealing<D>>();
+            if !policy.is_called() {
+                return worker.call(task);
+            }
+            let task = if FORKED { forked::queued_task(&*fiber.descriptor.get()) } else { task };
+            if policy.spawn(worker, task).is_err() {
+                fiber.first_task.set(Some(task));
+            }
+            fiber.loop_start.set(LoopStart::Injector);
+            fiber.run_to_end()
+        }
+    }
+
+    /// # Safety
+    /// `f` and `closure` are the arguments of `call`; nobody has begun the task.
+    #[inline(always)]
+    unsafe fn task(f: usize, closure: *mut c_void) -> Task {
+        // SAFETY: `f` is what `fork` or `spawn` has passed, by the caller's promise.
+        let f = unsafe {
+            if FORKED {
+                (*ptr::with_exposed_provenance::<Forked>(f)).task_begun().f
+            } else {
+                mem::transmute::<usize, TaskFn>(f)
+            }
+        };
+        Task { f, closure }
+    }
+
+    /// Marks a forked child as ended where the spawner is at hand: the spawner is at the fork
+    /// still, and nobody else may join the child. So there is no waiter to wake.
+    ///
+    /// # Safety
+    /// The task has ended.
+    #[inline(always)]
+    unsafe fn end_unawaited(fiber: &Fiber) {
+        if FORKED {
+            // SAFETY: the descriptor lives until it is joined, and it is not joined yet.
+            unsafe { (*fiber.descriptor.get()).end_unawaited() };
+        }
+    }
+
+    /// Marks a forked child as ended, and wakes the waiter if there is one.
+    #[inline(always)]
+    fn end(fiber: &Fiber, worker: &Worker) {
+        if FORKED {
+            // SAFETY: the task has ended, and its descriptor lives until then; the caller owns the
+            // worker.
+            unsafe { forked::end(&*fiber.descriptor.get(), worker) };
+        }
+    }
+}
