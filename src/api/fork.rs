@@ -1,20 +1,24 @@
-//! Fork and join: a task on a descriptor of the caller's, and the wait for its end.
+//! Fork and join: a task with a descriptor in the caller's memory, and the wait for its end.
 //!
 //! # Protocol
 //!
-//! The queues hold the task {`run_forked`, descriptor} and know nothing of forks. *join* pops the
-//! youngest task of the own deque, if that is the child, as it is unless somebody stole it; then it is
-//! called like a function, and the descriptor is written once more, to mark it as joined. If not, the caller waits
-//! (`ext`).
+//! The queues hold the task {`run_forked`, descriptor} and know nothing of forks. `join` pops the
+//! youngest task of the worker's own deque if that task is the child, as it is unless the child was
+//! stolen. It then calls the child like a function, and writes the descriptor once more to mark it
+//! as joined. Otherwise the caller waits (see [`super`]).
 //!
-//! What the descriptor's words say is told in `sync::forked`.
+//! `sync::forked` describes the words of the descriptor.
 //!
 //! # Cost
 //!
-//! Fork writes the descriptor's two words and the deque's; join compares the latter, marks the descriptor as joined,
-//! and jumps. The cost of that store could not be measured (fib, tree; one worker); without it a second join
-//! would wait for ever. In a process with C++'s runtime, join calls the task in a frame that no exception passes
+//! Fork writes two words of the descriptor and two words of the deque. Join compares the words of
+//! the deque, marks the descriptor as joined, and jumps to the child. The cost of the mark could
+//! not be measured (fib, tree; one worker); without it a second join would wait for ever. In a
+//! process with the C++ runtime, join calls the child in a frame that stops exceptions
 //! (`sys::unwind`). Such a frame in each join of a C program would make fib 7 % slower.
+
+#[cfg(debug_assertions)]
+mod check;
 
 use crate::api::Latch;
 pub use crate::runtime::forked::{misuse, run_forked};
@@ -38,18 +42,18 @@ impl Forked {
     pub unsafe fn fork(&self, f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) {
         #[cfg(debug_assertions)]
         self.note_fork(worker);
-        // As in Worker::spawn, all ways out are jumps.
+        // As in `Worker::spawn`, each way out is a jump.
         match worker.put_built_in(f, |f| self.to_queue(f, closure)) {
             Some(true) => (),
-            // SAFETY: begun just now.
+            // SAFETY: the built-in part has begun the fork just now, with these arguments.
             Some(false) => unsafe { fork_slowly(self, f, closure, worker) },
-            // SAFETY: by the caller's promise.
+            // SAFETY: `f` accepts `closure`, and the descriptor lives until it is joined.
             None => unsafe { (worker.row().fork)(self, f, closure, worker) },
         }
     }
 
-    /// `fork`, of what the caller can do itself as well: false if no queue has room for it, and it
-    /// was not forked.
+    /// Forks a task that the caller can also run itself. False if no queue has room for the task:
+    /// then it was not forked.
     ///
     /// # Safety
     /// As for `fork`.
@@ -57,9 +61,9 @@ impl Forked {
     pub unsafe fn offer(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> bool {
         let offered = match worker.put_built_in(Some(f), |f| self.to_queue(f, closure)) {
             Some(true) => true,
-            // SAFETY: begun just now.
-            Some(false) => unsafe { queue_slowly(self, worker) },
-            // SAFETY: the descriptor's task.
+            // SAFETY: the built-in part has begun to queue this task just now.
+            Some(false) => unsafe { finish_queueing(self, worker) },
+            // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined.
             None => unsafe { worker.queue(self.to_queue(f, closure)) == 0 },
         };
         #[cfg(debug_assertions)]
@@ -69,45 +73,45 @@ impl Forked {
         offered
     }
 
-    /// Waits until the task has ended; calls it, if nobody has begun it: `sched_join`.
+    /// Waits until the task has ended, or calls the task if no thread has begun it: `sched_join`.
     ///
     /// # Safety
-    /// It was forked, and not joined yet.
+    /// The descriptor was forked on, and not joined yet.
     #[inline(always)]
     pub unsafe fn join(&self, worker: &Worker) {
         #[cfg(debug_assertions)]
         self.note_join(worker);
         match worker.take_built_in_to_jump(queued_task(self)) {
-            // SAFETY: taken, so not begun, and the caller's.
+            // SAFETY: the task was taken out of the queue, so nobody else begins it.
             Some(true) => unsafe {
                 let Task { f, closure } = self.take();
                 f(closure, worker.handle());
             },
-            // SAFETY: begun just now.
+            // SAFETY: the built-in part has begun to take this task just now.
             Some(false) => unsafe { join_slowly(self, worker) },
-            // Most often, where fork calls the task at once.
+            // The usual case where fork calls the task at once.
             None if self.is_over() => self.forget(),
-            // SAFETY: by the caller's promise.
+            // SAFETY: the descriptor was forked on, and not joined yet.
             None => unsafe { join_elsewhere(self, worker) },
         }
     }
 
-    /// `fork`, where there is no run to be had: the task is run at once.
+    /// `fork`, where no run can be had: runs the task at once.
     ///
     /// # Safety
     /// `f` accepts `closure`, and NULL for its `s`.
     #[cold]
-    #[inline(never)] // its frame is guarded
+    #[inline(never)] // the call runs in a frame of its own, which stops exceptions
     pub unsafe fn run_outside(&self, f: TaskFn, closure: *mut c_void) {
         #[cfg(debug_assertions)]
         self.note_fork_outside();
         self.set(f, closure);
-        // SAFETY: by the caller's promise.
+        // SAFETY: `f` accepts `closure` and NULL, by the caller's promise.
         call_guarded::<ForkedTask, _>(|| unsafe { f(closure, ptr::null_mut()) });
         self.end_unawaited();
     }
 
-    /// `join`, by a thread that is in no task and without a run.
+    /// `join`, called outside of all tasks by a thread that has no run.
     #[cold]
     pub fn join_outside(&self) {
         #[cfg(debug_assertions)]
@@ -115,11 +119,12 @@ impl Forked {
         if self.was_joined() {
             joined_before();
         }
-        crate::api::wait_outside(self);
+        crate::api::sleep_until_over(self);
         self.forget();
     }
 
-    /// `join`, but what nobody has begun, and is at hand, is left to the caller: true.
+    /// As `join`, but a task that nobody has begun, and that can be taken from the queue, is left
+    /// for the caller to run. Returns true in that case.
     ///
     /// # Safety
     /// As for `join`.
@@ -129,14 +134,14 @@ impl Forked {
         self.note_join(worker);
         match worker.take_built_in(queued_task(self)) {
             Some(true) => true,
-            // SAFETY: begun just now.
+            // SAFETY: the built-in part has begun to take this task just now.
             Some(false) => unsafe { retake_or_wait(self, worker) },
-            // SAFETY: by the caller's promise.
-            None => unsafe { join_any(self, worker) },
+            // SAFETY: the descriptor was forked on, and not joined yet.
+            None => unsafe { take_back_or_wait(self, worker) },
         }
     }
 
-    /// Sets it: what lies in the queue from now on.
+    /// Sets the descriptor, and returns the task to be queued.
     #[inline(always)]
     fn to_queue(&self, f: TaskFn, closure: *mut c_void) -> Task {
         self.set(f, closure);
@@ -153,32 +158,32 @@ impl Latch for Forked {
         Forked::is_over(self)
     }
 
-    fn leave_word(&self, waiter: Waiter) -> Option<usize> {
+    fn register(&self, waiter: Waiter) -> Option<usize> {
         self.leave_name(waiter.pack())
     }
 
     fn thief(&self) -> Option<&Worker> {
-        // SAFETY: a worker's record, which is never freed.
+        // SAFETY: the runner is the address of a worker's record, which is never freed.
         self.runner().map(|thief| unsafe { Worker::of(thief.cast()) })
     }
 }
 
-/// The rest of a put that was half done: false if the queue has no room for it.
+/// Queues a task whose queueing the built-in part has begun. False if the queue has no room for it.
 ///
 /// # Safety
-/// As said, just now.
+/// `put_built_in` has returned Some(false) for this task just now.
 #[cold]
 #[inline(never)]
-unsafe fn queue_slowly(forked: &Forked, worker: &Worker) -> bool {
+unsafe fn finish_queueing(forked: &Forked, worker: &Worker) -> bool {
     let queued = queued_task(forked);
-    // SAFETY: passed on.
+    // SAFETY: the built-in part has begun to queue this task; `run_forked` accepts the descriptor.
     unsafe { (worker.row().finish_spawn)(Some(queued.f), queued.closure, worker) == 0 }
 }
 
-/// The rest of a fork whose quick put was half done.
+/// The rest of a fork that the built-in part has begun.
 ///
 /// # Safety
-/// As said, just now, with the same arguments.
+/// `put_built_in` has returned Some(false) just now, for the same arguments.
 #[cold]
 #[inline(never)]
 pub unsafe extern "C" fn fork_slowly(
@@ -187,22 +192,24 @@ pub unsafe extern "C" fn fork_slowly(
     closure: *mut c_void,
     worker: &Worker,
 ) {
-    // SAFETY: passed on; if there is no room for it, nobody else has it.
+    // SAFETY: the built-in part has begun to queue this task. If the queue has no room for it,
+    // nobody else has it.
     unsafe {
-        if !queue_slowly(forked, worker) {
+        if !finish_queueing(forked, worker) {
             run_now(forked, f, closure, worker);
         }
     }
 }
 
-/// The rest of a join whose quick take was half done.
+/// The rest of a join that the built-in part has begun.
 ///
 /// # Safety
-/// As said, just now.
+/// `take_built_in` has returned Some(false) for this task just now.
 #[cold]
-#[inline(never)] // its frame is guarded
+#[inline(never)] // the call runs in a frame of its own, which stops exceptions
 pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
-    // SAFETY: passed on; taken, so not begun, and the caller's.
+    // SAFETY: the first call has this function's contract. A task that it leaves to the caller was
+    // taken out of the queue, so nobody else begins it.
     unsafe {
         if retake_or_wait(forked, worker) {
             let Task { f, closure } = forked.take();
@@ -213,14 +220,15 @@ pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
     }
 }
 
-/// The same, but a task that nobody has begun, and is at hand, is left to the caller: true.
+/// As `join_slowly`, but a task that nobody has begun, and that can be taken from the queue, is
+/// left for the caller to run. Returns true in that case.
 ///
 /// # Safety
 /// As for `join_slowly`.
 #[cold]
 #[inline(never)]
 unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
-    // SAFETY: passed on.
+    // SAFETY: the built-in part has begun to take this task just now.
     let taken = unsafe { worker.retake_built_in(queued_task(forked)) };
     if !taken {
         if forked.was_joined() {
@@ -231,9 +239,9 @@ unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
     taken
 }
 
-/// `ext::wait`. While the task seems not to have begun, the wait is registered with the worker's run: if all workers
-/// of the run become idle and all its queues are empty, nobody will ever begin the task, and the process ends with a
-/// message.
+/// As `api::wait`. If the task seems not to have begun, the wait is also noted in the caller's
+/// worker: if all workers of the run become idle and all its queues are empty, nobody will ever
+/// begin the task, and the process ends with a message.
 fn wait(forked: &Forked, worker: &Worker) -> bool {
     let mine = if forked.is_fresh() { worker.mine() } else { None };
     mine.inspect(|mine| mine.note_join(forked));
@@ -242,18 +250,19 @@ fn wait(forked: &Forked, worker: &Worker) -> bool {
     waited
 }
 
-/// A join in any other case; with C++'s runtime in the process, every join.
+/// A join in which the built-in part does not apply; in a process with the C++ runtime, every join.
 ///
 /// # Safety
-/// The descriptor was forked, and not joined yet.
-#[inline(never)] // its frame is guarded
+/// The descriptor was forked on, and not joined yet.
+#[inline(never)] // the call runs in a frame of its own, which stops exceptions
 unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
-    // SAFETY: passed on; taken back, so not begun, and the caller's.
+    // SAFETY: the descriptor was forked on, and not joined yet. A task that was taken out of the
+    // queue is begun by nobody else.
     unsafe {
         let taken = match worker.take_built_in(queued_task(forked)) {
             Some(true) => true,
             Some(false) => return join_slowly(forked, worker),
-            None => join_any(forked, worker),
+            None => take_back_or_wait(forked, worker),
         };
         if taken {
             let Task { f, closure } = forked.take();
@@ -265,12 +274,13 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
     }
 }
 
-/// The same, but a task that nobody has begun, and is at hand, is left to the caller: true.
+/// Joins, but leaves a task that nobody has begun, and that can be taken from the queue, for the
+/// caller to run. Returns true in that case.
 ///
 /// # Safety
 /// As for `join_elsewhere`.
 #[cold]
-unsafe fn join_any(forked: &Forked, worker: &Worker) -> bool {
+unsafe fn take_back_or_wait(forked: &Forked, worker: &Worker) -> bool {
     if forked.is_over() {
         return false;
     }
@@ -301,8 +311,9 @@ fn joined_before() -> ! {
     )
 }
 
-/// Calls `here`, and `there`, which another worker may take meanwhile; returns when both have
-/// ended. Each gets the worker that it runs on. `C` is what they call of the program's.
+/// Calls `here`, and `there`, which another worker may call at the same time. Returns when both
+/// have ended. Each gets the worker that runs it. `C` is the kind of the program's function that
+/// they call.
 ///
 /// # Safety
 /// The caller owns `worker`; `there` may be called on another thread.
@@ -313,9 +324,10 @@ pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     there: T,
 ) {
     let forked = Forked::unset();
-    // SAFETY: `there` and the descriptor live until the task was joined, below.
+    // SAFETY: `there` and the descriptor live until the task is joined, below.
     unsafe {
-        let offered = forked.offer(call::<C, T>, (&raw const there).cast_mut().cast(), worker);
+        let offered =
+            forked.offer(run_closure::<C, T>, (&raw const there).cast_mut().cast(), worker);
         here(worker);
         let worker = Worker::current_in_run_of(worker.handle()); // `here` may have waited
         if !offered || forked.take_back(worker) {
@@ -324,8 +336,9 @@ pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     }
 }
 
-/// Calls `work` on a worker of the run: the caller's own, or any, for a thread that has none,
-/// and then waits. Returns as `sched_spawn` does. `C` is what it calls of the program's.
+/// Calls `work` on a worker of the run, and waits for its end: on the caller's own worker, or on
+/// any worker if the caller has none. Returns as `sched_spawn` does. `C` is the kind of the
+/// program's function that `work` calls.
 ///
 /// # Safety
 /// `work` may be called on another thread.
@@ -338,88 +351,24 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
         return 0;
     }
     let forked = Forked::unset();
-    let queued = forked.to_queue(call::<C, T>, (&raw const work).cast_mut().cast());
-    // SAFETY: `work` and the descriptor live until the task is over, which is waited for.
+    let queued = forked.to_queue(run_closure::<C, T>, (&raw const work).cast_mut().cast());
+    // SAFETY: `work` and the descriptor live until the task has ended, which is waited for below.
     if unsafe { worker.queue(queued) } != 0 {
         return -1;
     }
-    crate::api::wait_elsewhere(&forked);
+    crate::api::wait_outside_run(&forked);
     0
 }
 
-/// The task of a function of ours.
+/// The task that calls a closure of this library.
 ///
 /// # Safety
 /// `work` points to a `T`, which may be called here.
-unsafe extern "C" fn call<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
+unsafe extern "C" fn run_closure<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     work: *mut c_void,
     s: *mut Scheduler,
 ) {
-    // SAFETY: by the caller's promise; `s` is the worker that runs the task.
+    // SAFETY: `work` points to a `T`, by the caller's promise; `s` is the worker that runs the
+    // task.
     call_guarded::<C, _>(|| unsafe { (*work.cast::<T>())(Worker::of(s)) });
-}
-
-/// What debug builds know of a descriptor.
-#[cfg(debug_assertions)]
-mod check {
-    use super::{Forked, Worker, misuse};
-    use crate::runtime::identity;
-    use crate::sys::atomic::Ordering;
-
-    /// With the run's address and the descriptor's below: those have 48 bits.
-    const FORKED: usize = 0x5ced << 48;
-    const JOINED: usize = 2;
-
-    /// On the fiber of the task that forks or joins, whichever run `s` is of: that stays the same.
-    fn note(more: isize) {
-        if let Some(fiber) = identity::current_fiber() {
-            fiber.count_forks(more);
-        }
-    }
-
-    impl Forked {
-        pub fn note_fork(&self, worker: &Worker) {
-            self.check.store(self.forked_in(worker.run_id()), Ordering::Relaxed);
-            note(1);
-        }
-
-        /// In which run, 0 for none, and on which descriptor: who copies that copies this.
-        fn forked_in(&self, run: usize) -> usize {
-            FORKED | (run ^ std::ptr::from_ref(self).addr())
-        }
-
-        /// See `run_outside`.
-        pub fn note_fork_outside(&self) {
-            self.check.store(self.forked_in(0), Ordering::Relaxed);
-            note(1);
-        }
-
-        /// See `join_outside`.
-        pub fn note_join_outside(&self) {
-            self.note_join_by(|_| true);
-        }
-
-        pub fn note_join(&self, worker: &Worker) {
-            // A thread that is no worker may come when the run has ended.
-            self.note_join_by(|run| run == worker.run_id() || worker.has_ended());
-        }
-
-        /// `may`: whether what was forked in this run may be joined by the caller.
-        fn note_join_by(&self, may: impl Fn(usize) -> bool) {
-            match self.check.swap(JOINED, Ordering::Relaxed) {
-                JOINED => misuse("sched_join", "the task was joined already"),
-                check if check >> 48 != FORKED >> 48 => {
-                    misuse("sched_join", "the descriptor was not forked")
-                }
-                check if check != self.forked_in(0) && !may(self.forked_in(check) & !FORKED) => {
-                    misuse(
-                        "sched_join",
-                        "the task was forked in another run, or its descriptor was copied",
-                    )
-                }
-                _ => {}
-            }
-            note(-1);
-        }
-    }
 }

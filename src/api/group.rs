@@ -9,7 +9,7 @@
 
 use crate::api::fork::misuse;
 use crate::api::sync::{Go, grant, may_wait};
-use crate::api::{wait_elsewhere, wait_inside};
+use crate::api::{wait_in_task, wait_outside_run};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::{arg_blocks, spawn_copy};
@@ -128,8 +128,8 @@ impl Group {
                 unsafe { grant(nodes, || worker, Go::Soon) };
             }
             match fiber {
-                Some(fiber) => wait_inside(&node, fiber, fiber.suspends_joins()),
-                None => wait_elsewhere(&node),
+                Some(fiber) => wait_in_task(&node, fiber, fiber.suspends_joins()),
+                None => wait_outside_run(&node),
             }
         }
         if self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0 {

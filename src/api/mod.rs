@@ -1,28 +1,34 @@
-//! L5: what C programs build from tasks: each file one idea, over the verbs of the floor below.
+//! The interface's features, built from tasks: each file has one idea, and uses the operations of
+//! the floor below.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`fork`] | a task whose end one waits for; its descriptor is the caller's |
+//! | [`fork`] | a task that is waited for by its descriptor, which the caller owns |
 //! | [`group`] | any number of tasks, waited for together |
 //! | [`range`] | loops and reductions over a range of numbers |
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`scratch`] | memory for the time of a call |
 //! | [`pool`] | a run that stays open |
-//! | [`sync`] | mutex, condition, semaphore, barrier, for tasks |
+//! | [`default_pool`] | the pool of the process, and the meaning of NULL in place of an `s` |
+//! | [`sync`] | mutex, condition, semaphore and barrier for tasks |
 //!
 //! # Waiting
 //!
-//! A task that waits is set aside with its stack (`kind::fiber`), and its worker goes on; with
-//! `SCHED_JOIN=help`, or where there is no stack to go on with, the worker runs other tasks on top of
-//! it, and sleeps if there are none (`Policy::help`). A thread that is no worker of the run sleeps. Each
-//! leaves word in what it waits for, to be continued or woken. One can, who joins a task; any number of
-//! those who wait for a group, or for what is in [`sync`], each in a node of its own (`crate::sync`).
+//! A task that waits is suspended with its stack (`runtime::suspend`), and its worker goes on with
+//! other tasks. With `SCHED_JOIN=help`, or if there is no other stack, the worker runs other tasks
+//! on top of the waiting task instead, and sleeps if there are none (`Policy::help`). A thread that
+//! is not a worker of the run sleeps.
 //!
-//! What is waited for lies in the program's memory and may be gone as soon as it is seen to be
-//! over. So who ends it does that by one atomic operation, the last on that memory, and learns
-//! by it whom to wake. Workers can be woken for no reason: their records are never freed. Another
-//! thread sleeps on an address; that is only passed to the kernel, and waking nobody, or somebody
-//! else who sleeps there by then, does no harm.
+//! Each waiter registers itself in the object that it waits for, and is continued or woken through
+//! that. A forked task has room for one waiter, which joins it. A group, or an object of [`sync`],
+//! has any number of waiters, each with a node of its own (`crate::sync`).
+//!
+//! The object lies in the program's memory, which the program may free as soon as a waiter sees
+//! that the wait is over. So the thread that ends the wait does this by one atomic operation, its
+//! last access to that memory, and learns from the old value whom to wake. It may wake a worker
+//! that does not wait any more: worker records are never freed. For a thread it passes the address
+//! of the object to the kernel, which does not access it: waking no thread, or another thread that
+//! sleeps on this address by then, does no harm.
 
 pub mod default_pool;
 pub mod fork;
@@ -45,28 +51,29 @@ use crate::sys::time;
 use crate::task::Task;
 use std::time::Duration;
 
-/// A task in `wait_nested` looks so many times, then sleeps shortly: nobody wakes it.
-const LOOKS: u32 = 4;
+/// In `wait_nested` a task sleeps shortly after each so many looks, since nobody wakes it.
+const LOOKS_PER_SLEEP: u32 = 4;
 
-/// How long a thread sleeps that has left word, in case that futex is refused by then.
-const AT_MOST: Duration = Duration::from_millis(100);
+/// The longest sleep of a registered thread, in case the kernel refuses futex calls by then.
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// Something to wait for, whose state is one word.
+/// An object to wait for, whose state is one word.
 pub trait Latch {
     fn word(&self) -> &AtomicUsize;
     fn is_over(&self) -> bool;
 
-    /// Leaves word in the state, in place of what the caller has left before. Some(its new value): from now on
-    /// the waiter is woken when it is over, and the word changes by then. None: it is over.
-    fn leave_word(&self, waiter: Waiter) -> Option<usize>;
+    /// Registers the waiter in the state, in place of the caller's earlier registration. Some(the
+    /// new state): when the wait is over, the waiter is woken and the state is another. None: the
+    /// wait is over already.
+    fn register(&self, waiter: Waiter) -> Option<usize>;
 
-    /// The worker that runs the task whose end it is, if it is known.
+    /// The worker that runs the task whose end is awaited, if it is known.
     fn thief(&self) -> Option<&Worker> {
         None
     }
 }
 
-/// A latch, for a worker that helps.
+/// A latch as it is seen by a worker that helps.
 struct Help<'a, L> {
     latch: &'a L,
     fiber: &'a Fiber,
@@ -78,53 +85,55 @@ impl<L: Latch> Awaited for Help<'_, L> {
     }
 
     fn enlist(&self) -> bool {
-        self.latch.leave_word(Waiter::Worker(self.fiber.worker())).is_some()
+        self.latch.register(Waiter::Worker(self.fiber.worker())).is_some()
     }
 
     fn leave(&self, task: Task) -> bool {
-        self.latch.leave_word(Waiter::Task(task.closure)).is_some()
+        self.latch.register(Waiter::Task(task.closure)).is_some()
     }
 
     fn thief(&self) -> Option<usize> {
         let mine = self.fiber.worker();
         if mine.calls_at_once() {
-            return None; // not known: see `fork`
+            return None; // unknown: a task that fork has called at once does not note its worker
         }
         self.latch.thief()?.index_in_run_of(mine)
     }
 }
 
-/// Waits, without helping, as a thread that is no worker of the run.
-fn wait_outside(latch: &impl Latch) {
+/// Waits without running other tasks: the calling thread sleeps.
+fn sleep_until_over(latch: &impl Latch) {
     while !latch.is_over() {
-        if let Some(value) = latch.leave_word(Waiter::Thread) {
-            <&Futex>::from(latch.word()).wait(value as u32, AT_MOST);
+        if let Some(value) = latch.register(Waiter::Thread) {
+            <&Futex>::from(latch.word()).wait(value as u32, MAX_SLEEP);
         }
     }
 }
 
-/// Waits until the latch is over, as the calling thread's worker, if it has one; `worker` is any of
-/// the run. False if that cannot be: the run was a parent process's.
+/// Waits until the latch is over. `worker` is any worker of the run. If the calling thread is a
+/// worker of that run, its task waits there. False if the wait has no end: the run has ended, or it
+/// is a parent process's run, and the latch is not over.
 fn wait(latch: &impl Latch, worker: &Worker) -> bool {
     let Some(mine) = worker.mine() else {
-        // With the run, all its tasks have ended.
+        // When the run has ended, all its tasks have ended.
         if worker.has_ended() {
             return latch.is_over();
         }
-        wait_elsewhere(latch);
+        wait_outside_run(latch);
         return true;
     };
-    wait_inside(latch, mine.fiber(), mine.fiber().suspends_joins());
+    wait_in_task(latch, mine.fiber(), mine.fiber().suspends_joins());
     true
 }
 
-/// Waits in the middle of a task on the fiber, which stays the task's, whichever worker comes with it.
-/// `leaves` it, if that can be.
-fn wait_inside(latch: &impl Latch, fiber: &Fiber, leaves: bool) {
+/// Waits in the middle of a task on this fiber. The task keeps the fiber, whichever worker
+/// continues it. `may_suspend`: the task is suspended, if the fiber can be left.
+fn wait_in_task(latch: &impl Latch, fiber: &Fiber, may_suspend: bool) {
     while !latch.is_over() {
-        let publish = |task: Task| latch.leave_word(Waiter::Task(task.closure)).is_some();
-        // SAFETY: the caller is on the fiber, in a task; having left word, `leave_word` returns.
-        if leaves && unsafe { set_aside(fiber, publish) } && latch.is_over() {
+        let publish = |task: Task| latch.register(Waiter::Task(task.closure)).is_some();
+        // SAFETY: the caller is on the fiber, in a task; once `register` has published the task, it
+        // returns true and touches nothing of the stack.
+        if may_suspend && unsafe { suspend_task(fiber, publish) } && latch.is_over() {
             break;
         }
         if Worker::current().is_some_and(|mine| fiber.is_right_below(mine)) {
@@ -135,47 +144,50 @@ fn wait_inside(latch: &impl Latch, fiber: &Fiber, leaves: bool) {
     }
 }
 
-/// Waits for a latch of the run of `outer`. The caller is a task of an inner run, which a task of `outer` has started on
-/// the same thread. The latch may depend on tasks of either run. The caller runs the tasks of the outer run on top of
-/// itself, until there are none; then it yields to those of its own run. Tasks of its own run must not run on top of it,
-/// since it may hold what they wait for. If the caller continues on another thread after a yield, it
-/// waits there like any task of its run.
+/// Waits for a latch of the run of `outer`. The caller is a task of an inner run, which a task of
+/// `outer` has started on the same thread. The latch may depend on tasks of either run. The caller
+/// runs the tasks of the outer run on top of itself until there are none; then it yields to the
+/// tasks of its own run. The tasks of its own run must not run on top of it, since it may hold an
+/// object that they wait for. If the caller continues on another thread after a yield, it waits
+/// there like any task of its run.
 #[cold]
 #[inline(never)]
 fn wait_nested(latch: &impl Latch, outer: &Worker) {
     let mut looks = 0u32;
     while !latch.is_over() {
-        let Some(mine) = Worker::current() else { return wait_outside(latch) };
+        let Some(mine) = Worker::current() else { return sleep_until_over(latch) };
         let below = outer.mine().map(Mine::fiber).filter(|below| below.is_right_below(mine));
-        let Some(below) = below else { return wait_inside(latch, mine.fiber(), true) };
-        // SAFETY: the calling thread's; the caller is right on top.
+        let Some(below) = below else { return wait_in_task(latch, mine.fiber(), true) };
+        // SAFETY: `outer` is the calling thread's worker, and the caller is on top of its fiber
+        // with no other task in between.
         while !latch.is_over() && unsafe { yielding::help_once(below) } {}
         yielding::yield_now(&mine);
         looks += 1;
-        if looks.is_multiple_of(LOOKS) {
+        if looks.is_multiple_of(LOOKS_PER_SLEEP) {
             time::sleep(UNAWAITED); // nobody wakes it
         }
     }
 }
 
-/// Waits as a thread that is no worker of the latch's run. If the caller is a task of another run, and its thread is a
-/// worker of that run alone, the task is set aside there; otherwise the thread sleeps.
-fn wait_elsewhere(latch: &impl Latch) {
+/// Waits as a caller that is not a task of the latch's run. If the caller is a task of another run,
+/// and its thread is a worker of that run alone, the task is suspended there. Otherwise the thread
+/// sleeps.
+fn wait_outside_run(latch: &impl Latch) {
     match identity::lone_fiber() {
-        Some(fiber) => wait_inside(latch, fiber, true),
-        None => wait_outside(latch),
+        Some(fiber) => wait_in_task(latch, fiber, true),
+        None => sleep_until_over(latch),
     }
 }
 
-/// Waits by leaving the fiber: see `fiber::suspend`. False if there is no stack to go on with.
+/// Suspends the task on the fiber: see `suspend::suspend`. False if there is no other stack.
 ///
 /// # Safety
-/// As for that.
+/// As for `suspend::suspend`.
 #[inline]
-unsafe fn set_aside(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> bool {
+unsafe fn suspend_task(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> bool {
     // SAFETY: the caller is on the fiber.
-    unsafe { fiber.mine() }.hold(); // who ends it may be outside of the run
-    // SAFETY: passed on.
+    unsafe { fiber.mine() }.hold(); // the wait may be ended from outside of the run
+    // SAFETY: the same contract, word for word.
     let left = unsafe { suspend::suspend(fiber, publish) };
     // SAFETY: the task goes on, with the worker that its fiber has now.
     unsafe { fiber.mine() }.let_go();

@@ -26,7 +26,7 @@
 //! Each function has done with the mutex, and so on, before it grants it: who gets it may free it.
 
 use crate::api::fork::misuse;
-use crate::api::{Latch, set_aside, wait_elsewhere, wait_inside};
+use crate::api::{Latch, suspend_task, wait_in_task, wait_outside_run};
 use crate::runtime::record::Fiber;
 use crate::runtime::record::Worker;
 use crate::runtime::waiter::Waiter;
@@ -54,7 +54,7 @@ impl Latch for Node {
         self.is_granted()
     }
 
-    fn leave_word(&self, waiter: Waiter) -> Option<usize> {
+    fn register(&self, waiter: Waiter) -> Option<usize> {
         let name = waiter.pack();
         self.leave_name(name).then_some(name)
     }
@@ -65,8 +65,8 @@ impl Latch for Node {
 #[inline(never)]
 fn wait(node: &Node, worker: Option<&Worker>) {
     match worker.and_then(Worker::mine) {
-        Some(mine) => wait_inside(node, mine.fiber(), true),
-        None => wait_elsewhere(node),
+        Some(mine) => wait_in_task(node, mine.fiber(), true),
+        None => wait_outside_run(node),
     }
 }
 
@@ -87,7 +87,7 @@ unsafe fn wait_for(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool 
             !get_or_link(unsafe { (*this).write(Node::named(name)) })
         };
         // SAFETY: the caller is on the fiber, in a task; the rest by its promise.
-        let left = unsafe { set_aside(fiber, publish) };
+        let left = unsafe { suspend_task(fiber, publish) };
         return left || wait_on_top(Some(fiber.worker()), get_or_link); // if it was left, it has it
     }
     wait_on_top(worker, get_or_link)
