@@ -1,24 +1,27 @@
-//! The default pool of the process, and the meaning of NULL in place of an `s`: in a task, the task's own run;
-//! elsewhere, the default pool, which the first use makes.
+//! The default pool of the process, and the meaning of NULL in place of an `s`: in a task, the run
+//! of this task; elsewhere, the default pool, which its first use makes.
 //!
-//! # Its life
+//! # The life of the pool
 //!
-//! The pool is a run that is held open, as in `ext::pool`, with the settings of the environment. The program has no
-//! handle to it. Without tasks its workers sleep as `SCHED_IDLE` says.
+//! The pool is a run that is held open, as in `api::pool`, with the settings of the environment.
+//! The program has no handle to it. Without tasks its workers sleep as `SCHED_IDLE` says.
 //!
-//! *In a child made by fork* there is no pool at first; the next use makes one (`runtime::default_worker`). The memory of the
-//! parent's pool is never freed there: the child has no threads that could end that run.
+//! *In a child made by fork* there is no pool at first; the next use makes one
+//! (`runtime::default_worker`). The memory of the parent's pool is never freed there: the child has
+//! no threads that could end that run.
 //!
-//! *At exit* the run is released: it ends when no task is left. `exit` waits for that, but not longer than `AT_MOST`.
-//! If the run has ended by then, the statistics are written, and its threads are kept (`threads::cache`). If a task still
-//! runs or waits, the run stays as it is and ends with the process, like a pool that the program does not destroy. No
-//! thread is joined here: SCHED_WARM=0, which makes a run join its threads at its end, does not apply to this pool. If
-//! a task of the pool calls `exit`, the run is not released: its end would wait for this task.
+//! *At exit* the run is released: it ends when no task is left. `exit` waits for that, but not
+//! longer than `MAX_EXIT_WAIT`. If the run has ended by then, the statistics are written, and its
+//! threads are kept (`threads::cache`). If a task still runs or waits, the run stays as it is and
+//! ends with the process, like a pool that the program does not destroy. No thread is joined here:
+//! SCHED_WARM=0, which makes a run join its threads at its end, does not apply to this pool. If a
+//! task of the pool calls `exit`, the run is not released: its end would wait for this task.
 //!
-//! *When a plugin that contains the library is unloaded*, the unloading waits until the run and its threads have ended:
-//! their code is about to be unmapped.
+//! *When a plugin that contains the library is unloaded*, the unloading waits until the run and its
+//! threads have ended: their code is about to be unmapped.
 //!
-//! Rejected: to wait at exit until no task is left. A task may wait for something that the exiting thread holds.
+//! Rejected: to wait at exit until no task is left. A task may wait for something that the exiting
+//! thread holds.
 
 use crate::fiber::valgrind;
 use crate::runtime::record::Worker;
@@ -35,26 +38,29 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::time::Duration;
 
-/// How long `exit` waits for the end of the run. Workers that have just run out of tasks need some microseconds for it.
-const AT_MOST: Duration = Duration::from_millis(100);
+/// The longest time that `exit` waits for the end of the run. Workers that have just run out of
+/// tasks need some microseconds to end.
+const MAX_EXIT_WAIT: Duration = Duration::from_millis(100);
 
-struct Made {
+struct DefaultPool {
     run: Box<dyn Open>,
-    #[allow(dead_code, reason = "leak checkers find by it the pools that are never freed")]
-    older: *const Made,
+    #[allow(dead_code, reason = "leak checkers find the pools that are never freed through it")]
+    older: *const DefaultPool,
 }
 
-/// Written under `default_worker`'s lock. If this process has a pool, it is the newest.
-static NEWEST: AtomicPtr<Made> = AtomicPtr::new(ptr::null_mut());
+/// The newest pool. It is this process's pool, if the process has one. Written under
+/// `default_worker`'s lock.
+static NEWEST: AtomicPtr<DefaultPool> = AtomicPtr::new(ptr::null_mut());
 
-/// A worker of the caller's run, if the caller is a task. Where one run lies on top of another, the innermost counts.
+/// A worker of the caller's run, if the caller is a task. If one run lies on top of another, this
+/// is the innermost run.
 #[cold]
 #[inline(never)]
 pub fn current<'a>() -> Option<&'a Worker> {
     identity::task_worker()
 }
 
-/// A worker of the run that NULL means. An error if the default pool cannot be made.
+/// A worker of the run that NULL means. Fails if the default pool cannot be made.
 #[cold]
 #[inline(never)]
 pub fn worker<'a>() -> Result<&'a Worker, Errno> {
@@ -62,11 +68,12 @@ pub fn worker<'a>() -> Result<&'a Worker, Errno> {
         return Ok(worker);
     }
     let _uncancelled = Uncancelled::begin(); // with the lock held, above all
-    registry::watch_process(); // a fork handler of the program's may come before the library's
+    registry::watch_process(); // a fork handler of the program may run before the library's
     default_worker::get_or_make(make)
 }
 
-/// As `worker`, but no pool is made. If there is none now, a worker of the former one; None if there never was one.
+/// As `worker`, but makes no pool. If there is none now, returns a worker of the former pool; None
+/// if there never was one.
 #[cold]
 #[inline(never)]
 pub fn known<'a>() -> Option<&'a Worker> {
@@ -76,25 +83,27 @@ pub fn known<'a>() -> Option<&'a Worker> {
     })
 }
 
-/// Makes the pool. The caller has `default_worker`'s lock.
+/// Makes the pool. The caller holds `default_worker`'s lock.
 fn make() -> Result<&'static Worker, Errno> {
-    // First: a run that is open must be closed before it can be dropped.
+    // The memory is allocated first: an open run must be closed before it can be dropped.
     let room = memory::boxed(MaybeUninit::uninit());
     let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
     let run = table::open_standing()?;
     let worker = run.run().worker(0);
     let older = NEWEST.load(Ordering::Relaxed);
-    let made = Box::into_raw(Box::write(room, Made { run, older }));
-    NEWEST.store(made, Ordering::Release); // pairs with the load in `at_exit`
+    let pool = Box::into_raw(Box::write(room, DefaultPool { run, older }));
+    NEWEST.store(pool, Ordering::Release); // pairs with the load in `at_exit`
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
-        // SAFETY: a function of the right type, which stays mapped: a plugin's handlers are called before it is unmapped.
+        // SAFETY: the function has the right type and stays mapped: a plugin's handlers are called
+        // before the plugin is unmapped.
         unsafe { libc::atexit(at_exit) };
     }
     Ok(worker)
 }
 
-/// Called before `threads::cache`'s handler: that was registered earlier, when the run was opened.
+/// Runs before the handler of `threads::cache`, which was registered earlier, when the run was
+/// opened.
 extern "C" fn at_exit() {
     if !process::is_known() {
         return; // a child made by fork has no pool
@@ -105,18 +114,20 @@ extern "C" fn at_exit() {
     }
     default_worker::forget();
     let _uncancelled = Uncancelled::begin();
-    // SAFETY: never freed. It is this process's, since `default_worker` has a worker; only one caller gets here for each pool.
-    let made = unsafe { &mut *NEWEST.load(Ordering::Acquire) };
+    // SAFETY: the pool is never freed. It is this process's pool, since `default_worker` has a
+    // worker. Only one caller gets here for each pool.
+    let pool = unsafe { &mut *NEWEST.load(Ordering::Acquire) };
     let ended = if cache::is_unloaded() {
-        made.run.close();
+        pool.run.close();
         true
     } else {
-        // Under valgrind no thread is kept, and each is to be joined: valgrind reports the others as leaks.
-        let may_drop = made.run.run().keeps_threads() || valgrind::is_running();
-        made.run.close_within(AT_MOST) && may_drop
+        // Under valgrind no thread is kept, and the run joins its threads: valgrind would report
+        // them as leaks otherwise.
+        let may_drop = pool.run.run().keeps_threads() || valgrind::is_running();
+        pool.run.close_within(MAX_EXIT_WAIT) && may_drop
     };
     if ended {
         // SAFETY: the run has ended, and `default_worker` has forgotten it: nobody else uses it.
-        unsafe { ptr::drop_in_place(&raw mut made.run) };
+        unsafe { ptr::drop_in_place(&raw mut pool.run) };
     }
 }

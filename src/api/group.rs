@@ -1,14 +1,13 @@
 //! Groups: any number of tasks, waited for together, and cancelled together.
 //!
-//! # The group
+//! The state of a group is the number of its tasks with the nodes of the waiters (`sync::members`),
+//! and whether the group is cancelled. Each task of a group has an argument block
+//! (`runtime::arg_blocks`), which holds the group, the function and the closure.
 //!
-//! How many tasks it has, and who waits: `sync::members`; and whether it is cancelled. Each task of a group is a
-//! block (`kind::block`): the group, the function, its closure.
-//!
-//! Cost: that of sched_spawn_copy, and two read-modify-writes.
+//! A task of a group costs as much as a task of sched_spawn_copy, and two read-modify-writes.
 
 use crate::api::fork::misuse;
-use crate::api::sync::{Go, grant, may_wait};
+use crate::api::nodes::{WakeOrder, grant, may_wait};
 use crate::api::{wait_in_task, wait_outside_run};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
@@ -22,14 +21,14 @@ use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// The C side's `sched_group`. All bytes zero is one without tasks.
+/// The C side's `sched_group`. If all bytes are zero, it is a group without tasks.
 #[repr(C)]
 pub struct Group {
     members: Members,
     cancelled: AtomicUsize,
 }
 
-/// A task of a group.
+/// The argument of a group's task.
 #[repr(C)]
 struct Member {
     group: *const Group,
@@ -37,7 +36,7 @@ struct Member {
     closure: *mut c_void,
 }
 
-/// A task of a group with a copy of its argument, which follows.
+/// The argument of a group's task that has a copy of its own argument. The copy follows.
 #[repr(C, align(16))]
 struct Copied {
     group: *const Group,
@@ -49,27 +48,29 @@ const _: () = assert!(size_of::<Copied>() == arg_blocks::HEADER);
 const CANCELLED: usize = 1;
 
 impl Group {
-    /// Adds a task; returns as `sched_spawn` does.
+    /// Adds a task. Returns as `sched_spawn` does.
     ///
     /// # Safety
-    /// `f` accepts `closure`; the group lives until it was waited for.
+    /// `f` accepts `closure`; the group lives until its tasks were waited for.
     pub unsafe fn spawn(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
         let member = Member { group: self, f, closure };
         self.members.enter();
         let arg = (&raw const member).cast();
-        // SAFETY: the member's bytes, and a function for them.
+        // SAFETY: `run_member` accepts a copy of `member`.
         let outcome = unsafe { spawn_copy::spawn(run_member, arg, size_of::<Member>(), worker) };
         if outcome != 0 {
-            // SAFETY: counted above.
+            // SAFETY: the task was counted above, and will not run.
             unsafe { self.leave(worker) };
         }
         outcome
     }
 
-    /// As `spawn`; the task gets a pointer to a copy of the `bytes` bytes at `arg`, at most `block::MOST`.
+    /// As `spawn`; the task gets a pointer to a copy of the `bytes` bytes at `arg`, at most
+    /// `arg_blocks::MAX_ARG`.
     ///
     /// # Safety
-    /// `arg` may be read, `f` accepts a pointer to a copy; the group lives until it was waited for.
+    /// `arg` may be read, and `f` accepts a pointer to a copy. The group lives until its tasks were
+    /// waited for.
     pub unsafe fn spawn_copy(
         &self,
         f: TaskFn,
@@ -80,11 +81,11 @@ impl Group {
         let header = Copied { group: self, f };
         self.members.enter();
         let header = (&raw const header).cast();
-        // SAFETY: so many bytes each, and a function for them.
+        // SAFETY: `run_copied` accepts a copy of `header` with the copy of the argument behind it.
         let outcome =
             unsafe { spawn_copy::spawn_with_header(run_copied, header, arg, bytes, worker) };
         if outcome != 0 {
-            // SAFETY: counted above.
+            // SAFETY: the task was counted above, and will not run.
             unsafe { self.leave(worker) };
         }
         outcome
@@ -98,19 +99,20 @@ impl Group {
     pub fn is_cancelled(&self) -> bool {
         match self.cancelled.load(Ordering::Acquire) {
             0 => false,
-            CANCELLED => true, // the Acquire: with `cancel`
+            CANCELLED => true, // the Acquire pairs with `cancel`
             other => not_cancelled(other),
         }
     }
 
-    /// Waits until no task of the group is left; returns as `sched_group_wait` does. If it was cancelled,
-    /// that is forgotten. `worker`: any of a run that has, or had, tasks of the group; None: none is known.
+    /// Waits until no task of the group is left. Returns as `sched_group_wait` does. The wait ends
+    /// a cancellation. `worker` is any worker of a run that has, or had, tasks of the group; None
+    /// if none is known.
     pub fn wait(&self, worker: Option<&Worker>) -> c_int {
         while !self.members.is_over() {
             self.members.check("sched_group_wait");
             if !may_wait(worker) {
                 if self.members.is_over() {
-                    break; // since the first look; and then the run has ended
+                    break; // the group has ended since the first look, and so has the run
                 }
                 return errno::failed(libc::EINVAL);
             }
@@ -122,10 +124,10 @@ impl Group {
                 );
             }
             let node = Node::default();
-            // SAFETY: it lives until it was waited for.
+            // SAFETY: the node lives until it is granted: the wait below lasts until then.
             if let Some(nodes) = unsafe { self.members.link(&node) } {
-                // SAFETY: taken out just now.
-                unsafe { grant(nodes, || worker, Go::Soon) };
+                // SAFETY: the nodes were taken out of the group just now.
+                unsafe { grant(nodes, || worker, WakeOrder::Soon) };
             }
             match fiber {
                 Some(fiber) => wait_in_task(&node, fiber, fiber.suspends_joins()),
@@ -138,15 +140,16 @@ impl Group {
         0
     }
 
-    /// A task of the group has ended; the group may be gone afterwards.
+    /// Counts a task out. The group may be freed as soon as this has happened. `from` is a worker
+    /// of the run.
     ///
     /// # Safety
-    /// It was counted in, and not out yet. `from`: a worker of the run.
+    /// The task was counted in, and not counted out yet.
     unsafe fn leave(&self, from: &Worker) {
-        // SAFETY: passed on.
+        // SAFETY: the task was counted in, and not counted out yet.
         if let Some(nodes) = unsafe { self.members.leave() } {
-            // SAFETY: taken out just now.
-            unsafe { grant(nodes, || Some(from), Go::Soon) };
+            // SAFETY: the nodes were taken out of the group just now.
+            unsafe { grant(nodes, || Some(from), WakeOrder::Soon) };
         }
     }
 }
@@ -157,25 +160,25 @@ fn not_cancelled(flag: usize) -> ! {
     no_group("sched_group", flag)
 }
 
-/// The task of an argument block that belongs to a group.
+/// Runs a group's task.
 ///
 /// # Safety
-/// `member` is a [`Member`] whose group counts it.
+/// `member` is a [`Member`] whose group counts the task.
 unsafe extern "C" fn run_member(member: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `member` is a `Member`, by the caller's promise.
     let Member { group, f, closure } = unsafe { member.cast::<Member>().read() };
-    // SAFETY: passed on.
+    // SAFETY: the group counts the task, whose function accepts the closure.
     unsafe { run(group, f, closure, s) };
 }
 
-/// The task of a group's block that has a copy.
+/// Runs a group's task that has a copy of its argument.
 ///
 /// # Safety
-/// `copied` is a [`Copied`] whose group counts it, with the copy behind it.
+/// `copied` is a [`Copied`] whose group counts the task, with the copy of the argument behind it.
 unsafe extern "C" fn run_copied(copied: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `copied` is a `Copied`, by the caller's promise.
     let Copied { group, f } = unsafe { copied.cast::<Copied>().read() };
-    // SAFETY: passed on.
+    // SAFETY: the group counts the task, whose function accepts the copy.
     unsafe { run(group, f, copied.byte_add(size_of::<Copied>()), s) };
 }
 
@@ -186,13 +189,13 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
     // SAFETY: the group lives as long as it counts the task.
     let group = unsafe { &*group };
     if !group.is_cancelled() {
-        // SAFETY: `s` is the worker that runs the task, on this fiber, which stays the task's.
+        // SAFETY: `s` is the worker that runs the task on this fiber, and the task keeps the fiber.
         let of = unsafe { &Worker::of(s).owned().fiber().group };
         let outer = of.replace(ptr::from_ref(group).cast());
         // SAFETY: the program promises that `f` accepts its closure and returns.
         call_guarded::<GroupTask, _>(|| unsafe { f(closure, s) });
         of.set(outer);
     }
-    // SAFETY: counted in by `spawn`; the worker may be another than `s` by now.
+    // SAFETY: `spawn` has counted the task in. The caller's worker may differ from `s` by now.
     unsafe { group.leave(Worker::current_in_run_of(s)) };
 }

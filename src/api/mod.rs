@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`fork`] | a task that is waited for by its descriptor, which the caller owns |
 //! | [`group`] | any number of tasks, waited for together |
+//! | `nodes` | waiting with a node: for groups and for [`sync`] |
 //! | [`range`] | loops and reductions over a range of numbers |
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`scratch`] | memory for the time of a call |
@@ -33,6 +34,7 @@
 pub mod default_pool;
 pub mod fork;
 pub mod group;
+mod nodes;
 pub mod pool;
 pub mod range;
 pub mod scratch;

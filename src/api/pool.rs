@@ -1,13 +1,15 @@
-//! Pools: a run that is held open, and what the program holds of it. How it rests and ends is told in
-//! `queue::run_gate`.
+//! Pools: a run that is held open, and the program's handle to it. `queue::run_gate` describes how
+//! such a run rests and ends.
 //!
-//! A pool is used through the record of its worker 0, as a foreign thread uses an `s`: so a task that
-//! comes from a worker of the pool goes to that worker's own queue, any other to the injector.
+//! A pool is used through the record of its worker 0, as a foreign thread uses an `s`. So a task
+//! that comes from a worker of the pool goes to that worker's own queue, and any other task to the
+//! injector.
 //!
-//! In a child made by fork the parent's pool has no threads. Its records have been closed there
-//! (`kind::worker`), and may be another run's by now; so each use asks whether worker 0 is still of
-//! this run. That cannot be mistaken: a run's number is the address of its kind, and a pool's kind is
-//! freed when it is destroyed, which is refused in the child.
+//! In a child made by fork the parent's pool has no threads. The records of its workers have been
+//! closed there (`runtime::registry`), and may belong to another run by now. So each use compares
+//! the run of worker 0 with the run of the pool. The comparison cannot be mistaken: a run's number
+//! is the address of its policy, and the policy of a pool is freed only when the pool is destroyed,
+//! which is refused in the child.
 
 use crate::runtime::record::Worker;
 use crate::runtime::run::Open;
@@ -31,10 +33,10 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool with its threads; the numbers are as for `sched_init`.
+    /// Makes a pool and its threads. The numbers are those of `sched_init`.
     pub fn create(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<Pool>, Errno> {
         let _uncancelled = Uncancelled::begin();
-        // First: a run that is open must be closed before it can be dropped.
+        // The memory is allocated first: an open run must be closed before it can be dropped.
         let room = memory::boxed(MaybeUninit::uninit());
         let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
         let run = table::open(asked, nthreads, qlen)?;
@@ -42,7 +44,7 @@ impl Pool {
         Ok(Box::write(room, Pool { run, worker, id: worker.run_id() }))
     }
 
-    /// Adds a task, from any thread; returns as `sched_spawn` does.
+    /// Adds a task, from any thread. Returns as `sched_spawn` does.
     ///
     /// # Safety
     /// `f` accepts `closure`.
@@ -50,11 +52,11 @@ impl Pool {
         if !self.is_alive() {
             return errno::failed(libc::EINVAL);
         }
-        // SAFETY: by the caller's promise.
+        // SAFETY: `f` accepts `closure`, by the caller's promise.
         unsafe { self.worker.spawn(Some(f), closure) }
     }
 
-    /// As `submit`, with a copy of the `bytes` bytes at `arg`, at most `block::MOST`.
+    /// As `submit`, with a copy of the `bytes` bytes at `arg`, at most `arg_blocks::MAX_ARG`.
     ///
     /// # Safety
     /// `arg` may be read, and `f` accepts a pointer to a copy.
@@ -62,27 +64,27 @@ impl Pool {
         if !self.is_alive() {
             return errno::failed(libc::EINVAL);
         }
-        // SAFETY: by the caller's promise.
+        // SAFETY: `arg` may be read, and `f` accepts a pointer to a copy, by the caller's promise.
         unsafe { spawn_copy::spawn(f, arg, bytes, self.worker) }
     }
 
-    /// Waits until no task is left, at one moment since the call.
+    /// Waits for a moment since the call at which no task is left.
     pub fn wait(&self) -> Result<(), Errno> {
-        self.may_wait()?;
+        self.check_wait()?;
         let _uncancelled = Uncancelled::begin();
         self.run.wait_for_rest();
         Ok(())
     }
 
-    /// Adds a task, and waits until none is left; returns as `sched_init` does.
+    /// Adds a task, and waits until no task is left. Returns as `sched_init` does.
     ///
     /// # Safety
     /// `f` accepts `closure`.
     pub unsafe fn run(&self, f: TaskFn, closure: *mut c_void) -> c_int {
-        if let Err(Errno(error)) = self.may_wait() {
+        if let Err(Errno(error)) = self.check_wait() {
             return errno::failed(error);
         }
-        // SAFETY: passed on.
+        // SAFETY: the same contract, word for word.
         if unsafe { self.submit(f, closure) } != 0 {
             return -1;
         }
@@ -93,19 +95,19 @@ impl Pool {
 
     /// Waits until no task is left, and ends the run. Afterwards the pool may be dropped.
     pub fn close(&self) -> Result<(), Errno> {
-        self.may_wait()?;
+        self.check_wait()?;
         let _uncancelled = Uncancelled::begin();
         self.run.close();
         Ok(())
     }
 
-    /// Not so in a child of fork.
+    /// False in a child made by fork.
     fn is_alive(&self) -> bool {
         process::is_known() && self.worker.run_id() == self.id
     }
 
-    /// A task of the pool would wait for itself.
-    fn may_wait(&self) -> Result<(), Errno> {
+    /// Fails in a child made by fork, and in a task of the pool, which would wait for itself.
+    fn check_wait(&self) -> Result<(), Errno> {
         if !self.is_alive() {
             Err(Errno(libc::EINVAL))
         } else if self.worker.mine().is_some() || identity::any_section_in_run_of(self.worker) {

@@ -4,14 +4,14 @@ use crate::sys::memory::NoMemory;
 use crate::sys::region::Block;
 use std::mem::MaybeUninit;
 
-/// What memory from the heap is aligned to: for any type, and to a line of the cache.
+/// The alignment of memory from the heap: sufficient for any type, and a line of the cache.
 #[repr(align(64))]
 struct Line(#[allow(dead_code, reason = "room")] MaybeUninit<[u8; 64]>);
 
 #[repr(align(64))]
 struct Few<const FEW: usize>(MaybeUninit<[u8; FEW]>);
 
-/// Bytes, aligned for any type; up to `FEW` of them in the value itself.
+/// Bytes, aligned for any type. Up to `FEW` bytes are in the value itself.
 pub struct Scratch<const FEW: usize> {
     few: Few<FEW>,
     many: Option<Block<Line>>,
@@ -29,7 +29,7 @@ impl<const FEW: usize> Scratch<FEW> {
         Ok(Scratch { few: Few(MaybeUninit::uninit()), many })
     }
 
-    /// Where they are, as long as the value is not moved.
+    /// The start of the bytes. They move with the value.
     #[inline]
     pub fn start(&mut self) -> *mut u8 {
         match &self.many {

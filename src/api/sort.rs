@@ -1,44 +1,45 @@
-//! A parallel, stable qsort(3): merge sort with room for as many elements again.
+//! A parallel, stable qsort(3): a merge sort with room for a copy of all elements.
 //!
 //! # Why a merge sort
 //!
-//! The comparison is a call through a pointer, some nanoseconds; a branch on its outcome is
-//! guessed wrongly half of the time, and costs as much again or more. Merging needs the fewest
-//! comparisons, and can do without the branches: the outcome chooses an address, and steps
-//! pointers. Halves are independent of each other, merging splits as well (below), the time is
-//! O(n log n) for any input, and equal elements keep their order. The price is the room.
+//! The comparison is a call through a pointer and takes some nanoseconds. A branch on its outcome
+//! is mispredicted half of the time, and costs as much again or more. Merging needs the fewest
+//! comparisons, and it needs no such branches: the outcome chooses an address and advances
+//! pointers. The halves are independent of each other, a merge can be split as well (see below),
+//! the time is O(n log n) for any input, and equal elements keep their order. The price is the
+//! room.
 //!
-//! Rejected: to sort in place by partitions, as introsort does. The first pass over the whole
-//! array is serial, or needs room, too; and it is not stable.
+//! Rejected: to sort in place by partitions, as introsort does. The first pass over the whole array
+//! is serial, or needs room, too; and the sort is not stable.
 //!
 //! # How
 //!
 //! ```text
-//! sort(n):   n < 8: four by a network, the others inserted
-//!            else both halves, perhaps on two workers, and merge
-//! merge:     in order already, or the other way round: copied
+//! sort(n):   n < 8: a network sorts four elements, the others are inserted
+//!            else: sort both halves, perhaps on two workers, and merge them
+//! merge:     already in order, or in the opposite order: copy the runs
 //!            large: split by rank into two merges, perhaps on two workers
-//!            else from both ends at once
+//!            else: merge from both ends at once
 //! ```
-//! Elements go back and forth between the array and the room, one copy a level.
+//! The elements go back and forth between the array and the room: one copy for each level.
 //!
-//! *From both ends*: one step writes the first of what is left, and the last; the two do not
-//! wait for each other's loads and comparisons. So many steps as the shorter run has elements
-//! need no test for a run's end: a front takes at most one element from it at each. (O. Peters'
-//! quadsort, 2021, and L. Bergdoll's and O. Peters' driftsort, 2024, in Rust's library; the
-//! network for four is theirs, too.)
+//! *From both ends*: one step writes the first of the remaining elements, and the last one. The two
+//! halves of a step do not wait for each other's loads and comparisons. As many steps as the
+//! shorter run has elements need no test for the end of a run, since at each end a step takes at
+//! most one element from that run. (O. Peters' quadsort, 2021, and L. Bergdoll's and O. Peters'
+//! driftsort, 2024, in Rust's library; the network for four elements is theirs, too.)
 //!
-//! *Split by rank*: of the first k elements of the outcome i are from the left run and k - i
-//! from the right one; a binary search finds i. Two merges of k and n - k elements follow,
-//! equally long. (C. Siebert and J. Träff, "Perfectly load-balanced, optimal, stable, parallel
-//! merge", 2013.)
+//! *Split by rank*: of the first k elements of the outcome, i are from the left run and k - i from
+//! the right run; a binary search finds i. Two independent merges of k and n - k elements follow,
+//! equally long for k = n / 2. (C. Siebert and J. Träff, "Perfectly load-balanced, optimal, stable,
+//! parallel merge", 2013.)
 //!
 //! # A comparison that contradicts itself
 //!
-//! No place outside of the two arrays is touched, and the outcome has the same elements: it is
-//! always some permutation. The one step that could duplicate an element is from both ends,
-//! where the fronts might pass each other; that is noticed, and the merge done again from one
-//! end, which cannot.
+//! Whatever the comparison returns, the sort touches nothing outside of the two arrays, and the
+//! outcome is some permutation of the elements. Only the merge from both ends could duplicate an
+//! element, where the two fronts pass each other. This is detected, and the merge is done again
+//! from one end, which cannot duplicate an element.
 
 mod elements;
 mod merge;
@@ -55,26 +56,28 @@ use std::ffi::{c_int, c_void};
 use std::hint::select_unpredictable;
 use std::ptr;
 
-/// The comparison of qsort(3), not NULL.
+/// The comparison of qsort(3); not NULL.
 pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 
-/// Fewer elements are sorted without recursion.
-const LEAF: usize = 8;
-/// From so many elements on the two halves may be sorted by two workers: some microseconds of work.
-const FORK_SORT: usize = 1024;
-/// Elements of so many bytes and more are compared where they are, and moved twice in all.
-const FAR: usize = 160;
-/// So many of them before they are, they are fetched into the cache.
-const AHEAD: usize = 8;
-/// So many bytes are copied by one worker.
-const FORK_COPY: usize = 128 << 10;
+/// Fewer elements than this are sorted without recursion.
+const MIN_RECURSION: usize = 8;
+/// From so many elements on two workers may sort the two halves: some microseconds of work.
+const MIN_FORKED_SORT: usize = 1024;
+/// Elements of at least so many bytes are sorted by pointers: they are compared where they are, and
+/// each is moved twice in all.
+const INDIRECT_SIZE: usize = 160;
+/// An element is prefetched so many elements before it is used.
+const PREFETCH_DISTANCE: usize = 8;
+/// At most so many bytes are copied by one worker.
+const MAX_COPY_BYTES: usize = 128 << 10;
 /// So many bytes of room are on the stack.
-const ON_STACK: usize = 1024;
+const STACK_BYTES: usize = 1024;
 
-/// Sorts `n` elements of `size` bytes; returns as `sched_sort`.
+/// Sorts `n` elements of `size` bytes. Returns as `sched_sort` does.
 ///
 /// # Safety
-/// They may be read and written; `cmp` accepts pointers to them and to copies, on any thread.
+/// The elements may be read and written. `cmp` accepts pointers to them and to copies, on any
+/// thread.
 pub unsafe fn sort(
     base: *mut c_void,
     n: usize,
@@ -85,7 +88,7 @@ pub unsafe fn sort(
     let base = base.cast::<u8>();
     let failed = AtomicBool::new(false);
     let work = |mine: &Worker| {
-        // SAFETY: passed on; sizes as said.
+        // SAFETY: the same contract; each sorter has the size of the elements.
         let outcome = unsafe {
             match size {
                 4 => Sorter { elements: Fixed::<4>, cmp }.run(base, n, mine),
@@ -94,15 +97,16 @@ pub unsafe fn sort(
                 16 => Sorter { elements: Fixed::<16>, cmp }.run(base, n, mine),
                 24 => Sorter { elements: Fixed::<24>, cmp }.run(base, n, mine),
                 32 => Sorter { elements: Fixed::<32>, cmp }.run(base, n, mine),
-                ..FAR => Sorter { elements: Any(size), cmp }.run(base, n, mine),
-                _ => run_far(Sorter { elements: Any(size), cmp }, base, n, mine),
+                ..INDIRECT_SIZE => Sorter { elements: Any(size), cmp }.run(base, n, mine),
+                _ => sort_by_pointers(Sorter { elements: Any(size), cmp }, base, n, mine),
             }
         };
         if outcome.is_err() {
-            failed.store(true, Ordering::Relaxed); // seen after the wait
+            failed.store(true, Ordering::Relaxed); // `within` orders the flag
         }
     };
-    // SAFETY: it waits.
+    // SAFETY: `within` waits for the closure, so its variables live as long; `work` may run on any
+    // thread.
     let outcome = unsafe { fork::within::<Comparison, _>(worker, work) };
     if outcome == 0 && failed.load(Ordering::Relaxed) {
         return errno::failed(libc::ENOMEM);
@@ -110,42 +114,42 @@ pub unsafe fn sort(
     outcome
 }
 
-/// Sorts pointers to the elements, then puts these into the room in their order, and back.
+/// Sorts pointers to the elements. Then copies the elements into the room in their order, and back.
 ///
 /// # Safety
 /// As for `Sorter::run`.
-unsafe fn run_far(
+unsafe fn sort_by_pointers(
     sorter: Sorter<Any>,
     base: *mut u8,
     n: usize,
     worker: &Worker,
 ) -> Result<(), NoMemory> {
-    // SAFETY: passed on.
+    // SAFETY: the elements may be read and written, by the caller's promise.
     if n < 2 || unsafe { sorter.is_in_order(base, n) } {
         return Ok(());
     }
     let size = sorter.elements.size();
-    let mut room = Scratch::<ON_STACK>::new(n.checked_mul(size).ok_or(NoMemory)?)?;
-    let mut pointers = Scratch::<ON_STACK>::new(2 * n * Pointers.size())?; // less than the room
+    let mut room = Scratch::<STACK_BYTES>::new(n.checked_mul(size).ok_or(NoMemory)?)?;
+    let mut pointers = Scratch::<STACK_BYTES>::new(2 * n * Pointers.size())?; // less than the room
     let (room, pointers) = (room.start(), pointers.start().cast::<*const u8>());
-    // SAFETY: there is room for twice n pointers.
+    // SAFETY: there is room for 2 n pointers.
     let spare = unsafe {
         (0..n).for_each(|i| pointers.add(i).write(sorter.at(base, i)));
         pointers.add(n)
     };
     let by_pointer = Sorter { elements: Pointers, cmp: sorter.cmp };
-    let at_once = FORK_COPY.div_ceil(size);
-    // SAFETY: the array is only read until all elements are in the room; each worker has places
-    // of its own.
+    let max_part = MAX_COPY_BYTES.div_ceil(size);
+    // SAFETY: the array is only read until all elements are in the room. Each worker writes to
+    // places of its own.
     unsafe {
         by_pointer.sort(pointers.cast(), spare.cast(), n, false, worker);
-        in_parts(0, n, at_once, worker, &|from, to| {
+        copy_in_parts(0, n, max_part, worker, &|from, to| {
             for i in from..to {
-                memory::prefetch(*pointers.add((i + AHEAD).min(n - 1)));
+                memory::prefetch(*pointers.add((i + PREFETCH_DISTANCE).min(n - 1)));
                 sorter.copy(*pointers.add(i), sorter.at(room, i));
             }
         });
-        in_parts(0, n, at_once, worker, &|from, to| {
+        copy_in_parts(0, n, max_part, worker, &|from, to| {
             let run = Run { start: sorter.at(room, from), count: to - from };
             sorter.copy_run(run, sorter.at(base, from));
         });
@@ -153,32 +157,32 @@ unsafe fn run_far(
     Ok(())
 }
 
-/// Calls `part` for halves of halves of the range, of at most `most`.
+/// Halves the range until a part has at most `max_part` elements, and calls `part` for each.
 ///
 /// # Safety
 /// `part` may be called on other threads; the caller owns `worker`.
-unsafe fn in_parts(
+unsafe fn copy_in_parts(
     from: usize,
     to: usize,
-    most: usize,
+    max_part: usize,
     worker: &Worker,
     part: &impl Fn(usize, usize),
 ) {
-    if to - from <= most {
+    if to - from <= max_part {
         return part(from, to);
     }
     let middle = from + (to - from) / 2;
-    // SAFETY: passed on.
+    // SAFETY: the same contract; each closure gets a worker that it owns.
     unsafe {
         fork::both::<Comparison, _>(
             worker,
-            |on| in_parts(from, middle, most, on, part),
-            |on| in_parts(middle, to, most, on, part),
+            |on| copy_in_parts(from, middle, max_part, on, part),
+            |on| copy_in_parts(middle, to, max_part, on, part),
         );
     }
 }
 
-/// Elements that follow each other.
+/// A sequence of elements that lie next to each other.
 #[derive(Clone, Copy)]
 struct Run {
     start: *mut u8,
@@ -191,42 +195,42 @@ struct Sorter<E> {
     cmp: Compare,
 }
 
-// The promise that all unsafe functions here ask for, and pass on: the elements named lie in the
-// array or in the room, nobody else uses these places meanwhile, and what is copied goes to
-// another place.
+// The contract of places, which each unsafe function here asks of its caller: the elements named
+// lie in the array or in the room, nobody else uses these places meanwhile, and a copy goes to
+// another place than its source.
 impl<E: Elements> Sorter<E> {
     #[inline(always)]
     fn at(self, start: *mut u8, i: usize) -> *mut u8 {
         start.wrapping_add(i * self.elements.size())
     }
 
-    /// Is `a` to stand after `b`, in whatever order they stood?
+    /// True if `a` must stand after `b`, whatever their order was.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     #[inline(always)]
     unsafe fn after(self, a: *const u8, b: *const u8) -> bool {
-        // SAFETY: by the promise above.
+        // SAFETY: by the contract of places.
         unsafe { (self.cmp)(self.elements.compared(a), self.elements.compared(b)) > 0 }
     }
 
     /// Copies one element.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     #[inline(always)]
     unsafe fn copy(self, from: *const u8, to: *mut u8) {
-        // SAFETY: by the promise above.
+        // SAFETY: by the contract of places.
         unsafe { self.elements.copy(from, to) }
     }
 
-    /// Copies all of a run; returns the place after the copy.
+    /// Copies all elements of a run. Returns the place after the copy.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     #[inline]
     unsafe fn copy_run(self, run: Run, to: *mut u8) -> *mut u8 {
-        // SAFETY: by the promise above.
+        // SAFETY: by the contract of places.
         unsafe { ptr::copy_nonoverlapping(run.start, to, run.count * self.elements.size()) };
         self.at(to, run.count)
     }
@@ -239,120 +243,121 @@ impl<E: Elements> Sorter<E> {
     /// Sorts `n` elements at `base`.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     unsafe fn run(self, base: *mut u8, n: usize, worker: &Worker) -> Result<(), NoMemory> {
-        // SAFETY: by the promise above.
+        // SAFETY: by the contract of places.
         if n < 2 || unsafe { self.is_in_order(base, n) } {
             return Ok(());
         }
         let bytes = n.checked_mul(self.elements.size()).ok_or(NoMemory)?;
-        let mut room = Scratch::<ON_STACK>::new(bytes)?;
-        // SAFETY: by the promise above.
+        let mut room = Scratch::<STACK_BYTES>::new(bytes)?;
+        // SAFETY: by the contract of places.
         unsafe { self.sort(base, room.start(), n, false, worker) };
         Ok(())
     }
 
-    /// True if the elements are in order, or are now, since they were strictly in the opposite one.
-    /// Others are found out soon, as a rule.
+    /// True if the elements are in order, or were in strictly opposite order: then they are
+    /// reversed, and in order now. For other inputs the scan usually ends early.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     unsafe fn is_in_order(self, base: *mut u8, n: usize) -> bool {
-        // SAFETY: by the promise above.
-        let descends = unsafe { self.after(base, self.at(base, 1)) };
+        // SAFETY: by the contract of places.
+        let is_descending = unsafe { self.after(base, self.at(base, 1)) };
         for i in 2..n {
-            let (before, it) = (self.at(base, i - 1), self.at(base, i));
-            // SAFETY: by the promise above.
-            if unsafe { self.after(before, it) } != descends {
+            let (before, element) = (self.at(base, i - 1), self.at(base, i));
+            // SAFETY: by the contract of places.
+            if unsafe { self.after(before, element) } != is_descending {
                 return false;
             }
         }
-        if descends {
+        if is_descending {
             for i in 0..n / 2 {
                 let (one, other) = (self.at(base, i), self.at(base, n - 1 - i));
-                // SAFETY: by the promise above.
+                // SAFETY: by the contract of places.
                 unsafe { ptr::swap_nonoverlapping(one, other, self.elements.size()) };
             }
         }
         true
     }
 
-    /// Sorts `n` elements at `here`: to `there` if `away`, else in place. Both are used.
+    /// Sorts the `n` elements at `here`: to `there` if `to_there`, else in place. Both are
+    /// overwritten.
     ///
     /// # Safety
-    /// As promised above.
-    unsafe fn sort(self, here: *mut u8, there: *mut u8, n: usize, away: bool, worker: &Worker) {
-        if n < LEAF {
-            // SAFETY: by the promise above.
+    /// The contract of places.
+    unsafe fn sort(self, here: *mut u8, there: *mut u8, n: usize, to_there: bool, worker: &Worker) {
+        if n < MIN_RECURSION {
+            // SAFETY: by the contract of places.
             unsafe { self.sort_few(here, there, n) };
-            if !away {
-                // SAFETY: by the promise above.
+            if !to_there {
+                // SAFETY: by the contract of places.
                 unsafe { self.copy_run(Run { start: there, count: n }, here) };
             }
             return;
         }
         let half = (n / 2) & !3; // leaves of four are the cheapest
-        // SAFETY: by the promise above.
-        let lower = |on: &Worker| unsafe { self.sort(here, there, half, !away, on) };
+        // SAFETY: by the contract of places.
+        let lower = |on: &Worker| unsafe { self.sort(here, there, half, !to_there, on) };
         let upper = |on: &Worker| {
             let (here, there) = (self.at(here, half), self.at(there, half));
-            // SAFETY: by the promise above.
-            unsafe { self.sort(here, there, n - half, !away, on) }
+            // SAFETY: by the contract of places.
+            unsafe { self.sort(here, there, n - half, !to_there, on) }
         };
-        if n < FORK_SORT {
+        if n < MIN_FORKED_SORT {
             lower(worker);
             upper(worker);
         } else {
-            // SAFETY: by the promise above.
+            // SAFETY: by the contract of places.
             unsafe { fork::both::<Comparison, _>(worker, lower, upper) };
         }
-        let (from, to) = if away { (here, there) } else { (there, here) };
+        let (from, to) = if to_there { (here, there) } else { (there, here) };
         let (left, right) = self.split(Run { start: from, count: n }, half);
-        // SAFETY: by the promise above.
+        // SAFETY: by the contract of places.
         unsafe { self.merge(left, right, to, worker) };
     }
 
-    /// Sorts less than `LEAF` elements from `from` to `to`.
+    /// Sorts fewer than `MIN_RECURSION` elements from `from` to `to`.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     #[inline]
     unsafe fn sort_few(self, from: *mut u8, to: *mut u8, n: usize) {
         let sorted = if n >= 4 {
-            // SAFETY: by the promise above.
+            // SAFETY: by the contract of places.
             unsafe { self.sort_four(from, to) };
             4
         } else {
-            // SAFETY: by the promise above.
+            // SAFETY: by the contract of places.
             unsafe { self.copy_run(Run { start: from, count: n.min(1) }, to) };
             1
         };
         for i in sorted..n {
-            let it = self.at(from, i);
+            let element = self.at(from, i);
             let mut hole = self.at(to, i);
             while hole > to {
                 let before = hole.wrapping_sub(self.elements.size());
-                // SAFETY: by the promise above.
-                if !unsafe { self.after(before, it) } {
+                // SAFETY: by the contract of places.
+                if !unsafe { self.after(before, element) } {
                     break;
                 }
-                // SAFETY: by the promise above.
+                // SAFETY: by the contract of places.
                 unsafe { self.copy(before, hole) };
                 hole = before;
             }
-            // SAFETY: by the promise above.
-            unsafe { self.copy(it, hole) };
+            // SAFETY: by the contract of places.
+            unsafe { self.copy(element, hole) };
         }
     }
 
-    /// A stable network of five comparisons.
+    /// Sorts four elements by a stable network of five comparisons.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     #[inline(always)]
     unsafe fn sort_four(self, from: *mut u8, to: *mut u8) {
         let pick = |condition, one, other| select_unpredictable::<*mut u8>(condition, one, other);
-        // SAFETY: by the promise above.
+        // SAFETY: by the contract of places.
         unsafe {
             let [v0, v1, v2, v3] = [0, 1, 2, 3].map(|i| self.at(from, i));
             let (swap, swap_too) = (self.after(v0, v1), self.after(v2, v3));
@@ -360,7 +365,7 @@ impl<E: Elements> Sorter<E> {
             let (c, d) = (pick(swap_too, v3, v2), pick(swap_too, v2, v3)); // c, d too
             let (c_first, b_last) = (self.after(a, c), self.after(b, d));
             let (first, last) = (pick(c_first, c, a), pick(b_last, b, d));
-            // The two others, as they stood.
+            // The two middle elements, in their original order.
             let one = pick(c_first, a, pick(b_last, c, b));
             let other = pick(b_last, d, pick(c_first, b, c));
             let swap = self.after(one, other);

@@ -1,36 +1,39 @@
-//! Mutex, condition, semaphore and barrier for tasks; what their states are is told in `crate::sync`.
+//! Mutex, condition, semaphore and barrier for tasks. `crate::sync` describes their states.
 //!
 //! # Waiting
 //!
-//! A task that must wait is set aside, as one that joins is, whatever `SCHED_JOIN` says: helping would put the
-//! task that holds the mutex below one that waits for it. For a mutex or a semaphore its node is linked when it has
-//! left its stack, by one atomic operation, which also says if it need not wait any more; for a
-//! condition or a barrier before. Only where there is no stack to go on with, or a run that this task has started
-//! lies on top, does it help; a thread that is no worker sleeps on the node's word. Both link the node
-//! first: only who is in the list has its turn.
+//! A task that must wait is suspended, as a task that joins is, but whatever `SCHED_JOIN` says:
+//! helping would put the task that holds the mutex below a task that waits for it. For a mutex or a
+//! semaphore the task leaves its stack first. Then one atomic operation links its node, or finds
+//! that the task need not wait any more. For a condition or a barrier the node is linked before the
+//! task leaves its stack. If there is no other stack, or a run that this task has started lies on
+//! top of it, the worker helps. A thread that is not a worker sleeps on the node's word. In these
+//! two cases the node is linked first, since only a node in the list gets its turn.
 //!
 //! # Where a woken task goes on
 //!
-//! In the waker's own queue, as a join's does: it is next there, and what it needs is in that
-//! processor's cache. Behind the others it would be late with the mutex in hand, and each that comes by
-//! meanwhile has to wait, with a stack of its own: in a run of 200,000 tasks over one mutex, kind `lifo`, two
-//! workers, that took three times the memory, and it was as bad when one in 61 went behind.
-//! But two tasks that wake each other in turn would keep all others of their worker waiting for ever,
-//! where the youngest runs first. So one in 1024 goes behind all others, but for those that sched_mutex_unlock
-//! wakes: it goes on itself, and somebody must wait before that can be so for ever. (Go lets who is
-//! readied last run next, within the time slice of its waker, since 1.5 of 2015; Tokio limits how often
+//! A woken task is put into the waker's own queue, as it is at a join. There it is the next task,
+//! and its data is in that processor's cache. Behind all other tasks it would be late with the
+//! mutex in hand, and each task that wants the mutex meanwhile has to wait, with a stack of its
+//! own. In a run of 200,000 tasks over one mutex, kind `lifo`, two workers, this took three times
+//! the memory, and it was as bad when one woken task in 61 was put behind the others.
+//!
+//! But if the youngest task runs first, two tasks that wake each other in turn would keep all other
+//! tasks of their worker waiting for ever. So one woken task in 1024 is put behind all others. The
+//! tasks that sched_mutex_unlock wakes are the exception: the caller of sched_mutex_unlock goes on
+//! itself, so this cannot be repeated for ever without a wait. (Since 1.5 of 2015, Go runs the
+//! goroutine that was readied last next, within the time slice of its waker. Tokio limits how often
 //! its LIFO slot is used in turn.)
 //!
-//! # Who may free what
+//! # When an object may be freed
 //!
-//! Each function has done with the mutex, and so on, before it grants it: who gets it may free it.
+//! Each function does its last access to the object before it grants a waiter's node: the task that
+//! gets the object may free it.
 
 use crate::api::fork::misuse;
-use crate::api::{Latch, suspend_task, wait_in_task, wait_outside_run};
-use crate::runtime::record::Fiber;
-use crate::runtime::record::Worker;
-use crate::runtime::waiter::Waiter;
-use crate::runtime::{identity, suspend};
+use crate::api::nodes::{WakeOrder, grant, grant_one, may_wait, wait, wait_for};
+use crate::runtime::identity;
+use crate::runtime::record::{Fiber, Worker};
 use crate::settings::LEAST_STACK;
 use crate::sync::barrier::Barrier;
 use crate::sync::cond;
@@ -38,149 +41,14 @@ use crate::sync::cond::Cond;
 use crate::sync::mutex::{Mutex, NotLocked};
 use crate::sync::node::Node;
 use crate::sync::sem::{Overflow, Sem};
-use crate::sys::atomic::AtomicUsize;
 use crate::sys::{errno, registers};
-use crate::task::Task;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 use std::ptr;
-
-impl Latch for Node {
-    fn word(&self) -> &AtomicUsize {
-        Node::word(self)
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_granted()
-    }
-
-    fn register(&self, waiter: Waiter) -> Option<usize> {
-        let name = waiter.pack();
-        self.leave_name(name).then_some(name)
-    }
-}
-
-/// Waits until the node is granted.
-#[cold]
-#[inline(never)]
-fn wait(node: &Node, worker: Option<&Worker>) {
-    match worker.and_then(Worker::mine) {
-        Some(mine) => wait_in_task(node, mine.fiber(), true),
-        None => wait_outside_run(node),
-    }
-}
-
-/// Waits for what `get_or_link` asks for: that returns true if the caller has got it; else it has linked the
-/// node, which will be granted it. False if the caller has no business there: see `may_wait`. `worker`: of the caller's run; None: the caller is no task.
-///
-/// # Safety
-/// Linking the node, which lives until it is granted, is the last that `get_or_link` does.
-#[inline]
-unsafe fn wait_for(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool + Copy) -> bool {
-    if let Some(mine) = worker.and_then(Worker::mine) {
-        let fiber = mine.fiber();
-        let mut node = MaybeUninit::uninit();
-        let this = &raw mut node;
-        let publish = move |task: Task| {
-            let name = Waiter::Task(task.closure).pack();
-            // SAFETY: it is there until the task goes on.
-            !get_or_link(unsafe { (*this).write(Node::named(name)) })
-        };
-        // SAFETY: the caller is on the fiber, in a task; the rest by its promise.
-        let left = unsafe { suspend_task(fiber, publish) };
-        return left || wait_on_top(Some(fiber.worker()), get_or_link); // if it was left, it has it
-    }
-    wait_on_top(worker, get_or_link)
-}
-
-/// `wait_for`, of one who cannot leave its stack.
-#[cold]
-#[inline(never)]
-fn wait_on_top(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool) -> bool {
-    let may = may_wait(worker);
-    let node = Node::default();
-    if may && !get_or_link(&node) {
-        wait(&node, worker);
-    }
-    may
-}
-
-/// False if the run of `worker` has ended and the caller is not of it: it has no business there.
-pub(super) fn may_wait(worker: Option<&Worker>) -> bool {
-    worker.is_none_or(|worker| worker.mine().is_some() || !worker.has_ended())
-}
-
-/// Where the woken go on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Go {
-    Soon,
-    /// Soon, but now and then behind all others.
-    InTurn,
-}
-
-impl Go {
-    /// Whether one that is woken by this worker's task is to go on soon. The caller occupies the place.
-    #[inline]
-    fn is_soon(self, worker: &Worker) -> bool {
-        self == Go::Soon || !worker.wakes_behind()
-    }
-}
-
-/// Lets those go on whose nodes these are. `from`: as for `Waiter::wake`; asked where that is needed.
-///
-/// # Safety
-/// Taken out of the lists just now.
-#[cold]
-#[inline(never)]
-pub(super) unsafe fn grant<'a>(
-    nodes: impl Iterator<Item = *const Node>,
-    from: impl Fn() -> Option<&'a Worker>,
-    go: Go,
-) {
-    for node in nodes {
-        // SAFETY: passed on.
-        unsafe { grant_one(node, &from, go) };
-    }
-}
-
-/// # Safety
-/// As for `grant`.
-#[inline]
-unsafe fn grant_one<'a>(node: *const Node, from: impl Fn() -> Option<&'a Worker>, go: Go) {
-    // SAFETY: it waits until it is granted. Only the address is used afterwards.
-    let word = ptr::from_ref(unsafe { (*node).word() });
-    // SAFETY: by the caller's promise; the name was packed.
-    let Some(name) = (unsafe { Node::grant(node) }) else { return };
-    // SAFETY: it was packed; who was set aside waits until now, and was published.
-    let home =
-        unsafe { Waiter::continuation(name).and_then(|task| suspend::local_continuation(task)) };
-    match home {
-        Some((home, task)) if go.is_soon(&home) => home.queue_soon(task),
-        Some((home, task)) => home.requeue(task),
-        // SAFETY: it was packed.
-        None => unsafe { wake_elsewhere(name, word, from, go) },
-    }
-}
-
-/// # Safety
-/// The name was packed.
-#[cold]
-#[inline(never)]
-unsafe fn wake_elsewhere<'a>(
-    name: usize,
-    word: *const AtomicUsize,
-    from: impl Fn() -> Option<&'a Worker>,
-    go: Go,
-) {
-    // SAFETY: passed on.
-    let waiter = unsafe { Waiter::unpack(name) };
-    waiter.wake(word, from().filter(|from| go.is_soon(from)));
-}
 
 // --- mutex ------------------------------------------------------------------------------
 
-/// Returns as `sched_mutex_lock` does. `named`: what `s` is, if that is not NULL; `worker`: as for `wait_for`, asked
-/// where that is needed.
+/// Returns as `sched_mutex_lock` does. `named` is the worker of the caller's `s`, if `s` is not
+/// NULL. `worker` is as for `wait_for`; it is called only if the value is needed.
 #[inline]
 pub fn lock<'a>(
     mutex: &Mutex,
@@ -190,19 +58,19 @@ pub fn lock<'a>(
     if !mutex.try_lock() {
         return lock_contended(mutex, worker);
     }
-    match named.and_then(near) {
+    match named.and_then(id_if_near) {
         Some(fiber) => {
             mutex.set_holder(fiber);
             0
         }
-        None => locked_elsewhere(mutex),
+        None => note_far_holder(mutex),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn locked_elsewhere(mutex: &Mutex) -> c_int {
-    mutex.set_holder(identity());
+fn note_far_holder(mutex: &Mutex) -> c_int {
+    mutex.set_holder(holder_id());
     0
 }
 
@@ -210,17 +78,17 @@ fn locked_elsewhere(mutex: &Mutex) -> c_int {
 #[inline(never)]
 fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     let worker = worker();
-    if may_wait(worker) && mutex.holder() == caller(worker) {
+    if may_wait(worker) && mutex.holder() == caller_id(worker) {
         misuse(
             "sched_mutex_lock",
             "the caller has locked the mutex already, or a task that was on its stack has, and has not unlocked it",
         );
     }
-    // SAFETY: linking the node is the last that `lock_or_link` does.
+    // SAFETY: when `lock_or_link` links the node, this is its last action.
     if !unsafe { wait_for(worker, |node| mutex.lock_or_link(node)) } {
         return errno::failed(libc::EINVAL);
     }
-    mutex.set_holder(caller(worker));
+    mutex.set_holder(caller_id(worker));
     0
 }
 
@@ -230,66 +98,69 @@ pub fn try_lock(mutex: &Mutex) -> c_int {
 
 #[inline]
 pub fn unlock(mutex: &Mutex) -> c_int {
-    if is_near(mutex.holder()) { hand_over(mutex, Go::Soon) } else { unlock_far(mutex) }
+    if is_near(mutex.holder()) { hand_over(mutex, WakeOrder::Soon) } else { unlock_far(mutex) }
 }
 
 #[cold]
 #[inline(never)]
 fn unlock_far(mutex: &Mutex) -> c_int {
     check_holder(mutex, "sched_mutex_unlock");
-    hand_over(mutex, Go::Soon)
+    hand_over(mutex, WakeOrder::Soon)
 }
 
-fn hand_over(mutex: &Mutex, go: Go) -> c_int {
+fn hand_over(mutex: &Mutex, order: WakeOrder) -> c_int {
     mutex.set_holder(0);
     match mutex.unlock() {
         Ok(None) => {}
-        // SAFETY: taken out just now.
-        Ok(Some(next)) => unsafe { grant_one(next, Worker::current_record, go) },
+        // SAFETY: the node was taken out of the mutex's list just now.
+        Ok(Some(next)) => unsafe { grant_one(next, Worker::current_record, order) },
         Err(NotLocked) => return errno::failed(libc::EPERM),
     }
     0
 }
 
-/// Who locks a mutex, to itself: the caller's fiber, which stays its own wherever it goes on; or its thread. (Not the
-/// fiber of the run that is named: a task may name an outer run, and then go on in another thread.) Tasks on one stack
-/// cannot wait for each other.
+/// The identity of a holder of a mutex: the address of the caller's fiber, which the task keeps
+/// wherever it goes on; or the thread pointer, if the caller is not a task. (The fiber must not be
+/// looked up in the run of `s`: a task may pass an outer run's `s`, and then go on in another
+/// thread.) Tasks on one stack cannot wait for each other.
 #[cold]
 #[inline(never)]
-fn identity() -> usize {
+fn holder_id() -> usize {
     identity::current_fiber()
         .map_or_else(registers::thread_pointer, |fiber| ptr::from_ref(fiber).addr())
 }
 
-/// The same; `worker` is one of the caller's, most often.
-fn caller(worker: Option<&Worker>) -> usize {
-    worker.and_then(near).unwrap_or_else(identity)
+/// As `holder_id`. `worker` is usually one of the caller's.
+fn caller_id(worker: Option<&Worker>) -> usize {
+    worker.and_then(id_if_near).unwrap_or_else(holder_id)
 }
 
-/// `identity`, if the caller is on the fiber of this worker, and near.
+/// `holder_id`, if the caller is on the fiber of this worker and near its record.
 #[inline(always)]
-fn near(worker: &Worker) -> Option<usize> {
+fn id_if_near(worker: &Worker) -> Option<usize> {
     if !worker.is_mine() {
         return None;
     }
-    // SAFETY: compared just now.
+    // SAFETY: `is_mine` has compared the owner with the calling thread just now.
     let fiber = ptr::from_ref(unsafe { worker.owned() }.fiber()).addr();
     is_near(fiber).then_some(fiber)
 }
 
-/// True if the caller is on this fiber, and not far from where it begins: that lies at the high end of a stack.
+/// True if the caller is on this fiber, and not far below the fiber's record, which lies at the
+/// high end of the stack.
 #[inline(always)]
 fn is_near(fiber: usize) -> bool {
     fiber.wrapping_sub(registers::stack_pointer()) < LEAST_STACK
 }
 
-/// Ends the process if another than the caller is known to hold the mutex.
+/// Ends the process if the mutex is known to be held by another task or thread.
 #[cold]
 #[inline(never)]
 fn check_holder(mutex: &Mutex, function: &str) {
     let holder = mutex.holder();
     let is = |fiber: &Fiber| ptr::from_ref(fiber).addr() == holder;
-    // Whatever of the thread's fibers it is: those below the caller's cannot go on before it has.
+    // Any fiber of this thread is accepted: the tasks below the caller cannot go on before the
+    // caller has.
     let here = || Worker::any_of_thread(|mine| is(mine.fiber())) || identity::any_section(is);
     if holder != 0 && holder != registers::thread_pointer() && !here() {
         misuse(function, "another task or thread has locked the mutex");
@@ -308,11 +179,11 @@ pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     }
     check_holder(mutex, "sched_cond_wait");
     let waiting = cond::Waiting::new(mutex);
-    // SAFETY: it lives until it was waited for.
+    // SAFETY: the node lives until it is granted: the wait below lasts until then.
     unsafe { cond.link(&waiting) };
-    hand_over(mutex, Go::InTurn);
+    hand_over(mutex, WakeOrder::InTurn);
     wait(&waiting.node, worker);
-    mutex.set_holder(caller(worker));
+    mutex.set_holder(caller_id(worker));
     0
 }
 
@@ -326,15 +197,18 @@ pub fn broadcast(cond: &Cond) {
     relock(cond.broadcast());
 }
 
-/// Has those who were taken out of a condition's list lock their mutexes.
+/// Makes the waiters that were taken out of a condition's list lock their mutexes.
 fn relock(nodes: impl Iterator<Item = *const Node>) {
-    // SAFETY: taken out just now; those who get theirs at once go on.
-    unsafe { grant(nodes.filter(|&node| cond::relock(node)), Worker::current_record, Go::InTurn) };
+    // SAFETY: the nodes were taken out of the list just now. `cond::relock` returns true for those
+    // that have got their mutex at once.
+    unsafe {
+        grant(nodes.filter(|&node| cond::relock(node)), Worker::current_record, WakeOrder::InTurn)
+    };
 }
 
 // --- semaphore --------------------------------------------------------------------------
 
-/// Returns as `sched_sem_wait` does. `worker`: as for `lock`.
+/// Returns as `sched_sem_wait` does. `worker` is as for `lock`.
 #[inline]
 pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker) }
@@ -343,7 +217,7 @@ pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c
 #[cold]
 #[inline(never)]
 fn sem_wait_contended<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
-    // SAFETY: linking the node is the last that `wait_or_link` does.
+    // SAFETY: when `wait_or_link` links the node, this is its last action.
     if unsafe { wait_for(worker(), |node| sem.wait_or_link(node)) } {
         0
     } else {
@@ -375,8 +249,8 @@ fn post_contended(sem: &Sem) -> c_int {
 #[inline]
 fn posted(next: Option<*const Node>) -> c_int {
     if let Some(next) = next {
-        // SAFETY: taken out just now.
-        unsafe { grant_one(next, Worker::current_record, Go::InTurn) };
+        // SAFETY: the node was taken out of the semaphore's list just now.
+        unsafe { grant_one(next, Worker::current_record, WakeOrder::InTurn) };
     }
     0
 }
@@ -389,15 +263,15 @@ pub fn arrive(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
         return errno::failed(libc::EINVAL);
     }
     let node = Node::default();
-    // SAFETY: it lives until it was waited for.
+    // SAFETY: the node lives until it is granted: the wait below lasts until then.
     match unsafe { barrier.arrive(&node) } {
         None => {
             wait(&node, worker);
             0
         }
         Some(others) => {
-            // SAFETY: taken out just now.
-            unsafe { grant(others, Worker::current_record, Go::InTurn) };
+            // SAFETY: the nodes were taken out of the barrier's list just now.
+            unsafe { grant(others, Worker::current_record, WakeOrder::InTurn) };
             1
         }
     }

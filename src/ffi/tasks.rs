@@ -446,7 +446,9 @@ pub unsafe extern "C" fn sched_for(
     let Some(range) = Range::new(lo, hi, grain.max(1)) else { return 0 };
     let most = if grain == 0 { usize::MAX } else { 1 };
     // SAFETY: by the caller's promise.
-    call_guarded::<LoopBody, _>(|| unsafe { Loop { range, most, body, ctx }.run(worker) })
+    call_guarded::<LoopBody, _>(|| unsafe {
+        Loop { range, max_chunk: most, body, ctx }.run(worker)
+    })
 }
 
 /// Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are cut into parts of

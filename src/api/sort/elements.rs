@@ -1,38 +1,39 @@
-//! What a sort knows of its elements: their size, when it is compiled, or only when it runs; or that they
-//! are pointers to what is compared.
+//! The properties of the elements of a sort: their size, known when the library is compiled or only
+//! when it runs; or that they are pointers to the values that are compared.
 
 use crate::sys::memory;
 use crate::sys::memory::copy_few;
 use std::ffi::c_void;
 use std::ptr;
 
-/// What is known of the elements. They may lie at any address.
+/// A type of elements. They may lie at any address.
 pub(super) trait Elements: Copy {
     fn size(self) -> usize;
 
-    /// Copies one.
+    /// Copies one element.
     ///
     /// # Safety
-    /// As for a copy of two places that do not overlap.
+    /// The source may be read, the target may be written, and they do not overlap.
     #[inline(always)]
     unsafe fn copy(self, from: *const u8, to: *mut u8) {
-        // SAFETY: passed on.
+        // SAFETY: both places have `size` bytes and do not overlap.
         unsafe { ptr::copy_nonoverlapping(from, to, self.size()) }
     }
 
-    /// What the comparison gets for the element at a place.
+    /// The pointer that the comparison gets for the element at a place.
     ///
     /// # Safety
-    /// There is one.
+    /// There is an element at the place.
     #[inline(always)]
     unsafe fn compared(self, at: *const u8) -> *const c_void {
         at.cast()
     }
 
-    /// The element at a place will be compared soon: for those that are elsewhere.
+    /// Announces that the element at a place will be compared soon. Elements that are pointers
+    /// prefetch their values.
     ///
     /// # Safety
-    /// There is one.
+    /// There is an element at the place.
     #[inline(always)]
     unsafe fn announce(self, _at: impl FnOnce() -> *const u8) {}
 }
@@ -58,7 +59,8 @@ impl Elements for Any {
 
     #[inline(always)]
     unsafe fn copy(self, from: *const u8, to: *mut u8) {
-        // SAFETY: passed on; all parts are within the bytes, and may overlap.
+        // SAFETY: both places have `size` bytes. All parts lie within them; the parts of one
+        // element may overlap each other.
         unsafe {
             match self.0 {
                 0..4 => {
@@ -78,7 +80,7 @@ impl Elements for Any {
     }
 }
 
-/// Pointers, sorted by what they point to.
+/// Pointers, which are sorted by the values that they point to.
 #[derive(Clone, Copy)]
 pub(super) struct Pointers;
 
@@ -90,13 +92,13 @@ impl Elements for Pointers {
 
     #[inline(always)]
     unsafe fn compared(self, at: *const u8) -> *const c_void {
-        // SAFETY: by the caller's promise; arrays of them are aligned.
+        // SAFETY: there is an element at the place, and arrays of pointers are aligned.
         unsafe { at.cast::<*const c_void>().read() }
     }
 
     #[inline(always)]
     unsafe fn announce(self, at: impl FnOnce() -> *const u8) {
-        // SAFETY: passed on.
+        // SAFETY: there is an element at the place.
         memory::prefetch(unsafe { self.compared(at()) }.cast());
     }
 }

@@ -1,33 +1,33 @@
-//! Merging two runs: from both ends at once, from one end, or split by rank into two merges. The essay of
-//! [`super`] says why, and where each is from.
+//! Merging two runs: from both ends at once, from one end, or split by rank into two merges. The
+//! essay of [`super`] gives the reasons and the sources.
 
 use crate::api::fork;
 use crate::api::sort::elements::Elements;
-use crate::api::sort::{AHEAD, LEAF, Run, Sorter};
+use crate::api::sort::{MIN_RECURSION, PREFETCH_DISTANCE, Run, Sorter};
 use crate::runtime::record::Worker;
 use crate::sys::unwind::Comparison;
 use std::hint::select_unpredictable;
 
-/// From so many elements on a merge may be done by two workers.
-const FORK_MERGE: usize = 8192;
+/// From so many elements on two workers may do a merge.
+const MIN_FORKED_MERGE: usize = 8192;
 
-// The promise that all unsafe functions here ask for, and pass on, is the one that stands in `super`.
+// The contract of places, which each unsafe function here asks of its caller, is stated in `super`.
 impl<E: Elements> Sorter<E> {
-    /// Merges two runs; of equal elements those of the left one come first.
+    /// Merges two runs. Of equal elements, those of the left run come first.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     pub(super) unsafe fn merge(self, left: Run, right: Run, to: *mut u8, worker: &Worker) {
         let n = left.count + right.count;
         let last_of = |run: Run| self.at(run.start, run.count - 1);
-        // SAFETY: by the promise above.
+        // SAFETY: by the contract of places.
         unsafe {
             if left.count == 0 || right.count == 0 || !self.after(last_of(left), right.start) {
                 self.copy_run(right, self.copy_run(left, to));
             } else if self.after(left.start, last_of(right)) {
                 self.copy_run(left, self.copy_run(right, to));
-            } else if n < FORK_MERGE {
-                self.merge_here(left, right, to);
+            } else if n < MIN_FORKED_MERGE {
+                self.merge_alone(left, right, to);
             } else {
                 let (from_left, from_right) = self.rank(left, right, n / 2);
                 let (left, upper_left) = self.split(left, from_left);
@@ -41,49 +41,49 @@ impl<E: Elements> Sorter<E> {
         }
     }
 
-    /// How many of the first `k` elements of the merge are from the left, and how many from the
-    /// right.
+    /// The numbers of elements that the left and the right run contribute to the first `k` elements
+    /// of the merge.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     unsafe fn rank(self, left: Run, right: Run, k: usize) -> (usize, usize) {
         let (mut low, mut high) = (k.saturating_sub(right.count), k.min(left.count));
         while low < high {
             let i = low + (high - low) / 2;
             let (one, other) = (self.at(left.start, i), self.at(right.start, k - i - 1));
-            // SAFETY: by the promise above.
+            // SAFETY: by the contract of places.
             if unsafe { self.after(one, other) } { high = i } else { low = i + 1 }
         }
         (low, k - low)
     }
 
-    /// Merges without help.
+    /// Merges on the calling thread alone.
     ///
     /// # Safety
-    /// As promised above.
-    unsafe fn merge_here(self, mut left: Run, mut right: Run, mut to: *mut u8) {
+    /// The contract of places.
+    unsafe fn merge_alone(self, mut left: Run, mut right: Run, mut to: *mut u8) {
         loop {
             let steps = left.count.min(right.count);
-            if steps < LEAF {
+            if steps < MIN_RECURSION {
                 break;
             }
-            // SAFETY: by the promise above.
+            // SAFETY: by the contract of places.
             let Some(rest) = (unsafe { self.merge_from_both_ends(left, right, to, steps) }) else {
                 break;
             };
             (left, right) = rest;
             to = self.at(to, steps);
         }
-        // SAFETY: by the promise above.
+        // SAFETY: by the contract of places.
         unsafe { self.merge_from_one_end(left, right, to) };
     }
 
-    /// Writes the first `steps` elements of the merge, and the last. Returns what is left of
-    /// both; None if the comparison has contradicted itself. `steps`: at most the length of the
-    /// shorter run.
+    /// Writes the first `steps` elements of the merge, and the last `steps`. Returns the rests of
+    /// both runs; None if the comparison has contradicted itself. `steps` is at most the length of
+    /// the shorter run.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     #[inline(always)]
     unsafe fn merge_from_both_ends(
         self,
@@ -98,9 +98,9 @@ impl<E: Elements> Sorter<E> {
         let mut last_right = self.at(right.start, right.count - 1);
         let mut last = self.at(to, left.count + right.count - 1);
         let (end_left, end_right) = (last_left, last_right);
-        let ahead = AHEAD * size;
+        let ahead = PREFETCH_DISTANCE * size;
         for _ in 0..steps {
-            // SAFETY: by the promise above.
+            // SAFETY: by the contract of places.
             unsafe {
                 self.elements.announce(|| first_left.wrapping_add(ahead).min(end_left));
                 self.elements.announce(|| first_right.wrapping_add(ahead).min(end_right));
@@ -126,16 +126,16 @@ impl<E: Elements> Sorter<E> {
         Some((rest(first_left, last_left)?, rest(first_right, last_right)?))
     }
 
-    /// Merges step by step, each element exactly once whatever the comparison says.
+    /// Merges step by step. Each element is copied exactly once, whatever the comparison returns.
     ///
     /// # Safety
-    /// As promised above.
+    /// The contract of places.
     unsafe fn merge_from_one_end(self, left: Run, right: Run, mut to: *mut u8) {
         let (mut from_left, end_left) = (left.start, self.at(left.start, left.count));
         let (mut from_right, end_right) = (right.start, self.at(right.start, right.count));
         let size = self.elements.size();
         while from_left != end_left && from_right != end_right {
-            // SAFETY: by the promise above.
+            // SAFETY: by the contract of places.
             unsafe {
                 let of_right = self.after(from_left, from_right);
                 self.copy(select_unpredictable(of_right, from_right, from_left), to);
@@ -148,7 +148,7 @@ impl<E: Elements> Sorter<E> {
             start: from,
             count: (end.addr() - from.addr()) / size,
         };
-        // SAFETY: by the promise above.
+        // SAFETY: by the contract of places.
         unsafe {
             to = self.copy_run(rest(from_left, end_left), to);
             self.copy_run(rest(from_right, end_right), to);

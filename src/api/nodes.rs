@@ -1,0 +1,158 @@
+//! Waiting with a node (`sync::node`): how a task or thread waits until its node is granted, and
+//! how the nodes are granted. The essay of [`sync`](super::sync) says where a woken task goes on.
+
+use crate::api::{Latch, suspend_task, wait_in_task, wait_outside_run};
+use crate::runtime::record::Worker;
+use crate::runtime::suspend;
+use crate::runtime::waiter::Waiter;
+use crate::sync::node::Node;
+use crate::sys::atomic::AtomicUsize;
+use crate::task::Task;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+impl Latch for Node {
+    fn word(&self) -> &AtomicUsize {
+        Node::word(self)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_granted()
+    }
+
+    fn register(&self, waiter: Waiter) -> Option<usize> {
+        let name = waiter.pack();
+        self.leave_name(name).then_some(name)
+    }
+}
+
+/// Waits until the node is granted.
+#[cold]
+#[inline(never)]
+pub(super) fn wait(node: &Node, worker: Option<&Worker>) {
+    match worker.and_then(Worker::mine) {
+        Some(mine) => wait_in_task(node, mine.fiber(), true),
+        None => wait_outside_run(node),
+    }
+}
+
+/// Waits for an object. `get_or_link` returns true if the caller gets the object at once; otherwise
+/// it links the node, to which the object will be granted. Returns false if the caller must not
+/// wait: see `may_wait`. `worker` is of the caller's run; None if the caller is not a task.
+///
+/// # Safety
+/// When `get_or_link` links the node, this is its last action. The node lives until it is granted.
+#[inline]
+pub(super) unsafe fn wait_for(
+    worker: Option<&Worker>,
+    get_or_link: impl Fn(&Node) -> bool + Copy,
+) -> bool {
+    if let Some(mine) = worker.and_then(Worker::mine) {
+        let fiber = mine.fiber();
+        let mut node = MaybeUninit::uninit();
+        let this = &raw mut node;
+        let publish = move |task: Task| {
+            let name = Waiter::Task(task.closure).pack();
+            // SAFETY: the place of the node is on the task's stack, which stays until the task goes
+            // on.
+            !get_or_link(unsafe { (*this).write(Node::named(name)) })
+        };
+        // SAFETY: the caller is on the fiber, in a task. `publish` links the node last, by the
+        // caller's promise.
+        let left = unsafe { suspend_task(fiber, publish) };
+        // If the task was suspended, it goes on only when the node is granted.
+        return left || wait_on_top(Some(fiber.worker()), get_or_link);
+    }
+    wait_on_top(worker, get_or_link)
+}
+
+/// `wait_for`, for a caller that cannot leave its stack.
+#[cold]
+#[inline(never)]
+fn wait_on_top(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool) -> bool {
+    let may = may_wait(worker);
+    let node = Node::default();
+    if may && !get_or_link(&node) {
+        wait(&node, worker);
+    }
+    may
+}
+
+/// False if the run of `worker` has ended and the caller is not a task of it: no task may be there
+/// any more that ends the wait.
+pub(super) fn may_wait(worker: Option<&Worker>) -> bool {
+    worker.is_none_or(|worker| worker.mine().is_some() || !worker.has_ended())
+}
+
+/// Where a woken task is queued.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum WakeOrder {
+    Soon,
+    /// To run soon, but now and then behind all other tasks.
+    InTurn,
+}
+
+impl WakeOrder {
+    /// True if the task that is woken now is to run soon. The caller occupies the worker.
+    #[inline]
+    fn is_soon(self, worker: &Worker) -> bool {
+        self == WakeOrder::Soon || !worker.wakes_behind()
+    }
+}
+
+/// Grants the nodes, and wakes their waiters. `from` is as for `Waiter::wake`; it is called only if
+/// the value is needed.
+///
+/// # Safety
+/// The nodes were taken out of their lists just now.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn grant<'a>(
+    nodes: impl Iterator<Item = *const Node>,
+    from: impl Fn() -> Option<&'a Worker>,
+    order: WakeOrder,
+) {
+    for node in nodes {
+        // SAFETY: the node was taken out of its list just now.
+        unsafe { grant_one(node, &from, order) };
+    }
+}
+
+/// # Safety
+/// As for `grant`.
+#[inline]
+pub(super) unsafe fn grant_one<'a>(
+    node: *const Node,
+    from: impl Fn() -> Option<&'a Worker>,
+    order: WakeOrder,
+) {
+    // SAFETY: the node lives until it is granted. Afterwards only its address is used.
+    let word = ptr::from_ref(unsafe { (*node).word() });
+    // SAFETY: the node was taken out of its list, and is granted once.
+    let Some(name) = (unsafe { Node::grant(node) }) else { return };
+    // SAFETY: `pack` has returned the name. A suspended task was published, and stays suspended
+    // until it is woken here.
+    let home =
+        unsafe { Waiter::continuation(name).and_then(|task| suspend::local_continuation(task)) };
+    match home {
+        Some((home, task)) if order.is_soon(&home) => home.queue_soon(task),
+        Some((home, task)) => home.requeue(task),
+        // SAFETY: `pack` has returned the name.
+        None => unsafe { wake_elsewhere(name, word, from, order) },
+    }
+}
+
+/// # Safety
+/// `pack` has returned the name.
+#[cold]
+#[inline(never)]
+unsafe fn wake_elsewhere<'a>(
+    name: usize,
+    word: *const AtomicUsize,
+    from: impl Fn() -> Option<&'a Worker>,
+    order: WakeOrder,
+) {
+    // SAFETY: `pack` has returned the name, by the caller's promise.
+    let waiter = unsafe { Waiter::unpack(name) };
+    waiter.wake(word, from().filter(|from| order.is_soon(from)));
+}
