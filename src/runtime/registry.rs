@@ -294,8 +294,8 @@ impl Worker {
         self.unbegun_join.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: no thread occupies this worker yet, so nobody uses its random numbers.
         unsafe { *self.rng.get() = SmallRng::seed_from_u64(seed.wrapping_add(index as u64)) };
-        // Release: pairs with the Acquire loads in `with_open_run` and `index_in_run_of`, which then
-        // see the fields of this run.
+        // Release: pairs with the Acquire loads in `with_open_run` and `index_in_run_of`, which
+        // then see the fields of this run.
         self.run_tag.store(ptr::from_ref(policy).addr(), Ordering::Release);
     }
 

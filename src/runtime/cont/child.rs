@@ -97,7 +97,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
         unsafe {
             if is_spawner(next) {
                 let parent = fiber.parent_fiber.get();
-                // If the fiber of `next_record` is not `parent`, the task of `parent` may have ended and
+                // If the fiber of `next` is not `parent`, the task of `parent` may have ended and
                 // its stack may be gone, so that is compared first.
                 if ptr::eq(parent, spawner_fiber(next.closure))
                     && ptr::eq((*parent).child_fiber.get(), fiber)
@@ -106,8 +106,8 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
                     Self::end_unawaited(fiber);
                     worker.fiber.set(parent);
                     worker.child_fiber.set(fiber);
-                    // This is the context of `next_record`, read from a place at hand, so that the
-                    // processor need not wait for a load through `next_record`.
+                    // This is the context of `next`, read from a place at hand, so that the
+                    // processor need not wait for a load through `next`.
                     return fiber.spawner_context.get();
                 }
             }
