@@ -192,7 +192,14 @@ handoff-left-relaxed~src/threads/handoff.rs~s/(fetch_add\(ABSENCE \+ VACANT, Ord
 handoff-taken-relaxed~src/threads/handoff.rs~s/compare_exchange\(word, count, Ordering::AcqRel, /compare_exchange(word, count, Ordering::Relaxed, /~block:a_place_that_stays_vacant
 handoff-deserted~src/threads/handoff.rs~s/match self\.word\.compare_exchange\(word, count, Ordering::AcqRel, Ordering::Relaxed\) \{/self.word.store(count, Ordering::Release);\n        match Ok::<usize, usize>(word) {/~block:a_place_that_stays_vacant
 handoff-kept-coming~src/threads/handoff.rs~s/self\.word\.fetch_and\(!\(VACANT \| COMING\), Ordering::Relaxed\);/self.word.fetch_and(!VACANT, Ordering::Relaxed);/~block:a_place_that_nobody_comes_to
-section-retaken-blind~src/threads/handoff.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ self.word.store(back, Ordering::Relaxed); true }/~block:split::the_only_is_left'
+section-retaken-blind~src/threads/handoff.rs~s/self\.word\.compare_exchange\(left, back, Ordering::Relaxed, Ordering::Relaxed\)\.is_ok\(\)/{ self.word.store(back, Ordering::Relaxed); true }/~block:split::the_only_is_left
+shared-end-too-soon~src/policy/shared.rs~s/if state\.active == 0 && (state\.gate\.rest\(&self\.rests\) \{\n\s*place)/if $1/~shared:fifo::children
+shared-end-silent~src/policy/shared.rs~s/place\.counters\(\)\.wakes\.add\(self\.wake_all_and_unlock\(\)\);/unsafe { self.monitor.unlock() };/~shared:fifo::children
+shared-task-silent~src/policy/shared.rs~s/Ok\(\(state\.queue\.len\(\), self\.choose\(state\)\)\)/Ok((state.queue.len(), Wake::Nobody))/~shared:fifo::rest
+shared-joiner-unroused~src/policy/shared/state.rs~s/(AWAKE, Ordering::Relaxed\)\);\n\s*)self\.joiner_words\[worker\]\.wake\(1\);/$1/~shared:fifo::helper
+shared-joiner-unlocked~src/policy/shared/state.rs~s/self\.with\(\|_\| (self\.joiner_words\[worker\]\.store\(AWAKE, Ordering::Relaxed\))\);/$1;/~shared:fifo::helper
+serial-silent~src/policy/serial.rs~s/self\.bell\.wake\(1\);//~shared:serial::rest
+serial-asleep-late~src/policy/serial.rs~s/self\.bell\.store\(ASLEEP, Ordering::Relaxed\);\n(\s*if self\.injector\.is_quiet\(\) \{)/$1 self.bell.store(ASLEEP, Ordering::Relaxed);/~shared:serial::rest'
 
 dry=
 [ "${1:-}" != -n ] || { dry=1; shift; }

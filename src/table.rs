@@ -3,7 +3,9 @@
 //! other files ask the row, and never which kind it is. A run picks its row once.
 
 use crate::fiber::{exceptions, sanitizers};
-use crate::lock::monitor::{Monitor, PthreadMutex, Semaphore, Spin};
+use crate::lock::monitor::Monitor;
+use crate::lock::posix::{PthreadMutex, Semaphore};
+use crate::lock::spin::Spin;
 use crate::policy::operations::Operations;
 use crate::policy::shared::{self, Shared};
 use crate::policy::{Policy, serial, stealing};

@@ -5,6 +5,9 @@
 
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
+use sched::lock::monitor::Monitor;
+use sched::policy::serial::Serial;
+use sched::policy::shared::{Order, Shared as SharedQueue};
 use sched::policy::stealing::Stealing;
 use sched::policy::{Awaited, Place, Plan, Policy, ReadyOrder, Seat};
 use sched::queue::chaselev::ChaseLev;
@@ -116,23 +119,107 @@ impl Modelled for Split<false> {
     const NAME: &'static str = "split";
 }
 
-/// The smallest possible worker's place.
-pub struct Worker<D: Modelled> {
-    index: usize,
-    counters: Counters,
-    scheduler: *const Stealing<D>,
+/// The policies that whole runs are modelled with.
+pub trait ModelledPolicy: Policy {
+    const OVERFLOW: Overflow = Overflow::Grow;
+    const STEAL: Amount = Amount::One;
 }
 
-impl<D: Modelled> Worker<D> {
-    pub fn new(index: usize, scheduler: &Stealing<D>) -> Self {
-        Worker { index, counters: Counters::default(), scheduler }
+impl<D: Modelled> ModelledPolicy for Stealing<D> {
+    const OVERFLOW: Overflow = D::OVERFLOW;
+    const STEAL: Amount = D::STEAL;
+}
+
+impl<O: Order> ModelledPolicy for SharedQueue<LoomMonitor, O> {}
+
+impl ModelledPolicy for Serial {}
+
+/// A worker of kind `steal`.
+pub type Worker<D> = WorkerOf<Stealing<D>>;
+
+/// A run of kind `steal`.
+pub type Scene<D> = SceneOf<Stealing<D>>;
+
+/// Loom's mutex and condition variable as a monitor. A lost wake-up is a deadlock.
+pub struct LoomMonitor {
+    mutex: loom::sync::Mutex<()>,
+    changed: loom::sync::Condvar,
+    /// The holder's.
+    guard: std::cell::UnsafeCell<Option<loom::sync::MutexGuard<'static, ()>>>,
+}
+
+// SAFETY: only the holder of the mutex uses the guard.
+unsafe impl Send for LoomMonitor {}
+// SAFETY: as above.
+unsafe impl Sync for LoomMonitor {}
+
+impl LoomMonitor {
+    fn keep<'a>(&'a self, guard: loom::sync::MutexGuard<'a, ()>) {
+        // SAFETY: the guard does not outlive the monitor, because `unlock` drops it.
+        let guard = unsafe {
+            std::mem::transmute::<loom::sync::MutexGuard<'a, ()>, loom::sync::MutexGuard<'static, ()>>(
+                guard,
+            )
+        };
+        // SAFETY: the caller holds the mutex.
+        unsafe { *self.guard.get() = Some(guard) };
+    }
+
+    fn give_up(&self) -> loom::sync::MutexGuard<'static, ()> {
+        // SAFETY: the caller holds the mutex.
+        unsafe { (*self.guard.get()).take() }.expect("the caller holds the mutex")
+    }
+}
+
+// SAFETY: loom's mutex excludes and orders.
+unsafe impl Monitor for LoomMonitor {
+    fn new() -> Self {
+        LoomMonitor {
+            mutex: loom::sync::Mutex::new(()),
+            changed: loom::sync::Condvar::new(),
+            guard: std::cell::UnsafeCell::new(None),
+        }
+    }
+
+    fn lock(&self) {
+        self.keep(self.mutex.lock().expect("a model that panics is over"));
+    }
+
+    unsafe fn unlock(&self) {
+        drop(self.give_up());
+    }
+
+    unsafe fn wait(&self) {
+        let guard = self.give_up();
+        self.keep(self.changed.wait(guard).expect("a model that panics is over"));
+    }
+
+    fn notify_one(&self) {
+        self.changed.notify_one();
+    }
+
+    fn notify_all(&self, _n: usize) {
+        self.changed.notify_all();
+    }
+}
+
+/// A worker's place, as small as can be.
+pub struct WorkerOf<P: Policy> {
+    index: usize,
+    counters: Counters,
+    scheduler: *const P,
+}
+
+impl<P: Policy> WorkerOf<P> {
+    pub fn new(index: usize, scheduler: &P) -> Self {
+        WorkerOf { index, counters: Counters::default(), scheduler }
     }
 
     /// The worker that a task of the model receives as `s`.
     ///
     /// # Safety
     /// `s` is the argument that `run` passed.
-    pub unsafe fn of<'a>(s: *mut Scheduler) -> &'a Worker<D> {
+    pub unsafe fn of<'a>(s: *mut Scheduler) -> &'a WorkerOf<P> {
         // SAFETY: by the caller's promise `s` is a worker of the model.
         unsafe { &*s.cast() }
     }
@@ -155,7 +242,7 @@ impl<D: Modelled> Worker<D> {
     }
 
     /// The run's scheduler, which outlives its workers.
-    pub fn scheduler(&self) -> &Stealing<D> {
+    pub fn scheduler(&self) -> &P {
         // SAFETY: the scheduler outlives its workers.
         unsafe { &*self.scheduler }
     }
@@ -167,7 +254,7 @@ impl<D: Modelled> Worker<D> {
     }
 }
 
-impl<D: Modelled> Place for Worker<D> {
+impl<P: Policy> Place for WorkerOf<P> {
     fn index(&self) -> usize {
         self.index
     }
@@ -195,10 +282,10 @@ impl<D: Modelled> Place for Worker<D> {
 }
 
 /// In the models a stack stays with its worker.
-impl<D: Modelled> Seat for Worker<D> {
-    type Place = Worker<D>;
+impl<P: Policy> Seat for WorkerOf<P> {
+    type Place = WorkerOf<P>;
 
-    fn place(&self) -> &Worker<D> {
+    fn place(&self) -> &WorkerOf<P> {
         self
     }
 
@@ -269,25 +356,25 @@ pub unsafe extern "C" fn count(closure: *mut c_void, _s: *mut Scheduler) {
 }
 
 /// The workers of one scheduler, and cells that count which tasks were run.
-pub struct Scene<D: Modelled> {
-    pub places: Vec<Worker<D>>,
-    pub scheduler: Box<Stealing<D>>,
+pub struct SceneOf<P: Policy> {
+    pub places: Vec<WorkerOf<P>>,
+    pub scheduler: Box<P>,
     pub cells: Vec<Cell>,
 }
 
 // SAFETY: each place is used by one thread; the other fields are made to be shared.
-unsafe impl<D: Modelled> Send for Scene<D> {}
+unsafe impl<P: Policy> Send for SceneOf<P> {}
 // SAFETY: each place is used by one thread; the other fields are made to be shared.
-unsafe impl<D: Modelled> Sync for Scene<D> {}
+unsafe impl<P: Policy> Sync for SceneOf<P> {}
 
-impl<D: Modelled> Scene<D> {
+impl<P: ModelledPolicy> SceneOf<P> {
     pub fn new(workers: usize, cells: usize) -> Arc<Self> {
-        Scene::with(workers, cells, Ends::AtRest)
+        SceneOf::with(workers, cells, Ends::AtRest)
     }
 
     /// The scene of a run that is held open.
     pub fn held(workers: usize, cells: usize) -> Arc<Self> {
-        Scene::with(workers, cells, Ends::AfterRelease)
+        SceneOf::with(workers, cells, Ends::AfterRelease)
     }
 
     fn with(workers: usize, cells: usize, ends: Ends) -> Arc<Self> {
@@ -297,15 +384,15 @@ impl<D: Modelled> Scene<D> {
             ready_order: ReadyOrder::YoungestFirst,
             workers,
             qlen: usize::MAX,
-            overflow: D::OVERFLOW,
-            steal: D::STEAL,
+            overflow: P::OVERFLOW,
+            steal: P::STEAL,
             global: Global::One,
             join: Join::Suspend,
             processors: usize::MAX,
         };
-        let scheduler = Box::new(Stealing::new(&plan).expect("there is memory"));
-        Arc::new(Scene {
-            places: (0..workers).map(|i| Worker::new(i, &scheduler)).collect(),
+        let scheduler = Box::new(P::new(&plan).expect("there is memory"));
+        Arc::new(SceneOf {
+            places: (0..workers).map(|i| WorkerOf::new(i, &*scheduler)).collect(),
             scheduler,
             cells: (0..cells).map(|_| Cell::new()).collect(),
         })

@@ -11,9 +11,7 @@
 //! compiled for it alone. A C call goes through one function pointer of its row.
 
 pub mod operations;
-#[cfg(not(loom))]
 pub mod serial;
-#[cfg(not(loom))]
 pub mod shared;
 pub mod stealing;
 

@@ -1,23 +1,22 @@
-//! Kind `serial`: one thread and no concurrency, the oracle of the tests. The youngest task
-//! runs first; with `SCHED_SEED` any ready task may, and the same seed gives the same order.
+//! Kind `serial`: one worker and no concurrency, the oracle of the tests. The youngest task runs first.
+//! With `SCHED_SEED` any ready task may run next, and the same seed gives the same order.
 //!
-//! A run that is held open has its worker sleep while it is at rest. It sets `bell` to ASLEEP and then
-//! looks, under the injector's lock, whether a task is there or the gate closed. Who adds a task or
-//! closes the gate does that under the lock, and rings afterwards: so either the worker sees it, or
-//! the lock orders ASLEEP before the ringing, which then wakes it.
+//! While a run that is held open is at rest, its worker sleeps. The worker sets `bell` to ASLEEP and
+//! then looks, under the injector's lock, whether a task is there or the gate is closed. A thread that
+//! adds a task or closes the gate does so under the lock, and rings afterwards. So either the worker
+//! sees the change, or the lock orders ASLEEP before the ringing, which then wakes the worker.
 
 use crate::idle::quiescence::{Quiescence, Waiting};
-use crate::policy::shared::take_back;
+use crate::policy::shared::queue::take_back;
 use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, ReadyOrder, Seat, TICK, UNAWAITED};
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::settings::Accepted;
-use crate::sys::atomic::Ordering;
+use crate::sys::atomic::{Ordering, UnsafeCell, spin_loop};
 use crate::sys::futex::Futex;
 use crate::sys::memory::NoMemory;
 use crate::sys::{futex, time};
 use crate::task::Task;
-use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 
 // Values of the bell.
@@ -25,7 +24,7 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 
 pub struct Serial {
-    /// Touched by worker 0's thread only.
+    /// Used by worker 0's thread only.
     ready: UnsafeCell<VecDeque<Task>>,
     injector: Injector,
     quiescence: Quiescence,
@@ -56,8 +55,8 @@ impl Policy for Serial {
     unsafe fn initialize_in_place(&self) {}
 
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: the caller is the one worker, and no reference outlives a call.
-        let ready = unsafe { &mut *self.ready.get() };
+        // SAFETY: the caller is the one worker.
+        let ready = unsafe { self.ready() };
         if ready.len() >= self.limit || ready.try_reserve(1).is_err() {
             return Err(Full);
         }
@@ -71,12 +70,12 @@ impl Policy for Serial {
     }
 
     unsafe fn take_back(&self, _place: &impl Place, task: Task) -> bool {
-        // SAFETY: as in spawn.
-        take_back(unsafe { &mut *self.ready.get() }, task)
+        // SAFETY: the caller is the one worker.
+        take_back(unsafe { self.ready() }, task)
     }
 
     fn requeue(&self, _place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.injector.put_back(task)?; // the caller may be another thread
+        self.injector.put_back(task)?; // not `ready`: the caller may be another thread
         self.ring();
         Ok(())
     }
@@ -124,7 +123,7 @@ impl Policy for Serial {
                 injected.or_else(|| self.next(seat.place())).or_else(|| self.injector.take());
             match task {
                 Some(task) => seat.run(task),
-                None => time::sleep(UNAWAITED), // it is in other hands than this run's
+                None => time::sleep(UNAWAITED), // a thread outside the run will end what is awaited
             }
         }
     }
@@ -148,7 +147,7 @@ impl Policy for Serial {
             seat.run(task);
         }
         loop {
-            // A task from outside has its turn now and then, however long the others go on.
+            // Now and then a task from outside has its turn, even if tasks spawn tasks for ever.
             for _ in 0..TICK {
                 let Some(task) = self.next(seat.place()) else { break };
                 seat.run(task);
@@ -171,31 +170,41 @@ impl Policy for Serial {
 }
 
 impl Serial {
-    /// Sleeps while the run is at rest, or less.
+    /// Sleeps while the run is at rest. May return early.
     fn sleep(&self, place: &impl Place) {
         self.bell.store(ASLEEP, Ordering::Relaxed);
         if self.injector.is_quiet() {
             place.counters().parks.add(1);
             self.bell.wait(ASLEEP, futex::LONGEST);
+        } else {
+            spin_loop(); // perhaps a thread has closed the gate and is about to set `ended`
         }
         self.bell.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// There is a task, or the run has ended: wakes the worker, if it sleeps.
+    /// Wakes the worker, if it sleeps: there is a task, or the run has ended.
     fn ring(&self) {
-        if self.bell.swap(AWAKE, Ordering::Relaxed) == ASLEEP {
+        if self.bell.swap_if(ASLEEP, AWAKE) {
             self.bell.wake(1);
         }
     }
 
+    /// # Safety
+    /// The caller is the one worker, and the reference does not outlive the caller's step.
+    #[allow(clippy::mut_from_ref, reason = "one thread uses it")]
+    unsafe fn ready(&self) -> &mut VecDeque<Task> {
+        // SAFETY: by the caller's promise.
+        self.ready.with_mut(|ready| unsafe { &mut *ready })
+    }
+
     fn is_empty(&self) -> bool {
-        // SAFETY: as in spawn.
-        unsafe { (*self.ready.get()).is_empty() }
+        // SAFETY: only the one worker calls this.
+        unsafe { self.ready() }.is_empty()
     }
 
     fn next(&self, place: &impl Place) -> Option<Task> {
-        // SAFETY: as in spawn.
-        let ready = unsafe { &mut *self.ready.get() };
+        // SAFETY: only the one worker calls this.
+        let ready = unsafe { self.ready() };
         match self.ready_order {
             ReadyOrder::Random if !ready.is_empty() => {
                 let any = place.random_below(ready.len());

@@ -25,7 +25,6 @@
 
 pub mod chaselev;
 pub mod injector;
-#[cfg(not(loom))]
 pub mod locked;
 pub mod ring;
 pub mod run_gate;

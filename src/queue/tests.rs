@@ -1,6 +1,7 @@
 //! Each deque beside a plain one, with one thread. What threads do to each other the models show.
 
-use crate::lock::monitor::{PthreadMutex, Semaphore, Spin};
+use crate::lock::posix::{PthreadMutex, Semaphore};
+use crate::lock::spin::Spin;
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::locked::Locked;
 use crate::queue::ring::Ring;

@@ -85,8 +85,8 @@ impl Futex {
     /// Replaces `old` by `new` if the word is still `old`. Relaxed suffices: this is a
     /// read-modify-write, so a thread that acquires `new` also acquires what was released with
     /// `old`.
-    pub fn swap_if(&self, old: u32, new: u32) {
-        let _ = self.0.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+    pub fn swap_if(&self, old: u32, new: u32) -> bool {
+        self.0.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Sleeps if the word is still `expected`, until a wake-up, a signal, or the end of `limit`.
@@ -178,8 +178,8 @@ impl Futex {
         self.word.swap(value, order)
     }
 
-    pub fn swap_if(&self, old: u32, new: u32) {
-        let _ = self.word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
+    pub fn swap_if(&self, old: u32, new: u32) -> bool {
+        self.word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// A sleep with a time limit ends at once.

@@ -5,7 +5,7 @@ mod random;
 
 use sched::ffi::course::sched_spawn;
 use sched::ffi::tasks::{sched_fork, sched_join};
-use sched::lock::monitor::PthreadMutex;
+use sched::lock::posix::PthreadMutex;
 use sched::policy::Policy;
 use sched::policy::shared::Shared;
 use sched::runtime::record::Row;

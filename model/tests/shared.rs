@@ -1,0 +1,275 @@
+//! Whole runs of the kinds `lifo`, `fifo` and `serial`: the shipped policies over a monitor of loom's mutex and
+//! condition variable. A sleeper beside a task, and a run that does not end, are deadlocks, which loom reports. A
+//! task that is lost, or runs twice, or after the end of its run, is a cell with another count than 1.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicBool;
+use loom::sync::atomic::Ordering::{Acquire, Release};
+use loom::thread::JoinHandle;
+use sched::policy::serial::Serial;
+use sched::policy::shared::{self, Shared};
+use sched::policy::{Awaited, Place};
+use sched::queue::injector::Refused;
+use sched::task::{Scheduler, Task, TaskFn};
+use sched_model::{
+    Cell, LoomMonitor, ModelledPolicy, SceneOf, WorkerOf, count, explore, explore_seeing, join, saw,
+};
+use std::ffi::c_void;
+
+type Lifo = Shared<LoomMonitor, shared::Lifo>;
+type Fifo = Shared<LoomMonitor, shared::Fifo>;
+
+trait Named: ModelledPolicy {
+    const NAME: &'static str;
+}
+
+impl Named for Lifo {
+    const NAME: &'static str = "lifo";
+}
+
+impl Named for Fifo {
+    const NAME: &'static str = "fifo";
+}
+
+impl Named for Serial {
+    const NAME: &'static str = "serial";
+}
+
+fn work<P: Named>(scene: &SceneOf<P>, index: usize) {
+    // SAFETY: each index is worked by one thread.
+    unsafe { scene.scheduler.work(&scene.places[index]) };
+}
+
+fn start<P: Named>(
+    scene: &Arc<SceneOf<P>>,
+    workers: std::ops::Range<usize>,
+) -> Vec<JoinHandle<()>> {
+    workers.map(|i| SceneOf::thread(scene, move |scene| work(scene, i))).collect()
+}
+
+fn cells<P: Named>(scene: &SceneOf<P>) -> *mut c_void {
+    std::ptr::from_ref(&scene.cells).cast_mut().cast()
+}
+
+/// # Safety
+/// `closure` is from `cells`, and `s` is a worker of the model.
+unsafe fn task_of<'a, P: Named>(
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) -> (&'a Vec<Cell>, &'a WorkerOf<P>) {
+    // SAFETY: by the caller's promise.
+    unsafe { (&*closure.cast::<Vec<Cell>>(), WorkerOf::<P>::of(s)) }
+}
+
+/// Runs `first`, whose closure is the cells, on all workers. When worker 0 comes home, the run is
+/// closed, and each task has run once.
+fn complete<P: Named>(workers: usize, tasks: usize, first: TaskFn) -> Arc<SceneOf<P>> {
+    let scene = SceneOf::<P>::new(workers, tasks);
+    let task = Task { f: first, closure: cells(&scene) };
+    // SAFETY: nobody occupies the place yet.
+    unsafe { scene.scheduler.spawn(&scene.places[0], task) }.expect("there is memory");
+    let others = start(&scene, 1..workers);
+    work(&scene, 0);
+    let late = Task { f: count, closure: std::ptr::null_mut() };
+    assert_eq!(scene.scheduler.inject(&scene.places[0], late), Err(Refused::Closed));
+    join(others);
+    scene
+}
+
+fn each_ran_once<P: Named>(scene: &SceneOf<P>) {
+    for (i, cell) in scene.cells.iter().enumerate() {
+        assert_eq!(cell.get(), 1, "task {i}");
+    }
+}
+
+/// Spawns a task for each cell but the first, and counts that.
+unsafe extern "C" fn spawns<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the models pass their cells.
+    let (cells, worker) = unsafe { task_of::<P>(closure, s) };
+    cells[1..].iter().for_each(|cell| worker.spawn(count, cell.closure()));
+    cells[0].add();
+}
+
+/// The same, with a task of a task.
+unsafe extern "C" fn spawns_a_chain<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: as above.
+    let (cells, worker) = unsafe { task_of::<P>(closure, s) };
+    cells[0].add();
+    worker.spawn(spawns_the_last::<P>, closure);
+}
+
+unsafe extern "C" fn spawns_the_last<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: as above.
+    let (cells, worker) = unsafe { task_of::<P>(closure, s) };
+    cells[1].add();
+    worker.spawn(count, cells[2].closure());
+}
+
+fn children<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers, two children", P::NAME);
+    explore(&name, preemptions, at_least, move || {
+        each_ran_once(&complete::<P>(workers, 3, spawns::<P>));
+    });
+}
+
+fn chain<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers, a chain", P::NAME);
+    explore(&name, preemptions, at_least, move || {
+        each_ran_once(&complete::<P>(workers, 3, spawns_a_chain::<P>));
+    });
+}
+
+/// A task from outside comes in before the run's end, or is refused.
+fn foreign<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers, a foreign task", P::NAME);
+    explore_seeing("the task was never accepted", &name, preemptions, at_least, move || {
+        let scene = SceneOf::<P>::new(workers, 2);
+        let first = Task { f: count, closure: scene.cells[0].closure() };
+        // SAFETY: nobody occupies the place yet.
+        unsafe { scene.scheduler.spawn(&scene.places[0], first) }.expect("there is memory");
+        let others = start(&scene, 1..workers);
+        let foreign = SceneOf::thread(&scene, |scene| {
+            let task = Task { f: count, closure: scene.cells[1].closure() };
+            match scene.scheduler.inject(&scene.places[0], task) {
+                Ok(()) => saw(1),
+                Err(refused) => {
+                    assert_eq!(refused, Refused::Closed);
+                    scene.cells[1].add();
+                }
+            }
+        });
+        work(&scene, 0);
+        join(others);
+        foreign.join().unwrap();
+        each_ran_once(&scene);
+    });
+}
+
+// --- a task that waits --------------------------------------------------------------------------
+
+/// A child that its parent waits for.
+struct Child {
+    over: AtomicBool,
+    ran: Cell,
+    cells: *mut c_void,
+    /// The worker that waits.
+    parent: usize,
+}
+
+impl Awaited for Child {
+    fn over(&self) -> bool {
+        self.over.load(Acquire)
+    }
+
+    fn enlist(&self) -> bool {
+        true // the child always rouses its parent's worker
+    }
+
+    fn thief(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// Waits for a child.
+unsafe extern "C" fn waits<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: as above.
+    let (cells, worker) = unsafe { task_of::<P>(closure, s) };
+    let child = Child {
+        over: AtomicBool::new(false),
+        ran: Cell::new(),
+        cells: closure,
+        parent: worker.index(),
+    };
+    let parks = worker.counters().parks.get();
+    worker.spawn(awaited::<P>, std::ptr::from_ref(&child).cast_mut().cast());
+    worker.help(&child);
+    saw(worker.counters().parks.get() - parks);
+    assert_eq!(child.ran.get(), 1);
+    cells[0].add();
+}
+
+/// Spawns a task, for which the parent may be woken, and ends. Then the parent's frame may be gone.
+unsafe extern "C" fn awaited<P: Named>(child: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the parent passes its child, which lives until that is over; `s` is a worker of the model.
+    let (child, worker) = unsafe { (&*child.cast::<Child>(), WorkerOf::<P>::of(s)) };
+    // SAFETY: as above.
+    let cells = unsafe { &*child.cells.cast::<Vec<Cell>>() };
+    worker.spawn(count, cells[1].closure());
+    child.ran.add();
+    let parent = child.parent;
+    child.over.store(true, Release);
+    worker.rouse(parent);
+}
+
+fn helper<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers, a parent waits", P::NAME);
+    explore_seeing("the parent never slept", &name, preemptions, at_least, move || {
+        each_ran_once(&complete::<P>(workers, 2, waits::<P>));
+    });
+}
+
+// --- a run that is held open --------------------------------------------------------------------
+
+/// A wait returns when no task is left and not before; the run ends when it has been released.
+fn rest<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers, a held run rests", P::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let scene = SceneOf::<P>::held(workers, 3);
+        let workers = start(&scene, 0..workers);
+        let first = Task { f: spawns_a_chain::<P>, closure: cells(&scene) };
+        scene.scheduler.inject(&scene.places[0], first).expect("the run is held open");
+        scene.scheduler.wait_for_rest();
+        each_ran_once(&scene);
+        scene.scheduler.release();
+        join(workers);
+    });
+}
+
+/// The run is released while its tasks run, in any of its steps.
+fn released<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers, a held run is released", P::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let scene = SceneOf::<P>::held(workers, 3);
+        let workers = start(&scene, 0..workers);
+        let first = Task { f: spawns_a_chain::<P>, closure: cells(&scene) };
+        scene.scheduler.inject(&scene.places[0], first).expect("the run is held open");
+        scene.scheduler.release();
+        join(workers);
+        each_ran_once(&scene);
+    });
+}
+
+macro_rules! models {
+    ($($kind:ident: $type:ty { $($test:ident: $model:ident($($arg:expr),+);)+ })+) => {
+        $(mod $kind {
+            use super::*;
+            $(#[test]
+            fn $test() {
+                super::$model::<$type>($($arg),+);
+            })+
+        })+
+    };
+}
+
+models! {
+    lifo: Lifo {
+        children: children(2, 5, 300);
+        children_three_workers: children(3, 3, 4000);
+        helper: helper(2, 4, 600);
+        rest: rest(2, 3, 9000);
+    }
+    fifo: Fifo {
+        children: children(2, 5, 300);
+        chain: chain(3, 3, 4000);
+        foreign: foreign(2, 3, 400);
+        helper: helper(2, 4, 600);
+        rest: rest(1, 4, 150);
+        released: released(2, 3, 1400);
+    }
+    serial: Serial {
+        foreign: foreign(1, 4, 10);
+        rest: rest(1, 3, 600);
+        released: released(1, 3, 200);
+    }
+}

@@ -1,0 +1,126 @@
+//! The tasks of a run under one lock.
+
+use crate::policy::Place;
+use crate::queue::End;
+use crate::sys::memory::NoMemory;
+use crate::task::Task;
+use std::collections::VecDeque;
+
+/// Which task of the queue is next.
+pub trait Order: 'static {
+    /// The end at which the next task is taken. A task that yields goes to the other end.
+    const NEXT: End;
+
+    /// Moves the task that is to be next to that end. `tasks` is not empty; the oldest task is in front.
+    #[inline(always)]
+    fn arrange(_tasks: &mut VecDeque<Task>, _place: &impl Place) {}
+}
+
+/// The youngest task is next: kind `lifo`.
+pub struct Lifo;
+
+impl Order for Lifo {
+    const NEXT: End = End::Youngest;
+}
+
+/// The oldest task is next: kind `fifo`.
+pub struct Fifo;
+
+impl Order for Fifo {
+    const NEXT: End = End::Oldest;
+}
+
+/// Tasks, the oldest in front.
+#[derive(Default)]
+pub(super) struct Queue {
+    tasks: VecDeque<Task>,
+    /// How many of the tasks were set aside. No limit counts these. Otherwise, if as many tasks as the
+    /// limit allows yield and then spawn, they would refuse each other for ever.
+    aside: usize,
+    /// Places for tasks that were set aside: see `queue::injector`.
+    reserved: usize,
+}
+
+impl Queue {
+    /// The number of tasks that the limit counts.
+    pub(super) fn counted(&self) -> usize {
+        self.tasks.len() - self.aside
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Makes room for one task beside the reserved places.
+    pub(super) fn make_room(&mut self) -> Result<(), NoMemory> {
+        self.tasks.try_reserve(self.reserved.saturating_add(1)).map_err(|_| NoMemory)
+    }
+
+    /// Makes room for one task that was set aside. If a place was reserved for the task, this succeeds.
+    pub(super) fn make_room_for_set_aside(&mut self) -> Result<(), NoMemory> {
+        self.tasks.try_reserve(1).map_err(|_| NoMemory)
+    }
+
+    /// Reserves `more` places for tasks that are set aside, or releases -`more`.
+    pub(super) fn reserve(&mut self, more: isize) -> Result<(), NoMemory> {
+        let reserved = self.reserved.saturating_add_signed(more);
+        if more > 0 {
+            self.tasks.try_reserve(reserved).map_err(|_| NoMemory)?;
+        }
+        self.reserved = reserved;
+        Ok(())
+    }
+
+    /// Adds a task at `end`. The caller has made room.
+    pub(super) fn push<P: Place>(&mut self, task: Task, end: End) {
+        self.aside += usize::from(P::is_set_aside(task));
+        match end {
+            End::Oldest => self.tasks.push_front(task),
+            End::Youngest => self.tasks.push_back(task),
+        }
+    }
+
+    pub(super) fn peek(&self, end: End) -> Option<Task> {
+        match end {
+            End::Oldest => self.tasks.front(),
+            End::Youngest => self.tasks.back(),
+        }
+        .copied()
+    }
+
+    pub(super) fn pop<P: Place>(&mut self, end: End) -> Option<Task> {
+        let task = match end {
+            End::Oldest => self.tasks.pop_front(),
+            End::Youngest => self.tasks.pop_back(),
+        }?;
+        self.aside -= usize::from(P::is_set_aside(task));
+        Some(task)
+    }
+
+    #[inline(always)]
+    pub(super) fn arrange<O: Order>(&mut self, place: &impl Place) {
+        if !self.tasks.is_empty() {
+            O::arrange(&mut self.tasks, place);
+        }
+    }
+
+    pub(super) fn next<O: Order, P: Place>(&mut self, place: &P) -> Option<Task> {
+        self.arrange::<O>(place);
+        self.pop::<P>(O::NEXT)
+    }
+
+    /// Removes `task`, which has not begun, if it is queued.
+    pub(super) fn take_back(&mut self, task: Task) -> bool {
+        take_back(&mut self.tasks, task)
+    }
+}
+
+/// Removes `task` from `tasks`, if it is there. A task that was added lately is found soon.
+pub(in crate::policy) fn take_back(tasks: &mut VecDeque<Task>, task: Task) -> bool {
+    let at = tasks.iter().rposition(|queued| *queued == task);
+    at.is_some_and(|at| tasks.remove(at).is_some())
+}
