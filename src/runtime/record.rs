@@ -225,7 +225,8 @@ impl Worker {
         self.run_tag.load(Ordering::Acquire) == 0 // Acquire: pairs with the Release in `retire`
     }
 
-    /// A number that differs between any two runs that go on; 0: this worker's run has ended.
+    /// A number that differs between any two runs that have not ended; 0: this worker's run has
+    /// ended.
     pub fn run_id(&self) -> usize {
         // Relaxed: the number is only compared
         self.run_tag.load(Ordering::Relaxed)

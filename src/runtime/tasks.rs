@@ -3,7 +3,8 @@
 //! after it has waited or yielded.
 //!
 //! The operations of the built-in deque are inlined here into the functions of the interface. For
-//! all other queues the functions call the worker's row.
+//! all other queues the functions call the worker's row. The loads of `spawn_owner`, `join_owner`
+//! and `built_in` are Relaxed for the reason that [`record`](super::record) gives.
 
 use crate::fiber::stack::Stack;
 use crate::queue::injector::Refused;
