@@ -296,7 +296,8 @@ unsafe fn take_back_or_wait(forked: &Forked, worker: &Worker) -> bool {
     if !wait(forked, worker) {
         misuse(
             "sched_join",
-            "the run of s has ended, or goes on in the parent of this child made by fork, which cannot join its tasks",
+            "the run of s has ended, or is a run of the parent process, and this child made by fork \
+             cannot join its tasks",
         );
     }
     false
@@ -307,7 +308,8 @@ unsafe fn take_back_or_wait(forked: &Forked, worker: &Worker) -> bool {
 fn joined_before() -> ! {
     misuse(
         "sched_join",
-        "the descriptor has no task: it was joined already, forked on twice before it was joined, or never forked",
+        "the descriptor has no task: it was joined already, forked on twice before it was joined, \
+         or never forked",
     )
 }
 

@@ -190,11 +190,11 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
     let group = unsafe { &*group };
     if !group.is_cancelled() {
         // SAFETY: `s` is the worker that runs the task on this fiber, and the task keeps the fiber.
-        let of = unsafe { &Worker::of(s).owned().fiber().group };
-        let outer = of.replace(ptr::from_ref(group).cast());
+        let group_of_fiber = unsafe { &Worker::of(s).owned().fiber().group };
+        let outer_group = group_of_fiber.replace(ptr::from_ref(group).cast());
         // SAFETY: the program promises that `f` accepts its closure and returns.
         call_guarded::<GroupTask, _>(|| unsafe { f(closure, s) });
-        of.set(outer);
+        group_of_fiber.set(outer_group);
     }
     // SAFETY: `spawn` has counted the task in. The caller's worker may differ from `s` by now.
     unsafe { group.leave(Worker::current_in_run_of(s)) };

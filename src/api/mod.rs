@@ -53,7 +53,7 @@ use crate::sys::time;
 use crate::task::Task;
 use std::time::Duration;
 
-/// In `wait_nested` a task sleeps shortly after each so many looks, since nobody wakes it.
+/// The number of looks of a task in `wait_nested` between two short sleeps: nobody wakes the task.
 const LOOKS_PER_SLEEP: u32 = 4;
 
 /// The longest sleep of a registered thread, in case the kernel refuses futex calls by then.

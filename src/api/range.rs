@@ -253,7 +253,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
 
 // --- the reduction ----------------------------------------------------------------------
 
-/// Accumulators of at most so many bytes need no memory from the heap.
+/// The size up to which an accumulator needs no memory from the heap.
 const INLINE_BYTES: usize = 128;
 
 /// The most units of a range without a grain. Large accumulators reduce the number, down to

@@ -61,16 +61,16 @@ pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 
 /// Fewer elements than this are sorted without recursion.
 const MIN_RECURSION: usize = 8;
-/// From so many elements on two workers may sort the two halves: some microseconds of work.
+/// The fewest elements of which two workers may sort the two halves: some microseconds of work.
 const MIN_FORKED_SORT: usize = 1024;
-/// Elements of at least so many bytes are sorted by pointers: they are compared where they are, and
-/// each is moved twice in all.
+/// The smallest size of elements that are sorted by pointers: such elements are compared where they
+/// are, and each is moved twice in all.
 const INDIRECT_SIZE: usize = 160;
-/// An element is prefetched so many elements before it is used.
+/// The distance between the element that is prefetched and the element that is used.
 const PREFETCH_DISTANCE: usize = 8;
-/// At most so many bytes are copied by one worker.
+/// The most bytes that one worker copies at a time.
 const MAX_COPY_BYTES: usize = 128 << 10;
-/// So many bytes of room are on the stack.
+/// The most bytes of room that are taken from the stack.
 const STACK_BYTES: usize = 1024;
 
 /// Sorts `n` elements of `size` bytes. Returns as `sched_sort` does.

@@ -27,7 +27,7 @@
 //!
 //! # When an object may be freed
 //!
-//! Each function does its last access to the object before it grants a waiter's node: the task that
+//! Each function makes its last access to the object before it grants a waiter's node: the task that
 //! gets the object may free it.
 
 use crate::api::fork::misuse;
@@ -81,7 +81,8 @@ fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>
     if may_wait(worker) && mutex.holder() == caller_id(worker) {
         misuse(
             "sched_mutex_lock",
-            "the caller has locked the mutex already, or a task that was on its stack has, and has not unlocked it",
+            "the caller has locked the mutex already, or a task that has ended on the same stack \
+             has not unlocked it",
         );
     }
     // SAFETY: when `lock_or_link` links the node, this is its last action.

@@ -45,7 +45,8 @@ pub unsafe extern "C" fn run_forked(descriptor: *mut c_void, s: *mut Scheduler) 
 #[inline(never)]
 fn not_joined(function: usize) -> ! {
     output::die(format_args!(
-        "sched_fork: a task has returned and did not join a task that it forked{}: a sched_join is missing",
+        "sched_fork: a task has returned and did not join a task that it forked{}: a sched_join is \
+         missing",
         symbol::Function(function)
     ))
 }
@@ -95,7 +96,8 @@ pub unsafe fn spawn_forked(forked: &Forked, worker: &Worker) {
     if errno::get() == libc::EINVAL {
         misuse(
             "sched_fork",
-            "the run of s has ended, or goes on in the parent of this child made by fork, which has no workers",
+            "the run of s has ended, or is a run of the parent process, and this child made by fork \
+             has no workers for it",
         );
     }
     // SAFETY: the spawn has failed, so nobody else has the task.

@@ -168,7 +168,7 @@ fn lease_records(request: &Request) -> Result<Box<[Lease]>, Errno> {
     memory::slice(request.threads, |_| Lease::new(request.row)).map_err(no_memory)
 }
 
-/// (Not in each policy's functions, which are many.)
+/// The plan of the policy. (Not inlined, since each policy has a copy of the callers.)
 #[inline(never)]
 fn plan(request: &Request, terms: &Terms, ends: Ends) -> Plan {
     let Request { config, transfers, .. } = request;

@@ -8,7 +8,7 @@ use crate::runtime::record::Worker;
 use crate::sys::unwind::Comparison;
 use std::hint::select_unpredictable;
 
-/// From so many elements on two workers may do a merge.
+/// The fewest elements that two workers may merge together.
 const MIN_FORKED_MERGE: usize = 8192;
 
 // The contract of places, which each unsafe function here asks of its caller, is stated in `super`.
