@@ -182,6 +182,8 @@ unsafe extern "C" fn run_copied(copied: *mut c_void, s: *mut Scheduler) {
     unsafe { run(group, f, copied.byte_add(size_of::<Copied>()), s) };
 }
 
+/// Calls the function of a group's task, unless the group is cancelled, and counts the task out.
+///
 /// # Safety
 /// The group counts the task, whose function accepts the closure.
 #[inline(always)]

@@ -118,6 +118,8 @@ pub(super) unsafe fn grant<'a>(
     }
 }
 
+/// Grants one node, and wakes its waiter.
+///
 /// # Safety
 /// As for `grant`.
 #[inline]
@@ -142,6 +144,8 @@ pub(super) unsafe fn grant_one<'a>(
     }
 }
 
+/// Wakes a waiter that is not a task of the calling thread's worker.
+///
 /// # Safety
 /// `pack` has returned the name.
 #[cold]

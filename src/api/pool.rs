@@ -68,7 +68,7 @@ impl Pool {
         unsafe { spawn_copy::spawn(f, arg, bytes, self.worker) }
     }
 
-    /// Waits for a moment since the call at which no task is left.
+    /// Waits until there has been a moment, since the call, at which no task is left.
     pub fn wait(&self) -> Result<(), Errno> {
         self.check_wait()?;
         let _uncancelled = Uncancelled::begin();

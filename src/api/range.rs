@@ -16,13 +16,13 @@
 //! from       to
 //!  |..chunks..|....offer 2....|...........offer 1............|..................offer 0 ...
 //! ```
-//! At first the range is halved down to one unit, and each upper half is offered. So many hungry
-//! workers have their part at once, however few and long the units are. The owner does the rest in
-//! chunks. Then it takes the youngest offer back, if no thief has it, does that part in chunks, and
-//! so on. If nothing is on offer between two chunks, and more than one unit is left, there are two
-//! cases. If the youngest offer was stolen, thieves are hungry, and all halves of the rest are
-//! offered as at first. If the oldest offer was taken back, no thief is hungry, and one half is
-//! offered.
+//! At first the range is halved down to one unit, and each upper half is offered. Thus many
+//! hungry workers get their parts at once, however few and long the units are. The owner does the
+//! rest in chunks. Then it takes the youngest offer back, if no thief has it, does that part in
+//! chunks, and so on. If nothing is on offer between two chunks, and more than one unit is left,
+//! there are two cases. If the youngest offer was stolen, thieves are hungry, and all halves of the
+//! rest are offered as at first. If the oldest offer was taken back, no thief is hungry, and one
+//! half is offered.
 //!
 //! So one worker alone forks 2 log2 n times. The stack of offers holds one offer for each halving:
 //! offer i has at most n / 2^(i + 1) units. There are never more than `MAX_OFFERS` offers.
@@ -108,7 +108,7 @@ pub struct Loop {
 /// Some units of a loop, which another worker may do.
 struct Offer {
     task: Forked,
-    all: *const Loop,
+    whole_loop: *const Loop,
     from: usize,
     to: usize,
     owner: *const Worker,
@@ -206,7 +206,7 @@ impl Loop {
         unsafe {
             at.write(Offer {
                 task: Forked::unset(),
-                all: self,
+                whole_loop: self,
                 from,
                 to,
                 owner: worker,
@@ -247,7 +247,9 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
         offer.given_back.store(true, Ordering::Relaxed);
     } else {
         // SAFETY: the loop lives until the offer is joined, and its body accepts `ctx`.
-        call_guarded::<LoopBody, _>(|| unsafe { (*offer.all).share(offer.from, offer.to, worker) });
+        call_guarded::<LoopBody, _>(|| unsafe {
+            (*offer.whole_loop).share(offer.from, offer.to, worker)
+        });
     }
 }
 

@@ -227,8 +227,8 @@ pub fn start<P: Policy>(
 pub trait Open {
     fn run(&self) -> &Run;
 
-    /// Waits for a moment since the call at which no task is left. A task of the run must not call
-    /// this.
+    /// Waits until there has been a moment, since the call, at which no task is left. A task of the
+    /// run must not call this.
     fn wait_for_rest(&self);
 
     /// Waits until no task is left, and ends the run. To be called once, before the value is
@@ -243,9 +243,9 @@ pub trait Open {
 struct OpenRun<P> {
     run: Run, // dropped first: it refers to the other fields
     policy: P,
-    #[allow(dead_code, reason = "the run's workers are on loan")]
+    #[allow(dead_code, reason = "to drop them gives the records back")]
     leases: Box<[Lease]>,
-    #[allow(dead_code, reason = "the run refers to them")]
+    #[allow(dead_code, reason = "the run has pointers to them")]
     terms: Box<Terms>,
 }
 
