@@ -1,6 +1,7 @@
-//! Whole runs of the kinds `lifo`, `fifo` and `serial`: the shipped policies over a monitor of loom's mutex and
-//! condition variable. A sleeper beside a task, and a run that does not end, are deadlocks, which loom reports. A
-//! task that is lost, or runs twice, or after the end of its run, is a cell with another count than 1.
+//! Whole runs of the kinds `lifo`, `fifo` and `serial`: the shipped policies over a monitor of
+//! loom's mutex and condition variable. A sleeper beside a task, and a run that does not end, are
+//! deadlocks, which loom reports. A task that is lost, or runs twice, or after the end of its run,
+//! is a cell with another count than 1.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -191,7 +192,8 @@ unsafe extern "C" fn waits<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
 
 /// Spawns a task, for which the parent may be woken, and ends. Then the parent's frame may be gone.
 unsafe extern "C" fn awaited<P: Named>(child: *mut c_void, s: *mut Scheduler) {
-    // SAFETY: the parent passes its child, which lives until that is over; `s` is a worker of the model.
+    // SAFETY: the parent passes its child, which lives until that is over; `s` is a worker of the
+    // model.
     let (child, worker) = unsafe { (&*child.cast::<Child>(), WorkerOf::<P>::of(s)) };
     // SAFETY: as above.
     let cells = unsafe { &*child.cells.cast::<Vec<Cell>>() };

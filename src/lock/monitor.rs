@@ -1,4 +1,5 @@
-//! The lock that the course asks to compare, as a trait: a type parameter of the queue that it guards.
+//! The lock that the course asks to compare, as a trait: a type parameter of the queue that it
+//! guards.
 //!
 //! | type | lock | place to wait |
 //! | --- | --- | --- |

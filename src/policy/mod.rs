@@ -1,14 +1,14 @@
-//! L4: the schedulers. A kind is a file here and rows in the table.
+//! The scheduling policies. A kind is a file here and rows in the table.
 //!
 //! | kind | file | what |
 //! | --- | --- | --- |
 //! | `lifo`, `fifo` | `shared` | one stack or queue under one lock |
 //! | `steal` | [`stealing`] | a deque per worker |
-//! | `cont` | `fiber::cont` | the same, but what is stolen is what follows a spawn |
+//! | `cont` | `runtime::cont` | the same, but a thief steals the continuation of a spawn |
 //! | `serial` | `serial` | one thread: the oracle of the tests |
 //!
-//! The deque, or the lock, is a type parameter, so that each row's spawn and worker loop are
-//! compiled for it alone. A C call goes through one function pointer of its row.
+//! The deque, or the lock, is a type parameter: the spawn and the worker loop of each row are
+//! compiled for that row alone. A C call goes through one function pointer of its row.
 
 pub mod operations;
 pub mod serial;
@@ -26,14 +26,14 @@ use crate::task::Task;
 use std::any::Any;
 use std::time::Duration;
 
-/// What a kind needs to know of a run.
+/// What a policy needs to know of a run.
 pub struct Plan {
     pub idle: Idle,
     pub ends: Ends,
     /// Of kind `serial`.
     pub ready_order: ReadyOrder,
     pub workers: usize,
-    /// How many tasks a queue is to hold.
+    /// How many tasks a queue holds before it overflows.
     pub qlen: usize,
     pub overflow: Overflow,
     pub steal: Steal,
@@ -57,10 +57,10 @@ pub enum ReadyOrder {
     Random,
 }
 
-/// What a kind without `hold` of its own promises.
+/// The promise of a policy that does not override `hold`.
 const COUNTED: &str = "a number for each worker";
 
-/// A scheduling policy: the verbs a run needs of it.
+/// A scheduling policy: the verbs that a run needs.
 pub trait Policy: Sync + Sized + 'static {
     /// The values of `SCHED_STEAL`, `SCHED_OVERFLOW` and `SCHED_GLOBAL` that it accepts.
     const ACCEPTED: Accepted = Accepted::ONE_BY_ONE;
@@ -76,63 +76,68 @@ pub trait Policy: Sync + Sized + 'static {
     /// Adds a task, from the thread at `place`.
     ///
     /// # Safety
-    /// The caller occupies `place`, a worker's of this run; or the run has not started, and
-    /// nobody does.
+    /// The caller occupies `place`, which belongs to a worker of this run; or the run has not
+    /// started, and nobody occupies the place.
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full>;
 
-    /// The rest of a spawn that `sched_spawn` has begun, because it has the `put` of this policy's deques built in.
+    /// Completes a spawn that `sched_spawn` has begun, which has the `put` of this policy's deques
+    /// built in.
     ///
     /// # Safety
-    /// As for `spawn`; the `put` returned false just now.
+    /// As for `spawn`, and the `put` has just returned false.
     unsafe fn finish_spawn(&self, _place: &impl Place, _task: Task) -> Result<(), Full> {
         Err(Full)
     }
 
-    /// The deque of worker `index`, if each has one.
+    /// The deque of worker `index`, if each worker has one.
     fn deque_of(&self, _index: usize) -> Option<&dyn Any> {
         None
     }
 
-    /// Called once, before the run starts. True if the workers but 0 sleep until `Place::start` is
-    /// called for them; false if they must have their threads from the start.
+    /// Called once, before the run starts. True if all workers but worker 0 sleep until
+    /// `Place::start` is called for them; false if they must have their threads from the start.
     fn starts_asleep(&self) -> bool {
         false
     }
 
-    /// Adds a task from any thread; `place` is a worker's of this run, not the caller's.
+    /// Adds a task from any thread. `place` belongs to some worker of this run, not to the caller.
     fn inject(&self, place: &impl Place, task: Task) -> Result<(), Refused>;
 
-    /// Adds a task that has run already and goes on, behind all others, from any thread while the
-    /// run goes on. No limit refuses it.
+    /// Adds a task that has begun, behind all other tasks. Called from any thread while the run
+    /// goes on. No limit refuses the task.
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
-    /// Reserves `more` places for tasks that `requeue` adds, or releases -`more`. An error: there is no memory for more.
+    /// Reserves `more` places for tasks that `requeue` adds, or releases -`more`. Fails if there is
+    /// no memory.
     fn reserve(&self, more: isize) -> Result<(), NoMemory>;
 
-    /// As `requeue`, for a task that has not begun: it takes none of the places that are reserved.
+    /// As `requeue`, for a task that has not begun: the task takes none of the reserved places.
     fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
-    /// False if the run has one thread and never more, whatever is asked for.
+    /// False if a run has one thread, however many the program asks for.
     const HAS_THREADS: bool = true;
 
-    /// True if a task that gives way stands in line with the others of its worker (`line_up`), and not behind all.
+    /// True if a task that yields stands in line with the other tasks of its worker (`line_up`),
+    /// and not behind all tasks of the run.
     const LINES_UP: bool = false;
 
-    /// Adds a task that gives way, as `requeue` does; or as a spawn, if the kind `LINES_UP` and there is room.
+    /// Adds a task that yields: as a spawn does, if the policy `LINES_UP` and there is room;
+    /// otherwise as `requeue` does.
     ///
     /// # Safety
-    /// The caller occupies `place`, a worker's of this run.
+    /// The caller occupies `place`, which belongs to a worker of this run.
     unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
         self.requeue(place, task)
     }
 
-    /// The number by which `hold` and `let_go` count for worker `index`, if that is all that they do.
+    /// The counter of worker `index`, if `hold` and `let_go` do nothing but count.
     fn waiting(&self, _index: usize) -> Option<&Waiting> {
         None
     }
 
-    /// A task of the calling worker's, at `place`, is about to wait for what may come from outside of the run,
-    /// which goes on for it until `let_go`, on the worker that runs it then.
+    /// Keeps the run from ending: a task of the calling worker, at `place`, is about to wait for
+    /// something that may come from outside the run. The worker that resumes the task calls
+    /// `let_go`.
     fn hold(&self, place: &impl Place) {
         self.waiting(place.index()).expect(COUNTED).hold();
     }
@@ -141,21 +146,22 @@ pub trait Policy: Sync + Sized + 'static {
         self.waiting(place.index()).expect(COUNTED).let_go();
     }
 
-    /// Takes this task, if the worker at `place` has added it and it is at hand.
+    /// Takes `task` out of the queue, if the worker at `place` has added it and can reach it.
     ///
     /// # Safety
-    /// The caller occupies `place`, a worker's of this run.
+    /// The caller occupies `place`, which belongs to a worker of this run.
     unsafe fn take_back(&self, place: &impl Place, task: Task) -> bool;
 
     /// Takes the task that the worker at `place` runs next, when it leaves its task in the middle.
     ///
     /// # Safety
-    /// The caller occupies `place`, a worker's of this run.
+    /// The caller occupies `place`, which belongs to a worker of this run.
     unsafe fn next_in_line(&self, place: &impl Place, first: LookFirst) -> Option<Task>;
 
-    /// As `next_in_line`, for a task that is to be queued behind all others, by `end_exchange` in place of `line_up`:
-    /// only one that was set aside, out of the queue where that comes last, if it is next. The queue is locked in between: on the same thread, and
-    /// for a few instructions.
+    /// As `next_in_line`, for a task that `end_exchange` will queue behind all others, in place of
+    /// `line_up`. Takes the next task of the queue that the other will stand in, if that next task
+    /// was set aside. The queue stays locked until `end_exchange`, which the same thread calls a
+    /// few instructions later.
     ///
     /// # Safety
     /// As for `next_in_line`.
@@ -164,30 +170,31 @@ pub trait Policy: Sync + Sized + 'static {
     }
 
     /// # Safety
-    /// The calling thread has got a task of `begin_exchange`.
+    /// `begin_exchange` has given the calling thread a task.
     unsafe fn end_exchange(&self, _place: &impl Place, _task: Task) {}
 
-    /// Runs tasks until `awaited` is over, and sleeps where there are none: the caller is in the middle
-    /// of a task. (`SCHED_JOIN=help`.)
+    /// Runs tasks until `awaited` is over, and sleeps while there are none. The caller is in the
+    /// middle of a task. (`SCHED_JOIN=help`.)
     ///
     /// # Safety
-    /// The caller runs on `seat`, of this run.
+    /// The caller runs on `seat`, which belongs to this run.
     unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited);
 
-    /// Wakes `worker`, if it sleeps in `help`: what it has enlisted for is over. From any thread.
+    /// Wakes `worker`, if it sleeps in `help`, because the event that it has enlisted for is over.
+    /// Called from any thread.
     fn rouse(&self, worker: usize);
 
-    /// Waits until no task is left, at one moment since the call; what the tasks wrote is then seen.
-    /// Not for a task of this run.
+    /// Waits until no task is left, at one moment since the call. The caller then sees what the
+    /// tasks have written. No task of this run may call this.
     fn wait_for_rest(&self);
 
-    /// The run, held open until now, ends when no task is left.
+    /// Lets a run that was held open end when no task is left.
     fn release(&self);
 
-    /// The life of a worker: returns when the run has ended.
+    /// The loop of a worker. Returns when the run has ended.
     ///
     /// # Safety
-    /// The caller runs on `seat`, of this run.
+    /// The caller runs on `seat`, which belongs to this run.
     unsafe fn work(&self, seat: &impl Seat);
 }
 
@@ -196,89 +203,92 @@ pub trait Policy: Sync + Sized + 'static {
 pub enum LookFirst {
     /// In its own queue, then elsewhere.
     AtHome,
-    /// Among the tasks from outside the run; then in its own queue, and last among the tasks that other
-    /// workers keep to themselves. A worker does so now and then, so that no task waits for ever.
+    /// Among the tasks from outside the run; then in its own queue, and last among the tasks that
+    /// other workers keep to themselves. A worker does so now and then, so that no task waits for
+    /// ever.
     Outside,
 }
 
-/// How long a thread sleeps between two looks at what nobody will wake it for.
+/// How long a thread sleeps between two looks at an event for which nobody will wake it.
 pub const UNAWAITED: Duration = Duration::from_micros(50);
 
-/// What a task waits for.
+/// The event that a task waits for.
 pub trait Awaited {
-    /// True if it has happened; what was done before it is then seen.
+    /// True if the event has happened. The caller then sees what was written before the event.
     fn over(&self) -> bool;
 
-    /// Has the caller's worker roused when it is over. False if that cannot be had at this moment, and
-    /// the caller must look again.
+    /// Arranges that the caller's worker is roused by the event. False if that is not possible at
+    /// this moment, and the caller must look again.
     fn enlist(&self) -> bool;
 
-    /// Has `task`, by which the caller will go on, queued when it is over; the caller may have gone on when
-    /// this returns. False if that cannot be had, and nobody but the caller has the task.
+    /// Arranges that the event queues `task`, which resumes the caller; the caller may have been
+    /// resumed before this returns. False if that is not possible; then only the caller has the
+    /// task.
     fn leave(&self, _task: Task) -> bool {
         false
     }
 
-    /// The worker that runs the task: what that has spawned is wanted soonest.
+    /// The worker that runs the awaited task: its children are the tasks to run first.
     fn thief(&self) -> Option<usize>;
 }
 
-/// A stack on which a worker's loop runs: it may be another worker's after each task, since a task
-/// that waits is set aside with the whole stack, and whoever resumes it goes on with that.
+/// A stack on which a worker's loop runs. After each task the stack may belong to another worker: a
+/// task that waits is set aside with its whole stack, and the worker that resumes the task goes on
+/// with the loop on that stack.
 pub trait Seat {
     type Place: Place;
 
     /// The worker that runs here now.
     fn place(&self) -> &Self::Place;
 
-    /// True if the worker that begins here is idle: it has no task, and none in its queue.
+    /// True if the worker that begins here is idle: it runs no task, and its queue is empty.
     fn begins_idle(&self) -> bool;
 
-    /// True if the worker begins here because it has set a task aside, and has done that so often that it
-    /// is to look at the injector first. (A task that is set aside has not returned: `tick` does not
-    /// see it.)
+    /// True if the worker begins here because it has set a task aside, and has done so so often
+    /// that it looks at the injector first. (A task that is set aside has not returned, so `tick`
+    /// does not count it.)
     fn begins_outside(&self) -> bool {
         false
     }
 
-    /// Counts a task that has returned here; true now and then (see `TICK`), and whenever another
-    /// worker runs here since.
+    /// Counts a task that has returned here. True once in [`TICK`] tasks, and whenever another
+    /// worker has taken over the stack meanwhile.
     fn tick(&self) -> bool;
 
     /// Brings the worker's counter up to date.
     fn flush(&self);
 
-    /// Runs a task; counts it as well.
+    /// Runs a task and counts it.
     fn run(&self, task: Task);
 }
 
-/// A worker looks at the injector once in so many tasks of its own, lest those starve the
-/// others. A prime, so that it does not keep step with the program; the number is Go's and
-/// Tokio's.
+/// A worker looks at the injector once in so many tasks of its own; otherwise its own tasks could
+/// starve the others. The number is Go's and Tokio's. It is a prime, so that the looks do not keep
+/// step with the program.
 pub const TICK: u32 = 61;
 
-/// Where a worker runs, as a kind sees it: the worker record in the library, something
-/// smaller in the models.
+/// The place where a worker runs, as a policy sees it: the worker record in the library, a smaller
+/// record in the models.
 pub trait Place {
-    /// Which worker this is, from 0.
+    /// The number of the worker, from 0.
     fn index(&self) -> usize;
     fn counters(&self) -> &Counters;
-    /// The worker has looked at the injector, and need not again for so long as `TICK` says.
+    /// Notes that the worker has looked at the injector: the next look is due after [`TICK`] tasks.
     fn looked_outside(&self) {}
-    /// Brings a thread to the place of a worker that sleeps since before the run: see
-    /// `Policy::starts_asleep`. False if there is none to be had. From any thread.
+    /// Brings a thread to the place of a worker that has had none since before the run: see
+    /// `Policy::starts_asleep`. False if no thread can be had. Called from any thread.
     fn start(&self, worker: usize) -> bool;
     /// A random number below `n`.
     fn random_below(&self, n: usize) -> usize;
-    /// To be called when all workers are idle, nothing is queued, and tasks wait, perhaps for ever.
+    /// Called when all workers are idle, no task is queued, and tasks wait, perhaps for ever.
     fn at_rest(&self) {}
-    /// True if the task was set aside, and will go on.
+    /// True if the task was set aside and will be resumed.
     fn is_set_aside(_task: Task) -> bool {
         false
     }
-    /// Calls the task, uncounted.
+    /// Calls the task without counting it.
     fn call(&self, task: Task);
-    /// To be called after a task has returned, before the next: ends the process if that was in a
-    /// child which the task made by fork.
+    /// Called after a task has returned and before the next one. If the task has returned in a
+    /// child process that it made by fork, this ends the child.
     fn stay(&self);
 }

@@ -1,4 +1,5 @@
-//! The operations of a policy as a table of functions, for callers that know a worker and not its policy.
+//! The operations of a policy as a table of functions, for callers that know a worker and not its
+//! policy.
 
 use crate::policy::{Awaited, LookFirst, Place, Policy, Seat};
 use crate::queue::Full;
@@ -22,8 +23,9 @@ macro_rules! operations {
         /// A function for each operation; `W` is the place, `F` the seat.
         ///
         /// # Safety
-        /// Of each: the place belongs to a run of this policy, which does not end during the call. An operation of the
-        /// owner's is called by the thread that occupies the place; one on a seat, by a caller that is on it.
+        /// For each function: the place belongs to a run of this policy, which does not end during
+        /// the call. The thread that occupies the place calls the owner's operations. The caller of
+        /// an operation on a seat is on that seat.
         pub struct Operations<W, F> {
             $($(#[$doc])* pub $name: unsafe fn(&W $(, $type)*) $(-> $result)?,)+
             $($(#[$seat_doc])* pub $seat_name: unsafe fn(&F $(, $seat_type)*),)+
@@ -70,7 +72,7 @@ mod made {
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         /// The owner's.
         fn next_in_line(place, first: LookFirst) -> Option<Task> = next_in_line(place, first);
-        /// The owner's: exchanges for a task that was set aside only.
+        /// The owner's. Takes only tasks that were set aside.
         fn begin_exchange(place) -> Option<Task> = begin_exchange(place);
         /// The owner's.
         fn end_exchange(place, task: Task) = end_exchange(place, task);

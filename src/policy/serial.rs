@@ -1,10 +1,11 @@
-//! Kind `serial`: one worker and no concurrency, the oracle of the tests. The youngest task runs first.
-//! With `SCHED_SEED` any ready task may run next, and the same seed gives the same order.
+//! Kind `serial`: one worker and no concurrency, the oracle of the tests. The youngest task runs
+//! first. With `SCHED_SEED` any ready task may run next, and the same seed gives the same order.
 //!
-//! While a run that is held open is at rest, its worker sleeps. The worker sets `bell` to ASLEEP and
-//! then looks, under the injector's lock, whether a task is there or the gate is closed. A thread that
-//! adds a task or closes the gate does so under the lock, and rings afterwards. So either the worker
-//! sees the change, or the lock orders ASLEEP before the ringing, which then wakes the worker.
+//! While a run that is held open is at rest, its worker sleeps. The worker sets `bell` to ASLEEP
+//! and then looks, under the injector's lock, whether a task is there or the gate is closed. A
+//! thread that adds a task or closes the gate does so under the lock, and rings afterwards. So
+//! either the worker sees the change, or the lock orders ASLEEP before the ringing, which then
+//! wakes the worker.
 
 use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::policy::shared::queue::take_back;

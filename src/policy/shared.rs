@@ -5,29 +5,31 @@
 //!
 //! - `active`: the number of workers that run a task or are about to, and of tasks that wait. A run
 //!   starts with 1, for worker 0. `held`: how many of them are tasks.
-//! - `asleep`: the number of idle workers in `wait` whose wake-up nobody has decided yet. `tickets`: the
-//!   number of wake-ups that were decided and not yet used; a waiter returns by taking one.
+//! - `asleep`: the number of idle workers in `wait` whose wake-up nobody has decided yet.
+//!   `tickets`: the number of wake-ups that were decided and not yet used; a waiter returns by
+//!   taking one.
 //! - `joiners`: the workers that sleep in the middle of a task, until another task is over or until
 //!   there is a task to run.
 //!
-//! A thread that decides a wake-up moves one from `asleep` to `tickets`, and notifies after unlocking.
-//! So each sleeper is woken once for one task, and spurious returns of the primitive are harmless.
+//! A thread that decides a wake-up moves one from `asleep` to `tickets`, and notifies after
+//! unlocking. So each sleeper is woken once for one task, and spurious returns of the primitive are
+//! harmless.
 //!
-//! Each joiner has a word of its own to sleep on, since it must be woken itself: any idle worker may
-//! take a ticket. A joiner looks whether the awaited task is over, enlists, and joins `joiners` under
-//! the lock. The thread that ends the awaited task takes the lock to rouse the joiner. So the rousing
-//! comes later, or the joiner sees that the task is over.
+//! Each joiner has a word of its own to sleep on, since it must be woken itself: any idle worker
+//! may take a ticket. A joiner looks whether the awaited task is over, enlists, and joins `joiners`
+//! under the lock. The thread that ends the awaited task takes the lock to rouse the joiner. So the
+//! rousing comes later, or the joiner sees that the task is over.
 //!
 //! # The end
 //!
-//! A worker that finds the queue empty stops being active. If it was the last active one, no task is
-//! queued, and no task runs that could spawn one: the run has ended. The lock makes the three facts
-//! one. A run that is held open is at rest instead: see `queue::run_gate`.
+//! A worker that finds the queue empty stops being active. If it was the last active one, no task
+//! is queued, and no task runs that could spawn one: the run has ended. The lock makes the three
+//! facts one. A run that is held open is at rest instead: see `queue::run_gate`.
 //!
 //! # Files
 //!
-//! This file has the verbs of the policy; [`state`] the lock, the sleepers and the wake-ups; [`queue`]
-//! the tasks and their order.
+//! This file has the verbs of the policy; [`state`] the lock, the sleepers and the wake-ups;
+//! [`queue`] the tasks and their order.
 
 pub(super) mod queue;
 mod state;
@@ -82,7 +84,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         queued.map(|wake| _ = self.wake(wake))
     }
 
-    /// Takes the next task, if it was set aside. If so, the queue stays locked until `end_exchange`.
+    /// Takes the next task, if it was set aside. If so, the queue stays locked until
+    /// `end_exchange`.
     fn begin_exchange<P: Place>(&self, place: &P) -> Option<Task> {
         self.monitor.lock();
         // SAFETY: locked just now.
@@ -141,8 +144,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         }
     }
 
-    /// Waits for the next task of a worker that waits in the middle of a task; None when `awaited` is
-    /// over.
+    /// Waits for the next task of a worker that waits in the middle of a task; None when `awaited`
+    /// is over.
     fn next_until<P: Place>(
         &self,
         awaited: &dyn Awaited,
@@ -264,9 +267,9 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         unsafe { Shared::end_exchange(self, place, task) };
     }
 
-    /// Runs the youngest task, in both kinds: the older a task is, the more other tasks it may have to
-    /// wait for, on top of the task that waits. But if the youngest task was set aside, `help` runs the
-    /// kind's next one: tasks that were set aside have their own stacks, and their turns.
+    /// Runs the youngest task, in both kinds: the older a task is, the more other tasks it may have
+    /// to wait for, on top of the task that waits. But if the youngest task was set aside, `help`
+    /// runs the kind's next one: tasks that were set aside have their own stacks, and their turns.
     #[cold]
     unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);

@@ -11,17 +11,17 @@
 //!
 //! # Roles
 //!
-//! Every deque is a [`Deque`]: its owner adds and takes tasks, thieves take the oldest task. What only
-//! some deques can do is a trait of its own, and a policy asks for it by capability:
+//! Every deque is a [`Deque`]: its owner adds and takes tasks, thieves take the oldest task. What
+//! only some deques can do is a trait of its own, and a policy asks for it by capability:
 //!
 //! | trait | capability | implemented by |
 //! | --- | --- | --- |
-//! | [`PrivatePart`] | keeps tasks out of thieves' reach, until the owner or a raid publishes them | `split` |
+//! | [`PrivatePart`] | keeps tasks from thieves until the owner or a raid publishes them | `split` |
 //! | [`Batches`] | moves several tasks at once | `ring`, `locked` |
 //!
-//! [`Deque::private_part`] and [`Deque::batches`] give the capability or None. A deque without it names
-//! [`Infallible`] as the type, of which there is no value: the compiler then drops the code behind
-//! `Some`.
+//! [`Deque::private_part`] and [`Deque::batches`] give the capability or None. A deque without it
+//! names [`Infallible`] as the type, of which there is no value: the compiler then drops the code
+//! behind `Some`.
 
 pub mod chaselev;
 pub mod injector;
@@ -37,7 +37,8 @@ use crate::task::Task;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 
-/// A push was refused: there is no memory to grow, or the queue's limit is reached. Nothing changed.
+/// A push was refused: there is no memory to grow, or the queue's limit is reached. Nothing
+/// changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -51,7 +52,8 @@ pub enum End {
 }
 
 impl End {
-    /// The end at which a queue is popped: of a FIFO queue the oldest task, of a stack the youngest.
+    /// The end at which a queue is popped: of a FIFO queue the oldest task, of a stack the
+    /// youngest.
     pub const fn popped(fifo: bool) -> End {
         if fifo { End::Oldest } else { End::Youngest }
     }
@@ -77,9 +79,9 @@ pub enum Steal {
 /// that a thief has in its hands.
 pub const BATCH: usize = 128;
 
-/// A double-ended queue. One owner pushes and pops at the bottom; any thread steals at the top. (The
-/// owner of a FIFO deque pops at the top, too.) The safe methods are the thieves'. The unsafe ones are
-/// the owner's, and are called through [`Owner`].
+/// A double-ended queue. One owner pushes and pops at the bottom; any thread steals at the top.
+/// (The owner of a FIFO deque pops at the top, too.) The safe methods are the thieves'. The unsafe
+/// ones are the owner's, and are called through [`Owner`].
 pub trait Deque: Send + Sync + Sized + 'static {
     /// An empty deque that refuses to hold more than `limit` tasks.
     fn new(limit: usize) -> Result<Self, NoMemory>;
@@ -122,8 +124,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// Takes the oldest task that thieves can reach.
     fn steal(&self) -> Steal;
 
-    /// True if `steal` may succeed now. A hint. If it is false, and the owner keeps tasks to itself, the
-    /// call asks the owner for them: see [`PrivatePart::ask`].
+    /// True if `steal` may succeed now. A hint. If it is false, and the owner keeps tasks to
+    /// itself, the call asks the owner for them: see [`PrivatePart::ask`].
     fn offers(&self) -> bool {
         !self.looks_empty()
     }
@@ -136,8 +138,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
 
     // --- the owner -------------------------------------------------------------------
 
-    /// Adds a task at the bottom. If it returns false, the owner calls `put_slowly` with the same task
-    /// at once. If the deque has a private part, the owner then answers the threads that asked
+    /// Adds a task at the bottom. If it returns false, the owner calls `put_slowly` with the same
+    /// task at once. If the deque has a private part, the owner then answers the threads that asked
     /// ([`Owner::answer`]).
     ///
     /// # Safety
@@ -182,8 +184,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
         unsafe { self.pop() }
     }
 
-    /// As `pop`, but passes the task to `then`: an Option in between would cost a test. Returns true if
-    /// there was a task.
+    /// As `pop`, but passes the task to `then`: an Option in between would cost a test. Returns
+    /// true if there was a task.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -213,23 +215,24 @@ pub trait Deque: Send + Sync + Sized + 'static {
     }
 }
 
-/// A deque with tasks that thieves cannot reach. Its `put` returns true only while nobody asks for the
-/// owner's attention: so spawns are silent as long as nobody needs to know of them. (The owner of any
-/// other deque looks for sleepers after each put.)
+/// A deque with tasks that thieves cannot reach. Its `put` returns true only while nobody asks for
+/// the owner's attention: so spawns are silent as long as nobody needs to know of them. (The owner
+/// of any other deque looks for sleepers after each put.)
 pub trait PrivatePart: Sized {
     // --- thieves and sleepers --------------------------------------------------------
 
     /// Asks for the owner's attention at its next put.
     fn ask(&self);
 
-    /// Requests that the owner shares its private tasks, if it has any, at its next pop or join. Cheap.
+    /// Requests that the owner shares its private tasks, if it has any, at its next pop or join.
+    /// Cheap.
     fn request(&self);
 
     /// Raids the deque, if the owner has private tasks and has not answered a request.
     fn press(&self) -> Press;
 
-    /// Publishes private tasks without the owner's help. Expensive. Returns true if there are tasks to
-    /// steal afterwards.
+    /// Publishes private tasks without the owner's help. Expensive. Returns true if there are tasks
+    /// to steal afterwards.
     fn raid(&self) -> bool;
 
     // --- the owner -------------------------------------------------------------------
@@ -241,8 +244,8 @@ pub trait PrivatePart: Sized {
     unsafe fn publish(&self, lone: LoneTask) -> Published;
 
     /// Makes puts silent until somebody asks again. The call ends with a full fence. A thread that
-    /// writes, fences and then asks may have its question overwritten here; what the owner reads after
-    /// the call then shows that thread's writing.
+    /// writes, fences and then asks may have its question overwritten here; what the owner reads
+    /// after the call then shows that thread's writing.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -283,13 +286,13 @@ pub trait Batches: Sized {
     /// False for [`Infallible`] alone: what a setting accepts is known before there is a deque.
     const EXIST: bool = true;
 
-    /// Takes the older half of the tasks, rounded up, but at most [`BATCH`] tasks and at most `rest`
-    /// beside the oldest. Returns the oldest task, and passes the others to `keep` in the order of
-    /// their age.
+    /// Takes the older half of the tasks, rounded up, but at most [`BATCH`] tasks and at most
+    /// `rest` beside the oldest. Returns the oldest task, and passes the others to `keep` in the
+    /// order of their age.
     fn steal_half(&self, rest: usize, keep: impl FnMut(Task)) -> Steal;
 
-    /// Makes room for `wanted` tasks, or for fewer. Returns how many can be put now, whatever thieves
-    /// do.
+    /// Makes room for `wanted` tasks, or for fewer. Returns how many can be put now, whatever
+    /// thieves do.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -419,9 +422,9 @@ impl<'a, D: Deque> Owner<'a, D> {
 }
 
 impl<P: PrivatePart> Owner<'_, P> {
-    /// Does what the owner was asked for: thieves want tasks, and sleepers want to be woken for tasks.
-    /// The next push answers again, as long as `anybody` says that there is a worker to be woken, or
-    /// `searched` says that a worker searches while no task is public.
+    /// Does what the owner was asked for: thieves want tasks, and sleepers want to be woken for
+    /// tasks. The next push answers again, as long as `anybody` says that there is a worker to be
+    /// woken, or `searched` says that a worker searches while no task is public.
     pub fn answer(&mut self, anybody: impl Fn() -> bool, searched: impl Fn() -> bool) {
         let wakes = anybody();
         let silent = match self.publish(if wakes { LoneTask::Publish } else { LoneTask::Keep }) {

@@ -4,9 +4,9 @@
 //! # State
 //!
 //! [`RunGate`] lies under the lock that decides whether a task is left: the injector's lock, or
-//! that of a shared queue. `closed`: no further task comes in. `ends`: whether the run is still held
-//! open. `awaited`: some thread waits for a rest. [`Rests`], beside that lock, counts the awaited
-//! rests, and is a word to sleep on.
+//! that of a shared queue. `closed`: no further task comes in. `ends`: whether the run is still
+//! held open. `awaited`: some thread waits for a rest. [`Rests`], beside that lock, counts the
+//! awaited rests, and is a word to sleep on.
 //!
 //! # Protocol
 //!

@@ -1,11 +1,11 @@
 //! The split deque: the owner's path needs no fence, no read-modify-write and no contended line.
 //!
 //! A part of the deque is public, the rest is private to the owner (after T. van Dijk and J. van de
-//! Pol, "Lace: non-blocking split deque for work-stealing", 2014, and U. Acar, A. Charguéraud
-//! and M. Rainey, "Scheduling parallel programs by work stealing with private deques", 2013).
-//! This deque adds two operations. By a *raid* a thief opens the private part of an owner that
-//! computes and does not answer, so every task is within reach. By a *request* a thief asks an owner
-//! that only pops; an owner that nobody asks pays nothing for it, since each pop compares that word
+//! Pol, "Lace: non-blocking split deque for work-stealing", 2014, and U. Acar, A. Charguéraud and
+//! M. Rainey, "Scheduling parallel programs by work stealing with private deques", 2013). This
+//! deque adds two operations. By a *raid* a thief opens the private part of an owner that computes
+//! and does not answer, so every task is within reach. By a *request* a thief asks an owner that
+//! only pops; an owner that nobody asks pays nothing for it, since each pop compares that word
 //! anyway.
 //!
 //! # States
@@ -30,48 +30,49 @@
 //! | slots | owner: at and above `open`, or with the lock | the same; below `open` with the lock |
 //!
 //! The words lie on three cache lines. The owner writes the line of `bot`. It reads the line of
-//! `split` and `lim` at each operation, and other threads seldom write there. Thieves poll the line of
-//! `top` and `open`.
+//! `split` and `lim` at each operation, and other threads seldom write there. Thieves poll the line
+//! of `top` and `open`.
 //!
-//! Only `bot` publishes the writes before it: its stores release, and the raider's load acquires. The
-//! other words are read under the lock, or as hints, or the fences below order them.
+//! Only `bot` publishes the writes before it: its stores release, and the raider's load acquires.
+//! The other words are read under the lock, or as hints, or the fences below order them.
 //!
 //! # Protocol
 //!
-//! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two
-//! needs: the room ends (`lim` is the place after the last one), or somebody has *asked* by
-//! writing null. A thief asks when it finds no public task, and a worker asks when it is about to
-//! sleep. The owner then publishes the older half of its private tasks (`publish`), and, when nobody
-//! sleeps, arms `lim` again (`rearm`).
+//! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two needs:
+//! the room ends (`lim` is the place after the last one), or somebody has *asked* by writing null.
+//! A thief asks when it finds no public task, and a worker asks when it is about to sleep. The
+//! owner then publishes the older half of its private tasks (`publish`), and, when nobody sleeps,
+//! arms `lim` again (`rearm`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: a task at or above `split` is the owner's.
-//! Below `split` the owner takes the lock. If a request is pending, the owner makes the older half of
-//! the other private tasks public. Otherwise it has reached the public part, and makes half of that
-//! part private again, or finds the deque empty. A join is a pop of one particular task ([`join`]).
+//! Below `split` the owner takes the lock. If a request is pending, the owner makes the older half
+//! of the other private tasks public. Otherwise it has reached the public part, and makes half of
+//! that part private again, or finds the deque empty. A join is a pop of one particular task
+//! ([`join`]).
 //!
-//! *steal* takes the oldest public task, under the lock. A thief that takes the last public task asks
-//! and requests at once, so that the owner can answer while the thief runs the task.
+//! *steal* takes the oldest public task, under the lock. A thief that takes the last public task
+//! asks and requests at once, so that the owner can answer while the thief runs the task.
 //!
 //! *request* moves `split` up to `bot`, under the lock, and leaves `open` where it is. A request
-//! neither fences nor takes tasks, since the owner may be popping the same tasks: the owner's next pop
-//! gives them away. A pop that does not see the request leaves it to the next pop.
+//! neither fences nor takes tasks, since the owner may be popping the same tasks: the owner's next
+//! pop gives them away. A pop that does not see the request leaves it to the next pop.
 //!
-//! *raid* moves `split` to the middle of the private part, under the lock, executes the heavy
-//! half of an asymmetric fence (`sys::fence`), reads `bot` again, and moves `split` down to `bot` if
-//! the owner was there first; then it sets `open` to `split`. A thief first requests, and raids if
-//! the owner has not answered for as long as a raid takes.
+//! *raid* moves `split` to the middle of the private part, under the lock, executes the heavy half
+//! of an asymmetric fence (`sys::fence`), reads `bot` again, and moves `split` down to `bot` if the
+//! owner was there first; then it sets `open` to `split`. A thief first requests, and raids if the
+//! owner has not answered for as long as a raid takes.
 //!
 //! # The bad interleavings
 //!
-//! 1. *The task taken twice*, by its owner and by a raid. It is Dekker's pattern: the owner
-//!    writes `bot` and reads `split`; the raider writes `split` and reads `bot`. Let `wanted` be
-//!    the value that the raider wrote. A pop whose fence comes after the raider's fence sees `wanted`
-//!    (or a value written later, under the lock); if the pop claims a slot below it, it stops at the
-//!    lock. If the pop's fence comes first, the raider sees the `bot` that the pop wrote. So among the
-//!    slots below both `wanted` and the `bot` read at the end, none was popped unseen: the raid
-//!    publishes these slots and no others. A slot that was popped before and pushed anew holds the new
-//!    task, which the same reading of `bot` makes visible. The owner's fence is free because the
-//!    raider's fence interrupts the owner; without membarrier both fences are real (`FENCED`).
+//! 1. *The task taken twice*, by its owner and by a raid. It is Dekker's pattern: the owner writes
+//!    `bot` and reads `split`; the raider writes `split` and reads `bot`. Let `wanted` be the value
+//!    that the raider wrote. A pop whose fence comes after the raider's fence sees `wanted` (or a
+//!    value written later, under the lock); if the pop claims a slot below it, it stops at the
+//!    lock. If the pop's fence comes first, the raider sees the `bot` that the pop wrote. So among
+//!    the slots below both `wanted` and the `bot` read at the end, none was popped unseen: the raid
+//!    publishes these slots and no others. A slot that was popped before and pushed anew holds the
+//!    new task, which the same reading of `bot` makes visible. The owner's fence is free because
+//!    the raider's fence interrupts the owner; without membarrier both fences are real (`FENCED`).
 //! 2. *The question overwritten.* A sleeper writes null to `lim` while the owner arms it. Then
 //!    the owner's next pushes are silent and the sleeper may sleep beside them. So the owner
 //!    arms, fences, and *then* looks for sleepers again, and asks itself if there is one; a
@@ -81,14 +82,15 @@
 //!    sleeper's heavy fence reads the null, and the sleeper sees every other push. (Without the
 //!    sleeper's first fence it would not suffice to look at `lim` again before sleeping: a third
 //!    thread may have asked since, after a silent push.)
-//! 3. *The slot that moved.* Growing and compacting move the tasks under the lock. Every other thread
-//!    reads slots under the lock, too. Thieves compare the pointers without it, but only as a
-//!    hint. A sleeper that looks during the move may see an empty deque; the owner is then on
-//!    the slow path of a push and looks for sleepers at its end.
+//! 3. *The slot that moved.* Growing and compacting move the tasks under the lock. Every other
+//!    thread reads slots under the lock, too. Thieves compare the pointers without it, but only as
+//!    a hint. A sleeper that looks during the move may see an empty deque; the owner is then on the
+//!    slow path of a push and looks for sleepers at its end.
 //! 4. *The request for popped tasks.* The thief reads `bot` before the owner pops, and sets `split`
 //!    above the new `bot`. The owner's next pop then takes the slow path once, and resets `split`.
 //!    Thieves and sleepers compare with `open`, which a request does not change. (If they compared
-//!    with `split`, the deque of an idle owner would look filled for ever, and no worker would sleep.)
+//!    with `split`, the deque of an idle owner would look filled for ever, and no worker would
+//!    sleep.)
 //!
 //! # Cost
 //!
@@ -101,8 +103,8 @@
 //!
 //! # Files
 //!
-//! This file has the owner's push and pop, and the theft; [`record`] the words and the steps that all
-//! share; [`division`] requests, raids and publishing; [`join`] the pop of one particular task;
+//! This file has the owner's push and pop, and the theft; [`record`] the words and the steps that
+//! all share; [`division`] requests, raids and publishing; [`join`] the pop of one particular task;
 //! [`room`] growth.
 
 mod division;
@@ -238,8 +240,8 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         self.assert_room(bot);
         // SAFETY: `bot` is at most the spare slot, and only the owner uses it.
         unsafe { (*bot).write(task) };
-        // Release: a thread that reads the new `bot` sees the slot. (`bot` is loaded anew, because the
-        // compiler then makes one instruction of load, addition and store.)
+        // Release: a thread that reads the new `bot` sees the slot. (`bot` is loaded anew, because
+        // the compiler then makes one instruction of load, addition and store.)
         self.own.bot.store(self.bot().wrapping_add(1), Ordering::Release);
         fence::light_for::<FENCED>(); // with the fence of the thread that asks: see the essay, 2
         bot < self.watched.lim.load(Ordering::Relaxed)
@@ -247,8 +249,8 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
 
     /// The task is in its place already.
     unsafe fn put_slowly(&self, _task: Task) -> Result<(), Full> {
-        // The thread that asked has both lines in its cache, and the owner will write both: they come at
-        // once, side by side.
+        // The thread that asked has both lines in its cache, and the owner will write both: they
+        // come at once, side by side.
         memory::prefetch_to_write((&raw const self.thieves).cast());
         memory::prefetch_to_write((&raw const self.watched).cast());
         // SAFETY: `armed` is the owner's.
@@ -279,8 +281,8 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     }
 
     unsafe fn pop_slowly(&self) -> Option<Task> {
-        // A raid may have come or gone since the first look at `split`. This look comes after the claim,
-        // too, and is as good.
+        // A raid may have come or gone since the first look at `split`. This look comes after the
+        // claim, too, and is as good.
         let last = self.bot();
         if last < self.split() { self.pop_public() } else { Some(self.take(last)) }
     }

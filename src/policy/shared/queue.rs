@@ -11,7 +11,8 @@ pub trait Order: 'static {
     /// The end at which the next task is taken. A task that yields goes to the other end.
     const NEXT: End;
 
-    /// Moves the task that is to be next to that end. `tasks` is not empty; the oldest task is in front.
+    /// Moves the task that is to be next to that end. `tasks` is not empty; the oldest task is in
+    /// front.
     #[inline(always)]
     fn arrange(_tasks: &mut VecDeque<Task>, _place: &impl Place) {}
 }
@@ -34,8 +35,8 @@ impl Order for Fifo {
 #[derive(Default)]
 pub(super) struct Queue {
     tasks: VecDeque<Task>,
-    /// How many of the tasks were set aside. No limit counts these. Otherwise, if as many tasks as the
-    /// limit allows yield and then spawn, they would refuse each other for ever.
+    /// How many of the tasks were set aside. No limit counts these. Otherwise, if as many tasks as
+    /// the limit allows yield and then spawn, they would refuse each other for ever.
     aside: usize,
     /// Places for tasks that were set aside: see `queue::injector`.
     reserved: usize,
@@ -60,7 +61,8 @@ impl Queue {
         self.tasks.try_reserve(self.reserved.saturating_add(1)).map_err(|_| NoMemory)
     }
 
-    /// Makes room for one task that was set aside. If a place was reserved for the task, this succeeds.
+    /// Makes room for one task that was set aside. If a place was reserved for the task, this
+    /// succeeds.
     pub(super) fn make_room_for_set_aside(&mut self) -> Result<(), NoMemory> {
         self.tasks.try_reserve(1).map_err(|_| NoMemory)
     }

@@ -132,8 +132,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         }
     }
 
-    /// Sleeps until `awaited` is over, or there is a task. The caller holds the lock before and after
-    /// the call.
+    /// Sleeps until `awaited` is over, or there is a task. The caller holds the lock before and
+    /// after the call.
     pub(super) fn wait_until(&self, awaited: &dyn Awaited, place: &impl Place) {
         let me = place.index();
         let limit = if awaited.enlist() { futex::LONGEST } else { UNAWAITED };
@@ -145,7 +145,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         place.counters().parks.add(1);
         self.joiner_words[me].wait(WAITING, limit);
         self.monitor.lock();
-        // A joiner that was woken for a task is no longer in the list; one that was roused still is.
+        // A joiner that was woken for a task is no longer in the list; one that was roused still
+        // is.
         // SAFETY: locked just now.
         unsafe { self.state() }.joiners.retain(|&joiner| joiner != me);
     }

@@ -1,7 +1,7 @@
-//! Several tasks at a time: what a thief takes beside the one that it runs (`SCHED_STEAL=half`), what
-//! a worker takes from the injector (`SCHED_GLOBAL=all`), what a full deque gives to it
-//! (`SCHED_OVERFLOW=one`, `half`). All of it is cold; where the deque has no such thing, nothing is
-//! compiled.
+//! Several tasks at a time: a thief takes more than the task that it runs (`SCHED_STEAL=half`), a
+//! worker empties the injector (`SCHED_GLOBAL=all`), a full deque gives tasks to the injector
+//! (`SCHED_OVERFLOW=one`, `half`). All of it is cold code. For a deque without `queue::Batches`
+//! nothing is compiled.
 //!
 //! The nine algorithms of the fiber scheduler:
 //!
@@ -11,32 +11,36 @@
 //! | MutexQueue, Steal*X*, Get*Y*FromGlob | `SCHED_DEQUE=queue SCHED_STEAL=`*X* `SCHED_GLOBAL=`*Y* |
 //! | LFABQueue, Put*X*ToGlob, Steal*Y* | `SCHED_DEQUE=ring SCHED_OVERFLOW=`*X* `SCHED_STEAL=`*Y* |
 //!
-//! with *X* and *Y* `one`, `half` or `all`. Tokio's is the ring with `half` and `half`, its default.
+//! with *X* and *Y* `one`, `half` or `all`. Tokio's is the ring with `half` and `half`, its
+//! default.
 //!
 //! # What must stay true
 //!
-//! *The end of the run.* Tasks on their way are in no queue. A thief has left before it takes
-//! (`idle::quiescence`, rule 2), puts the batch into its own deque as an active worker, and enters again
-//! only when that is empty: the proof holds for many tasks as for one. The same goes for a batch from
-//! the injector, and for tasks that an owner, active, moves there.
+//! *The end of the run.* Tasks on their way are in no queue. A thief leaves before it takes
+//! (`idle::quiescence`, rule 2), puts the batch into its own deque as an active worker, and enters
+//! again only when that deque is empty: the proof holds for many tasks as for one. The same is true
+//! of a batch from the injector, and of tasks that an active owner moves to the injector.
 //!
-//! *Nobody sleeps beside a task.* A batch is put as spawned tasks are, and then `added` does
-//! what a spawn does for sleepers. Of a thief that was idle it wakes nobody, since that thief is still
-//! counted as searching; when it stops (`found`) it looks at the queues, where its batch lies.
+//! *Nobody sleeps beside a task.* A batch is put as spawned tasks are, and then `added` does what a
+//! spawn does for sleepers. If the thief was idle, `added` wakes nobody, because the thief still
+//! counts as searching; when it stops searching (`found`) it looks at the queues, where its batch
+//! lies.
 //!
-//! *None is lost for want of room.* A thief makes room in its own deque before it takes; who moves
-//! tasks to the injector makes room there first, under its lock. So the locks are taken in one order:
-//! the injector's, then a deque's; never two deques'.
+//! *No task is lost for want of room.* A thief makes room in its own deque before it takes tasks.
+//! An owner that moves tasks to the injector makes room there first, under the injector's lock. So
+//! locks are taken in one order: the injector's, then a deque's; never those of two deques.
 //!
-//! *Turns.* From the injector the oldest task is run first, by whatever end the owner pops at. But
-//! tasks that spawn others for ever would keep from their turn those that lie below in a deque that is
-//! popped at the youngest end. So the look at the injector once in `TICK` tasks is then a look
-//! at the oldest of the own deque, as often as tasks came into it with the last batch: they have waited for
-//! longer than any in the injector. Where a task that yields goes to the injector, it is exchanged for one of
-//! there: a batch would be one of all that yield but itself, and the last of each batch miss the next. (Either
-//! way some had turn after turn more than others: c_tests/yield_drift.c.) A deque that is popped at the oldest end
-//! needs neither: who came with a batch is before those who yield later. But who waits in the middle of a task
-//! (`help`) pops any deque at its youngest end, and looks at the oldest of any.
+//! *Turns.* The oldest task of the injector runs first, whatever the end at which the owner pops.
+//! In a deque that is popped at the youngest end, tasks that spawn others for ever would keep the
+//! tasks below them from their turn. So the look at the injector once in `TICK` tasks becomes a
+//! look at the oldest task of the own deque, as often as tasks came into the deque with the last
+//! batch: these tasks have waited for longer than any in the injector. Where a task that yields
+//! goes to the injector, it is exchanged for one task there. A batch would hold all yielding tasks
+//! but this one, and the last task of each batch would miss the next batch. (Without either rule
+//! some tasks had turn after turn more than others: c_tests/yield_drift.c.) A deque that is popped
+//! at the oldest end needs neither rule: a task that came with a batch stands before the tasks that
+//! yield later. But a worker that waits in the middle of a task (`help`) pops every deque at its
+//! youngest end, and looks at the oldest task of every deque.
 
 use crate::policy::Place;
 use crate::policy::stealing::shares::Spills;
@@ -45,7 +49,7 @@ use crate::queue::{BATCH, Batches, Deque, End, Full, LoneTask, Owner, Steal};
 use crate::task::Task;
 
 impl<D: Deque> Stealing<D> {
-    /// The rest of a spawn whose deque is full.
+    /// Completes a spawn whose deque is full.
     pub(super) fn spill(&self, own: &mut Owner<D>, task: Task) -> Result<(), Full> {
         let (Some(mut oldest), &Some(Spills { n, limit })) = (own.batches(), &self.shares.spills)
         else {
@@ -56,7 +60,8 @@ impl<D: Deque> Stealing<D> {
         own.push(task).or_else(|Full| self.injector.put_back_some(1, limit, |_, put| put(task)))
     }
 
-    /// The next task of the injector, and all others, if so wished, into the own deque, which is empty.
+    /// Takes the next task of the injector, and moves all others into the own deque, which is
+    /// empty, if the run is set up so.
     ///
     /// # Safety
     /// As for `own`.
@@ -64,7 +69,7 @@ impl<D: Deque> Stealing<D> {
         let Some(batch) = self.shares.batches.get(place.index()) else {
             return self.injector.take();
         };
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         let mut own = unsafe { self.own(place) };
         let mut more = 0;
         let first = self.injector.take_all(D::OWNER_POPS, |task| {
@@ -79,8 +84,8 @@ impl<D: Deque> Stealing<D> {
         first
     }
 
-    /// Takes a task that would otherwise wait for long, if there is one. `popped` is the end at which the
-    /// worker pops its own deque now.
+    /// Takes a task that would otherwise wait for long, if there is one. `popped` is the end at
+    /// which the worker pops its own deque now.
     ///
     /// # Safety
     /// As for `own`.
@@ -101,7 +106,8 @@ impl<D: Deque> Stealing<D> {
         self.injected()
     }
 
-    /// Takes from `victim` as much as is wished; all but the first into the own deque.
+    /// Takes one task from `victim`, or half of them, as the run is set up; all but the first go
+    /// into the own deque.
     ///
     /// # Safety
     /// As for `own`.
@@ -124,7 +130,7 @@ impl<D: Deque> Stealing<D> {
         taken
     }
 
-    /// Tasks were put into the own deque: thieves and sleepers are to know.
+    /// Tells thieves and sleepers that tasks were put into the own deque.
     pub(super) fn added(&self, own: &mut Owner<D>, place: &impl Place) {
         if let Some(mut private) = own.private_part() {
             let searched = || self.is_searched();

@@ -1,37 +1,38 @@
-//! How a searcher comes to the tasks that their owners keep private, at a bounded cost to the owners.
+//! How a searcher reaches the tasks that their owners keep private, at a bounded cost to the
+//! owners.
 
 use crate::queue::Press;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A searcher's first pause, after a request and a raid without success, and its longest: the pause doubles each time.
-/// A request costs the owner some 0.2 µs.
+/// A searcher's first pause after a request and a raid without success, and its longest pause: the
+/// pause doubles each time. A request costs the owner some 0.2 µs.
 const FIRST_PAUSE: Duration = Duration::from_micros(1);
 const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 
-/// Which tasks of others' deques a search takes.
+/// Which tasks in the deques of other workers a search takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Public tasks.
     Public,
-    /// The same; owners of private tasks are requested to share them.
+    /// Public tasks; owners of private tasks are requested to share them.
     Request,
-    /// Also private tasks of owners that have not answered a request.
+    /// Public tasks, and the private tasks of owners that have not answered a request.
     Press,
     /// All tasks.
     Raid,
 }
 
-/// When a searcher requests and when it raids: it requests, waits for the answers, raids the owners that did not
-/// answer, pauses, and requests again.
+/// When a searcher requests and when it raids. It requests, waits for the answers, raids the owners
+/// that did not answer, pauses, and requests again.
 ///
-/// It waits for as long as a raid takes. A raid interrupts the owner for about as long, so it at most doubles what the
-/// owner's silence has cost (ski rental, as in `idle::Patience`).
+/// It waits for as long as a raid takes. A raid interrupts the owner for about as long, so the raid
+/// at most doubles what the owner's silence has cost (ski rental, as in `idle::Patience`).
 pub(super) struct Demands {
-    /// Until then searches take public tasks only.
+    /// Until this time searches take public tasks only.
     next: Instant,
     pause: Duration,
-    /// The last demand was a request.
+    /// True if the last demand was a request.
     requested: bool,
 }
 
@@ -59,13 +60,13 @@ impl Demands {
     }
 }
 
-/// The time that a raid takes, as measured. (Relaxed: the figure orders no other memory.)
+/// The measured time of a raid. (Relaxed: the figure orders no other memory.)
 pub(super) struct RaidCost(AtomicUsize);
 
 impl RaidCost {
-    /// Nanoseconds, before it was measured.
+    /// In nanoseconds, before the first measurement.
     const LIKELY: usize = 5_000;
-    /// A longer time was not spent by the raid.
+    /// A raid takes no longer: the rest of a longer time was spent elsewhere.
     const MOST: usize = 50_000;
 
     pub(super) fn new() -> Self {
@@ -76,8 +77,8 @@ impl RaidCost {
         Duration::from_nanos(self.0.load(Ordering::Relaxed) as u64)
     }
 
-    /// Calls `press`, and measures it if it raided. The figure is a moving average: seven parts old, one
-    /// part new.
+    /// Calls `press`, and measures it if it raided. The figure is a moving average: seven parts
+    /// old, one part new.
     pub(super) fn measure(&self, press: impl FnOnce() -> Press) -> Press {
         let begun = Instant::now();
         let outcome = press();

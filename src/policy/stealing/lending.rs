@@ -1,14 +1,17 @@
-//! A task that is alone in a split deque is its owner's own: most likely that takes it next, and thieves
-//! would take turns with it for ever. But if its owner computes for long meanwhile, a thief has to raid the
-//! deque, which takes some ten microseconds. Such is the life of kind `cont`: what is left of the
-//! spawner lies alone in the deque, while its child runs.
+//! Lending: when an owner makes its only task public.
 //!
-//! So when a task that was alone is taken, both its owner and the thief *lend* from then on: each push makes its
-//! task public at once, as long as the pushes, and such thefts, are far apart: farther than what lending costs
-//! could matter for.
+//! A task that is alone in a split deque stays private: most likely its owner takes it next, and
+//! otherwise owner and thieves would take turns with it for ever. But if the owner computes for
+//! long meanwhile, a thief has to raid the deque, which takes some ten microseconds. Kind `cont`
+//! meets this case at each spawn: the continuation of the spawner lies alone in the deque while the
+//! child runs.
 //!
-//! While a worker searches, every owner lends, as long as its pushes are far apart. So the first task of a
-//! parallel phase is stolen at once.
+//! So when a thief takes a task that was alone, both the owner and the thief *lend* from then on:
+//! each of their pushes makes its task public at once, as long as the pushes, and such thefts, are
+//! so far apart that the cost of lending does not matter.
+//!
+//! While a worker searches, every owner lends, as long as its pushes are far apart. So the first
+//! task of a parallel phase is stolen at once.
 
 use crate::sys::atomic::{AtomicBool, Ordering, Pad};
 use crate::sys::memory;
@@ -16,23 +19,24 @@ use crate::sys::memory::NoMemory;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Some twenty times what it costs to lend a task and to take it back, some ten times what it costs to steal it.
+/// The least time between two pushes that are far apart: some twenty times the cost of lending a
+/// task and taking it back, some ten times the cost of stealing it.
 const FAR: Duration = Duration::from_micros(1);
 
 #[derive(Default)]
 struct Lender {
-    /// Relaxed: who sees it late lends later.
+    /// Relaxed: an owner that sees it late lends later.
     lends: AtomicBool,
-    /// Nothing was pushed since the theft.
+    /// True if nothing was pushed since the theft.
     fresh: Cell<bool>,
-    /// The last theft or push.
+    /// The time of the last theft or push.
     last: Cell<Option<Instant>>,
 }
 
-/// One for each worker; the cells are its alone.
+/// A lender for each worker; only the worker itself uses its cells.
 pub struct Lending(Box<[Pad<Lender>]>);
 
-// SAFETY: as said.
+// SAFETY: only the worker itself uses its cells; the rest is atomic.
 unsafe impl Sync for Lending {}
 
 impl Lending {
@@ -40,8 +44,9 @@ impl Lending {
         Ok(Lending(memory::slice(workers, |_| Ok(Pad::default()))?))
     }
 
-    /// The worker `thief` has taken a task that was alone in the deque of `owner`. True if its own next push is to
-    /// be asked about; the owner's is at any rate.
+    /// Notes that the worker `thief` has taken a task that was alone in the deque of `owner`.
+    /// Returns true if the caller must ask for the thief's attention at its next push, too, as it
+    /// does for the owner's.
     #[cold]
     pub fn taken(&self, thief: usize, owner: usize) -> bool {
         self.0[owner].lends.store(true, Ordering::Relaxed);
@@ -52,7 +57,8 @@ impl Lending {
         far
     }
 
-    /// True if the task that the worker has just pushed is lent. `searched`: another worker searches now.
+    /// True if the worker lends the task that it has just pushed. `searched`: another worker
+    /// searches now.
     pub fn lends(&self, worker: usize, searched: bool) -> bool {
         let lender = &self.0[worker];
         if !lender.lends.load(Ordering::Relaxed) {

@@ -3,16 +3,17 @@
 //! owner pushes and pops at the bottom; a worker without tasks takes the oldest of another.
 //!
 //! A worker looks for tasks in this order: its own deque, the injector, then a random victim
-//! k and k+1, k+2 … modulo the number of workers. If all are empty it is idle, and waits as
+//! k and k+1, k+2 … modulo the number of workers. If all are empty the worker is idle, and waits as
 //! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
 //! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
 //!
 //! `SCHED_JOIN=help` follows D. Lea's ForkJoinPool ("A Java fork/join framework", 2000, and its
-//! successors): the injector comes after the victims; a join takes its task back if nobody has begun
-//! it, else it runs the worker's own tasks, youngest first, then others', until it is over. Otherwise than
-//! there, it turns first to who runs the awaited task, and looks at the injector once in `TICK` tasks.
-//! By default the injector comes before the victims, as in Go and Tokio: what lies there has waited
-//! longest. (Between the two orders no difference was seen: tree, flood, quicksort over the ring.)
+//! successors): the injector comes after the victims. A join takes its task back if nobody has
+//! begun it. Otherwise the join runs the worker's own tasks, youngest first, then the tasks of
+//! other workers, until the awaited task is over. Unlike ForkJoinPool, it turns first to the worker
+//! that runs the awaited task, and looks at the injector once in `TICK` tasks. By default the
+//! injector comes before the victims, as in Go and Tokio: its tasks have waited longest. (The two
+//! orders showed no difference in tree, flood, and quicksort over the ring.)
 
 mod batches;
 mod demands;
@@ -57,7 +58,8 @@ impl<D: Deque> Stealing<D> {
                 unsafe { self.take_overdue(place, D::OWNER_POPS) }
             }
         };
-        // SAFETY: by the caller's promise. (No other pop has come between `pop_quickly` and this one.)
+        // SAFETY: by the caller's promise. (No other pop has come between `pop_quickly` and this
+        // one.)
         let own = || unsafe {
             let mut own = self.own(place);
             match first {
@@ -75,8 +77,8 @@ impl<D: Deque> Stealing<D> {
                 }
                 self.injected()
             })
-            // Now and then the search raids: the task that is left may yield until a task has run that
-            // another worker keeps to itself while it computes.
+            // Now and then the search raids: the task that is left may yield until a task has run
+            // that another worker keeps to itself while it computes.
             .or_else(|| {
                 let reach = match first {
                     LookFirst::AtHome => Reach::Public,
@@ -87,7 +89,7 @@ impl<D: Deque> Stealing<D> {
     }
 }
 
-/// Parts of it, for the models.
+/// Parts of the policy, for the models.
 #[cfg(loom)]
 impl<D: Deque> Stealing<D> {
     pub fn deque(&self, index: usize) -> &D {
@@ -102,7 +104,7 @@ impl<D: Deque> Stealing<D> {
         self.park(&Until::Ended, place, searching)
     }
 
-    /// Takes from `victim` to `place`, whose owner calls this, and who is active.
+    /// Takes tasks from `victim` to `place`. The caller is the worker at `place`, and is active.
     pub fn rob(&self, victim: usize, place: &impl Place) -> Option<Task> {
         self.steal_from(victim, place, Reach::Raid, &|| (), &|| ())
     }
@@ -128,7 +130,8 @@ impl<D: Deque> Policy for Stealing<D> {
             shares,
             lending: Lending::new(if lends { plan.workers } else { 0 })?,
             raid_cost: RaidCost::new(),
-            // Where spawns are refused, it is to take no room from those: see `fiber::turn`.
+            // Where spawns may be refused, a task that yields takes no room from them: see
+            // `runtime::yielding`.
             lines_up: Self::LINES_UP && plan.overflow != Overflow::Refuse,
             outside_last: plan.join == Join::Help,
             processors: plan.processors,
@@ -152,12 +155,12 @@ impl<D: Deque> Policy for Stealing<D> {
 
     #[inline]
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         unsafe { self.spawn_to(self.deque_at(place), place, task) }
     }
 
     unsafe fn finish_spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         unsafe { self.spawn_slowly(place, task) }
     }
 
@@ -208,7 +211,7 @@ impl<D: Deque> Policy for Stealing<D> {
     #[inline]
     unsafe fn line_up(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
         if self.lines_up {
-            // SAFETY: passed on.
+            // SAFETY: by the caller's promise.
             let mut own = unsafe { self.own(place) };
             if own.push(task).is_ok() {
                 self.added(&mut own, place);
@@ -245,7 +248,8 @@ impl<D: Deque> Policy for Stealing<D> {
 
     #[cfg(not(loom))]
     unsafe fn end_exchange(&self, _place: &impl Place, task: Task) {
-        // SAFETY: passed on. Nobody is to be woken: there are as many tasks as before.
+        // SAFETY: by the caller's promise. Nobody is woken, because there are as many tasks as
+        // before.
         unsafe { self.injector.end_exchange(task) };
     }
 
@@ -259,14 +263,14 @@ impl<D: Deque> Policy for Stealing<D> {
             countdown -= 1;
             let injected = if countdown == 0 {
                 countdown = TICK;
-                // SAFETY: passed on.
+                // SAFETY: by the caller's promise.
                 unsafe { self.take_overdue(place, End::Youngest) }
             } else {
                 None
             };
-            // The own tasks first: the awaited one may be among them, and those younger than it
-            // were put there by the task that waits.
-            // SAFETY: passed on.
+            // The worker's own tasks come first: the awaited task may be among them, and the task
+            // that waits has added the younger ones.
+            // SAFETY: by the caller's promise.
             let task = injected.or_else(|| unsafe { self.own(place) }.pop_youngest());
             let found =
                 task.or_else(|| self.search_until(&until, place, Reach::Public)).or_else(|| {
@@ -301,7 +305,7 @@ impl<D: Deque> Policy for Stealing<D> {
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
         let mut idle = seat.begins_idle();
         if seat.begins_outside()
-            // SAFETY: passed on.
+            // SAFETY: by the caller's promise.
             && let Some(task) = unsafe { self.take_overdue(seat.place(), D::OWNER_POPS) }
         {
             seat.run(task);
@@ -310,11 +314,11 @@ impl<D: Deque> Policy for Stealing<D> {
             let place = seat.place();
             if !idle {
                 let deque = &*self.deques[place.index()];
-                // SAFETY: by the caller's promise. Each pop takes the owner's end anew, because a task that
-                // runs in the pop uses it, too.
+                // SAFETY: by the caller's promise. Each pop takes the owner's end anew, because a
+                // task that runs in the pop uses it, too.
                 while unsafe { deque.pop_into(|task| place.call(task)) } {
-                    // A child made by fork ends here, unless it finds its copy of the deque abandoned and
-                    // pops nothing.
+                    // A child made by fork ends here, unless it finds its copy of the deque
+                    // abandoned and pops nothing.
                     if !D::ABANDONED_IN_CHILD {
                         seat.place().stay();
                     }

@@ -1,4 +1,4 @@
-//! What a worker does without tasks of its own: it looks for some, waits, and sleeps.
+//! A worker without tasks of its own searches, waits, and sleeps.
 
 use crate::idle::eventcount::Slept;
 use crate::idle::{Naps, Next};
@@ -11,29 +11,30 @@ use crate::sys::{fence, futex, time};
 use crate::task::Task;
 use std::time::{Duration, Instant};
 
-/// Attempts at a deque where others get in the way, before the next victim: one of them may have
-/// lost its processor.
+/// The most attempts at a deque where other threads are in the way, before the next victim: one of
+/// these threads may have lost its processor.
 const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
 
-/// How long `Stealing::hold_back` waits at first, and at most. The first is some twenty times what it costs to wake a
-/// worker.
+/// How long `Stealing::hold_back` waits at first, and at most. The first wait is some twenty times
+/// the cost of waking a worker.
 const HOLD_BACK: Duration = Duration::from_micros(100);
 const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
 
-/// How long to sleep at most when the heavy fence could not be had.
+/// The longest sleep after the heavy fence has failed.
 const UNSURE: Duration = Duration::from_millis(1);
 
-/// What a worker without tasks waits for, beside tasks.
+/// The event that ends the search of a worker without tasks.
 pub(super) enum Until<'a> {
-    /// The end of the run: it is idle.
+    /// The end of the run: the worker is idle.
     Ended,
-    /// In the middle of a task: it is active, and the run goes on for it.
+    /// The end of another task. The worker is in the middle of a task, so it is active, and the run
+    /// goes on for it.
     Over(&'a dyn Awaited),
 }
 
 impl<D: Deque> Stealing<D> {
-    /// One search, from a random victim on. `before` and `failed` are called around each attempt to
-    /// take a task from a queue that looks as if it had one.
+    /// Searches once, from a random victim on. Calls `before` before each attempt to take a task
+    /// from a queue that seems to have one, and `failed` after an attempt that failed.
     pub(super) fn search(
         &self,
         place: &impl Place,
@@ -71,7 +72,8 @@ impl<D: Deque> Stealing<D> {
             return None;
         }
         before();
-        // SAFETY: who searches occupies its place, and uses no other end of its own deque meanwhile.
+        // SAFETY: a worker that searches occupies its place, and uses no other owner's end
+        // meanwhile.
         let task = unsafe { self.take_injected(place) };
         if task.is_none() {
             failed();
@@ -95,7 +97,7 @@ impl<D: Deque> Stealing<D> {
         }
         before();
         for _ in 0..MOST_TRIES {
-            // SAFETY: as in search_outside.
+            // SAFETY: as in `search_outside`.
             match unsafe { self.take_from(victim, place) } {
                 Steal::Taken(task) => {
                     place.counters().steals.add(1);
@@ -118,8 +120,8 @@ impl<D: Deque> Stealing<D> {
         None
     }
 
-    /// Does what `reach` allows to make a victim's private tasks stealable. True if there are tasks to
-    /// steal now.
+    /// Does what `reach` allows to make a victim's private tasks stealable. True if there are tasks
+    /// to steal now.
     fn open(&self, victim: &D, reach: Reach) -> bool {
         let Some(private) = victim.private_part() else { return false };
         match reach {
@@ -133,7 +135,7 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// One search of a worker that waits for `until`.
+    /// Searches once, for a worker that waits for `until`.
     pub(super) fn search_until(
         &self,
         until: &Until,
@@ -162,12 +164,12 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// The next task from elsewhere; None at the end of the run. The own deque is empty.
+    /// Waits for a task from elsewhere; None at the end of the run. The own deque is empty.
     #[cold]
     #[inline(never)]
     pub(super) fn find(&self, place: &impl Place, naps: &mut Naps, idle: bool) -> Option<Task> {
         if !idle {
-            // First as an active worker: a success costs the others nothing.
+            // The first search is that of an active worker: a success costs other workers nothing.
             if let Some(task) = self.search(place, Reach::Request, || (), || ()) {
                 naps.success();
                 return Some(task);
@@ -180,7 +182,7 @@ impl<D: Deque> Stealing<D> {
         Some(task)
     }
 
-    /// A searching worker has found a task, or what it waited for is over: it searches no more.
+    /// Ends the search of a worker that has found a task, or whose awaited event is over.
     pub(super) fn found(&self, place: &impl Place) {
         if self.parks() && self.sleepers.stop_search() {
             self.listen();
@@ -191,12 +193,12 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// A task from outside the run, if there is one.
+    /// Takes a task from outside the run, if there is one.
     pub(super) fn injected(&self) -> Option<Task> {
         if self.injector.looks_empty() { None } else { self.injector.take() }
     }
 
-    /// Becomes idle; ends the run if that was the last.
+    /// Makes the worker idle. Ends the run if it was the last active worker.
     pub(super) fn enter(&self, place: &impl Place) {
         if self.quiescence.enter(&self.injector) && self.parks() {
             place.counters().wakes.add(self.sleepers.wake_all());
@@ -204,7 +206,7 @@ impl<D: Deque> Stealing<D> {
         self.quiescence.when_all_wait(&self.injector, || place.at_rest());
     }
 
-    /// Searches and waits until there is a task, which is returned, or `until` has come.
+    /// Searches and waits. Returns a task, or None when `until` has come.
     pub(super) fn wait_for_work(
         &self,
         until: &Until,
@@ -218,7 +220,7 @@ impl<D: Deque> Stealing<D> {
         }
         naps.patience.begin(self.sleepers.wake_cost());
         let mut demands = Demands::new(Instant::now());
-        let mut woken = false; // and nothing found since
+        let mut woken = false; // and has found nothing since
         loop {
             if self.is_over(until) {
                 if searching && !idle {
@@ -265,15 +267,16 @@ impl<D: Deque> Stealing<D> {
         self.parks() && self.sleepers.surplus()
     }
 
-    /// A worker that was woken though all processors have one waits before it searches. Meanwhile
-    /// it counts as searching, so that no other is woken: of a thousand workers on two processors
-    /// few ever run, unless tasks block, and then one more wakes at each `HOLD_BACK`.
+    /// Waits before the search of a worker that was woken although every processor has a worker.
+    /// Meanwhile the worker counts as searching, so that no other is woken: of a thousand workers
+    /// on two processors few ever run, unless tasks block; then one more worker wakes at each
+    /// `HOLD_BACK`.
     ///
-    /// Whether tasks block shows in the processor time of this process, since a task that blocks leaves its
-    /// processor idle. While the process keeps the processors busy, the worker goes on waiting, each time for twice
-    /// as long, until the next wait would exceed `LONGEST_HOLD_BACK`: a task may also compute until another task
-    /// has run. A worker that waits in the middle of a task waits only once, because nobody wakes it
-    /// from here when what it waits for is over.
+    /// Whether tasks block shows in the processor time of this process, since a task that blocks
+    /// leaves its processor idle. While the process keeps the processors busy, the worker goes on
+    /// waiting, each time for twice as long, until the next wait would exceed `LONGEST_HOLD_BACK`:
+    /// a task may also compute until another task has run. A worker that waits in the middle of a
+    /// task waits only once, because nobody wakes it from here when what it waits for is over.
     fn hold_back(&self, until: &Until, place: &impl Place) {
         let idle = matches!(until, Until::Ended);
         let mut time = HOLD_BACK;
@@ -295,15 +298,15 @@ impl<D: Deque> Stealing<D> {
         place.counters().naps.add(1);
     }
 
-    /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if it
-    /// was woken, or saw what kept it from sleeping.
+    /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if
+    /// the worker was woken, or had a reason not to sleep.
     pub(super) fn park(&self, until: &Until, place: &impl Place, searching: bool) -> bool {
         let me = place.index();
         let mut limit = match until {
             Until::Over(awaited) if !awaited.enlist() => UNAWAITED,
             _ => futex::LONGEST,
         };
-        // While others search it is theirs to look again.
+        // If `announce` returns false, another worker searches, and will look again.
         if self.sleepers.announce(me, searching) {
             if !self.listen() {
                 limit = limit.min(UNSURE);
@@ -311,7 +314,7 @@ impl<D: Deque> Stealing<D> {
             if self.work_visible() {
                 self.sleepers.cancel(me);
                 #[cfg(loom)]
-                spin_loop(); // whoever holds the deque's lock has to get on
+                spin_loop(); // the holder of the deque's lock must get on
                 return true;
             }
         }
@@ -323,9 +326,9 @@ impl<D: Deque> Stealing<D> {
         self.sleepers.commit(me, limit) == Slept::Woken
     }
 
-    /// Called by who has announced a sleep, or has stopped to search: from now on each spawn sees
-    /// that, or was made before and is seen by what the caller reads next. False if that cannot be
-    /// had.
+    /// Called by a worker that has announced a sleep, or has stopped searching. From now on each
+    /// spawn sees this, or it was made before and the caller's next reads see the task. False if
+    /// the heavy fence has failed, and neither is certain.
     fn listen(&self) -> bool {
         fence(Ordering::SeqCst); // with the one in rearm: `queue::split`, 2
         self.ask_all();

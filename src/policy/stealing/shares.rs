@@ -7,8 +7,8 @@ use crate::stats::Counter;
 use crate::sys::atomic::Pad;
 use crate::sys::memory::{self, NoMemory};
 
-/// The values that the variables accept. A full deque that cannot grow does by default as Tokio's. A deque without
-/// batches gives its thieves single tasks, and always grows.
+/// The values that the variables accept. A full deque that cannot grow does by default as Tokio's.
+/// A deque without batches gives its thieves single tasks, and always grows.
 pub const fn accepted<D: Deque>() -> Accepted {
     let global = Global::ALL;
     match (D::Batches::EXIST, D::SLOTS) {
@@ -22,30 +22,32 @@ pub const fn accepted<D: Deque>() -> Accepted {
     }
 }
 
-/// What is taken at a time.
+/// How many tasks are moved at a time.
 pub struct Shares {
     pub(super) steals_half: bool,
-    /// If a worker takes all: how many tasks came with the last batch into its deque, and were not
-    /// looked for since. Each is its worker's; none if it takes one.
+    /// A counter for each worker, if a worker takes all: how many tasks came into its deque with
+    /// the last batch, less its looks at the oldest task since. Empty if a worker takes one task at
+    /// a time. Only the worker itself uses its counter.
     pub(super) batches: Box<[Pad<Counter>]>,
     pub(super) spills: Option<Spills>,
 }
 
-/// What a full deque gives to the injector.
+/// What a full deque gives to the injector: `n` tasks.
 pub(super) struct Spills {
     pub(super) n: usize,
-    /// The injector may hold so many tasks then, and no more.
+    /// The most tasks that the injector may hold afterwards.
     pub(super) limit: usize,
 }
 
 impl Shares {
-    /// With the limit of each deque.
+    /// Returns the shares, and the limit of each deque.
     pub fn of<D: Deque>(plan: &Plan) -> Result<(Self, usize), NoMemory> {
         let half = (D::SLOTS.unwrap_or(plan.qlen) / 2).max(1);
         let to_injector = |n, limit| Some(Spills { n, limit });
         let (spills, limit) = match (plan.overflow, D::SLOTS) {
             (Overflow::Grow, _) => (None, usize::MAX),
-            // A ring holds what it has slots for; up to qlen the injector holds the rest.
+            // A ring holds as many tasks as it has slots; the injector holds the others, up to qlen
+            // in all.
             (Overflow::Refuse, Some(slots)) if slots < plan.qlen => {
                 (to_injector(half, plan.qlen - slots), usize::MAX)
             }

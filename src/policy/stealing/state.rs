@@ -1,4 +1,4 @@
-//! The state of a run of kind `steal`, and the steps that the rest of the policy is made of.
+//! The state of a run of kind `steal`, and the steps that the rest of the policy uses.
 
 use crate::idle::eventcount::EventCount;
 use crate::idle::quiescence::Quiescence;
@@ -21,9 +21,9 @@ pub struct Stealing<D: Deque> {
     pub(super) shares: Shares,
     pub(super) lending: Lending,
     pub(super) raid_cost: RaidCost,
-    /// A task that gives way stays at home, if there is room.
+    /// A task that yields stays in the worker's own deque, if there is room.
     pub(super) lines_up: bool,
-    /// The injector is looked at after the victims.
+    /// A search looks at the injector after the victims.
     pub(super) outside_last: bool,
     pub(super) processors: usize,
 }
@@ -33,33 +33,34 @@ impl<D: Deque> Stealing<D> {
     /// The caller occupies `place`, or nobody does.
     #[inline]
     pub(super) unsafe fn own(&self, place: &impl Place) -> Owner<'_, D> {
-        // SAFETY: passed on; the place has one occupant at a time, and each has seen the end of the one before it.
+        // SAFETY: by the caller's promise. A place has one occupant at a time, and each occupant
+        // has seen the end of the one before it.
         unsafe { Owner::new(self.deque_at(place)) }
     }
 
     /// # Safety
-    /// `place` is a worker's of this run.
+    /// `place` belongs to a worker of this run.
     #[inline]
     pub(super) unsafe fn deque_at(&self, place: &impl Place) -> &D {
-        // SAFETY: there are as many as workers.
+        // SAFETY: there are as many deques as workers.
         unsafe { self.deques.get_unchecked(place.index()) }
     }
 
-    /// The rest of a spawn whose `put` returned false.
+    /// Completes a spawn whose `put` returned false.
     ///
     /// # Safety
     /// As for `spawn`.
     #[cold]
     #[inline(never)]
     pub unsafe fn spawn_slowly(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         let mut own = unsafe { self.own(place) };
         own.put_slowly(task).or_else(|Full| self.spill(&mut own, task))?;
         self.added(&mut own, place);
         Ok(())
     }
 
-    /// A task was made visible: wakes somebody, if need be.
+    /// Wakes a sleeper, if need be: a task was made visible.
     #[inline]
     pub(super) fn published(&self, place: &impl Place) {
         if self.parks() && self.sleepers.published(|worker| place.start(worker)) {
@@ -67,20 +68,20 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// As `published`, by any thread: the place's counters are not its own.
+    /// As `published`, for any thread: the place's counters do not belong to the caller.
     pub(super) fn wake_for_injected(&self, place: &impl Place) {
         if self.parks() {
             self.sleepers.published(|worker| place.start(worker));
         }
     }
 
-    /// `spawn`, with the place's deque at hand.
+    /// As `spawn`, for a caller that has the place's deque at hand.
     ///
     /// # Safety
     /// As for `spawn`.
     #[inline(always)]
     pub unsafe fn spawn_to(&self, deque: &D, place: &impl Place, task: Task) -> Result<(), Full> {
-        // SAFETY: passed on.
+        // SAFETY: by the caller's promise.
         unsafe {
             if self.spawn_quickly(deque, place, task) {
                 return Ok(());
@@ -89,13 +90,13 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// The first half of `spawn_to`. If false, `spawn_slowly` must follow at once.
+    /// The first half of `spawn_to`. If it returns false, `spawn_slowly` must follow at once.
     ///
     /// # Safety
     /// As for `spawn`.
     #[inline(always)]
     pub unsafe fn spawn_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
-        // SAFETY: passed on: see `own`.
+        // SAFETY: by the caller's promise: see `own`.
         let put = unsafe { Owner::new(deque) }.put(task);
         if put && deque.private_part().is_none() {
             self.published(place);
@@ -103,7 +104,7 @@ impl<D: Deque> Stealing<D> {
         put
     }
 
-    /// A task from outside of the run waits, as far as one can see.
+    /// True if a task from outside the run waits. A hint.
     pub fn is_called(&self) -> bool {
         !self.injector.looks_empty()
     }
@@ -123,7 +124,7 @@ impl<D: Deque> Stealing<D> {
         self.idle == Idle::Park
     }
 
-    /// Somebody searches, as far as the owner of a deque can know who was asked for tasks.
+    /// True if a worker searches. A hint for the owner of a deque.
     pub(super) fn is_searched(&self) -> bool {
         match self.idle {
             Idle::Park => self.sleepers.is_searched(),
@@ -132,12 +133,12 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Searches follow each other closely.
+    /// True if the searches of a worker follow each other closely.
     pub(super) fn spins(&self) -> bool {
         matches!(self.idle, Idle::Park | Idle::Spin)
     }
 
-    /// Is there anything to take, as far as one can see?
+    /// True if a task is visible in a queue. A hint.
     pub(super) fn work_visible(&self) -> bool {
         self.is_called() || self.deques.iter().any(|deque| !deque.looks_empty())
     }

@@ -38,7 +38,8 @@ impl<const FENCED: bool> PrivatePart for Split<FENCED> {
             let wanted = open.wrapping_offset((private + 1) / 2);
             self.watched.split.store(wanted, Ordering::Relaxed);
             let safe = if fence::heavy_for::<FENCED>() {
-                // Acquire: pairs with the Release store of the push, so that the slots below are seen.
+                // Acquire: pairs with the Release store of the push, so that the slots below are
+                // seen.
                 self.own.bot.load(Ordering::Acquire).clamp(open, wanted)
             } else {
                 open

@@ -1,5 +1,5 @@
-//! A pop in two halves, for a join, which takes one particular task. The first half claims the youngest
-//! task. The second half takes that task, or undoes the claim.
+//! A pop in two halves, for a join, which takes one particular task. The first half claims the
+//! youngest task. The second half takes that task, or undoes the claim.
 
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 use crate::queue::split::record::LAYOUT;
@@ -25,8 +25,8 @@ impl<const FENCED: bool> Split<FENCED> {
     #[inline(always)]
     fn is_private(&self, last: *mut Place) -> bool {
         #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does. (It saves
-        // an instruction per join: the compiler makes two of a load and a comparison.)
+        // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does. (It
+        // saves an instruction per join: the compiler makes two of a load and a comparison.)
         unsafe {
             std::arch::asm!("cmp {}, [{} + {}]", "jb {}", in(reg) last, in(reg) self,
                             const LAYOUT[1], label { return false }, options(nostack, readonly));
@@ -38,10 +38,10 @@ impl<const FENCED: bool> Split<FENCED> {
         }
     }
 
-    /// Completes a claim that failed. Takes `task` and returns true if `task` is the youngest after all,
-    /// though public, and no thief has it. Otherwise the claim is undone, and the slot was not changed
-    /// meanwhile. A sleeper that looked during the claim may have missed the youngest task; the owner
-    /// pops that task next.
+    /// Completes a claim that failed. Takes `task` and returns true if `task` is the youngest after
+    /// all, though public, and no thief has it. Otherwise the claim is undone, and the slot was not
+    /// changed meanwhile. A sleeper that looked during the claim may have missed the youngest task;
+    /// the owner pops that task next.
     ///
     /// # Safety
     /// The caller is the owner, and `claim_this` has just returned false.
@@ -63,8 +63,8 @@ impl<const FENCED: bool> Split<FENCED> {
         taken
     }
 
-    /// Claims the youngest task: lowers `bot`, and returns the task's slot. If the slot is below `split`,
-    /// the owner does not have it yet.
+    /// Claims the youngest task: lowers `bot`, and returns the task's slot. If the slot is below
+    /// `split`, the owner does not have it yet.
     #[inline(always)]
     pub(super) fn claim(&self) -> *mut Place {
         self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in `put`

@@ -156,8 +156,8 @@ impl<const FENCED: bool> Split<FENCED> {
         self.thieves.open.load(Ordering::Relaxed)
     }
 
-    /// Makes the tasks below `end` public and the others private. The caller holds the lock. It is the
-    /// owner, or a raider whose fence came after `split` was at or above `end` (essay, 1).
+    /// Makes the tasks below `end` public and the others private. The caller holds the lock. It is
+    /// the owner, or a raider whose fence came after `split` was at or above `end` (essay, 1).
     pub(super) fn divide(&self, end: *mut Place) {
         self.thieves.open.store(end, Ordering::Relaxed);
         self.watched.split.store(end, Ordering::Relaxed);
@@ -168,7 +168,8 @@ impl<const FENCED: bool> Split<FENCED> {
         self.open() < self.split()
     }
 
-    /// Requests the private tasks, if there are any. The caller holds the lock, and no task is public.
+    /// Requests the private tasks, if there are any. The caller holds the lock, and no task is
+    /// public.
     pub(super) fn request_held(&self) {
         let bot = self.bot();
         if self.split() < bot {
@@ -176,9 +177,9 @@ impl<const FENCED: bool> Split<FENCED> {
         }
     }
 
-    /// Divides the tasks anew, on the slow path of a pop or a join; the tasks below `bot` remain. If a
-    /// request is pending, the older half of the private tasks becomes public; otherwise half of the
-    /// public part becomes private. The caller is the owner and holds the lock.
+    /// Divides the tasks anew, on the slow path of a pop or a join; the tasks below `bot` remain.
+    /// If a request is pending, the older half of the private tasks becomes public; otherwise half
+    /// of the public part becomes private. The caller is the owner and holds the lock.
     pub(super) fn share(&self, bot: *mut Place) {
         let (top, open) = (self.top(), self.open());
         let private = slots(open, bot);
@@ -190,8 +191,8 @@ impl<const FENCED: bool> Split<FENCED> {
         }
     }
 
-    /// Places the mark for a deque whose oldest task is at `top`. Only a pop beyond the mark can find
-    /// more tasks than the peak, because `top` only grows until the tasks are moved.
+    /// Places the mark for a deque whose oldest task is at `top`. Only a pop beyond the mark can
+    /// find more tasks than the peak, because `top` only grows until the tasks are moved.
     pub(super) fn set_mark(&self, top: *mut Place) {
         self.own.mark.set(top.wrapping_add(self.own.peak.get()));
     }

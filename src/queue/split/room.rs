@@ -6,8 +6,8 @@ use crate::sys::atomic::Ordering;
 use crate::sys::memory::NoMemory;
 
 impl<const FENCED: bool> Split<FENCED> {
-    /// Makes room after a push that has used the spare slot, or has reached the limit as far as the owner
-    /// knew.
+    /// Makes room after a push that has used the spare slot, or has reached the limit as far as the
+    /// owner knew.
     #[cold]
     #[inline(never)]
     pub(super) fn make_room(&self) -> Result<(), Full> {
@@ -31,8 +31,8 @@ impl<const FENCED: bool> Split<FENCED> {
         })
     }
 
-    /// Sets `armed` anew, after the room has changed or the tasks have moved. `lim` is `armed` or null at
-    /// all times: the old value may be beyond the new room.
+    /// Sets `armed` anew, after the room has changed or the tasks have moved. `lim` is `armed` or
+    /// null at all times: the old value may be beyond the new room.
     pub(super) fn set_armed(&self, seldom: &mut Seldom, top: *mut Place) {
         let end = seldom.block.start().wrapping_add(seldom.block.count() - 1);
         // No block has so many slots, and the address does not wrap around.
@@ -45,8 +45,8 @@ impl<const FENCED: bool> Split<FENCED> {
         }
     }
 
-    /// Frees the spare slot, if the last push has used it. Moves the tasks down if that frees half of the
-    /// block; otherwise grows the block.
+    /// Frees the spare slot, if the last push has used it. Moves the tasks down if that frees half
+    /// of the block; otherwise grows the block.
     fn stretch(&self, seldom: &mut Seldom, queued: usize) -> Result<(), NoMemory> {
         let base = seldom.block.start();
         let room = seldom.block.count() - 1;
