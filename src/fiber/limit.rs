@@ -5,7 +5,7 @@
 //! most half of the memory. Beyond that limit tasks run on top of waiting tasks; if that goes too
 //! deep, a stack overflows, with a message. The same limit of one half holds for two other
 //! resources that the program needs, too: address space, where it is limited, and mappings, where
-//! guards cost some.
+//! each guard takes some.
 //!
 //! (Go lets each goroutine have a stack of 1 GB, and fails when the process's memory is used up.)
 

@@ -1,13 +1,13 @@
 //! The message for the overflow of a task's stack.
 //!
-//! The access below the stack hits its guard: SIGSEGV, on a stack without room. So the handler
-//! needs another stack, the thread's alternate signal stack. For the time of a run this is a
-//! mapping of ours with a guard. It is as large as a thread's stack, since the program's own
-//! handlers with SA_ONSTACK also run there; without this library they would have the thread's
-//! stack. A program that handles SIGSEGV itself, or has an alternate stack, keeps both, and gets
-//! the signal. The handler reports what it knows, and then the signal has its default effect.
-//! Everything that the handler calls is async-signal-safe except for dladdr, which comes last and
-//! takes no lock while no library is being loaded.
+//! An access below the stack hits the stack's guard, and the kernel sends SIGSEGV. The stack has no
+//! room left, so the handler needs another one, the thread's alternate signal stack. For the time
+//! of a run the alternate stack is a mapping of ours with a guard. It is as large as a thread's
+//! stack, since the program's own handlers with SA_ONSTACK also run there; without this library
+//! they would have the thread's stack. A program that handles SIGSEGV itself, or has an alternate
+//! stack, keeps both, and gets the signal. The handler reports what it knows, and then the signal
+//! has its default effect. Everything that the handler calls is async-signal-safe except for
+//! dladdr, which comes last and takes no lock while no library is being loaded.
 
 use crate::fiber::limit::page;
 use crate::fiber::stack::Stack;
@@ -19,7 +19,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write;
 use std::ptr;
 
-/// How far below the stack pointer a frame may reach, in bytes; like the guard.
+/// How far below the stack pointer a frame may reach, in bytes: the size of the guard.
 const NEAR: usize = 64 << 10;
 
 /// The stack that the calling thread, a worker's, is on.

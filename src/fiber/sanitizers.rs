@@ -1,12 +1,13 @@
 //! Tells AddressSanitizer, LeakSanitizer and ThreadSanitizer of stacks, and of every switch between
 //! two stacks.
 //!
-//! ASan knows the bounds of the stack that a thread is on; it needs them to clear the stack for an
-//! exception, and to describe an address. For each stack it keeps a "fake stack", where locals lie
-//! if it looks for their use after return. LSan looks for pointers at the process's end, also on
-//! stacks that no thread is on. TSan keeps a record, a "fiber", for each stack, with what that
-//! stack's code has seen of the others; a switch passes this on. All functions are called by weak
-//! symbols; a program without sanitizers pays one comparison per switch.
+//! ASan must know the bounds of the stack that a thread is on, to clear the stack when an exception
+//! is thrown, and to describe an address. For each stack ASan keeps a "fake stack", which holds the
+//! local variables if ASan looks for their use after return. LSan looks for pointers at the
+//! process's end, also on stacks that no thread is on. TSan keeps a record, a "fiber", for each
+//! stack: it says which accesses of other stacks are ordered before those of this one. A switch
+//! passes this order on. All functions are called by weak symbols; a program without sanitizers
+//! pays one comparison per switch.
 //!
 //! The sanitizers are told of a switch, and of the arrival, before the switch is made. A spawner of
 //! kind `cont` to which its child returns tells them itself. The code in between is the library's,

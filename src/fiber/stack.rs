@@ -158,8 +158,8 @@ impl FreeList {
 }
 
 /// Free stacks, an array of which the first `count` are in use; the last one used is taken first.
-/// The array is consistent at every moment of its owner's work, because a forked child has a copy
-/// of one moment.
+/// The array must be consistent after each instruction of its owner, because a forked child gets a
+/// copy from between two of them.
 #[repr(C)]
 struct FreeArray<const N: usize> {
     /// An atomic only for the order of its stores.
@@ -191,7 +191,8 @@ impl<const N: usize> FreeArray<N> {
         let count = self.count();
         // SAFETY: by the caller's promise `count` is less than N.
         unsafe { self.stacks.get_unchecked(count) }.set(Some(stack));
-        self.count.store(count + 1, Ordering::Release); // with `renew`: the count after the stack
+        // Release: pairs with `renew`; the stack is stored first.
+        self.count.store(count + 1, Ordering::Release);
     }
 }
 
@@ -216,7 +217,7 @@ static STORE: Mutex<Store> =
 /// all workers.
 ///
 /// A child's memory is that of the parent at one moment: a parent's thread that writes to a page
-/// which fork has already copied waits until the fork is over, and does nothing between. So each
+/// which fork has already copied waits until the fork is over, and does nothing meanwhile. So each
 /// array is as its owner's last instruction left it. Stacks that were in use at that moment stay
 /// mapped: the child may be running on one of them.
 ///

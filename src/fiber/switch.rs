@@ -1,6 +1,7 @@
 //! The switch from one stack to another, in assembly: x86-64 and aarch64.
 //!
-//! A suspended context is its stack pointer. The rest lies on its stack, from there upwards:
+//! A suspended context is a stack pointer. The saved registers lie on the stack, from that address
+//! upwards:
 //!
 //! ```text
 //!      x86-64                              aarch64
@@ -10,10 +11,10 @@
 //! 64   return address                160   fpcr, padding
 //! 72   the caller's frame            176   the caller's frame
 //! ```
-//! Registers that the calling convention lets a function change are not saved: to the caller a
-//! switch is a call. The floating-point controls belong to the task, as they would belong to its
-//! thread; they are compared before they are loaded, because loading takes longer. The signal mask
-//! is the thread's.
+//! Registers that the calling convention lets a function change are not saved, because to the
+//! caller a switch is a function call. The floating-point controls are saved: they belong to the
+//! task, as they belong to a thread without this library. They are compared before they are loaded,
+//! because loading takes longer. The signal mask is the thread's.
 //!
 //! Shadow stacks (CET): this code does not claim to support them, so the C library leaves them off
 //! in a process that loads it.
@@ -179,8 +180,8 @@ pub fn context_of(room: *mut c_void) -> Context {
     room.cast::<u8>().wrapping_sub(OFFSETS[0])
 }
 
-/// Makes a context of `call_on_stack` continue with `A::arrive`. Needed before any code but its
-/// callee continues it.
+/// Makes a context of `call_on_stack` continue with `A::arrive`. To be called before any code other
+/// than the callee continues the context.
 ///
 /// # Safety
 /// `call_on_stack` has saved the context, and nobody has continued it.
@@ -190,13 +191,13 @@ pub unsafe fn make_ready<A: Arrival>(context: Context) {
 }
 
 /// Suspends the caller, calls `C::run(a, b, c, top, context)` on the stack that ends at `top`, and
-/// then `C::finish(top)`. Returns 0; or, if refused, the result of `next` of [`refuse`]. If the
-/// callee continues the context, the processor predicts the return address, because calls and
+/// then `C::finish(top)`. Returns 0, or, if the callee calls [`refuse`], the result of `next`. If
+/// the callee continues the context, the processor predicts the return address, because calls and
 /// returns come in pairs. The floating-point controls are then what the callee has left, as after
 /// any call.
 ///
-/// There are two functions, and neither has a frame below the task that `run` calls in tail
-/// position: so the registers of the caller's frames are saved only once.
+/// `run` and `finish` are two functions so that neither has a frame below the task, which `run`
+/// calls in tail position. So the registers of the caller's frames are saved only once.
 ///
 /// ```text
 /// context   as in the first layout, but without the return address
@@ -377,8 +378,8 @@ pub unsafe extern "C" fn switch(from: *mut Context, to: Context, arg: *mut c_voi
 /// The function that [`hand_over`] calls.
 pub trait Publish {
     /// Runs on the stack that is switched to, below that stack's context. `this` is the argument of
-    /// `hand_over`; `context` is its caller's context, which is complete. After this call nothing
-    /// of the caller's is touched.
+    /// `hand_over`; `context` is the complete context of the caller of `hand_over`. After this call
+    /// nothing of the caller's is touched.
     ///
     /// # Safety
     /// `hand_over` calls it.

@@ -12,14 +12,15 @@
 //! list       the announced workers, last in first out: the one with the warmest cache wakes
 //! seat[w]    futex word of worker w: WAITING from its announcement until it is woken
 //! ```
-//! Under the list's lock: either a worker is in the list, counted in `sleeping` and WAITING, or it
-//! is none of the three. The two counts have a cache line each: spawners read `sleeping`, which
-//! changes only when a worker goes to sleep or is woken. (Others pack both counts into one word;
-//! then each search would take the line away from every spawner.)
+//! Under the list's lock, a worker either is in the list, is counted in `sleeping`, and has the
+//! seat WAITING (or ABSENT, see below); or none of the three holds. The two counts have a cache
+//! line each: spawners read `sleeping`, which changes only when a worker goes to sleep or is woken.
+//! (Others pack both counts into one word; then each search would take the line away from every
+//! spawner.)
 //!
-//! A worker may sleep before it ever had a thread (ABSENT): at a run's start all workers but worker
-//! 0 do. Waking an absent worker means starting its thread. So a run that spawns nothing starts no
-//! thread.
+//! A worker may be asleep before it has a thread (ABSENT). At a run's start all workers but worker
+//! 0 are ABSENT. Waking an absent worker means starting its thread. So a run that spawns nothing
+//! starts no thread.
 //!
 //! # Protocol
 //!
@@ -32,14 +33,15 @@
 //!   a worker searches
 //! ```
 //! The fences are those of `sys::fence`: the spawner's half costs nothing. A searcher that is not
-//! the last one leaves the looking to the others, and only announces. A searcher that finds work
-//! and was the last one also looks (`stop_search`), and wakes a sleeper if there is more work.
+//! the last one only announces its sleep: the other searchers look for work. A searcher that finds
+//! work and was the last one also looks (`stop_search`), and wakes a sleeper if there is more work.
 //!
-//! Owners of a quiet deque (`queue::split`) do not even read `sleeping` at each push; a word that
-//! they read anyway asks them to. The last searcher asks all owners before its heavy fence
+//! The owner of a split deque (`queue::split`) does not even read `sleeping` at each push. It
+//! compares with the deque's word `lim` at each push anyway; a thread that writes null to `lim`
+//! *asks* the owner to call `published`. The last searcher asks all owners before its heavy fence
 //! (`policy::stealing`, `listen`). So, when no worker searches and some worker sleeps, each owner's
 //! next push calls `published`, or the last searcher sees the pushed task. While some worker
-//! searches, owners may stop listening again: the last searcher will ask them.
+//! searches, owners may arm `lim` again: the last searcher will ask them.
 //!
 //! # The bad interleavings
 //!
@@ -111,9 +113,9 @@ const ABSENT: u32 = 2;
 /// Like AWAKE; the worker was ABSENT, and its new thread has not seen the seat yet.
 const STARTED: u32 = 3;
 
-/// The assumed time of a wake-up in nanoseconds, before it was measured.
+/// The assumed time of a wake-up in nanoseconds, until one is measured.
 const LIKELY_COST: usize = 20_000;
-/// A longer measured time counts as this: something else than the wake-up took the rest.
+/// A longer measured time is recorded as this one: something other than the wake-up took the rest.
 const MOST_COST: usize = 1_000_000;
 
 pub struct EventCount {
@@ -379,9 +381,9 @@ impl EventCount {
             list.push(worker as u32); // within the capacity that `new` has reserved
             self.seats[worker].store(WAITING, Ordering::Relaxed);
             self.sleeping.fetch_add(1, Ordering::SeqCst);
-            // This must be a read-modify-write even if it subtracts nothing: it comes before or
-            // after the one of another searcher that leaves. If it comes before, that searcher sees
-            // this sleeper; if it comes after, this searcher is the last one.
+            // This must be a read-modify-write even if it subtracts nothing, so that it is ordered
+            // with that of any other searcher that leaves. If this one comes first, the other
+            // searcher sees this sleeper; if it comes second, this searcher is the last one.
             let was = self.searching.fetch_sub(u32::from(searching), Ordering::SeqCst);
             was - u32::from(searching) <= self.dozing.load(Ordering::Relaxed)
         })
@@ -407,7 +409,7 @@ impl EventCount {
                 return Slept::TimedOut;
             }
         }
-        // A moving average: one eighth new, seven eighths old. (`woken_at` may be that of another
+        // A moving average: one eighth new, seven eighths old. (`woken_at` may belong to another
         // worker's wake-up; the times are much alike.)
         let taken = self.nanos().saturating_sub(self.woken_at.load(Ordering::Relaxed));
         let cost = self.cost.load(Ordering::Relaxed);

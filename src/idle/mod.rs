@@ -15,8 +15,8 @@ use crate::sys::atomic::spin_loop;
 use crate::sys::time;
 use std::time::{Duration, Instant};
 
-/// The sleep of the course's section 4; also the longest sleep of `backoff`, which so never notices
-/// work later than `nap`.
+/// The sleep of the course's section 4; also the longest sleep of `backoff`, so that `backoff`
+/// notices work no later than `nap` does.
 const NAP: Duration = Duration::from_millis(1);
 /// Below this length the kernel's own cost of a sleep dominates (about 50 µs of timer slack).
 const SHORTEST: Duration = Duration::from_micros(15);
@@ -131,14 +131,14 @@ impl Patience {
         self.length = if self.short == [true; 2] { Self::LONG } else { usual };
     }
 
-    /// The worker's wait is over: its task has existed since `late` ago.
+    /// The worker's wait is over. `late`: for how long its task has existed already.
     pub fn found(&mut self, late: Duration) {
         let waited = self.begun.elapsed().saturating_sub(late);
         self.short = [waited < Self::LONG, self.short[0]];
     }
 
-    /// The worker was woken, which took `wake_cost`, and searches again. `in_vain`: it found
-    /// nothing after the previous wake-up.
+    /// The worker was woken, which took `wake_cost`, and searches again. `in_vain`: the worker
+    /// found nothing after the previous wake-up.
     pub fn woken(&mut self, in_vain: bool, wake_cost: Duration) {
         self.found(wake_cost);
         self.begun = Instant::now();

@@ -22,11 +22,12 @@
 //! # Proof
 //!
 //! Suppose `idle == workers` is read while the injector is locked and empty, and some task is
-//! queued or running. It is not in the injector. If it runs, or a thief has just taken it, then
-//! that worker has left (rule 2) and not entered again: it is not counted, a contradiction. If it
-//! is in the deque of worker w, then w is counted, so w saw its deque empty before it entered, and
-//! has pushed nothing since: a contradiction. New tasks come from running tasks, of which there are
-//! none, or through the injector, which is locked. So no task is left, and none will come.
+//! queued or running. It is not in the injector. If it runs, or a thief has just taken it, then the
+//! worker that runs it, or the thief, has left (rule 2) and not entered again: this worker is not
+//! counted, a contradiction. If it is in the deque of worker w, then w is counted, so w saw its
+//! deque empty before it entered, and has pushed nothing since: a contradiction. New tasks come
+//! from running tasks, of which there are none, or through the injector, which is locked. So no
+//! task is left, and none will come.
 //!
 //! A task that was suspended is neither queued nor running. It is counted from before its worker
 //! continues until the task runs again, so that the run does not end without it. Each worker has
@@ -35,10 +36,10 @@
 //! takes a task while `idle` is full and the injector locked. So the counters, read one by one, all
 //! belong to one moment.
 //!
-//! A thief's leaving is seen in time: the thief leaves, then takes by a releasing operation on the
-//! deque (a compare-and-swap, or a lock). An owner that finds the task gone has read that
-//! operation. The fence at the start of `enter` makes this reading an acquire, so the thief's
-//! decrement comes before the owner's increment in the order of `idle`.
+//! A thief's leaving is seen in time: the thief leaves, and then takes the task by a releasing
+//! operation on the deque (a compare-and-swap, or a lock). An owner that finds the task gone has
+//! read a value that this operation wrote. The fence at the start of `enter` makes this reading an
+//! acquire, so the thief's decrement comes before the owner's increment in the order of `idle`.
 //!
 //! # A run that is held open
 //!
@@ -47,13 +48,14 @@
 //! gate, but wakes the threads that wait for a rest. A thread that begins to wait checks the
 //! condition of rule 3 itself, under the same lock. If the condition is false, a worker is active
 //! or a task is in the injector, which a worker will take. So the count becomes full later, and the
-//! worker that makes it full finds the request for a rest. The same holds for the thread that stops
-//! holding the run open.
+//! worker that makes it full finds the request for a rest. The thread that stops holding the run
+//! open checks the same condition in the same way.
 //!
-//! # The bad interleaving it excludes
+//! # The bad interleaving
 //!
-//! A thief that takes first and leaves afterwards: owner w finds its deque empty and enters, the
-//! count is full, and the run ends while the thief still has the task.
+//! Suppose that a thief took the task first and left afterwards. Owner w finds its deque empty and
+//! enters, the count is full, and the run ends while the thief still has the task. Rule 2 excludes
+//! this.
 
 use crate::queue::injector::Injector;
 use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering, Pad, fence};
@@ -145,8 +147,8 @@ impl Quiescence {
         &self.waiting[worker]
     }
 
-    /// True if all workers are idle and no task waits; the caller then sees what they did. The
-    /// order matters: a worker that was active at the first read may have a waiting task by the
+    /// True if all workers are idle and no task waits; the caller then sees what the workers did.
+    /// The order matters: a worker that was active at the first read may have a waiting task by the
     /// second. The injector is locked, and empty.
     fn is_full(&self) -> bool {
         self.idle.load(Ordering::Acquire) == self.workers && self.waits() == 0

@@ -1,10 +1,10 @@
 //! A barrier of n tasks, for any number of rounds. Everything happens under the list's lock. A task
 //! that arrives links its node, unless it is the n-th: the n-th task takes all other nodes out, and
 //! grants them. The next round begins when they are out of the list. So a task that arrives early
-//! for the next round never meets a task that is late to leave the last one.
+//! for the next round never meets a task that is late to leave the round before.
 //!
-//! (The barrier of D. Hensgen, R. Finkel and U. Manber, 1988, made plain, would be a counter and a
-//! round number on which all tasks spin or sleep; it would not say which tasks to wake.)
+//! (The usual plain barrier is a counter and a round number on which all tasks spin or sleep: see
+//! D. Hensgen, R. Finkel and U. Manber, 1988. It does not say which tasks to wake.)
 
 use crate::sync::node::{Fifo, Node, Taken};
 use crate::sys::atomic::UnsafeCell;

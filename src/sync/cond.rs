@@ -3,9 +3,9 @@
 //! only to find the mutex locked, and waiters get the mutex in their order.
 //!
 //! A waiter links its node while it holds the mutex, and unlocks the mutex afterwards. A signaller
-//! has held the mutex after it has changed the condition. So either it finds the node, or the
-//! waiter has seen the change. This makes it safe to look at the list without its lock, so that a
-//! signal without waiters costs one load.
+//! has held the mutex while, or after, it changed what the waiters test. So either the signaller
+//! finds the node, or the waiter has seen the change. This makes it safe to look at the list
+//! without its lock, so that a signal without waiters costs one load.
 
 use crate::sync::mutex::Mutex;
 use crate::sync::node::{Fifo, Node, Taken};
@@ -45,7 +45,7 @@ impl Cond {
         self.0.locked(|list| unsafe { list.push(&raw const waiting.node) });
     }
 
-    /// Takes out the longest waiter, if there is one: to be passed to `relock`.
+    /// Takes out the oldest waiter, if there is one, for the caller to pass to `relock`.
     pub fn signal(&self) -> Option<*const Node> {
         if self.0.looks_empty() {
             return None;
@@ -54,7 +54,7 @@ impl Cond {
         self.0.locked(|list| unsafe { list.pop() })
     }
 
-    /// Takes out all waiters in their order: each to be passed to `relock`.
+    /// Takes out all waiters in their order, for the caller to pass each to `relock`.
     pub fn broadcast(&self) -> Taken {
         if self.0.looks_empty() {
             return Taken(std::ptr::null());

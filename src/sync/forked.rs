@@ -20,9 +20,9 @@
 //! process with a message.
 //!
 //! A worker that takes a child out of a queue writes *begun*, calls the child, and swaps *over*
-//! into the state (Release): this is its last access. It wakes the waiter that the old value names.
-//! A waiter leaves its name in the state by a compare-and-swap; if that cannot succeed any more,
-//! the child is over.
+//! into the state (Release). This swap is the worker's last access to the descriptor. Then the
+//! worker wakes the waiter that the old value names, if any. A waiter leaves its name in the state
+//! by a compare-and-swap; if it finds *over* instead, there is nothing to wait for.
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::output;
@@ -63,8 +63,8 @@ macro_rules! state {
 state!(begun, join_of_begun, "while its task ran");
 state!(over, join_of_over, "when its task had ended, but was not joined");
 
-/// A join that finds its task in its own queue leaves this function in the state, and calls it if
-/// it is already there; so does sched_inline.h.
+/// A join that finds its task in its own queue calls the function in the state, and leaves this
+/// function there; so does sched_inline.h. So a second join of the same task calls this function.
 #[cfg_attr(not(loom), unsafe(export_name = "sched_inline_joined"))]
 pub extern "C" fn join_of_joined(_: *mut c_void, _: *mut Scheduler) {
     joins_one_of_two("before its task was joined")
@@ -154,7 +154,7 @@ impl Forked {
     /// The task was taken out of a queue, once.
     #[inline]
     pub unsafe fn begin(&self, runner: *mut c_void) -> Task {
-        // Pairs with `leave_name`: f and the waiter.
+        // Acquire: pairs with `leave_name`; `f` and the waiter are seen.
         let mut state = self.state.load(Ordering::Acquire);
         let closure = self.closure.load(Ordering::Relaxed);
         loop {
@@ -162,11 +162,12 @@ impl Forked {
                 forked_twice("before its task was joined");
             }
             if state == begun() || state & WAITED != 0 {
-                // `set_begun`, or a task that already waits, has moved the function there.
+                // `set_begun`, or a task that already waits, has stored the function in `f`.
                 state = self.f.load(Ordering::Relaxed);
                 break;
             }
-            // Written before the state says so. Only a waiter that finds *begun* reads it.
+            // Written before the state becomes *begun*. Only a waiter that finds *begun* reads the
+            // runner.
             self.closure.store(runner, Ordering::Relaxed);
             match self.state.compare_exchange(state, begun(), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => break,
@@ -197,8 +198,8 @@ impl Forked {
         Some(state & !WAITED)
     }
 
-    /// Like `end`, where nobody waits, nor can: the task that may join this one has not continued
-    /// since it forked it, or waits for something else.
+    /// Like `end`, for a task for which nobody waits or can begin to wait: the task that may join
+    /// it has not continued since the fork, or waits for something else.
     #[inline(always)]
     pub fn end_unawaited(&self) {
         self.state.store(over(), Ordering::Release); // pairs with `is_over`

@@ -1,4 +1,4 @@
-//! A mutex whose holder hands it over to the longest waiter.
+//! A mutex whose holder hands it over to the oldest waiter.
 //!
 //! ```text
 //! state   0             free
@@ -10,19 +10,19 @@
 //! ```
 //! A task that finds the mutex locked pushes its node onto the stack in `state` by one
 //! compare-and-swap; the same compare-and-swap fails if the mutex is free. There is one holder at a
-//! time, so it needs no lock to take nodes out: when its queue is empty, it takes the whole stack
-//! and reverses it. It leaves the mutex locked, and grants it to the oldest waiter. (The
-//! async_mutex of L. Baker's cppcoro, 2017, does the same.)
+//! time, so the holder needs no lock to take nodes out: when `queue` is empty, it takes the whole
+//! stack and reverses it. An unlock with waiters leaves the mutex locked and grants it to the
+//! oldest waiter. (The async_mutex of L. Baker's cppcoro, 2017, does the same.)
 //!
 //! Uncontended, lock and unlock are one compare-and-swap each.
 //!
 //! # The holder
 //!
 //! A holder may write its name into `holder` once it has locked the mutex, and removes it before it
-//! unlocks. No other task writes the field meanwhile. So a caller that finds its own name there
-//! holds the mutex, and a holder that has written its name finds it there. But 0, or another's
-//! name, only tells a caller that it has not written its own name: the holder may not have written
-//! its name yet, or, after `try_lock`, does not write it.
+//! unlocks. No other task writes the field meanwhile. So a caller finds its own name there if, and
+//! only if, it holds the mutex and has written its name. From 0, or from another's name, a caller
+//! learns only that it has not written its own name: the holder may not have written its name yet,
+//! or, after `try_lock`, does not write it.
 
 use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
@@ -132,8 +132,8 @@ impl Mutex {
         Ok(Some(oldest))
     }
 
-    /// Takes the waiters that came lately, the oldest first. Called by the holder when there are
-    /// some.
+    /// Takes the waiters on the stack, and returns them with the oldest first. Called by the holder
+    /// when the stack is not empty.
     #[cold]
     fn take_stack(&self) -> *const Node {
         let state = self.state.swap(LOCKED, Ordering::Acquire); // pairs with `lock_or_link`

@@ -9,23 +9,23 @@
 //!
 //! ```text
 //! word   0        waits, and has not left its name
-//!        a name   waits, and is woken by this name (never 0 nor 1); for good, if it has the bit
-//!                 `LASTING`
+//!        a name   waits, and is woken by this name (never 0 nor 1); a name with the bit `LASTING`
+//!                 stays until the grant
 //!        1        granted
 //! next   the next node in the list; a thread that unlinks the node reads it before it grants
 //! ```
-//! A task that can leave its stack does that first. Then, on another stack, its worker writes the
-//! node with the task's name and links it. The task is from then on known and ready to be woken. If
-//! the object can be had by then, the node is not linked, and the task continues.
+//! A task that can leave its stack leaves it first. Then, on another stack, its worker writes the
+//! node with the task's name and links the node. From then on the task is ready to be woken. If the
+//! object can be had by then, the node is not linked, and the task continues.
 //!
 //! A task that cannot leave its stack, or waits for a condition or a barrier, links the node first.
 //! When it is ready to be woken, it leaves its name by a compare-and-swap. If the compare-and-swap
 //! finds 1, the node has been granted meanwhile, and there is nothing to wait for.
 //!
 //! To grant, a thread swaps 1 into the word, and wakes the task that the old value names. The swap
-//! is its last access, since a granted node may be gone. Only the granter changes a name that
-//! *lasts*, because a suspended task does nothing until it continues. So the granter reads the name
-//! and writes 1, which costs less than the swap.
+//! is the thread's last access to the node, since a granted node may be gone. A name with the bit
+//! `LASTING` is that of a suspended task, which does nothing until it continues; only the granter
+//! changes the word. So the granter reads the name and writes 1, which costs less than the swap.
 //!
 //! # The bad interleavings
 //!

@@ -1,14 +1,15 @@
-//! A counting semaphore whose units go to the longest waiters.
+//! A counting semaphore whose units go to the oldest waiters.
 //!
 //! ```text
 //! state   a count     this many units, and no waiter in the list
 //!         WAITED      some waiter is in the list
 //!         LOCKED      some task changes the list; there is no unit
 //! ```
-//! Without waiters, wait and post are one compare-and-swap each. With waiters they are a
-//! compare-and-swap, too: from 0 or WAITED to LOCKED. This one decides whether to link or to
-//! unlink, and locks the list. While the state is LOCKED, only the task that has locked it changes
-//! it: by a store, which unlocks it and is its last access to the semaphore.
+//! Without waiters, wait and post are one compare-and-swap each. With waiters each begins with a
+//! compare-and-swap, too: from 0 or WAITED to LOCKED. This compare-and-swap decides that a node is
+//! linked (wait) or unlinked (post), and locks the list. While the state is LOCKED, only the task
+//! that has locked the list changes the state: by a store, which unlocks the list and is the task's
+//! last access to the semaphore.
 //!
 //! Under the lock a task only links or unlinks. A unit must not be posted there: another task could
 //! take it, and free the semaphore, before the lock is released.
@@ -151,7 +152,7 @@ impl Sem {
     /// Tries `post` once. None: nothing has happened.
     #[inline]
     pub fn try_post(&self) -> Option<Option<*const Node>> {
-        // Fetched once to write, not first to read.
+        // The cache line is fetched once, for writing, and not first for reading.
         memory::prefetch_to_write((&raw const self.state).cast());
         self.post_to(self.state.load(Ordering::Relaxed)).ok()
     }

@@ -9,11 +9,11 @@
 //!
 //! Therefore a thread sets a mask of all ones, which the kernel intersects with the cpuset. If the
 //! result has no processor that the caller's mask lacks, only the cpuset confines the caller, and
-//! the thread keeps this mask: it is *open*. If the result is wider, the caller is confined
-//! further, and the thread sets the caller's mask. The first thread of a run finds this out, and
-//! the others follow it ([`CallerAffinity::confined`]). Threads that start after the cpuset has
-//! changed follow it, too: by then the caller's mask as it was read at the start says nothing any
-//! more.
+//! the thread keeps the mask of all ones: the thread is *open*. If the result is wider, the caller
+//! is confined further, and the thread sets the caller's mask. The first thread of a run finds this
+//! out, and the run's other threads act on its finding ([`CallerAffinity::confined`]). So do
+//! threads that start after the cpuset has changed: by then the caller's mask, which was read at
+//! the run's start, is out of date.
 //!
 //! Setting a mask takes three times as long as reading it (1.2 and 0.4 us). So a kept thread
 //! remembers the result of its last setting ([`ThreadAffinity`]). If its mask is still the same,

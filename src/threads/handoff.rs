@@ -11,27 +11,28 @@
 //! the called thread  look       clears COMING by compare-and-swap; if VACANT was set, clears
 //!                               VACANT, too, and has the place
 //! ```
-//! The occupant has one attempt to come back. It fails if the called thread was there: the CAS
-//! fails because the count or a flag has changed. When the called thread arrives, it does not know
-//! whether the place still needs it. If the count has changed since the call, the place was left
-//! again meanwhile. Short absences are then frequent, and calling a thread for each of them would
-//! cost more than they take. So the called thread stays to watch, and an occupant that leaves finds
-//! COMING set. The called thread takes the place when two of its looks find the same absence. It
-//! goes away when the place was not left since its last look. Go's monitor does the same for system
-//! calls: it takes the place of a thread only after it has seen the same call twice (`retake` and
-//! `exitsyscallfast` in its runtime's proc.go).
+//! The occupant has one attempt to come back. The attempt fails if the called thread was there: the
+//! CAS fails because the count or a flag has changed. When the called thread arrives, it does not
+//! know whether the place still needs a thread. If the count has changed since the call, the place
+//! was left again meanwhile. Short absences are then frequent, and calling a thread for each of
+//! them would cost more than they take. So the called thread stays to watch, and an occupant that
+//! leaves finds COMING set. The called thread takes the place when two of its looks find the same
+//! absence. It goes away when the place was not left since its last look. Go's monitor does the
+//! same for system calls: it takes the place of a thread only after it has seen the same call twice
+//! (`retake` and `exitsyscallfast` in its runtime's proc.go).
 //!
-//! # The bad interleavings it excludes
+//! # The bad interleavings
 //!
 //! *Two occupants.* The occupant comes back while the called thread arrives. Both change the same
 //! word by compare-and-swap, so one of them fails.
 //!
 //! *Confusing a later absence with one's own.* T leaves; U takes the place, and leaves it as well.
-//! T would find the place vacant, and a thread coming. But the count differs. (It has 62 bits and
-//! does not wrap.)
+//! T would find the place vacant and a thread coming, as after its own leaving. But the count
+//! differs. (It has 62 bits and does not wrap.)
 //!
 //! *Nobody comes.* T leaves, finds U coming, and calls nobody, while U finds that it is not needed.
-//! Either U's compare-and-swap fails, or T sees that COMING is cleared.
+//! Either U's compare-and-swap fails, and U looks again, or T sees that COMING is cleared, and
+//! calls a thread.
 
 use crate::sys::atomic::{AtomicUsize, Ordering};
 

@@ -77,8 +77,8 @@ impl ThreadSlot {
         }
     }
 
-    /// The thread's rest after a job. True if it got another job; false if it must end. Then it no
-    /// longer has a slot.
+    /// The thread's rest after a job. True if the thread got another job; false if it must end. In
+    /// the second case it no longer has a slot.
     fn rest(&self, keep: Duration, awake: Duration) -> bool {
         let began = Instant::now();
         while self.state.next_step() == NextStep::Rest && began.elapsed() < awake.min(keep) {

@@ -266,9 +266,10 @@ pub struct RunThreads {
 pub(super) struct Member {
     pub(super) slot: &'static ThreadSlot,
     pub(super) job: Job,
-    /// `NOT_STARTED`, or the result of the one start. Relaxed: the starting thread does a job whose
-    /// end `finish` has waited for, or is a foreign thread that has left before (`run` closes the
-    /// gates first).
+    /// `NOT_STARTED`, or the result of the one start. Relaxed, because `finish` reads the result
+    /// after one of two events. A starting thread that does a job of this run has ended the job,
+    /// for which `finish` has waited. Any other starting thread has left the run: `run` closes the
+    /// gates first.
     pub(super) started: AtomicU32,
 }
 
@@ -287,7 +288,7 @@ pub(super) const MISSING: u32 = 2;
 unsafe impl Sync for RunThreads {}
 
 impl RunThreads {
-    /// All slots. In reverse order, so that the next run's worker 1 gets the thread of this run's
+    /// All slots, in reverse order, so that the next run's worker 1 gets the thread of this run's
     /// worker 1.
     pub(super) fn slots(&self) -> impl Iterator<Item = &'static ThreadSlot> {
         self.reliefs.all().chain(self.members.iter().rev().map(|member| member.slot))

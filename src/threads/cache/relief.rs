@@ -3,20 +3,20 @@
 //!
 //! A job returns true when its thread has left its worker for good while the run goes on: the
 //! thread is *surplus*. Its slot, a relief's or a member's, is then *spare*. The next worker that
-//! needs a relief takes the slot that became spare last, before a warm or a blank slot. So beside
-//! its workers' threads a run has at most as many threads as SCHED_BLOCKING says, and of these only
-//! as many as were needed at once. All slots return to the cache with the members' slots at the
-//! run's end. A thread that is spare for as long as a warm thread is kept ends earlier; its slot
-//! stays spare. A thread that arrives and finds its worker occupied (`threads::handoff`) is surplus
-//! at once. A caller that needs a thread for that worker before this slot is spare takes another
-//! slot.
+//! needs a relief takes the slot that became spare last, before a warm or a blank slot. So a run
+//! has at most SCHED_BLOCKING threads beside its workers' threads, and never more of them than it
+//! has needed at one time. All slots return to the cache with the members' slots at the run's end.
+//! A thread that has been spare for as long as a warm thread is kept ends before the run does; its
+//! slot stays spare. A thread that arrives and finds its worker occupied (`threads::handoff`) is
+//! surplus at once. A caller that needs a thread for that worker before this slot is spare takes
+//! another slot.
 //!
 //! # The bad interleaving
 //!
-//! A slot becomes spare before its job is done, because the run's threads may be gone afterwards.
-//! So the slot may also be taken before its job is done, and then the `REST` that ends the job
-//! would overwrite the new `CALLED`. Therefore the thread that takes a slot waits for the end of
-//! the slot's job. The wait is short: the job only has to announce its end.
+//! A slot becomes spare before its job is done, because the `RunThreads` may be gone afterwards. So
+//! the slot may also be taken before its job is done, and then the `REST` that ends the job would
+//! overwrite the new `CALLED`. Therefore the thread that takes a slot waits for the end of the
+//! slot's job. The wait is short: the job only has to announce its end.
 
 use crate::sys::thread::Uncancelled;
 use crate::threads::cache::records::{CACHE, Caller, Job, RunThreads, ThreadSlot};
@@ -28,9 +28,9 @@ use std::ptr;
 pub const MOST_RELIEFS: usize = 512;
 
 impl RunThreads {
-    /// Brings worker `index`, whose thread has left it, another thread, which does `job`. False if
-    /// no thread can be had. Called by a job of this run's threads, or by the thread that has
-    /// started the run.
+    /// Brings another thread to worker `index`, whose own thread has left it. The other thread does
+    /// `job`. False if no thread can be had. Called by a job of this run's threads, or by the
+    /// thread that has started the run.
     ///
     /// # Safety
     /// Called before `finish`; job and run's threads stay as they are until then.

@@ -59,8 +59,8 @@ impl RunThreads {
         result.map(|()| threads)
     }
 
-    /// Brings worker `index` a thread, which does the worker's job. False if no thread can be
-    /// created.
+    /// Brings a thread to worker `index`. The thread does the worker's job. False if no thread can
+    /// be created.
     ///
     /// # Safety
     /// Called once for each worker, before `finish`; job and run's threads stay as they are until
@@ -77,7 +77,8 @@ impl RunThreads {
     /// Waits until all started jobs are done. From now on only these jobs may start others.
     pub fn finish(&self) {
         let mut waited = usize::MAX;
-        // A job that the loop has waited for may have started one that the loop had already passed.
+        // A job for which the loop has waited may have started a job in a slot that the loop had
+        // passed already.
         loop {
             let mut works = 0;
             for member in &self.members {
@@ -103,7 +104,7 @@ impl RunThreads {
     }
 }
 
-/// Returns the slots to the cache. If the run keeps no threads, they are joined first.
+/// Returns the slots to the cache. If the run keeps no threads, the threads are joined first.
 impl Drop for RunThreads {
     fn drop(&mut self) {
         self.finish();
