@@ -17,7 +17,7 @@
  * outside of a task some ten microseconds, to hand the work to a worker and to wake it; a use
  * within a task some nanoseconds.
  *
- * A suspension point is a call in which a task may be set aside with its stack. Afterwards it may
+ * A suspension point is a call in which a task may be suspended with its stack. Afterwards it may
  * go on in another thread, where errno and thread-local variables are that thread's: see
  * libsched(7), SUSPENSION POINTS. No function may be called in a signal handler, unless its comment
  * says that it is async-signal-safe. */
@@ -108,7 +108,7 @@ struct sched_group {
 /* The body of a loop: to be done for each number from lo to hi - 1. */
 typedef void (*sched_range)(size_t lo, size_t hi, void *ctx, struct scheduler *s);
 
-/* A mutex for tasks: a task that has to wait is set aside, and its worker goes on with other tasks.
+/* A mutex for tasks: a task that has to wait is suspended, and its worker goes on with other tasks.
  * Those that wait get the mutex in the order in which they came. SCHED_MUTEX_INIT is a free mutex.
  * Nothing has to be freed; a mutex in use must not be copied. */
 struct sched_mutex {
@@ -245,7 +245,7 @@ void sched_fork(struct sched_task *t,
                 struct scheduler *s);
 
 /* Waits until the task forked on t has ended: what it wrote is then seen. If nobody has begun it,
- * it is called now. Otherwise the caller is set aside with its stack, and its worker goes on with
+ * it is called now. Otherwise the caller is suspended with its stack, and its worker goes on with
  * other tasks; with SCHED_JOIN=help, and where there is no memory for another stack, the worker
  * runs them on top of the caller. A thread that is no worker of the run sleeps. Tasks may be
  * joined in any order; the reverse order of forking is the quickest.
@@ -325,7 +325,7 @@ int sched_group_spawn_copy(struct sched_group *g,
                            struct scheduler *s);
 
 /* Waits until no task of the group is left: what they wrote is then seen, and the group may be
- * used anew. The caller is set aside with its stack, and its worker goes on with other tasks; with
+ * used anew. The caller is suspended with its stack, and its worker goes on with other tasks; with
  * SCHED_JOIN=help, and where there is no memory for another stack, the worker runs them on top of
  * the caller. A thread that is no worker of the run sleeps. s may be any worker's of the run. A
  * task of the group that waits for the group waits for itself: the process ends with a message.

@@ -405,8 +405,8 @@ macro_rules! models {
 models! {
     chaselev: ChaseLev {
         the_only_is_left: the_first_is_left, 1(2, 150);
-        the_first_of_two_is_left: the_first_is_left, 2(1, 2000);
-        any_of_two_is_left: any_is_left, 2(1, 50_000);
+        the_first_of_two_is_left: the_first_is_left, 2(1, 1000);
+        any_of_two_is_left: any_is_left, 2(1, 25_000);
     }
     split: Split<false> {
         the_only_is_left: the_first_is_left, 1(2, 150);

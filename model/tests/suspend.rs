@@ -58,7 +58,7 @@ impl Story {
 
     /// The task's second half.
     fn goes_on(&self, members: usize) {
-        assert_eq!(self.frame.get(), 1, "continued twice, or before it was set aside");
+        assert_eq!(self.frame.get(), 1, "continued twice, or before it was suspended");
         self.frame.add();
         for ran in &self.ran[..members] {
             assert_eq!(ran.get(), 1);
@@ -210,7 +210,7 @@ fn explore_aside(
     at_least: usize,
     model: impl Fn() + Sync + Send + 'static,
 ) {
-    explore_seeing("nobody was set aside", name, preemptions, at_least, model);
+    explore_seeing("nobody was suspended", name, preemptions, at_least, model);
 }
 
 fn for_one<D: Modelled>(preemptions: usize, at_least: usize) {

@@ -11,7 +11,7 @@ use crate::sys::errno;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
-/// A mutex for tasks: a task that has to wait is set aside, and its worker goes on with other tasks.
+/// A mutex for tasks: a task that has to wait is suspended, and its worker goes on with other tasks.
 /// Those that wait get the mutex in the order in which they came. SCHED_MUTEX_INIT is a free mutex.
 /// Nothing has to be freed; a mutex in use must not be copied.
 #[repr(C)]

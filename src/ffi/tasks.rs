@@ -151,7 +151,7 @@ unsafe extern "C" fn fork_by_null(
 }
 
 /// Waits until the task forked on t has ended: what it wrote is then seen. If nobody has begun it,
-/// it is called now. Otherwise the caller is set aside with its stack, and its worker goes on with
+/// it is called now. Otherwise the caller is suspended with its stack, and its worker goes on with
 /// other tasks; with SCHED_JOIN=help, and where there is no memory for another stack, the worker
 /// runs them on top of the caller. A thread that is no worker of the run sleeps. Tasks may be
 /// joined in any order; the reverse order of forking is the quickest.
@@ -332,7 +332,7 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
 }
 
 /// Waits until no task of the group is left: what they wrote is then seen, and the group may be
-/// used anew. The caller is set aside with its stack, and its worker goes on with other tasks; with
+/// used anew. The caller is suspended with its stack, and its worker goes on with other tasks; with
 /// SCHED_JOIN=help, and where there is no memory for another stack, the worker runs them on top of
 /// the caller. A thread that is no worker of the run sleeps. s may be any worker's of the run. A
 /// task of the group that waits for the group waits for itself: the process ends with a message.

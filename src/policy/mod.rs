@@ -160,7 +160,7 @@ pub trait Policy: Sync + Sized + 'static {
 
     /// As `next_in_line`, for a task that `end_exchange` will queue behind all others, in place of
     /// `line_up`. Takes the next task of the queue that the other will stand in, if that next task
-    /// was set aside. The queue stays locked until `end_exchange`, which the same thread calls a
+    /// was suspended. The queue stays locked until `end_exchange`, which the same thread calls a
     /// few instructions later.
     ///
     /// # Safety
@@ -233,7 +233,7 @@ pub trait Awaited {
 }
 
 /// A stack on which a worker's loop runs. After each task the stack may belong to another worker: a
-/// task that waits is set aside with its whole stack, and the worker that resumes the task goes on
+/// task that waits is suspended with its whole stack, and the worker that resumes the task goes on
 /// with the loop on that stack.
 pub trait Seat {
     type Place: Place;
@@ -244,8 +244,8 @@ pub trait Seat {
     /// True if the worker that begins here is idle: it runs no task, and its queue is empty.
     fn begins_idle(&self) -> bool;
 
-    /// True if the worker begins here because it has set a task aside, and has done so so often
-    /// that it looks at the injector first. (A task that is set aside has not returned, so `tick`
+    /// True if the worker begins here because it has suspended a task, and has done so so often
+    /// that it looks at the injector first. (A task that is suspended has not returned, so `tick`
     /// does not count it.)
     fn begins_outside(&self) -> bool {
         false
@@ -282,8 +282,8 @@ pub trait Place {
     fn random_below(&self, n: usize) -> usize;
     /// Called when all workers are idle, no task is queued, and tasks wait, perhaps for ever.
     fn at_rest(&self) {}
-    /// True if the task was set aside and will be resumed.
-    fn is_set_aside(_task: Task) -> bool {
+    /// True if the task was suspended and will be resumed.
+    fn is_suspended(_task: Task) -> bool {
         false
     }
     /// Calls the task without counting it.

@@ -72,7 +72,7 @@ mod made {
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         /// The owner's.
         fn next_in_line(place, first: LookFirst) -> Option<Task> = next_in_line(place, first);
-        /// The owner's. Takes only tasks that were set aside.
+        /// The owner's. Takes only tasks that were suspended.
         fn begin_exchange(place) -> Option<Task> = begin_exchange(place);
         /// The owner's.
         fn end_exchange(place, task: Task) = end_exchange(place, task);

@@ -84,14 +84,14 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         queued.map(|wake| _ = self.wake(wake))
     }
 
-    /// Takes the next task, if it was set aside. If so, the queue stays locked until
+    /// Takes the next task, if it was suspended. If so, the queue stays locked until
     /// `end_exchange`.
     fn begin_exchange<P: Place>(&self, place: &P) -> Option<Task> {
         self.monitor.lock();
         // SAFETY: locked just now.
         let queue = &mut unsafe { self.state() }.queue;
         queue.arrange::<O>(place);
-        let fits = queue.peek(O::NEXT).is_some_and(P::is_set_aside);
+        let fits = queue.peek(O::NEXT).is_some_and(P::is_suspended);
         let task = if fits { queue.pop::<P>(O::NEXT) } else { None };
         if task.is_none() {
             // SAFETY: locked above.
@@ -165,7 +165,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 return None;
             }
             let end = match state.queue.peek(End::Youngest) {
-                Some(youngest) if P::is_set_aside(youngest) => O::NEXT,
+                Some(youngest) if P::is_suspended(youngest) => O::NEXT,
                 _ => End::Youngest,
             };
             let task = state.queue.pop::<P>(end);
@@ -239,7 +239,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {
-        self.push_again(place, task, Queue::make_room_for_set_aside)
+        self.push_again(place, task, Queue::make_room_for_suspended)
     }
 
     fn reserve(&self, more: isize) -> Result<(), NoMemory> {
@@ -268,8 +268,8 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     /// Runs the youngest task, in both kinds: the older a task is, the more other tasks it may have
-    /// to wait for, on top of the task that waits. But if the youngest task was set aside, `help`
-    /// runs the kind's next one: tasks that were set aside have their own stacks, and their turns.
+    /// to wait for, on top of the task that waits. But if the youngest task was suspended, `help`
+    /// runs the kind's next one: tasks that were suspended have their own stacks, and their turns.
     #[cold]
     unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);

@@ -62,7 +62,7 @@ impl Place for Worker {
     }
 
     #[inline]
-    fn is_set_aside(task: Task) -> bool {
+    fn is_suspended(task: Task) -> bool {
         is_continuation(task)
     }
 

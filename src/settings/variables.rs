@@ -87,7 +87,7 @@ pub static VARS: [Var; 15] = [
         words: Join::WORDS,
         form: "",
         set: |c, v| Join::parse(v.to_bytes()).map(|j| c.join = j),
-        meaning: "a task that waits for another: is set aside, or others run on top of it",
+        meaning: "a task that waits for another: is suspended, or others run on top of it",
     },
     Var {
         name: "SCHED_STACK",

@@ -35,17 +35,17 @@ impl Order for Fifo {
 #[derive(Default)]
 pub(super) struct Queue {
     tasks: VecDeque<Task>,
-    /// How many of the tasks were set aside. No limit counts these. Otherwise, if as many tasks as
+    /// How many of the tasks were suspended. No limit counts these. Otherwise, if as many tasks as
     /// the limit allows yield and then spawn, they would refuse each other for ever.
-    aside: usize,
-    /// Places for tasks that were set aside: see `queue::injector`.
+    suspended: usize,
+    /// Places for tasks that were suspended: see `queue::injector`.
     reserved: usize,
 }
 
 impl Queue {
     /// The number of tasks that the limit counts.
     pub(super) fn counted(&self) -> usize {
-        self.tasks.len() - self.aside
+        self.tasks.len() - self.suspended
     }
 
     pub(super) fn len(&self) -> usize {
@@ -61,13 +61,13 @@ impl Queue {
         self.tasks.try_reserve(self.reserved.saturating_add(1)).map_err(|_| NoMemory)
     }
 
-    /// Makes room for one task that was set aside. If a place was reserved for the task, this
+    /// Makes room for one task that was suspended. If a place was reserved for the task, this
     /// succeeds.
-    pub(super) fn make_room_for_set_aside(&mut self) -> Result<(), NoMemory> {
+    pub(super) fn make_room_for_suspended(&mut self) -> Result<(), NoMemory> {
         self.tasks.try_reserve(1).map_err(|_| NoMemory)
     }
 
-    /// Reserves `more` places for tasks that are set aside, or releases -`more`.
+    /// Reserves `more` places for tasks that are suspended, or releases -`more`.
     pub(super) fn reserve(&mut self, more: isize) -> Result<(), NoMemory> {
         let reserved = self.reserved.saturating_add_signed(more);
         if more > 0 {
@@ -79,7 +79,7 @@ impl Queue {
 
     /// Adds a task at `end`. The caller has made room.
     pub(super) fn push<P: Place>(&mut self, task: Task, end: End) {
-        self.aside += usize::from(P::is_set_aside(task));
+        self.suspended += usize::from(P::is_suspended(task));
         match end {
             End::Oldest => self.tasks.push_front(task),
             End::Youngest => self.tasks.push_back(task),
@@ -99,7 +99,7 @@ impl Queue {
             End::Oldest => self.tasks.pop_front(),
             End::Youngest => self.tasks.pop_back(),
         }?;
-        self.aside -= usize::from(P::is_set_aside(task));
+        self.suspended -= usize::from(P::is_suspended(task));
         Some(task)
     }
 
