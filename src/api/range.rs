@@ -9,8 +9,9 @@
 //!
 //! Lazy splitting (A. Tzannes, G. Caragea, R. Barua and U. Vishkin, "Lazy binary-splitting: a
 //! run-time adaptive work-stealing scheduler", 2010): a worker splits its part of the range only
-//! when nothing is on offer. The authors look whether the deque is empty. Here the *theft* of the
-//! last offer shows that some worker is hungry; that is one word in the owner's own frame.
+//! when it has no part on offer. The authors look whether the worker's deque is empty. Here the
+//! *theft* of the last offer shows that some worker is hungry; that is one word in the owner's own
+//! frame.
 //!
 //! ```text
 //! from       to
@@ -42,10 +43,10 @@
 //!
 //! # The reduction
 //!
-//! The reduction is a tree of halves down to one unit, forked eagerly. The shape of the tree is the
-//! order and the brackets of all combinations. It follows from the number of units alone, and this
-//! number follows from the arguments alone. A left half accumulates in the place of the whole. A
-//! right half has an accumulator of its own, in the frame that combines the two.
+//! The reduction is a tree of halves down to one unit, forked eagerly. The shape of the tree
+//! determines the order and the bracketing of all combinations. The shape depends on the number of
+//! units alone, and this number on the arguments alone. A left half accumulates in the place of the
+//! whole. A right half has an accumulator of its own, in the frame that combines the two.
 
 use crate::api::fork;
 use crate::api::fork::Forked;

@@ -1,5 +1,5 @@
 //! Stacks, and the switch from one stack to another. Which code owns a stack, and when it switches,
-//! is decided on a higher floor: `runtime::fiber`.
+//! is decided on a higher floor: `runtime::host`.
 //!
 //! # What moves with a task, and what stays with its thread
 //!

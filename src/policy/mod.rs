@@ -62,7 +62,7 @@ const COUNTED: &str = "a number for each worker";
 
 /// A scheduling policy: the verbs that a run needs.
 pub trait Policy: Sync + Sized + 'static {
-    /// The values of `SCHED_STEAL`, `SCHED_OVERFLOW` and `SCHED_GLOBAL` that it accepts.
+    /// The values of `SCHED_STEAL`, `SCHED_OVERFLOW` and `SCHED_GLOBAL` that the policy accepts.
     const ACCEPTED: Accepted = Accepted::ONE_BY_ONE;
 
     fn new(plan: &Plan) -> Result<Self, NoMemory>;
@@ -159,9 +159,9 @@ pub trait Policy: Sync + Sized + 'static {
     unsafe fn next_in_line(&self, place: &impl Place, first: LookFirst) -> Option<Task>;
 
     /// As `next_in_line`, for a task that `end_exchange` will queue behind all others, in place of
-    /// `line_up`. Takes the next task of the queue that the other will stand in, if that next task
-    /// was suspended. The queue stays locked until `end_exchange`, which the same thread calls a
-    /// few instructions later.
+    /// `line_up`. Takes the next task of the queue to which `end_exchange` will add the other task,
+    /// if that next task was suspended. The queue stays locked until `end_exchange`, which the same
+    /// thread calls a few instructions later.
     ///
     /// # Safety
     /// As for `next_in_line`.
@@ -262,9 +262,9 @@ pub trait Seat {
     fn run(&self, task: Task);
 }
 
-/// A worker looks at the injector once in so many tasks of its own; otherwise its own tasks could
-/// starve the others. The number is Go's and Tokio's. It is a prime, so that the looks do not keep
-/// step with the program.
+/// A worker looks at the injector once in this many tasks of its own; otherwise its own tasks could
+/// starve the injector's. The number is Go's and Tokio's. It is a prime, so that the looks do not
+/// keep step with the program.
 pub const TICK: u32 = 61;
 
 /// The place where a worker runs, as a policy sees it: the worker record in the library, a smaller

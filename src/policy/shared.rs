@@ -23,8 +23,8 @@
 //! # The end
 //!
 //! A worker that finds the queue empty stops being active. If it was the last active one, no task
-//! is queued, and no task runs that could spawn one: the run has ended. The lock makes the three
-//! facts one. A run that is held open is at rest instead: see `queue::run_gate`.
+//! is queued, and no task runs that could spawn one: the run has ended. Under the lock the three
+//! facts hold at one moment. A run that is held open is at rest instead: see `queue::run_gate`.
 //!
 //! # Files
 //!

@@ -1,7 +1,7 @@
 //! A deque under a lock: the course's section 4 to the letter. The lock is a type parameter, so
 //! that the primitives can be compared. The end from which the owner takes is a parameter, too:
-//! with `FIFO` it is the thieves' end, and the deque is a queue, as the workers of the fiber
-//! scheduler have it.
+//! with `FIFO` it is the thieves' end, and the deque is a queue, like those of the fiber scheduler
+//! whose benchmarks are in `bench_c` (`fiber.h`).
 
 use crate::lock::monitor::Monitor;
 use crate::queue::{BATCH, Batches, Deque, End, Full, Steal};

@@ -124,8 +124,8 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// Takes the oldest task that thieves can reach.
     fn steal(&self) -> Steal;
 
-    /// True if `steal` may succeed now. A hint. If it is false, and the owner keeps tasks to
-    /// itself, the call asks the owner for them: see [`PrivatePart::ask`].
+    /// True if `steal` may succeed now. A hint. If the call returns false, and the owner may have
+    /// private tasks, the call asks the owner for them: see [`PrivatePart::ask`].
     fn offers(&self) -> bool {
         !self.looks_empty()
     }
@@ -215,9 +215,9 @@ pub trait Deque: Send + Sync + Sized + 'static {
     }
 }
 
-/// A deque with tasks that thieves cannot reach. Its `put` returns true only while nobody asks for
-/// the owner's attention: so spawns are silent as long as nobody needs to know of them. (The owner
-/// of any other deque looks for sleepers after each put.)
+/// A deque with tasks that thieves cannot reach. Its `put` returns true only while nobody has asked
+/// for the owner's attention. Such a put is *silent*: the owner does not look for sleepers after
+/// it. (The owner of any other deque looks for sleepers after each put.)
 pub trait PrivatePart: Sized {
     // --- thieves and sleepers --------------------------------------------------------
 
@@ -243,9 +243,9 @@ pub trait PrivatePart: Sized {
     /// The caller is the one [`Owner`].
     unsafe fn publish(&self, lone: LoneTask) -> Published;
 
-    /// Makes puts silent until somebody asks again. The call ends with a full fence. A thread that
-    /// writes, fences and then asks may have its question overwritten here; what the owner reads
-    /// after the call then shows that thread's writing.
+    /// Makes puts silent until somebody asks again. The call ends with a full fence. This call may
+    /// overwrite the question of a thread that has first written something and executed a fence.
+    /// Then the owner sees what that thread wrote when it reads it after the call.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].
@@ -283,7 +283,8 @@ pub enum Published {
 
 /// A deque that moves several tasks at once.
 pub trait Batches: Sized {
-    /// False for [`Infallible`] alone: what a setting accepts is known before there is a deque.
+    /// False for [`Infallible`] alone. A constant, because the values that a setting accepts must
+    /// be known before there is a deque.
     const EXIST: bool = true;
 
     /// Takes the older half of the tasks, rounded up, but at most [`BATCH`] tasks and at most
@@ -435,7 +436,7 @@ impl<P: PrivatePart> Owner<'_, P> {
         if silent && !wakes {
             self.rearm();
             if anybody() {
-                self.0.ask(); // it was announced meanwhile
+                self.0.ask(); // a sleep was announced meanwhile
             }
         }
     }

@@ -30,12 +30,12 @@
 //!
 //! A thief reads `word`, then `tail`, and then swaps `word`. If `word` has not changed, the tail
 //! has only grown, so the reservation is right. Therefore an operation that takes a task at the
-//! tail must change the word. *take_back* does this; Tokio's queue has no such operation, because
-//! it has no joins. It moves `steal` and `head`, and then the tail, up by 2N, which changes no
-//! slot: a swap and a store. In between the tail is behind `head`: a thief sees more than N tasks
-//! and tries again. No thief sees an empty ring there; if the positions moved by N only, it would
-//! see one when the ring is full. So owners take the youngest task in joins, although the ring is
-//! FIFO in all else.
+//! tail must change the word. *take_back* does this (Tokio's queue has no such operation, because
+//! it has no joins). *take_back* moves `steal` and `head`, by a swap, and then the tail, by a
+//! store, up by 2N, which changes no slot. Between the two, the tail is behind `head`: a thief sees
+//! more than N tasks and tries again. If the positions moved up by N only, a thief would see an
+//! empty ring there when the ring is full. So owners take the youngest task in joins, although the
+//! ring is FIFO in all else.
 //!
 //! # The bad interleavings
 //!
@@ -385,7 +385,7 @@ impl<const N: usize> Batches for Ring<N> {
 
     unsafe fn spill(&self, n: usize, mut to: impl FnMut(Task)) {
         let Taken { from, n, .. } = self.take_oldest(n.min(N) as u32, BesideThief::TakeNone);
-        // SAFETY: taken.
+        // SAFETY: the owner has taken these positions.
         (0..n).for_each(|i| to(unsafe { self.task(from.wrapping_add(i)) }));
     }
 }

@@ -23,8 +23,9 @@
 //! lock after the check, finds `awaited`, and changes the count before the sleep; so the sleep does
 //! not begin.
 //!
-//! *Another thread's rest.* The count has changed since it was read: a rest came after the call. So
-//! it is this caller's rest, too, whatever tasks have come in since.
+//! *Another thread's rest.* The rest that wakes a thread may be one for which another thread waits.
+//! The count has changed since this thread read it, so that rest came after this thread's call. It
+//! counts for this thread, too, whatever tasks have come in since.
 
 use crate::sys::atomic::Ordering;
 use crate::sys::futex;
@@ -56,7 +57,8 @@ impl RunGate {
         self.closed
     }
 
-    /// No task is left. Closes the gate unless it is held; true if it did.
+    /// To be called when no task is left. Closes the gate unless it is held open; true if it closed
+    /// the gate.
     pub fn rest(&mut self, rests: &Rests) -> bool {
         if self.ends == Ends::AfterRelease {
             if std::mem::take(&mut self.awaited) {

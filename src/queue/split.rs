@@ -5,8 +5,8 @@
 //! M. Rainey, "Scheduling parallel programs by work stealing with private deques", 2013). This
 //! deque adds two operations. By a *raid* a thief opens the private part of an owner that computes
 //! and does not answer, so every task is within reach. By a *request* a thief asks an owner that
-//! only pops; an owner that nobody asks pays nothing for it, since each pop compares that word
-//! anyway.
+//! only pops. An owner without a request pays nothing: a request changes the word `split`, with
+//! which each pop compares anyway.
 //!
 //! # States
 //!
@@ -41,8 +41,8 @@
 //! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two needs:
 //! the room ends (`lim` is the place after the last one), or somebody has *asked* by writing null.
 //! A thief asks when it finds no public task, and a worker asks when it is about to sleep. The
-//! owner then publishes the older half of its private tasks (`publish`), and, when nobody sleeps,
-//! arms `lim` again (`rearm`).
+//! owner then publishes the older half of its private tasks (`publish`), and, when no worker
+//! sleeps, arms `lim` again (`rearm`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: a task at or above `split` is the owner's.
 //! Below `split` the owner takes the lock. If a request is pending, the owner makes the older half
@@ -73,19 +73,20 @@
 //!    publishes these slots and no others. A slot that was popped before and pushed anew holds the
 //!    new task, which the same reading of `bot` makes visible. The owner's fence is free because
 //!    the raider's fence interrupts the owner; without membarrier both fences are real (`FENCED`).
-//! 2. *The question overwritten.* A sleeper writes null to `lim` while the owner arms it. Then
-//!    the owner's next pushes are silent and the sleeper may sleep beside them. So the owner
-//!    arms, fences, and *then* looks for sleepers again, and asks itself if there is one; a
-//!    sleeper announces itself, fences, and *then* asks. An arming that comes after the null
-//!    which the sleeper wrote, or found, has its fence after the sleeper's, so that owner sees
-//!    the announcement. If the arming comes before the null, a push whose fence comes after the
-//!    sleeper's heavy fence reads the null, and the sleeper sees every other push. (Without the
-//!    sleeper's first fence it would not suffice to look at `lim` again before sleeping: a third
-//!    thread may have asked since, after a silent push.)
+//! 2. *The question overwritten.* A sleeper writes null to `lim` while the owner arms it. Then the
+//!    owner's next pushes are silent and the sleeper may sleep beside them. So the owner arms,
+//!    fences, and *then* looks for sleepers again; if there is one, the owner itself writes null. A
+//!    sleeper announces itself, fences, and *then* asks. Suppose that the owner arms `lim` after
+//!    the null that the sleeper wrote, or found there: then the owner's fence comes after the
+//!    sleeper's first fence, and the owner sees the announcement. Suppose that the owner arms `lim`
+//!    before that null: then a push whose fence comes after the sleeper's heavy fence reads the
+//!    null, and the sleeper sees the task of every other push. (Without the sleeper's first fence
+//!    it would not suffice to look at `lim` again before sleeping: a third thread may have asked
+//!    since, after a silent push.)
 //! 3. *The slot that moved.* Growing and compacting move the tasks under the lock. Every other
-//!    thread reads slots under the lock, too. Thieves compare the pointers without it, but only as
-//!    a hint. A sleeper that looks during the move may see an empty deque; the owner is then on the
-//!    slow path of a push and looks for sleepers at its end.
+//!    thread reads slots under the lock, too. Thieves compare the pointers without the lock, but
+//!    only as a hint. A sleeper that looks during the move may see an empty deque; the owner is
+//!    then on the slow path of a push and looks for sleepers at its end.
 //! 4. *The request for popped tasks.* The thief reads `bot` before the owner pops, and sets `split`
 //!    above the new `bot`. The owner's next pop then takes the slow path once, and resets `split`.
 //!    Thieves and sleepers compare with `open`, which a request does not change. (If they compared
@@ -141,7 +142,7 @@ impl<const FENCED: bool> Split<FENCED> {
         self.watched.split.store(ABANDONED, Ordering::Relaxed);
     }
 
-    /// The rest of a pop whose slot is, or was, public: `bot` is one below what it was.
+    /// The rest of a pop whose slot is, or was, public. The pop has lowered `bot` already.
     #[cold]
     #[inline(never)]
     fn pop_public(&self) -> Option<Task> {
@@ -170,7 +171,7 @@ impl<const FENCED: bool> Split<FENCED> {
             self.seldom.with_mut(|seldom| self.set_armed(unsafe { &mut *seldom }, base));
             return None;
         }
-        // If `last` is not below `split`, a raid has come, and has drawn back.
+        // If `last` is not below `split`, a raid had raised `split`, and has lowered it again.
         if last < self.split() {
             self.share(last);
         }
@@ -247,10 +248,10 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         bot < self.watched.lim.load(Ordering::Relaxed)
     }
 
-    /// The task is in its place already.
+    /// Does not write the task again: `put` has written it to its slot.
     unsafe fn put_slowly(&self, _task: Task) -> Result<(), Full> {
-        // The thread that asked has both lines in its cache, and the owner will write both: they
-        // come at once, side by side.
+        // The thread that asked has both lines in its cache, and the owner will write both. The two
+        // prefetches bring them at the same time.
         memory::prefetch_to_write((&raw const self.thieves).cast());
         memory::prefetch_to_write((&raw const self.watched).cast());
         // SAFETY: `armed` is the owner's.
@@ -325,7 +326,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
     fn offers(&self) -> bool {
         let top = self.top();
         if top < self.open() {
-            memory::prefetch(top.cast()); // it arrives while the thief takes the lock
+            memory::prefetch(top.cast()); // the line arrives while the thief takes the lock
             return true;
         }
         self.ask();

@@ -1,4 +1,5 @@
-//! Each deque beside a plain one, with one thread. What threads do to each other the models show.
+//! Compares each deque with a `VecDeque`, on one thread. The models check what threads do to each
+//! other.
 
 use crate::lock::posix::{PthreadMutex, Semaphore};
 use crate::lock::spin::Spin;
@@ -44,7 +45,7 @@ fn take_oldest<D: Deque>(deque: &D) -> Option<usize> {
     }
 }
 
-/// As a thief does that takes half.
+/// Steals the older half, as a thief with `SCHED_STEAL=half` does.
 fn take_older_half<D: Deque>(deque: &D, rest: usize) -> Vec<usize> {
     let mut others = Vec::new();
     let batches = deque.batches().expect("tested where there are");
@@ -94,16 +95,16 @@ fn behaves_like_a_deque<D: Deque>() {
                 }
                 2 => assert_eq!(take_oldest(&*deque), oracle.pop_front()),
                 3 => {
-                    // One that is there or not, the youngest if so.
+                    // Either the youngest task, or one that is not in the deque.
                     let wanted = oracle.back().copied().filter(|_| n % 3 > 0).unwrap_or(n);
                     if D::OWNER_POPS == End::Youngest && oracle.back() != Some(&wanted) {
-                        continue; // it may pop, and put back: a pop to `peak`
+                        continue; // `take_back` may pop and put back, which changes `peak`
                     }
                     let there = oracle.back() == Some(&wanted);
                     assert_eq!(owner.take_back(task(wanted)), there);
                     if there {
                         oracle.pop_back();
-                        peak = deque.peak(); // some count it, some do not
+                        peak = deque.peak(); // some deques count this pop, others do not
                     }
                 }
                 4 => {
@@ -154,7 +155,8 @@ fn refuses_at_its_limit<D: Deque>() {
         assert_eq!(owner.pop_youngest().map(number), Some(limit + 1));
         assert_eq!(deque.peak(), limit);
 
-        // Nor does it hold more when it was emptied by thieves far from where it starts.
+        // The limit also holds after thieves have emptied the deque at a place far from its first
+        // slot.
         (1..=limit / 2)
             .for_each(|n| assert_eq!(take_oldest(&*deque), Some(n).filter(|&n| n < limit)));
         (0..limit / 2).for_each(|n| owner.push(task(n)).unwrap());

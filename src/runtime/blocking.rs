@@ -51,16 +51,17 @@
 //! the announcement of the end, which comes from the new thread of worker 0.
 //!
 //! *U may come after the run has ended.* It then finds that W is not vacant. The end of the run
-//! waits for the job of U, too, and cuts its watch of W short.
+//! waits for the job of U, too, and cuts U's watch of W short.
 //!
 //! *T is used again.* When its job is done it is a spare thread of the run: see
 //! `threads::cache::relief`.
 //!
 //! # A section that was not ended
 //!
-//! The thread comes back to a loop whose worker it has left. `begin` sets the countdown of the
-//! fiber to 1, so the next tick finds the section open, and tasks without a section pay nothing for
-//! this. A function that returns to anything but the loop checks the depth of the section instead.
+//! A task may return without having ended its section. Then the thread comes back to a loop whose
+//! worker it has left. `begin` sets the countdown of the fiber to 1, so the next tick finds the
+//! section open, and tasks without a section pay nothing for this. A function that returns to
+//! anything but the loop checks the depth of the section instead.
 
 use crate::policy::Place;
 use crate::runtime::identity::{self, Mine, count_section, enter_section, leave_section};

@@ -26,15 +26,15 @@
 //! A fiber keeps one *child fiber*, on which the children of its task run, one after the other. It
 //! is taken from the stack cache at the first spawn. Seen from a child, the fiber of its spawner is
 //! the *parent fiber*. While the spawner's continuation is in a deque, the child is on the child
-//! fiber. If anything but the child's return continues the spawner
-//! (`continuation::detach_spawner`), it first sets the spawner's `child_fiber` to
-//! null: from then on the fiber belongs to the child alone, and the next spawn takes another one.
+//! fiber. If anything but the child's return continues the spawner, the spawner's `child_fiber` is
+//! first set to null (`continuation::detach_spawner`). From then on the fiber belongs to the child
+//! alone, and the spawner's next spawn takes another one.
 //!
 //! A child that ends pops its worker's deque. It may return to the popped spawner like a function
-//! if the spawner's fiber is its parent fiber and the `child_fiber` of that fiber is still its own.
-//! Then the popped continuation is of the very spawn that has called this child, since a fiber
-//! waits at one spawn at a time. The callee-saved registers have the values of that spawn, since
-//! each function has preserved them, and are not loaded again.
+//! if the spawner's fiber is the child's parent fiber, and the `child_fiber` of the parent is still
+//! the child's fiber. Then the popped continuation belongs to the very spawn that has called this
+//! child, since a fiber waits at one spawn at a time. The callee-saved registers have the values of
+//! that spawn, since each function has preserved them, and are not loaded again.
 //!
 //! Three cases need care:
 //!
@@ -232,7 +232,8 @@ unsafe extern "C" fn spawn_slowly<D: Deque, const INSTRUMENTED: bool>(
     }
 }
 
-/// `fork`, if the caller is no owner, the worker's fiber has no child fiber, or `f` is NULL.
+/// `fork`, if the caller is not the owner, or the worker's fiber has no child fiber, or `f` is
+/// NULL.
 ///
 /// # Safety
 /// As for `fork`.

@@ -82,8 +82,8 @@ impl Fiber {
         worker.child_fiber.set(self.child_fiber.get());
     }
 
-    /// Returns the stack of the child fiber, and of that one's child fiber, and so on, to the
-    /// worker's stack cache. No task is on them.
+    /// Returns the stack of the child fiber, the stack of the child fiber's own child fiber, and so
+    /// on, to the worker's stack cache. No task is on them.
     pub fn release_child_fibers(&self) {
         if !self.child_fiber.get().is_null() {
             self.release_child_fibers_slowly();
@@ -190,10 +190,10 @@ impl Fiber {
         !self.pinned.get() && (is_here || !unwind::inside_another_copy())
     }
 
-    /// True if the loop here can be left for good because the task of the caller is a continuation.
-    /// Besides the fibers that can be left, that is so of a thread's own stack with no task on it
-    /// but the caller: that stack continues at `HostStack::base` after the run, and needs nothing
-    /// of a loop that has no task in hand.
+    /// True if the loop here can be left for good, so that the worker can switch to the
+    /// continuation that the caller is called to resume. This holds for a fiber that can be left.
+    /// It also holds for a thread's own stack on which no task but the caller lies: that stack
+    /// continues at `HostStack::base` after the run, and needs nothing of a loop that runs no task.
     pub(super) fn loop_can_be_left(&self) -> bool {
         self.can_be_left() || self.stack.is_none() && self.help_depth.get() == 0
     }
@@ -221,9 +221,9 @@ impl Fiber {
         self.unjoined_forks.get()
     }
 
-    /// True if `address` lies in a frame that has returned: of a task that was called from the
-    /// frame from which the caller is called now, the loop's or that of `run_on_top`. To be called
-    /// before the next task is called from there.
+    /// True if `address` lies in the frame of a task that has returned. The task was called from
+    /// the frame that calls the caller now: the frame of the loop, or that of `run_on_top`. To be
+    /// called before this frame calls the next task.
     ///
     /// The address is compared with `calling_frame` and not with the stack pointer, since the
     /// caller's own frame may cover the address.

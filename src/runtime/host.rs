@@ -104,7 +104,7 @@ pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
     let outer = unsafe { worker.outer_worker.get().as_ref().map(|outer| outer.owned().fiber()) };
     let fibers_below = [outer, identity::innermost_section()];
     let were_pinned = fibers_below.map(|fiber| fiber.is_some_and(Fiber::pin));
-    // With the stack of a relief a place in the queue is reserved: for the task whose thread has
+    // Taking a stack for a relief also reserves a place in the queue, for the task whose thread has
     // left the worker.
     // SAFETY: by the caller's promise.
     let mine = unsafe { worker.owned() };

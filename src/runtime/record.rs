@@ -10,8 +10,9 @@
 //! block 1  what the owner counts: counters
 //! block 2  the owner's other state: argument blocks, stacks, fiber, random numbers; links
 //! ```
-//! A block is a pair of cache lines, 128 bytes, which processors prefetch together. Block 2 and
-//! what follows it is written by the owner all the time, so it shares no pair with the others.
+//! A block is a pair of cache lines, 128 bytes, which processors prefetch together. The owner
+//! writes block 2, and what follows it, all the time, so these share no pair of lines with the
+//! other blocks.
 //!
 //! # Who may touch which field, and when
 //!
@@ -35,9 +36,9 @@
 //! | `next_resting` | under the lock of the registry; in a forked child | as written |
 //!
 //! `owner`, `spawn_owner`, `join_owner` and `built_in` are read and written Relaxed: a thread finds
-//! its own thread pointer in them only where it wrote that itself, and then it reads what it wrote.
-//! `row` is Relaxed because rows never change, and a stale row is harmless to threads that are not
-//! the owner.
+//! its own thread pointer in them only if it has written the pointer itself, and a thread always
+//! sees its own writes. `row` is Relaxed because rows never change, and a stale row is harmless to
+//! threads that are not the owner.
 //!
 //! A task may pass its `s` to another task or thread, so each function of the interface asks: does
 //! the calling thread occupy this place? `owner` holds the occupant's thread pointer, a number that
@@ -45,9 +46,10 @@
 //! variable of a shared library costs a call.
 //!
 //! Records are recycled and never freed ([`registry`](super::registry)). A program that uses an `s`
-//! after the end of its run finds a record without a run, and gets EINVAL. So that this lasts for a
-//! while, the record that has rested longest is reused first, and `registry::MIN_RESTING` records
-//! always rest. A program that keeps an `s` for longer than that may find a later run's worker.
+//! after the end of its run finds a record without a run, and gets EINVAL. So that such a call gets
+//! EINVAL for a while, the record that has rested longest is reused first, and
+//! `registry::MIN_RESTING` records always rest. A program that keeps an `s` for longer than that
+//! may find a later run's worker.
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::{Stack, StackCache};
@@ -460,10 +462,10 @@ impl Run {
         self.workers.len()
     }
 
-    /// Gives worker `index` a thread; see `RunThreads::call`.
+    /// Gives worker `index` a thread: see `RunThreads::start`.
     ///
     /// # Safety
-    /// As for that.
+    /// As for `RunThreads::start`.
     pub unsafe fn call(&self, index: usize) -> bool {
         // SAFETY: passed on.
         unsafe { self.threads.start(index) }

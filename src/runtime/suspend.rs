@@ -206,7 +206,7 @@ pub(super) unsafe fn leave_for_new_loop(
     Ok(())
 }
 
-/// The task that continues this continuation.
+/// The task that resumes the suspended task of this continuation.
 pub(super) fn task_of(continuation: *const Continuation) -> Task {
     Task { f: resume, closure: continuation.cast_mut().cast() }
 }
@@ -255,8 +255,8 @@ pub unsafe fn local_continuation<'a>(continuation: *mut c_void) -> Option<(Mine<
     (!mine.fiber().pinned.get()).then(|| (mine, task_of(continuation)))
 }
 
-/// The function of a queued continuation: continues the suspended task. Returns only if the fiber
-/// of the caller has a task in hand.
+/// The function of a queued continuation: continues the suspended task. Returns only if a task lies
+/// on the caller's fiber below the caller.
 ///
 /// # Safety
 /// `continuation` was published, and is taken once. `s` is the calling thread's worker, and the
@@ -303,8 +303,7 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
     let context = unsafe { adopt(worker, content()) };
     if old.help_depth.get() == 0 {
         old.flush();
-        // SAFETY: only the loop is on the old fiber, and it has no task in hand; nobody else has
-        // `context`.
+        // SAFETY: only the loop and this call are on the old fiber; nobody else has `context`.
         unsafe { old.leave(worker, mine.fiber().sanitizer_state(), context) }
     }
     // SAFETY: `task` was called on top of a task here, so that task is in `Fiber::help`.

@@ -211,7 +211,7 @@ impl Worker {
 }
 
 impl Mine<'_> {
-    /// Takes `task` back out of the queue, if the policy can, to be called now.
+    /// Takes `task` back out of the queue, if the policy can, so that the caller can call it now.
     pub fn take_back(self, task: Task) -> bool {
         // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
         // the run.

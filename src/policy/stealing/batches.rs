@@ -3,7 +3,7 @@
 //! (`SCHED_OVERFLOW=one`, `half`). All of it is cold code. For a deque without `queue::Batches`
 //! nothing is compiled.
 //!
-//! The nine algorithms of the fiber scheduler:
+//! The nine algorithms of the fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`):
 //!
 //! | its name | setting |
 //! | --- | --- |

@@ -1,6 +1,7 @@
 //! Kind `steal`: work stealing, the course's section 4 (after R. Blumofe and C. Leiserson,
-//! "Scheduling multithreaded computations by work stealing", 1999). A deque per worker: its
-//! owner pushes and pops at the bottom; a worker without tasks takes the oldest of another.
+//! "Scheduling multithreaded computations by work stealing", 1999). Each worker has a deque. The
+//! owner pushes and pops at the bottom; a worker without tasks takes the oldest task of another
+//! worker.
 //!
 //! A worker looks for tasks in this order: its own deque, the injector, then a random victim
 //! k and k+1, k+2 … modulo the number of workers. If all are empty the worker is idle, and waits as
@@ -43,7 +44,7 @@ use std::any::Any;
 use std::ptr;
 
 impl<D: Deque> Stealing<D> {
-    /// The rest of `next_in_line`, after a `pop_quickly` in vain if `first` is `AtHome`.
+    /// The rest of `next_in_line`. If `first` is `AtHome`, `pop_quickly` has found no task.
     ///
     /// # Safety
     /// As for `next_in_line`.
@@ -77,8 +78,8 @@ impl<D: Deque> Stealing<D> {
                 }
                 self.injected()
             })
-            // Now and then the search raids: the task that is left may yield until a task has run
-            // that another worker keeps to itself while it computes.
+            // Now and then the search raids. The task that is left may yield until another task has
+            // run, and a worker that computes may keep that task private.
             .or_else(|| {
                 let reach = match first {
                     LookFirst::AtHome => Reach::Public,

@@ -152,7 +152,7 @@ extern "C" fn refused(_f: usize, _worker: *const c_void) -> c_int {
     errno::failed(libc::EAGAIN)
 }
 
-/// Continues such a fork: runs the task in another way.
+/// Continues a fork whose continuation no queue has room for: runs the task in another way.
 unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int {
     // SAFETY: `fork` has passed the descriptor and the worker; nobody has got the task.
     unsafe {
