@@ -85,7 +85,7 @@ refusal-kept~src/queue/split/room.rs~s/self\.own\.bot\.store\(bot, Ordering::Rel
 lock-relaxed~src/lock/trylock.rs~s/compare_exchange\(false, true, Ordering::Acquire/compare_exchange(false, true, Ordering::Relaxed/~split:two_thieves_and_the_owner
 unlock-relaxed~src/lock/trylock.rs~s/store\(false, Ordering::Release\)/store(false, Ordering::Relaxed)/~split:two_thieves_and_the_owner
 rearm-unfenced~src/queue/split/division.rs~s/processor_fence\(Ordering::SeqCst\); \/\/ with the sleeper.*//~sleep:the_question_overwritten
-rearm-unchecked~src/queue/mod.rs~s/self\.0\.ask\(\); \/\/ it was.*//~sleep:the_question_overwritten
+rearm-unchecked~src/queue/mod.rs~s/self\.0\.ask\(\); \/\/ a sleep was.*//~sleep:the_question_overwritten
 rearm-late~src/queue/mod.rs~s/self\.rearm\(\);\n\s*if anybody\(\) \{/let any = anybody(); self.rearm(); if any {/~sleep:the_question_overwritten
 announce-unfenced~src/policy/stealing/search.rs~s/fence\(Ordering::SeqCst\); \/\/ with the one in rearm.*//~sleep:a_sleeper_and_an_asker
 park-unasked~src/policy/stealing/search.rs~s/self\.ask_all\(\);//~sleep:a_sleeper_beside_an_armed_owner

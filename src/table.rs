@@ -1,6 +1,7 @@
-//! The table of kinds: a row for each kind with its deque or lock. This is the only file that knows the policies and
-//! the runtime. A row holds what its kind can (`Row`) and which values of the variables it accepts (`Combination`):
-//! other files ask the row, and never which kind it is. A run picks its row once.
+//! The table of kinds: a row for each kind with its deque or lock. This is the only file that knows
+//! the policies and the runtime. A row says what its kind can do (`Row`), and which values of the
+//! variables the kind accepts (`Combination`). Other files ask the row, and never ask which kind it
+//! is. A run picks its row once.
 
 use crate::fiber::{exceptions, sanitizers};
 use crate::lock::monitor::Monitor;
@@ -29,11 +30,13 @@ pub struct Entry {
     row: Row,
     start: fn(&Request, &Uncancelled, Task) -> Result<(), Errno>,
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
-    /// Takes its place where the system has no membarrier.
+    /// The entry to use instead where the system has no membarrier.
     without_membarrier: Option<&'static Entry>,
-    /// Takes its place where futex is refused: glibc's locks would abort the process at the first contention.
+    /// The entry to use instead where futex is refused: glibc's locks would abort the process at
+    /// the first contention.
     without_futex: Option<&'static Entry>,
-    /// Takes its place where a sanitizer or C++'s runtime is told of each switch of stacks.
+    /// The entry to use instead where a sanitizer or the C++ runtime is informed of each switch of
+    /// stacks.
     instrumented: Option<&'static Entry>,
 }
 
@@ -73,7 +76,8 @@ const fn steal<D: queue::Deque>(deque: Deque) -> Entry {
     entry::<stealing::Stealing<D>>(Kind::Steal, Some(deque))
 }
 
-/// Continuation stealing. `INSTRUMENTED`: somebody is told of each switch of stacks.
+/// Continuation stealing. `INSTRUMENTED`: a sanitizer or the C++ runtime is informed of each switch
+/// of stacks.
 const fn cont<D: queue::Deque, const INSTRUMENTED: bool>(deque: Deque) -> Entry {
     let entry = entry::<stealing::Stealing<D>>(Kind::Cont, Some(deque));
     let (spawn, fork) = (cont::spawn::<D, INSTRUMENTED>, cont::fork::<D, INSTRUMENTED>);
@@ -140,7 +144,7 @@ static CONT_FENCED: Entry =
     cont::<Split<true>, false>(Deque::Split).or_instrumented(&CONT_FENCED_INSTRUMENTED);
 static CONT_FENCED_INSTRUMENTED: Entry = cont::<Split<true>, true>(Deque::Split);
 
-/// The entry itself, or what takes its place here.
+/// The entry itself, or the entry to use instead on this system.
 fn that_works_here(mut entry: &'static Entry) -> &'static Entry {
     let mut replace = |other: fn(&Entry) -> Option<&'static Entry>, here: fn() -> bool| {
         entry = other(entry).filter(|_| here()).unwrap_or(entry);
@@ -151,11 +155,12 @@ fn that_works_here(mut entry: &'static Entry) -> &'static Entry {
     entry
 }
 
-/// The number of queued tasks to be ready for when the program does not say.
+/// The number of tasks for which a queue has room if the program does not say it.
 const DEFAULT_QLEN: usize = 1024;
 
-/// What a program asks for, numbers as for `sched_init`, and the environment changes. `threads`: what a message calls
-/// their number.
+/// The row and the request for a run: what the program asks for, with the changes that the
+/// environment makes. `nthreads` and `qlen` are those of `sched_init`. `threads` is the name of
+/// `nthreads` in a message.
 fn request(
     threads: &str,
     asked: &Config,
@@ -204,7 +209,7 @@ pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> 
 /// The run of the default pool.
 pub fn open_standing() -> Result<Box<dyn Open>, Errno> {
     let (entry, mut request) = request("", &Config::defaults(), 0, 0)?;
-    // Its threads are not joined at its end: see `default_pool`.
+    // The threads of this pool are not joined at its end: see `default_pool`.
     request.config.warm = request.config.warm.filter(|warm| !warm.is_zero());
     (entry.open)(&request)
 }

@@ -67,7 +67,8 @@ pub fn worker<'a>() -> Result<&'a Worker, Errno> {
     if let Some(worker) = current() {
         return Ok(worker);
     }
-    let _uncancelled = Uncancelled::begin(); // with the lock held, above all
+    // Above all, a thread must not be cancelled while it holds the lock.
+    let _uncancelled = Uncancelled::begin();
     registry::watch_process(); // a fork handler of the program may run before the library's
     default_worker::get_or_make(make)
 }

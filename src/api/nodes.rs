@@ -78,8 +78,8 @@ fn wait_on_top(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool) -> 
     may
 }
 
-/// False if the run of `worker` has ended and the caller is not a task of it: no task may be there
-/// any more that ends the wait.
+/// False if the run of `worker` has ended and the caller is not a task of that run: perhaps no task
+/// is left that could end the wait.
 pub(super) fn may_wait(worker: Option<&Worker>) -> bool {
     worker.is_none_or(|worker| worker.mine().is_some() || !worker.has_ended())
 }

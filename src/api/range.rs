@@ -94,7 +94,7 @@ impl Range {
 /// The most offers of one worker at a time: see the essay.
 const MAX_OFFERS: usize = 32;
 
-/// A chunk is at most one such part of the units that are left.
+/// A chunk is at most the units that are left, divided by this number.
 const CHUNK_PART: usize = 8;
 
 #[derive(Clone, Copy)]

@@ -1,6 +1,7 @@
-//! What `include/sched_inline.h` needs of the library: the rest of what it begins. The header is its
-//! documentation; its numbers are compared with the records' below. What it queues for a forked task,
-//! `sched_layout_1`, is `kind::forked`'s, and what it leaves in a joined descriptor is `sync::forked`'s.
+//! The functions that `include/sched_inline.h` calls to complete an operation that it has begun.
+//! The header documents them. The numbers in the header are compared with those of the records,
+//! below. The function that the header queues for a forked task, `sched_layout_1`, is in
+//! `runtime::forked`; the function that it leaves in a joined descriptor is in `sync::forked`.
 
 use crate::api::fork;
 use crate::api::fork::Forked;

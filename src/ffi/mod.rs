@@ -1,7 +1,8 @@
-//! L6: the exported functions, and the only home of `no_mangle`. Each checks its arguments,
-//! calls the floor below, and reports as C does: 0, or -1 with errno. [`course`] is
-//! behind the hand-kept `include/sched.h`, with which build.rs compares it; [`tasks`], [`block`], [`sync`], [`pool`]
-//! and [`stats`] are the source of `include/sched_tasks.h`; [`inline`] serves `include/sched_inline.h`.
+//! The exported functions; `no_mangle` appears on this floor only. Each function checks its
+//! arguments, calls the floor below, and reports as C does: 0, or -1 with errno. [`course`]
+//! implements `include/sched.h`, which is written by hand, and which build.rs compares with it.
+//! [`tasks`], [`block`], [`sync`], [`pool`] and [`stats`] are the source of
+//! `include/sched_tasks.h`. [`inline`] serves `include/sched_inline.h`.
 //!
 //! A panic is a bug of the library; it ends the process with a message and never crosses
 //! into the program. The release profile aborts at the panic itself; in other builds the
@@ -27,7 +28,7 @@ compile_error!("a release build of libsched needs panic = \"abort\"");
 #[allow(non_camel_case_types, reason = "the name in sched.h")]
 pub type taskfunc = Option<TaskFn>;
 
-/// The worker that `s` is; or one of the run that NULL stands for: see `default_pool`.
+/// The worker of `s`; if `s` is NULL, a worker of the run that NULL stands for: see `default_pool`.
 ///
 /// # Safety
 /// `s` is NULL or was given to a task by this library.
@@ -40,7 +41,7 @@ unsafe fn given<'a>(s: *mut Scheduler) -> Result<&'a Worker, Errno> {
     Ok(unsafe { Worker::of(s) })
 }
 
-/// The same, for one who waits: no default pool is made, and None means that there is none.
+/// As `given`, for a caller that waits: no default pool is made, and None means that there is none.
 ///
 /// # Safety
 /// As for `given`.
@@ -53,7 +54,7 @@ unsafe fn waited<'a>(s: *mut Scheduler) -> Option<&'a Worker> {
     Some(unsafe { Worker::of(s) })
 }
 
-/// As `given`, of a run that goes on: else EINVAL.
+/// As `given`, but fails with EINVAL if the run has ended.
 ///
 /// # Safety
 /// As for `given`.

@@ -39,7 +39,7 @@ unsafe impl Sync for Serial {}
 
 impl Policy for Serial {
     const HAS_THREADS: bool = false;
-    /// None of them has an effect, but `SCHED_OVERFLOW=refuse`.
+    /// Of the values, only `SCHED_OVERFLOW=refuse` has an effect.
     const ACCEPTED: Accepted = Accepted::ALL;
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {

@@ -27,7 +27,8 @@
 //! | `open` | under the lock, by the owner or by a raid | thieves; owner on its slow path |
 //! | `lim` | owner; anyone writes null | owner at each push |
 //! | `top` | under the lock | thieves; owner on its slow path |
-//! | slots | owner: at and above `open`, or with the lock | the same; below `open` with the lock |
+//! | slots | owner: at and above `open`, or under the lock | owner; thieves below `open`, under the
+//! lock |
 //!
 //! The words lie on three cache lines. The owner writes the line of `bot`. It reads the line of
 //! `split` and `lim` at each operation, and other threads seldom write there. Thieves poll the line

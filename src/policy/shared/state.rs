@@ -1,4 +1,5 @@
-//! The state of a run under one lock, and who sleeps and is woken beside it: see the essay.
+//! The state of a run, under one lock, and how its workers sleep and are woken: see the essay of
+//! [`super`].
 
 use crate::idle::Naps;
 use crate::lock::monitor::Monitor;
@@ -41,7 +42,7 @@ const WAITING: u32 = 1;
 /// The sleeper that is woken for a task.
 pub(super) enum Wake {
     Nobody,
-    /// One of those in `wait`.
+    /// One of the workers in `wait`.
     Idle,
     Joiner(usize),
 }

@@ -185,7 +185,8 @@ impl<D: Deque> Policy for Stealing<D> {
         let mut own = unsafe { self.own(place) };
         let taken = own.take_back(task);
         if !taken && own.private_part().is_none() {
-            self.published(place); // another task was out for a moment: a sleeper may have missed it
+            // `take_back` may have popped another task and put it back: a sleeper may have missed it.
+            self.published(place);
         }
         taken
     }

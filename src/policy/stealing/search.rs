@@ -220,7 +220,7 @@ impl<D: Deque> Stealing<D> {
         }
         naps.patience.begin(self.sleepers.wake_cost());
         let mut demands = Demands::new(Instant::now());
-        let mut woken = false; // and has found nothing since
+        let mut woken = false; // true: the worker was woken, and has found nothing since
         loop {
             if self.is_over(until) {
                 if searching && !idle {
@@ -327,8 +327,8 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Called by a worker that has announced a sleep, or has stopped searching. From now on each
-    /// spawn sees this, or it was made before and the caller's next reads see the task. False if
-    /// the heavy fence has failed, and neither is certain.
+    /// spawn either sees this, or was made before, and then the caller's next reads see its task.
+    /// False if the heavy fence has failed: then this is not certain.
     fn listen(&self) -> bool {
         fence(Ordering::SeqCst); // with the one in rearm: `queue::split`, 2
         self.ask_all();
