@@ -318,7 +318,7 @@ $(DEBUG_LIB): $(SOURCES)
 # Format and lints, where cargo has them; the manual pages; whether the mutants of the models still fit the code; and
 # whether files import each other in a circle, or a floor of the library a higher one.
 check:
-	@if command -v perl >/dev/null; then model/mutants.sh -n; else echo "check: no perl here, skipped"; fi
+	@$(TOOL) run --quiet --profile tools --package sched-tools --bin mutants -- --check
 	@man/check.sh
 	@$(TOOL) test --quiet --profile tools --package sched-tools --test floors
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
@@ -346,8 +346,9 @@ loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --profile tools --package sched-model \
 	        --target-dir $(TARGET)/loom -- --nocapture
 
+# MUTANTS='NAME ...': these alone.
 mutants:
-	model/mutants.sh
+	$(TOOL) run --quiet --profile tools --package sched-tools --bin mutants -- $(MUTANTS)
 
 # Programs whose tasks wait and go on elsewhere, and the rest of the interface, under the tools that watch
 # memory and threads: none may have anything to say, and no suppression is used. (Not those that call fork

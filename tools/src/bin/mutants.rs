@@ -1,0 +1,265 @@
+//! Tests of the tests: weakens one ordering or one step of a protocol at a time, and expects a model to fail.
+//!
+//! The mutants stand in `model/mutants/*.txt`, a file for each part of the library:
+//!
+//! ```text
+//! # a comment
+//! push-relaxed kills chaselev
+//! src/queue/chaselev.rs
+//!   self.bottom
+//! - .store(bottom + 1, Ordering::Release);
+//! + .store(bottom + 1, Ordering::Relaxed);
+//! ```
+//! The lines that begin with a blank or a minus are looked for in the file; blanks, line breaks and comments do not
+//! count there, so a mutant survives a change of format. They must be found once. In the mutant the lines that begin
+//! with a blank or a plus take their place. `kills` names the test, or one model of a test (`test:model`), that must
+//! fail.
+
+use anyhow::{Context, Result, bail, ensure};
+use sched_tools::process;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+/// A model that has not failed by then is undecided.
+const LIMIT: Duration = Duration::from_secs(300);
+const LONGEST_BUILD: Duration = Duration::from_secs(1200);
+
+struct Mutant {
+    name: String,
+    test: String,
+    /// One model of the test; None: all of them.
+    model: Option<String>,
+    file: String,
+    before: String,
+    after: String,
+}
+
+fn main() -> ExitCode {
+    let mut names: Vec<String> = std::env::args().skip(1).collect();
+    let only_checks = names.first().is_some_and(|first| first == "--check");
+    if only_checks {
+        names.remove(0);
+    }
+    let result = all().and_then(|mutants| {
+        if let Some(unknown) = names.iter().find(|name| !mutants.iter().any(|m| m.name == **name)) {
+            bail!("there is no mutant {unknown}");
+        }
+        let chosen = mutants.iter().filter(|m| names.is_empty() || names.contains(&m.name));
+        let survivors = chosen.filter(|mutant| !mutant.dies(only_checks)).count();
+        Ok(survivors)
+    });
+    match result {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("mutants: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn all() -> Result<Vec<Mutant>> {
+    let dir = root().join("model/mutants");
+    let entries = fs::read_dir(&dir).with_context(|| dir.display().to_string())?;
+    let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "txt"));
+    files.sort();
+    let mut mutants = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file)?;
+        mutants.extend(parse(&text).with_context(|| file.display().to_string())?);
+    }
+    for (i, mutant) in mutants.iter().enumerate() {
+        let is_double = mutants[..i].iter().any(|before| before.name == mutant.name);
+        ensure!(!is_double, "two mutants have the name {}", mutant.name);
+    }
+    Ok(mutants)
+}
+
+fn parse(text: &str) -> Result<Vec<Mutant>> {
+    let mut mutants: Vec<Mutant> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let misplaced = || format!("line {}: {line}", at + 1);
+        match line.chars().next() {
+            None | Some('#') => {}
+            Some(mark @ (' ' | '-' | '+')) => {
+                let mutant = mutants.last_mut().with_context(misplaced)?;
+                for (text, other) in [(&mut mutant.before, '+'), (&mut mutant.after, '-')] {
+                    if mark != other {
+                        text.push_str(&line[1..]);
+                        text.push('\n');
+                    }
+                }
+            }
+            Some(_) if line.starts_with("src/") => {
+                mutants.last_mut().with_context(misplaced)?.file = line.trim().into();
+            }
+            Some(_) => {
+                let (name, kills) = line.split_once(" kills ").with_context(misplaced)?;
+                let (test, model) =
+                    kills.split_once(':').map_or((kills, None), |(t, m)| (t, Some(m)));
+                mutants.push(Mutant {
+                    name: name.into(),
+                    test: test.trim().into(),
+                    model: model.map(|model| model.trim().into()),
+                    file: String::new(),
+                    before: String::new(),
+                    after: String::new(),
+                });
+            }
+        }
+    }
+    Ok(mutants)
+}
+
+/// The text's characters that count, each with its place: no blanks, no comments.
+fn essence(text: &str) -> Vec<(usize, char)> {
+    let mut kept = Vec::new();
+    let mut comment_ends = 0;
+    for (at, c) in text.char_indices() {
+        if at < comment_ends || c.is_whitespace() {
+            continue;
+        }
+        if text[at..].starts_with("//") {
+            comment_ends = at + text[at..].find('\n').unwrap_or(text.len() - at);
+        } else {
+            kept.push((at, c));
+        }
+    }
+    kept
+}
+
+/// The text with `after` in the place of `before`, which must be there once.
+fn replaced(text: &str, before: &str, after: &str) -> Result<String> {
+    let (whole, part) = (essence(text), essence(before));
+    ensure!(!part.is_empty(), "nothing is looked for");
+    let is_here = |window: &&[(usize, char)]| window.iter().zip(&part).all(|(a, b)| a.1 == b.1);
+    let mut found = whole.windows(part.len()).filter(is_here);
+    let here = found.next().context("its lines are not in the file")?;
+    ensure!(found.next().is_none(), "its lines are in the file more than once");
+    let (first, last) = (here[0].0, here[here.len() - 1]);
+    Ok(format!("{}{after}{}", &text[..first], &text[last.0 + last.1.len_utf8()..]))
+}
+
+impl Mutant {
+    fn file_changed(&self) -> Result<String> {
+        let text =
+            fs::read_to_string(root().join(&self.file)).with_context(|| self.file.clone())?;
+        replaced(&text, &self.before, &self.after)
+    }
+
+    /// True if a model fails for it, or if it fits and only that is asked for. Says what is wrong, or that it is killed.
+    fn dies(&self, only_checks: bool) -> bool {
+        let changed = match self.file_changed() {
+            Ok(changed) => changed,
+            Err(error) => {
+                println!("{} ({}): {error:#}", self.name, self.file);
+                return false;
+            }
+        };
+        if only_checks {
+            return true;
+        }
+        let outcome = self.run(&changed).unwrap_or_else(|error| format!("{error:#}"));
+        println!("{}: {outcome}", self.name);
+        outcome == "killed"
+    }
+
+    fn run(&self, changed: &str) -> Result<String> {
+        let copy = root().join("target/mutants");
+        let _ = fs::remove_dir_all(&copy); // it may not be there
+        fs::create_dir_all(&copy)?;
+        const PARTS: [&str; 8] = [
+            "Cargo.toml",
+            "Cargo.lock",
+            "build.rs",
+            "cbindgen.toml",
+            "cbindgen_tasks.toml",
+            "include",
+            "src",
+            "model",
+        ];
+        let mut cp = Command::new("cp");
+        cp.current_dir(root()).arg("-r").args(PARTS).arg(&copy);
+        process::run(&mut cp, LIMIT)?;
+        fs::write(copy.join(&self.file), changed)?;
+        // The copy is a workspace of the library and its model alone.
+        let manifest = fs::read_to_string(copy.join("Cargo.toml"))?;
+        let lines = manifest.lines().map(|line| {
+            if line.starts_with("members = ") {
+                "members = [\"model\"]"
+            } else if line.starts_with("crate-type = ") {
+                "crate-type = [\"rlib\"]"
+            } else {
+                line
+            }
+        });
+        fs::write(copy.join("Cargo.toml"), lines.collect::<Vec<_>>().join("\n"))?;
+        let cargo = |arguments: &[&str]| {
+            let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+            cargo.current_dir(&copy);
+            cargo
+                .env("RUSTFLAGS", "--cfg loom")
+                .env("MODEL_UNCOUNTED", "1")
+                .env("CARGO_INCREMENTAL", "1");
+            cargo.env("CARGO_TARGET_DIR", root().join("target/loom-mutants"));
+            cargo.args(["test", "--profile", "tools", "-p", "sched-model", "--test", &self.test]);
+            cargo.args(arguments);
+            cargo
+        };
+        let log = copy.join("log");
+        let built = process::run_in_group(&mut cargo(&["--no-run"]), &log, LONGEST_BUILD, |_| {
+            String::new()
+        })?;
+        if !built.passed() {
+            bail!("it does not compile\n{}", built.stdout);
+        }
+        let model = self.model.as_deref().map_or(vec![], |model| vec!["--exact", model]);
+        let arguments: Vec<&str> = std::iter::once("--").chain(model).collect();
+        let ran = process::run_in_group(&mut cargo(&arguments), &log, LIMIT, |_| String::new())?;
+        if ran.stdout.contains("\nrunning 0 tests") {
+            bail!("there is no such model: {}", self.model.as_deref().unwrap_or(&self.test));
+        }
+        Ok(match ran.status {
+            None => format!("undecided after {} s", LIMIT.as_secs()),
+            Some(status) if status.success() => "SURVIVED".into(),
+            Some(_) => "killed".into(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_and_comments_do_not_count() {
+        let text = "a.store(\n    1, Release, // why\n);\nb();\n";
+        let changed = replaced(text, "a.store(1, Release,);", "a.store(1, Relaxed);").unwrap();
+        assert_eq!(changed, "a.store(1, Relaxed);\nb();\n");
+    }
+
+    #[test]
+    fn what_is_not_there_or_twice_is_refused() {
+        assert!(replaced("a; b;", "c;", "").is_err());
+        assert!(replaced("a; b; a;", "a;", "").is_err());
+    }
+
+    #[test]
+    fn a_mutant_has_its_parts() {
+        let text = "# why\none kills ring:a_model\nsrc/a.rs\n  keep\n- old\n+ new\n\ntwo kills split\nsrc/b.rs\n- x\n";
+        let [one, two] = &parse(text).unwrap()[..] else { panic!("two mutants") };
+        assert_eq!((one.test.as_str(), one.model.as_deref()), ("ring", Some("a_model")));
+        assert_eq!((one.before.as_str(), one.after.as_str()), (" keep\n old\n", " keep\n new\n"));
+        assert_eq!(
+            (two.file.as_str(), two.model.as_deref(), two.after.as_str()),
+            ("src/b.rs", None, "")
+        );
+    }
+}
