@@ -41,7 +41,8 @@
 //!
 //! # Vocabulary
 //!
-//! - *Kind*: what `SCHED_KIND` selects; a *policy* with its queue.
+//! - *Kind*: what `SCHED_KIND` selects; a *policy* with its queue. *Row*: a kind with one deque or
+//!   lock; a row of `table`.
 //! - *Policy*: how workers get their tasks: by stealing, from one shared queue, or serially.
 //! - *Run*: the time from `sched_init` to quiescence. The run of a *pool* stays open until the pool
 //!   is destroyed.
@@ -49,9 +50,14 @@
 //!   it. The `struct scheduler *` that a task receives is its worker.
 //! - *Fiber*: a stack with a worker's loop, which runs tasks on it. A task that waits keeps its
 //!   fiber; its worker continues on another fiber.
+//! - *Continuation*: a suspended task in the form of a task of two words, which resumes it. It can
+//!   lie in any queue. *Spawner* (kind `cont`): a task that waits while a child that it has spawned
+//!   is called; thieves take its continuation.
 //! - *Host stack*: the own stack of the thread that occupies a worker.
 //! - *Relief*: a thread that takes over a worker whose thread blocks.
 //! - *Injector*: the queue of a run for tasks from threads that are not its workers.
+//! - *Active*, *idle*: a worker that runs a task or has tasks in its own queue is active. An idle
+//!   worker searches for tasks, dozes (sleeps for a limited time) or parks.
 //! - *Victim*, *thief*: the worker that a task is stolen from, and the worker that steals it.
 //! - *Park*: to sleep until woken.
 //! - *Quiescence*: no task runs, waits, or is queued. *Rest*: a moment of quiescence in a run that

@@ -113,8 +113,8 @@ fn sleep_until_over(latch: &impl Latch) {
 }
 
 /// Waits until the latch is over. `worker` is any worker of the run. If the calling thread is a
-/// worker of that run, its task waits there. False if the wait would have no end: the run has ended, or it
-/// is a parent process's run, and the latch is not over.
+/// worker of that run, its task waits there. False if the wait would have no end: the run has
+/// ended, or it is a parent process's run, and the latch is not over.
 fn wait(latch: &impl Latch, worker: &Worker) -> bool {
     let Some(mine) = worker.mine() else {
         // When the run has ended, all its tasks have ended.

@@ -27,8 +27,8 @@
 //!
 //! # When an object may be freed
 //!
-//! Each function makes its last access to the object before it grants a waiter's node: the task that
-//! gets the object may free it.
+//! Each function makes its last access to the object before it grants a waiter's node: the task
+//! that gets the object may free it.
 
 use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, grant_one, may_wait, wait, wait_for};

@@ -26,8 +26,9 @@
 //! The section is noted in its fiber (`record::Section`), and the thread knows its innermost
 //! section (`identity::INNERMOST_SECTION`), as it knows its innermost worker. Sections nest across
 //! runs: a task in a section may start a run, whose tasks may have sections. A fiber is *covered*
-//! while other tasks run on top of its task: tasks of a run that the task has started, or tasks that
-//! its thread runs while it helps in such a run. These tasks are not in the section of the fiber.
+//! while other tasks run on top of its task: tasks of a run that the task has started, or tasks
+//! that its thread runs while it helps in such a run. These tasks are not in the section of the
+//! fiber.
 //!
 //! # Why nothing is lost
 //!

@@ -196,8 +196,9 @@ impl Worker {
         })
     }
 
-    /// Wakes the worker if it sleeps in `help`. `from`: the worker that the calling thread
-    /// occupies; or any worker of a run in which it occupies none; or None.
+    /// Wakes the worker if it sleeps in `help`. `from` is any worker, or None. If the calling
+    /// thread occupies a worker of the run of `from`, and this is the run of `self`, too, then the
+    /// run cannot end during the call, and no lock is needed.
     pub fn rouse(&self, from: Option<&Worker>) {
         if from.is_some_and(|from| from.mine_in_run_of(self).is_some()) {
             // SAFETY: the run does not end while the caller's task runs.

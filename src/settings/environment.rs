@@ -6,12 +6,12 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// Calls `visit` with each `SCHED_*` variable of the environment that is not empty, in one
-/// walk: a call of getenv for each would be as many walks.
+/// Calls `visit` with each `SCHED_*` variable of the environment that is not empty. This is one
+/// walk through the environment; getenv would be one walk for each variable.
 ///
-/// As with secure_getenv, there are none in a process that got rights by its execve: those of a set-user-ID
-/// program or of file capabilities. Its caller chooses its environment, and must not choose by it what is
-/// done with these rights.
+/// As with secure_getenv, a process that got rights by its execve (those of a set-user-ID program
+/// or of file capabilities) has no such variables: its caller chooses the environment, and must not
+/// determine by it what is done with these rights.
 pub fn visit_all(mut visit: impl FnMut(&'static str, &'static CStr)) {
     // SAFETY: takes any number, and has no effect.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {

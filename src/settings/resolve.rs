@@ -1,5 +1,6 @@
-//! From what is asked for to what is in force: the environment is read at each start of a run, and wins over what the
-//! program says; the table of kinds tells what goes together.
+//! How the settings of a run follow from what the program and the user ask for. The environment is
+//! read at each start of a run and takes precedence over the program. The table of kinds says which
+//! values go together.
 
 use crate::settings::config::Config;
 use crate::settings::environment;
@@ -30,12 +31,12 @@ fn read_environment(config: &mut Config) -> Option<(&'static Var, &'static CStr)
 pub struct Resolved<R: 'static> {
     pub config: Config,
     pub transfers: Transfers,
-    /// Of the table of kinds.
+    /// The row of the table of kinds.
     pub row: &'static R,
 }
 
-/// What the environment asks for, and where it does not, what the program has `asked` for, by the `table` of kinds.
-/// `SCHED_HELP` is done here.
+/// Resolves what the environment asks for and, where it asks for nothing, what the program has
+/// `asked` for, by the `table` of kinds. If `SCHED_HELP` is set, prints the variables.
 pub fn resolve<R: AsRef<Combination>>(
     asked: &Config,
     table: &[&'static R],
@@ -89,7 +90,8 @@ fn help(in_force: &InForce) {
     }
 }
 
-/// The combination is not in the table of kinds: one line on stderr. `asked`: what the program has asked for.
+/// Reports on stderr that the combination is not in the table of kinds. `asked`: what the program
+/// has asked for.
 fn refuse_combination(
     config: &Config,
     asked: &Config,

@@ -1,12 +1,13 @@
-//! What suits a kind and its deque, and what is in force thereby. The rows of the table of kinds say what they
-//! accept; here the choices of the program and of the user are compared with that.
+//! Which settings suit a kind and its deque. Each row of the table of kinds says which values it
+//! accepts. This file compares the choices of the program and of the user with them, and fills in
+//! the defaults.
 
 use crate::settings::config::Config;
 use crate::settings::messages::{Author, Choice, Refused};
 use crate::settings::words::{Deque, Global, Kind, Overflow, Steal};
 
-/// What a row of the table of kinds accepts; the first value of each list is the default. A row on which a variable
-/// has no effect accepts all its values.
+/// What a row of the table of kinds accepts; the first value of each list is the default. A row on
+/// which a variable has no effect accepts all values of the variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Accepted {
     pub steal: &'static [Steal],
@@ -36,13 +37,15 @@ pub struct Combination {
 }
 
 impl Combination {
-    /// True if this is what `config` asks for. Where that names no deque, the first row of the kind is the default.
+    /// True if this is what `config` asks for. If `config` names no deque, the first row of the
+    /// kind is the default.
     pub fn is(&self, config: &Config) -> bool {
         let deques = self.deque.zip(config.deque);
         self.kind == config.kind && deques.is_none_or(|(ours, asked)| ours == asked)
     }
 
-    /// Refuses what does not suit: one line on stderr. `asked`: what the program has asked for.
+    /// Refuses a value that the row does not accept, with a line on stderr. `asked`: what the
+    /// program has asked for.
     pub fn check(&self, config: &Config, asked: &Config) -> Result<(), Refused> {
         let &Accepted { steal, overflow, global } = self.accepted;
         let by = Author::of(config.overflow, asked.overflow);
@@ -76,7 +79,7 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// What `config` asks for; where it does not, the defaults.
+    /// The values that `config` asks for, and the defaults of the others.
     pub fn of(config: &Config, accepted: &Accepted) -> Self {
         Transfers {
             steal: config.steal.unwrap_or(accepted.steal[0]),

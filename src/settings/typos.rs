@@ -1,8 +1,9 @@
-//! Names that are nearly those of variables: a user who sets `SCHED_THREAD=2` learns that it does nothing.
+//! Names that are nearly those of variables: a user who sets `SCHED_THREAD=2` learns that this does
+//! nothing.
 //!
-//! A name is a mistake if two letters added, left out or changed make it a variable's, or if another version of this
-//! library has such a variable. Other `SCHED_*` names are other programs', and no business of this library. Each is
-//! named once in the life of the process.
+//! A name is a mistake if two letters added, left out or changed make it a variable's, or if
+//! another version of this library has such a variable. Other `SCHED_*` names are other programs',
+//! and no business of this library. Each mistake is reported once in the life of the process.
 
 use crate::sys::output::Out;
 use std::fmt::Write;
@@ -14,7 +15,8 @@ const FAR: usize = 3;
 const ELSEWHERE: &[&str] =
     &["SCHED_PIN", "SCHED_TRACE", "SCHED_PROFILE", "SCHED_WATCHDOG", "SCHED_FUZZ"];
 
-/// Says so on stderr if the name, which is no variable's here, is another version's, or nearly one of the `known`.
+/// Reports the name on stderr if it is that of a variable of another version, or nearly one of the
+/// `known` names. The name is not that of a variable of this version.
 #[cold]
 pub fn look_at(name: &str, known: impl Iterator<Item = &'static str>) {
     if !is_new(name) {
@@ -34,7 +36,7 @@ pub fn look_at(name: &str, known: impl Iterator<Item = &'static str>) {
     }
 }
 
-/// False if the process has looked at the name before, or at too many.
+/// False if the process has looked at the name before, or at too many names.
 fn is_new(name: &str) -> bool {
     static SEEN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
     let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3); // FNV-1a
@@ -49,14 +51,14 @@ fn is_new(name: &str) -> bool {
     false
 }
 
-/// How many letters must be added, left out or changed to make one of the other (V. Levenshtein, 1965); `FAR`
-/// or more, if it is that.
+/// How many letters must be added, left out or changed to make one name of the other (V.
+/// Levenshtein, 1965). If the number is at least `FAR`, returns some number that is at least `FAR`.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     const MOST: usize = 32;
     if a.len().abs_diff(b.len()) >= FAR || b.len() >= MOST {
         return FAR;
     }
-    // row[j]: between what was read of `a` and b[..j].
+    // row[j]: the distance between the part of `a` that was read and b[..j].
     let mut row: [usize; MOST] = std::array::from_fn(|j| j);
     for (i, x) in a.iter().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);

@@ -1,5 +1,5 @@
-//! The words that the variables take, as enums. `struct sched_options` has a constant for each of those that a pool can
-//! be given.
+//! The words that the variables take, as enums. `struct sched_options` has a constant for each word
+//! that a pool's options can contain.
 
 /// Declares the words of a variable as an enum; the first is the default.
 macro_rules! words {

@@ -185,7 +185,8 @@ impl<D: Deque> Policy for Stealing<D> {
         let mut own = unsafe { self.own(place) };
         let taken = own.take_back(task);
         if !taken && own.private_part().is_none() {
-            // `take_back` may have popped another task and put it back: a sleeper may have missed it.
+            // `take_back` may have popped another task and put it back: a sleeper may have missed
+            // that.
             self.published(place);
         }
         taken

@@ -115,8 +115,8 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
         }
     }
 
-    /// Ends a child that cannot return to its spawner. `f` and `closure` are the next task, which is
-    /// out of the worker's queue. If `f` is 0, the queue seemed to be empty, or the task has
+    /// Ends a child that cannot return to its spawner. `f` and `closure` are the next task, which
+    /// is out of the worker's queue. If `f` is 0, the queue seemed to be empty, or the task has
     /// returned in a blocking section, which ends the process.
     #[cold]
     unsafe extern "C" fn finish_otherwise(top: *mut u8, f: usize, closure: *mut c_void) -> ! {
