@@ -482,8 +482,8 @@ macro_rules! models {
 models! {
     chaselev: ChaseLev {
         against_the_end(7, 3000);
-        against_a_task(3, 20_000);
-        against_another_join(2, 20_000);
+        against_a_task(3, 5_000);
+        against_another_join(2, 4_000);
         group_against_its_ends(2, 1000);
     }
     split: Split<false> {

@@ -181,16 +181,16 @@ macro_rules! models {
 
 models! {
     chaselev: ChaseLev {
-        a_blocked_parent(2, 10_000);
-        one_child_two_workers(2, 40_000);
-        a_chain_on_two_workers(1, 30_000);
+        a_blocked_parent(2, 6_000);
+        one_child_two_workers(2, 20_000);
+        a_chain_on_two_workers(1, 4_000);
         one_child_three_workers(1, 30_000);
-        a_foreign_task(2, 90_000);
+        a_foreign_task(2, 70_000);
     }
     ring: SmallRing {
         a_blocked_parent(3, 10_000);
         one_child_two_workers(2, 4_000);
-        three_children_two_workers(1, 15_000);
+        three_children_two_workers(1, 7_000);
         a_foreign_task(2, 8_000);
     }
     split: Split<false> {
