@@ -158,8 +158,8 @@ impl FreeList {
 }
 
 /// Free stacks, an array of which the first `count` are in use; the last one used is taken first.
-/// The array must be consistent after each instruction of its owner, because a forked child gets a
-/// copy from between two of them.
+/// The array must be consistent after each instruction of its owner, because the memory of a forked
+/// child is that between two such instructions.
 #[repr(C)]
 struct FreeArray<const N: usize> {
     /// An atomic only for the order of its stores.

@@ -105,8 +105,8 @@ impl Quiescence {
         })
     }
 
-    /// The calling worker becomes idle. True if this ended the run: the caller then wakes the
-    /// others.
+    /// The calling worker becomes idle. True if this ended the run: the caller then wakes the other
+    /// workers.
     pub fn enter(&self, injector: &Injector) -> bool {
         fence(Ordering::SeqCst); // makes the reading of the emptied deque an acquire
         // Release: what this worker's tasks wrote is published to the worker that sees the count

@@ -4,7 +4,7 @@
 //! # State, all of it under the lock
 //!
 //! - `active`: the number of workers that run a task or are about to, and of tasks that wait. A run
-//!   starts with 1, for worker 0. `held`: how many of them are tasks.
+//!   starts with 1, for worker 0. `held`: how many of these are tasks that wait.
 //! - `asleep`: the number of idle workers in `wait` whose wake-up nobody has decided yet.
 //!   `tickets`: the number of wake-ups that were decided and not yet used; a waiter returns by
 //!   taking one.
@@ -15,15 +15,16 @@
 //! unlocking. So each sleeper is woken once for one task, and spurious returns of the primitive are
 //! harmless.
 //!
-//! Each joiner has a word of its own to sleep on, since it must be woken itself: any idle worker
-//! may take a ticket. A joiner looks whether the awaited task is over, enlists, and joins `joiners`
-//! under the lock. The thread that ends the awaited task takes the lock to rouse the joiner. So the
-//! rousing comes later, or the joiner sees that the task is over.
+//! Each joiner has a word of its own to sleep on, because one particular joiner must be woken, and
+//! any idle worker may take a ticket. A joiner looks whether the awaited task is over, enlists, and
+//! joins `joiners` under the lock. The thread that ends the awaited task takes the lock to rouse
+//! the joiner. So either the rousing comes later and finds the joiner in `joiners`, or the joiner
+//! has seen that the task is over.
 //!
 //! # The end
 //!
 //! A worker that finds the queue empty stops being active. If it was the last active one, no task
-//! is queued, and no task runs that could spawn one: the run has ended. Under the lock the three
+//! is queued, runs or waits, so no task can spawn another: the run has ended. Under the lock these
 //! facts hold at one moment. A run that is held open is at rest instead: see `queue::run_gate`.
 //!
 //! # Files

@@ -6,22 +6,23 @@
 //!
 //! "Behind all others" is the end of the injector. But if the worker's own queue is first in, first
 //! out for its owner, too (`Policy::LINES_UP`), a task that yields goes to the end of that queue.
-//! So it is in Tokio, and in the fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`):
-//! there a worker with tasks of its own runs those, and looks at the injector once in 61 tasks.
-//! This library does the same, with three differences:
+//! Tokio does the same, and so does the fiber scheduler whose benchmarks are in `bench_c`
+//! (`fiber.h`): there a worker with tasks of its own runs these, and looks at the injector once in
+//! 61 tasks. This library differs from them in three points:
 //!
 //! - Each task also looks at the injector at each [`YIELDS_PER_LOOK`]th yield of its own. During 61
 //!   turns of one task another task could wait for its first turn, but no two tasks are to be more
 //!   than ten turns apart. With two tasks at home and three in the injector, the last of these
 //!   waits for twice `YIELDS_PER_LOOK` turns of the first task; with n at home and m in the
 //!   injector, for about log2(1 + m/n) times `YIELDS_PER_LOOK`.
-//! - The worker takes the next task before it queues the one that yields. So it never takes that
-//!   one again at once, but looks elsewhere for another task, and then has two at home.
+//! - The worker takes the next task before it queues the yielding task. So it never takes the
+//!   yielding task again at once, but looks elsewhere for another task, and then has two tasks at
+//!   home.
 //! - A task that finds no room at home goes to the injector itself. It has taken another task from
 //!   there, so both queues keep their lengths, and each task has its `YIELDS_PER_LOOK` turns at
 //!   home before it goes behind all others. That fiber scheduler and Tokio move the oldest half of
-//!   the queue to the injector instead; some of those tasks have had a turn more than others each
-//!   time.
+//!   the queue to the injector instead; each time, some tasks of this half have had one turn more
+//!   than the others.
 //!
 //! With `SCHED_OVERFLOW=refuse` a task that yields always goes behind all others. If as many tasks
 //! as the queue may hold yielded at home and then tried again to spawn, they would refuse each
