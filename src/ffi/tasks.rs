@@ -1,5 +1,7 @@
 //! What lies beyond the course's interface. `include/sched_tasks.h` is made from this file: the
 //! comments of its functions are the header's, in C's terms.
+//!
+//! The header's comments are half of this file, which makes it long.
 
 use crate::api::fork::Forked;
 use crate::api::group::Group;

@@ -1,5 +1,7 @@
 //! The switch from one stack to another, in assembly: x86-64 and aarch64.
 //!
+//! This file is long, because each operation stands there for both processors, side by side.
+//!
 //! A suspended context is a stack pointer. The saved registers lie on the stack, from that address
 //! upwards:
 //!

@@ -1,5 +1,7 @@
 //! The event count: sleeping without missing a task, waking without a fence in spawn.
 //!
+//! The essay is a fifth of this file, which makes the file long.
+//!
 //! An event count (D. Reed and R. Kanodia, 1979; in the form of D. Vyukov's, 2010) turns "is there
 //! work? no: sleep" into a race-free operation over any lock-free structure: the sleeper
 //! *announces* itself, looks once more, and only then sleeps.

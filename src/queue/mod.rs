@@ -26,16 +26,18 @@
 pub mod chaselev;
 pub mod injector;
 pub mod locked;
+mod owner;
 pub mod ring;
 pub mod run_gate;
 pub mod split;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+pub use self::owner::Owner;
+
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::convert::Infallible;
-use std::marker::PhantomData;
 
 /// A push was refused: there is no memory to grow, or the queue's limit is reached. Nothing
 /// changed.
@@ -345,121 +347,5 @@ impl Batches for Infallible {
 
     unsafe fn spill(&self, _: usize, _: impl FnMut(Task)) {
         match *self {}
-    }
-}
-
-/// The owner's end of a deque. It belongs to one thread at a time and cannot be shared.
-pub struct Owner<'a, D>(&'a D, PhantomData<*mut ()>);
-
-impl<'a, D: Deque> Owner<'a, D> {
-    /// # Safety
-    /// While this value lives, no other owner of the same deque is used. The last use of an earlier
-    /// owner happened before this call.
-    #[inline]
-    pub unsafe fn new(deque: &'a D) -> Self {
-        Owner(deque, PhantomData)
-    }
-
-    #[inline(always)]
-    pub fn put(&mut self, task: Task) -> bool {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.put(task) }
-    }
-
-    pub fn put_slowly(&mut self, task: Task) -> Result<(), Full> {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.put_slowly(task) }
-    }
-
-    /// Adds a task, and leaves the threads that asked without an answer.
-    pub fn push(&mut self, task: Task) -> Result<(), Full> {
-        if self.put(task) { Ok(()) } else { self.put_slowly(task) }
-    }
-
-    #[inline(always)]
-    pub fn pop(&mut self) -> Option<Task> {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.pop() }
-    }
-
-    #[inline(always)]
-    pub fn pop_quickly(&mut self) -> Option<Task> {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.pop_quickly() }
-    }
-
-    pub fn pop_slowly(&mut self) -> Option<Task> {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.pop_slowly() }
-    }
-
-    pub fn pop_youngest(&mut self) -> Option<Task> {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.pop_youngest() }
-    }
-
-    pub fn take_back(&mut self, task: Task) -> bool {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.take_back(task) }
-    }
-
-    #[inline(always)]
-    pub fn pop_into(&mut self, then: impl FnOnce(Task)) -> bool {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.pop_into(then) }
-    }
-
-    /// The owner's end of the private part.
-    #[inline(always)]
-    pub fn private_part(&mut self) -> Option<Owner<'_, D::Private>> {
-        self.0.private_part().map(|private| Owner(private, PhantomData))
-    }
-
-    /// The owner's end, for several tasks at once.
-    #[inline(always)]
-    pub fn batches(&mut self) -> Option<Owner<'_, D::Batches>> {
-        self.0.batches().map(|batches| Owner(batches, PhantomData))
-    }
-}
-
-impl<P: PrivatePart> Owner<'_, P> {
-    /// Does what the owner was asked for: thieves want tasks, and sleepers want to be woken for
-    /// tasks. The next push answers again, as long as `anybody` says that there is a worker to be
-    /// woken, or `searched` says that a worker searches while no task is public.
-    pub fn answer(&mut self, anybody: impl Fn() -> bool, searched: impl Fn() -> bool) {
-        let wakes = anybody();
-        let silent = match self.publish(if wakes { LoneTask::Publish } else { LoneTask::Keep }) {
-            Published::Some => true,
-            Published::None => !searched(),
-            Published::Busy => false,
-        };
-        if silent && !wakes {
-            self.rearm();
-            if anybody() {
-                self.0.ask(); // a sleep was announced meanwhile
-            }
-        }
-    }
-
-    pub fn publish(&mut self, lone: LoneTask) -> Published {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.publish(lone) }
-    }
-
-    pub fn rearm(&mut self) {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.rearm() }
-    }
-}
-
-impl<B: Batches> Owner<'_, B> {
-    pub fn make_room(&mut self, wanted: usize) -> usize {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.make_room(wanted) }
-    }
-
-    pub fn spill(&mut self, n: usize, to: impl FnMut(Task)) {
-        // SAFETY: this is the one owner.
-        unsafe { self.0.spill(n, to) }
     }
 }
