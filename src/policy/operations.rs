@@ -34,14 +34,21 @@ macro_rules! operations {
         impl<W: Hosted, F: Seat<Place = W>> Operations<W, F> {
             pub const fn of<P: Policy>() -> Self {
                 Operations {
-                    // SAFETY: by the promise to each function.
-                    $($name: |$place, $($arg),*| unsafe { $place.policy::<P>().$verb($($value),*) },)+
-                    // SAFETY: as above.
-                    $($seat_name: |$seat, $($seat_arg),*| unsafe {
-                        $seat.place().policy::<P>().$seat_name($seat, $($seat_arg),*)
-                    },)+
+                    $($name: Self::$name::<P>,)+
+                    $($seat_name: Self::$seat_name::<P>,)+
                 }
             }
+
+            // Named functions, not closures: profilers and debuggers show their names.
+            $(unsafe fn $name<P: Policy>($place: &W $(, $arg: $type)*) $(-> $result)? {
+                // SAFETY: by the caller's promise.
+                unsafe { $place.policy::<P>().$verb($($value),*) }
+            })+
+
+            $(unsafe fn $seat_name<P: Policy>($seat: &F $(, $seat_arg: $seat_type)*) {
+                // SAFETY: by the caller's promise.
+                unsafe { $seat.place().policy::<P>().$seat_name($seat $(, $seat_arg)*) }
+            })+
         }
     };
 }
