@@ -80,7 +80,10 @@ const fn steal<D: queue::Deque>(deque: Deque) -> Entry {
 /// of stacks.
 const fn cont<D: queue::Deque, const INSTRUMENTED: bool>(deque: Deque) -> Entry {
     let entry = entry::<stealing::Stealing<D>>(Kind::Cont, Some(deque));
-    let (spawn, fork) = (cont::spawn::<D, INSTRUMENTED>, cont::fork::<D, INSTRUMENTED>);
+    let (spawn, fork) = (
+        cont::spawn::<stealing::Stealing<D>, INSTRUMENTED>,
+        cont::fork::<stealing::Stealing<D>, INSTRUMENTED>,
+    );
     let combination = Combination { accepted: &Accepted::ONE_BY_ONE, ..entry.combination };
     Entry { combination, row: Row { spawn, fork, calls_at_once: true, ..entry.row }, ..entry }
 }

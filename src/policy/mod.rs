@@ -16,9 +16,9 @@ pub mod shared;
 pub mod stealing;
 
 use crate::idle::quiescence::Waiting;
-use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::queue::run_gate::Ends;
+use crate::queue::{Deque, Full};
 use crate::settings::{Accepted, Global, Idle, Join, Overflow, Steal};
 use crate::stats::Counters;
 use crate::sys::memory::NoMemory;
@@ -196,6 +196,21 @@ pub trait Policy: Sync + Sized + 'static {
     /// # Safety
     /// The caller runs on `seat`, which belongs to this run.
     unsafe fn work(&self, seat: &impl Seat);
+}
+
+/// A policy with a deque for each worker. Kind `cont` keeps continuations in these deques.
+pub trait DequePolicy: Policy {
+    type Deque: Deque;
+
+    /// The first half of `spawn`, with the deque of `place` at hand. If it returns false,
+    /// `finish_spawn` must follow at once.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    unsafe fn spawn_quickly(&self, deque: &Self::Deque, place: &impl Place, task: Task) -> bool;
+
+    /// True if a task from outside the run waits. A hint.
+    fn has_injected(&self) -> bool;
 }
 
 /// Where a worker that leaves a task in the middle looks for the next one.

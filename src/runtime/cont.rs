@@ -80,7 +80,7 @@ mod child;
 use self::child::Child;
 use crate::fiber::switch::Callee;
 use crate::fiber::{exceptions, switch};
-use crate::queue::Deque;
+use crate::policy::DequePolicy;
 use crate::runtime::forked::{misuse, spawn_forked};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Fiber, Worker};
@@ -94,9 +94,9 @@ use std::ptr;
 /// informed of each switch.
 ///
 /// # Safety
-/// If the caller owns `worker`, the policy of its run is `Stealing<D>`; `f` accepts `closure`.
+/// If the caller owns `worker`, the policy of its run is `P`; `f` accepts `closure`.
 #[unsafe(link_section = ".text.hot")]
-pub unsafe extern "C" fn spawn<D: Deque, const INSTRUMENTED: bool>(
+pub unsafe extern "C" fn spawn<P: DequePolicy, const INSTRUMENTED: bool>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn spawn<D: Deque, const INSTRUMENTED: bool>(
         (Some(f), Some(child_fiber)) => {
             // SAFETY: the caller owns the worker and is on its fiber; `f` accepts `closure`.
             unsafe {
-                call::<Child<D, false, false>, INSTRUMENTED>(
+                call::<Child<P, false, false>, INSTRUMENTED>(
                     f as usize,
                     closure,
                     worker,
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn spawn<D: Deque, const INSTRUMENTED: bool>(
             }
         }
         // SAFETY: the same contract, word for word; the caller owns the worker.
-        _ => unsafe { spawn_slowly::<D, INSTRUMENTED>(f, closure, worker) },
+        _ => unsafe { spawn_slowly::<P, INSTRUMENTED>(f, closure, worker) },
     }
 }
 
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn spawn<D: Deque, const INSTRUMENTED: bool>(
 /// # Safety
 /// As for `spawn`; the descriptor lives until it is joined.
 #[unsafe(link_section = ".text.hot")]
-pub unsafe extern "C" fn fork<D: Deque, const INSTRUMENTED: bool>(
+pub unsafe extern "C" fn fork<P: DequePolicy, const INSTRUMENTED: bool>(
     forked: &Forked,
     f: Option<TaskFn>,
     closure: *mut c_void,
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn fork<D: Deque, const INSTRUMENTED: bool>(
         // SAFETY: the caller owns the worker and is on its fiber. A refused task is the caller's
         // again: nobody else has got it.
         unsafe {
-            let outcome = call::<Child<D, true, INSTRUMENTED>, INSTRUMENTED>(
+            let outcome = call::<Child<P, true, INSTRUMENTED>, INSTRUMENTED>(
                 child,
                 closure,
                 worker,
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn fork<D: Deque, const INSTRUMENTED: bool>(
         return;
     }
     // SAFETY: the caller has made the same promise.
-    unsafe { fork_slowly::<D, INSTRUMENTED>(forked, f, closure, worker) }
+    unsafe { fork_slowly::<P, INSTRUMENTED>(forked, f, closure, worker) }
 }
 
 /// The fiber for the next child of the worker's current fiber, if it has one.
@@ -217,7 +217,7 @@ unsafe fn call_instrumented<C: Callee>(
 /// As for `spawn`; the caller owns the worker.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn spawn_slowly<D: Deque, const INSTRUMENTED: bool>(
+unsafe extern "C" fn spawn_slowly<P: DequePolicy, const INSTRUMENTED: bool>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
@@ -226,7 +226,7 @@ unsafe extern "C" fn spawn_slowly<D: Deque, const INSTRUMENTED: bool>(
     // SAFETY: the caller owns the worker.
     match add_child_fiber(unsafe { worker.owned() }) {
         // SAFETY: the same contract as this function's.
-        Some(_) => unsafe { spawn::<D, INSTRUMENTED>(f, closure, worker) },
+        Some(_) => unsafe { spawn::<P, INSTRUMENTED>(f, closure, worker) },
         // SAFETY: the caller owns the worker, whose row this is; `task` accepts `closure`.
         None => unsafe { (worker.row().queue)(task, closure, worker) },
     }
@@ -239,7 +239,7 @@ unsafe extern "C" fn spawn_slowly<D: Deque, const INSTRUMENTED: bool>(
 /// As for `fork`.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn fork_slowly<D: Deque, const INSTRUMENTED: bool>(
+unsafe extern "C" fn fork_slowly<P: DequePolicy, const INSTRUMENTED: bool>(
     forked: &Forked,
     f: Option<TaskFn>,
     closure: *mut c_void,
@@ -249,7 +249,7 @@ unsafe extern "C" fn fork_slowly<D: Deque, const INSTRUMENTED: bool>(
     // SAFETY: `owned`: compared just now. The rest: by the caller's promise.
     unsafe {
         if worker.is_mine() && add_child_fiber(worker.owned()).is_some() {
-            return fork::<D, INSTRUMENTED>(forked, f, closure, worker);
+            return fork::<P, INSTRUMENTED>(forked, f, closure, worker);
         }
         forked.set_begun(task, closure);
         spawn_forked(forked, worker);

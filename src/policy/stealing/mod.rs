@@ -32,7 +32,7 @@ use self::shares::Shares;
 use crate::idle::Naps;
 use crate::idle::eventcount::EventCount;
 use crate::idle::quiescence::{Quiescence, Waiting};
-use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, Seat, TICK};
+use crate::policy::{Awaited, DequePolicy, LookFirst, Place, Plan, Policy, Seat, TICK};
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, End, Full};
 use crate::settings::{Accepted, Join, Overflow};
@@ -112,6 +112,20 @@ impl<D: Deque> Stealing<D> {
 
     pub fn wake_for_more(&self, place: &impl Place) {
         self.found(place);
+    }
+}
+
+impl<D: Deque> DequePolicy for Stealing<D> {
+    type Deque = D;
+
+    #[inline(always)]
+    unsafe fn spawn_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
+        // SAFETY: by the caller's promise.
+        unsafe { self.put_quickly(deque, place, task) }
+    }
+
+    fn has_injected(&self) -> bool {
+        self.is_called()
     }
 }
 

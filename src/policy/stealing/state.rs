@@ -83,7 +83,7 @@ impl<D: Deque> Stealing<D> {
     pub unsafe fn spawn_to(&self, deque: &D, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: by the caller's promise.
         unsafe {
-            if self.spawn_quickly(deque, place, task) {
+            if self.put_quickly(deque, place, task) {
                 return Ok(());
             }
             self.spawn_slowly(place, task)
@@ -95,7 +95,7 @@ impl<D: Deque> Stealing<D> {
     /// # Safety
     /// As for `spawn`.
     #[inline(always)]
-    pub unsafe fn spawn_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
+    pub(super) unsafe fn put_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
         // SAFETY: by the caller's promise: see `own`.
         let put = unsafe { Owner::new(deque) }.put(task);
         if put && deque.private_part().is_none() {

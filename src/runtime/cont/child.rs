@@ -3,9 +3,9 @@
 //! [`super`] says why.
 
 use crate::fiber::switch::{self, Callee, Context};
+use crate::policy::DequePolicy;
+use crate::policy::Place;
 use crate::policy::operations::Hosted;
-use crate::policy::stealing::Stealing;
-use crate::policy::{Place, Policy};
 use crate::queue::{Deque, Owner};
 use crate::runtime::continuation::spawner_fiber;
 use crate::runtime::forked::{self, spawn_forked};
@@ -25,16 +25,16 @@ const _: () = assert!(size_of::<*const Fiber>() <= switch::ROOM);
 
 /// The child of a spawn, or of a fork if `FORKED`. With `INSTRUMENTED` a refused fork is reported
 /// to `fork` by the return value, and `fork` then runs the task in another way.
-pub(super) struct Child<D, const FORKED: bool, const INSTRUMENTED: bool>(PhantomData<D>);
+pub(super) struct Child<P, const FORKED: bool, const INSTRUMENTED: bool>(PhantomData<P>);
 
-impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> ProgramFunction
-    for Child<D, FORKED, INSTRUMENTED>
+impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> ProgramFunction
+    for Child<P, FORKED, INSTRUMENTED>
 {
     const NAME: &'static str = if FORKED { unwind::ForkedTask::NAME } else { unwind::Task::NAME };
 }
 
-impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
-    for Child<D, FORKED, INSTRUMENTED>
+impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> Callee
+    for Child<P, FORKED, INSTRUMENTED>
 {
     /// `f`: the function of a spawned task; the address of the descriptor of a forked one.
     #[unsafe(link_section = ".text.hot")]
@@ -60,8 +60,8 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
         // SAFETY: the caller owns the worker, whose policy and deque have these types, by the
         // promise made to `call`.
         unsafe {
-            let policy = worker.policy::<Stealing<D>>();
-            if !policy.spawn_quickly(worker.deque::<D>(), worker, spawner_task(room)) {
+            let policy = worker.policy::<P>();
+            if !policy.spawn_quickly(worker.deque::<P::Deque>(), worker, spawner_task(room)) {
                 return Self::run_slowly(f, closure, worker, fiber, context);
             }
             // From here on a thief may run the spawner.
@@ -78,12 +78,12 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
             return unsafe { switch::finish_otherwise::<Self>(top, 0, ptr::null_mut()) };
         }
         let worker = fiber.worker(); // perhaps not the worker on which the child began
-        // SAFETY: the policy of the run is `Stealing<D>`, by the promise made to `call`.
-        let deque = unsafe { worker.deque::<D>() };
+        // SAFETY: the policy of the run is `P`, by the promise made to `call`.
+        let deque = unsafe { worker.deque::<P::Deque>() };
         // A task must not return in a child made by fork. For a deque that is abandoned in such a
         // child, the pop below fails there, and `finish_otherwise` makes this check. For the other
         // deques it is made here.
-        if !D::ABANDONED_IN_CHILD {
+        if !P::Deque::ABANDONED_IN_CHILD {
             worker.stay();
         }
         worker.counters().tasks.add(1);
@@ -129,7 +129,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Callee
         let next = match unsafe { mem::transmute::<usize, Option<TaskFn>>(f) } {
             Some(f) => Some(Task { f, closure }),
             // SAFETY: the calling thread owns this worker, which is of the same run.
-            None => unsafe { Owner::new(worker.deque::<D>()).pop_slowly() },
+            None => unsafe { Owner::new(worker.deque::<P::Deque>()).pop_slowly() },
         };
         Self::end(fiber, worker);
         // SAFETY: the task was taken out of the queue, so it was published, and only the caller has
@@ -161,7 +161,7 @@ unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int
     0
 }
 
-impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, INSTRUMENTED> {
+impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> Child<P, FORKED, INSTRUMENTED> {
     /// The rest of `run`, if the deque's quick push has failed.
     ///
     /// # Safety
@@ -179,7 +179,7 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, IN
         // SAFETY: the caller owns the worker. If the continuation was refused, nobody else knows
         // the context.
         unsafe {
-            if worker.policy::<Stealing<D>>().spawn_slowly(worker, spawner_task(room)).is_err() {
+            if worker.policy::<P>().finish_spawn(worker, spawner_task(room)).is_err() {
                 let spawner_fiber = spawner_fiber(room);
                 spawner_fiber.child_fiber.set(fiber);
                 spawner_fiber.make_current(worker);
@@ -221,8 +221,8 @@ impl<D: Deque, const FORKED: bool, const INSTRUMENTED: bool> Child<D, FORKED, IN
         // SAFETY: nobody has begun the task; the caller owns the worker, and is on its fiber.
         unsafe {
             let task = Self::task(f, closure);
-            let policy = worker.policy::<Stealing<D>>();
-            if !policy.is_called() {
+            let policy = worker.policy::<P>();
+            if !policy.has_injected() {
                 return worker.call(task);
             }
             let task = if FORKED { forked::queued_task(&*fiber.descriptor.get()) } else { task };
