@@ -12,6 +12,7 @@
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::cgroup;
 use crate::sys::memory::NoMemory;
+use crate::sys::memory::page_size;
 
 /// A process may have this many stacks before the library reads the system's limits, which takes
 /// some ten files.
@@ -63,7 +64,7 @@ fn most(alive: usize, bytes: usize) -> usize {
     } else {
         usize::MAX
     };
-    by_space.min(by_mappings).min(known(&MEMORY, memory) / 2 / (PAGES_PER_STACK * page()))
+    by_space.min(by_mappings).min(known(&MEMORY, memory) / 2 / (PAGES_PER_STACK * page_size()))
 }
 
 /// The memory in bytes and the mappings that the process may use; 0: not known yet. Both are read
@@ -108,9 +109,4 @@ pub fn address_space() -> usize {
     // SAFETY: `limit` is a valid place.
     unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
     usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
-}
-
-pub fn page() -> usize {
-    // SAFETY: the call takes no pointers.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }

@@ -9,10 +9,10 @@
 //! has its default effect. Everything that the handler calls is async-signal-safe except for
 //! dladdr, which comes last and takes no lock while no library is being loaded.
 
-use crate::fiber::limit::page;
 use crate::fiber::stack::Stack;
 use crate::fiber::{limit, space, stack};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use crate::sys::memory::page_size;
 use crate::sys::output::Out;
 use crate::sys::{errno, stack_room};
 use std::ffi::{CStr, c_int, c_void};
@@ -174,7 +174,7 @@ impl Alternate {
         let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
         let wanted =
             if limit::address_space() == usize::MAX { stack_room::default_stack() } else { 0 };
-        let size = (wanted.max(LEAST) + frame + stack::guard()).next_multiple_of(page());
+        let size = (wanted.max(LEAST) + frame + stack::guard()).next_multiple_of(page_size());
         // All threads use the size that the first one has stored.
         match SIZE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => size,

@@ -14,9 +14,9 @@
 //! before it was touched shows that new mappings are locked.
 
 use crate::fiber::limit;
-use crate::fiber::limit::page;
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::memory::NoMemory;
+use crate::sys::memory::page_size;
 use std::ptr;
 
 /// Linux 6.13.
@@ -33,10 +33,10 @@ static LOCKED: AtomicBool = AtomicBool::new(false);
 /// Maps `bytes` bytes with a guard in the lowest `guard` bytes; both are whole pages.
 pub fn map(bytes: usize, guard: usize) -> Result<*mut u8, NoMemory> {
     let locked = LOCKED.load(Ordering::Relaxed) && {
-        let probe = map_with(page(), OPEN)?;
+        let probe = map_with(page_size(), OPEN)?;
         let locked = is_resident(probe);
         // SAFETY: the mapping is our own, and nobody uses it.
-        unsafe { unmap(probe, page()) };
+        unsafe { unmap(probe, page_size()) };
         LOCKED.store(locked, Ordering::Relaxed);
         locked
     };
@@ -92,7 +92,7 @@ fn map_on_fault(bytes: usize) -> Result<*mut u8, NoMemory> {
 fn is_resident(at: *mut u8) -> bool {
     let mut state = 0;
     // SAFETY: the page is our own, and `state` has room for its state.
-    unsafe { libc::mincore(at.cast(), page(), &raw mut state) == 0 && state & 1 != 0 }
+    unsafe { libc::mincore(at.cast(), page_size(), &raw mut state) == 0 && state & 1 != 0 }
 }
 
 /// Returns the pages to the system; the address space stays.

@@ -15,13 +15,13 @@
 //! the last one used is the first one taken. When a worker has too many, or its run ends, they go
 //! to the process's store, where all but a few return their pages to the system.
 
-use crate::fiber::limit::page;
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::valgrind::Registered;
 use crate::fiber::{limit, space, valgrind};
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
+use crate::sys::memory::page_size;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
@@ -54,7 +54,7 @@ const fn offset(n: usize) -> usize {
 const GUARD: usize = 64 << 10;
 
 pub(super) fn guard() -> usize {
-    GUARD.next_multiple_of(page())
+    GUARD.next_multiple_of(page_size())
 }
 
 impl Stack {
@@ -62,7 +62,7 @@ impl Stack {
     #[cold]
     pub fn new(size: usize) -> Result<Stack, NoMemory> {
         static MADE: AtomicUsize = AtomicUsize::new(0);
-        let (page, guard) = (page(), guard());
+        let (page, guard) = (page_size(), guard());
         let bytes = size.checked_add(guard + 4096).ok_or(NoMemory)?.next_multiple_of(page);
         limit::count_in(bytes)?;
         let low = space::map(bytes, guard).inspect_err(|NoMemory| limit::count_out())?;
@@ -135,7 +135,7 @@ impl Stack {
     /// Returns the stack's pages to the system, except for the highest ones.
     fn discard_pages(self) {
         let low = self.record().low.wrapping_add(guard());
-        let bytes = self.record().size.saturating_sub(guard() + 2 * page());
+        let bytes = self.record().size.saturating_sub(guard() + 2 * page_size());
         // SAFETY: this is the part of the stack above the guard, and no thread is on the stack.
         unsafe { space::discard(low, bytes) };
     }

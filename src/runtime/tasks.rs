@@ -28,13 +28,11 @@ impl Worker {
         f: Option<TaskFn>,
         task: impl FnOnce(TaskFn) -> Task,
     ) -> Option<bool> {
-        let unlike = registers::unlike_thread_pointer(self.spawn_owner.load(Ordering::Relaxed));
-        // One comparison checks both conditions. If the thread pointers are equal, the right side
-        // is 0, and the test is `f == 0`. If they differ, the right side exceeds every address.
-        if f.map_or(0, |f| f as usize) <= unlike.wrapping_neg() {
+        let f = f?;
+        if !registers::is_thread_pointer(self.spawn_owner.load(Ordering::Relaxed)) {
             return None;
         }
-        let task = task(f?);
+        let task = task(f);
         // SAFETY: `spawn_owner` is the calling thread's pointer, so that thread is the owner, and
         // `built_in` is not null.
         Some(unsafe { Owner::new(&*self.built_in.load(Ordering::Relaxed)).put(task) })

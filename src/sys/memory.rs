@@ -150,3 +150,9 @@ unsafe fn word(at: *const u8) -> u64 {
         at.cast::<u64>().read_unaligned()
     }
 }
+
+/// Bytes of a page.
+pub fn page_size() -> usize {
+    // SAFETY: the call takes no pointers.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}

@@ -12,6 +12,7 @@ pub use real::Block;
 #[cfg(not(loom))]
 mod real {
     use super::NoMemory;
+    use crate::sys::memory::page_size;
     use std::alloc::Layout;
     use std::marker::PhantomData;
     use std::ptr::{self, NonNull};
@@ -115,7 +116,7 @@ mod real {
         unsafe {
             unmap(mapping, before);
             // munmap needs whole pages; mmap has rounded the end of the mapping up in the same way.
-            unmap(at.wrapping_add(size.next_multiple_of(page())), HUGE - before);
+            unmap(at.wrapping_add(size.next_multiple_of(page_size())), HUGE - before);
             libc::madvise(at.cast(), size, libc::MADV_HUGEPAGE); // a refusal does no harm
         }
         at
@@ -146,11 +147,6 @@ mod real {
         // SAFETY: by the caller's promise `from` is a whole mapping of `old` bytes.
         let at = unsafe { libc::mremap(from.cast(), old, new, libc::MREMAP_MAYMOVE) };
         if at == libc::MAP_FAILED { Err(NoMemory) } else { Ok(at.cast()) }
-    }
-
-    fn page() -> usize {
-        // SAFETY: the call takes no pointers.
-        usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
     }
 
     /// # Safety

@@ -79,21 +79,3 @@ pub fn is_thread_pointer(word: usize) -> bool {
         word == thread_pointer()
     }
 }
-
-/// `word ^ thread_pointer()`: zero if they are equal. Two unequal thread pointers give less than
-/// 2^63, because thread pointers are user-space addresses.
-#[inline(always)]
-pub fn unlike_thread_pointer(word: usize) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the word at fs:0 holds the thread pointer. (This takes one instruction instead of
-    // two.)
-    unsafe {
-        let mut word = word;
-        std::arch::asm!("xor {}, fs:0", inout(reg) word, options(nostack, readonly));
-        word
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        word ^ thread_pointer()
-    }
-}
