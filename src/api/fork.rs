@@ -25,6 +25,7 @@ pub use crate::runtime::forked::{misuse, run_forked};
 use crate::runtime::forked::{queued_task, run_now};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
+use crate::runtime::tasks::BuiltInStep;
 use crate::runtime::waiter::Waiter;
 pub use crate::sync::forked::Forked;
 use crate::sys::atomic::AtomicUsize;
@@ -44,11 +45,11 @@ impl Forked {
         self.note_fork(worker);
         // As in `Worker::spawn`, each way out is a jump.
         match worker.put_built_in(f, |f| self.to_queue(f, closure)) {
-            Some(true) => (),
+            BuiltInStep::Done => (),
             // SAFETY: the built-in part has begun the fork just now, with these arguments.
-            Some(false) => unsafe { fork_slowly(self, f, closure, worker) },
+            BuiltInStep::Unfinished => unsafe { fork_slowly(self, f, closure, worker) },
             // SAFETY: `f` accepts `closure`, and the descriptor lives until it is joined.
-            None => unsafe { (worker.row().fork)(self, f, closure, worker) },
+            BuiltInStep::NotApplicable => unsafe { (worker.row().fork)(self, f, closure, worker) },
         }
     }
 
@@ -60,11 +61,11 @@ impl Forked {
     #[inline]
     pub unsafe fn offer(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> bool {
         let offered = match worker.put_built_in(Some(f), |f| self.to_queue(f, closure)) {
-            Some(true) => true,
+            BuiltInStep::Done => true,
             // SAFETY: the built-in part has begun to queue this task just now.
-            Some(false) => unsafe { finish_queueing(self, worker) },
+            BuiltInStep::Unfinished => unsafe { finish_queueing(self, worker) },
             // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined.
-            None => unsafe { worker.queue(self.to_queue(f, closure)) == 0 },
+            BuiltInStep::NotApplicable => unsafe { worker.queue(self.to_queue(f, closure)) == 0 },
         };
         #[cfg(debug_assertions)]
         if offered {
@@ -83,16 +84,16 @@ impl Forked {
         self.note_join(worker);
         match worker.take_built_in_to_jump(queued_task(self)) {
             // SAFETY: the task was taken out of the queue, so nobody else begins it.
-            Some(true) => unsafe {
+            BuiltInStep::Done => unsafe {
                 let Task { f, closure } = self.take();
                 f(closure, worker.handle());
             },
             // SAFETY: the built-in part has begun to take this task just now.
-            Some(false) => unsafe { join_slowly(self, worker) },
+            BuiltInStep::Unfinished => unsafe { join_slowly(self, worker) },
             // The usual case where fork calls the task at once.
-            None if self.is_over() => self.forget(),
+            BuiltInStep::NotApplicable if self.is_over() => self.forget(),
             // SAFETY: the descriptor was forked on, and not joined yet.
-            None => unsafe { join_elsewhere(self, worker) },
+            BuiltInStep::NotApplicable => unsafe { join_elsewhere(self, worker) },
         }
     }
 
@@ -133,11 +134,11 @@ impl Forked {
         #[cfg(debug_assertions)]
         self.note_join(worker);
         match worker.take_built_in(queued_task(self)) {
-            Some(true) => true,
+            BuiltInStep::Done => true,
             // SAFETY: the built-in part has begun to take this task just now.
-            Some(false) => unsafe { retake_or_wait(self, worker) },
+            BuiltInStep::Unfinished => unsafe { retake_or_wait(self, worker) },
             // SAFETY: the descriptor was forked on, and not joined yet.
-            None => unsafe { take_back_or_wait(self, worker) },
+            BuiltInStep::NotApplicable => unsafe { take_back_or_wait(self, worker) },
         }
     }
 
@@ -260,9 +261,9 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
     // queue is begun by nobody else.
     unsafe {
         let taken = match worker.take_built_in(queued_task(forked)) {
-            Some(true) => true,
-            Some(false) => return join_slowly(forked, worker),
-            None => take_back_or_wait(forked, worker),
+            BuiltInStep::Done => true,
+            BuiltInStep::Unfinished => return join_slowly(forked, worker),
+            BuiltInStep::NotApplicable => take_back_or_wait(forked, worker),
         };
         if taken {
             let Task { f, closure } = forked.take();

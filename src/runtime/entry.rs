@@ -52,7 +52,7 @@ pub unsafe extern "C" fn finish_spawn<P: Policy>(
     closure: *mut c_void,
     worker: &Worker,
 ) -> c_int {
-    // SAFETY: `put_built_in` returns None if `f` is NULL.
+    // SAFETY: `put_built_in` does not apply if `f` is NULL.
     let f = unsafe { f.unwrap_unchecked() };
     // SAFETY: by the caller's promise, `put` has returned false for this task.
     outcome(unsafe { worker.policy::<P>().finish_spawn(worker, Task { f, closure }) })

@@ -18,58 +18,70 @@ use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
+/// How far an operation on a built-in deque has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum BuiltInStep {
+    Done,
+    /// The first half is done, and the second must follow.
+    Unfinished,
+    /// The built-in part does not apply, and nothing was done.
+    NotApplicable,
+}
+
 impl Worker {
-    /// Adds the task that `task` makes of `f`. None: `f` is NULL, or the calling thread is not the
-    /// owner of a built-in deque, and nothing was done. Some(true): the task is queued.
-    /// Some(false): the spawn is half done, and `Row::finish_spawn` must follow.
+    /// Adds the task that `task` makes of `f`. It is not applicable if `f` is NULL, or if the calling
+    /// thread is not the owner of a built-in deque. If it is unfinished, `Row::finish_spawn` must
+    /// follow.
     #[inline(always)]
     pub fn put_built_in(
         &self,
         f: Option<TaskFn>,
         task: impl FnOnce(TaskFn) -> Task,
-    ) -> Option<bool> {
-        let f = f?;
+    ) -> BuiltInStep {
+        let Some(f) = f else { return BuiltInStep::NotApplicable };
         if !registers::is_thread_pointer(self.spawn_owner.load(Ordering::Relaxed)) {
-            return None;
+            return BuiltInStep::NotApplicable;
         }
         let task = task(f);
         // SAFETY: `spawn_owner` is the calling thread's pointer, so that thread is the owner, and
         // `built_in` is not null.
-        Some(unsafe { Owner::new(&*self.built_in.load(Ordering::Relaxed)).put(task) })
+        let put = unsafe { Owner::new(&*self.built_in.load(Ordering::Relaxed)).put(task) };
+        if put { BuiltInStep::Done } else { BuiltInStep::Unfinished }
     }
 
-    /// Takes `task` back, if it is the youngest in a built-in deque of the calling thread. None:
-    /// the calling thread has no such deque, and nothing was done. Some(true): the task was taken.
-    /// Some(false): the operation is half done, and `retake_built_in` must follow.
+    /// Takes `task` back, if it is the youngest in a built-in deque of the calling thread. It is not
+    /// applicable if the thread has no such deque. If it is unfinished, `retake_built_in` must
+    /// follow.
     #[inline(always)]
-    pub fn take_built_in(&self, task: Task) -> Option<bool> {
+    pub fn take_built_in(&self, task: Task) -> BuiltInStep {
         self.take_as_owner(&self.spawn_owner, task)
     }
 
     /// `take_built_in`, for a caller that will call the task by a jump: see `Worker::join_owner`.
     #[inline(always)]
-    pub fn take_built_in_to_jump(&self, task: Task) -> Option<bool> {
+    pub fn take_built_in_to_jump(&self, task: Task) -> BuiltInStep {
         self.take_as_owner(&self.join_owner, task)
     }
 
     #[inline(always)]
-    fn take_as_owner(&self, owner: &AtomicUsize, task: Task) -> Option<bool> {
+    fn take_as_owner(&self, owner: &AtomicUsize, task: Task) -> BuiltInStep {
         if !registers::is_thread_pointer(owner.load(Ordering::Relaxed)) {
-            return None;
+            return BuiltInStep::NotApplicable;
         }
         // SAFETY: `spawn_owner` or `join_owner` is the calling thread's pointer, so that thread is
         // the owner, and `built_in` is not null.
         let taken = unsafe { (*self.built_in.load(Ordering::Relaxed)).claim_this(task) };
-        if taken {
-            self.counters.tasks.add(1);
+        if !taken {
+            return BuiltInStep::Unfinished;
         }
-        Some(taken)
+        self.counters.tasks.add(1);
+        BuiltInStep::Done
     }
 
-    /// The rest of a `take_built_in` that returned Some(false). True if `task` was taken after all.
+    /// The rest of a `take_built_in` that is unfinished. True if `task` was taken after all.
     ///
     /// # Safety
-    /// `take_built_in` has returned Some(false) for this task just now.
+    /// `take_built_in` has left this task unfinished just now.
     pub unsafe fn retake_built_in(&self, task: Task) -> bool {
         // SAFETY: `take_built_in` has found that the calling thread owns the deque.
         let taken = unsafe { (*self.built_in.load(Ordering::Relaxed)).retake(task) };
@@ -107,12 +119,12 @@ impl Worker {
         // Each way out is a return, or a call of the same signature in tail position, which the
         // compiler makes a jump. So this function needs no prologue.
         match self.put_built_in(f, |f| Task { f, closure }) {
-            Some(true) => 0,
-            // SAFETY: `put_built_in` has returned Some(false) for these arguments.
-            Some(false) => unsafe { (self.row().finish_spawn)(f, closure, self) },
+            BuiltInStep::Done => 0,
+            // SAFETY: `put_built_in` has left the spawn of these arguments unfinished.
+            BuiltInStep::Unfinished => unsafe { (self.row().finish_spawn)(f, closure, self) },
             // SAFETY: by the caller's promise; the row is that of the worker's run, or of its last
             // run.
-            None => unsafe { (self.row().spawn)(f, closure, self) },
+            BuiltInStep::NotApplicable => unsafe { (self.row().spawn)(f, closure, self) },
         }
     }
 
