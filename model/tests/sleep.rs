@@ -137,7 +137,7 @@ fn a_sleeper_beside_an_owner_that_lends() {
     });
 }
 
-/// The same with a thief, although its pushes were silent until then.
+/// As `a_sleeper_beside_an_owner_that_lends`, but a thief pushes, whose pushes were silent until then.
 #[test]
 fn a_sleeper_beside_a_thief_that_lends() {
     explore("sleep, the thief lends", 4, 200, || {

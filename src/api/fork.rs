@@ -164,7 +164,7 @@ impl Latch for Forked {
     }
 
     fn thief(&self) -> Option<&Worker> {
-        // SAFETY: the runner is the address of a worker's record, which is never freed.
+        // SAFETY: `runner` returns the address of a worker's record, and records are never freed.
         self.runner().map(|thief| unsafe { Worker::of(thief.cast()) })
     }
 }

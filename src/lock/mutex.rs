@@ -1,7 +1,7 @@
 //! The library's own lock, for data that is rarely contended: a futex with three states (U.
 //! Drepper, "Futexes are tricky", 2004, the third mutex).
 //!
-//! It is not `std`'s mutex for two reasons: the child of a fork must be able to free it, and a
+//! This is not `std`'s mutex for two reasons: the child of a fork must be able to free it, and a
 //! waiter must not wait for ever when a filter forbids the holder to wake it (`futex::LONGEST`).
 
 pub use real::Mutex;

@@ -56,7 +56,7 @@ fn take_older_half<D: Deque>(deque: &D, rest: usize) -> Vec<usize> {
     }
 }
 
-/// The same random operations on the deque and on a plain one give the same results.
+/// Random operations give the same results on the deque and on a `VecDeque`.
 fn behaves_like_a_deque<D: Deque>() {
     let deque = made::<D>(usize::MAX);
     // SAFETY: the only owner.

@@ -1,8 +1,10 @@
-//! Kind `cont`: continuation stealing. A spawn calls the child at once, on another stack. The rest
-//! of the spawner is the task that other workers may take (E. Mohr, D. Kranz and R. Halstead, "Lazy
-//! task creation: a technique for increasing the granularity of parallel programs", 1991; M. Frigo,
-//! C. Leiserson and K. Randall, "The implementation of the Cilk-5 multithreaded language", 1998; C.
-//! Yang and J. Mellor-Crummey, 2016, for whole stacks).
+//! Kind `cont`: continuation stealing. A spawn calls the child at once, on another stack. The
+//! spawner's continuation is the task that other workers can steal.
+//!
+//! Sources: E. Mohr, D. Kranz and R. Halstead, "Lazy task creation: a technique for increasing the
+//! granularity of parallel programs", 1991; M. Frigo, C. Leiserson and K. Randall, "The
+//! implementation of the Cilk-5 multithreaded language", 1998; for whole stacks, C. Yang and J.
+//! Mellor-Crummey, 2016.
 //!
 //! So one worker runs the program in its serial order, and a flood of spawns needs one stack and
 //! one place in the queue, instead of a place for each task. Everything else is that of kind

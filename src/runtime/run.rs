@@ -54,11 +54,11 @@ fn no_memory(_: NoMemory) -> Errno {
 }
 
 thread_local! {
-    /// The counts of the last run that ended on this thread.
+    /// What `last_totals` returns.
     static LAST_TOTALS: Cell<Option<Totals>> = const { Cell::new(None) };
 }
 
-/// The counts of the last run that ended on the calling thread.
+/// The totals of the run that ended last on the calling thread. None: no run has ended there.
 pub fn last_totals() -> Option<Totals> {
     LAST_TOTALS.get()
 }

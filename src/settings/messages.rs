@@ -34,7 +34,7 @@ impl fmt::Display for Constant {
     }
 }
 
-/// Who has made a choice.
+/// The author of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
     /// In `struct sched_options`.

@@ -112,11 +112,11 @@ pub extern "C" fn personality<C: ProgramFunction>(
 
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(
-    ".pushsection .text.sched_frontier,\"ax\",@progbits",
-    ".globl sched_frontier",
-    ".hidden sched_frontier",
-    ".type sched_frontier,@function",
-    "sched_frontier:",
+    ".pushsection .text.sched_call_in_run,\"ax\",@progbits",
+    ".globl sched_call_in_run",
+    ".hidden sched_call_in_run",
+    ".type sched_call_in_run,@function",
+    "sched_call_in_run:",
     ".cfi_startproc",
     ".cfi_personality 0x1b, {personality}", // 0x1b: a 4-byte offset from here
     "push rbp",
@@ -131,18 +131,18 @@ std::arch::global_asm!(
     ".cfi_def_cfa rsp, 8",
     "ret",
     ".cfi_endproc",
-    ".size sched_frontier, . - sched_frontier",
+    ".size sched_call_in_run, . - sched_call_in_run",
     ".popsection",
     personality = sym personality::<Task>,
 );
 
 #[cfg(target_arch = "aarch64")]
 std::arch::global_asm!(
-    ".pushsection .text.sched_frontier,\"ax\",@progbits",
-    ".globl sched_frontier",
-    ".hidden sched_frontier",
-    ".type sched_frontier,@function",
-    "sched_frontier:",
+    ".pushsection .text.sched_call_in_run,\"ax\",@progbits",
+    ".globl sched_call_in_run",
+    ".hidden sched_call_in_run",
+    ".type sched_call_in_run,@function",
+    "sched_call_in_run:",
     ".cfi_startproc",
     ".cfi_personality 0x1b, {personality}",
     "stp x29, x30, [sp, -16]!",
@@ -158,19 +158,19 @@ std::arch::global_asm!(
     ".cfi_def_cfa sp, 0",
     "ret",
     ".cfi_endproc",
-    ".size sched_frontier, . - sched_frontier",
+    ".size sched_call_in_run, . - sched_call_in_run",
     ".popsection",
     personality = sym personality::<Task>,
 );
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 unsafe extern "C" {
-    fn sched_frontier(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
+    fn sched_call_in_run(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void);
 }
 
 /// Without a frame of ours, an exception reaches frames of Rust, which cannot unwind.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-unsafe fn sched_frontier(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
+unsafe fn sched_call_in_run(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
     // SAFETY: by the caller's promise `f` accepts `arg`.
     unsafe { f(arg) }
 }
@@ -228,7 +228,7 @@ fn key() -> Option<libc::pthread_key_t> {
 /// `f` must accept `arg`.
 pub unsafe fn call_on_new_stack(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void) {
     // SAFETY: by the caller's promise `f` accepts `arg`.
-    unsafe { sched_frontier(f, arg) };
+    unsafe { sched_call_in_run(f, arg) };
 }
 
 /// Marks the calling thread as inside a run, and calls `f(arg)` behind the frontier.
@@ -244,7 +244,7 @@ pub unsafe fn call_in_run(f: unsafe extern "C" fn(*mut c_void), arg: *mut c_void
         (key, outer)
     });
     // SAFETY: by the caller's promise `f` accepts `arg`.
-    unsafe { sched_frontier(f, arg) };
+    unsafe { sched_call_in_run(f, arg) };
     if let Some((key, outer)) = outer {
         // SAFETY: the key exists; `outer` is the key's former value, null in the outermost run of a
         // thread.

@@ -18,7 +18,7 @@
 //!
 //! `serial` is one setting: it has one thread, whatever the other variables say.
 //! `SCHED_OVERFLOW=refuse` makes spawns fail at the number of tasks that the program has asked for.
-//! It is for programs whose marker says that they expect this.
+//! Only programs whose marker expects this are run so.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;

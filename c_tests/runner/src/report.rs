@@ -25,7 +25,7 @@ pub struct Job {
     pub detail: String,
     /// The setting of the matrix that it runs with.
     pub setting: Option<Setting>,
-    /// It sleeps nearly all the time, and so needs hardly any processor time.
+    /// The test sleeps nearly all the time and needs hardly any processor time.
     pub sleeps: bool,
     pub work: Box<dyn Fn(usize) -> Result<Outcome> + Send + Sync>,
 }

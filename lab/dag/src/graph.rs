@@ -38,9 +38,9 @@ pub enum Then {
     Spawn(u32),
     Fork(u32),
     Join(u32),
-    /// It waits for the tasks of a group.
+    /// The task waits for the tasks of a group.
     Wait(u32),
-    /// It begins a blocking section. The next step is the section, and ends with `Unblock`.
+    /// The task begins a blocking section. The next step is the section, and ends with `Unblock`.
     Block,
     Unblock,
     End,

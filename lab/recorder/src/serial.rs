@@ -257,7 +257,7 @@ impl Serial {
 
 impl Descriptor {
     /// # Safety
-    /// It was forked and has not begun; otherwise as for `Serial::run`.
+    /// The task was forked and has not begun; otherwise as for `Serial::run`.
     #[inline(always)]
     unsafe fn call(&self, s: *mut Serial) {
         // SAFETY: it was forked, so `state` is a function; the rest is the caller's promise.

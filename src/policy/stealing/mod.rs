@@ -72,7 +72,7 @@ impl<D: Deque> Stealing<D> {
             .or_else(own)
             .or_else(|| {
                 place.looked_outside();
-                if D::OWNER_POPS == End::Oldest && self.is_called() {
+                if D::OWNER_POPS == End::Oldest && self.has_injected() {
                     // SAFETY: by the caller's promise.
                     return unsafe { self.take_injected(place) };
                 }
@@ -112,20 +112,6 @@ impl<D: Deque> Stealing<D> {
 
     pub fn wake_for_more(&self, place: &impl Place) {
         self.found(place);
-    }
-}
-
-impl<D: Deque> DequePolicy for Stealing<D> {
-    type Deque = D;
-
-    #[inline(always)]
-    unsafe fn spawn_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
-        // SAFETY: by the caller's promise.
-        unsafe { self.put_quickly(deque, place, task) }
-    }
-
-    fn has_injected(&self) -> bool {
-        self.is_called()
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::idle::eventcount::EventCount;
 use crate::idle::quiescence::Quiescence;
-use crate::policy::Place;
 use crate::policy::stealing::demands::RaidCost;
 use crate::policy::stealing::lending::Lending;
 use crate::policy::stealing::shares::Shares;
+use crate::policy::{DequePolicy, Place};
 use crate::queue::injector::Injector;
 use crate::queue::{Deque, Full, Owner, PrivatePart};
 use crate::settings::Idle;
@@ -26,6 +26,24 @@ pub struct Stealing<D: Deque> {
     /// A search looks at the injector after the victims.
     pub(super) outside_last: bool,
     pub(super) processors: usize,
+}
+
+impl<D: Deque> DequePolicy for Stealing<D> {
+    type Deque = D;
+
+    #[inline(always)]
+    unsafe fn spawn_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
+        // SAFETY: by the caller's promise: see `own`.
+        let put = unsafe { Owner::new(deque) }.put(task);
+        if put && deque.private_part().is_none() {
+            self.published(place);
+        }
+        put
+    }
+
+    fn has_injected(&self) -> bool {
+        !self.injector.looks_empty()
+    }
 }
 
 impl<D: Deque> Stealing<D> {
@@ -83,30 +101,11 @@ impl<D: Deque> Stealing<D> {
     pub unsafe fn spawn_to(&self, deque: &D, place: &impl Place, task: Task) -> Result<(), Full> {
         // SAFETY: by the caller's promise.
         unsafe {
-            if self.put_quickly(deque, place, task) {
+            if self.spawn_quickly(deque, place, task) {
                 return Ok(());
             }
             self.spawn_slowly(place, task)
         }
-    }
-
-    /// The first half of `spawn_to`. If it returns false, `spawn_slowly` must follow at once.
-    ///
-    /// # Safety
-    /// As for `spawn`.
-    #[inline(always)]
-    pub(super) unsafe fn put_quickly(&self, deque: &D, place: &impl Place, task: Task) -> bool {
-        // SAFETY: by the caller's promise: see `own`.
-        let put = unsafe { Owner::new(deque) }.put(task);
-        if put && deque.private_part().is_none() {
-            self.published(place);
-        }
-        put
-    }
-
-    /// True if a task from outside the run waits. A hint.
-    pub fn is_called(&self) -> bool {
-        !self.injector.looks_empty()
     }
 
     /// Asks for the attention of a worker at its next spawn, if its spawns may be silent.
@@ -140,6 +139,6 @@ impl<D: Deque> Stealing<D> {
 
     /// True if a task is visible in a queue. A hint.
     pub(super) fn work_visible(&self) -> bool {
-        self.is_called() || self.deques.iter().any(|deque| !deque.looks_empty())
+        self.has_injected() || self.deques.iter().any(|deque| !deque.looks_empty())
     }
 }

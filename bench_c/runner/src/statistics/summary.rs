@@ -137,7 +137,7 @@ impl Summary {
         self.runs(program, None, None, threads)
     }
 
-    /// The same with an argument of `-d`, and with `SCHED_WARM`.
+    /// As above, with an argument of `-d` and with `SCHED_WARM`.
     pub fn runs(
         &self,
         program: &str,

@@ -1,5 +1,5 @@
-//! The subject's questions about the parts: what protects a queue, how an idle worker waits and how
-//! much processor time it burns, and how long a task must be.
+//! The subject's questions about the parts: which lock protects a queue, how an idle worker waits,
+//! how much processor time an idle worker uses, and how long a task must be to repay its cost.
 
 use anyhow::Result;
 use sched_estimate::{Estimate, Verdict};
