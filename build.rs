@@ -17,8 +17,11 @@ fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     let prototypes = generate(&root, "cbindgen.toml", &["course"]);
-    let tasks =
-        generate(&root, "cbindgen_tasks.toml", &["tasks", "block", "sync", "pool", "stats"]);
+    let tasks = generate(
+        &root,
+        "cbindgen_tasks.toml",
+        &["tasks", "groups", "loops", "block", "sync", "pool", "stats"],
+    );
     fs::write(out.join("sched_abi.h"), format!("{prototypes}\n{tasks}")).expect("OUT_DIR is ours");
     compare(&root.join("include/sched.h"), &prototypes);
     keep(&root.join("include/sched_tasks.h"), &with_version(&in_c_terms(&tasks)));

@@ -10,7 +10,9 @@
 
 pub mod block;
 pub mod course;
+pub mod groups;
 pub mod inline;
+pub mod loops;
 pub mod pool;
 pub mod stats;
 pub mod sync;

@@ -1,0 +1,163 @@
+//! Groups of tasks in the C interface. `include/sched_tasks.h` is made from this file, too.
+
+use crate::api::group::Group;
+use crate::ffi::tasks::can_be_copied;
+use crate::ffi::{given, taskfunc, waited};
+use crate::sys::errno;
+use crate::sys::errno::Errno;
+use crate::task::Scheduler;
+use std::ffi::{c_int, c_void};
+
+/// Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It must stay where it
+/// is until sched_group_wait has returned: it must be neither copied nor gone.
+#[repr(C)]
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub struct sched_group {
+    // The library's.
+    state: usize,
+    waiter: usize,
+    cancelled: usize,
+}
+
+const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
+
+/// Adds the task f(closure, s) to the group and to the run of s. In kind cont the task is called
+/// first, as by sched_spawn.
+///
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, or the run of s
+/// has ended), EAGAIN (there is no memory, or the queue holds qlen tasks already under
+/// SCHED_OVERFLOW=refuse).
+/// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
+/// Thread-safe. The group's own tasks, and the task that will wait for it, may add tasks at any
+/// time; others only while nobody waits for the group, or while it certainly has a task that has not
+/// ended. Cost: that of sched_spawn_copy, and two atomic operations on the group.
+///
+/// Example:
+///
+///     sched_group g = SCHED_GROUP_INIT;
+///     for (int i = 0; i < n; i++)
+///         if (sched_group_spawn(&g, work, &part[i], s) != 0)
+///             work(&part[i], s);
+///     sched_group_wait(&g, s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn sched_group_spawn(
+    g: *mut sched_group,
+    f: taskfunc,
+    closure: *mut c_void,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: NULL or a group of the caller's.
+    let (Some(f), Some(group)) = (f, unsafe { group(g) }) else {
+        return errno::failed(libc::EINVAL);
+    };
+    // SAFETY: by the caller's promise.
+    match unsafe { given(s) } {
+        // SAFETY: as above.
+        Ok(worker) => unsafe { group.spawn(f, closure, worker) },
+        Err(Errno(error)) => errno::failed(error),
+    }
+}
+
+/// Adds the task f(copy, s) to the group and to the run of s, where copy points to a copy of the
+/// size bytes at arg, as sched_spawn_copy makes it. In kind cont the task is called first, as by
+/// sched_spawn.
+///
+/// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, size is greater
+/// than SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is
+/// no memory, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
+/// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
+/// Thread-safe, as sched_group_spawn is. Cost: that of sched_group_spawn.
+///
+/// Example:
+///
+///     sched_group g = SCHED_GROUP_INIT;
+///     for (size_t lo = 0; lo < n; lo += 1000) {
+///         struct range r = { a, lo, lo + 1000 < n ? lo + 1000 : n };
+///         if (sched_group_spawn_copy(&g, work, &r, sizeof r, s) != 0)
+///             work(&r, s);
+///     }
+///     sched_group_wait(&g, s);
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+#[must_use]
+pub unsafe extern "C" fn sched_group_spawn_copy(
+    g: *mut sched_group,
+    f: taskfunc,
+    arg: *const c_void,
+    size: usize,
+    s: *mut Scheduler,
+) -> c_int {
+    // SAFETY: NULL or a group of the caller's.
+    let (Some(f), Some(group)) = (f, unsafe { group(g) }) else {
+        return errno::failed(libc::EINVAL);
+    };
+    if !can_be_copied(arg, size) {
+        return errno::failed(libc::EINVAL);
+    }
+    // SAFETY: by the caller's promise; `arg` has so many bytes.
+    match unsafe { given(s) } {
+        // SAFETY: as above.
+        Ok(worker) => unsafe { group.spawn_copy(f, arg, size, worker) },
+        Err(Errno(error)) => errno::failed(error),
+    }
+}
+
+/// Waits until no task of the group is left: what they wrote is then seen, and the group may be
+/// used anew. The caller is suspended with its stack, and its worker goes on with other tasks; with
+/// SCHED_JOIN=help, and where there is no memory for another stack, the worker runs them on top of
+/// the caller. A thread that is no worker of the run sleeps. s may be any worker's of the run. A
+/// task of the group that waits for the group waits for itself: the process ends with a message.
+///
+/// Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
+/// EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent process's).
+/// Suspension point: the task may go on in another thread, see libsched(7).
+/// Thread-safe. Cost: some nanoseconds if there is nothing to wait for.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler) -> c_int {
+    // SAFETY: NULL or a group of the caller's.
+    let Some(group) = (unsafe { group(g) }) else { return errno::failed(libc::EINVAL) };
+    // SAFETY: by the caller's promise.
+    group.wait(unsafe { waited(s) })
+}
+
+/// Cancels the group: its tasks that have not begun are not run, and those that run may ask by
+/// sched_group_cancelled. The group is no longer cancelled when somebody has waited for it. Groups
+/// that its tasks use are groups of their own, and are not cancelled.
+/// Thread-safe, also from outside of the run; async-signal-safe. Cost: a store.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
+    // SAFETY: NULL or a group of the caller's.
+    if let Some(group) = unsafe { group(g) } {
+        group.cancel();
+    }
+}
+
+/// 1 if the group was cancelled since the last wait, else 0.
+/// Thread-safe and async-signal-safe. Cost: a load.
+///
+/// # Safety
+/// Not for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_group_cancelled(g: *const sched_group) -> c_int {
+    // SAFETY: NULL or a group of the caller's.
+    unsafe { group(g) }.is_some_and(Group::is_cancelled).into()
+}
+
+/// # Safety
+/// NULL, or a group, which is 0 at first and whose fields are atomics.
+unsafe fn group<'a>(g: *const sched_group) -> Option<&'a Group> {
+    // SAFETY: by the caller's promise.
+    unsafe { g.cast::<Group>().as_ref() }
+}
