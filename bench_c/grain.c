@@ -12,11 +12,7 @@ static unsigned char *seen;
 
 static void work(long i)
 {
-    uint64_t y = (uint64_t)i;
-    for (long k = 0; k < iterations; k++) {
-        y = y * 3 + 1;
-        __asm__ volatile("" : "+r"(y));
-    }
+    bench_turns((uint64_t)i, iterations);
     seen[i]++;
 }
 

@@ -37,14 +37,8 @@ static inline struct phases phases_new(const struct bench *b)
 /* Parts `lo` to `hi` of a phase. */
 static inline void phases_parts(struct phases *p, size_t lo, size_t hi)
 {
-    for (size_t i = lo; i < hi; i++) {
-        uint64_t y = p->sums[i][0];
-        for (long k = 0; k < p->turns; k++) {
-            y = y * 3 + 1;
-            __asm__ volatile("" : "+r"(y));
-        }
-        p->sums[i][0] = y;
-    }
+    for (size_t i = lo; i < hi; i++)
+        p->sums[i][0] = bench_turns(p->sums[i][0], p->turns);
 }
 
 static inline void phases_gap(const struct phases *p)

@@ -16,10 +16,7 @@ static struct {
 
 static void work(intptr_t i)
 {
-    uint64_t y = seen[i].value + (uint64_t)i;
-    for (int step = 0; step < STEPS; step++)
-        y = y * 3 + 1;
-    seen[i].value = y;
+    seen[i].value = bench_turns(seen[i].value + (uint64_t)i, STEPS);
     seen[i].count++;
 }
 

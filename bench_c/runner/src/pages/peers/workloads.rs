@@ -73,6 +73,12 @@ const NO_LOOP: &[(&str, &str)] = &[
     ("glib", "has no loop"),
     ("go", "has no parallel loop"),
 ];
+const NO_PHASES: &[(&str, &str)] = &[
+    ("crossbeam", "has no loop; its sister rayon has"),
+    ("glib", "has no loop"),
+    ("go", "has no parallel loop"),
+    ("java", "its program times whole runs only"),
+];
 /// Phases that are loops of 16 parts: the argument of `-d`, the number of phases, and a
 /// description.
 const PHASES: &[(&str, u64, &str)] = &[
@@ -290,7 +296,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         counted: 1,
         warm_up: 1,
         baselines: &[],
-        without: NO_LOOP,
+        without: NO_PHASES,
         ..joins.clone()
     }));
     all.extend([
