@@ -257,7 +257,8 @@ pub trait PrivatePart: Sized {
 /// The outcome of [`PrivatePart::press`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Press {
-    /// No raid: the owner has no private tasks, or has not been requested, or has answered.
+    /// No raid: the owner has no private tasks, or has not been requested, or has answered; or
+    /// another thief holds the deque.
     NoRaid,
     /// The raid found nothing.
     RaidedInVain,

@@ -218,7 +218,8 @@ impl<D: Deque> Stealing<D> {
         if searching && self.surplus() && idle {
             self.hold_back(until, place);
         }
-        naps.patience.begin(self.sleepers.wake_cost());
+        let last = &self.last_waits[place.index()];
+        naps.patience.begin(self.sleepers.wake_cost(), last);
         let mut demands = Demands::new(Instant::now());
         let mut woken = false; // true: the worker was woken, and has found nothing since
         loop {
@@ -237,7 +238,7 @@ impl<D: Deque> Stealing<D> {
                 };
                 let task = self.search_until(until, place, reach);
                 if task.is_some() {
-                    naps.patience.found(Duration::ZERO);
+                    naps.patience.found(Duration::ZERO, last);
                     return task;
                 }
             }
@@ -257,7 +258,7 @@ impl<D: Deque> Stealing<D> {
                     if self.surplus() && !self.is_over(until) {
                         self.hold_back(until, place);
                     }
-                    naps.patience.woken(in_vain && woken, self.sleepers.wake_cost());
+                    naps.patience.woken(in_vain && woken, self.sleepers.wake_cost(), last);
                 }
             }
         }

@@ -27,25 +27,13 @@ impl<const FENCED: bool> PrivatePart for Split<FENCED> {
         if !self.is_requested() || self.looks_empty() {
             return Press::NoRaid;
         }
-        if self.raid() { Press::Opened } else { Press::RaidedInVain }
+        let Some(_held) = Held::try_now(&self.thieves) else { return Press::NoRaid };
+        self.raid_held()
     }
 
     fn raid(&self) -> bool {
         let Some(_held) = Held::try_now(&self.thieves) else { return false };
-        let open = self.open();
-        let private = slots(open, self.bot());
-        if private > 0 {
-            let wanted = open.wrapping_offset((private + 1) / 2);
-            self.watched.split.store(wanted, Ordering::Relaxed);
-            let safe = if fence::heavy_for::<FENCED>() {
-                // Acquire: pairs with the Release store of the push, so that the slots below are
-                // seen.
-                self.own.bot.load(Ordering::Acquire).clamp(open, wanted)
-            } else {
-                open
-            };
-            self.divide(safe);
-        }
+        self.raid_held();
         self.top() < self.open()
     }
 
@@ -69,5 +57,27 @@ impl<const FENCED: bool> PrivatePart for Split<FENCED> {
         let armed = self.seldom.with_mut(|seldom| unsafe { (*seldom).armed });
         self.watched.lim.store(armed, Ordering::Relaxed);
         processor_fence(Ordering::SeqCst); // with the sleeper's: see the essay, 2
+    }
+}
+
+impl<const FENCED: bool> Split<FENCED> {
+    /// Raids: makes the older half of the private tasks public. The caller holds the thieves' lock.
+    fn raid_held(&self) -> Press {
+        let open = self.open();
+        let private = slots(open, self.bot());
+        if private <= 0 {
+            return Press::NoRaid;
+        }
+        let wanted = open.wrapping_offset((private + 1) / 2);
+        self.watched.split.store(wanted, Ordering::Relaxed);
+        let safe = if fence::heavy_for::<FENCED>() {
+            // Acquire: pairs with the Release store of the push, so that the slots below are
+            // seen.
+            self.own.bot.load(Ordering::Acquire).clamp(open, wanted)
+        } else {
+            open
+        };
+        self.divide(safe);
+        if self.top() < self.open() { Press::Opened } else { Press::RaidedInVain }
     }
 }
