@@ -4,6 +4,7 @@ CARGO   ?= cargo
 CFLAGS  ?= -O2 -g
 PREFIX  ?= /usr/local
 LIBDIR     ?= $(PREFIX)/lib
+BINDIR     ?= $(PREFIX)/bin
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR     ?= $(PREFIX)/share/man
 DOCDIR     ?= $(PREFIX)/share/doc/libsched
@@ -51,6 +52,7 @@ WITH_DEBUG ?= yes
 STAGE   := $(TARGET)/stage
 BENCH   := $(TARGET)/bench
 LAB     := $(TARGET)/lab
+PROGRAMS := $(TARGET)/programs
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' sched.map)
@@ -67,7 +69,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 .PHONY: all help lib headers bench bench-peers bench-programs bench-floor lab lab-programs scaling test \
         examples debug \
         check check-deep knobs loom mutants asan tsan valgrind aarch64 stress install uninstall installcheck \
-        stage clean
+        programs install-programs uninstall-programs stage clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
 
@@ -79,6 +81,7 @@ help:
 	@echo 'make stage         install into target/stage, for use in this tree'
 	@echo 'make debug         the library with its checks of what a program does: target/debug/lean'
 	@echo 'make examples      build and run examples/*.c'
+	@echo 'make programs      build the tools of programs/ into target/programs. install-programs installs them'
 	@echo 'make test          all tests: 5 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
 	@echo 'make check         format, lints, manual pages'
 	@echo 'make check-deep    knobs loom mutants asan tsan valgrind aarch64 stress: hours; each is a target, too'
@@ -201,6 +204,19 @@ STAGED := PREFIX=$(STAGE) LIBDIR=$(STAGE)/lib INCLUDEDIR=$(STAGE)/include MANDIR
 stage: lib
 	@$(MAKE) --no-print-directory -s install $(STAGED) WITH_DEBUG=
 
+# Tools that use the library; those whose own libraries are not here are named and left out.
+PROGRAMS_MAKE = $(MAKE) --no-print-directory -s -C programs CC='$(CC)' CFLAGS='$(CFLAGS)' LIBSCHED=$(STAGE) OUT=$(PROGRAMS)
+
+programs: stage
+	@$(PROGRAMS_MAKE)
+
+install-programs: programs
+	@$(PROGRAMS_MAKE) install DESTDIR=$(DESTDIR) BINDIR=$(BINDIR) MANDIR=$(MANDIR)
+
+uninstall-programs:
+	rm -f $(patsubst programs/%.c,$(DESTDIR)$(BINDIR)/%,$(wildcard programs/*.c)) \
+	      $(patsubst programs/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard programs/*.1))
+
 # --- measuring --------------------------------------------------------------
 
 $(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(LIB) $(HEADERS) | stage
@@ -292,7 +308,7 @@ test-lints:
 	@$(MAKE) --no-print-directory debug
 	@$(CARGO) test --quiet --workspace --no-run
 
-test-programs: bench-programs examples
+test-programs: bench-programs examples programs
 	@if command -v pkg-config >/dev/null; then $(MAKE) --no-print-directory -s installcheck $(STAGED); \
 	 else echo "test: no pkg-config here, installcheck skipped"; fi
 	@$(TOOL) build --profile tools --quiet --package sched-ctest

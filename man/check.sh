@@ -7,7 +7,8 @@ say() { echo "man: $1"; wrong=1; }
 for tool in mandoc groff; do
     command -v $tool >/dev/null || echo "check: no $tool here, its look at the manual pages skipped"
 done
-for page in *.[37]; do
+for page in *.[37] ../programs/*.1; do
+    [ -e "$page" ] || continue
     target=$(sed -n '1s/^\.so man3\///p' "$page")
     if [ -n "$target" ]; then
         [ -e "$target" ] || say "$page names $target, which is not here"

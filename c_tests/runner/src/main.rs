@@ -5,6 +5,7 @@
 //! symbols.rs   the symbols that the libraries export, and the soname
 //! makefile.rs  the message of make if Rust is too old
 //! documents.rs the programs of the README and of the manual pages, and the names in them
+//! scripts.rs   the scripts c_tests/scripts/*.sh: programs/, packages, other build systems
 //! programs.rs  the programs c_tests/*.c; marker.rs reads how to build and run each
 //! bench.rs     the benchmark programs with small sizes: are their answers right?
 //! stress.rs    c_tests/stress.c over all settings, for a given time
@@ -27,6 +28,7 @@ mod matrix;
 mod options;
 mod programs;
 mod report;
+mod scripts;
 mod session;
 mod setting;
 mod stats;
@@ -92,6 +94,7 @@ fn run(options: Options) -> Result<bool> {
         symbols::jobs(&context, &mut jobs)?;
         makefile::jobs(&context, &mut jobs)?;
         documents::jobs(&context, &mut jobs)?;
+        scripts::jobs(&context, &mut jobs)?;
     }
     let mut report = Report::new(&context.options, context.jobs);
     report.run(jobs);

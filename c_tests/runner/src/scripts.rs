@@ -1,0 +1,75 @@
+//! `c_tests/scripts/*.sh`: what a user does with commands: programs, packages, other build systems. Each script is a
+//! test; it ends with 0, with 77 if it cannot run here (its last line says why), or fails.
+//!
+//! A script runs in an empty folder of its own. It gets ROOT, the project; PREFIX, the installed tree; TARGET, where
+//! things are built; CC, and CXX if there is a C++ compiler; and pkg-config finds the installed library. A comment `limit: SECONDS` gives it more
+//! than a minute.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use sched_tools::process::without_settings;
+
+use crate::exec::run;
+use crate::report::{Job, Outcome};
+use crate::session::Session;
+
+const LIMIT: f64 = 60.0;
+const SKIPPED: i32 = 77;
+
+pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
+    let folder = session.root.join("c_tests/scripts");
+    let mut scripts: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "sh") {
+            scripts.push(path);
+        }
+    }
+    scripts.sort();
+    for script in scripts {
+        let name = script.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&script)?;
+        let limit = text.lines().find_map(|line| line.strip_prefix("# limit: "));
+        let limit: f64 =
+            limit.map_or(Ok(LIMIT), |seconds| seconds.trim().parse()).context(name.clone())?;
+        let work = session.work.join("scripts").join(&name);
+        let log = session.work.join("scripts").join(format!("{name}.log"));
+        let (root, prefix, tools) =
+            (session.root.clone(), session.prefix.clone(), session.tools.clone());
+        jobs.push(Job::new("script", name, move |_| {
+            let _ = fs::remove_dir_all(&work);
+            fs::create_dir_all(&work)?;
+            let mut command = Command::new("sh");
+            command.arg("-eu").arg(&script).current_dir(&work);
+            without_settings(&mut command);
+            // (Else make would pass its own options on to each make that a script calls.)
+            for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {
+                command.env_remove(name);
+            }
+            command.env("ROOT", &root).env("PREFIX", &prefix);
+            command.env("TARGET", prefix.parent().unwrap_or(&prefix));
+            command.env("CC", &tools.cc);
+            if let Some(cxx) = &tools.cxx {
+                command.env("CXX", cxx);
+            }
+            command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+            let ended = run(&mut command, &log, limit)?;
+            let said = &ended.stdout;
+            Ok(match ended.code() {
+                Some(0) => Outcome::Passed,
+                Some(SKIPPED) => {
+                    Outcome::Skipped(said.lines().last().unwrap_or("no reason given").to_string())
+                }
+                _ => Outcome::Failed(format!(
+                    "sh -eu {}: {}\n{said}\n",
+                    script.display(),
+                    ended.how()
+                )),
+            })
+        }));
+    }
+    Ok(())
+}
