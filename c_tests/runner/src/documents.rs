@@ -71,7 +71,7 @@ fn between(text: &str, begin: &str, end: &str) -> Vec<String> {
 fn build(tools: &Toolchain, source: &Path, output: &Path) -> Command {
     let mut command = Command::new(&tools.cc);
     command.args(["-std=gnu11", "-O2"]).args(WARNINGS).args(&tools.pc.cflags);
-    command.arg("-o").arg(output).arg(source).args(&tools.pc.libs);
+    command.arg("-o").arg(output).arg(source).args(&tools.pc.libs).arg("-lm");
     command.arg(format!("-Wl,-rpath,{}", tools.libdir.display()));
     command
 }
