@@ -58,12 +58,11 @@ static inline void phases_took(struct phases *p, long k, double start)
  * the processor is, and is no checksum.) */
 static inline int phases_right(const struct phases *p, long n)
 {
-    uint64_t a = 1, c = 0, step = 3, add = 1; /* y -> a*y + c, `turns * n` times y -> 3*y + 1 */
+    /* c: where `turns * n` steps y -> 3*y + 1 lead from 0, by squaring: y -> step*y + add are 1, 2, 4, ... steps. */
+    uint64_t c = 0, step = 3, add = 1;
     for (uint64_t k = (uint64_t)p->turns * (uint64_t)n; k != 0; k >>= 1) {
-        if (k & 1) {
+        if (k & 1)
             c = step * c + add;
-            a *= step;
-        }
         add = step * add + add;
         step *= step;
     }
