@@ -1,0 +1,83 @@
+# swc counts the words that tr, sort and uniq count, and what wc counts, for any number of threads and each kind.
+swc=$TARGET/programs/swc
+[ -x "$swc" ] || { echo "programs/swc is not built"; exit 77; }
+export LC_ALL=C
+
+same() { # same WHAT EXPECTED GOT
+    [ "$2" = "$3" ] || { echo "$1: '$3' instead of '$2'"; exit 1; }
+}
+
+mkdir -p tree/a/b tree/.hidden tree/many
+: > tree/empty
+printf 'one two,two;three-three three\n\nFour FOUR four\tfo_ur 4' > tree/no-newline
+printf 'caf\303\251 caf\303\251s \377\376 \303\251\n' > tree/letters
+printf ' \t\n \r\n\v\f  x \n' > tree/a/space
+printf 'hidden\n' > tree/.hidden/file
+i=0
+while [ $i -lt 60 ]; do echo "file $i file$((i % 7))" > tree/many/$i; i=$((i + 1)); done
+# Words and lines of all lengths, so that parts and blocks begin and end anywhere in them; a word of several blocks.
+awk 'BEGIN { for (i = 0; i < 150000; i++) { n = i * 7919 % 1009; printf "%s%s%c", "w" n, (n % 13 == 0 ? "ord" n * n : ""), (i % 17 ? " " : "\n") } }' > tree/a/text
+awk 'BEGIN { for (i = 0; i < 70000; i++) printf "%s", "longword"; print " end"; for (i = 0; i < 70000; i++) printf "%s", "LongWord" }' > tree/a/b/long
+
+# reference CASE FILES...: all words with their numbers
+reference() {
+    case $1 in -l) change='tr A-Z a-z' ;; *) change=cat ;; esac
+    shift
+    for file; do cat "$file"; echo; done | tr -cs 'A-Za-z0-9_\200-\377' '\n' | $change | sed '/^$/d' | sort | uniq -c | sort -k1,1nr -k2,2
+}
+check() { # check WHAT: out against expected
+    cmp -s expected out || { echo "$1: not what uniq counts:"; diff expected out | cut -c1-200 | head -5; exit 1; }
+}
+
+find tree -type f > files
+for case in '' -l; do
+    reference "$case" $(cat files) > expected
+    "$swc" $case -n 0 tree > out
+    check "swc $case -n 0 tree"
+    for setting in steal:1 steal:2 steal:7 lifo:2 fifo:7 cont:1 cont:7 serial:1; do
+        SCHED_KIND=${setting%:*} "$swc" -j ${setting#*:} $case --words=0 tree > out
+        check "swc $case with $setting"
+    done
+    # Standard input: the files behind each other; from a pipe that has little at a time; twice.
+    for file in $(cat files); do cat "$file"; echo; done > all
+    "$swc" $case -n 0 < all > out
+    check "swc $case < file"
+    { head -c 70001 all; sleep 0.1; tail -c +70002 all; } | "$swc" -j 2 $case -n 0 - > out
+    check "a pipe | swc $case"
+done
+# More than the two blocks of a stream, and than 64 parts.
+awk 'BEGIN { for (i = 0; i < 1200000; i++) print "number", i * 7919 % 10007 }' > large
+reference '' large > expected
+"$swc" -n 0 large > out
+check 'swc large'
+cat large | "$swc" -n 0 > out
+check 'cat large | swc'
+
+reference '' $(cat files) > expected
+same 'the first ten' "$(head -n 10 expected)" "$("$swc" tree)"
+same 'the first three' "$(head -n 3 expected)" "$("$swc" -n3 tree)"
+same 'several paths' "$(reference '' tree/letters tree/no-newline tree/letters)" "$("$swc" -n 0 tree/letters tree/no-newline tree/letters)"
+same 'a file and a pipe' "$(reference '' tree/letters tree/no-newline)" "$("$swc" -n 0 tree/letters - < tree/no-newline)"
+same 'no words' '' "$("$swc" tree/empty)"
+
+# Totals. (Some versions of wc do not count words of bytes that cannot be printed.)
+rm tree/letters
+total() { wc -lwc "$@" | awk 'END { print $1, $2, $3 }'; }
+same 'totals' "$(total $(find tree -type f))" "$("$swc" -t tree)"
+same 'totals of a large file' "$(total large)" "$("$swc" --totals large)"
+same 'totals of a stream' "$(total large)" "$(cat large | "$swc" -t)"
+same 'totals with one thread' "$(total tree/a/text)" "$("$swc" -j 1 -t tree/a/text)"
+same 'totals of nothing' '0 0 0' "$("$swc" -t < /dev/null)"
+same 'totals of bytes' '0 1 3' "$(printf '\377\001\376' | "$swc" -t)"
+
+# Trouble: status 2, and the others are counted.
+got=0
+"$swc" tree/no-newline nowhere > out 2> error || got=$?
+same 'a path that is not there' 2 $got
+same 'the others' "$("$swc" tree/no-newline)" "$(cat out)"
+grep -q '^swc: nowhere: No such file' error || { echo "its message: $(cat error)"; exit 1; }
+same 'a wrong number' 2 "$("$swc" -n x tree 2> error || echo $?)"
+if [ -e /dev/full ]; then
+    same 'a full device' 2 "$("$swc" tree 2> error > /dev/full || echo $?)"
+    grep -q 'No space left' error || { echo "a full device: $(cat error)"; exit 1; }
+fi
