@@ -145,6 +145,11 @@ install: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
 	sed -e 's|@PREFIX@|$(PC_PREFIX)|' -e 's|@LIBDIR@|$(call under_prefix,$(LIBDIR))|' \
 	    -e 's|@INCLUDEDIR@|$(call under_prefix,$(INCLUDEDIR))|' -e 's|@VERSION@|$(VERSION)|' \
 	    sched.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc
+	install -d $(DESTDIR)$(CMAKEDIR)
+	sed -e 's|@INCLUDE@|$(CMAKE_INCLUDE)|' cmake/libsched-config.cmake.in > $(DESTDIR)$(CMAKEDIR)/libsched-config.cmake
+	pointer=$$((4 * $$(od -An -tu1 -j4 -N1 $(LIB)))) && \
+	sed -e 's|@VERSION@|$(VERSION)|' -e "s|@POINTER@|$$pointer|" cmake/libsched-config-version.cmake.in \
+	    > $(DESTDIR)$(CMAKEDIR)/libsched-config-version.cmake
 	install -d $(DESTDIR)$(DOCDIR)/examples
 	install -d $(DESTDIR)$(DOCDIR)/docs
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)/
@@ -165,13 +170,21 @@ PC_PREFIX = $(if $(filter $(PREFIX)/%,$(LIBDIR)),$${pcfiledir}/$(shell realpath 
             --relative-to=$(LIBDIR)/pkgconfig $(PREFIX)),$(PREFIX))
 under_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
+# CMake's package finds the library from its own place, too, and the headers if they lie below the same prefix. The
+# class of the ELF file, 1 or 2, says whether pointers have 4 or 8 bytes.
+CMAKEDIR = $(LIBDIR)/cmake/libsched
+CMAKE_PACKAGE := libsched-config.cmake libsched-config-version.cmake
+CMAKE_INCLUDE = $(if $(and $(filter $(PREFIX)/%,$(LIBDIR)),$(filter $(PREFIX)/%,$(INCLUDEDIR))),$(shell realpath -m -s \
+                --relative-to=$(CMAKEDIR) $(INCLUDEDIR)),$(INCLUDEDIR))
+
 # What install has put there, as a user would use it: the examples, with either library, by the flags that pkg-config
 # gives. What another processor runs is not run here.
 installcheck: CHECKED := $(TARGET)/installcheck
 installcheck:
 	@for file in $(addprefix $(DESTDIR)$(INCLUDEDIR)/libsched/,$(notdir $(HEADERS))) \
 	     $(addprefix $(DESTDIR)$(MANDIR)/man3/,$(notdir $(MAN3))) $(addprefix $(DESTDIR)$(MANDIR)/man7/,$(notdir $(MAN7))) \
-	     $(addprefix $(DESTDIR)$(DOCDIR)/,$(DOCS) $(PAGES)) $(addprefix $(DESTDIR)$(LIBDIR)/,libsched.so libsched.so.1 libsched.a); \
+	     $(addprefix $(DESTDIR)$(DOCDIR)/,$(DOCS) $(PAGES)) $(addprefix $(DESTDIR)$(LIBDIR)/,libsched.so libsched.so.1 libsched.a) \
+	     $(addprefix $(DESTDIR)$(CMAKEDIR)/,$(CMAKE_PACKAGE)); \
 	 do [ -s $$file ] || { echo "installcheck: there is no $$file"; exit 1; }; done
 	@cd $(DESTDIR)$(DOCDIR) && grep -o '](\([^):#]*\))' $(filter %.md,$(DOCS) $(PAGES)) /dev/null | \
 	 sed 's/^\([^:]*\):](\(.*\))$$/\1 \2/' | while read -r page link; do \
@@ -191,10 +204,10 @@ uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/libsched.so $(DESTDIR)$(LIBDIR)/libsched.so.1 \
 	      $(DESTDIR)$(LIBDIR)/libsched.a $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc \
 	      $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so.1
-	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/libsched/%)
+	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/libsched/%) $(addprefix $(DESTDIR)$(CMAKEDIR)/,$(CMAKE_PACKAGE))
 	rm -f $(MAN3:man/%=$(DESTDIR)$(MANDIR)/man3/%) $(MAN7:man/%=$(DESTDIR)$(MANDIR)/man7/%)
 	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%) $(PAGES:%=$(DESTDIR)$(DOCDIR)/%) $(patsubst %,$(DESTDIR)$(DOCDIR)/%,$(wildcard examples/*.c))
-	rmdir $(DESTDIR)$(INCLUDEDIR)/libsched $(DESTDIR)$(LIBDIR)/libsched-debug $(DESTDIR)$(DOCDIR)/examples \
+	rmdir $(DESTDIR)$(INCLUDEDIR)/libsched $(DESTDIR)$(LIBDIR)/libsched-debug $(DESTDIR)$(CMAKEDIR) $(DESTDIR)$(DOCDIR)/examples \
 	      $(DESTDIR)$(DOCDIR)/docs $(DESTDIR)$(DOCDIR) 2>/dev/null || true
 
 # What the tests and the benchmarks link against: an installed tree of its own.
