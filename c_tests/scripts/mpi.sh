@@ -1,0 +1,67 @@
+# mpi_sort and mpi_uts on 1, 2 and 4 ranks of 1 and 2 threads: the answers of one rank, and of plain programs.
+command -v mpirun > /dev/null || { echo "no mpirun here (Debian: openmpi-bin)"; exit 77; }
+[ -x "$TARGET/programs/mpi_sort" ] || { echo "programs/mpi_sort is not built: no MPI library here (Debian: libopenmpi-dev)"; exit 77; }
+
+# ranks N THREADS PROGRAM ARGUMENT...: what it prints goes to out. (An MPI that is not Open MPI has other options.)
+options=
+if mpirun --version | grep -q 'Open MPI'; then options="--oversubscribe --bind-to none"; fi
+if [ "$(id -u)" = 0 ] && [ -n "$options" ]; then options="$options --allow-run-as-root"; fi
+ranks() {
+    count=$1 program=$3
+    export SCHED_THREADS="$2"
+    shift 3
+    status=0
+    mpirun $options -n "$count" "$TARGET/programs/$program" "$@" > out 2> error || status=$?
+}
+expect() {
+    grep -q "$1" out && [ $status = 0 ] || { echo "status $status, and no \"$1\" in:"; cat out error; exit 1; }
+}
+
+# As others sort it. Many of the second file's numbers are equal, and most of the third's ranks have none.
+head -c 800000 /dev/urandom > numbers
+od -An -v -tu1 -w8 numbers | awk '{ for (i = 0; i < 8; i++) printf "%c", i == 0 ? 48 + $1 % 3 : 48 }' > equal
+head -c 16 numbers > few
+: > none
+for case in "numbers 1:2 2:1 4:1" "equal 2:2 4:1" "few 4:1" "none 2:1"; do
+    file=${case%% *}
+    od -An -v -tu8 -w8 $file | sort -n > expected
+    for shape in ${case#* }; do
+        ranks ${shape%:*} ${shape#*:} mpi_sort --input $file --output sorted --message 1000 --parts 3
+        expect ": sorted,"
+        od -An -v -tu8 -w8 sorted > found
+        cmp -s expected found || { echo "$file on $shape is not sorted as sort -n sorts it"; exit 1; }
+    done
+done
+
+# The numbers that it makes up are the same on any number of ranks.
+ranks 1 2 mpi_sort --count 300000
+expect ": sorted,"
+checksum=$(grep -o 'checksum [0-9a-f]*' out)
+for shape in 2:2 4:1; do
+    ranks ${shape%:*} ${shape#*:} mpi_sort --count 300000
+    expect "300000 numbers, ${shape%:*} ranks of ${shape#*:} thread.*sorted, $checksum"
+done
+
+# A file that is not there: every rank says so by its status, and one by a line.
+status=0
+mpirun $options -n 2 "$TARGET/programs/mpi_sort" --input absent > out 2> error || status=$?
+[ $status = 2 ] && [ "$(grep -c 'mpi_sort: absent: No such file' error)" = 1 ] ||
+    { echo "status $status instead of 2, and not one line of the file that is not there:"; cat out error; exit 1; }
+
+# Both trees, of more nodes than a rank can keep, and a tree of one node.
+for case in "--depth=8 1:2 2:1 4:1" "--binomial=100 2:2 4:2" "--depth=0 2:1"; do
+    arguments=${case%% *}
+    nodes=$("$TARGET/programs/mpi_uts" --serial $arguments | sed 's/ nodes.*//')
+    for shape in ${case#* }; do
+        ranks ${shape%:*} ${shape#*:} mpi_uts $arguments
+        expect "^$nodes nodes, ${shape%:*} rank"
+    done
+done
+ranks 2 2 mpi_uts
+expect "^4130071 nodes, as published, 2 ranks of 2 threads"
+
+# Where no other thread takes the place of the task that waits for messages, it yields to the others.
+export SCHED_KIND=serial
+ranks 2 1 mpi_uts --depth 7
+serial=$("$TARGET/programs/mpi_uts" --serial --depth 7 | sed 's/ nodes.*//')
+expect "^$serial nodes"
