@@ -1,5 +1,6 @@
 # find_package(libsched): a project with C and C++ programs is built with the shared library and with the archive, and
 # its programs run; then again with a copy of the installed tree elsewhere. Versions that do not fit are refused.
+# limit: 120
 command -v cmake > /dev/null || { echo "no cmake here (Debian: cmake)"; exit 77; }
 [ -n "${CXX-}" ] || { echo "no C++ compiler here (Debian: g++)"; exit 77; }
 version=$(pkg-config --modversion libsched)

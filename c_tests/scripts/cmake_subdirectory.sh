@@ -1,6 +1,7 @@
 # libsched's source tree in a CMake project, by FetchContent and by add_subdirectory: the same targets, built by cargo.
 # cmake --install of libsched by itself installs what make install does. (cargo's folder is that of this build, so
 # that nothing is compiled anew.)
+# limit: 120
 command -v cmake > /dev/null || { echo "no cmake here (Debian: cmake)"; exit 77; }
 [ -n "${CXX-}" ] || { echo "no C++ compiler here (Debian: g++)"; exit 77; }
 mkdir source

@@ -1,5 +1,6 @@
 # dependency('libsched') in a Meson project, by pkg-config: C and C++ programs, with the shared library and with the
 # archive, here and with a copy of the installed tree elsewhere.
+# limit: 120
 command -v meson > /dev/null && command -v ninja > /dev/null || { echo "no meson or no ninja here (Debian: meson)"; exit 77; }
 [ -n "${CXX-}" ] || { echo "no C++ compiler here (Debian: g++)"; exit 77; }
 mkdir source moved

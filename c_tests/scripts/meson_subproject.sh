@@ -1,6 +1,7 @@
 # libsched's source tree as a subproject of a Meson project, found by dependency('libsched') through a wrap file; with
 # default_library=static that is the archive. meson install of libsched by itself installs what make install does.
 # (cargo's folder is that of this build, so that nothing is compiled anew.)
+# limit: 120
 command -v meson > /dev/null && command -v ninja > /dev/null || { echo "no meson or no ninja here (Debian: meson)"; exit 77; }
 [ -n "${CXX-}" ] || { echo "no C++ compiler here (Debian: g++)"; exit 77; }
 mkdir -p source/subprojects

@@ -1,4 +1,5 @@
 # mpi_sort and mpi_uts on 1, 2 and 4 ranks of 1 and 2 threads: the answers of one rank, and of plain programs.
+# limit: 120
 command -v mpirun > /dev/null || { echo "no mpirun here (Debian: openmpi-bin)"; exit 77; }
 [ -x "$TARGET/programs/mpi_sort" ] || { echo "programs/mpi_sort is not built: no MPI library here (Debian: libopenmpi-dev)"; exit 77; }
 
