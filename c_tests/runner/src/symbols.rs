@@ -1,5 +1,6 @@
 //! Checks that the libraries export the symbols of sched.map and no others, and no name of glibc's,
-//! that the soname is right, and that each function has a manual page.
+//! that the soname is right, and that each function has a manual page; and that the shared library
+//! is hardened, needs nothing but the C library and the unwinder, and has about its usual size.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,6 +31,23 @@ const GLIBC: &[&str] = &[
 
 /// Prefixes of functions for sched_inline.h only, which no program calls by name.
 const NOT_CALLED: &[&str] = &["sched_inline_", "sched_layout_"];
+
+/// What the shared library may need: the C library (before glibc 2.34 it had parts with names of
+/// their own), the dynamic linker, which has `__tls_get_addr`, and GCC's unwinder, which Rust's
+/// standard library calls for backtraces, and which finds the exceptions that may not leave a task.
+const NEEDED: &[&str] = &[
+    "libc.so.6",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+    "libgcc_s.so.1",
+    "libpthread.so.0",
+    "libdl.so.2",
+];
+
+/// Bytes that libsched.so.1 may have: a fifth more than in version 1.0.0. There, 0.4 MB are the
+/// library's own functions, since each kind is compiled with each of its deques; 0.25 MB are those
+/// of Rust's standard library, and 0.2 MB the names of all functions, for debuggers and profilers.
+const LARGEST: u64 = 1_200_000;
 
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let map = fs::read_to_string(session.root.join("sched.map")).context("sched.map")?;
@@ -80,14 +98,50 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
         let writes_code = text.contains("TEXTREL");
         let bound = text.contains("BIND_NOW") && text.contains("GNU_RELRO");
         let stack = text.lines().find(|l| l.trim_start().starts_with("GNU_STACK"));
+        let written: Vec<_> =
+            text.lines().filter(|l| l.contains(" LOAD ") && l.contains(" RWE ")).collect();
         Ok(verdict(&[
             (soname, format!("the soname is not libsched.so.1:\n{text}")),
             (stays, format!("NODELETE is not set:\n{text}")),
             (!writes_code, "it has text relocations".to_string()),
             (bound, format!("what the loader fills in stays writable:\n{text}")),
             (stack.is_some_and(|l| !l.contains('E')), format!("an executable stack: {stack:?}")),
+            (written.is_empty(), format!("pages to write and to execute: {written:?}")),
         ]))
     }));
+
+    let library = session.prefix.join("lib/libsched.so");
+    jobs.push(Job::new("symbols", "libraries needed, size", move |_| {
+        let size = fs::metadata(&library)?.len();
+        let Some(text) = output("readelf", &["-W", "-d"], &library)? else {
+            return Ok(Outcome::Skipped("no readelf here".to_string()));
+        };
+        let needed: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains("(NEEDED)"))
+            .filter_map(|line| line.split(['[', ']']).nth(1))
+            .collect();
+        let others: Vec<_> = needed.iter().filter(|name| !NEEDED.contains(name)).collect();
+        Ok(verdict(&[
+            (others.is_empty(), format!("it needs {others:?}")),
+            (needed.contains(&NEEDED[0]), format!("it needs {needed:?}, not {}", NEEDED[0])),
+            (size <= LARGEST, format!("it has {size} bytes, more than {LARGEST}")),
+        ]))
+    }));
+
+    // The library switches stacks, and not the shadow stacks of a processor (docs/GUARANTEES.md): a
+    // library with this mark would end with a signal at its first switch, where that is honoured.
+    for file in ["libsched.so", "libsched.a"] {
+        let library = session.prefix.join("lib").join(file);
+        jobs.push(Job::new("symbols", format!("no shadow stack in {file}"), move |_| {
+            let Some(text) = output("readelf", &["-W", "-n"], &library)? else {
+                return Ok(Outcome::Skipped("no readelf here".to_string()));
+            };
+            let marks: Vec<_> =
+                text.lines().filter(|l| l.contains("SHSTK") || l.contains("GCS")).collect();
+            Ok(verdict(&[(marks.is_empty(), format!("it is marked: {marks:?}"))]))
+        }));
+    }
 
     let (pages, wanted) = (session.prefix.join("share/man/man3"), symbols.clone());
     jobs.push(Job::new("symbols", "each with a manual page", move |_| {
