@@ -69,7 +69,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 .PHONY: all help lib headers bench bench-peers bench-programs bench-floor lab lab-programs scaling test \
         examples debug \
         check check-deep knobs loom mutants asan tsan valgrind aarch64 stress install uninstall installcheck \
-        programs install-programs uninstall-programs stage clean
+        programs install-programs uninstall-programs stage dist deb rpm abi packages clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
 
@@ -84,7 +84,8 @@ help:
 	@echo 'make programs      build the tools of programs/ into target/programs. install-programs installs them'
 	@echo 'make test          all tests: 5 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
 	@echo 'make check         format, lints, manual pages'
-	@echo 'make check-deep    knobs loom mutants asan tsan valgrind aarch64 stress: hours; each is a target, too'
+	@echo 'make check-deep    knobs loom mutants asan tsan valgrind aarch64 stress abi packages: hours; each is a target, too'
+	@echo 'make dist          target/dist/libsched-VERSION.tar.xz: the source, with all crates. deb, rpm: packages of it'
 	@echo 'make bench         compare the schedulers: tables and figures. bench-peers: and other systems'
 	@echo 'make lab           the questions of docs/LAB.md. scaling: up to 1024 simulated workers'
 	@echo 'make headers       write include/sched_tasks.h anew from src/ffi'
@@ -102,7 +103,7 @@ lib: $(LIB) $(OUT)/lean/libsched.a
 # library's own to the optimiser. Functions begin at multiples of 64 bytes: what the short ones of the hot path take
 # depends by some per cent on where they lie in the processor's lines, and so on unrelated changes otherwise.
 $(OUT)/libsched.a: $(SOURCES)
-	$(CARGO) rustc --release --package libsched --lib --crate-type staticlib \
+	$(if $(DEBUG_INFO),CARGO_PROFILE_RELEASE_DEBUG=2 CARGO_PROFILE_RELEASE_STRIP=none) $(CARGO) rustc --release --package libsched --lib --crate-type staticlib \
 	        -- -C llvm-args=-align-all-functions=6
 	@touch $@
 
@@ -112,9 +113,10 @@ VERSIONED := -Wl,-soname,libsched.so.1 -Wl,--version-script=sched.map -Wl,-z,nod
 LINK = $(CC) -shared $(LDFLAGS) $(VERSIONED) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,-O1 -Wl,--gc-sections \
        -Wl,--as-needed $(SYMBOLS:%=-Wl,-u,%)
 
+# DEBUG_INFO=yes: the library keeps its debug information, for packages that split it off.
 $(LIB): $(OUT)/libsched.a sched.map
 	mkdir -p $(@D)
-	$(LINK) -Wl,--strip-debug -o $@ $< -lpthread -ldl
+	$(LINK) $(if $(DEBUG_INFO),,-Wl,--strip-debug) -o $@ $< -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # The archive as rustc makes it shows the whole Rust runtime to the linker. Here it is
@@ -230,6 +232,20 @@ uninstall-programs:
 	rm -f $(patsubst programs/%.c,$(DESTDIR)$(BINDIR)/%,$(wildcard programs/*.c)) \
 	      $(patsubst programs/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard programs/*.1))
 
+# --- packages ---------------------------------------------------------------
+
+# The source of git's HEAD, or of an unpacked tarball, with the crates that it is built of.
+DIST := $(TARGET)/dist
+
+dist:
+	@CARGO=$(CARGO) packaging/dist.sh $(DIST)
+
+deb: dist
+	@packaging/deb.sh $(DIST)/libsched-$(VERSION).tar.xz $(TARGET)/deb
+
+rpm: dist
+	@packaging/rpm.sh $(DIST)/libsched-$(VERSION).tar.xz $(TARGET)/rpm
+
 # --- measuring --------------------------------------------------------------
 
 $(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(LIB) $(HEADERS) | stage
@@ -344,11 +360,12 @@ $(DEBUG_LIB): $(SOURCES)
 	$(LINK) -o $@ $(BUILT)/debug/libsched.a -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
-# Format and lints, where cargo has them; the manual pages; whether the mutants of the models still fit the code; and
+# Format and lints, where cargo has them; the manual pages; what packages and releases promise; whether the mutants of the models still fit the code; and
 # whether files import each other in a circle, or a floor of the library a higher one.
 check:
 	@$(TOOL) run --quiet --package sched-tools --bin mutants -- --check
 	@man/check.sh
+	@packaging/check.sh
 	@$(TOOL) test --quiet --package sched-tools --test floors
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
 	 else echo "check: no cargo fmt here, skipped"; fi
@@ -360,7 +377,7 @@ check:
 
 MINUTES ?= 10
 
-check-deep: knobs loom mutants asan tsan valgrind aarch64 stress
+check-deep: knobs loom mutants asan tsan valgrind aarch64 stress abi packages
 
 # Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
 # hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
@@ -432,6 +449,17 @@ aarch64: stage
 
 stress: stage bench-programs
 	$(CTEST) --stress $(MINUTES)
+
+# What is skipped says so, with status 77.
+SKIPS = || [ $$? = 77 ]
+
+# Whether programs that were compiled with the last release run with this library.
+abi:
+	@packaging/abi.sh $(SKIPS)
+
+# The tarball, what is built of it, and its packages in a Debian system that is made for this: ten minutes.
+packages: lib
+	@CARGO=$(CARGO) packaging/packages.sh $(LIB) $(TARGET)/packages $(SKIPS)
 
 clean:
 	$(CARGO) clean

@@ -1,0 +1,79 @@
+# packaging/check.sh finds nothing, and it would: each of the things that it looks at is planted in a copy. The lists of
+# the Debian packages name what `make install` and `make install-programs` install, all of it.
+"$ROOT/packaging/check.sh"
+
+planted() {
+    rm -rf tree
+    mkdir tree
+    (cd "$ROOT" && tar -c Cargo.toml CHANGELOG.md sched.map abi debian packaging programs) | tar -x -C tree
+}
+# WORDS: what is said of the tree.
+refused() {
+    if said=$("$ROOT/packaging/check.sh" tree); then
+        echo "not found: $1"
+        exit 1
+    fi
+    echo "$said" | grep -q -e "$1" || { echo "instead of \"$1\":"; echo "$said"; exit 1; }
+}
+
+planted
+sed -i '/sched_sem_wait;/d' tree/sched.map
+refused 'has sched_sem_wait@LIBSCHED_1, and sched.map does not'
+planted
+sed -i 's/^ *sched_sem_wait;/&\n    sched_planted;/' tree/sched.map
+refused 'sched.map adds sched_planted@LIBSCHED_1 to a version'
+planted
+printf 'LIBSCHED_2 {\n  global:\n    sched_planted;\n} LIBSCHED_1;\n' >> tree/sched.map
+refused '^< sched_planted@LIBSCHED_2'
+printf ' LIBSCHED_2@LIBSCHED_2 1.0.0\n sched_planted@LIBSCHED_2 1.0.0\n' >> tree/debian/libsched1.symbols
+"$ROOT/packaging/check.sh" tree
+planted
+sed -i 's/\(sched_sort@LIBSCHED_1\) .*/\1 0.9/' tree/debian/libsched1.symbols
+refused '^> sched_sort@LIBSCHED_1 0.9'
+planted
+sed -i '0,/^version = .*/s//version = "1.2.3"/' tree/Cargo.toml
+refused 'debian/changelog has version .*, and Cargo.toml 1.2.3'
+refused 'libsched.spec has version .*, and Cargo.toml 1.2.3'
+refused 'CHANGELOG.md has no section 1.2.3'
+planted
+sed -i 's/^rust-version = .*/rust-version = "1.99"/' tree/Cargo.toml
+refused 'debian/control does not ask for rustc 1.99'
+refused 'libsched.spec does not ask for rust 1.99'
+planted
+echo '/* pkg-config: planted (libplanted-dev) */' > tree/programs/planted.c
+refused 'planted.c needs libplanted-dev, which is not in Build-Depends'
+refused 'planted.c needs pkgconfig(planted)'
+planted
+mkdir -p tree/vendor/planted-1.0.0/src
+printf '[package]\nname = "planted"\nlicense = "Zlib"\n' > tree/vendor/planted-1.0.0/Cargo.toml
+echo '//' > tree/vendor/planted-1.0.0/src/lib.rs
+refused 'vendor/planted-1.0.0 has licence "Zlib", and debian/copyright says "Apache-2.0 MIT"'
+
+# (What is not built is not built here: other tests run beside this one.)
+cat > cargo-version <<'END'
+#!/bin/sh
+[ "$1" = --version ] && exec cargo --version
+echo "make stage first"
+exit 1
+END
+chmod +x cargo-version
+make -C "$ROOT" -s install CARGO="$PWD/cargo-version" CARGO_TARGET_DIR="$TARGET" DESTDIR="$PWD/root" PREFIX=/usr LIBDIR=/usr/lib/triplet \
+    DOCDIR=/usr/share/doc/libsched-dev WITH_DEBUG= > log 2>&1 || { cat log; exit 1; }
+make -C "$ROOT/programs" -s install OUT="$TARGET/programs" DESTDIR="$PWD/root" BINDIR=/usr/bin \
+    MANDIR=/usr/share/man > log 2>&1 || { cat log; exit 1; }
+cat "$ROOT"/debian/*.install "$ROOT/debian/not-installed" > lists
+set -f
+while read -r pattern; do
+    set +f
+    found=$(cd root && ls -d $pattern 2>/dev/null) || :
+    set -f
+    [ -n "$found" ] || { echo "debian/*.install has $pattern, which make install does not install"; exit 1; }
+done < lists
+(cd root && find . ! -type d) | sed 's|^\./||' > files
+while read -r file; do
+    listed=
+    while read -r pattern; do
+        case $file in $pattern | $pattern/*) listed=yes ;; esac
+    done < lists
+    [ -n "$listed" ] || { echo "make install installs $file, and debian/*.install do not have it"; exit 1; }
+done < files

@@ -1,0 +1,97 @@
+#!/bin/sh
+# What the releases and the packages promise, as far as files say it:
+# - sched.map keeps the symbols of each release (abi/symbols-VERSION.txt) under their versions, and adds none to those;
+# - Debian's list of symbols is that of sched.map, each since the release that brought it;
+# - the versions and the oldest Rust of Cargo.toml stand in the files of the packages, too;
+# - what a program of programs/ is built with stands in their build dependencies;
+# - in an unpacked tarball: the licences of vendor/ are those that debian/copyright names.
+#
+# Usage: packaging/check.sh [FOLDER]; with --write instead it writes abi/symbols-VERSION.txt: at a release
+LC_ALL=C
+export LC_ALL
+write=
+[ "$1" != --write ] || { write=yes; shift; }
+cd "${1:-$(dirname "$0")/..}" || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+wrong=0
+say() { echo "packages: $1"; wrong=1; }
+
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+
+# SYMBOL@VERSION, for each symbol of sched.map.
+symbols=$(sed 's|/\*.*\*/||' sched.map |
+          awk '/{/ { node = $1 } /^ *sched_[a-z0-9_]*;/ { sub(/;.*/, ""); print $1 "@" node }' | sort)
+[ -n "$symbols" ] || say "no symbol in sched.map"
+[ -z "$write" ] || echo "$symbols" > "abi/symbols-$version.txt"
+
+# The releases, the first one first; and each of their symbols with the release that brought it.
+lists=$(ls abi/symbols-*.txt | sort -V)
+for list in $lists; do
+    sort "$list" > "$work/was"
+    # (Those of sched.map whose version the release has, too.)
+    echo "$symbols" | awk -F @ -v list="$list" '
+        BEGIN { while ((getline line < list) > 0) { sub(/.*@/, "", line); has[line] = 1 } } $2 in has' > "$work/is"
+    for symbol in $(comm -23 "$work/was" "$work/is"); do
+        say "$list has $symbol, and sched.map does not: programs need it"
+    done
+    for symbol in $(comm -13 "$work/was" "$work/is"); do
+        say "sched.map adds $symbol to a version of $list: a new symbol gets a version of its own"
+    done
+    sed "s/\$/ $(basename "${list#abi/symbols-}" .txt)/" "$list" >> "$work/since"
+done
+wanted=$({ cat "$work/since"; echo "$symbols"; } | awk -v current="$version" '
+    { node = $1; sub(/.*@/, "", node) }
+    NF == 2 { if (!($1 in since)) since[$1] = $2; if (!(node in since)) since[node] = $2; next }
+    { print $1, $1 in since ? since[$1] : current; nodes[node] = 1 }
+    END { for (node in nodes) print node "@" node, node in since ? since[node] : current }' | sort)
+found=$(sed -n 's/^ //p' debian/libsched1.symbols | sort)
+[ "$wanted" = "$found" ] || {
+    echo "$wanted" > "$work/symbols"
+    say "debian/libsched1.symbols (>) is not what sched.map says (<): $(echo "$found" | diff "$work/symbols" -)"
+}
+
+debian=$(sed -n '1s/^libsched (\([^)]*\)-[^-]*).*/\1/p' debian/changelog)
+[ "$debian" = "$version" ] || say "debian/changelog has version $debian, and Cargo.toml $version"
+rpm=$(sed -n 's/^Version: *//p' packaging/libsched.spec)
+[ "$rpm" = "$version" ] || say "packaging/libsched.spec has version $rpm, and Cargo.toml $version"
+grep -q -F "## $version (" CHANGELOG.md || say "CHANGELOG.md has no section $version"
+for tool in cargo rustc; do
+    grep -q "[ ]$tool (>= $rust)" debian/control || say "debian/control does not ask for $tool $rust"
+done
+grep -q "^BuildRequires: .*rust >= $rust" packaging/libsched.spec ||
+    say "packaging/libsched.spec does not ask for rust $rust"
+
+for program in programs/*.c; do
+    case $program in programs/mpi_* | 'programs/*.c') continue ;; esac
+    sed -n '1,12s/.*pkg-config: \([^ ]*\) (\([^)]*\)).*/\1 \2/p' "$program" > "$work/needs"
+    while read -r library package; do
+        sed -n '/^Build-Depends:/,/^[A-Z][a-z-]*:.*[^,]$/p' debian/control | grep -q -e "[ ]$package[,]*\$" ||
+            say "$program needs $package, which is not in Build-Depends of debian/control"
+        grep -q -F "BuildRequires: pkgconfig($library)" packaging/libsched.spec ||
+            say "$program needs pkgconfig($library), which packaging/libsched.spec does not ask for"
+    done < "$work/needs"
+done
+
+# The names of the licences in an expression; "MIT/Apache-2.0" is an old way to write "MIT OR Apache-2.0".
+licences() {
+    sed 's|/| or |g; s/[(),]//g; s/ OR / or /g; s/ AND / and /g; s/ WITH /-with-/g; s/ or /\n/g; s/ and /\n/g' |
+        sort | paste -s -d ' ' -
+}
+# (Of a crate that no supported system needs there is the manifest only.)
+if [ -d vendor ]; then
+    for manifest in vendor/*/Cargo.toml; do
+        crate=${manifest%/Cargo.toml}
+        [ -n "$(find "$crate" -name '*.rs' -size +0)" ] || continue
+        plain=$(echo "${crate#vendor/}" | sed 's/-[0-9][0-9.]*\(+.*\|-.*\)\{0,1\}$//')
+        has=$(sed -n 's/^license = "\(.*\)"/\1/p' "$manifest" | licences)
+        said=$(awk -v name="vendor/$plain-*" '
+            /^Files:/ { files = 1; matched = 0 } /^[A-Z][a-z-]*:/ && !/^Files:/ { files = 0 }
+            files { for (i = 1; i <= NF; i++) if ($i == name || $i == "vendor/*") matched = 1 }
+            /^License:/ && matched { sub(/^License: /, ""); last = $0; matched = 0 }
+            END { print last }' debian/copyright | licences)
+        [ "$has" = "$said" ] || say "$crate has licence \"$has\", and debian/copyright says \"$said\""
+    done
+fi
+exit $wrong

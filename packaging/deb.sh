@@ -1,0 +1,38 @@
+#!/bin/sh
+# make deb: the Debian packages of a tarball that packaging/dist.sh has made, built in the folder OUT, and what lintian
+# says of them. The packages depend on the tarball and the compilers alone, not on OUT or the time.
+#
+# -d: the build dependencies name Rust 1.88, and Debian 12 has an older one; here cargo may be rustup's.
+#
+# Usage: packaging/deb.sh TARBALL OUT
+set -eu
+tarball=$(realpath "$1")
+out=$2
+for need in dpkg-buildpackage:dpkg-dev dh:debhelper; do
+    command -v "${need%:*}" >/dev/null || { echo "deb: no ${need%:*} here (Debian: ${need#*:})"; exit 77; }
+done
+# What was set for another build has no place in this one.
+unset MAKEFLAGS MAKELEVEL MFLAGS DESTDIR CARGO_TARGET_DIR CARGO_BUILD_TARGET SOURCE_DATE_EPOCH || :
+unset RUSTFLAGS CFLAGS CPPFLAGS LDFLAGS || :
+
+name=$(basename "$tarball" .tar.xz)
+rm -rf "$out"
+mkdir -p "$out"
+cd "$out"
+cp "$tarball" "libsched_${name#libsched-}.orig.tar.xz"
+tar -x -f "$tarball"
+cd "$name"
+packaging/check.sh
+dpkg-buildpackage -us -uc -b -d > ../build.log 2>&1 ||
+    { tail -n 40 ../build.log; echo "deb: see $out/build.log"; exit 1; }
+cd ..
+for package in *.deb; do
+    echo "$PWD/$package: $(stat -c %s "$package") bytes"
+done
+if command -v lintian >/dev/null; then
+    # (Root may run it, too: what it reads was built here.)
+    lintian --allow-root --fail-on error,warning ./*.changes || { echo "deb: lintian finds the above"; exit 1; }
+    echo "deb: lintian finds nothing"
+else
+    echo "deb: no lintian here (Debian: lintian)"
+fi

@@ -1,0 +1,25 @@
+#!/bin/sh
+# make rpm: the rpm packages of a tarball that packaging/dist.sh has made, built in the folder OUT.
+#
+# --nodeps where the system keeps no rpm database of what is installed (Debian): the build says what it lacks.
+#
+# Usage: packaging/rpm.sh TARBALL OUT
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+tarball=$(realpath "$1")
+command -v rpmbuild >/dev/null || { echo "rpm: no rpmbuild here (Debian: rpm; Fedora: rpm-build)"; exit 77; }
+# What was set for another build has no place in this one.
+unset MAKEFLAGS MAKELEVEL MFLAGS DESTDIR CARGO_TARGET_DIR CARGO_BUILD_TARGET RUSTFLAGS CFLAGS CPPFLAGS LDFLAGS || :
+
+rm -rf "$2"
+mkdir -p "$2"
+cd "$2"
+nodeps=
+rpm -q rpm >/dev/null 2>&1 || nodeps=--nodeps
+rpmbuild $nodeps -bb --define "_topdir $PWD" --define "_sourcedir $(dirname "$tarball")" --define "_rpmdir $PWD" \
+    --define '_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' "$here/libsched.spec" > build.log 2>&1 ||
+    { tail -n 40 build.log; echo "rpm: see $PWD/build.log"; exit 1; }
+rm -rf BUILD BUILDROOT
+for package in *.rpm; do
+    echo "$PWD/$package: $(stat -c %s "$package") bytes"
+done
