@@ -3,7 +3,7 @@
 #include "check.h"
 #include <sched_tasks.h>
 
-#if SCHED_VERSION_NUMBER < 100 /* 0.1.0, the first version that has it */
+#if SCHED_VERSION_NUMBER < 10000 /* 1.0.0, the first version */
 #error "SCHED_VERSION_NUMBER"
 #endif
 

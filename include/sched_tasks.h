@@ -30,8 +30,8 @@
 
 /* The version of this header, for #if and for messages: 10000 times the first number, 100 times
  * the second, and the third. The library that runs may be another: sched_version(). */
-#define SCHED_VERSION_NUMBER 100
-#define SCHED_VERSION_STRING "0.1.0"
+#define SCHED_VERSION_NUMBER 10000
+#define SCHED_VERSION_STRING "1.0.0"
 
 /* The result says whether the work was accepted: a caller that does not look may lose it. */
 #ifdef __GNUC__
@@ -664,7 +664,7 @@ int sched_barrier_wait(struct sched_barrier *b,
  *
  * Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
  * have, the deque is not of the kind, the overflow is not of the deque, size is 0 or less than the
- * struct of version 0.1.0, a member is set that this version does not know, or an environment
+ * struct of version 1.0.0, a member is set that this version does not know, or an environment
  * variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
  * thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
  * what is refused. If some threads can be made, the pool has those.
@@ -819,7 +819,7 @@ int sched_worker_index(struct scheduler *s);
  * two. */
 int sched_worker_count(struct scheduler *s);
 
-/* The version of the library that runs, such as "0.1.0": numbers and points. Never NULL, and not
+/* The version of the library that runs, such as "1.0.0": numbers and points. Never NULL, and not
  * to be freed. Async-signal-safe. */
 const char *sched_version(void);
 

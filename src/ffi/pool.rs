@@ -205,7 +205,7 @@ fn refuse(why: fmt::Arguments) -> Refused {
 ///
 /// Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
 /// have, the deque is not of the kind, the overflow is not of the deque, size is 0 or less than the
-/// struct of version 0.1.0, a member is set that this version does not know, or an environment
+/// struct of version 1.0.0, a member is set that this version does not know, or an environment
 /// variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
 /// thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
 /// what is refused. If some threads can be made, the pool has those.

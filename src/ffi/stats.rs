@@ -198,7 +198,7 @@ pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
     }
 }
 
-/// The version of the library that runs, such as "0.1.0": numbers and points. Never NULL, and not
+/// The version of the library that runs, such as "1.0.0": numbers and points. Never NULL, and not
 /// to be freed. Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_version() -> *const c_char {
