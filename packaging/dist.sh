@@ -4,7 +4,8 @@
 # an unpacked tarball, it has the files that are there, and the same bytes if none of them has changed.
 #
 # The bytes depend on the commit and on the versions of cargo, tar and xz alone: names are sorted, the owner is 0, and
-# all times are SOURCE_DATE_EPOCH or, without it, that of the commit.
+# all times are SOURCE_DATE_EPOCH or, without it, that of the commit. (-T4: what several threads of xz write depends
+# neither on their number nor on that of the processors, and differs from what one writes.)
 #
 # Usage: packaging/dist.sh OUT. Environment: CARGO.
 set -eu
@@ -48,8 +49,14 @@ needed() {
 # cargo looks at it, and the code is not.
 if ! [ -d "$tree/vendor" ]; then
     mkdir "$tree/.cargo"
-    (cd "$tree" && "$cargo" vendor --quiet --locked --versioned-dirs --sync bench_c/peers/rust/Cargo.toml vendor) \
-        > "$tree/.cargo/config.toml"
+    (cd "$tree" && "$cargo" vendor --quiet --locked --versioned-dirs --sync bench_c/peers/rust/Cargo.toml vendor)
+    cat > "$tree/.cargo/config.toml" <<'END'
+[source.crates-io]
+replace-with = "vendor"
+
+[source.vendor]
+directory = "vendor"
+END
     { needed "$tree/Cargo.toml"; needed "$tree/bench_c/peers/rust/Cargo.toml"; } |
         sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/p' | sort -u > "$work/needed"
     for crate in "$tree"/vendor/*; do
@@ -63,7 +70,7 @@ if ! [ -d "$tree/vendor" ]; then
 fi
 
 tar -c -C "$work" --sort=name --mtime="@${SOURCE_DATE_EPOCH:-$time}" --owner=0 --group=0 --numeric-owner \
-    --mode=u=rwX,go=rX --format=gnu "$name" | xz -6 -T1 > "$work/$name.tar.xz"
+    --mode=u=rwX,go=rX --format=gnu "$name" | xz -6 -T4 > "$work/$name.tar.xz"
 mv "$work/$name.tar.xz" "$out/"
 rm -rf "$work"
 (cd "$out" && sha256sum "$name.tar.xz" > SHA256SUMS)
