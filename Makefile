@@ -165,7 +165,7 @@ endif
 
 # The README, and what it and its pages refer to.
 DOCS  := README.md CHANGELOG.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE
-PAGES := $(wildcard docs/*.md docs/*.svg)
+PAGES := $(wildcard docs/*.md docs/*.svg docs/*.png)
 
 # Where the library lies below the prefix, the tree may be moved: libsched.pc finds it from its own place.
 PC_PREFIX = $(if $(filter $(PREFIX)/%,$(LIBDIR)),$${pcfiledir}/$(shell realpath -m -s \
