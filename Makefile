@@ -66,7 +66,7 @@ CWARN   := -Wall -Wextra -Wpedantic -Werror
 EXAMPLES := $(patsubst examples/%.c,$(TARGET)/examples-c/%,$(wildcard examples/*.c))
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
-.PHONY: all help lib headers bench bench-peers bench-programs bench-floor lab lab-programs scaling test \
+.PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
         check check-deep knobs loom mutants asan tsan valgrind aarch64 stress install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages clean
@@ -87,6 +87,7 @@ help:
 	@echo 'make check-deep    knobs loom mutants asan tsan valgrind aarch64 stress abi packages: hours; each is a target, too'
 	@echo 'make dist          target/dist/libsched-VERSION.tar.xz: the source, with all crates. deb, rpm: packages of it'
 	@echo 'make bench         compare the schedulers: tables and figures. bench-peers: and other systems'
+	@echo 'make bench-programs-peers  the programs of programs/ beside gzip, pigz, grep, ripgrep, sort, sha256sum'
 	@echo 'make lab           the questions of docs/LAB.md. scaling: up to 1024 simulated workers'
 	@echo 'make headers       write include/sched_tasks.h anew from src/ffi'
 	@echo 'make clean         remove what was built'
@@ -266,6 +267,10 @@ bench: $(if $(PROGRAM),stage,bench-programs)
 bench-peers: bench-programs
 	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO)
 	$(TOOL) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
+
+# The programs of programs/ beside the usual tools, as far as they are there.
+bench-programs-peers: programs
+	$(TOOL) run --profile tools --quiet --package sched-bench -- tools --programs $(PROGRAMS) $(BENCH_ARGS)
 
 # The questions of docs/LAB.md, and their answers: twenty minutes, or with QUICK=1 three.
 lab: lab-programs

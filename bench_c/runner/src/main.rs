@@ -2,8 +2,9 @@
 //!
 //! A map, from the ground: [`run`] runs programs, [`statistics`] says what the runs mean,
 //! [`tables`] and [`figures`] show it, and [`pages`] has a module for each command: `make bench`,
-//! `make bench PROGRAM=./mine`, `make bench-peers` (`sched-bench peers`) and `make lab`
-//! (`sched-bench lab`). No module imports a higher one.
+//! `make bench PROGRAM=./mine`, `make bench-peers` (`sched-bench peers`), `make
+//! bench-programs-peers` (`sched-bench tools`) and `make lab` (`sched-bench lab`). No module imports
+//! a higher one.
 
 mod figures;
 mod pages;
@@ -18,16 +19,17 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use clap::Parser;
 
-use pages::{bench, lab, own, peers};
+use pages::{bench, lab, own, peers, tools};
 use run::programs::all_programs;
 
 /// Compares the schedulers of libsched on the programs of bench_c.
 #[derive(Parser)]
 struct Options {
-    /// What to compare: the library's kinds, or the library with other systems
+    /// What to compare: the library's kinds, the library with other systems, or programs/ with the
+    /// usual tools
     #[arg(value_enum, default_value_t = Mode::Kinds)]
     mode: Mode,
-    /// The folder of the compiled benchmark programs
+    /// The folder of the compiled benchmark programs; for tools of those of programs/
     #[arg(long, default_value = "target/bench")]
     programs: PathBuf,
     /// Measures this program instead, with its arguments behind `--`
@@ -51,7 +53,8 @@ struct Options {
     #[arg(long, default_value = "target/lab")]
     recorder: PathBuf,
     /// Repetitions of every setting [default: 7, or 5 or 6 if 7 would take too long;
-    /// with --quick 5]; for peers and lab the rounds [default: up to 3, up to 15]
+    /// with --quick 5]; for peers and lab the rounds [default: up to 3, up to 15]; for tools
+    /// [default: 3 to 7]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: Option<u16>,
     /// Small sizes: about 20 s, for a first look
@@ -60,7 +63,7 @@ struct Options {
     /// Only this program (may be given again)
     #[arg(long, value_name = "PROGRAM", value_parser = program_name)]
     only: Vec<String>,
-    /// Seconds after which a run is killed [default: 30; peers, lab: 60]
+    /// Seconds after which a run is killed [default: 30; peers, tools, lab: 60]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     timeout: Option<u16>,
     /// Seed of the orders in which the settings are measured
@@ -72,6 +75,8 @@ struct Options {
 enum Mode {
     Kinds,
     Peers,
+    /// The programs of programs/ beside the usual tools
+    Tools,
     /// The questions of docs/LAB.md
     Lab,
 }
@@ -88,6 +93,7 @@ fn main() -> ExitCode {
         Mode::Kinds if options.program.is_some() => own_program(&options),
         Mode::Kinds => kinds(&options),
         Mode::Peers => peers(&options),
+        Mode::Tools => tools(&options),
         Mode::Lab => laboratory(&options),
     };
     match result {
@@ -127,6 +133,19 @@ fn peers(options: &Options) -> Result<bool> {
     })
 }
 
+/// True when no command failed.
+fn tools(options: &Options) -> Result<bool> {
+    tools::compare(&tools::Options {
+        programs: &options.programs,
+        results: &options.results,
+        repetitions: options.repetitions.map(usize::from),
+        quick: options.quick,
+        only: &options.only,
+        limit: options.limit(60),
+        seed: options.seed,
+    })
+}
+
 /// True when every answer was right.
 fn laboratory(options: &Options) -> Result<bool> {
     lab::measure(&lab::Options {
@@ -156,7 +175,8 @@ fn kinds(options: &Options) -> Result<bool> {
 }
 
 fn program_name(name: &str) -> Result<String> {
-    let names: Vec<_> = all_programs().map(|p| p.name).collect();
+    let benches = all_programs().map(|p| p.name);
+    let names: Vec<_> = benches.chain(tools::NAMES.iter().copied()).collect();
     ensure!(names.contains(&name), "the programs are {}", names.join(", "));
     Ok(name.to_owned())
 }
