@@ -6,8 +6,8 @@
  * is a set of nodes that wait for the next byte, and the kind of the byte before: assertions such as ^ and \< are
  * decided when the next byte is known.
  *
- * Most patterns contain a string that each match must contain. The one whose bytes are rarest is looked for first
- * (literal.h), and the automaton reads only the lines that have it. */
+ * Most patterns contain a string that each match must contain, or a few of which it must contain one. Those whose
+ * bytes are rarest are looked for first (literal.h), and the automaton reads only the lines that have one. */
 
 #ifndef AUTOMATON_H
 #define AUTOMATON_H
@@ -28,8 +28,8 @@ struct automaton {
     size_t count;
     uint16_t start;
     bool looks_back;        /* a node asks for the kind of the byte before */
-    bool filtered, exact;   /* each match contains the literal; each line that contains it matches */
-    struct literal literal;
+    bool filtered, exact;   /* each match passes the filter; each line that passes it matches */
+    struct filter filter;
 };
 
 /* --- the nondeterministic automaton ------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static uint16_t emit(struct automaton *a, const struct tree *t, uint16_t next)
     }
 }
 
-/* --- the literal -------------------------------------------------------------------------------------------------- */
+/* --- the filter --------------------------------------------------------------------------------------------------- */
 
 /* The byte that a set has: 1 if it is one, or a letter in both cases; with its fold. */
 static bool single(const struct tree *t, unsigned char *byte, unsigned char *fold)
@@ -94,36 +94,43 @@ static bool single(const struct tree *t, unsigned char *byte, unsigned char *fol
 
 /* Follows what each match contains: `l` is the string of bytes that ends here. `exact` becomes false if a line that
  * contains the string need not match. */
-static void required(const struct tree *t, struct literal *l, struct literal *best, bool *exact)
+static void required(const struct tree *t, struct literal *l, struct filter *best, bool *exact, int depth)
 {
     unsigned char byte, fold;
     switch (t->type) {
-    case SEQUENCE:
-        required(t->left, l, best, exact);
-        required(t->right, l, best, exact);
-        return;
-    case SET:
-        if (single(t, &byte, &fold)) {
-            if (l->length == sizeof l->bytes) {
-                rate(l, best);
-                *exact = false;
-            }
-            l->bytes[l->length] = byte, l->fold[l->length++] = fold;
-            return;
-        }
-        break;
-    case REPETITION:
-        if (t->least > 0) {
-            rate(l, best);
-            required(t->left, l, best, exact);
-        }
-        break;
     case EMPTY: return;
     case ASSERTION: *exact = false; return;
-    case CHOICE: break;
+    case SEQUENCE:
+        required(t->left, l, best, exact, depth);
+        required(t->right, l, best, exact, depth);
+        return;
+    case SET:
+        if (!single(t, &byte, &fold))
+            break;
+        if (l->length == sizeof l->bytes) {
+            filter_try(best, l);
+            *exact = false;
+        }
+        l->bytes[l->length] = byte, l->fold[l->length++] = fold;
+        return;
+    case REPETITION:
+        filter_try(best, l);
+        if (t->least > 0)
+            required(t->left, l, best, exact, depth);
+        break;
+    case CHOICE:
+        if (depth < LITERALS) {
+            struct filter left = {.count = 0}, right = {.count = 0};
+            struct literal ours = {.length = 0};
+            required(t->left, &ours, &left, exact, depth + 1);
+            filter_try(&left, &ours);
+            required(t->right, &ours, &right, exact, depth + 1);
+            filter_try(&right, &ours);
+            filter_try_either(best, &left, &right);
+        }
     }
     *exact = false;
-    rate(l, best);
+    filter_try(best, l);
 }
 
 /* Makes the automaton of an expression; false if it would be too large. */
@@ -134,10 +141,10 @@ static bool automaton_make(struct automaton *a, const struct expression *e)
         t = make_tree(SEQUENCE, make_assertion(NO_WORD_BEFORE), make_tree(SEQUENCE, t, make_assertion(NO_WORD_AFTER)));
     *a = (struct automaton){.nodes = allocate(NODES, sizeof *a->nodes), .exact = true};
     a->start = emit(a, t, add_node(a, ACCEPT, 0, 0, NULL));
-    struct literal now = {.length = 0};
-    required(t, &now, &a->literal, &a->exact);
-    rate(&now, &a->literal);
-    a->filtered = a->literal.score >= 20; /* a frequent byte alone would only cost time */
+    struct literal last = {.length = 0};
+    required(t, &last, &a->filter, &a->exact, 0);
+    filter_try(&a->filter, &last);
+    a->filtered = a->filter.score >= 20; /* frequent bytes would only cost time */
     return a->count < NODES;
 }
 
@@ -288,18 +295,23 @@ static const unsigned char *automaton_find(struct searcher *d, const unsigned ch
         if (t < BEGIN && (t == MATCHED || (t = follow(d, s, *p)) == MATCHED))
             return p;
         s = t;
+        /* Most bytes that begin no match lead from BEGIN to BEGIN: then no load need wait for the one before. */
+        if (t == BEGIN)
+            while (end - p > 5 && next[BEGIN + p[1]] == BEGIN && next[BEGIN + p[2]] == BEGIN &&
+                   next[BEGIN + p[3]] == BEGIN && next[BEGIN + p[4]] == BEGIN)
+                p += 4;
     }
     return NULL;
 }
 
-/* The same, with the help of the literal. */
+/* The same, with the help of the filter. */
 static const unsigned char *line_find(struct searcher *d, const unsigned char *p, const unsigned char *end)
 {
     const struct automaton *a = d->a;
     if (!a->filtered)
         return automaton_find(d, p, end);
     while (p < end) {
-        const unsigned char *hit = literal_find(&a->literal, p, end);
+        const unsigned char *hit = filter_find(&a->filter, p, end);
         if (hit == NULL || a->exact)
             return hit;
         const unsigned char *begin = memrchr(p, '\n', hit - p), *behind = memchr(hit, '\n', end - hit);

@@ -59,12 +59,13 @@ static struct part *part_begin(struct scheduler *s)
     return p;
 }
 
-static void part_put(struct part *p, const void *bytes, size_t size)
+/* Room for so many more bytes of output, which the caller writes. */
+static char *part_room(struct part *p, size_t size)
 {
     if (p->room - p->size < size)
         p->bytes = reallocate(p->bytes, p->room = 2 * p->room + size + 256, 1);
-    memcpy(p->bytes + p->size, bytes, size);
     p->size += size;
+    return p->bytes + p->size - size;
 }
 
 /* Writes what a part has. A pipe may block: another thread takes the worker's place. */

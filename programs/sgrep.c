@@ -54,44 +54,43 @@ static struct {
 static atomic_bool selected, trouble;
 static struct progress progress;
 
-/* Puts the path, and a number if it is not negative. */
-static void put_label(const struct file *f, long long number)
+/* Puts the path, a number if it is not negative, and a text. */
+static void put(const struct file *f, long long number, const void *text, size_t size)
 {
-    char text[32], *p = text + sizeof text;
-    if (!set.no_names) {
-        part_put(f->part, f->path, strlen(f->path));
-        part_put(f->part, ":", 1);
+    char digits[32], *first = digits + sizeof digits;
+    size_t length = set.no_names ? 0 : strlen(f->path);
+    if (number >= 0) {
+        *--first = ':';
+        do
+            *--first = '0' + number % 10;
+        while ((number /= 10) > 0);
     }
-    if (number < 0)
-        return;
-    *--p = ':';
-    do
-        *--p = '0' + number % 10;
-    while ((number /= 10) > 0);
-    part_put(f->part, p, text + sizeof text - p);
+    size_t more = digits + sizeof digits - first;
+    char *to = part_room(f->part, length + !set.no_names + more + size);
+    if (!set.no_names) {
+        memcpy(to, f->path, length);
+        to[length] = ':';
+        to += length + 1;
+    }
+    memcpy(to, first, more);
+    memcpy(to + more, text, size);
 }
 
 /* --- the search --------------------------------------------------------------------------------------------------- */
 
-/* Lines from `p` to `end` are selected. */
-static void select_lines(struct file *f, const unsigned char *p, const unsigned char *end, struct scheduler *s)
+static void select_line(struct file *f, const unsigned char *line, size_t size, struct scheduler *s)
 {
-    while (p < end && !(set.names_only && f->selected > 0)) {
-        const unsigned char *behind = (const unsigned char *)memchr(p, '\n', end - p) + 1;
-        f->selected++;
-        if (set.quiet)
-            _exit(STATUS_OK);
-        if (!set.names_only && !set.counts) {
-            if (set.numbers) {
-                f->line += count_lines(f->counted, p);
-                f->counted = p;
-            }
-            put_label(f, set.numbers ? (long long)f->line : -1);
-            part_put(f->part, p, behind - p);
-            part_relieve(f->part, s);
-        }
-        p = behind;
+    f->selected++;
+    if (set.quiet)
+        _exit(STATUS_OK);
+    if (set.names_only || set.counts)
+        return;
+    if (set.numbers) {
+        f->line += count_lines(f->counted, line);
+        f->counted = line;
     }
+    put(f, set.numbers ? (long long)f->line : -1, line, size);
+    part_relieve(f->part, s);
 }
 
 static struct searcher *searcher_here(struct scheduler *s)
@@ -106,19 +105,19 @@ static struct searcher *searcher_here(struct scheduler *s)
 static void search_lines(struct file *f, const unsigned char *p, const unsigned char *end, struct scheduler *s)
 {
     while (p < end && !(set.names_only && f->selected > 0)) {
-        /* Asked for anew each time: select_lines may have waited, and this may be another thread. */
-        const unsigned char *hit = line_find(searcher_here(s), p, end), *begin, *behind;
+        /* Asked for anew each time: select_line may have waited, and this may be another thread. */
+        const unsigned char *hit = line_find(searcher_here(s), p, end), *begin = end, *behind = end;
         if (hit != NULL) {
             begin = memrchr(p, '\n', hit - p);
             begin = begin == NULL ? p : begin + 1;
             behind = (const unsigned char *)memchr(hit, '\n', end - hit) + 1;
-        } else {
-            begin = behind = end;
         }
-        if (set.inverse)
-            select_lines(f, p, begin, s);
-        else
-            select_lines(f, begin, behind, s);
+        if (!set.inverse && hit != NULL)
+            select_line(f, begin, behind - begin, s);
+        for (const unsigned char *next; set.inverse && p < begin; p = next) { /* the lines before it */
+            next = (const unsigned char *)memchr(p, '\n', begin - p) + 1;
+            select_line(f, p, next - p, s);
+        }
         p = behind;
     }
 }
@@ -199,13 +198,12 @@ static void search_file(const char *path, struct part *part, struct buffer *buff
     close(fd);
     if (f.selected > 0)
         selected = true;
-    if (set.names_only && f.selected > 0) {
-        part_put(part, f.path, strlen(f.path));
-        part_put(part, "\n", 1);
-    } else if (set.counts && !set.names_only) {
-        put_label(&f, (long long)f.selected);
-        part->bytes[part->size - 1] = '\n';
-    }
+    if (set.names_only && f.selected > 0)
+        memcpy(part_room(part, strlen(f.path) + 1), f.path, strlen(f.path));
+    else if (set.counts && !set.names_only)
+        put(&f, (long long)f.selected, "", 0);
+    if ((set.names_only && f.selected > 0) || (set.counts && !set.names_only))
+        part->bytes[part->size - 1] = '\n'; /* after the path, or in the place of the : after the number */
     if (buffer->room > 8 * BLOCK) { /* a very long line has passed */
         free(buffer->bytes);
         buffer->bytes = reallocate(NULL, buffer->room = BLOCK, 1);

@@ -39,9 +39,11 @@ static int walk_by_name(const void *a, const void *b)
 static int walk_read(const struct walk *w, const char *path, int flags, struct folder *f)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
-    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    if (folder == NULL)
+    if (fd < 0)
         return errno;
+    DIR *folder = fdopendir(fd);
+    if (folder == NULL)
+        no_memory();
     for (struct dirent *e; (void)(errno = 0), (e = readdir(folder)) != NULL;) {
         const char *name = e->d_name;
         unsigned char type = e->d_type;
