@@ -54,19 +54,22 @@ static NEWEST: AtomicPtr<DefaultPool> = AtomicPtr::new(ptr::null_mut());
 
 /// A worker of the caller's run, if the caller is a task. If one run lies on top of another, this
 /// is the innermost run.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 pub fn current<'a>() -> Option<&'a Worker> {
     identity::task_worker()
 }
 
 /// A worker of the run that NULL means. Fails if the default pool cannot be made.
 #[cold]
-#[inline(never)]
+#[inline(never)] // the callers' usual path has an `s`
 pub fn worker<'a>() -> Result<&'a Worker, Errno> {
-    if let Some(worker) = current() {
-        return Ok(worker);
-    }
+    current().map_or_else(of_pool, Ok)
+}
+
+/// A worker of the default pool, which is made if there is none.
+#[cold]
+#[inline(never)]
+fn of_pool<'a>() -> Result<&'a Worker, Errno> {
     // Above all, a thread must not be cancelled while it holds the lock.
     let _uncancelled = Uncancelled::begin();
     registry::watch_process(); // a fork handler of the program may run before the library's
@@ -76,12 +79,17 @@ pub fn worker<'a>() -> Result<&'a Worker, Errno> {
 /// As `worker`, but makes no pool. If there is none now, returns a worker of the former pool; None
 /// if there never was one.
 #[cold]
-#[inline(never)]
+#[inline(never)] // as `worker`
 pub fn known<'a>() -> Option<&'a Worker> {
-    current().or_else(|| {
-        registry::watch_process();
-        default_worker::get().or_else(default_worker::former)
-    })
+    current().or_else(known_pool)
+}
+
+/// A worker of the default pool, or of the former one; None if there never was one.
+#[cold]
+#[inline(never)]
+fn known_pool<'a>() -> Option<&'a Worker> {
+    registry::watch_process();
+    default_worker::get().or_else(default_worker::former)
 }
 
 /// Makes the pool. The caller holds `default_worker`'s lock.

@@ -270,8 +270,15 @@ pub fn any_section(test: impl FnMut(&Fiber) -> bool) -> bool {
 
 /// If the caller is a task: a worker of its run. If several runs lie on this thread, of the
 /// innermost.
+#[inline(always)]
 pub fn task_worker<'a>() -> Option<&'a Worker> {
-    open_section().map(Fiber::worker).or_else(|| Worker::current().map(Mine::worker))
+    // Relaxed: a thread only needs to see its own sections.
+    if OPEN_SECTIONS.load(Ordering::Relaxed) > 0
+        && let Some(fiber) = open_section()
+    {
+        return Some(fiber.worker());
+    }
+    Worker::current().map(Mine::worker)
 }
 
 /// The fiber of the caller's task, if the calling thread occupies that task's worker and no other,

@@ -96,12 +96,22 @@ fn unpack(value: u64) -> (u32, u32) {
     ((value >> 32) as u32, value as u32)
 }
 
-/// The generation of this process; 0 if it is not watched yet.
+/// The generation of this process; 0 if it is not watched yet. Each use of NULL in place of an `s`
+/// asks for it: where the kernel clears the word, a few loads and comparisons.
+#[inline]
 pub fn generation() -> u32 {
     let Some(word) = find() else { return 0 };
-    // Pairs with the Release store in `watch`.
-    let (process, generation) = unpack(word.load(Ordering::Acquire));
-    if generation != BUSY && process == me(word) { generation } else { 0 }
+    let value = word.load(Ordering::Acquire); // pairs with the Release store in `watch`
+    let (_, generation) = unpack(value);
+    if ptr::eq(word, &PLAIN) || generation == BUSY { checked(value) } else { generation }
+}
+
+/// As `generation`, for a value of a plain word, or of one that is being renewed.
+#[cold]
+#[inline(never)] // so that `generation` saves no registers for the call of getpid
+fn checked(value: u64) -> u32 {
+    let (process, generation) = unpack(value);
+    if generation != BUSY && process == me(word()) { generation } else { 0 }
 }
 
 /// True if the library's state belongs to this process and not to an ancestor.
@@ -156,6 +166,7 @@ impl<T> NullAfterFork<T> {
         NullAfterFork(Cell::new((0, ptr::null())))
     }
 
+    #[inline]
     pub fn get(&self) -> *const T {
         let (of, value) = self.0.get();
         if !value.is_null() && of == generation() { value } else { ptr::null() }
