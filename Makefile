@@ -2,6 +2,7 @@
 
 CARGO   ?= cargo
 CFLAGS  ?= -O2 -g
+CXXFLAGS ?= -O2 -g
 PREFIX  ?= /usr/local
 LIBDIR     ?= $(PREFIX)/lib
 BINDIR     ?= $(PREFIX)/bin
@@ -36,6 +37,11 @@ LINKER  := CARGO_TARGET_$(shell echo '$(CROSS)' | tr a-z- A-Z_)_LINKER
 ifneq ($(filter default undefined,$(origin CC)),)
 CC      := $(or $($(LINKER)),$(if $(CROSS_COMPILE),$(CROSS_COMPILE)gcc,cc))
 endif
+ifneq ($(filter default undefined,$(origin CXX)),)
+CXX     := $(if $(CROSS_COMPILE),$(CROSS_COMPILE)g++,c++)
+endif
+# Empty if there is no C++ compiler: what needs one is then named and left out.
+HAVE_CXX := $(shell command -v $(firstword $(CXX)))
 ifneq ($(filter default undefined,$(origin AR)),)
 AR      := $(CROSS_COMPILE)ar
 endif
@@ -56,14 +62,16 @@ PROGRAMS := $(TARGET)/programs
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' sched.map)
-HEADERS := $(wildcard include/*.h)
+HEADERS := $(wildcard include/*.h include/*.hpp)
 MAN3    := $(wildcard man/*.3)
 MAN7    := $(wildcard man/*.7)
 SOURCES := $(shell find src -name '*.rs') build.rs Cargo.toml sched.map cbindgen.toml \
-           cbindgen_tasks.toml $(HEADERS)
+           cbindgen_tasks.toml $(wildcard include/*.h)
 
 CWARN   := -Wall -Wextra -Wpedantic -Werror
-EXAMPLES := $(patsubst examples/%.c,$(TARGET)/examples-c/%,$(wildcard examples/*.c))
+SHOWN    := $(wildcard examples/*.c examples/*.cpp)
+EXAMPLES := $(patsubst examples/%.c,$(TARGET)/examples-c/%,$(filter %.c,$(SHOWN))) \
+            $(if $(HAVE_CXX),$(patsubst examples/%.cpp,$(TARGET)/examples-c/%,$(filter %.cpp,$(SHOWN))))
 BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
@@ -80,7 +88,7 @@ help:
 	@echo 'make uninstall     remove what install put there'
 	@echo 'make stage         install into target/stage, for use in this tree'
 	@echo 'make debug         the library with its checks of what a program does: target/debug/lean'
-	@echo 'make examples      build and run examples/*.c'
+	@echo 'make examples      build and run examples/*.c and *.cpp'
 	@echo 'make programs      build the tools of programs/ into target/programs. install-programs installs them'
 	@echo 'make test          all tests: 5 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
 	@echo 'make check         format, lints, manual pages'
@@ -91,7 +99,7 @@ help:
 	@echo 'make lab           the questions of docs/LAB.md. scaling: up to 1024 simulated workers'
 	@echo 'make headers       write include/sched_tasks.h anew from src/ffi'
 	@echo 'make clean         remove what was built'
-	@echo 'Variables: CC CFLAGS LDFLAGS AR OBJCOPY CARGO CARGO_TARGET_DIR; for another processor CARGO_BUILD_TARGET,'
+	@echo 'Variables: CC CFLAGS CXX CXXFLAGS LDFLAGS AR OBJCOPY CARGO CARGO_TARGET_DIR; for another processor CARGO_BUILD_TARGET,'
 	@echo 'for instance aarch64-unknown-linux-gnu, with CROSS_COMPILE if its tools have other names than Debian'"'"'s.'
 
 # --- the library ------------------------------------------------------------
@@ -157,7 +165,7 @@ install: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
 	install -d $(DESTDIR)$(DOCDIR)/docs
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)/
 	install -m 644 $(PAGES) $(DESTDIR)$(DOCDIR)/docs/
-	install -m 644 $(wildcard examples/*.c) $(DESTDIR)$(DOCDIR)/examples/
+	install -m 644 $(SHOWN) $(DESTDIR)$(DOCDIR)/examples/
 ifneq ($(WITH_DEBUG),)
 	install -d $(DESTDIR)$(LIBDIR)/libsched-debug
 	install -m 755 $(DEBUG_LIB) $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so.1
@@ -189,16 +197,20 @@ installcheck:
 	     $(addprefix $(DESTDIR)$(DOCDIR)/,$(DOCS) $(PAGES)) $(addprefix $(DESTDIR)$(LIBDIR)/,libsched.so libsched.so.1 libsched.a) \
 	     $(addprefix $(DESTDIR)$(CMAKEDIR)/,$(CMAKE_PACKAGE)); \
 	 do [ -s $$file ] || { echo "installcheck: there is no $$file"; exit 1; }; done
-	@cd $(DESTDIR)$(DOCDIR) && grep -o '](\([^):#]*\))' $(filter %.md,$(DOCS) $(PAGES)) /dev/null | \
+	@cd $(DESTDIR)$(DOCDIR) && grep -o '](\([^):# ]*\))' $(filter %.md,$(DOCS) $(PAGES)) /dev/null | \
 	 sed 's/^\([^:]*\):](\(.*\))$$/\1 \2/' | while read -r page link; do \
 	     [ -e "$$(dirname $$page)/$$link" ] || { echo "installcheck: $$page links to $$link, which is not there"; exit 1; }; done
 	@command -v pkg-config >/dev/null || { echo "installcheck: no pkg-config here"; exit 1; }
 	@mkdir -p $(CHECKED)
 	@export PKG_CONFIG_PATH=$(DESTDIR)$(LIBDIR)/pkgconfig LD_LIBRARY_PATH=$(DESTDIR)$(LIBDIR) && set -e && \
-	 for source in $(wildcard examples/*.c); do name=$$(basename $$source .c); \
-	     source=$(DESTDIR)$(DOCDIR)/examples/$$name.c; \
-	     $(CC) $(CFLAGS) -o $(CHECKED)/$$name $$source $$(pkg-config --cflags --libs libsched); \
-	     $(CC) $(CFLAGS) -o $(CHECKED)/$$name-static $$source $$(pkg-config --cflags libsched) \
+	 for source in $(SHOWN); do name=$$(basename $$source); name=$${name%.*}; \
+	     case $$source in \
+	     *.c) compile='$(CC) $(CFLAGS)';; \
+	     *) [ -n '$(HAVE_CXX)' ] || { echo "installcheck: no C++ compiler here, $$source skipped"; continue; }; \
+	        compile='$(CXX) -std=c++17 $(CXXFLAGS)';; esac; \
+	     source=$(DESTDIR)$(DOCDIR)/$$source; \
+	     $$compile -o $(CHECKED)/$$name $$source $$(pkg-config --cflags --libs libsched); \
+	     $$compile -o $(CHECKED)/$$name-static $$source $$(pkg-config --cflags libsched) \
 	         $$(pkg-config --variable=libdir libsched)/libsched.a -lpthread -ldl; \
 	     $(if $(CROSS),continue;) $(CHECKED)/$$name >/dev/null; $(CHECKED)/$$name-static >/dev/null; done
 	@echo "installcheck: $(DESTDIR)$(LIBDIR)/libsched.so.1 and libsched.a work"
@@ -209,7 +221,7 @@ uninstall:
 	      $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so.1
 	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/libsched/%) $(addprefix $(DESTDIR)$(CMAKEDIR)/,$(CMAKE_PACKAGE))
 	rm -f $(MAN3:man/%=$(DESTDIR)$(MANDIR)/man3/%) $(MAN7:man/%=$(DESTDIR)$(MANDIR)/man7/%)
-	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%) $(PAGES:%=$(DESTDIR)$(DOCDIR)/%) $(patsubst %,$(DESTDIR)$(DOCDIR)/%,$(wildcard examples/*.c))
+	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%) $(PAGES:%=$(DESTDIR)$(DOCDIR)/%) $(SHOWN:%=$(DESTDIR)$(DOCDIR)/%)
 	rmdir $(DESTDIR)$(INCLUDEDIR)/libsched $(DESTDIR)$(LIBDIR)/libsched-debug $(DESTDIR)$(CMAKEDIR) $(DESTDIR)$(DOCDIR)/examples \
 	      $(DESTDIR)$(DOCDIR)/docs $(DESTDIR)$(DOCDIR) 2>/dev/null || true
 
@@ -349,11 +361,17 @@ test-programs: bench-programs examples programs
 
 # Built as a user would, and run.
 examples: $(EXAMPLES)
+	@$(if $(HAVE_CXX),,echo 'examples: no C++ compiler here, $(filter %.cpp,$(SHOWN)) skipped')
 	@for example in $(EXAMPLES); do echo "$${example##*/}:"; $$example || exit 1; done
 
 $(TARGET)/examples-c/%: examples/%.c $(LIB) $(HEADERS) | stage
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
+	      -L$(STAGE)/lib -lsched -Wl,-rpath,$(STAGE)/lib
+
+$(TARGET)/examples-c/%: examples/%.cpp $(LIB) $(HEADERS) | stage
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(CXXFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
 	      -L$(STAGE)/lib -lsched -Wl,-rpath,$(STAGE)/lib
 
 # The library with its checks of what a program does: for the tests, and to look for a mistake.

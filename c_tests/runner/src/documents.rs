@@ -26,14 +26,21 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let (documents, pages) = (documents(&session.root)?, files(&session.root.join("man"))?);
     for path in documents.iter().chain(&pages) {
         let text = fs::read_to_string(path)?;
-        let blocks = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("md") => between(&text, "```c", "```"),
-            Some("3" | "7") => between(&text, ".Bd -literal", ".Ed"),
+        let fenced = |language| between(&text, |line| line == format!("```{language}"), "```");
+        let displayed = || between(&text, |line| line.starts_with(".Bd -literal"), ".Ed");
+        let of_header = path.to_string_lossy().ends_with(".hpp.3");
+        let (c, cpp) = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("md") => (fenced("c"), fenced("cpp")),
+            Some("3" | "7") if of_header => (Vec::new(), displayed()),
+            Some("3" | "7") => (displayed(), Vec::new()),
             _ => continue,
         };
-        let programs = blocks.into_iter().filter(|text| text.contains("int main("));
-        for (i, program) in programs.enumerate() {
-            jobs.push(compiled_and_run(session, &work, path, i + 1, program.replace("\\e", "\\")));
+        for (blocks, cpp) in [(c, false), (cpp, true)] {
+            let programs = blocks.into_iter().filter(|text| text.contains("int main("));
+            for (i, program) in programs.enumerate() {
+                let program = Snippet { text: program.replace("\\e", "\\"), cpp, number: i + 1 };
+                jobs.push(compiled_and_run(session, &work, path, program));
+            }
         }
     }
     jobs.push(names(session, documents));
@@ -56,11 +63,11 @@ fn documents(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(documents)
 }
 
-/// What stands between a line that begins with the one and a line that is the other.
-fn between(text: &str, begin: &str, end: &str) -> Vec<String> {
+/// What stands between a line for which `begins` is true and a line that is `end`.
+fn between(text: &str, begins: impl Fn(&str) -> bool, end: &str) -> Vec<String> {
     let mut lines = text.lines();
     let mut found = Vec::new();
-    while lines.by_ref().any(|line| line.starts_with(begin)) {
+    while lines.by_ref().any(&begins) {
         let block: Vec<&str> = lines.by_ref().take_while(|line| *line != end).collect();
         found.push(block.join("\n") + "\n");
     }
@@ -68,29 +75,38 @@ fn between(text: &str, begin: &str, end: &str) -> Vec<String> {
 }
 
 /// The command that compiles a program with the installed library.
-fn build(tools: &Toolchain, source: &Path, output: &Path) -> Command {
-    let mut command = Command::new(&tools.cc);
-    command.args(["-std=gnu11", "-O2"]).args(WARNINGS).args(&tools.pc.cflags);
+fn build(compiler: &Path, tools: &Toolchain, source: &Path, output: &Path) -> Command {
+    let cpp = source.extension().is_some_and(|e| e == "cpp");
+    let mut command = Command::new(compiler);
+    command.args([if cpp { "-std=c++17" } else { "-std=gnu11" }, "-O2"]);
+    command.args(WARNINGS).args(&tools.pc.cflags);
     command.arg("-o").arg(output).arg(source).args(&tools.pc.libs).arg("-lm");
     command.arg(format!("-Wl,-rpath,{}", tools.libdir.display()));
     command
 }
 
-/// `number`: which program of the document it is.
-fn compiled_and_run(
-    session: &Session,
-    work: &Path,
-    document: &Path,
+/// A program of a document.
+struct Snippet {
+    text: String,
+    cpp: bool,
+    /// Which of the document's programs in this language it is.
     number: usize,
-    program: String,
-) -> Job {
+}
+
+fn compiled_and_run(session: &Session, work: &Path, document: &Path, program: Snippet) -> Job {
     let name = document.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let (source, output) =
-        (work.join(format!("{name}-{number}.c")), work.join(format!("{name}-{number}")));
+    let Snippet { text, cpp, number } = program;
+    let (language, ending) = if cpp { ("C++ program", "cpp") } else { ("program", "c") };
+    let source = work.join(format!("{name}-{number}.{ending}"));
+    let output = work.join(format!("{name}-{number}-{ending}"));
     let tools = session.tools.clone();
-    Job::new("documents", format!("{name}, program {number}"), move |_| {
-        fs::write(&source, &program)?;
-        let mut command = build(&tools, &source, &output);
+    Job::new("documents", format!("{name}, {language} {number}"), move |_| {
+        let compiler = if cpp { tools.cxx.as_deref() } else { Some(tools.cc.as_path()) };
+        let Some(compiler) = compiler else {
+            return Ok(Outcome::Skipped("no C++ compiler".to_string()));
+        };
+        fs::write(&source, &text)?;
+        let mut command = build(compiler, &tools, &source, &output);
         let out = command.output()?;
         if !out.status.success() {
             let said = String::from_utf8_lossy(&out.stderr);
@@ -176,7 +192,7 @@ fn variables(session: &Session, work: &Path) -> Job {
     let root = session.root.clone();
     Job::new("documents", "each variable", move |_| {
         fs::write(&source, PROGRAM)?;
-        let mut command = build(&tools, &source, &output);
+        let mut command = build(&tools.cc, &tools, &source, &output);
         anyhow::ensure!(command.status()?.success(), "{}", shown(&command));
         let mut command = Command::new(&output);
         without_settings(&mut command);

@@ -13,7 +13,7 @@ use crate::report::{Job, Outcome};
 use crate::session::Session;
 
 /// Orders of inclusion, which include the library's header twice. OURS stands for sched.h, TASKS
-/// for sched_tasks.h, INLINE for sched_inline.h.
+/// for sched_tasks.h, INLINE for sched_inline.h, HPP for sched.hpp.
 const ORDERS: &[(&str, &[&str])] = &[
     ("alone", &["OURS", "OURS"]),
     ("before-pthread", &["OURS", "<pthread.h>", "OURS"]),
@@ -21,6 +21,8 @@ const ORDERS: &[(&str, &[&str])] = &[
     ("after-posix", &["<sched.h>", "OURS", "OURS"]),
     ("tasks", &["TASKS", "<pthread.h>", "OURS", "TASKS"]),
     ("inline", &["TASKS", "INLINE", "<pthread.h>", "OURS", "INLINE"]),
+    ("hpp", &["HPP", "<pthread.h>", "OURS", "HPP"]),
+    ("inline-hpp", &["INLINE", "HPP", "TASKS", "HPP"]),
 ];
 
 /// How a program may find the header.
@@ -48,8 +50,10 @@ const WAYS: &[(&str, Way)] = &[
     ("beside+-I.", Way::BesideHere),
 ];
 
-/// Old standards, which are tried in the first way only.
+/// Old standards, which are tried in the first way only, and not with sched.hpp.
 const OLD: &[&str] = &["c89", "c++98", "c++11"];
+/// The newest of C++, which is tried in the first way only.
+const NEW: &[&str] = &["c++23", "c++2b"];
 
 /// Code for strict C without _GNU_SOURCE: it uses what every POSIX has.
 const POSIX: &str = "int posix(void);\nint posix(void)\n{\n    struct sched_param p;\n    \
@@ -62,10 +66,14 @@ const MAIN: &str = "static int got;\n\nstatic void leaf(void *closure, struct sc
     int five = 5;\n    taskfunc f = task;\n    if (sched_default_threads() < 1)\n        return 1;\n    \
     return sched_init(2, 10, f, &five) == 0 && got == 5 ? 0 : 1;\n}\n";
 
+const CPP_MAIN: &str = "int main()\n{\n    std::atomic<int> got{0};\n    sched::run(2, [&] {\n        \
+    sched::spawn([&] { got += 1; });\n        sched::parallel_for(0, 4, [&](int) { got += 1; });\n    });\n    \
+    return got == 5 ? 0 : 1;\n}\n";
+
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let work = session.work.join("header");
     fs::create_dir_all(&work)?;
-    for header in ["sched.h", "sched_tasks.h", "sched_inline.h"] {
+    for header in ["sched.h", "sched_tasks.h", "sched_inline.h", "sched.hpp"] {
         fs::copy(session.prefix.join("include/libsched").join(header), work.join(header))?;
     }
 
@@ -85,7 +93,7 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
 
     for (name, path, cpp) in &compilers {
         let wanted: &[&[&str]] = if *cpp {
-            &[&["c++98"], &["c++11"], &["c++17"], &["c++20", "c++2a"]]
+            &[&["c++98"], &["c++11"], &["c++17"], &["c++20", "c++2a"], &["c++23", "c++2b"]]
         } else {
             &[&["c89"], &["c99"], &["c11"], &["gnu11"], &["c23", "c2x"]]
         };
@@ -95,8 +103,14 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
                 continue;
             };
             let old = OLD.contains(standard);
-            for (way_name, way) in WAYS.iter().take(if old { 1 } else { WAYS.len() }) {
+            let few = old || NEW.contains(standard);
+            for (way_name, way) in WAYS.iter().take(if few { 1 } else { WAYS.len() }) {
                 for (order_name, order) in ORDERS {
+                    // Its compilation takes a second or two.
+                    let slow = order.contains(&"HPP");
+                    if slow && (old || !cpp || !matches!(way, Way::Installed | Way::Beside)) {
+                        continue;
+                    }
                     // g++ defines _GNU_SOURCE by itself.
                     for gnu in [false, true].into_iter().filter(|gnu| *gnu || !cpp) {
                         let detail = format!(
@@ -112,6 +126,9 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     }
     for (name, path, cpp) in &compilers {
         jobs.push(must_use(session, name, path, *cpp, &work));
+        if *cpp {
+            jobs.push(refuses(session, name, path, &work));
+        }
     }
     jobs.push(abi(session, &work));
     jobs.push(own_folder(session));
@@ -163,6 +180,7 @@ impl Snippet {
                 "OURS" => named("sched.h"),
                 "TASKS" => named("sched_tasks.h"),
                 "INLINE" => named("sched_inline.h"),
+                "HPP" => named("sched.hpp"),
                 other => other.to_string(),
             };
             text += &format!("#include {name}\n");
@@ -172,6 +190,9 @@ impl Snippet {
         }
         if self.gnu {
             text += GNU;
+        }
+        if self.order.contains(&"HPP") {
+            return text + CPP_MAIN;
         }
         if self.order.contains(&"TASKS") {
             let copied = "sched_spawn_copy(leaf, closure, sizeof got, s)";
@@ -262,6 +283,30 @@ fn must_use(session: &Session, name: &str, compiler: &Path, cpp: bool, work: &Pa
             let said = String::from_utf8_lossy(&out.stderr);
             if said.contains("unused-result") != *warned || out.status.success() == *warned {
                 return Ok(Outcome::Failed(format!("{}\n{said}\n{text}", shown(&command))));
+            }
+        }
+        Ok(Outcome::Passed)
+    })
+}
+
+/// What sched.hpp needs, and compilers' options without it.
+const REFUSED: &[&str] = &["-std=c++14", "-fno-exceptions"];
+
+/// A compiler that lacks what sched.hpp needs says so, and nothing else.
+fn refuses(session: &Session, name: &str, compiler: &Path, work: &Path) -> Job {
+    let (work, tools, compiler) =
+        (work.to_path_buf(), session.tools.clone(), compiler.to_path_buf());
+    Job::new("header", format!("{name} what sched.hpp needs"), move |worker| {
+        let source = work.join(format!("refused-{worker}.cpp"));
+        fs::write(&source, "#include <sched.hpp>\n")?;
+        for option in REFUSED {
+            let mut command = Command::new(&compiler);
+            command.args(["-std=c++17", option, "-fsyntax-only"]).args(&tools.pc.cflags);
+            let out = command.arg(&source).output()?;
+            let said = String::from_utf8_lossy(&out.stderr);
+            let errors = said.lines().filter(|line| line.contains("error:")).count();
+            if out.status.success() || errors != 1 || !said.contains("sched.hpp needs C++17") {
+                return Ok(Outcome::Failed(format!("{}\n{said}", shown(&command))));
             }
         }
         Ok(Outcome::Passed)

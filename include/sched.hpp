@@ -1,0 +1,299 @@
+/* sched.hpp: libsched for C++17 and later: tasks that are closures, and have values and exceptions. A header over
+ * sched_tasks.h alone. The manual page sched.hpp(3) has examples.
+ *
+ * No function takes an s. In a task each means the task's own run, elsewhere the default pool of the process
+ * (libsched(7)): sched::parallel_for works in main, without a run.
+ *
+ * Errors: std::system_error with errno where the C function returns -1, and std::bad_alloc. An exception that leaves a
+ * task is rethrown by what waits for the task. If several tasks throw, the first exception counts; the others are lost.
+ *
+ * Thread-safe, each. What a program passes is called by several threads at once. Suspension points, in which a task may
+ * go on in another thread (libsched(7)): those of the C functions, and the destructors of group and block_guard. A task
+ * may wait in a handler of exceptions, and in destructors while an exception unwinds its stack. */
+#ifndef LIBSCHED_SCHED_HPP
+#define LIBSCHED_SCHED_HPP
+#include "sched_tasks.h"
+#if __cplusplus < 201703L || !defined __cpp_exceptions
+#error "sched.hpp needs C++17 or later, as by -std=c++17, and exceptions; sched_tasks.h needs neither"
+#else
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace sched {
+using std::size_t;
+namespace detail {
+
+/* Not inlined: the task may have gone on in another thread, whose errno is at another address. */
+[[noreturn, gnu::noinline, gnu::cold]] inline void fail(const char *call)
+{
+    throw std::system_error(errno, std::generic_category(), call);
+}
+inline int check(int result, const char *call) { return result < 0 ? (fail(call), 0) : result; }
+struct fixed { constexpr fixed() noexcept = default; fixed(fixed &&) = delete; }; /* neither copied nor moved */
+struct first_error : fixed { /* the first exception of several tasks */
+    std::atomic<bool> any{false};
+    std::exception_ptr first;
+    void keep() noexcept { if (!any.exchange(true)) first = std::current_exception(); }
+    void rethrow() { if (any.exchange(false)) std::rethrow_exception(std::exchange(first, nullptr)); }
+};
+struct nothing {}; /* the value of what returns void */
+template <class F> auto value_of(F &f)
+{
+    if constexpr (std::is_void_v<decltype(f())>) return f(), nothing();
+    else return f();
+}
+template <class F> struct outcome { /* of a forked call */
+    F &f;
+    std::optional<decltype(value_of(std::declval<F &>()))> value;
+    std::exception_ptr thrown;
+    static void call(void *p, ::scheduler *)
+    {
+        auto &me = *static_cast<outcome *>(p);
+        try { me.value.emplace(value_of(me.f)); } catch (...) { me.thrown = std::current_exception(); }
+    }
+};
+struct fork_guard : fixed {
+    sched_task task;
+    fork_guard(taskfunc f, void *p) { sched_fork(&task, f, p, nullptr); }
+    ~fork_guard() { sched_join(&task, nullptr); }
+};
+
+/* Adds a task that calls call(): by copy(f, pointer, size) where C++ says that a copy of its bytes is the object.
+ * Others go to the heap: which of them may move byte by byte (unique_ptr may, libstdc++'s string may not), C++17 does
+ * not tell, and the library has no place in which one could be constructed. */
+template <class Call, class Copy, class Spawn> void add(Call &&call, const char *name, Copy copy, Spawn spawn)
+{
+    if constexpr (std::is_trivially_copyable_v<Call> && sizeof(Call) <= SCHED_COPY_MAX && alignof(Call) <= 16) {
+        check(copy([](void *p, ::scheduler *) { (*static_cast<Call *>(p))(); }, &call, sizeof call), name);
+    } else {
+        auto owned = std::make_unique<Call>(std::move(call));
+        auto run = [](void *p, ::scheduler *) { (*std::unique_ptr<Call>(static_cast<Call *>(p)))(); };
+        check(spawn(run, owned.get()), name);
+        owned.release(); /* it is the task's, which may have ended */
+    }
+}
+struct root : first_error { /* a call of run, which rethrows */
+    static inline std::mutex lock;
+    static inline std::vector<root *> all; /* under the lock; the youngest is the last */
+    ::scheduler *s = nullptr;              /* the same; null before the run begins */
+    root() { std::lock_guard guard(lock); all.push_back(this); }
+    ~root() { std::lock_guard guard(lock); all.erase(std::find(all.begin(), all.end(), this)); }
+    void begin(::scheduler *mine) { std::lock_guard guard(lock); s = mine; }
+    static void keep_in_run() noexcept
+    {
+        std::lock_guard guard(lock);
+        /* If this thread is a worker of several runs, one on top of the other, the task is of the youngest. */
+        auto mine = [](root *run) { return run->s && sched_worker_index(run->s) >= 0; };
+        auto found = std::find_if(all.rbegin(), all.rend(), mine);
+        found != all.rend() ? (*found)->keep() : std::terminate();
+    }
+};
+/* into = f(into, x), or f(into, x), which changes into. */
+template <class F, class T, class X> void fold(F &f, T &into, X &&x)
+{
+    if constexpr (std::is_invocable_r_v<T, F &, T, X>) into = f(std::move(into), std::forward<X>(x));
+    else f(into, std::forward<X>(x));
+}
+template <class At> struct range { /* the numbers first to last - 1, or what is at these iterators, counted from 0 */
+    At first, last;
+    template <class I, class J> range(I from, J to) : first(At(from)), last(At(to)) {}
+    size_t size() const
+    {
+        if constexpr (std::is_integral_v<At>) return first < last ? size_t(last) - size_t(first) : 0;
+        else return first < last ? size_t(last - first) : 0;
+    }
+    template <class Call> void each(size_t lo, size_t hi, Call &&call) const
+    {
+        for (At x = At(first + std::ptrdiff_t(lo)), end = At(first + std::ptrdiff_t(hi)); x != end; ++x)
+            if constexpr (std::is_integral_v<At>) call(std::as_const(x));
+            else call(*x);
+    }
+};
+template <class I, class J> range(I, J) -> range<std::common_type_t<I, J>>;
+} // namespace detail
+
+/* Calls f() as the first task of a run of so many workers (0: sched_default_threads()), and returns its value when all
+ * tasks of the run have ended. Rethrows the first exception that left f or a task of spawn. Cost: as sched_init. */
+template <class F> auto run(int workers, F &&f)
+{
+    detail::root here;
+    std::optional<decltype(detail::value_of(f))> value;
+    auto first = [&](::scheduler *s) {
+        here.begin(s);
+        try { value.emplace(detail::value_of(f)); } catch (...) { here.keep(); }
+    };
+    auto call = [](void *p, ::scheduler *s) { (*static_cast<decltype(first) *>(p))(s); };
+    detail::check(sched_init(workers, 0, call, &first), "sched_init");
+    here.rethrow();
+    if constexpr (!std::is_void_v<decltype(f())>) return std::move(*value);
+}
+template <class F> auto run(F &&f) { return run(0, f); }
+
+/* Adds the task f(), for which run waits. Elsewhere nobody does, and an exception that leaves f calls std::terminate.
+ * If spawn throws, there is no task, and f may have been moved. Cost: sched_spawn_copy; and an allocation, if f is not
+ * trivially copyable or has more than SCHED_COPY_MAX bytes. */
+template <class F> void spawn(F &&f)
+{
+    struct task {
+        std::decay_t<F> f;
+        void operator()() { try { f(); } catch (...) { detail::root::keep_in_run(); } }
+    };
+    detail::add(task{std::forward<F>(f)}, "sched_spawn", [](auto... a) { return sched_spawn_copy(a..., nullptr); },
+                [](auto... a) { return sched_spawn(a..., nullptr); });
+}
+
+/* Calls f() here, and g() here or on another worker, and returns when both have: nothing, the value of the one that has
+ * one, or a std::pair of both (by value). If both throw, f's exception counts. Cost: sched_fork and sched_join. */
+template <class F, class G> auto fork_join(F &&f, G &&g)
+{
+    detail::outcome<std::remove_reference_t<G>> other{g, {}, {}};
+    auto mine = [&] { detail::fork_guard joined(other.call, &other); return detail::value_of(f); }();
+    if (other.thrown) std::rethrow_exception(other.thrown);
+    constexpr bool f_has_value = !std::is_void_v<decltype(f())>, g_has_value = !std::is_void_v<decltype(g())>;
+    if constexpr (f_has_value && g_has_value) return std::pair(std::move(mine), std::move(*other.value));
+    else if constexpr (f_has_value) return mine;
+    else if constexpr (g_has_value) return std::move(*other.value);
+}
+
+/* Tasks that are waited for together. The destructor waits, and drops exceptions that no wait has rethrown. */
+class group : detail::fixed {
+    sched_group tasks = SCHED_GROUP_INIT;
+    std::atomic<bool> stop{false};
+    detail::first_error error;
+public:
+    ~group() { sched_group_wait(&tasks, nullptr); }
+    /* As sched::spawn. Who may call it, and when: sched_group_spawn. */
+    template <class F> void spawn(F &&f)
+    {
+        struct task {
+            group *to;
+            std::decay_t<F> f;
+            void operator()() { try { if (!to->cancelled()) f(); } catch (...) { to->error.keep(); } }
+        };
+        detail::add(task{this, std::forward<F>(f)}, "sched_group_spawn",
+                    [this](auto... a) { return sched_group_spawn_copy(&tasks, a..., nullptr); },
+                    [this](auto... a) { return sched_group_spawn(&tasks, a..., nullptr); });
+    }
+    bool wait() /* until no task is left; rethrows. False if the group was cancelled; afterwards it no longer is. */
+    {
+        detail::check(sched_group_wait(&tasks, nullptr), "sched_group_wait");
+        bool whole = !stop.exchange(false);
+        return error.rethrow(), whole;
+    }
+    void cancel() noexcept { stop = true; } /* a task that has not begun is destroyed without a call */
+    bool cancelled() const noexcept { return stop; }
+};
+
+/* Calls body(i) for the numbers first to last - 1, or body(*i) for such iterators, or body(x) for the elements of a
+ * range, in any order. After an exception some calls may be left out. grain, and the cost: as sched_for. */
+template <class I, class J, class Body> void parallel_for(I first, J last, Body &&body, size_t grain = 0)
+{
+    detail::range all(first, last);
+    detail::first_error error;
+    auto part = [&](size_t lo, size_t hi) {
+        try { if (!error.any) all.each(lo, hi, body); } catch (...) { error.keep(); }
+    };
+    auto call = [](size_t lo, size_t hi, void *p, ::scheduler *) { (*static_cast<decltype(part) *>(p))(lo, hi); };
+    detail::check(sched_for(0, all.size(), grain, call, &part, nullptr), "sched_for");
+    error.rethrow();
+}
+template <class R, class B> void parallel_for(R &&all, B &&body) { parallel_for(std::begin(all), std::end(all), body); }
+
+/* Reduces numbers, or what is at iterators, to one T. Each part of grain of them (0: at most 1024 parts) begins with a
+ * copy of identity, to which each x is added by acc = body(acc, x), or if that gives no T, by body(acc, x) alone. The
+ * values of neighbouring parts are combined in the same way. combine must be associative, not commutative. Which values
+ * it gets depends on the range and on grain alone, not on workers. Cost: for each part a fork_join, and moves of T. */
+template <class I, class J, class T, class Body, class Combine>
+T parallel_reduce(I first, J last, T identity, Body &&body, Combine &&combine, size_t grain = 0)
+{
+    detail::range all(first, last);
+    size_t size = all.size(), each = grain ? grain : size / 1024 + 1;
+    auto reduce = [&](auto &self, size_t lo, size_t hi) -> T {
+        if (hi - lo > each) {
+            size_t middle = lo + ((hi - lo - 1) / each + 1) / 2 * each;
+            auto both = fork_join([&] { return self(self, lo, middle); }, [&] { return self(self, middle, hi); });
+            detail::fold(combine, both.first, std::move(both.second));
+            return std::move(both.first);
+        }
+        T acc(std::as_const(identity));
+        all.each(lo, hi, [&](auto &&x) { detail::fold(body, acc, std::forward<decltype(x)>(x)); });
+        return acc;
+    };
+    return reduce(reduce, 0, size);
+}
+
+/* Sorts as std::sort: in place, not stable, O(n log n); after an exception in an unspecified order, and what comp was
+ * just called for may be moved from. Cost: of std::sort; one worker makes the first partition, two the next, and so on. */
+template <class It, class Comp = std::less<>> void sort(It first, It last, Comp comp = {})
+{
+    auto median = [&](It a, It b, It c) {
+        if (comp(*b, *a)) std::swap(a, b);
+        return !comp(*c, *b) ? b : comp(*c, *a) ? a : c;
+    };
+    auto part = [&](auto &self, It begin, It end, int splits) -> void {
+        auto n = end - begin;
+        if (n < 4096 || splits == 0) return std::sort(begin, end, std::ref(comp));
+        auto near = [&](It x) { return median(x, x + n / 8, x + n / 4); };
+        std::iter_swap(begin, median(near(begin), near(begin + n / 3), near(begin + n / 3 * 2)));
+        It right = std::partition(begin + 1, end, [&](auto &&x) { return comp(x, *begin); }), left = right - 1;
+        std::iter_swap(begin, left); /* the pivot is in its place */
+        if (left - begin < n / 8)    /* and now what is equal to it */
+            right = std::partition(right, end, [&](auto &&x) { return !comp(*left, x); });
+        fork_join([&] { self(self, begin, left, splits - 1); }, [&] { self(self, right, end, splits - 1); });
+    };
+    part(part, first, last, 64);
+}
+
+/* The standard library's names; a task that waits is suspended. For all runs, and threads that have none. native is for
+ * the C functions. Cost: an atomic operation, if there is nothing to wait for. */
+struct mutex : detail::fixed { /* for std::lock_guard, std::unique_lock, std::scoped_lock */
+    sched_mutex native = SCHED_MUTEX_INIT;
+    void lock() { detail::check(sched_mutex_lock(&native, nullptr), "sched_mutex_lock"); }
+    bool try_lock() noexcept { return sched_mutex_trylock(&native) == 0; }
+    void unlock() { detail::check(sched_mutex_unlock(&native), "sched_mutex_unlock"); }
+};
+struct condition_variable : detail::fixed { /* no wake-up is spurious */
+    sched_cond native = SCHED_COND_INIT;
+    void wait(std::unique_lock<mutex> &held)
+    {
+        detail::check(sched_cond_wait(&native, &held.mutex()->native, nullptr), "sched_cond_wait");
+    }
+    template <class Test> void wait(std::unique_lock<mutex> &held, Test test) { while (!test()) wait(held); }
+    void notify_one() noexcept { sched_cond_signal(&native); }
+    void notify_all() noexcept { sched_cond_broadcast(&native); }
+};
+struct semaphore : detail::fixed { /* as std::counting_semaphore */
+    sched_sem native;
+    explicit constexpr semaphore(size_t units) noexcept : native SCHED_SEM_INIT(units) {}
+    void acquire() { detail::check(sched_sem_wait(&native, nullptr), "sched_sem_wait"); }
+    bool try_acquire() noexcept { return sched_sem_trywait(&native) == 0; }
+    void release(size_t units = 1) { while (units-- > 0) detail::check(sched_sem_post(&native), "sched_sem_post"); }
+};
+struct barrier : detail::fixed { /* arrive_and_wait: true for one of those that have met */
+    sched_barrier native;
+    explicit constexpr barrier(size_t size) noexcept : native SCHED_BARRIER_INIT(size) {}
+    bool arrive_and_wait() { return detail::check(sched_barrier_wait(&native, nullptr), "sched_barrier_wait") > 0; }
+};
+
+struct block_guard : detail::fixed { /* a section that may block its thread; if it cannot begin, its worker, too */
+    const bool began = sched_block_begin(nullptr) == 0;
+    ~block_guard() { if (began) sched_block_end(nullptr); }
+};
+inline void yield() noexcept { sched_task_yield(nullptr); }
+inline int worker_index() noexcept { return sched_worker_index(nullptr); } /* -1 outside of tasks */
+inline int worker_count() { return detail::check(sched_worker_count(nullptr), "sched_worker_count"); }
+} // namespace sched
+#endif
+#endif
