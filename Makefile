@@ -72,7 +72,8 @@ CWARN   := -Wall -Wextra -Wpedantic -Werror
 SHOWN    := $(wildcard examples/*.c examples/*.cpp)
 EXAMPLES := $(patsubst examples/%.c,$(TARGET)/examples-c/%,$(filter %.c,$(SHOWN))) \
             $(if $(HAVE_CXX),$(patsubst examples/%.cpp,$(TARGET)/examples-c/%,$(filter %.cpp,$(SHOWN))))
-BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c))
+BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
+           $(if $(HAVE_CXX),$(patsubst bench_c/cpp/%.cpp,$(BENCH)/%_cpp,$(wildcard bench_c/cpp/*.cpp)))
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
@@ -97,6 +98,7 @@ help:
 	@echo 'make bench         compare the schedulers: tables and figures. bench-peers: and other systems'
 	@echo 'make bench-programs-peers  the programs of programs/ beside gzip, pigz, grep, ripgrep, sort, sha256sum'
 	@echo 'make lab           the questions of docs/LAB.md. scaling: up to 1024 simulated workers'
+	@echo 'make bench-cpp     what sched.hpp costs, beside C'
 	@echo 'make headers       write include/sched_tasks.h anew from src/ffi'
 	@echo 'make clean         remove what was built'
 	@echo 'Variables: CC CFLAGS CXX CXXFLAGS LDFLAGS AR OBJCOPY CARGO CARGO_TARGET_DIR; for another processor CARGO_BUILD_TARGET,'
@@ -216,6 +218,7 @@ installcheck:
 	@echo "installcheck: $(DESTDIR)$(LIBDIR)/libsched.so.1 and libsched.a work"
 
 uninstall:
+	rm -f $(SHOWN:%=$(DESTDIR)$(DOCDIR)/%)
 	rm -f $(DESTDIR)$(LIBDIR)/libsched.so $(DESTDIR)$(LIBDIR)/libsched.so.1 \
 	      $(DESTDIR)$(LIBDIR)/libsched.a $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc \
 	      $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so.1
@@ -266,7 +269,13 @@ $(BENCH)/%: bench_c/%.c $(wildcard bench_c/*.h) $(LIB) $(HEADERS) | stage
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
 	      -L$(STAGE)/lib -lsched -lm -Wl,-rpath,$(STAGE)/lib
 
+$(BENCH)/%_cpp: bench_c/cpp/%.cpp $(wildcard bench_c/*.h) $(LIB) $(HEADERS) | stage
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(CXXFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
+	      -L$(STAGE)/lib -lsched -Wl,-rpath,$(STAGE)/lib
+
 bench-programs: $(BENCHES)
+	@$(if $(HAVE_CXX),,echo 'bench-programs: no C++ compiler here, bench_c/cpp skipped')
 
 # FIGURE=docs/speedup.svg: the figure of speed-ups goes there, too. PROGRAM=./mine ARGS='-n 100': measures that
 # program instead, on this library, if it was linked with the shared one.
@@ -304,6 +313,11 @@ bench-floor: $(BENCH)/tree $(BENCH)/flood $(FLOORS:%=$(BENCH)/floor/%/libsched.s
 $(BENCH)/floor/%/libsched.so.1: bench_c/floor/%.c sched.map
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -shared -fPIC $(VERSIONED) -o $@ $<
+
+# What sched.hpp costs: the same programs in C and in C++, in turn, and their instructions, where valgrind is here.
+.PHONY: bench-cpp
+bench-cpp: bench-programs
+	@$(if $(HAVE_CXX),bench_c/cpp/compare.sh $(BENCH),echo 'bench-cpp: no C++ compiler here, skipped')
 
 # What predicts how programs scale: the recorder, a stand-in for the library; the costs of its calls.
 lab-programs: bench-programs $(LAB)/libsched.so.1 $(LAB)/costs
