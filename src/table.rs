@@ -3,7 +3,7 @@
 //! variables the kind accepts (`Combination`). Other files ask the row, and never ask which kind it
 //! is. A run picks its row once.
 
-use crate::fiber::{exceptions, sanitizers};
+use crate::fiber::{Instrumentation, Instrumented, Plain, exceptions, sanitizers};
 use crate::lock::monitor::Monitor;
 use crate::lock::posix::{PthreadMutex, Semaphore};
 use crate::lock::spin::Spin;
@@ -11,7 +11,7 @@ use crate::policy::operations::Operations;
 use crate::policy::shared::{self, Shared};
 use crate::policy::{Policy, serial, stealing};
 use crate::queue::chaselev::ChaseLev;
-use crate::queue::locked::Locked;
+use crate::queue::locked::{Locked, Oldest};
 use crate::queue::ring::Ring;
 use crate::queue::split::Split;
 use crate::runtime::record::{BuiltIn, Row};
@@ -19,6 +19,7 @@ use crate::runtime::run::{Open, Request};
 use crate::runtime::{cont, entry, forked, run};
 use crate::settings::{Accepted, Combination, Config, Deque, Kind, Resolved};
 use crate::sys::errno::Errno;
+use crate::sys::fence::Fenced;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{fence, futex, output, processors, stack_room, symbol};
 use crate::task::Task;
@@ -76,14 +77,11 @@ const fn steal<D: queue::Deque>(deque: Deque) -> Entry {
     entry::<stealing::Stealing<D>>(Kind::Steal, Some(deque))
 }
 
-/// Continuation stealing. `INSTRUMENTED`: a sanitizer or the C++ runtime is informed of each switch
-/// of stacks.
-const fn cont<D: queue::Deque, const INSTRUMENTED: bool>(deque: Deque) -> Entry {
+/// Continuation stealing.
+const fn cont<D: queue::Deque, I: Instrumentation>(deque: Deque) -> Entry {
     let entry = entry::<stealing::Stealing<D>>(Kind::Cont, Some(deque));
-    let (spawn, fork) = (
-        cont::spawn::<stealing::Stealing<D>, INSTRUMENTED>,
-        cont::fork::<stealing::Stealing<D>, INSTRUMENTED>,
-    );
+    let (spawn, fork) =
+        (cont::spawn::<stealing::Stealing<D>, I>, cont::fork::<stealing::Stealing<D>, I>);
     let combination = Combination { accepted: &Accepted::ONE_BY_ONE, ..entry.combination };
     Entry { combination, row: Row { spawn, fork, calls_at_once: true, ..entry.row }, ..entry }
 }
@@ -117,7 +115,7 @@ static TABLE: [&Entry; 16] = {
         const { &steal::<BuiltIn>(Pl).or_without_membarrier(&STEAL_FENCED) },
         const { &steal::<ChaseLev>(C) },
         const { &steal::<Ring>(R) },
-        const { &steal::<Locked<PthreadMutex, true>>(Queue).or_without_futex(&STEAL_SPIN_QUEUE) },
+        const { &steal::<Locked<PthreadMutex, Oldest>>(Queue).or_without_futex(&STEAL_SPIN_QUEUE) },
         const { &steal::<Locked<PthreadMutex>>(Mutex).or_without_futex(&STEAL_SPIN) },
         &STEAL_SPIN,
         const { &steal::<Locked<Semaphore>>(Sem).or_without_futex(&STEAL_SPIN) },
@@ -128,24 +126,24 @@ static TABLE: [&Entry; 16] = {
         &FIFO_SPIN,
         const { &fifo::<Semaphore>(Sem).or_without_futex(&FIFO_SPIN) },
         const {
-            let with_split = cont::<BuiltIn, false>(Pl).or_without_membarrier(&CONT_FENCED);
+            let with_split = cont::<BuiltIn, Plain>(Pl).or_without_membarrier(&CONT_FENCED);
             &with_split.or_instrumented(&CONT_INSTRUMENTED)
         },
-        const { &cont::<ChaseLev, false>(C).or_instrumented(&CONT_CHASELEV_INSTRUMENTED) },
+        const { &cont::<ChaseLev, Plain>(C).or_instrumented(&CONT_CHASELEV_INSTRUMENTED) },
         const { &entry::<serial::Serial>(Kind::Serial, None) },
     ]
 };
 
-static STEAL_FENCED: Entry = steal::<Split<true>>(Deque::Split);
+static STEAL_FENCED: Entry = steal::<Split<Fenced>>(Deque::Split);
 static STEAL_SPIN: Entry = steal::<Locked<Spin>>(Deque::Spin);
-static STEAL_SPIN_QUEUE: Entry = steal::<Locked<Spin, true>>(Deque::Queue);
+static STEAL_SPIN_QUEUE: Entry = steal::<Locked<Spin, Oldest>>(Deque::Queue);
 static LIFO_SPIN: Entry = lifo::<Spin>(Deque::Spin);
 static FIFO_SPIN: Entry = fifo::<Spin>(Deque::Spin);
-static CONT_INSTRUMENTED: Entry = cont::<BuiltIn, true>(Deque::Split);
-static CONT_CHASELEV_INSTRUMENTED: Entry = cont::<ChaseLev, true>(Deque::ChaseLev);
+static CONT_INSTRUMENTED: Entry = cont::<BuiltIn, Instrumented>(Deque::Split);
+static CONT_CHASELEV_INSTRUMENTED: Entry = cont::<ChaseLev, Instrumented>(Deque::ChaseLev);
 static CONT_FENCED: Entry =
-    cont::<Split<true>, false>(Deque::Split).or_instrumented(&CONT_FENCED_INSTRUMENTED);
-static CONT_FENCED_INSTRUMENTED: Entry = cont::<Split<true>, true>(Deque::Split);
+    cont::<Split<Fenced>, Plain>(Deque::Split).or_instrumented(&CONT_FENCED_INSTRUMENTED);
+static CONT_FENCED_INSTRUMENTED: Entry = cont::<Split<Fenced>, Instrumented>(Deque::Split);
 
 /// The entry itself, or the entry to use instead on this system.
 fn that_works_here(mut entry: &'static Entry) -> &'static Entry {

@@ -9,7 +9,7 @@ use sched::lock::monitor::Monitor;
 use sched::policy::serial::Serial;
 use sched::policy::shared::{Order, Shared as SharedQueue};
 use sched::policy::stealing::Stealing;
-use sched::policy::{Awaited, Place, Plan, Policy, ReadyOrder, Seat};
+use sched::policy::{Activity, Awaited, Place, Plan, Policy, ReadyOrder, Seat};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
 use sched::queue::run_gate::Ends;
@@ -17,6 +17,7 @@ use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, Steal};
 use sched::settings::{Global, Idle, Join, Overflow, Steal as Amount};
 use sched::stats::Counters;
+use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -115,7 +116,7 @@ impl Modelled for ChaseLev {
     const NAME: &'static str = "chaselev";
 }
 
-impl Modelled for Split<false> {
+impl Modelled for Split<Asymmetric> {
     const NAME: &'static str = "split";
 }
 
@@ -289,8 +290,8 @@ impl<P: Policy> Seat for WorkerOf<P> {
         self
     }
 
-    fn begins_idle(&self) -> bool {
-        self.index != 0
+    fn activity(&self) -> Activity {
+        if self.index == 0 { Activity::Active } else { Activity::Idle }
     }
 
     fn tick(&self) -> bool {

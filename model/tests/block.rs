@@ -16,6 +16,7 @@ use loom::thread::{self, JoinHandle};
 use sched::policy::{Place, Policy, UNAWAITED};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
+use sched::sys::fence::Asymmetric;
 use sched::sys::futex::LONGEST;
 use sched::task::{Scheduler, Task};
 use sched::threads::event::Event;
@@ -408,7 +409,7 @@ models! {
         the_first_of_two_is_left: the_first_is_left, 2(1, 1000);
         any_of_two_is_left: any_is_left, 2(1, 25_000);
     }
-    split: Split<false> {
+    split: Split<Asymmetric> {
         the_only_is_left: the_first_is_left, 1(2, 150);
         the_first_of_two_is_left: the_first_is_left, 2(1, 1500);
         any_of_two_is_left: any_is_left, 2(1, 10_000);

@@ -5,7 +5,7 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
-use sched::idle::eventcount::EventCount;
+use sched::idle::eventcount::{EventCount, Role};
 use sched::sys::fence;
 use sched_model::{explore, join};
 use std::time::Duration;
@@ -62,12 +62,12 @@ impl Shared {
         let shared = Arc::clone(this);
         thread::spawn(move || {
             for _ in 0..n {
-                let mut searching = shared.events.start_search(me);
-                if searching {
+                let mut role = shared.events.start_search(me);
+                if role == Role::Searcher {
                     first(&shared.events);
                 }
                 loop {
-                    if searching && shared.take() {
+                    if role == Role::Searcher && shared.take() {
                         if shared.events.stop_search() {
                             fence::heavy();
                             if shared.visible() {
@@ -76,7 +76,7 @@ impl Shared {
                         }
                         break;
                     }
-                    let last = shared.events.announce(me, searching);
+                    let last = shared.events.announce(me, role);
                     if last {
                         fence::heavy();
                     }
@@ -85,7 +85,7 @@ impl Shared {
                     } else {
                         shared.events.commit(me, Duration::MAX);
                     }
-                    searching = true;
+                    role = Role::Searcher;
                 }
             }
         })

@@ -8,6 +8,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::{Acquire, Release};
 use loom::thread::{self, JoinHandle};
+use sched::idle::eventcount::Role;
 use sched::policy::{Awaited, Place, Policy};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
@@ -15,6 +16,7 @@ use sched::queue::{PrivatePart, Steal};
 use sched::sync::forked::Forked as State;
 use sched::sync::members::Members;
 use sched::sync::node::Node;
+use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, Worker, explore, explore_seeing, join, saw};
 use std::ffi::c_void;
@@ -341,10 +343,10 @@ unsafe extern "C" fn leave_a_task<D: Modelled>(descriptor: *mut c_void, s: *mut 
 
 /// Worker 2 sleeps until there is a task for it, or another worker has run that task.
 fn sleep_until_open<D: Modelled>(scene: &Scene<D>, gate: &RunGate) {
-    let mut searching = false;
+    let mut role = Role::Sleeper;
     while !*gate.open.lock().unwrap() {
-        scene.scheduler.sleep(&scene.places[2], searching);
-        searching = true;
+        scene.scheduler.sleep(&scene.places[2], role);
+        role = Role::Searcher;
         let deque = scene.scheduler.deque(1);
         if (deque.offers() || deque.private_part().is_some_and(PrivatePart::raid))
             && let Steal::Taken(task) = deque.steal()
@@ -486,7 +488,7 @@ models! {
         against_another_join(2, 4_000);
         group_against_its_ends(2, 1000);
     }
-    split: Split<false> {
+    split: Split<Asymmetric> {
         against_the_end(7, 3000);
         against_a_task(3, 15_000);
         against_a_task_and_the_end(2, 100_000);

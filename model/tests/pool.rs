@@ -7,6 +7,7 @@ use loom::thread::JoinHandle;
 use sched::policy::Policy;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
+use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, Worker, count, explore, join};
 use std::ffi::c_void;
@@ -159,7 +160,7 @@ models! {
         awaited: a_task_is_awaited(1, 3, 1_000);
         destroyed: a_pool_is_destroyed_with_a_task(1, 3, 400);
     }
-    split: Split<false> {
+    split: Split<Asymmetric> {
         awaited: a_task_is_awaited(1, 3, 1_000);
         awaited_two_workers: a_task_is_awaited(2, 2, 100_000);
         child: a_task_and_its_child_are_awaited(2, 1, 10_000);

@@ -4,6 +4,7 @@
 
 use loom::sync::Arc;
 use loom::thread::JoinHandle;
+use sched::idle::eventcount::Role;
 use sched::policy::{LookFirst, Policy};
 use sched::queue::ring::Ring;
 use sched::queue::{Batches, Deque, Owner, Steal};
@@ -217,10 +218,10 @@ fn a_sleeper_beside_a_batch() {
             scene.places[1].spawn(count, cell.closure());
         }
         let sleeper = Scene::thread(&scene, |scene| {
-            let mut searching = false;
+            let mut role = Role::Sleeper;
             loop {
-                scene.scheduler.sleep(&scene.places[1], searching);
-                searching = true;
+                scene.scheduler.sleep(&scene.places[1], role);
+                role = Role::Searcher;
                 if matches!(scene.scheduler.deque(0).steal(), Steal::Taken(_)) {
                     return scene.scheduler.wake_for_more(&scene.places[1]);
                 }

@@ -5,14 +5,15 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread::{self, JoinHandle};
+use sched::idle::eventcount::Role;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Owner, PrivatePart, Steal};
-use sched::sys::fence;
+use sched::sys::fence::{self, Asymmetric};
 use sched::task::Task;
 use sched_model::{Reached, count, explore, join};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-type Deck = Split<false>;
+type Deck = Split<Asymmetric>;
 
 /// Worker 0 spawns. A sleeping worker uses its own seat, so that there is no further deque to look
 /// at.
@@ -42,17 +43,17 @@ fn steal(scene: &Scene) -> bool {
 /// Worker `me` sleeps once, and takes nothing.
 fn dozer(scene: &Arc<Scene>, me: usize) -> JoinHandle<()> {
     Scene::thread(scene, move |scene| {
-        scene.scheduler.sleep(&scene.places[me], false);
+        scene.scheduler.sleep(&scene.places[me], Role::Sleeper);
     })
 }
 
 /// Worker `me` sleeps until it gets a task.
 fn sleeper(scene: &Arc<Scene>, me: usize) -> JoinHandle<()> {
     Scene::thread(scene, move |scene| {
-        let mut searching = false;
+        let mut role = Role::Sleeper;
         loop {
-            scene.scheduler.sleep(&scene.places[me], searching);
-            searching = true;
+            scene.scheduler.sleep(&scene.places[me], role);
+            role = Role::Searcher;
             if rob(scene) {
                 scene.scheduler.wake_for_more(&scene.places[me]);
                 break;
@@ -108,7 +109,7 @@ fn a_sleeper_and_a_thief_beside_an_owner_that_arms() {
         let scene = Scene::new(1, 3);
         spawn(&scene, 0);
         scene.scheduler.deque(0).raid(); // so the next answer needs no publishing
-        assert!(scene.scheduler.sleepers().start_search(0)); // as the thief
+        assert_eq!(scene.scheduler.sleepers().start_search(0), Role::Searcher); // as the thief
         let thief = Scene::thread(&scene, |scene| {
             scene.scheduler.deque(0).raid();
             steal(scene);

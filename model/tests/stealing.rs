@@ -8,6 +8,7 @@ use sched::policy::Policy;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::injector::Refused;
 use sched::queue::split::Split;
+use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore, join};
 use std::ffi::c_void;
@@ -193,7 +194,7 @@ models! {
         three_children_two_workers(1, 7_000);
         a_foreign_task(2, 8_000);
     }
-    split: Split<false> {
+    split: Split<Asymmetric> {
         a_blocked_parent(2, 10_000);
         one_child_two_workers(2, 10_000);
         two_children_two_workers(2, 100_000);

@@ -13,6 +13,7 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sync::members::Members;
 use sched::sync::node::Node;
+use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore_seeing, join, saw};
 use std::ffi::c_void;
@@ -288,7 +289,7 @@ models! {
     ring: SmallRing {
         in_line(1, 4000);
     }
-    split: Split<false> {
+    split: Split<Asymmetric> {
         for_one(1, 1000);
         for_two(1, 5000);
         for_one_outside(2, 150);

@@ -130,7 +130,7 @@ impl Group {
                 unsafe { grant(nodes, || worker, WakeOrder::Soon) };
             }
             match fiber {
-                Some(fiber) => wait_in_task(&node, fiber, fiber.suspends_joins()),
+                Some(fiber) => wait_in_task(&node, fiber, fiber.join()),
                 None => wait_outside_run(&node),
             }
         }

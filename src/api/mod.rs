@@ -47,6 +47,7 @@ use crate::runtime::record::Fiber;
 use crate::runtime::record::Worker;
 use crate::runtime::waiter::Waiter;
 use crate::runtime::{identity, suspend, yielding};
+use crate::settings::Join;
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::futex::Futex;
 use crate::sys::time;
@@ -124,18 +125,18 @@ fn wait(latch: &impl Latch, worker: &Worker) -> bool {
         wait_outside_run(latch);
         return true;
     };
-    wait_in_task(latch, mine.fiber(), mine.fiber().suspends_joins());
+    wait_in_task(latch, mine.fiber(), mine.fiber().join());
     true
 }
 
 /// Waits in the middle of a task on this fiber. The task keeps the fiber, whichever worker
-/// continues it. `may_suspend`: the task is suspended, if the fiber can be left.
-fn wait_in_task(latch: &impl Latch, fiber: &Fiber, may_suspend: bool) {
+/// continues it. With `Join::Suspend` the task is suspended, if the fiber can be left.
+fn wait_in_task(latch: &impl Latch, fiber: &Fiber, join: Join) {
     while !latch.is_over() {
         let publish = |task: Task| latch.register(Waiter::Task(task.closure)).is_some();
         // SAFETY: the caller is on the fiber, in a task; once `register` has published the task, it
         // returns true and touches nothing of the stack.
-        if may_suspend && unsafe { suspend_task(fiber, publish) } && latch.is_over() {
+        if join == Join::Suspend && unsafe { suspend_task(fiber, publish) } && latch.is_over() {
             break;
         }
         if Worker::current().is_some_and(|mine| fiber.is_right_below(mine)) {
@@ -159,7 +160,7 @@ fn wait_nested(latch: &impl Latch, outer: &Worker) {
     while !latch.is_over() {
         let Some(mine) = Worker::current() else { return sleep_until_over(latch) };
         let below = outer.mine().map(Mine::fiber).filter(|below| below.is_right_below(mine));
-        let Some(below) = below else { return wait_in_task(latch, mine.fiber(), true) };
+        let Some(below) = below else { return wait_in_task(latch, mine.fiber(), Join::Suspend) };
         // SAFETY: `outer` is the calling thread's worker, and the caller is on top of its fiber
         // with no other task in between.
         while !latch.is_over() && unsafe { yielding::help_once(below) } {}
@@ -176,7 +177,7 @@ fn wait_nested(latch: &impl Latch, outer: &Worker) {
 /// sleeps.
 fn wait_outside_run(latch: &impl Latch) {
     match identity::lone_fiber() {
-        Some(fiber) => wait_in_task(latch, fiber, true),
+        Some(fiber) => wait_in_task(latch, fiber, Join::Suspend),
         None => sleep_until_over(latch),
     }
 }

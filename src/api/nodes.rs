@@ -5,6 +5,7 @@ use crate::api::{Latch, suspend_task, wait_in_task, wait_outside_run};
 use crate::runtime::record::Worker;
 use crate::runtime::suspend;
 use crate::runtime::waiter::Waiter;
+use crate::settings::Join;
 use crate::sync::node::Node;
 use crate::sys::atomic::AtomicUsize;
 use crate::task::Task;
@@ -31,7 +32,7 @@ impl Latch for Node {
 #[inline(never)]
 pub(super) fn wait(node: &Node, worker: Option<&Worker>) {
     match worker.and_then(Worker::mine) {
-        Some(mine) => wait_in_task(node, mine.fiber(), true),
+        Some(mine) => wait_in_task(node, mine.fiber(), Join::Suspend),
         None => wait_outside_run(node),
     }
 }

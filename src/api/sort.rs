@@ -56,6 +56,24 @@ use std::ffi::{c_int, c_void};
 use std::hint::select_unpredictable;
 use std::ptr;
 
+/// Where a sort leaves its elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum To {
+    /// Where they were.
+    Here,
+    /// In the other room.
+    There,
+}
+
+impl To {
+    fn other(self) -> To {
+        match self {
+            To::Here => To::There,
+            To::There => To::Here,
+        }
+    }
+}
+
 /// The comparison of qsort(3); not NULL.
 pub type Compare = unsafe extern "C" fn(*const c_void, *const c_void) -> c_int;
 
@@ -142,7 +160,7 @@ unsafe fn sort_by_pointers(
     // SAFETY: the array is only read until all elements are in the room. Each worker writes to
     // places of its own.
     unsafe {
-        by_pointer.sort(pointers.cast(), spare.cast(), n, false, worker);
+        by_pointer.sort(pointers.cast(), spare.cast(), n, To::Here, worker);
         copy_in_parts(0, n, max_part, worker, &|from, to| {
             for i in from..to {
                 memory::prefetch(*pointers.add((i + PREFETCH_DISTANCE).min(n - 1)));
@@ -252,7 +270,7 @@ impl<E: Elements> Sorter<E> {
         let bytes = n.checked_mul(self.elements.size()).ok_or(NoMemory)?;
         let mut room = Scratch::<STACK_BYTES>::new(bytes)?;
         // SAFETY: by the contract of places.
-        unsafe { self.sort(base, room.start(), n, false, worker) };
+        unsafe { self.sort(base, room.start(), n, To::Here, worker) };
         Ok(())
     }
 
@@ -281,16 +299,16 @@ impl<E: Elements> Sorter<E> {
         true
     }
 
-    /// Sorts the `n` elements at `here`: to `there` if `to_there`, else in place. Both are
-    /// overwritten.
+    /// Sorts the `n` elements at `here`. The sorted elements lie at `to`; both `here` and `there`
+    /// are overwritten.
     ///
     /// # Safety
     /// The contract of places.
-    unsafe fn sort(self, here: *mut u8, there: *mut u8, n: usize, to_there: bool, worker: &Worker) {
+    unsafe fn sort(self, here: *mut u8, there: *mut u8, n: usize, to: To, worker: &Worker) {
         if n < MIN_RECURSION {
             // SAFETY: by the contract of places.
             unsafe { self.sort_few(here, there, n) };
-            if !to_there {
+            if to == To::Here {
                 // SAFETY: by the contract of places.
                 unsafe { self.copy_run(Run { start: there, count: n }, here) };
             }
@@ -298,11 +316,11 @@ impl<E: Elements> Sorter<E> {
         }
         let half = (n / 2) & !3; // leaves of four are the cheapest
         // SAFETY: by the contract of places.
-        let lower = |on: &Worker| unsafe { self.sort(here, there, half, !to_there, on) };
+        let lower = |on: &Worker| unsafe { self.sort(here, there, half, to.other(), on) };
         let upper = |on: &Worker| {
             let (here, there) = (self.at(here, half), self.at(there, half));
             // SAFETY: by the contract of places.
-            unsafe { self.sort(here, there, n - half, !to_there, on) }
+            unsafe { self.sort(here, there, n - half, to.other(), on) }
         };
         if n < MIN_FORKED_SORT {
             lower(worker);
@@ -311,7 +329,10 @@ impl<E: Elements> Sorter<E> {
             // SAFETY: by the contract of places.
             unsafe { fork::both::<Comparison, _>(worker, lower, upper) };
         }
-        let (from, to) = if to_there { (here, there) } else { (there, here) };
+        let (from, to) = match to {
+            To::Here => (there, here),
+            To::There => (here, there),
+        };
         let (left, right) = self.split(Run { start: from, count: n }, half);
         // SAFETY: by the contract of places.
         unsafe { self.merge(left, right, to, worker) };

@@ -20,3 +20,22 @@ mod space;
 pub mod stack;
 pub mod switch;
 pub mod valgrind;
+
+/// Whether the sanitizers and the C++ runtime are informed of each switch of stacks.
+pub trait Instrumentation: 'static {
+    const IS_ON: bool;
+}
+
+/// They are informed.
+pub struct Instrumented;
+
+impl Instrumentation for Instrumented {
+    const IS_ON: bool = true;
+}
+
+/// They are not informed: the process has neither.
+pub struct Plain;
+
+impl Instrumentation for Plain {
+    const IS_ON: bool = false;
+}

@@ -139,6 +139,15 @@ pub struct EventCount {
     over: Futex,
 }
 
+/// What a worker without tasks does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The worker looks for tasks, and counts as searching.
+    Searcher,
+    /// The worker goes to sleep, because enough others search.
+    Sleeper,
+}
+
 /// Whether `commit` slept until a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slept {
@@ -333,12 +342,11 @@ impl EventCount {
 
     // --- the searcher's side -------------------------------------------------------
 
-    /// True if the calling idle worker may search; it is then counted as searching. False if enough
-    /// workers search.
-    pub fn start_search(&self, worker: usize) -> bool {
+    /// The role of the calling idle worker. A Searcher counts as searching from now on.
+    pub fn start_search(&self, worker: usize) -> Role {
         if self.seats[worker].load(Ordering::Relaxed) == STARTED {
             self.seats[worker].store(AWAKE, Ordering::Relaxed);
-            return true; // it was counted when it was woken
+            return Role::Searcher; // it was counted when it was woken
         }
         let mut searching = self.searching.load(Ordering::Relaxed);
         while searching < self.most_searching {
@@ -348,11 +356,11 @@ impl EventCount {
                 Ordering::SeqCst,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return true,
+                Ok(_) => return Role::Searcher,
                 Err(now) => searching = now,
             }
         }
-        false
+        Role::Sleeper
     }
 
     /// The calling searcher has found work. True if it was the last searcher and some worker
@@ -376,10 +384,11 @@ impl EventCount {
 
     // --- the sleeper's side --------------------------------------------------------
 
-    /// Announces the sleep of `worker`, which stops searching if it did. The caller then cancels or
-    /// commits. True if no worker searches now: then the caller first executes `fence::heavy` and
-    /// looks for work once more.
-    pub fn announce(&self, worker: usize, searching: bool) -> bool {
+    /// Announces the sleep of `worker`, whose role was `role`; a Searcher stops searching. The
+    /// caller then cancels or commits. True if no worker searches now: then the caller first
+    /// executes `fence::heavy` and looks for work once more.
+    pub fn announce(&self, worker: usize, role: Role) -> bool {
+        let stopped = u32::from(role == Role::Searcher);
         self.list.with(|list| {
             list.push(worker as u32); // within the capacity that `new` has reserved
             self.seats[worker].store(WAITING, Ordering::Relaxed);
@@ -387,8 +396,8 @@ impl EventCount {
             // This must be a read-modify-write even if it subtracts nothing, so that it is ordered
             // with that of any other searcher that leaves. If this one comes first, the other
             // searcher sees this sleeper; if it comes second, this searcher is the last one.
-            let was = self.searching.fetch_sub(u32::from(searching), Ordering::SeqCst);
-            was - u32::from(searching) <= self.dozing.load(Ordering::Relaxed)
+            let was = self.searching.fetch_sub(stopped, Ordering::SeqCst);
+            was - stopped <= self.dozing.load(Ordering::Relaxed)
         })
     }
 

@@ -99,9 +99,10 @@ pub struct Patience {
 pub struct LastWaits(AtomicU8);
 
 impl LastWaits {
-    fn add(&self, short: bool) {
+    fn add(&self, length: Duration) {
         let before = self.0.load(Ordering::Relaxed);
-        self.0.store((before << 1 | u8::from(short)) & 0b11, Ordering::Relaxed);
+        let short = u8::from(length < Patience::LONG);
+        self.0.store((before << 1 | short) & 0b11, Ordering::Relaxed);
     }
 
     fn were_short(&self) -> bool {
@@ -144,17 +145,21 @@ impl Patience {
 
     /// The worker's wait is over. `late`: for how long its task has existed already.
     pub fn found(&mut self, late: Duration, last: &LastWaits) {
-        last.add(self.begun.elapsed().saturating_sub(late) < Self::LONG);
+        last.add(self.begun.elapsed().saturating_sub(late));
     }
 
-    /// The worker was woken, which took `wake_cost`, and searches again. `in_vain`: the worker
-    /// found nothing after the previous wake-up.
-    pub fn woken(&mut self, in_vain: bool, wake_cost: Duration, last: &LastWaits) {
+    /// The worker was woken, which took `wake_cost`, and searches again.
+    #[cold]
+    #[inline(never)]
+    pub fn woken(&mut self, wake_cost: Duration, last: &LastWaits) {
         self.found(wake_cost, last);
         self.begun = Instant::now();
-        if in_vain {
-            self.length = (self.length * 2).min(Self::LONGEST);
-        }
+    }
+
+    /// Doubles the length of the search: the worker was woken, and had found nothing after the
+    /// wake-up before.
+    pub fn lengthen(&mut self) {
+        self.length = (self.length * 2).min(Self::LONGEST);
     }
 
     /// Called after each search that found nothing.

@@ -115,12 +115,12 @@ impl Quiescence {
         if self.idle.fetch_add(1, Ordering::AcqRel) + 1 < self.workers {
             return false;
         }
-        self.ends(injector.close_if(|| self.is_full()))
+        injector.close_if(|| self.is_full()) && self.end()
     }
 
     /// The run is no longer held open. True if this ended it: the caller then wakes the workers.
     pub fn release(&self, injector: &Injector) -> bool {
-        self.ends(injector.release(|| self.is_full()))
+        injector.release(|| self.is_full()) && self.end()
     }
 
     /// Waits until the run is at rest.
@@ -160,11 +160,10 @@ impl Quiescence {
         numbers.fold(0, u32::wrapping_add)
     }
 
-    fn ends(&self, end: bool) -> bool {
-        if end {
-            self.ended.store(true, Ordering::Release); // pairs with the load in `ended`
-        }
-        end
+    /// Ends the run, and returns true.
+    fn end(&self) -> bool {
+        self.ended.store(true, Ordering::Release); // pairs with the load in `ended`
+        true
     }
 
     /// The calling idle worker is about to take a task.
@@ -176,6 +175,6 @@ impl Quiescence {
 
     #[inline]
     pub fn ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire) // pairs with the store in `ends`
+        self.ended.load(Ordering::Acquire) // pairs with the store in `end`
     }
 }

@@ -213,6 +213,14 @@ pub trait DequePolicy: Policy {
     fn has_injected(&self) -> bool;
 }
 
+/// Whether a worker counts as idle: see `idle::quiescence`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// The worker runs no task, and its queue is empty.
+    Idle,
+    Active,
+}
+
 /// Where a worker that leaves a task in the middle looks for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookFirst {
@@ -256,8 +264,8 @@ pub trait Seat {
     /// The worker that runs here now.
     fn place(&self) -> &Self::Place;
 
-    /// True if the worker that begins here is idle: it runs no task, and its queue is empty.
-    fn begins_idle(&self) -> bool;
+    /// Whether the worker that begins here is idle.
+    fn activity(&self) -> Activity;
 
     /// True if the worker begins here because it has suspended a task, and has done so so often
     /// that it looks at the injector first. (A task that is suspended has not returned, so `tick`

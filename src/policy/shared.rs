@@ -42,7 +42,7 @@ use crate::idle::Naps;
 use crate::lock::monitor::Monitor;
 use crate::policy::shared::queue::Queue;
 use crate::policy::shared::state::{AWAKE, State, Wake};
-use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, Seat};
+use crate::policy::{Activity, Awaited, LookFirst, Place, Plan, Policy, Seat};
 use crate::queue::injector::Refused;
 use crate::queue::run_gate::{Rests, RunGate};
 use crate::queue::{End, Full};
@@ -53,6 +53,7 @@ use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::marker::PhantomData;
+use std::mem;
 
 impl<L: Monitor, O: Order> Shared<L, O> {
     /// Adds a task. Returns the length of the queue, and whether a sleeper was woken.
@@ -116,14 +117,14 @@ impl<L: Monitor, O: Order> Shared<L, O> {
     }
 
     /// Waits for the next task; None at the end of the run.
-    fn next<P: Place>(&self, place: &P, active: &mut bool, naps: &mut Naps) -> Option<Task> {
+    fn next<P: Place>(&self, place: &P, activity: &mut Activity, naps: &mut Naps) -> Option<Task> {
         self.monitor.lock();
         loop {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
             let task = state.queue.next::<O, P>(place);
             if task.is_some() || state.gate.is_closed() {
-                if task.is_some() && !std::mem::replace(active, true) {
+                if task.is_some() && mem::replace(activity, Activity::Active) == Activity::Idle {
                     state.active += 1;
                 }
                 // SAFETY: locked.
@@ -131,7 +132,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 naps.success();
                 return task;
             }
-            if std::mem::replace(active, false) {
+            if mem::replace(activity, Activity::Idle) == Activity::Active {
                 state.active -= 1;
                 if state.active == 0 && state.gate.rest(&self.rests) {
                     place.counters().wakes.add(self.wake_all_and_unlock());
@@ -309,9 +310,9 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     unsafe fn work(&self, seat: &impl Seat) {
-        let mut active = !seat.begins_idle();
+        let mut activity = seat.activity();
         let mut naps = Naps::new(self.idle);
-        while let Some(task) = self.next(seat.place(), &mut active, &mut naps) {
+        while let Some(task) = self.next(seat.place(), &mut activity, &mut naps) {
             seat.run(task);
         }
     }

@@ -1,6 +1,6 @@
 //! A deque under a lock: the course's section 4 to the letter. The lock is a type parameter, so
-//! that the primitives can be compared. The end from which the owner takes is a parameter, too:
-//! with `FIFO` it is the thieves' end, and the deque is a queue, like those of the fiber scheduler
+//! that the primitives can be compared. The end at which the owner pops is a parameter, too: with
+//! [`Oldest`] it is the thieves' end, and the deque is a queue, like those of the fiber scheduler
 //! whose benchmarks are in `bench_c` (`fiber.h`).
 
 use crate::lock::monitor::Monitor;
@@ -11,8 +11,28 @@ use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::marker::PhantomData;
 
-pub struct Locked<L: Monitor, const FIFO: bool = false> {
+/// The end at which the owner pops, as a type.
+pub trait OwnerEnd: 'static {
+    const END: End;
+}
+
+/// The owner pops the oldest task.
+pub struct Oldest;
+
+impl OwnerEnd for Oldest {
+    const END: End = End::Oldest;
+}
+
+/// The owner pops the youngest task.
+pub struct Youngest;
+
+impl OwnerEnd for Youngest {
+    const END: End = End::Youngest;
+}
+
+pub struct Locked<L: Monitor, E: OwnerEnd = Youngest> {
     lock: L,
     /// Front: top, the thieves' end. Back: bottom, where the owner adds. Used under `lock`.
     ring: UnsafeCell<VecDeque<Task>>,
@@ -20,12 +40,13 @@ pub struct Locked<L: Monitor, const FIFO: bool = false> {
     len: AtomicUsize,
     limit: usize,
     peak: Counter,
+    owner_end: PhantomData<fn() -> E>,
 }
 
 // SAFETY: the ring is only used under the lock.
-unsafe impl<L: Monitor, const FIFO: bool> Sync for Locked<L, FIFO> {}
+unsafe impl<L: Monitor, E: OwnerEnd> Sync for Locked<L, E> {}
 
-impl<L: Monitor, const FIFO: bool> Locked<L, FIFO> {
+impl<L: Monitor, E: OwnerEnd> Locked<L, E> {
     fn with<R>(&self, work: impl FnOnce(&mut VecDeque<Task>) -> R) -> R {
         self.lock.lock();
         let result = self.ring.with_mut(|ring| {
@@ -51,10 +72,10 @@ impl<L: Monitor, const FIFO: bool> Locked<L, FIFO> {
     }
 }
 
-impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
+impl<L: Monitor, E: OwnerEnd> Deque for Locked<L, E> {
     type Private = Infallible;
     type Batches = Self;
-    const OWNER_POPS: End = End::popped(FIFO);
+    const OWNER_POPS: End = E::END;
 
     #[inline(always)]
     fn batches(&self) -> Option<&Self> {
@@ -68,6 +89,7 @@ impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
             len: AtomicUsize::new(0),
             limit,
             peak: Counter::default(),
+            owner_end: PhantomData,
         })
     }
 
@@ -92,7 +114,10 @@ impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
     }
 
     unsafe fn pop(&self) -> Option<Task> {
-        self.pop_by(if FIFO { VecDeque::pop_front } else { VecDeque::pop_back })
+        self.pop_by(match E::END {
+            End::Oldest => VecDeque::pop_front,
+            End::Youngest => VecDeque::pop_back,
+        })
     }
 
     unsafe fn pop_youngest(&self) -> Option<Task> {
@@ -119,7 +144,7 @@ impl<L: Monitor, const FIFO: bool> Deque for Locked<L, FIFO> {
     }
 }
 
-impl<L: Monitor, const FIFO: bool> Batches for Locked<L, FIFO> {
+impl<L: Monitor, E: OwnerEnd> Batches for Locked<L, E> {
     /// Calls `keep` without the lock: `keep` may take the lock of another deque.
     fn steal_half(&self, rest: usize, mut keep: impl FnMut(Task)) -> Steal {
         let mut others = [None; BATCH - 1];

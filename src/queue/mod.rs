@@ -54,12 +54,6 @@ pub enum End {
 }
 
 impl End {
-    /// The end at which a queue is popped: of a FIFO queue the oldest task, of a stack the
-    /// youngest.
-    pub const fn popped(fifo: bool) -> End {
-        if fifo { End::Oldest } else { End::Youngest }
-    }
-
     pub const fn opposite(self) -> End {
         match self {
             End::Oldest => End::Youngest,

@@ -73,7 +73,7 @@
 //!    the slots below both `wanted` and the `bot` read at the end, none was popped unseen: the raid
 //!    publishes these slots and no others. A slot that was popped before and pushed anew holds the
 //!    new task, which the same reading of `bot` makes visible. The owner's fence is free because
-//!    the raider's fence interrupts the owner; without membarrier both fences are real (`FENCED`).
+//!    the raider's fence interrupts the owner; without membarrier both fences are real (`fence::Fenced`).
 //! 2. *The question overwritten.* A sleeper writes null to `lim` while the owner arms it. Then the
 //!    owner's next pushes are silent and the sleeper may sleep beside them. So the owner arms,
 //!    fences, and *then* looks for sleepers again; if there is one, the owner itself writes null. A
@@ -123,12 +123,14 @@ use crate::queue::split::record::{ABANDONED, Held, Own, Place, Seldom, Thieves, 
 use crate::queue::{Deque, Full, PrivatePart, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell};
+use crate::sys::fence::Mode;
+use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::sys::region::Block;
-use crate::sys::{fence, memory};
 use crate::task::Task;
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::marker::PhantomData;
 use std::ptr;
 
 /// Slots of a new deque, the spare one included: few under the model, so that it reaches growth.
@@ -137,7 +139,7 @@ const FIRST_SLOTS: usize = 256;
 #[cfg(loom)]
 const FIRST_SLOTS: usize = 3;
 
-impl<const FENCED: bool> Split<FENCED> {
+impl<M: Mode> Split<M> {
     /// Abandons a forked child's copy, made in a task: from now on pop finds nothing.
     pub fn abandon(&self) {
         self.watched.split.store(ABANDONED, Ordering::Relaxed);
@@ -201,10 +203,10 @@ impl<const FENCED: bool> Split<FENCED> {
     }
 }
 
-impl<const FENCED: bool> Deque for Split<FENCED> {
+impl<M: Mode> Deque for Split<M> {
     type Private = Self;
     type Batches = Infallible;
-    const ABANDONED_IN_CHILD: bool = !FENCED;
+    const ABANDONED_IN_CHILD: bool = M::IS_FREE;
 
     #[inline(always)]
     fn private_part(&self) -> Option<&Self> {
@@ -232,6 +234,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
                 lock: TryLock::new(),
             }),
             seldom: Pad(UnsafeCell::new(Seldom { block, limit, armed })),
+            mode: PhantomData,
         })
     }
 
@@ -245,7 +248,7 @@ impl<const FENCED: bool> Deque for Split<FENCED> {
         // Release: a thread that reads the new `bot` sees the slot. (`bot` is loaded anew, because
         // the compiler then makes one instruction of load, addition and store.)
         self.own.bot.store(self.bot().wrapping_add(1), Ordering::Release);
-        fence::light_for::<FENCED>(); // with the fence of the thread that asks: see the essay, 2
+        M::light(); // with the fence of the thread that asks: see the essay, 2
         bot < self.watched.lim.load(Ordering::Relaxed)
     }
 

@@ -4,12 +4,13 @@
 use crate::lock::posix::{PthreadMutex, Semaphore};
 use crate::lock::spin::Spin;
 use crate::queue::chaselev::ChaseLev;
-use crate::queue::locked::Locked;
+use crate::queue::locked::{Locked, Oldest};
 use crate::queue::ring::Ring;
 use crate::queue::split::Split;
 use crate::queue::{
     BATCH, Batches, Deque, End, Full, LoneTask, Owner, PrivatePart, Published, Steal,
 };
+use crate::sys::fence::{Asymmetric, Fenced};
 use crate::task::{Scheduler, Task};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -169,10 +170,10 @@ fn refuses_at_its_limit<D: Deque>() {
 
 #[test]
 fn split() {
-    behaves_like_a_deque::<Split<false>>();
-    behaves_like_a_deque::<Split<true>>();
-    refuses_at_its_limit::<Split<false>>();
-    refuses_at_its_limit::<Split<true>>();
+    behaves_like_a_deque::<Split<Asymmetric>>();
+    behaves_like_a_deque::<Split<Fenced>>();
+    refuses_at_its_limit::<Split<Asymmetric>>();
+    refuses_at_its_limit::<Split<Fenced>>();
 }
 
 #[test]
@@ -194,10 +195,10 @@ fn locked() {
     behaves_like_a_deque::<Locked<PthreadMutex>>();
     behaves_like_a_deque::<Locked<Spin>>();
     behaves_like_a_deque::<Locked<Semaphore>>();
-    behaves_like_a_deque::<Locked<PthreadMutex, true>>();
-    behaves_like_a_deque::<Locked<Spin, true>>();
+    behaves_like_a_deque::<Locked<PthreadMutex, Oldest>>();
+    behaves_like_a_deque::<Locked<Spin, Oldest>>();
     refuses_at_its_limit::<Locked<PthreadMutex>>();
     refuses_at_its_limit::<Locked<Spin>>();
     refuses_at_its_limit::<Locked<Semaphore>>();
-    refuses_at_its_limit::<Locked<PthreadMutex, true>>();
+    refuses_at_its_limit::<Locked<PthreadMutex, Oldest>>();
 }

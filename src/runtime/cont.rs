@@ -75,13 +75,13 @@
 //! and save no registers, since every rare case is a call in tail position. The functions on the
 //! way of a spawn lie side by side (`.text.hot`): spread over the library they take some 7 % more
 //! time. If a sanitizer or the C++ runtime must be informed of each switch, the run uses a spawn of
-//! its own (`INSTRUMENTED`).
+//! its own (`fiber::Instrumented`).
 
 mod child;
 
-use self::child::Child;
+use self::child::{ByFork, BySpawn, Child};
 use crate::fiber::switch::Callee;
-use crate::fiber::{exceptions, switch};
+use crate::fiber::{Instrumentation, Plain, exceptions, switch};
 use crate::policy::DequePolicy;
 use crate::runtime::forked::{misuse, spawn_forked};
 use crate::runtime::identity::Mine;
@@ -92,13 +92,12 @@ use crate::task::TaskFn;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// `sched_spawn`, and the value that it returns. `INSTRUMENTED`: a sanitizer or the C++ runtime is
-/// informed of each switch.
+/// `sched_spawn`, and the value that it returns.
 ///
 /// # Safety
 /// If the caller owns `worker`, the policy of its run is `P`; `f` accepts `closure`.
 #[unsafe(link_section = ".text.hot")]
-pub unsafe extern "C" fn spawn<P: DequePolicy, const INSTRUMENTED: bool>(
+pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
@@ -110,17 +109,10 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, const INSTRUMENTED: bool>(
     match (f, child_fiber(worker)) {
         (Some(f), Some(child_fiber)) => {
             // SAFETY: the caller owns the worker and is on its fiber; `f` accepts `closure`.
-            unsafe {
-                call::<Child<P, false, false>, INSTRUMENTED>(
-                    f as usize,
-                    closure,
-                    worker,
-                    child_fiber,
-                )
-            }
+            unsafe { call::<Child<P, BySpawn, Plain>, I>(f as usize, closure, worker, child_fiber) }
         }
         // SAFETY: the same contract, word for word; the caller owns the worker.
-        _ => unsafe { spawn_slowly::<P, INSTRUMENTED>(f, closure, worker) },
+        _ => unsafe { spawn_slowly::<P, I>(f, closure, worker) },
     }
 }
 
@@ -129,7 +121,7 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, const INSTRUMENTED: bool>(
 /// # Safety
 /// As for `spawn`; the descriptor lives until it is joined.
 #[unsafe(link_section = ".text.hot")]
-pub unsafe extern "C" fn fork<P: DequePolicy, const INSTRUMENTED: bool>(
+pub unsafe extern "C" fn fork<P: DequePolicy, I: Instrumentation>(
     forked: &Forked,
     f: Option<TaskFn>,
     closure: *mut c_void,
@@ -143,20 +135,15 @@ pub unsafe extern "C" fn fork<P: DequePolicy, const INSTRUMENTED: bool>(
         // SAFETY: the caller owns the worker and is on its fiber. A refused task is the caller's
         // again: nobody else has got it.
         unsafe {
-            let outcome = call::<Child<P, true, INSTRUMENTED>, INSTRUMENTED>(
-                child,
-                closure,
-                worker,
-                child_fiber,
-            );
-            if INSTRUMENTED && outcome != 0 {
+            let outcome = call::<Child<P, ByFork, I>, I>(child, closure, worker, child_fiber);
+            if I::IS_ON && outcome != 0 {
                 spawn_forked(forked, worker);
             }
         }
         return;
     }
     // SAFETY: the caller has made the same promise.
-    unsafe { fork_slowly::<P, INSTRUMENTED>(forked, f, closure, worker) }
+    unsafe { fork_slowly::<P, I>(forked, f, closure, worker) }
 }
 
 /// The fiber for the next child of the worker's current fiber, if it has one.
@@ -172,13 +159,13 @@ fn child_fiber(worker: &Worker) -> Option<&Fiber> {
 /// # Safety
 /// The caller owns the worker and is on its fiber. `child` and `closure` are for `C::run`.
 #[inline(always)]
-unsafe fn call<C: Callee, const INSTRUMENTED: bool>(
+unsafe fn call<C: Callee, I: Instrumentation>(
     child: usize,
     closure: *mut c_void,
     worker: &Worker,
     child_fiber: &Fiber,
 ) -> c_int {
-    if INSTRUMENTED {
+    if I::IS_ON {
         // SAFETY: the same contract, word for word.
         return unsafe { call_instrumented::<C>(child, closure, worker, child_fiber) };
     }
@@ -205,7 +192,7 @@ unsafe fn call_instrumented<C: Callee>(
     spawner_fiber.resumed_by_other.set(false);
     child_fiber.sanitizer_state().enter_new(|| spawner_fiber.sanitizer_state());
     // SAFETY: the same contract, word for word.
-    let outcome = unsafe { call::<C, false>(child, closure, worker, child_fiber) };
+    let outcome = unsafe { call::<C, Plain>(child, closure, worker, child_fiber) };
     if !spawner_fiber.resumed_by_other.get() {
         spawner_fiber.sanitizer_state().enter(|| None);
     }
@@ -219,7 +206,7 @@ unsafe fn call_instrumented<C: Callee>(
 /// As for `spawn`; the caller owns the worker.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn spawn_slowly<P: DequePolicy, const INSTRUMENTED: bool>(
+unsafe extern "C" fn spawn_slowly<P: DequePolicy, I: Instrumentation>(
     f: Option<TaskFn>,
     closure: *mut c_void,
     worker: &Worker,
@@ -228,7 +215,7 @@ unsafe extern "C" fn spawn_slowly<P: DequePolicy, const INSTRUMENTED: bool>(
     // SAFETY: the caller owns the worker.
     match add_child_fiber(unsafe { worker.owned() }) {
         // SAFETY: the same contract as this function's.
-        Some(_) => unsafe { spawn::<P, INSTRUMENTED>(f, closure, worker) },
+        Some(_) => unsafe { spawn::<P, I>(f, closure, worker) },
         // SAFETY: the caller owns the worker, whose row this is; `task` accepts `closure`.
         None => unsafe { (worker.row().queue)(task, closure, worker) },
     }
@@ -241,7 +228,7 @@ unsafe extern "C" fn spawn_slowly<P: DequePolicy, const INSTRUMENTED: bool>(
 /// As for `fork`.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn fork_slowly<P: DequePolicy, const INSTRUMENTED: bool>(
+unsafe extern "C" fn fork_slowly<P: DequePolicy, I: Instrumentation>(
     forked: &Forked,
     f: Option<TaskFn>,
     closure: *mut c_void,
@@ -251,7 +238,7 @@ unsafe extern "C" fn fork_slowly<P: DequePolicy, const INSTRUMENTED: bool>(
     // SAFETY: `owned`: compared just now. The rest: by the caller's promise.
     unsafe {
         if worker.is_mine() && add_child_fiber(worker.owned()).is_some() {
-            return fork::<P, INSTRUMENTED>(forked, f, closure, worker);
+            return fork::<P, I>(forked, f, closure, worker);
         }
         forked.set_begun(task, closure);
         spawn_forked(forked, worker);

@@ -3,7 +3,7 @@
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
-use crate::policy::{LookFirst, Place, Seat, TICK};
+use crate::policy::{Activity, LookFirst, Place, Seat, TICK};
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, LoopStart, Worker};
 use crate::sys::{registers, unwind};
@@ -20,8 +20,11 @@ impl Seat for Fiber {
         unsafe { &*self.worker.get() }
     }
 
-    fn begins_idle(&self) -> bool {
-        self.loop_start.get() == LoopStart::Idle
+    fn activity(&self) -> Activity {
+        match self.loop_start.get() {
+            LoopStart::Idle => Activity::Idle,
+            _ => Activity::Active,
+        }
     }
 
     fn begins_outside(&self) -> bool {

@@ -23,7 +23,7 @@
 //! | `row` | before the run starts | any thread |
 //! | `policy`, `policy_deque`, `index` | before the run starts | workers; others under `run_lock` |
 //! | `run` | before the run starts | workers; others under `run_lock` |
-//! | `suspends_joins`, `float_control`, `waiting` | before the run starts | the owner |
+//! | `join`, `float_control`, `waiting` | before the run starts | the owner |
 //! | `built_in` | before the run starts; when it ends | the owner; in a forked child |
 //! | `handoff` | by its own protocol: `threads::handoff` | |
 //! | `unbegun_join` | by the owner; by whoever continues the task | when all workers are idle |
@@ -61,11 +61,12 @@ use crate::policy::{Awaited, Place, TICK};
 use crate::queue::split::Split;
 use crate::runtime::arg_blocks::{BlockCache, BlockPool};
 use crate::runtime::countdown::Countdown;
-use crate::settings::{Config, Deque};
+use crate::settings::{Config, Deque, Join};
 use crate::stats::report::Report;
 use crate::stats::{Counters, Totals};
 use crate::sync::forked::Forked;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, Pad};
+use crate::sys::fence::Asymmetric;
 use crate::sys::float::FloatControl;
 use crate::task::{Scheduler, Task, TaskFn};
 use crate::threads::cache::RunThreads;
@@ -101,7 +102,7 @@ pub struct Row {
 }
 
 /// The deque of the default row: `sched_spawn` contains its `put`.
-pub type BuiltIn = Split<false>;
+pub type BuiltIn = Split<Asymmetric>;
 
 #[repr(C, align(128))]
 pub struct Worker {
@@ -136,8 +137,8 @@ pub struct Worker {
     pub(super) waiting: Cell<*const Waiting>,
     /// The own stack of the owner's thread.
     pub host_stack: Cell<*const HostStack>,
-    /// A task that waits in a join is suspended: `SCHED_JOIN=suspend`.
-    pub suspends_joins: Cell<bool>,
+    /// What a task does that waits in a join.
+    pub join: Cell<Join>,
     /// The floating-point control registers with which each loop of the run begins.
     pub float_control: Cell<FloatControl>,
     /// How many more tasks may be suspended here before the worker looks at the injector. Kind
@@ -335,8 +336,8 @@ pub struct HostStack {
 pub struct FiberSettings {
     /// Bytes of each stack.
     pub stack_size: usize,
-    /// A task that waits in a join is suspended: `SCHED_JOIN=suspend`.
-    pub suspends_joins: bool,
+    /// What a task does that waits in a join.
+    pub join: Join,
     /// The floating-point control registers with which each loop begins.
     pub float_control: FloatControl,
 }
@@ -429,9 +430,9 @@ impl Fiber {
         unsafe { &*self.worker.get() }
     }
 
-    /// True if a task here that waits in a join is to be suspended.
-    pub fn suspends_joins(&self) -> bool {
-        self.worker().suspends_joins.get()
+    /// What a task here does that waits in a join.
+    pub fn join(&self) -> Join {
+        self.worker().join.get()
     }
 }
 

@@ -11,6 +11,7 @@ use crate::runtime::countdown::Countdown;
 use crate::runtime::default_worker;
 use crate::runtime::identity;
 use crate::runtime::record::{BuiltIn, Fiber, Row, Run, WAKES_IN_TURN, Worker};
+use crate::settings::Join;
 use crate::stats::report;
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::float::FloatControl;
@@ -119,7 +120,7 @@ impl Lease {
                 block_cache: BlockCache::default(),
                 stacks: StackCache::default(),
                 host_stack: Cell::new(ptr::null()),
-                suspends_joins: Cell::new(false),
+                join: Cell::new(Join::Suspend),
                 float_control: Cell::new(FloatControl::get()),
                 until_injector: Countdown::new(TICK),
                 fiber: Cell::new(ptr::null()),
@@ -277,7 +278,7 @@ impl Worker {
         self.block_cache.reset(run.block_pool());
         let settings = run.fiber_settings();
         self.stacks.open(settings.stack_size);
-        self.suspends_joins.set(settings.suspends_joins);
+        self.join.set(settings.join);
         self.float_control.set(settings.float_control);
         self.run.set(run);
         self.row.store(ptr::from_ref(row).cast_mut(), Ordering::Relaxed);

@@ -16,7 +16,7 @@ use crate::runtime::host::WorkerStart;
 use crate::runtime::life::{Occupation, run_member};
 use crate::runtime::record::{FiberSettings, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
-use crate::settings::{Config, Deque, Join, Transfers};
+use crate::settings::{Config, Deque, Transfers};
 use crate::stats::Totals;
 use crate::stats::report::{Report, Summary};
 use crate::sys::atomic::AtomicUsize;
@@ -86,7 +86,7 @@ impl Run {
         let threads = threads.map_err(no_memory)?;
         let fiber_settings = FiberSettings {
             stack_size: config.stack.unwrap_or_else(stack_room::default_stack),
-            suspends_joins: config.join == Join::Suspend,
+            join: config.join,
             float_control: threads.terms().float(),
         };
         let block_pool = BlockPool::default();

@@ -7,6 +7,7 @@ use crate::stats::{Totals, Values};
 use crate::sys::errno::Errno;
 use crate::sys::output::{Out, write_all};
 use std::fmt::{self, Write};
+use std::mem;
 
 /// Where the statistics of a run go.
 pub struct Report {
@@ -94,20 +95,21 @@ fn json<W: Iterator<Item = Values> + Clone>(out: &mut dyn Write, s: &Summary<W>)
     write!(out, "{{\"kind\":\"{}\",\"deque\":\"{}\",\"idle\":\"{}\"", s.kind, s.deque, s.idle)?;
     write!(out, ",\"threads\":{threads},\"qlen\":{}", s.qlen)?;
     write!(out, ",\"seconds\":{}.{:09}", time.as_secs(), time.subsec_nanos())?;
-    members(out, sum, true)?;
+    members(out, sum, ",")?;
     write!(out, ",\"threads_missing\":{threads_missing},\"workers\":[")?;
     for (i, values) in s.workers.clone().enumerate() {
         out.write_str(if i > 0 { ",{" } else { "{" })?;
-        members(out, values, false)?;
+        members(out, values, "")?;
         out.write_char('}')?;
     }
     out.write_str("]}\n")
 }
 
-fn members(out: &mut dyn Write, values: Values, mut comma: bool) -> fmt::Result {
+/// Writes the values as members of an object; `comma` stands before the first one.
+fn members(out: &mut dyn Write, values: Values, mut comma: &str) -> fmt::Result {
     let mut result = Ok(());
     values.each(|name, value| {
-        let comma = if std::mem::replace(&mut comma, true) { "," } else { "" };
+        let comma = mem::replace(&mut comma, ",");
         result = result.and_then(|()| write!(out, "{comma}\"{name}\":{value}"));
     });
     result

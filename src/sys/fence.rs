@@ -28,6 +28,7 @@ pub use real::{heavy, is_free, light, prepare};
 #[cfg(not(loom))]
 mod real {
     use crate::sys::atomic::{AtomicU32, Ordering, fence};
+    use crate::sys::fence::Mode;
 
     /// membarrier is not registered yet, or not available: `light` is a real fence.
     const FENCED: u32 = 0;
@@ -75,9 +76,9 @@ mod real {
     #[inline(always)]
     pub fn light() {
         if is_free() {
-            super::light_for::<false>();
+            super::Asymmetric::light();
         } else {
-            super::light_for::<true>();
+            super::Fenced::light();
         }
     }
 
@@ -103,28 +104,55 @@ mod real {
     }
 }
 
-/// [`light`] for a mode that is known at compile time: a real fence if `FENCED`. It pairs with
-/// [`heavy`], and with [`heavy_for`] of the same mode.
-#[inline(always)]
-pub fn light_for<const FENCED: bool>() {
-    #[cfg(loom)]
-    light();
-    #[cfg(not(loom))]
-    if FENCED {
-        fence(Ordering::SeqCst);
-    } else {
+/// The two halves of a fence whose mode is known at compile time.
+pub trait Mode: Send + Sync + 'static {
+    /// True if [`Mode::light`] is free.
+    const IS_FREE: bool;
+
+    /// [`light`] in this mode. It pairs with [`heavy`], and with [`Mode::heavy`] of the same mode.
+    fn light();
+
+    /// [`heavy`] for a frequent side of this mode.
+    fn heavy() -> bool;
+}
+
+/// The process can use membarrier: the frequent side's half is free.
+pub struct Asymmetric;
+
+impl Mode for Asymmetric {
+    const IS_FREE: bool = true;
+
+    #[inline(always)]
+    fn light() {
+        #[cfg(loom)]
+        light();
+        #[cfg(not(loom))]
         std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+
+    fn heavy() -> bool {
+        heavy()
     }
 }
 
-/// [`heavy`] for a frequent side whose mode is known. If that side executes real fences, this
-/// cannot fail.
-pub fn heavy_for<const FENCED: bool>() -> bool {
-    if FENCED {
+/// The process cannot use membarrier: both halves are real fences, so `heavy` cannot fail.
+pub struct Fenced;
+
+impl Mode for Fenced {
+    const IS_FREE: bool = false;
+
+    #[inline(always)]
+    fn light() {
+        #[cfg(loom)]
+        light();
+        #[cfg(not(loom))]
         fence(Ordering::SeqCst);
-        return true;
     }
-    heavy()
+
+    fn heavy() -> bool {
+        fence(Ordering::SeqCst);
+        true
+    }
 }
 
 /// Loom switches threads before an access, not before a fence. Without this access, a store and the

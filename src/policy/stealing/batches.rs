@@ -134,7 +134,7 @@ impl<D: Deque> Stealing<D> {
     pub(super) fn added(&self, own: &mut Owner<D>, place: &impl Place) {
         if let Some(mut private) = own.private_part() {
             let searched = || self.is_searched();
-            if self.lending.lends(place.index(), searched()) {
+            if self.lending.lends(place.index(), searched) {
                 private.publish(LoneTask::Publish); // and the next push comes here again
             } else {
                 // Sleepers rely on a worker that searches: it will take care of the tasks.

@@ -31,8 +31,10 @@ use self::search::Until;
 use self::shares::Shares;
 use crate::idle::Naps;
 use crate::idle::eventcount::EventCount;
+#[cfg(loom)]
+use crate::idle::eventcount::Role;
 use crate::idle::quiescence::{Quiescence, Waiting};
-use crate::policy::{Awaited, DequePolicy, LookFirst, Place, Plan, Policy, Seat, TICK};
+use crate::policy::{Activity, Awaited, DequePolicy, LookFirst, Place, Plan, Policy, Seat, TICK};
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, End, Full};
 use crate::settings::{Accepted, Join, Overflow};
@@ -101,8 +103,8 @@ impl<D: Deque> Stealing<D> {
         &self.sleepers
     }
 
-    pub fn sleep(&self, place: &impl Place, searching: bool) -> bool {
-        self.park(&Until::Ended, place, searching)
+    pub fn sleep(&self, place: &impl Place, role: Role) -> bool {
+        self.park(&Until::Ended, place, role)
     }
 
     /// Takes tasks from `victim` to `place`. The caller is the worker at `place`, and is active.
@@ -307,7 +309,7 @@ impl<D: Deque> Policy for Stealing<D> {
     unsafe fn work(&self, seat: &impl Seat) {
         let mut naps = Naps::new(self.idle);
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
-        let mut idle = seat.begins_idle();
+        let mut activity = seat.activity();
         if seat.begins_outside()
             // SAFETY: by the caller's promise.
             && let Some(task) = unsafe { self.take_overdue(seat.place(), D::OWNER_POPS) }
@@ -316,7 +318,7 @@ impl<D: Deque> Policy for Stealing<D> {
         }
         'fiber: loop {
             let place = seat.place();
-            if !idle {
+            if activity == Activity::Active {
                 let deque = &*self.deques[place.index()];
                 // SAFETY: by the caller's promise. Each pop takes the owner's end anew, because a
                 // task that runs in the pop uses it, too.
@@ -341,11 +343,11 @@ impl<D: Deque> Policy for Stealing<D> {
                 seat.flush();
                 place.counters().queue_peak.peak(deque.peak());
             }
-            match self.find(place, &mut naps, idle) {
+            match self.find(place, &mut naps, activity) {
                 Some(task) => seat.run(task),
                 None => return,
             }
-            idle = false;
+            activity = Activity::Active;
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A worker without tasks of its own searches, waits, and sleeps.
 
-use crate::idle::eventcount::Slept;
+use crate::idle::eventcount::{Role, Slept};
 use crate::idle::{Naps, Next};
 use crate::policy::stealing::demands::{Demands, Reach};
 use crate::policy::stealing::state::Stealing;
-use crate::policy::{Awaited, Place, UNAWAITED};
+use crate::policy::{Activity, Awaited, Place, UNAWAITED};
 use crate::queue::{Deque, Press, PrivatePart, Steal};
 use crate::sys::atomic::{Ordering, fence, spin_loop};
 use crate::sys::{fence, futex, time};
@@ -164,12 +164,18 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Waits for a task from elsewhere; None at the end of the run. The own deque is empty.
+    /// Waits for a task from elsewhere; None at the end of the run. The own deque is empty, and the
+    /// worker is active or idle, as `activity` says.
     #[cold]
     #[inline(never)]
-    pub(super) fn find(&self, place: &impl Place, naps: &mut Naps, idle: bool) -> Option<Task> {
-        if !idle {
-            // The first search is that of an active worker: a success costs other workers nothing.
+    pub(super) fn find(
+        &self,
+        place: &impl Place,
+        naps: &mut Naps,
+        activity: Activity,
+    ) -> Option<Task> {
+        if activity == Activity::Active {
+            // An active worker searches first: a success costs other workers nothing.
             if let Some(task) = self.search(place, Reach::Request, || (), || ()) {
                 naps.success();
                 return Some(task);
@@ -214,8 +220,9 @@ impl<D: Deque> Stealing<D> {
         naps: &mut Naps,
     ) -> Option<Task> {
         let idle = matches!(until, Until::Ended);
-        let mut searching = !self.parks() || self.sleepers.start_search(place.index());
-        if searching && self.surplus() && idle {
+        let mut role =
+            if self.parks() { self.sleepers.start_search(place.index()) } else { Role::Searcher };
+        if role == Role::Searcher && self.surplus() && idle {
             self.hold_back(until, place);
         }
         let last = &self.last_waits[place.index()];
@@ -224,12 +231,12 @@ impl<D: Deque> Stealing<D> {
         let mut woken = false; // true: the worker was woken, and has found nothing since
         loop {
             if self.is_over(until) {
-                if searching && !idle {
+                if role == Role::Searcher && !idle {
                     self.found(place);
                 }
                 return None;
             }
-            if searching {
+            if role == Role::Searcher {
                 let closely = self.spins() && !self.surplus();
                 let reach = if closely {
                     demands.reach(Instant::now(), self.raid_cost.get())
@@ -246,19 +253,25 @@ impl<D: Deque> Stealing<D> {
                 place.counters().naps.add(usize::from(naps.wait()));
                 continue;
             }
-            let next =
-                if searching && !self.surplus() { naps.patience.next_step() } else { Next::Park };
+            let next = if role == Role::Searcher && !self.surplus() {
+                naps.patience.next_step()
+            } else {
+                Next::Park
+            };
             match next {
                 Next::Search => _ = naps.wait(),
                 Next::Doze(time) if idle => self.doze(place, time),
                 Next::Doze(_) | Next::Park => {
                     let in_vain = woken;
-                    woken = self.park(until, place, searching);
-                    searching = true;
+                    woken = self.park(until, place, role);
+                    role = Role::Searcher;
                     if self.surplus() && !self.is_over(until) {
                         self.hold_back(until, place);
                     }
-                    naps.patience.woken(in_vain && woken, self.sleepers.wake_cost(), last);
+                    naps.patience.woken(self.sleepers.wake_cost(), last);
+                    if in_vain && woken {
+                        naps.patience.lengthen();
+                    }
                 }
             }
         }
@@ -301,14 +314,14 @@ impl<D: Deque> Stealing<D> {
 
     /// Sleeps, unless there is work or `until` has come; the worker searches afterwards. True if
     /// the worker was woken, or had a reason not to sleep.
-    pub(super) fn park(&self, until: &Until, place: &impl Place, searching: bool) -> bool {
+    pub(super) fn park(&self, until: &Until, place: &impl Place, role: Role) -> bool {
         let me = place.index();
         let mut limit = match until {
             Until::Over(awaited) if !awaited.enlist() => UNAWAITED,
             _ => futex::LONGEST,
         };
         // If `announce` returns false, another worker searches, and will look again.
-        if self.sleepers.announce(me, searching) {
+        if self.sleepers.announce(me, role) {
             if !self.listen() {
                 limit = limit.min(UNSURE);
             }

@@ -3,10 +3,10 @@
 use crate::queue::split::record::{Held, Split, slots};
 use crate::queue::{Deque, LoneTask, Press, PrivatePart, Published};
 use crate::sys::atomic::{Ordering, fence as processor_fence};
-use crate::sys::fence;
+use crate::sys::fence::Mode;
 use std::ptr;
 
-impl<const FENCED: bool> PrivatePart for Split<FENCED> {
+impl<M: Mode> PrivatePart for Split<M> {
     fn ask(&self) {
         if !self.watched.lim.load(Ordering::Relaxed).is_null() {
             self.watched.lim.store(ptr::null_mut(), Ordering::Relaxed);
@@ -60,7 +60,7 @@ impl<const FENCED: bool> PrivatePart for Split<FENCED> {
     }
 }
 
-impl<const FENCED: bool> Split<FENCED> {
+impl<M: Mode> Split<M> {
     /// Raids: makes the older half of the private tasks public. The caller holds the thieves' lock.
     fn raid_held(&self) -> Press {
         let open = self.open();
@@ -70,7 +70,7 @@ impl<const FENCED: bool> Split<FENCED> {
         }
         let wanted = open.wrapping_offset((private + 1) / 2);
         self.watched.split.store(wanted, Ordering::Relaxed);
-        let safe = if fence::heavy_for::<FENCED>() {
+        let safe = if M::heavy() {
             // Acquire: pairs with the Release store of the push, so that the slots below are
             // seen.
             self.own.bot.load(Ordering::Acquire).clamp(open, wanted)

@@ -5,10 +5,10 @@
 use crate::queue::split::record::LAYOUT;
 use crate::queue::split::record::{ABANDONED, Held, Place, Split};
 use crate::sys::atomic::Ordering;
-use crate::sys::fence;
+use crate::sys::fence::Mode;
 use crate::task::Task;
 
-impl<const FENCED: bool> Split<FENCED> {
+impl<M: Mode> Split<M> {
     /// Claims the youngest task, and takes it if it is `task`. If this returns false, `retake` must
     /// follow.
     ///
@@ -69,7 +69,7 @@ impl<const FENCED: bool> Split<FENCED> {
     pub(super) fn claim(&self) -> *mut Place {
         self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in `put`
         let last = self.bot();
-        fence::light_for::<FENCED>(); // with the raid: see the essay, 1
+        M::light(); // with the raid: see the essay, 1
         last
     }
 }

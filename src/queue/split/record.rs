@@ -4,9 +4,13 @@
 use crate::lock::trylock::TryLock;
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell};
+#[cfg(not(loom))]
+use crate::sys::fence::Asymmetric;
+use crate::sys::fence::Mode;
 use crate::sys::region::Block;
 use crate::task::{Pair, Task};
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 #[cfg(not(loom))]
 use std::mem::offset_of;
@@ -53,21 +57,22 @@ impl Place {
 /// The value of `split` in a forked child.
 pub(super) const ABANDONED: *mut Place = ptr::without_provenance_mut(usize::MAX);
 
-/// `FENCED`: the process cannot use membarrier, so the owner's fences are real ones.
+/// `M`: how the fences between the owner and the raiders are made.
 #[repr(C)]
-pub struct Split<const FENCED: bool> {
+pub struct Split<M: Mode> {
     pub(super) own: Pad<Own>,
     pub(super) watched: Pad<Watched>,
     pub(super) thieves: Pad<Thieves>,
     pub(super) seldom: Pad<UnsafeCell<Seldom>>,
+    pub(super) mode: PhantomData<M>,
 }
 
 /// The offsets at which sched_inline.h finds `bot`, `split` and `lim`.
 #[cfg(not(loom))]
 pub const LAYOUT: [usize; 3] = [
-    offset_of!(Split<false>, own) + offset_of!(Own, bot),
-    offset_of!(Split<false>, watched) + offset_of!(Watched, split),
-    offset_of!(Split<false>, watched) + offset_of!(Watched, lim),
+    offset_of!(Split<Asymmetric>, own) + offset_of!(Own, bot),
+    offset_of!(Split<Asymmetric>, watched) + offset_of!(Watched, split),
+    offset_of!(Split<Asymmetric>, watched) + offset_of!(Watched, lim),
 ];
 
 /// Written by the owner.
@@ -104,9 +109,9 @@ pub(super) struct Seldom {
 }
 
 // SAFETY: the essay says which thread reads or writes which word and which slot, and when.
-unsafe impl<const FENCED: bool> Send for Split<FENCED> {}
+unsafe impl<M: Mode> Send for Split<M> {}
 // SAFETY: as above.
-unsafe impl<const FENCED: bool> Sync for Split<FENCED> {}
+unsafe impl<M: Mode> Sync for Split<M> {}
 
 /// The number of slots from `a` up to `b`; negative if `b` is below `a`.
 #[inline(always)]
@@ -135,7 +140,7 @@ impl Drop for Held<'_> {
     }
 }
 
-impl<const FENCED: bool> Split<FENCED> {
+impl<M: Mode> Split<M> {
     #[inline(always)]
     pub(super) fn bot(&self) -> *mut Place {
         self.own.bot.load(Ordering::Relaxed)

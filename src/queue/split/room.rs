@@ -3,9 +3,10 @@
 use crate::queue::split::record::{Held, Place, Seldom, Split, slots};
 use crate::queue::{Full, PrivatePart};
 use crate::sys::atomic::Ordering;
+use crate::sys::fence::Mode;
 use crate::sys::memory::NoMemory;
 
-impl<const FENCED: bool> Split<FENCED> {
+impl<M: Mode> Split<M> {
     /// Makes room after a push that has used the spare slot, or has reached the limit as far as the
     /// owner knew.
     #[cold]

@@ -1,7 +1,7 @@
 //! The child of a spawn under kind `cont`: how it begins on its stack, and how it ends. The essay
-//! of
-//! [`super`] says why.
+//! of [`super`] says why.
 
+use crate::fiber::Instrumentation;
 use crate::fiber::switch::{self, Callee, Context};
 use crate::policy::DequePolicy;
 use crate::policy::Place;
@@ -23,19 +23,36 @@ use std::ptr;
 
 const _: () = assert!(size_of::<*const Fiber>() <= switch::ROOM);
 
-/// The child of a spawn, or of a fork if `FORKED`. With `INSTRUMENTED` a refused fork is reported
-/// to `fork` by the return value, and `fork` then runs the task in another way.
-pub(super) struct Child<P, const FORKED: bool, const INSTRUMENTED: bool>(PhantomData<P>);
-
-impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> ProgramFunction
-    for Child<P, FORKED, INSTRUMENTED>
-{
-    const NAME: &'static str = if FORKED { unwind::ForkedTask::NAME } else { unwind::Task::NAME };
+/// How a child is made.
+pub(super) trait Birth: 'static {
+    const IS_FORK: bool;
 }
 
-impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> Callee
-    for Child<P, FORKED, INSTRUMENTED>
-{
+/// By `spawn`.
+pub(super) struct BySpawn;
+
+impl Birth for BySpawn {
+    const IS_FORK: bool = false;
+}
+
+/// By `fork`.
+pub(super) struct ByFork;
+
+impl Birth for ByFork {
+    const IS_FORK: bool = true;
+}
+
+/// The child of a spawn or a fork. If the switches are [`Instrumented`](crate::fiber::Instrumented),
+/// a refused fork is reported to `fork` by the return value, and `fork` then runs the task in
+/// another way.
+pub(super) struct Child<P, B: Birth, I: Instrumentation>(PhantomData<(P, B, I)>);
+
+impl<P: DequePolicy, B: Birth, I: Instrumentation> ProgramFunction for Child<P, B, I> {
+    const NAME: &'static str =
+        if B::IS_FORK { unwind::ForkedTask::NAME } else { unwind::Task::NAME };
+}
+
+impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
     /// `f`: the function of a spawned task; the address of the descriptor of a forked one.
     #[unsafe(link_section = ".text.hot")]
     unsafe extern "C" fn run(
@@ -53,7 +70,7 @@ impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> Callee
         unsafe { room.cast::<*const Fiber>().write(worker.fiber.get()) };
         debug_assert!(ptr::eq(fiber.worker.get(), worker));
         fiber.spawner_context.set(context);
-        if FORKED {
+        if B::IS_FORK {
             fiber.descriptor.set(ptr::with_exposed_provenance(f));
         }
         fiber.make_current(worker);
@@ -161,7 +178,7 @@ unsafe extern "C" fn fork_refused(forked: usize, worker: *const c_void) -> c_int
     0
 }
 
-impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> Child<P, FORKED, INSTRUMENTED> {
+impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
     /// The rest of `run`, if the deque's quick push has failed.
     ///
     /// # Safety
@@ -183,7 +200,7 @@ impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> Child<P, FORK
                 let spawner_fiber = spawner_fiber(room);
                 spawner_fiber.child_fiber.set(fiber);
                 spawner_fiber.make_current(worker);
-                let next = if FORKED && !INSTRUMENTED { fork_refused } else { refused };
+                let next = if B::IS_FORK && !I::IS_ON { fork_refused } else { refused };
                 switch::refuse(context, next, f, ptr::from_ref(worker).cast());
             }
             Self::call(f, closure, worker, fiber);
@@ -225,7 +242,8 @@ impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> Child<P, FORK
             if !policy.has_injected() {
                 return worker.call(task);
             }
-            let task = if FORKED { forked::queued_task(&*fiber.descriptor.get()) } else { task };
+            let task =
+                if B::IS_FORK { forked::queued_task(&*fiber.descriptor.get()) } else { task };
             if policy.spawn(worker, task).is_err() {
                 fiber.first_task.set(Some(task));
             }
@@ -240,7 +258,7 @@ impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> Child<P, FORK
     unsafe fn task(f: usize, closure: *mut c_void) -> Task {
         // SAFETY: `f` is what `fork` or `spawn` has passed, by the caller's promise.
         let f = unsafe {
-            if FORKED {
+            if B::IS_FORK {
                 (*ptr::with_exposed_provenance::<Forked>(f)).task_begun().f
             } else {
                 mem::transmute::<usize, TaskFn>(f)
@@ -256,7 +274,7 @@ impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> Child<P, FORK
     /// The task has ended.
     #[inline(always)]
     unsafe fn end_unawaited(fiber: &Fiber) {
-        if FORKED {
+        if B::IS_FORK {
             // SAFETY: the descriptor lives until it is joined, and it is not joined yet.
             unsafe { (*fiber.descriptor.get()).end_unawaited() };
         }
@@ -265,7 +283,7 @@ impl<P: DequePolicy, const FORKED: bool, const INSTRUMENTED: bool> Child<P, FORK
     /// Marks a forked child as ended, and wakes the waiter if there is one.
     #[inline(always)]
     fn end(fiber: &Fiber, worker: &Worker) {
-        if FORKED {
+        if B::IS_FORK {
             // SAFETY: the task has ended, and its descriptor lives until then; the caller owns the
             // worker.
             unsafe { forked::end(&*fiber.descriptor.get(), worker) };

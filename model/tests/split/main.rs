@@ -7,10 +7,11 @@ use loom::sync::Arc;
 use loom::thread::JoinHandle;
 use sched::queue::split::Split;
 use sched::queue::{Deque, Full, LoneTask, Owner, Press, PrivatePart, Published};
+use sched::sys::fence::Asymmetric;
 use sched::task::Task;
 use sched_model::{Reached, count, explore, pop, take};
 
-type Deck = Split<false>;
+type Deck = Split<Asymmetric>;
 type Shared = sched_model::Shared<Deck>;
 
 /// A push that answers requests, like a spawn while no worker sleeps. A refused task is run.
