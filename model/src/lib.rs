@@ -9,7 +9,7 @@ use sched::lock::monitor::Monitor;
 use sched::policy::serial::Serial;
 use sched::policy::shared::{Order, Shared as SharedQueue};
 use sched::policy::stealing::Stealing;
-use sched::policy::{Activity, Awaited, Place, Plan, Policy, ReadyOrder, Seat};
+use sched::policy::{Activity, Awaited, LoopStack, Place, Plan, Policy, ReadyOrder};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
 use sched::queue::run_gate::Ends;
@@ -283,7 +283,7 @@ impl<P: Policy> Place for WorkerOf<P> {
 }
 
 /// In the models a stack stays with its worker.
-impl<P: Policy> Seat for WorkerOf<P> {
+impl<P: Policy> LoopStack for WorkerOf<P> {
     type Place = WorkerOf<P>;
 
     fn place(&self) -> &WorkerOf<P> {

@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 type Deck = Split<Asymmetric>;
 
-/// Worker 0 spawns. A sleeping worker uses its own seat, so that there is no further deque to look
-/// at.
+/// Worker 0 spawns. A sleeping worker uses only its parker, so that there is no further deque to
+/// look at.
 type Scene = sched_model::Scene<Deck>;
 
 /// Only the model's main thread calls this and `pop`.
@@ -138,7 +138,8 @@ fn a_sleeper_beside_an_owner_that_lends() {
     });
 }
 
-/// As `a_sleeper_beside_an_owner_that_lends`, but a thief pushes, whose pushes were silent until then.
+/// As `a_sleeper_beside_an_owner_that_lends`, but a thief pushes, whose pushes were silent until
+/// then.
 #[test]
 fn a_sleeper_beside_a_thief_that_lends() {
     explore("sleep, the thief lends", 4, 200, || {

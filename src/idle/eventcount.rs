@@ -12,10 +12,10 @@
 //! sleeping   workers that have announced their sleep
 //! searching  workers awake, idle and looking for work
 //! list       the announced workers, last in first out: the one with the warmest cache wakes
-//! seat[w]    futex word of worker w: WAITING from its announcement until it is woken
+//! parker[w]  futex word of worker w: WAITING from its announcement until it is woken
 //! ```
 //! Under the list's lock, a worker either is in the list, is counted in `sleeping`, and has the
-//! seat WAITING (or ABSENT, see below); or none of the three holds. The two counts have a cache
+//! parker WAITING (or ABSENT, see below); or none of the three holds. The two counts have a cache
 //! line each: spawners read `sleeping`, which changes only when a worker goes to sleep or is woken.
 //! (Others pack both counts into one word; then each search would take the line away from every
 //! spawner.)
@@ -31,7 +31,7 @@
 //!   push the task                    announce: list, sleeping + 1, searching - 1
 //!   light fence                      heavy fence
 //!   sleeping == 0 ? done             any work? then cancel
-//!   else wake one, unless            sleep while seat is WAITING
+//!   else wake one, unless            sleep while parker is WAITING
 //!   a worker searches
 //! ```
 //! The fences are those of `sys::fence`: the spawner's half costs nothing. A searcher that is not
@@ -58,9 +58,9 @@
 //!    other's write. A searcher that finds nothing goes through its announcement and last look.
 //! 3. *The stale wake-up.* A waker picks w from the list. Meanwhile w cancels its sleep, goes to
 //!    sleep again, and is now woken by the old wake-up. This is harmless, because taking w from the
-//!    list and clearing its seat are one step under the lock: when w cancels, it sees that it is no
-//!    longer listed, and takes the wake-up as its own. Only the kernel's wake may come late, and a
-//!    sleeper reads its seat again.
+//!    list and clearing its parker are one step under the lock: when w cancels, it sees that it is
+//!    no longer listed, and takes the wake-up as its own. Only the kernel's wake may come late, and
+//!    a sleeper reads its parker again.
 //! 4. *The thread that cannot be made.* An absent worker was picked, spawners rely on its search,
 //!    and no thread can be created for it. The waker then picks the next worker, until one wakes or
 //!    none is left.
@@ -88,9 +88,9 @@
 //! The two counts change by rare read-modify-writes. These are SeqCst, though less would suffice:
 //! the fences order them against the tasks, and a searcher that leaves must see, through
 //! `searching`, the announcements of the searchers that left before (release and acquire). The
-//! counts are read Relaxed: after a fence, under the lock, or as a hint. A seat is written under
+//! counts are read Relaxed: after a fence, under the lock, or as a hint. A parker is written under
 //! the lock; the Release store in `woken` pairs with the Acquire loads in its worker's `commit`. A
-//! new thread sees its own seat because it was started after the seat was written.
+//! new thread sees its own parker because it was started after the parker was written.
 //!
 //! # Waking is bounded
 //!
@@ -107,12 +107,12 @@ use crate::sys::memory::NoMemory;
 use crate::sys::{fence, memory};
 use std::time::{Duration, Instant};
 
-// Values of a seat.
+// Values of a parker.
 const AWAKE: u32 = 0;
 const WAITING: u32 = 1;
 /// Like WAITING, but the worker has no thread yet.
 const ABSENT: u32 = 2;
-/// Like AWAKE; the worker was ABSENT, and its new thread has not seen the seat yet.
+/// Like AWAKE; the worker was ABSENT, and its new thread has not seen the parker yet.
 const STARTED: u32 = 3;
 
 /// The assumed time of a wake-up in nanoseconds, until one is measured.
@@ -124,7 +124,7 @@ pub struct EventCount {
     sleeping: Pad<AtomicU32>,
     searching: Pad<AtomicU32>,
     list: Mutex<Vec<u32>>,
-    seats: Box<[Pad<Futex>]>,
+    parkers: Box<[Pad<Futex>]>,
     /// The time of the last wake-up of one worker, in nanoseconds since `began`, and the average
     /// time of a wake-up. Both are statistics and order nothing.
     woken_at: AtomicUsize,
@@ -165,7 +165,7 @@ impl EventCount {
             sleeping: Pad(AtomicU32::new(0)),
             searching: Pad(AtomicU32::new(0)),
             list: Mutex::new(list),
-            seats: memory::slice(workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
+            parkers: memory::slice(workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
             woken_at: AtomicUsize::new(0),
             cost: AtomicUsize::new(LIKELY_COST),
             began: Instant::now(),
@@ -182,9 +182,9 @@ impl EventCount {
     /// cannot.
     pub fn all_absent(&self) {
         self.list.with(|list| {
-            for worker in (1..self.seats.len()).rev() {
+            for worker in (1..self.parkers.len()).rev() {
                 list.push(worker as u32); // within the capacity that `new` has reserved
-                self.seats[worker].store(ABSENT, Ordering::Relaxed);
+                self.parkers[worker].store(ABSENT, Ordering::Relaxed);
             }
             self.sleeping.store(list.len() as u32, Ordering::Relaxed);
         });
@@ -200,7 +200,7 @@ impl EventCount {
         let away = self.sleeping.load(Ordering::Relaxed)
             + self.missing.load(Ordering::Relaxed)
             + self.dozing.load(Ordering::Relaxed);
-        self.seats.len().saturating_sub(away as usize)
+        self.parkers.len().saturating_sub(away as usize)
     }
 
     /// The time from a wake-up until the woken worker runs, as measured in this run.
@@ -227,8 +227,8 @@ impl EventCount {
         self.sleeping.load(Ordering::Relaxed) != 0
     }
 
-    /// True if a worker sleeps and no other worker searches for tasks. In this state each spawn must
-    /// wake a worker.
+    /// True if a worker sleeps and no other worker searches for tasks. In this state each spawn
+    /// must wake a worker.
     #[inline]
     pub fn rely_on_spawns(&self) -> bool {
         self.has_sleepers() && self.wants_searcher()
@@ -270,7 +270,7 @@ impl EventCount {
                 None => return false,
                 Some((worker, WAITING)) => {
                     self.woken_at.store(self.nanos(), Ordering::Relaxed);
-                    self.seats[worker].wake(1);
+                    self.parkers[worker].wake(1);
                     return true;
                 }
                 Some((worker, _)) if start(worker) => return true,
@@ -291,16 +291,16 @@ impl EventCount {
         let woken = self.list.with(|list| self.unlist(list, worker));
         if woken {
             self.woken_at.store(self.nanos(), Ordering::Relaxed);
-            self.seats[worker].wake(1);
+            self.parkers[worker].wake(1);
         }
     }
 
     /// Removes `worker` from the list if it is there. The caller holds the list's lock.
     fn unlist(&self, list: &mut Vec<u32>, worker: usize) -> bool {
-        let waits = self.seats[worker].load(Ordering::Relaxed) == WAITING;
+        let waits = self.parkers[worker].load(Ordering::Relaxed) == WAITING;
         if waits {
-            let place = list.iter().rposition(|&w| w as usize == worker);
-            list.remove(place.expect("a waiting worker is not in the list"));
+            let at = list.iter().rposition(|&w| w as usize == worker);
+            list.remove(at.expect("a waiting worker is not in the list"));
             self.woken(worker as u32);
         }
         waits
@@ -317,9 +317,9 @@ impl EventCount {
         self.list.with(|list| {
             let mut woken = 0;
             for &worker in list.iter() {
-                if self.seats[worker as usize].load(Ordering::Relaxed) == WAITING {
+                if self.parkers[worker as usize].load(Ordering::Relaxed) == WAITING {
                     self.woken(worker);
-                    self.seats[worker as usize].wake(1);
+                    self.parkers[worker as usize].wake(1);
                     woken += 1;
                 }
             }
@@ -329,14 +329,14 @@ impl EventCount {
     }
 
     /// A worker that is just taken from the list, or about to be, changes from WAITING or ABSENT to
-    /// searching. Returns the former value of its seat. The caller holds the list's lock.
+    /// searching. Returns the former value of its parker. The caller holds the list's lock.
     fn woken(&self, worker: u32) -> u32 {
         self.searching.fetch_add(1, Ordering::SeqCst);
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
-        let seat = &self.seats[worker as usize];
-        let was = seat.load(Ordering::Relaxed);
+        let parker = &self.parkers[worker as usize];
+        let was = parker.load(Ordering::Relaxed);
         // Release: pairs with the Acquire loads in `commit`.
-        seat.store(if was == ABSENT { STARTED } else { AWAKE }, Ordering::Release);
+        parker.store(if was == ABSENT { STARTED } else { AWAKE }, Ordering::Release);
         was
     }
 
@@ -344,8 +344,8 @@ impl EventCount {
 
     /// The role of the calling idle worker. A Searcher counts as searching from now on.
     pub fn start_search(&self, worker: usize) -> Role {
-        if self.seats[worker].load(Ordering::Relaxed) == STARTED {
-            self.seats[worker].store(AWAKE, Ordering::Relaxed);
+        if self.parkers[worker].load(Ordering::Relaxed) == STARTED {
+            self.parkers[worker].store(AWAKE, Ordering::Relaxed);
             return Role::Searcher; // it was counted when it was woken
         }
         let mut searching = self.searching.load(Ordering::Relaxed);
@@ -391,7 +391,7 @@ impl EventCount {
         let stopped = u32::from(role == Role::Searcher);
         self.list.with(|list| {
             list.push(worker as u32); // within the capacity that `new` has reserved
-            self.seats[worker].store(WAITING, Ordering::Relaxed);
+            self.parkers[worker].store(WAITING, Ordering::Relaxed);
             self.sleeping.fetch_add(1, Ordering::SeqCst);
             // This must be a read-modify-write even if it subtracts nothing, so that it is ordered
             // with that of any other searcher that leaves. If this one comes first, the other
@@ -411,12 +411,12 @@ impl EventCount {
 
     /// Sleeps until woken, or for `limit`. The caller searches from now on.
     pub fn commit(&self, worker: usize, limit: Duration) -> Slept {
-        let seat = &self.seats[worker];
-        while seat.load(Ordering::Acquire) == WAITING {
+        let parker = &self.parkers[worker];
+        while parker.load(Ordering::Acquire) == WAITING {
             let before = Instant::now();
-            seat.wait(WAITING, limit);
+            parker.wait(WAITING, limit);
             let waited = if cfg!(loom) { limit } else { before.elapsed() };
-            if waited >= limit && seat.load(Ordering::Acquire) == WAITING {
+            if waited >= limit && parker.load(Ordering::Acquire) == WAITING {
                 self.cancel(worker);
                 return Slept::TimedOut;
             }

@@ -107,11 +107,11 @@ pub trait Policy: Sync + Sized + 'static {
     /// goes on. No limit refuses the task.
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
-    /// Reserves `more` places for tasks that `requeue` adds, or releases -`more`. Fails if there is
+    /// Reserves `more` slots for tasks that `requeue` adds, or releases -`more`. Fails if there is
     /// no memory.
     fn reserve(&self, more: isize) -> Result<(), NoMemory>;
 
-    /// As `requeue`, for a task that has not begun: the task takes none of the reserved places.
+    /// As `requeue`, for a task that has not begun: the task takes none of the reserved slots.
     fn put_back(&self, place: &impl Place, task: Task) -> Result<(), NoMemory>;
 
     /// False if a run has one thread, however many the program asks for.
@@ -177,8 +177,8 @@ pub trait Policy: Sync + Sized + 'static {
     /// middle of a task. (`SCHED_JOIN=help`.)
     ///
     /// # Safety
-    /// The caller runs on `seat`, which belongs to this run.
-    unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited);
+    /// The caller runs on `stack`, which belongs to this run.
+    unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited);
 
     /// Wakes `worker`, if it sleeps in `help`, because the event that it has enlisted for is over.
     /// Called from any thread.
@@ -194,8 +194,8 @@ pub trait Policy: Sync + Sized + 'static {
     /// The loop of a worker. Returns when the run has ended.
     ///
     /// # Safety
-    /// The caller runs on `seat`, which belongs to this run.
-    unsafe fn work(&self, seat: &impl Seat);
+    /// The caller runs on `stack`, which belongs to this run.
+    unsafe fn work(&self, stack: &impl LoopStack);
 }
 
 /// A policy with a deque for each worker. Kind `cont` keeps continuations in these deques.
@@ -258,7 +258,7 @@ pub trait Awaited {
 /// A stack on which a worker's loop runs. After each task the stack may belong to another worker: a
 /// task that waits is suspended with its whole stack, and the worker that resumes the task goes on
 /// with the loop on that stack.
-pub trait Seat {
+pub trait LoopStack {
     type Place: Place;
 
     /// The worker that runs here now.

@@ -1,7 +1,7 @@
 //! The operations of a policy as a table of functions, for callers that know a worker and not its
 //! policy.
 
-use crate::policy::{Awaited, LookFirst, Place, Policy, Seat};
+use crate::policy::{Awaited, LookFirst, LoopStack, Place, Policy};
 use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::sys::memory::NoMemory;
@@ -18,24 +18,24 @@ macro_rules! operations {
     (
         at place: $($(#[$doc:meta])* fn $name:ident($place:ident $(, $arg:ident: $type:ty)*) $(-> $result:ty)?
             = $verb:ident($($value:expr),*);)+
-        on seat: $($(#[$seat_doc:meta])* fn $seat_name:ident($seat:ident $(, $seat_arg:ident: $seat_type:ty)*);)+
+        on stack: $($(#[$stack_doc:meta])* fn $stack_verb:ident($stack:ident $(, $stack_arg:ident: $stack_type:ty)*);)+
     ) => {
-        /// A function for each operation; `W` is the place, `F` the seat.
+        /// A function for each operation; `W` is the place, `F` the stack.
         ///
         /// # Safety
         /// For each function: the place belongs to a run of this policy, which does not end during
         /// the call. The thread that occupies the place calls the owner's operations. The caller of
-        /// an operation on a seat is on that seat.
+        /// an operation on a stack is on that stack.
         pub struct Operations<W, F> {
             $($(#[$doc])* pub $name: unsafe fn(&W $(, $type)*) $(-> $result)?,)+
-            $($(#[$seat_doc])* pub $seat_name: unsafe fn(&F $(, $seat_type)*),)+
+            $($(#[$stack_doc])* pub $stack_verb: unsafe fn(&F $(, $stack_type)*),)+
         }
 
-        impl<W: Hosted, F: Seat<Place = W>> Operations<W, F> {
+        impl<W: Hosted, F: LoopStack<Place = W>> Operations<W, F> {
             pub const fn of<P: Policy>() -> Self {
                 Operations {
                     $($name: Self::$name::<P>,)+
-                    $($seat_name: Self::$seat_name::<P>,)+
+                    $($stack_verb: Self::$stack_verb::<P>,)+
                 }
             }
 
@@ -45,9 +45,9 @@ macro_rules! operations {
                 unsafe { $place.policy::<P>().$verb($($value),*) }
             })+
 
-            $(unsafe fn $seat_name<P: Policy>($seat: &F $(, $seat_arg: $seat_type)*) {
+            $(unsafe fn $stack_verb<P: Policy>($stack: &F $(, $stack_arg: $stack_type)*) {
                 // SAFETY: by the caller's promise.
-                unsafe { $seat.place().policy::<P>().$seat_name($seat $(, $seat_arg)*) }
+                unsafe { $stack.place().policy::<P>().$stack_verb($stack $(, $stack_arg)*) }
             })+
         }
     };
@@ -85,9 +85,9 @@ mod made {
         fn end_exchange(place, task: Task) = end_exchange(place, task);
         /// From any thread.
         fn rouse(place) = rouse(place.index());
-        on seat:
-        fn work(seat);
-        fn help(seat, awaited: &dyn Awaited);
+        on stack:
+        fn work(stack);
+        fn help(stack, awaited: &dyn Awaited);
     }
 }
 

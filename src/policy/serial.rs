@@ -9,7 +9,9 @@
 
 use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::policy::shared::queue::take_back;
-use crate::policy::{Awaited, LookFirst, Place, Plan, Policy, ReadyOrder, Seat, TICK, UNAWAITED};
+use crate::policy::{
+    Awaited, LookFirst, LoopStack, Place, Plan, Policy, ReadyOrder, TICK, UNAWAITED,
+};
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::settings::Accepted;
@@ -110,7 +112,7 @@ impl Policy for Serial {
     }
 
     #[cold]
-    unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
+    unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
         let mut countdown = TICK;
         while !awaited.over() {
             countdown -= 1;
@@ -121,9 +123,9 @@ impl Policy for Serial {
                 None
             };
             let task =
-                injected.or_else(|| self.next(seat.place())).or_else(|| self.injector.take());
+                injected.or_else(|| self.next(stack.place())).or_else(|| self.injector.take());
             match task {
-                Some(task) => seat.run(task),
+                Some(task) => stack.run(task),
                 None => time::sleep(UNAWAITED), // a thread outside the run will end what is awaited
             }
         }
@@ -141,26 +143,26 @@ impl Policy for Serial {
         }
     }
 
-    unsafe fn work(&self, seat: &impl Seat) {
-        if seat.begins_outside()
+    unsafe fn work(&self, stack: &impl LoopStack) {
+        if stack.begins_outside()
             && let Some(task) = self.injector.take()
         {
-            seat.run(task);
+            stack.run(task);
         }
         loop {
             // Now and then a task from outside has its turn, even if tasks spawn tasks for ever.
             for _ in 0..TICK {
-                let Some(task) = self.next(seat.place()) else { break };
-                seat.run(task);
+                let Some(task) = self.next(stack.place()) else { break };
+                stack.run(task);
             }
             if let Some(task) = self.injector.take() {
-                seat.run(task);
+                stack.run(task);
             } else if self.is_empty() {
                 if self.quiescence.enter(&self.injector) {
                     return;
                 }
-                self.quiescence.when_all_wait(&self.injector, || seat.place().at_rest());
-                self.sleep(seat.place());
+                self.quiescence.when_all_wait(&self.injector, || stack.place().at_rest());
+                self.sleep(stack.place());
                 if self.quiescence.ended() {
                     return;
                 }

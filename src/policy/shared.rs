@@ -42,7 +42,7 @@ use crate::idle::Naps;
 use crate::lock::monitor::Monitor;
 use crate::policy::shared::queue::Queue;
 use crate::policy::shared::state::{AWAKE, State, Wake};
-use crate::policy::{Activity, Awaited, LookFirst, Place, Plan, Policy, Seat};
+use crate::policy::{Activity, Awaited, LookFirst, LoopStack, Place, Plan, Policy};
 use crate::queue::injector::Refused;
 use crate::queue::run_gate::{Rests, RunGate};
 use crate::queue::{End, Full};
@@ -273,10 +273,10 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     /// to wait for, on top of the task that waits. But if the youngest task was suspended, `help`
     /// runs the kind's next one: tasks that were suspended have their own stacks, and their turns.
     #[cold]
-    unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
+    unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
-        while let Some(task) = self.next_until(awaited, seat.place(), &mut naps) {
-            seat.run(task);
+        while let Some(task) = self.next_until(awaited, stack.place(), &mut naps) {
+            stack.run(task);
         }
     }
 
@@ -309,11 +309,11 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         }
     }
 
-    unsafe fn work(&self, seat: &impl Seat) {
-        let mut activity = seat.activity();
+    unsafe fn work(&self, stack: &impl LoopStack) {
+        let mut activity = stack.activity();
         let mut naps = Naps::new(self.idle);
-        while let Some(task) = self.next(seat.place(), &mut activity, &mut naps) {
-            seat.run(task);
+        while let Some(task) = self.next(stack.place(), &mut activity, &mut naps) {
+            stack.run(task);
         }
     }
 }

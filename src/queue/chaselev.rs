@@ -85,7 +85,7 @@ struct Buffer {
 
 impl Buffer {
     fn new(capacity: usize, outgrown: *mut Buffer) -> Result<*mut Buffer, NoMemory> {
-        let place = memory::allocate::<Buffer>()?;
+        let room = memory::allocate::<Buffer>()?;
         #[cfg(not(loom))]
         // SAFETY: a slot consists of two pointer-sized atomics, for which zero is valid.
         let slots = unsafe { memory::zeroed(capacity) };
@@ -93,14 +93,14 @@ impl Buffer {
         let slots = memory::slice(capacity, |_| Ok(Slot::default()));
         match slots {
             Ok(slots) => {
-                // SAFETY: `place` is uninitialised memory for a buffer.
-                unsafe { place.write(Buffer { slots, outgrown }) };
-                Ok(place.as_ptr())
+                // SAFETY: `room` is uninitialised memory for a buffer.
+                unsafe { room.write(Buffer { slots, outgrown }) };
+                Ok(room.as_ptr())
             }
             Err(NoMemory) => {
                 // SAFETY: `allocate` has made this memory with this layout, and nobody uses it.
                 unsafe {
-                    std::alloc::dealloc(place.as_ptr().cast(), std::alloc::Layout::new::<Buffer>());
+                    std::alloc::dealloc(room.as_ptr().cast(), std::alloc::Layout::new::<Buffer>());
                 }
                 Err(NoMemory)
             }

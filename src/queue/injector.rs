@@ -7,10 +7,10 @@
 //!
 //! # Tasks that have begun
 //!
-//! A task that yields, or has waited, cannot be refused: no other task could continue it. So there
-//! is a place for each such task before it leaves its stack. The number of *reserved* places is the
+//! A task that yields, or has waited, cannot be refused: no other task could continue it. So a slot
+//! is reserved for each such task before it leaves its stack. The number of *reserved* slots is the
 //! number of the run's stacks beyond those that its workers began with. A new task never takes the
-//! last of these places. (If a place cannot be reserved, the task does not leave its stack.)
+//! last of these slots. (If no slot can be reserved, the task does not leave its stack.)
 
 use crate::lock::mutex::Mutex;
 use crate::queue::run_gate::{Ends, Rests, RunGate};
@@ -84,7 +84,7 @@ impl Injector {
         })
     }
 
-    /// Reserves `more` further places for tasks that have begun, or gives places back.
+    /// Reserves `more` further slots for tasks that have begun, or gives slots back.
     pub fn reserve(&self, more: isize) -> Result<(), NoMemory> {
         self.state.with(|state| {
             let reserved = state.reserved.saturating_add_signed(more);
@@ -96,7 +96,7 @@ impl Injector {
         })
     }
 
-    /// Like `push`, for a task that has begun: no limit refuses it. If a place was reserved for the
+    /// Like `push`, for a task that has begun: no limit refuses it. If a slot was reserved for the
     /// task, this cannot fail.
     pub fn put_back(&self, task: Task) -> Result<(), NoMemory> {
         self.state.with(|state| {

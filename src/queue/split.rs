@@ -40,7 +40,7 @@
 //! # Protocol
 //!
 //! *push* writes the slot and `bot + 1`, then compares with `lim`. One comparison serves two needs:
-//! the room ends (`lim` is the place after the last one), or somebody has *asked* by writing null.
+//! the room ends (`lim` is the slot after the last one), or somebody has *asked* by writing null.
 //! A thief asks when it finds no public task, and a worker asks when it is about to sleep. The
 //! owner then publishes the older half of its private tasks (`publish`), and, when no worker
 //! sleeps, arms `lim` again (`rearm`).
@@ -73,7 +73,8 @@
 //!    the slots below both `wanted` and the `bot` read at the end, none was popped unseen: the raid
 //!    publishes these slots and no others. A slot that was popped before and pushed anew holds the
 //!    new task, which the same reading of `bot` makes visible. The owner's fence is free because
-//!    the raider's fence interrupts the owner; without membarrier both fences are real (`fence::Fenced`).
+//!    the raider's fence interrupts the owner; without membarrier both fences are real
+//!    (`fence::Fenced`).
 //! 2. *The question overwritten.* A sleeper writes null to `lim` while the owner arms it. Then the
 //!    owner's next pushes are silent and the sleeper may sleep beside them. So the owner arms,
 //!    fences, and *then* looks for sleepers again; if there is one, the owner itself writes null. A
@@ -119,7 +120,7 @@ pub use record::LAYOUT;
 pub use record::Split;
 
 use crate::lock::trylock::TryLock;
-use crate::queue::split::record::{ABANDONED, Held, Own, Place, Seldom, Thieves, Watched, slots};
+use crate::queue::split::record::{ABANDONED, Held, Own, Seldom, Slot, Thieves, Watched, slots};
 use crate::queue::{Deque, Full, PrivatePart, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell};
@@ -176,7 +177,7 @@ impl<M: Mode> Split<M> {
         }
         // If `last` is not below `split`, a raid had raised `split`, and has lowered it again.
         if last < self.split() {
-            self.share(last);
+            self.redivide(last);
         }
         drop(held);
         Some(self.take(last))
@@ -184,7 +185,7 @@ impl<M: Mode> Split<M> {
 
     /// Reads the task that a pop has claimed.
     #[inline(always)]
-    fn take(&self, last: *mut Place) -> Task {
+    fn take(&self, last: *mut Slot) -> Task {
         if last >= self.own.mark.get() {
             self.note_peak(last.wrapping_add(1));
         }
@@ -196,7 +197,7 @@ impl<M: Mode> Split<M> {
     /// The last task is beyond the mark: perhaps more tasks are queued than ever before.
     #[cold]
     #[inline(never)]
-    fn note_peak(&self, bot: *mut Place) {
+    fn note_peak(&self, bot: *mut Slot) {
         let top = self.top();
         self.own.peak.peak(slots(top, bot).unsigned_abs());
         self.set_mark(top);
@@ -214,8 +215,8 @@ impl<M: Mode> Deque for Split<M> {
     }
 
     fn new(limit: usize) -> Result<Self, NoMemory> {
-        // SAFETY: a place may hold any bytes.
-        let block = unsafe { Block::<Place>::new(FIRST_SLOTS) }?;
+        // SAFETY: a slot may hold any bytes.
+        let block = unsafe { Block::<Slot>::new(FIRST_SLOTS) }?;
         let base = block.start();
         let armed = base.wrapping_add(limit.min(FIRST_SLOTS - 1));
         Ok(Split {

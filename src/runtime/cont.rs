@@ -7,7 +7,7 @@
 //! Mellor-Crummey, 2016.
 //!
 //! So one worker runs the program in its serial order, and a flood of spawns needs one stack and
-//! one place in the queue, instead of a place for each task. Everything else is that of kind
+//! one slot of the queue, instead of a slot for each task. Everything else is that of kind
 //! `steal`: the deques, the search for tasks, sleeping, and the end of the run. The tasks in the
 //! deques are continuations, which any worker can resume.
 //!

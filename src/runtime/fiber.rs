@@ -3,7 +3,7 @@
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
-use crate::policy::{Activity, LookFirst, Place, Seat, TICK};
+use crate::policy::{Activity, LookFirst, LoopStack, Place, TICK};
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, LoopStart, Worker};
 use crate::sys::{registers, unwind};
@@ -11,7 +11,7 @@ use crate::task::Task;
 use std::ffi::c_void;
 use std::ptr;
 
-impl Seat for Fiber {
+impl LoopStack for Fiber {
     type Place = Worker;
 
     #[inline(always)]

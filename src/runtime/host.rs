@@ -55,7 +55,7 @@ use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
 use crate::fiber::switch::Context;
 use crate::fiber::{exceptions, overflow, switch};
-use crate::policy::{Awaited, Seat};
+use crate::policy::{Awaited, LoopStack};
 use crate::runtime::continuation::{Continuation, Unpublished, finish_switch};
 use crate::runtime::identity;
 use crate::runtime::record::{Fiber, HostStack, LoopStart, Worker};
@@ -104,7 +104,7 @@ pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
     let outer = unsafe { worker.outer_worker.get().as_ref().map(|outer| outer.owned().fiber()) };
     let fibers_below = [outer, identity::innermost_section()];
     let were_pinned = fibers_below.map(|fiber| fiber.is_some_and(Fiber::pin));
-    // Taking a stack for a relief also reserves a place in the queue, for the task whose thread has
+    // Taking a stack for a relief also reserves a slot in the queue, for the task whose thread has
     // left the worker.
     // SAFETY: by the caller's promise.
     let mine = unsafe { worker.owned() };

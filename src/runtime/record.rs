@@ -203,7 +203,7 @@ impl Worker {
         unsafe { &*self.policy_deque.get().cast::<D>() }
     }
 
-    /// Counts a task that leaves its worker without returning (`Seat::tick` counts those that
+    /// Counts a task that leaves its worker without returning (`LoopStack::tick` counts those that
     /// return). True once in `TICK` calls: the worker must then look at the injector.
     #[inline(always)]
     pub fn tick(&self) -> bool {

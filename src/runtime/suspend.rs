@@ -9,7 +9,7 @@
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::switch::{Context, Publish};
 use crate::fiber::{exceptions, sanitizers, switch};
-use crate::policy::{LookFirst, Place, Seat, UNAWAITED};
+use crate::policy::{LookFirst, LoopStack, Place, UNAWAITED};
 use crate::runtime::continuation::{
     Continuation, RETIRED, Unpublished, detach_spawner, finish_switch,
 };

@@ -241,8 +241,8 @@ impl Mine<'_> {
         }
     }
 
-    /// Takes a stack for a new fiber. Each stack comes with a reserved place in the run's queue, so
-    /// that there is a place for each suspended fiber.
+    /// Takes a stack for a new fiber. Each stack comes with a reserved slot in the run's queue, so
+    /// that there is a slot for each suspended fiber.
     #[inline]
     pub fn take_stack(self) -> Result<Stack, NoMemory> {
         self.stacks.pop().map_or_else(|| self.take_stack_slowly(), Ok)
@@ -336,9 +336,9 @@ impl Mine<'_> {
     }
 }
 
-/// Repeats `queue` until it succeeds. A suspended task never waits here, since its place in the
+/// Repeats `queue` until it succeeds. A suspended task never waits here, since its slot in the
 /// queue was reserved (`take_stack`). A task that returns from a blocking section may wait: its
-/// place is reserved together with the stack of the thread that took over its worker, and that
+/// slot is reserved together with the stack of the thread that took over its worker, and that
 /// reservation may have failed.
 fn retry_until_memory(queue: impl Fn() -> Result<(), NoMemory>) {
     while queue().is_err() {

@@ -29,7 +29,7 @@
 //! other for ever.
 
 use crate::fiber::sanitizers;
-use crate::policy::{Awaited, LookFirst, Place, Seat, TICK};
+use crate::policy::{Awaited, LookFirst, LoopStack, Place, TICK};
 use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::suspend::{
     HandedOver, leave_fiber, leave_for_continuation, leave_for_new_loop,

@@ -38,7 +38,7 @@ pub(super) struct Queue {
     /// How many of the tasks were suspended. No limit counts these. Otherwise, if as many tasks as
     /// the limit allows yield and then spawn, they would refuse each other for ever.
     suspended: usize,
-    /// Places for tasks that were suspended: see `queue::injector`.
+    /// Slots for tasks that were suspended: see `queue::injector`.
     reserved: usize,
 }
 
@@ -56,18 +56,18 @@ impl Queue {
         self.tasks.is_empty()
     }
 
-    /// Makes room for one task beside the reserved places.
+    /// Makes room for one task beside the reserved slots.
     pub(super) fn make_room(&mut self) -> Result<(), NoMemory> {
         self.tasks.try_reserve(self.reserved.saturating_add(1)).map_err(|_| NoMemory)
     }
 
-    /// Makes room for one task that was suspended. If a place was reserved for the task, this
+    /// Makes room for one task that was suspended. If a slot was reserved for the task, this
     /// succeeds.
     pub(super) fn make_room_for_suspended(&mut self) -> Result<(), NoMemory> {
         self.tasks.try_reserve(1).map_err(|_| NoMemory)
     }
 
-    /// Reserves `more` places for tasks that are suspended, or releases -`more`.
+    /// Reserves `more` slots for tasks that are suspended, or releases -`more`.
     pub(super) fn reserve(&mut self, more: isize) -> Result<(), NoMemory> {
         let reserved = self.reserved.saturating_add_signed(more);
         if more > 0 {

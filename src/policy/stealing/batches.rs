@@ -43,7 +43,7 @@
 //! youngest end, and looks at the oldest task of every deque.
 
 use crate::policy::Place;
-use crate::policy::stealing::shares::Spills;
+use crate::policy::stealing::amounts::Spills;
 use crate::policy::stealing::state::Stealing;
 use crate::queue::{BATCH, Batches, Deque, End, Full, LoneTask, Owner, Steal};
 use crate::task::Task;
@@ -51,7 +51,7 @@ use crate::task::Task;
 impl<D: Deque> Stealing<D> {
     /// Completes a spawn whose deque is full.
     pub(super) fn spill(&self, own: &mut Owner<D>, task: Task) -> Result<(), Full> {
-        let (Some(mut oldest), &Some(Spills { n, limit })) = (own.batches(), &self.shares.spills)
+        let (Some(mut oldest), &Some(Spills { n, limit })) = (own.batches(), &self.amounts.spills)
         else {
             return Err(Full);
         };
@@ -66,7 +66,7 @@ impl<D: Deque> Stealing<D> {
     /// # Safety
     /// As for `own`.
     pub(super) unsafe fn take_injected(&self, place: &impl Place) -> Option<Task> {
-        let Some(batch) = self.shares.batches.get(place.index()) else {
+        let Some(batch) = self.amounts.batches.get(place.index()) else {
             return self.injector.take();
         };
         // SAFETY: by the caller's promise.
@@ -91,7 +91,7 @@ impl<D: Deque> Stealing<D> {
     /// As for `own`.
     pub(super) unsafe fn take_overdue(&self, place: &impl Place, popped: End) -> Option<Task> {
         if popped == End::Youngest
-            && let Some(batch) = self.shares.batches.get(place.index())
+            && let Some(batch) = self.amounts.batches.get(place.index())
             && batch.get() > 0
         {
             batch.set(batch.get() - 1);
@@ -112,7 +112,7 @@ impl<D: Deque> Stealing<D> {
     /// # Safety
     /// As for `own`.
     pub(super) unsafe fn take_from(&self, victim: &D, place: &impl Place) -> Steal {
-        let Some(victim) = victim.batches().filter(|_| self.shares.steals_half) else {
+        let Some(victim) = victim.batches().filter(|_| self.amounts.steals_half) else {
             return victim.steal();
         };
         // SAFETY: by the caller's promise.

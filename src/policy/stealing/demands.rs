@@ -26,8 +26,9 @@ pub(super) enum Reach {
 /// When a searcher requests and when it raids. It requests, waits for the answers, raids the owners
 /// that did not answer, pauses, and requests again.
 ///
-/// After a request the searcher waits for as long as a raid takes. A raid interrupts the owner for about as long, so the raid
-/// at most doubles what the owner's silence has cost (ski rental, as in `idle::Patience`).
+/// After a request the searcher waits for as long as a raid takes. A raid interrupts the owner for
+/// about as long, so the raid at most doubles what the owner's silence has cost (ski rental, as in
+/// `idle::Patience`).
 pub(super) struct Demands {
     /// Until this time searches take public tasks only.
     next: Instant,

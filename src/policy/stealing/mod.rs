@@ -16,25 +16,27 @@
 //! injector comes before the victims, as in Go and Tokio: its tasks have waited longest. (The two
 //! orders showed no difference in tree, flood, and quicksort over the ring.)
 
+mod amounts;
 mod batches;
 mod demands;
 mod lending;
 mod search;
-mod shares;
 mod state;
 
 pub use self::state::Stealing;
 
+use self::amounts::Amounts;
 use self::demands::{RaidCost, Reach};
 use self::lending::Lending;
 use self::search::Until;
-use self::shares::Shares;
 use crate::idle::Naps;
 use crate::idle::eventcount::EventCount;
 #[cfg(loom)]
 use crate::idle::eventcount::Role;
 use crate::idle::quiescence::{Quiescence, Waiting};
-use crate::policy::{Activity, Awaited, DequePolicy, LookFirst, Place, Plan, Policy, Seat, TICK};
+use crate::policy::{
+    Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
+};
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, End, Full};
 use crate::settings::{Accepted, Join, Overflow};
@@ -118,10 +120,10 @@ impl<D: Deque> Stealing<D> {
 }
 
 impl<D: Deque> Policy for Stealing<D> {
-    const ACCEPTED: Accepted = shares::accepted::<D>();
+    const ACCEPTED: Accepted = amounts::accepted::<D>();
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
-        let (shares, limit) = Shares::of::<D>(plan)?;
+        let (amounts, limit) = Amounts::of::<D>(plan)?;
         let deques = memory::slice(plan.workers, |_| Ok(Pad(D::new(limit)?)))?;
         let lends = deques.iter().any(|deque| deque.private_part().is_some());
         Ok(Stealing {
@@ -131,7 +133,7 @@ impl<D: Deque> Policy for Stealing<D> {
             sleepers: EventCount::new(plan.workers, plan.processors)?,
             last_waits: memory::slice(plan.workers, |_| Ok(Pad::default()))?,
             idle: plan.idle,
-            shares,
+            amounts,
             lending: Lending::new(if lends { plan.workers } else { 0 })?,
             raid_cost: RaidCost::new(),
             // Where spawns may be refused, a task that yields takes no room from them: see
@@ -260,12 +262,12 @@ impl<D: Deque> Policy for Stealing<D> {
     }
 
     #[cold]
-    unsafe fn help(&self, seat: &impl Seat, awaited: &dyn Awaited) {
+    unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);
         let until = Until::Over(awaited);
         let mut countdown = TICK;
         while !awaited.over() {
-            let place = seat.place();
+            let place = stack.place();
             countdown -= 1;
             let injected = if countdown == 0 {
                 countdown = TICK;
@@ -286,7 +288,7 @@ impl<D: Deque> Policy for Stealing<D> {
                 });
             let Some(task) = found else { return };
             naps.success();
-            seat.run(task);
+            stack.run(task);
         }
     }
 
@@ -306,18 +308,18 @@ impl<D: Deque> Policy for Stealing<D> {
         }
     }
 
-    unsafe fn work(&self, seat: &impl Seat) {
+    unsafe fn work(&self, stack: &impl LoopStack) {
         let mut naps = Naps::new(self.idle);
         // Worker 0 starts with the first task; the others start idle, as `Quiescence` says.
-        let mut activity = seat.activity();
-        if seat.begins_outside()
+        let mut activity = stack.activity();
+        if stack.begins_outside()
             // SAFETY: by the caller's promise.
-            && let Some(task) = unsafe { self.take_overdue(seat.place(), D::OWNER_POPS) }
+            && let Some(task) = unsafe { self.take_overdue(stack.place(), D::OWNER_POPS) }
         {
-            seat.run(task);
+            stack.run(task);
         }
         'fiber: loop {
-            let place = seat.place();
+            let place = stack.place();
             if activity == Activity::Active {
                 let deque = &*self.deques[place.index()];
                 // SAFETY: by the caller's promise. Each pop takes the owner's end anew, because a
@@ -326,25 +328,25 @@ impl<D: Deque> Policy for Stealing<D> {
                     // A child made by fork ends here, unless it finds its copy of the deque
                     // abandoned and pops nothing.
                     if !D::ABANDONED_IN_CHILD {
-                        seat.place().stay();
+                        stack.place().stay();
                     }
-                    if seat.tick() {
+                    if stack.tick() {
                         // SAFETY: by the caller's promise.
-                        let overdue = unsafe { self.take_overdue(seat.place(), D::OWNER_POPS) };
+                        let overdue = unsafe { self.take_overdue(stack.place(), D::OWNER_POPS) };
                         if let Some(task) = overdue {
-                            seat.run(task);
+                            stack.run(task);
                         }
-                        if !ptr::eq(seat.place(), place) {
+                        if !ptr::eq(stack.place(), place) {
                             continue 'fiber;
                         }
                     }
                 }
                 place.stay();
-                seat.flush();
+                stack.flush();
                 place.counters().queue_peak.peak(deque.peak());
             }
             match self.find(place, &mut naps, activity) {
-                Some(task) => seat.run(task),
+                Some(task) => stack.run(task),
                 None => return,
             }
             activity = Activity::Active;

@@ -3,9 +3,9 @@
 use crate::idle::LastWaits;
 use crate::idle::eventcount::EventCount;
 use crate::idle::quiescence::Quiescence;
+use crate::policy::stealing::amounts::Amounts;
 use crate::policy::stealing::demands::RaidCost;
 use crate::policy::stealing::lending::Lending;
-use crate::policy::stealing::shares::Shares;
 use crate::policy::{DequePolicy, Place};
 use crate::queue::injector::Injector;
 use crate::queue::{Deque, Full, Owner, PrivatePart};
@@ -20,7 +20,7 @@ pub struct Stealing<D: Deque> {
     pub(super) sleepers: EventCount,
     pub(super) last_waits: Box<[Pad<LastWaits>]>,
     pub(super) idle: Idle,
-    pub(super) shares: Shares,
+    pub(super) amounts: Amounts,
     pub(super) lending: Lending,
     pub(super) raid_cost: RaidCost,
     /// A task that yields stays in the worker's own deque, if there is room.

@@ -3,7 +3,7 @@
 
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 use crate::queue::split::record::LAYOUT;
-use crate::queue::split::record::{ABANDONED, Held, Place, Split};
+use crate::queue::split::record::{ABANDONED, Held, Slot, Split};
 use crate::sys::atomic::Ordering;
 use crate::sys::fence::Mode;
 use crate::task::Task;
@@ -23,7 +23,7 @@ impl<M: Mode> Split<M> {
 
     /// True if `last` is at or above `split`.
     #[inline(always)]
-    fn is_private(&self, last: *mut Place) -> bool {
+    fn is_private(&self, last: *mut Slot) -> bool {
         #[cfg(all(target_arch = "x86_64", not(loom)))]
         // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does. (It
         // saves an instruction per join: the compiler makes two of a load and a comparison.)
@@ -53,7 +53,7 @@ impl<M: Mode> Split<M> {
             // SAFETY: not stolen, so a whole task; it is read under the lock.
             let taken = self.top() <= last && unsafe { (*last).holds(task) };
             if taken && last < self.split() || self.is_requested() {
-                self.share(if taken { last } else { bot });
+                self.redivide(if taken { last } else { bot });
             }
             taken
         };
@@ -66,7 +66,7 @@ impl<M: Mode> Split<M> {
     /// Claims the youngest task: lowers `bot`, and returns the task's slot. If the slot is below
     /// `split`, the owner does not have it yet.
     #[inline(always)]
-    pub(super) fn claim(&self) -> *mut Place {
+    pub(super) fn claim(&self) -> *mut Slot {
         self.own.bot.store(self.bot().wrapping_sub(1), Ordering::Release); // as in `put`
         let last = self.bot();
         M::light(); // with the raid: see the essay, 1

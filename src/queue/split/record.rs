@@ -16,24 +16,24 @@ use std::mem::MaybeUninit;
 use std::mem::offset_of;
 use std::ptr;
 
-/// Room for a task.
-pub(super) struct Place(UnsafeCell<MaybeUninit<Pair>>);
+/// A slot: room for a task.
+pub(super) struct Slot(UnsafeCell<MaybeUninit<Pair>>);
 
 #[cfg(loom)]
-impl Default for Place {
+impl Default for Slot {
     fn default() -> Self {
-        Place(UnsafeCell::new(MaybeUninit::new(Pair::empty())))
+        Slot(UnsafeCell::new(MaybeUninit::new(Pair::empty())))
     }
 }
 
-impl Place {
+impl Slot {
     /// # Safety
-    /// Nobody else has access to the place at this moment.
+    /// Nobody else has access to the slot at this moment.
     #[inline(always)]
     pub(super) unsafe fn write(&self, task: Task) {
         // SAFETY: by the caller's promise.
-        self.0.with_mut(|place| unsafe {
-            (*place).write(Pair::of(task));
+        self.0.with_mut(|slot| unsafe {
+            (*slot).write(Pair::of(task));
         });
     }
 
@@ -42,7 +42,7 @@ impl Place {
     #[inline(always)]
     pub(super) unsafe fn read(&self) -> Task {
         // SAFETY: by the caller's promise.
-        self.0.with(|place| unsafe { Pair::read(place.cast()) })
+        self.0.with(|slot| unsafe { Pair::read(slot.cast()) })
     }
 
     /// # Safety
@@ -50,12 +50,12 @@ impl Place {
     #[inline(always)]
     pub(super) unsafe fn holds(&self, task: Task) -> bool {
         // SAFETY: by the caller's promise.
-        self.0.with(|place| unsafe { (*place).assume_init_ref() }.is(task))
+        self.0.with(|slot| unsafe { (*slot).assume_init_ref() }.is(task))
     }
 }
 
 /// The value of `split` in a forked child.
-pub(super) const ABANDONED: *mut Place = ptr::without_provenance_mut(usize::MAX);
+pub(super) const ABANDONED: *mut Slot = ptr::without_provenance_mut(usize::MAX);
 
 /// `M`: how the fences between the owner and the raiders are made.
 #[repr(C)]
@@ -78,34 +78,34 @@ pub const LAYOUT: [usize; 3] = [
 /// Written by the owner.
 #[repr(C)]
 pub(super) struct Own {
-    /// The place of the next push.
-    pub(super) bot: AtomicPtr<Place>,
-    /// A pop at or beyond this place finds more tasks queued than ever before. Owner only.
-    pub(super) mark: Cell<*mut Place>,
+    /// The slot of the next push.
+    pub(super) bot: AtomicPtr<Slot>,
+    /// A pop at or beyond this slot finds more tasks queued than ever before. Owner only.
+    pub(super) mark: Cell<*mut Slot>,
     pub(super) peak: Counter,
 }
 
 /// Read by the owner at each operation, seldom written.
 #[repr(C)]
 pub(super) struct Watched {
-    pub(super) split: AtomicPtr<Place>,
+    pub(super) split: AtomicPtr<Slot>,
     /// A push here or beyond takes the slow path; null: somebody asks for the owner's attention.
-    pub(super) lim: AtomicPtr<Place>,
+    pub(super) lim: AtomicPtr<Slot>,
 }
 
 pub(super) struct Thieves {
-    pub(super) top: AtomicPtr<Place>,
-    pub(super) open: AtomicPtr<Place>,
+    pub(super) top: AtomicPtr<Slot>,
+    pub(super) open: AtomicPtr<Slot>,
     pub(super) lock: TryLock,
 }
 
 /// Used by the owner alone: in `new`, and later under the lock. Only `armed` needs no lock.
 pub(super) struct Seldom {
-    pub(super) block: Block<Place>,
+    pub(super) block: Block<Slot>,
     /// The most tasks that the deque may hold.
     pub(super) limit: usize,
     /// The value of `lim` while nobody asks.
-    pub(super) armed: *mut Place,
+    pub(super) armed: *mut Slot,
 }
 
 // SAFETY: the essay says which thread reads or writes which word and which slot, and when.
@@ -115,8 +115,8 @@ unsafe impl<M: Mode> Sync for Split<M> {}
 
 /// The number of slots from `a` up to `b`; negative if `b` is below `a`.
 #[inline(always)]
-pub(super) fn slots(a: *mut Place, b: *mut Place) -> isize {
-    (b as isize - a as isize) / size_of::<Place>() as isize
+pub(super) fn slots(a: *mut Slot, b: *mut Slot) -> isize {
+    (b as isize - a as isize) / size_of::<Slot>() as isize
 }
 
 /// The lock of the deque; dropping the value unlocks it.
@@ -142,28 +142,28 @@ impl Drop for Held<'_> {
 
 impl<M: Mode> Split<M> {
     #[inline(always)]
-    pub(super) fn bot(&self) -> *mut Place {
+    pub(super) fn bot(&self) -> *mut Slot {
         self.own.bot.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
-    pub(super) fn split(&self) -> *mut Place {
+    pub(super) fn split(&self) -> *mut Slot {
         self.watched.split.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
-    pub(super) fn top(&self) -> *mut Place {
+    pub(super) fn top(&self) -> *mut Slot {
         self.thieves.top.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
-    pub(super) fn open(&self) -> *mut Place {
+    pub(super) fn open(&self) -> *mut Slot {
         self.thieves.open.load(Ordering::Relaxed)
     }
 
     /// Makes the tasks below `end` public and the others private. The caller holds the lock. It is
     /// the owner, or a raider whose fence came after `split` was at or above `end` (essay, 1).
-    pub(super) fn divide(&self, end: *mut Place) {
+    pub(super) fn divide(&self, end: *mut Slot) {
         self.thieves.open.store(end, Ordering::Relaxed);
         self.watched.split.store(end, Ordering::Relaxed);
     }
@@ -185,7 +185,7 @@ impl<M: Mode> Split<M> {
     /// Divides the tasks anew, on the slow path of a pop or a join; the tasks below `bot` remain.
     /// If a request is pending, the older half of the private tasks becomes public; otherwise half
     /// of the public part becomes private. The caller is the owner and holds the lock.
-    pub(super) fn share(&self, bot: *mut Place) {
+    pub(super) fn redivide(&self, bot: *mut Slot) {
         let (top, open) = (self.top(), self.open());
         let private = slots(open, bot);
         if private >= 0 && self.is_requested() {
@@ -198,7 +198,7 @@ impl<M: Mode> Split<M> {
 
     /// Places the mark for a deque whose oldest task is at `top`. Only a pop beyond the mark can
     /// find more tasks than the peak, because `top` only grows until the tasks are moved.
-    pub(super) fn set_mark(&self, top: *mut Place) {
+    pub(super) fn set_mark(&self, top: *mut Slot) {
         self.own.mark.set(top.wrapping_add(self.own.peak.get()));
     }
 }

@@ -1,6 +1,6 @@
 //! Room for the tasks of a split deque: the block of slots grows, or the tasks move down in it.
 
-use crate::queue::split::record::{Held, Place, Seldom, Split, slots};
+use crate::queue::split::record::{Held, Seldom, Slot, Split, slots};
 use crate::queue::{Full, PrivatePart};
 use crate::sys::atomic::Ordering;
 use crate::sys::fence::Mode;
@@ -34,10 +34,10 @@ impl<M: Mode> Split<M> {
 
     /// Sets `armed` anew, after the room has changed or the tasks have moved. `lim` must be `armed`
     /// or null at all times, so this sets it to null: the old value may be beyond the new room.
-    pub(super) fn set_armed(&self, seldom: &mut Seldom, top: *mut Place) {
+    pub(super) fn set_armed(&self, seldom: &mut Seldom, top: *mut Slot) {
         let end = seldom.block.start().wrapping_add(seldom.block.count() - 1);
         // No block has so many slots, and the address does not wrap around.
-        let most = isize::MAX as usize / (2 * size_of::<Place>());
+        let most = isize::MAX as usize / (2 * size_of::<Slot>());
         let limit = top.wrapping_add(seldom.limit.min(most));
         let armed = end.min(limit);
         if armed != seldom.armed {
@@ -55,7 +55,7 @@ impl<M: Mode> Split<M> {
         if slots(base, bot) <= room as isize {
             return Ok(());
         }
-        let moved = |to: *mut Place| {
+        let moved = |to: *mut Slot| {
             self.thieves.top.store(to, Ordering::Relaxed);
             self.divide(to.wrapping_offset(slots(top, open)));
             self.own.bot.store(to.wrapping_add(queued), Ordering::Release);
@@ -82,7 +82,7 @@ impl<M: Mode> Split<M> {
     }
 
     #[cfg(loom)]
-    pub(super) fn assert_room(&self, bot: *mut Place) {
+    pub(super) fn assert_room(&self, bot: *mut Slot) {
         // SAFETY: the caller is the owner, and only the owner replaces `block`.
         let (start, count) = self
             .seldom

@@ -42,9 +42,9 @@ impl Birth for ByFork {
     const IS_FORK: bool = true;
 }
 
-/// The child of a spawn or a fork. If the switches are [`Instrumented`](crate::fiber::Instrumented),
-/// a refused fork is reported to `fork` by the return value, and `fork` then runs the task in
-/// another way.
+/// The child of a spawn or a fork. If the switches are
+/// [`Instrumented`](crate::fiber::Instrumented), a refused fork is reported to `fork` by the return
+/// value, and `fork` then runs the task in another way.
 pub(super) struct Child<P, B: Birth, I: Instrumentation>(PhantomData<(P, B, I)>);
 
 impl<P: DequePolicy, B: Birth, I: Instrumentation> ProgramFunction for Child<P, B, I> {

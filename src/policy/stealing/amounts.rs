@@ -2,7 +2,7 @@
 
 use crate::policy::Plan;
 use crate::queue::{Batches, Deque};
-use crate::settings::{Accepted, Global, Overflow, Steal as Amount};
+use crate::settings::{Accepted, Global, Overflow, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::Pad;
 use crate::sys::memory::{self, NoMemory};
@@ -13,7 +13,7 @@ pub const fn accepted<D: Deque>() -> Accepted {
     let global = Global::ALL;
     match (D::Batches::EXIST, D::SLOTS) {
         (true, Some(_)) => Accepted {
-            steal: &[Amount::Half, Amount::One],
+            steal: &[Steal::Half, Steal::One],
             overflow: &[Overflow::Half, Overflow::One, Overflow::Refuse],
             global,
         },
@@ -23,7 +23,7 @@ pub const fn accepted<D: Deque>() -> Accepted {
 }
 
 /// How many tasks are moved at a time.
-pub struct Shares {
+pub struct Amounts {
     pub(super) steals_half: bool,
     /// A counter for each worker, if a worker takes all: how many tasks came into its deque with
     /// the last batch, less its looks at the oldest task since. Empty if a worker takes one task at
@@ -39,8 +39,8 @@ pub(super) struct Spills {
     pub(super) limit: usize,
 }
 
-impl Shares {
-    /// Returns the shares, and the limit of each deque.
+impl Amounts {
+    /// Returns the amounts, and the limit of each deque.
     pub fn of<D: Deque>(plan: &Plan) -> Result<(Self, usize), NoMemory> {
         let half = (D::SLOTS.unwrap_or(plan.qlen) / 2).max(1);
         let to_injector = |n, limit| Some(Spills { n, limit });
@@ -59,6 +59,6 @@ impl Shares {
         };
         let takers = if plan.global == Global::All { plan.workers } else { 0 };
         let batches = memory::slice(takers, |_| Ok(Pad(Counter::default())))?;
-        Ok((Shares { steals_half: plan.steal == Amount::Half, batches, spills }, limit))
+        Ok((Amounts { steals_half: plan.steal == Steal::Half, batches, spills }, limit))
     }
 }
