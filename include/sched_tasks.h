@@ -29,11 +29,11 @@
 #include "sched.h"
 
 /* The version of this header, for #if and for messages: 10000 times the first number, 100 times
- * the second, and the third. The library that runs may be another: sched_version(). */
+ * the second, and the third. The library that runs may have another: see sched_version(). */
 #define SCHED_VERSION_NUMBER 10000
 #define SCHED_VERSION_STRING "1.0.0"
 
-/* The result says whether the work was accepted: a caller that does not look may lose it. */
+/* The result says whether the work was accepted. A caller that ignores the result may lose work. */
 #ifdef __GNUC__
 #define SCHED_MUST_USE __attribute__((warn_unused_result))
 #else
@@ -42,7 +42,7 @@
 
 /* A group without tasks. */
 #define SCHED_GROUP_INIT { 0, 0, 0 }
-/* A free mutex; a condition; a semaphore with n units; a barrier of n. */
+/* An unlocked mutex; a condition variable; a semaphore with n units; a barrier for n. */
 #define SCHED_MUTEX_INIT { 0, 0, 0 }
 #define SCHED_COND_INIT { 0, 0, 0 }
 #define SCHED_SEM_INIT(n) { (size_t)(n), 0, 0 }
@@ -58,14 +58,14 @@ typedef struct sched_barrier sched_barrier;
 /* The most bytes that sched_spawn_copy copies. */
 #define SCHED_COPY_MAX 256
 
-/* Values for sched_options: what the words of SCHED_KIND mean. */
+/* Values of the member kind of sched_options. They mean what the words of SCHED_KIND mean. */
 #define SCHED_KIND_STEAL 1
 #define SCHED_KIND_LIFO 2
 #define SCHED_KIND_FIFO 3
 #define SCHED_KIND_CONT 4
 #define SCHED_KIND_SERIAL 5
 
-/* Of SCHED_DEQUE. */
+/* Values of the member deque: the words of SCHED_DEQUE. */
 #define SCHED_DEQUE_SPLIT 1
 #define SCHED_DEQUE_CHASELEV 2
 #define SCHED_DEQUE_RING 3
@@ -74,13 +74,13 @@ typedef struct sched_barrier sched_barrier;
 #define SCHED_DEQUE_SEM 6
 #define SCHED_DEQUE_QUEUE 7
 
-/* Of SCHED_IDLE. */
+/* Values of the member idle: the words of SCHED_IDLE. */
 #define SCHED_IDLE_PARK 1
 #define SCHED_IDLE_NAP 2
 #define SCHED_IDLE_BACKOFF 3
 #define SCHED_IDLE_SPIN 4
 
-/* Of SCHED_OVERFLOW. */
+/* Values of the member overflow: the words of SCHED_OVERFLOW. */
 #define SCHED_OVERFLOW_GROW 1
 #define SCHED_OVERFLOW_ONE 2
 #define SCHED_OVERFLOW_HALF 3
@@ -89,7 +89,8 @@ typedef struct sched_barrier sched_barrier;
 /* A scheduler that lives until it is destroyed. */
 struct sched_pool;
 
-/* A forked task: to be declared where it is forked, and left alone until it is joined. */
+/* The descriptor of a forked task. The task that forks declares it, and does not touch it until
+ * sched_join has returned. */
 struct sched_task {
   size_t state;
   void *closure;
@@ -97,27 +98,27 @@ struct sched_task {
   size_t check;
 };
 
-/* Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It must stay where it
- * is until sched_group_wait has returned: it must be neither copied nor gone. */
+/* A group of tasks that are waited for together. SCHED_GROUP_INIT is a group without tasks. A
+ * group must not be copied, and must live until sched_group_wait has returned. */
 struct sched_group {
   size_t state;
   size_t waiter;
   size_t cancelled;
 };
 
-/* The body of a loop: to be done for each number from lo to hi - 1. */
+/* The body of a loop. It does the work for each number from lo to hi - 1. */
 typedef void (*sched_range)(size_t lo, size_t hi, void *ctx, struct scheduler *s);
 
-/* A mutex for tasks: a task that has to wait is suspended, and its worker goes on with other tasks.
- * Those that wait get the mutex in the order in which they came. SCHED_MUTEX_INIT is a free mutex.
- * Nothing has to be freed; a mutex in use must not be copied. */
+/* A mutex for tasks: a task that has to wait is suspended, and its worker goes on with other
+ * tasks. Waiting tasks and threads get the mutex in the order in which they came. SCHED_MUTEX_INIT
+ * is an unlocked mutex. A mutex need not be destroyed; it must not be copied while it is in use. */
 struct sched_mutex {
   size_t state;
   void *queue;
   size_t holder;
 };
 
-/* A condition, to be used with a mutex; SCHED_COND_INIT is one that nobody waits for. */
+/* A condition variable, to be used with a mutex. SCHED_COND_INIT is one that nobody waits for. */
 struct sched_cond {
   void *first;
   void *last;
@@ -131,7 +132,7 @@ struct sched_sem {
   void *last;
 };
 
-/* A barrier; SCHED_BARRIER_INIT(n) is one of n. */
+/* A barrier; SCHED_BARRIER_INIT(n) is one for n tasks or threads. */
 struct sched_barrier {
   size_t size;
   size_t arrived;
@@ -140,7 +141,7 @@ struct sched_barrier {
   size_t lock;
 };
 
-/* What a pool is to be. All members but size may be 0, for the default. */
+/* The options of a pool. Each member except size may be 0, which means the default. */
 struct sched_options {
   /* sizeof (struct sched_options): later versions may have more members. */
   size_t size;
@@ -162,27 +163,28 @@ struct sched_options {
 
 /* What all workers of a run did together. */
 struct sched_stats {
-  /* Tasks run. */
+  /* Tasks that were run. */
   size_t tasks;
   /* Searches that took a task from another worker's queue. */
   size_t steals;
-  /* Tasks that came by them. */
+  /* Tasks that these searches took. */
   size_t stolen_tasks;
   /* Searches that found nothing anywhere. */
   size_t failed_steals;
-  /* Sleeps that only a wake-up ends. */
+  /* Sleeps without a time limit, which only a wake-up ends. */
   size_t parks;
-  /* Sleeps that time ends. */
+  /* Sleeps for a limited time. */
   size_t naps;
   /* Sleepers woken by workers. */
   size_t wakes;
-  /* Most tasks that a worker found in its queue (shared queue: in the queue). */
+  /* The most tasks that a worker found in its queue; in kinds lifo and fifo, in the shared
+   * queue. */
   size_t queue_peak;
   /* Workers that have a thread, or would get one if there were tasks for it. */
   size_t threads;
-  /* Workers for whom no thread could be made. */
+  /* Workers for which no thread could be created. */
   size_t threads_missing;
-  /* Since the run began. */
+  /* Time since the run began. */
   double seconds;
 };
 
@@ -190,18 +192,18 @@ struct sched_stats {
 extern "C" {
 #endif
 
-/* Adds the task f(copy, s) to the run of s, where copy points to a copy of the size bytes at arg.
- * The copy is made before f is called or the function returns, is aligned for any type, and is
- * valid until f returns, which may change it. Nothing is to be freed. In kind cont the task is
- * called first, as by sched_spawn.
+/* Adds the task f(copy, s) to the run of s. copy points to a copy of the size bytes at arg, which
+ * is made before f is called and before this function returns. The copy is aligned for any type. f
+ * may change it; it is valid until f returns, and the program does not free it. In kind cont the
+ * task is called first, as by sched_spawn.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (f is NULL, size is greater than
  * SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is no
  * memory for the copy or for the queue to grow, or the queue holds qlen tasks already under
  * SCHED_OVERFLOW=refuse).
  * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
- * Thread-safe. Cost: from a task of s, that of sched_spawn and some nanoseconds; no allocation,
- * once as many copies have been in use at the same time.
+ * Thread-safe. Cost: from a task of the run of s, that of sched_spawn and some nanoseconds. Memory
+ * is allocated only when more copies are in use at a time than ever before in the run.
  *
  * Example:
  *
@@ -215,16 +217,17 @@ int sched_spawn_copy(taskfunc f,
                      struct scheduler *s);
 
 /* Forks the task f(closure, s): any worker of the run of s may run it from now on, and
- * sched_join(t, s) waits for its end. t is to live until sched_join has returned, which the task
- * that forks must call before it returns. Nothing is allocated. The task is called first in kind
- * cont, as by sched_spawn, and in every kind if no queue has room for it.
+ * sched_join(t, s) waits for its end. The task that forks must call sched_join before it returns,
+ * and t must live until sched_join has returned. Nothing is allocated. In kind cont the forked
+ * task is called first, as by sched_spawn; in every kind it is called first if no queue has room
+ * for it.
  *
- * sched_fork cannot fail. If f is NULL or the run of s has ended, the process ends with a message,
- * and so it does after mistakes with t that the library recognises: see libsched(7), DIAGNOSTICS.
- * If s is NULL and the default pool cannot be made, the task is run at once, with s NULL. A t that
- * is NULL is undefined; the debug library finds it.
+ * sched_fork cannot fail. The process ends with a message if f is NULL, if the run of s has ended,
+ * or if the library recognises a misuse of t: see libsched(7), DIAGNOSTICS. If s is NULL and the
+ * default pool cannot be made, the task is run at once, with s NULL. The behaviour is undefined if
+ * t is NULL; the debug library recognises that.
  * Suspension point: the task may go on in another thread, see libsched(7).
- * Thread-safe, for different t. Cost: from a task of s that of sched_spawn.
+ * Thread-safe, for different t. Cost: from a task of the run of s, that of sched_spawn.
  *
  * Example:
  *
@@ -244,32 +247,34 @@ void sched_fork(struct sched_task *t,
                 void *closure,
                 struct scheduler *s);
 
-/* Waits until the task forked on t has ended: what it wrote is then seen. If nobody has begun it,
- * it is called now. Otherwise the caller is suspended with its stack, and its worker goes on with
- * other tasks; with SCHED_JOIN=help, and where there is no memory for another stack, the worker
- * runs them on top of the caller. A thread that is no worker of the run sleeps. Tasks may be
- * joined in any order; the reverse order of forking is the quickest.
+/* Waits until the task that was forked on t has ended. The caller then sees what the task has
+ * written. If no worker has begun the task, it is called now. Otherwise the caller is
+ * suspended with its stack, and its worker goes on with other tasks; with SCHED_JOIN=help, or if
+ * there is no memory for another stack, the worker runs other tasks on top of the caller. A thread
+ * that is not a worker of the run sleeps. Tasks may be joined in any order; the reverse order of
+ * forking is the quickest.
  *
- * s is that of sched_fork, or the caller's own of the same run. sched_join cannot fail. The
- * process ends with a message if t was joined already, forked on anew before it was joined, or
- * copied, and if a task has returned without joining what it forked, as far as the library
- * recognises that: see libsched(7), DIAGNOSTICS. The debug library always recognises it, and also
- * a t that is NULL or was forked in another run, which is undefined otherwise.
+ * s is the s that was given to sched_fork, or the caller's own s in the same run. sched_join
+ * cannot fail. The process ends with a message if the library recognises one of these mistakes: t
+ * was joined already, was forked on again before it was joined, or was copied; or a task has
+ * returned without joining a task that it forked. See libsched(7), DIAGNOSTICS. The debug library
+ * always recognises these mistakes. It also recognises a t that is NULL or was forked in another
+ * run; with the other library the behaviour is then undefined.
  * Suspension point: the task may go on in another thread, see libsched(7).
  * Cost: that of running a task from the worker's own queue; if another worker runs the task, the
- * time until it has ended. */
+ * time until the task has ended. */
 void sched_join(struct sched_task *t,
                 struct scheduler *s);
 
-/* Lets other tasks run: the calling task goes on when its turn has come, behind those that are
- * queued by then for all workers; with SCHED_DEQUE=ring or queue, behind those of its own worker,
- * as in Tokio (C. Lerche, 2019).
+/* Lets other tasks run. The calling task goes on when its turn has come: behind the tasks that are
+ * in the queue for all workers at the time of the call; with SCHED_DEQUE=ring or queue, behind the
+ * tasks in its own worker's queue, as in Tokio (C. Lerche, 2019).
  *
- * s is any worker's of the run; from a thread that is none, and with s NULL outside of a task,
- * this is sched_yield(2). There are no errors: with no memory for a stack to go on with, nothing
- * happens.
+ * s is the s of any worker of the run. If the calling thread is not a worker of that run, or if s
+ * is NULL outside of a task, this is sched_yield(2). There are no errors: if there is no memory
+ * for another stack, the call does nothing.
  * Suspension point: the task may go on in another thread, see libsched(7).
- * Thread-safe. Cost: a switch of stacks, or two, and the queue.
+ * Thread-safe. Cost: one or two switches of stacks, and two uses of a queue.
  *
  * Example: while (!done(job)) sched_task_yield(s); */
 void sched_task_yield(struct scheduler *s);
@@ -281,9 +286,10 @@ void sched_task_yield(struct scheduler *s);
  * has ended), EAGAIN (there is no memory, or the queue holds qlen tasks already under
  * SCHED_OVERFLOW=refuse).
  * Suspension point in kind cont: the task may go on in another thread, see libsched(7).
- * Thread-safe. The group's own tasks, and the task that will wait for it, may add tasks at any
- * time; others only while nobody waits for the group, or while it certainly has a task that has not
- * ended. Cost: that of sched_spawn_copy, and two atomic operations on the group.
+ * Thread-safe. The group's own tasks, and the task that will wait for the group, may add tasks at
+ * any time. Other callers may add tasks only while nobody waits for the group, or while they know
+ * of a task of the group that has not ended. Cost: that of sched_spawn_copy, and two atomic
+ * operations on the group.
  *
  * Example:
  *
@@ -298,9 +304,8 @@ int sched_group_spawn(struct sched_group *g,
                       void *closure,
                       struct scheduler *s);
 
-/* Adds the task f(copy, s) to the group and to the run of s, where copy points to a copy of the
- * size bytes at arg, as sched_spawn_copy makes it. In kind cont the task is called first, as by
- * sched_spawn.
+/* Adds the task f(copy, s) to the group and to the run of s. copy points to a copy of the size
+ * bytes at arg, as in sched_spawn_copy. In kind cont the task is called first, as by sched_spawn.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, size is greater
  * than SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is
@@ -324,11 +329,12 @@ int sched_group_spawn_copy(struct sched_group *g,
                            size_t size,
                            struct scheduler *s);
 
-/* Waits until no task of the group is left: what they wrote is then seen, and the group may be
- * used anew. The caller is suspended with its stack, and its worker goes on with other tasks; with
- * SCHED_JOIN=help, and where there is no memory for another stack, the worker runs them on top of
- * the caller. A thread that is no worker of the run sleeps. s may be any worker's of the run. A
- * task of the group that waits for the group waits for itself: the process ends with a message.
+/* Waits until no task of the group is left. The caller then sees what the tasks have written, and
+ * the group may be used again. While it waits, the caller is suspended with its stack, and its
+ * worker goes on with other tasks; with SCHED_JOIN=help, or if there is no memory for another
+ * stack, the worker runs other tasks on top of the caller. A thread that is not a worker of the
+ * run sleeps. s is the s of any worker of the run. If a task of the group waits for the group, and
+ * so for itself, the process ends with a message.
  *
  * Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
  * EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent process's).
@@ -337,35 +343,36 @@ int sched_group_spawn_copy(struct sched_group *g,
 int sched_group_wait(struct sched_group *g,
                      struct scheduler *s);
 
-/* Cancels the group: its tasks that have not begun are not run, and those that run may ask by
- * sched_group_cancelled. The group is no longer cancelled when somebody has waited for it. Groups
- * that its tasks use are groups of their own, and are not cancelled.
- * Thread-safe, also from outside of the run; async-signal-safe. Cost: a store. */
+/* Cancels the group: its tasks that have not begun are not run, and its running tasks may call
+ * sched_group_cancelled to learn of it. The next sched_group_wait ends the cancellation. Other
+ * groups that the group's tasks use are not cancelled.
+ * Thread-safe, also outside of the run; async-signal-safe. Cost: a store. */
 void sched_group_cancel(struct sched_group *g);
 
-/* 1 if the group was cancelled since the last wait, else 0.
+/* Returns 1 if the group was cancelled since the last wait, else 0.
  * Thread-safe and async-signal-safe. Cost: a load. */
 int sched_group_cancelled(const struct sched_group *g);
 
-/* Calls body(l, h, ctx, s) for parts l to h - 1 of the numbers lo to hi - 1, each of which is in
- * exactly one part, and returns when all calls have; what they wrote is then seen. Parts are done
- * by any worker of the run, in any order, several at a time; a call gets the s of its worker. The
- * body may fork, spawn and loop in turn. Like a task, it must return; longjmp out of it is
- * undefined. If lo >= hi nothing is called.
+/* Cuts the numbers lo to hi - 1 into parts, and calls body(l, h, ctx, s) for each part, the
+ * numbers l to h - 1. Each number is in exactly one part. The function returns when all calls have
+ * returned; the caller then sees what they have written. Any worker of the run may call body, in
+ * any order and several workers at a time; each call gets the s of its worker. The body may itself
+ * fork, spawn and loop. Like a task, it must return; longjmp out of it is undefined. If lo >= hi,
+ * nothing is called.
  *
- * grain  0: the library chooses, beginning with one number, by how much is left and by whether
- *        workers are idle.
- *        More: each part has exactly so many numbers; the last one may have fewer.
+ * grain  0: the library chooses. The first part has one number; the size of the next ones depends
+ *        on how many numbers are left and on whether workers are idle.
+ *        More than 0: each part has exactly grain numbers; the last one may have fewer.
  *
- * If the calling thread is no worker of the run, the workers do all the work while the thread
- * sleeps. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
+ * If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
+ * work. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
  * greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the
  * caller is no worker of the run, and there is no memory to hand the work to one, or the queue
  * holds qlen tasks already under SCHED_OVERFLOW=refuse).
  * Suspension point: the task may go on in another thread, see libsched(7).
  * Thread-safe. Cost: nothing is allocated. While no other worker takes a part, n numbers cost
- * about 2 log2(n) forks and 10 log2(n) calls of body, or n / grain calls with a grain; each part
- * that another worker takes costs a steal.
+ * about 2 log2(n) forks and 10 log2(n) calls of body, or n / grain calls if grain is not 0. Each
+ * part that another worker takes costs a steal.
  *
  * Example:
  *
@@ -388,32 +395,32 @@ int sched_for(size_t lo,
 
 /* Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are cut into parts of
  * grain numbers; the last part may have fewer. For each part, body(l, h, acc, ctx, s) adds the
- * numbers l to h - 1 to the value at acc, which begins as a copy of the identity. combine(into,
- * from, ctx) adds the value at from, which stands for one or several parts, to the value at into,
- * which stands for the parts just before those. At the end the value of all parts is copied to
- * result; if lo >= hi, it is the identity.
+ * numbers l to h - 1 to the value at acc, which is a copy of the identity at first. combine(into,
+ * from, ctx) adds the value at from to the value at into; each is the value of one or several
+ * parts, and the parts of from follow directly on those of into. At the end the value of all parts
+ * is copied to result; if lo >= hi, the identity is copied.
  *
  * combine must be associative; it need not be commutative. Which parts there are, and which values
  * are combined, depends on lo, hi, grain and size alone, not on the number of workers or on their
- * speed. So the result is the same each time, even if combine is only nearly associative, as the
- * addition of floating-point numbers is, provided that the caller has the floating-point modes of
- * the run.
+ * speed. So the result is the same each time, even if combine is only nearly associative, like the
+ * addition of floating-point numbers. (For this the caller must have the same floating-point modes
+ * as the run.)
  *
- * grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
+ * grain  0: the library chooses from hi - lo and size; there are at most 1024 parts.
  *
- * The values are aligned for any type. Calls are made by any worker of the run, several at a time;
- * a call of body gets the s of its worker. Both functions must return; longjmp out of them is
- * undefined.
+ * The values are aligned for any type. Any worker of the run may call the two functions, several
+ * workers at a time; each call of body gets the s of its worker. Both functions must return;
+ * longjmp out of them is undefined.
  *
- * If the calling thread is no worker of the run, the workers do all the work while the thread
- * sleeps. Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
+ * If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
+ * work. Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
  * is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
  * run of s has ended), ENOMEM (size is greater than 128, and there is no memory for a value; some
  * parts may have been done), EAGAIN (the caller is no worker of the run, and there is no memory to
  * hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
  * Suspension point: the task may go on in another thread, see libsched(7).
- * Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function; an
- * allocation, if size is more than 128.
+ * Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function; if
+ * size is more than 128, an allocation, too.
  *
  * Example:
  *
@@ -445,16 +452,16 @@ int sched_reduce(size_t lo,
 
 /* Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
  * all workers of the run. The sort is stable: elements that compare equal keep their order. It
- * needs memory for n more elements, and O(n log n) time in every case; n - 1 comparisons if the
- * elements are in order, or strictly in the reverse order.
+ * needs memory for n more elements, and O(n log n) time in every case. If the elements are in
+ * order already, or strictly in the reverse order, it makes n - 1 comparisons.
  *
- * cmp is called by several threads at once, with pointers to elements or to copies of them that
- * are aligned like the elements. It must return; longjmp out of it is undefined. If its answers
- * contradict each other, the elements end in some order.
+ * Several threads call cmp at once, with pointers to elements or to copies of them. The copies are
+ * aligned like the elements. cmp must return; longjmp out of it is undefined. If its results
+ * contradict each other, the order of the elements is unspecified.
  *
- * If the calling thread is no worker of the run, the workers do all the work while the thread
- * sleeps. Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base
- * is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies),
+ * If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
+ * work. Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base is
+ * NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies),
  * EAGAIN (the caller is no worker of the run, and there is no memory to hand the work to one, or
  * the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
  * Suspension point: the task may go on in another thread, see libsched(7).
@@ -476,31 +483,33 @@ int sched_sort(void *base,
                int (*cmp)(const void *a, const void *b),
                struct scheduler *s);
 
-/* Begins a blocking section: what follows in the calling task may block (a system call, a pthread
- * mutex, a library that knows nothing of tasks), and another thread takes its worker's place
- * meanwhile, one that is kept or a new one. The calling thread is no worker of the run until
- * sched_block_end: its spawns and forks go behind those of the workers, its waits (sched_join,
- * sched_mutex_lock and so on) block it, and sched_worker_index gives -1.
+/* Begins a blocking section. Until sched_block_end the calling task may block: in a system call,
+ * on a pthread mutex, in a library that knows nothing of tasks. Meanwhile another thread, a kept
+ * one or a new one, takes over the task's worker. In the section the calling thread is not a
+ * worker of the run: the tasks that it spawns or forks are queued behind those of the workers, a
+ * wait (sched_join, sched_mutex_lock and so on) blocks the thread, and sched_worker_index returns
+ * -1.
  *
- * Sections may be nested; the outermost counts. Each is to be ended by the task that began it,
- * before it returns: if not, the process ends with a message. A run may be started in a section.
- * With SCHED_KIND=serial a section is counted, and blocks.
+ * Sections may be nested; only the outermost one has an effect. The task that began a section must
+ * end it before it returns; otherwise the process ends with a message. A run may be started in a
+ * section. With SCHED_KIND=serial sections are counted, too, but no other thread takes over the
+ * worker.
  *
- * s is any worker's of the run. If the calling thread is no worker of it, or if the caller is a
- * task of another run that a task of it has started, this and sched_block_end do nothing and
- * return 0. NULL is the caller's own run; outside of a task nothing is done.
+ * s is the s of any worker of the caller's run, or NULL. This function and sched_block_end do
+ * nothing and return 0 if the calling thread is not a worker of the run of s, if the caller is a
+ * task of another run that a task of the run of s has started, or if s is NULL outside of a task.
  *
  * Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s has
  * ended), EAGAIN (no thread can be made, there is no memory for the task to have a stack of its
- * own, or as many sections are open as SCHED_BLOCKING allows). The limit is 512, unless that
- * variable or the member blocking of sched_options says otherwise. After EAGAIN the task may block
- * all the same, and its worker with it, so that fewer workers run tasks meanwhile; sched_block_end
- * must not follow.
- * Thread-safe. Cost: some microseconds if a kept thread is woken, some fifty if one is made, some
- * ten nanoseconds if one is already on its way. (A thread that comes after its section has ended
- * watches the worker while more sections follow, each within some hundred microseconds of the one
- * before, and takes the worker's place when a section lasts about as long.) A section within a
- * section costs some nanoseconds.
+ * own, or as many sections are open as SCHED_BLOCKING allows). The limit is 512, unless
+ * SCHED_BLOCKING or the member blocking of sched_options sets another. After EAGAIN the task must
+ * not call sched_block_end. It may block all the same; then its worker blocks, too, and fewer
+ * workers run tasks meanwhile.
+ * Thread-safe. Cost: some microseconds if a kept thread is woken; some fifty microseconds if a
+ * thread is made; some ten nanoseconds if a thread is already on its way. (A thread that comes
+ * after the section has ended watches the worker, as long as further sections follow, each within
+ * some hundred microseconds of the one before. It takes over the worker when a section lasts about
+ * as long.) A section within a section costs some nanoseconds.
  *
  * Example:
  *
@@ -510,32 +519,35 @@ int sched_sort(void *base,
  *         sched_block_end(s); */
 int sched_block_begin(struct scheduler *s);
 
-/* Ends the section that the calling task began last. The task goes on, as a worker's again: at
- * once, if no other thread has come to its worker yet; else when its turn has come, behind the
- * tasks that are queued by then for all workers. errno goes with the task, but a compiler may have
- * remembered where it was: a function that reads it after this is best not the one that called
- * this.
+/* Ends the section that the calling task began last. If no other thread has taken over the task's
+ * worker yet, the task goes on at once. Otherwise it goes on when its turn has come, behind the
+ * tasks that are then in the queue for all workers. errno keeps its value even if the thread
+ * changes. But a compiler may have kept the address of the old thread's errno, so the function
+ * that calls sched_block_end should not read errno itself.
  *
  * Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the run
  * of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
  * Suspension point: the task may go on in another thread, see libsched(7).
- * Thread-safe. Cost: some ten nanoseconds if nobody has come; else two switches of stacks, the
- * queue of all workers, and the time until a worker takes the task from it. */
+ * Thread-safe. Cost: some ten nanoseconds if the task goes on at once; otherwise two switches of
+ * stacks, two uses of the queue for all workers, and the time until a worker takes the task from
+ * that queue. */
 int sched_block_end(struct scheduler *s);
 
-/* Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno: EINVAL (m is NULL). */
+/* Initialises m as an unlocked mutex, like SCHED_MUTEX_INIT. Returns 0, or -1 with errno: EINVAL
+ * (m is NULL). */
 int sched_mutex_init(struct sched_mutex *m);
 
 /* Locks the mutex. While another task or thread holds it, the calling task waits, and its worker
- * goes on with other tasks; a thread that is no worker sleeps. s is any worker's of the caller's
- * run. The mutex may be used by several runs and pools, and by threads that have no run, which
- * pass NULL for s; no pool is made for that. A task that holds the mutex and locks it again would
- * wait for itself: the process ends with a message.
+ * goes on with other tasks; a thread that is not a worker sleeps. s is the s of any worker of the
+ * caller's run. Several runs and pools may use the same mutex, and so may threads that have no
+ * run; such a thread passes NULL for s, and no pool is made for that. If a task locks a mutex that
+ * it holds already, it would wait for itself, so the process ends with a message.
  *
  * Returns 0, or -1 with errno: EINVAL (m is NULL, or the mutex is locked and the run of s has
  * ended).
  * Suspension point: the task may go on in another thread, see libsched(7).
- * Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
+ * Thread-safe. Cost: an atomic operation if the mutex is free; a wait costs one or two switches of
+ * stacks.
  *
  * Example:
  *
@@ -547,27 +559,28 @@ int sched_mutex_init(struct sched_mutex *m);
 int sched_mutex_lock(struct sched_mutex *m,
                      struct scheduler *s);
 
-/* Locks the mutex if it is free. The holder is not recorded: an unlock by another task or thread
- * is then not detected. Returns 0, or -1 with errno: EBUSY (the mutex is locked), EINVAL (m is
- * NULL).
+/* Locks the mutex if it is free. The holder is not recorded, so the library does not notice if
+ * another task or thread unlocks the mutex. Returns 0, or -1 with errno: EBUSY (the mutex is
+ * locked), EINVAL (m is NULL).
  * Thread-safe. Cost: an atomic operation. */
 int sched_mutex_trylock(struct sched_mutex *m);
 
-/* Unlocks the mutex; the task or thread that has waited longest holds it now. The caller must be
- * the one that has locked it: if another has, by sched_mutex_lock, the process ends with a
- * message. (What one task takes and another gives back is a semaphore.)
+/* Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest holds it
+ * now. The caller must be the task or thread that has locked the mutex: if another one has locked
+ * it by sched_mutex_lock, the process ends with a message. (If one task is to lock and another to
+ * unlock, use a semaphore.)
  *
  * Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
  * Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits. */
 int sched_mutex_unlock(struct sched_mutex *m);
 
-/* Makes c a condition that nobody waits for, as SCHED_COND_INIT does. Returns 0, or -1 with errno:
- * EINVAL (c is NULL). */
+/* Initialises c as a condition variable that nobody waits for, like SCHED_COND_INIT. Returns 0, or
+ * -1 with errno: EINVAL (c is NULL). */
 int sched_cond_init(struct sched_cond *c);
 
 /* Unlocks the mutex, which the caller holds, waits until the condition is signalled, and locks the
- * mutex again. There are no spurious wake-ups; but others may have held the mutex since the
- * signal, so a program looks in a loop at what it waits for.
+ * mutex again. There are no spurious wake-ups. But others may have held the mutex since the
+ * signal, so a program must check in a loop whether what it waits for is true.
  *
  * Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
  * ended), EPERM (nobody has locked m).
@@ -585,31 +598,33 @@ int sched_cond_wait(struct sched_cond *c,
                     struct sched_mutex *m,
                     struct scheduler *s);
 
-/* Wakes the task or thread that has waited longest, if any: it gets the mutex when its turn has
- * come, behind those that already wait for the mutex. What is waited for must be changed while the
- * mutex is held; the mutex may be unlocked before the signal.
+/* Wakes the task or thread that has waited longest, if any. It gets the mutex when its turn has
+ * come, behind those that already wait for the mutex. A program must hold the mutex while it
+ * changes what is waited for; it may unlock the mutex before the signal.
  *
  * Returns 0, or -1 with errno: EINVAL (c is NULL).
  * Thread-safe. Cost: a load, if nobody waits. */
 int sched_cond_signal(struct sched_cond *c);
 
-/* Wakes all that wait, in their order, as sched_cond_signal wakes one.
+/* Wakes all waiting tasks and threads, in the order in which they came, each as sched_cond_signal
+ * does.
  *
  * Returns 0, or -1 with errno: EINVAL (c is NULL).
  * Thread-safe. Cost: a load, if nobody waits. */
 int sched_cond_broadcast(struct sched_cond *c);
 
-/* Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno:
- * EINVAL (sem is NULL, or n is greater than SIZE_MAX / 2). */
+/* Initialises sem as a semaphore with n units, like SCHED_SEM_INIT(n). Returns 0, or -1 with
+ * errno: EINVAL (sem is NULL, or n is greater than SIZE_MAX / 2). */
 int sched_sem_init(struct sched_sem *sem, size_t n);
 
-/* Takes a unit; while there is none, the calling task waits as in sched_mutex_lock. Those that
- * wait get units in the order in which they came.
+/* Takes a unit. While there is none, the calling task waits as in sched_mutex_lock. Waiting tasks
+ * and threads get units in the order in which they came.
  *
  * Returns 0, or -1 with errno: EINVAL (sem is NULL, or there is no unit and the run of s has
  * ended).
  * Suspension point: the task may go on in another thread, see libsched(7).
- * Thread-safe. Cost: if there is one, an atomic operation; to wait, one or two switches of stacks.
+ * Thread-safe. Cost: an atomic operation if there is a unit; a wait costs one or two switches of
+ * stacks.
  *
  * Example: at most four tasks at a time call the database.
  *
@@ -632,8 +647,8 @@ int sched_sem_trywait(struct sched_sem *sem);
  * Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits. */
 int sched_sem_post(struct sched_sem *sem);
 
-/* Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno: EINVAL (b is
- * NULL, or n is 0). */
+/* Initialises b as a barrier for n tasks or threads, like SCHED_BARRIER_INIT(n). Returns 0, or -1
+ * with errno: EINVAL (b is NULL, or n is 0). */
 int sched_barrier_init(struct sched_barrier *b,
                        size_t n);
 
@@ -656,20 +671,20 @@ int sched_barrier_init(struct sched_barrier *b,
 int sched_barrier_wait(struct sched_barrier *b,
                        struct scheduler *s);
 
-/* Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has
- * nthreads threads of its own, some of which may be made later, when there are tasks for them.
- * Without tasks they sleep as SCHED_IDLE says. With options NULL all is as in sched_init(0, 0,
- * ...). The environment variables win over the options, as they do over the arguments of
- * sched_init.
+/* Creates a pool: a run that stays open, with or without tasks, until sched_pool_destroy. It has
+ * nthreads threads of its own; the library may create some of them later, when there are tasks for
+ * them. While there are no tasks, the threads wait as SCHED_IDLE says. If options is NULL, the
+ * pool is like the run of sched_init(0, 0, ...). The environment variables override the options,
+ * as they override the arguments of sched_init.
  *
  * Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
  * have, the deque is not of the kind, the overflow is not of the deque, size is 0 or less than the
  * struct of version 1.0.0, a member is set that this version does not know, or an environment
  * variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
  * thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
- * what is refused. If some threads can be made, the pool has those.
- * Thread-safe. Cost: some microseconds where threads are kept from a run before (SCHED_WARM), else
- * that of making a thread.
+ * what is refused. If only some of the threads can be created, the pool has those.
+ * Thread-safe. Cost: some microseconds if threads of an earlier run are kept (SCHED_WARM);
+ * otherwise that of creating a thread.
  *
  * Example:
  *
@@ -686,41 +701,41 @@ SCHED_MUST_USE
 struct sched_pool *sched_pool_create(const struct sched_options *options);
 
 /* Adds the task f(closure, s) to the pool and waits, as sched_pool_wait does, until no task is
- * left in the pool: tasks that other threads add meanwhile are waited for, too. Several threads
- * may call it at the same time.
+ * left in the pool. It also waits for tasks that other threads add meanwhile. Several threads may
+ * call it at the same time.
  *
  * Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
  * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
  * itself), EAGAIN (there is no memory, or the pool holds qlen tasks from outside already under
- * SCHED_OVERFLOW=refuse). After an error the task has not run and will not.
+ * SCHED_OVERFLOW=refuse). After an error the task has not been added.
  * Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done. */
 SCHED_MUST_USE
 int sched_pool_run(struct sched_pool *pool,
                    taskfunc f,
                    void *closure);
 
-/* Adds the task f(closure, s) to the pool; the task may spawn further ones by its s. A task of the
- * pool may call it, too: then it is like sched_spawn.
+/* Adds the task f(closure, s) to the pool. The task may spawn further tasks with its s. If a task
+ * of the pool calls this function, it acts like sched_spawn.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, or this is a
  * child made by fork of the process whose pool it is), EAGAIN (there is no memory, or the pool
  * holds qlen tasks from outside already under SCHED_OVERFLOW=refuse).
  * Suspension point in kind cont, for a task of the pool: see sched_spawn.
- * Thread-safe. Cost: from outside two locks, and perhaps the waking of a worker. */
+ * Thread-safe. Cost: from outside of the pool two locks, and perhaps the waking of a worker. */
 SCHED_MUST_USE
 int sched_pool_submit(struct sched_pool *pool,
                       taskfunc f,
                       void *closure);
 
-/* Adds the task f(copy, s) to the pool, where copy points to a copy of the size bytes at arg, as
- * sched_spawn_copy makes it.
+/* Adds the task f(copy, s) to the pool. copy points to a copy of the size bytes at arg, as in
+ * sched_spawn_copy.
  *
  * Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, size is greater
  * than SCHED_COPY_MAX, arg is NULL and size is not 0, or this is a child made by fork of the
  * process whose pool it is), EAGAIN (there is no memory, or the pool holds qlen tasks from outside
  * already under SCHED_OVERFLOW=refuse).
  * Suspension point in kind cont, for a task of the pool: see sched_spawn.
- * Thread-safe. Cost: that of sched_pool_submit, and from outside an allocation.
+ * Thread-safe. Cost: that of sched_pool_submit; from outside of the pool an allocation, too.
  *
  * Example:
  *
@@ -735,8 +750,8 @@ int sched_pool_submit_copy(struct sched_pool *pool,
                            size_t size);
 
 /* Waits until, at one moment after the call, no task is left in the pool: none runs and none is
- * queued. What the tasks wrote is then seen. If threads go on adding tasks, that moment may never
- * come.
+ * queued. The caller then sees what the tasks have written. If threads go on adding tasks, that
+ * moment may never come.
  *
  * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
  * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
@@ -744,9 +759,9 @@ int sched_pool_submit_copy(struct sched_pool *pool,
  * Thread-safe. Cost: if no task is left, a lock. */
 int sched_pool_wait(struct sched_pool *pool);
 
-/* Waits until no task is left in the pool, ends its threads, or keeps them for the next run
- * (SCHED_WARM), and frees it. Its own tasks may add tasks meanwhile; other threads must not use
- * the pool any more.
+/* Destroys the pool. Waits until no task is left in it; then ends its threads, or keeps them for
+ * the next run (SCHED_WARM), and frees the pool. While the function waits, the pool's own tasks
+ * may add tasks; other threads must not use the pool any more.
  *
  * Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
  * process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
@@ -754,25 +769,25 @@ int sched_pool_wait(struct sched_pool *pool);
  * pool stays. Cost: that of waiting for the threads. */
 int sched_pool_destroy(struct sched_pool *pool);
 
-/* Tells what the workers of the run of s have done so far, all together. size is sizeof (struct
- * sched_stats), which may have more members in a later version: only size bytes are written, and a
- * member that the library does not know is 0.
+/* Writes to out what all workers of the run of s have done so far. size is sizeof (struct
+ * sched_stats). A later version of the struct may have more members: the library writes size
+ * bytes, with 0 for each member that it does not know.
  *
- * While tasks run, the counts are a little late: each worker adds the tasks that it took from its
- * own queue 61 at a time, or when it finds the queue empty, and the workers are not read at one
- * moment. When no task is left (in a pool, after sched_pool_wait) the counts are exact, except
- * that workers that search or go to sleep still change theirs.
+ * While tasks run, the counts are a little late: each worker counts the tasks of its own queue 61
+ * at a time, and when it finds the queue empty; and the counts of different workers are not read
+ * at the same moment. When no task is left (in a pool, after sched_pool_wait), the counts are
+ * exact, except those of searches and sleeps, which idle workers still change.
  *
  * Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in the
  * first version that has it, or the run of s has ended). After an error nothing was written.
- * Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker; the
- * workers are hardly disturbed. */
+ * Thread-safe, also for threads that are not workers. Cost: some nanoseconds for each worker; it
+ * hardly disturbs the workers. */
 int sched_stats(struct scheduler *s,
                 struct sched_stats *out,
                 size_t size);
 
-/* Tells what the last run did that ended on the calling thread: by sched_init, or a pool's by
- * sched_pool_destroy. The counts are exact. size is as for sched_stats.
+/* Writes to out what the workers did in the last run that ended on the calling thread, in
+ * sched_init or in sched_pool_destroy. The counts are exact. size is as for sched_stats.
  *
  * Returns 0, or -1 with errno: EINVAL (out is NULL, or size is less than that of the struct in the
  * first version that has it), ENOENT (no run has ended on this thread). After an error
@@ -787,19 +802,19 @@ int sched_stats(struct scheduler *s,
 int sched_last_stats(struct sched_stats *out,
                      size_t size);
 
-/* The number of the worker that the calling thread is in the run of s, which may be any worker's of
- * that run: from 0 to sched_worker_count(s) - 1. No two threads have the same number at the same
- * time. But a task may go on in another thread: its number may change at each suspension point
- * (libsched(7)) and in sched_block_begin, and in no other call.
+/* Tells which worker of the run of s the calling thread is: a number from 0 to
+ * sched_worker_count(s) - 1. s is the s of any worker of that run. No two threads have the same
+ * number at the same time. But a task may go on in another thread, so the number that it gets may
+ * change at each suspension point (libsched(7)) and in sched_block_begin, and in no other call.
  *
- * To keep a value for each worker, index an array of sched_worker_count(s) elements. From one such
- * call to the next, the element of the current number is the task's alone, without atomics or
- * locks. Afterwards it may be another task's: ask for the number again, and keep no pointer to the
- * element across the call. (sched_reduce needs no numbers.)
+ * To keep a value for each worker, index an array of sched_worker_count(s) elements. Between two
+ * such calls only the calling task uses the element of the current number, so it needs neither
+ * atomics nor locks. After such a call the element may be another task's: ask for the number
+ * again, and keep no pointer to the element across the call. (sched_reduce needs no numbers.)
  *
- * Returns it, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no worker of
- * it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the thread of a
- * task is no worker, except in kind serial.
+ * Returns the number, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no
+ * worker of it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the
+ * thread of a task is not a worker, except in kind serial.
  * Thread-safe. Cost: a nanosecond or two.
  *
  * Example:
@@ -811,16 +826,16 @@ int sched_last_stats(struct sched_stats *out,
  *         mine->best = value; */
 int sched_worker_index(struct scheduler *s);
 
-/* The number of workers of the run of s, including those for which no thread could be made. It
- * does not change while the run goes on.
+/* Tells how many workers the run of s has, including those for which no thread could be created.
+ * The number does not change while the run goes on.
  *
- * Returns it, or -1 with errno: EINVAL (the run of s has ended).
- * Thread-safe, also for threads that are no workers. Cost: from a task of the run a nanosecond or
- * two. */
+ * Returns the number, or -1 with errno: EINVAL (the run of s has ended).
+ * Thread-safe, also for threads that are not workers. Cost: from a task of the run, a nanosecond
+ * or two. */
 int sched_worker_count(struct scheduler *s);
 
-/* The version of the library that runs, such as "1.0.0": numbers and points. Never NULL, and not
- * to be freed. Async-signal-safe. */
+/* Returns the version of the running library, numbers and points, such as "1.0.0". The result is
+ * never NULL; the program must not free it. Async-signal-safe. */
 const char *sched_version(void);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-//! Blocking sections: a part of `include/sched_tasks.h`.
+//! Blocking sections in the C interface. `include/sched_tasks.h` is made from this file, too.
 
 use crate::api::default_pool;
 use crate::runtime::blocking;
@@ -9,31 +9,33 @@ use crate::task::Scheduler;
 use crate::threads::cache;
 use std::ffi::c_int;
 
-/// Begins a blocking section: what follows in the calling task may block (a system call, a pthread
-/// mutex, a library that knows nothing of tasks), and another thread takes its worker's place
-/// meanwhile, one that is kept or a new one. The calling thread is no worker of the run until
-/// sched_block_end: its spawns and forks go behind those of the workers, its waits (sched_join,
-/// sched_mutex_lock and so on) block it, and sched_worker_index gives -1.
+/// Begins a blocking section. Until sched_block_end the calling task may block: in a system call,
+/// on a pthread mutex, in a library that knows nothing of tasks. Meanwhile another thread, a kept
+/// one or a new one, takes over the task's worker. In the section the calling thread is not a
+/// worker of the run: the tasks that it spawns or forks are queued behind those of the workers, a
+/// wait (sched_join, sched_mutex_lock and so on) blocks the thread, and sched_worker_index returns
+/// -1.
 ///
-/// Sections may be nested; the outermost counts. Each is to be ended by the task that began it,
-/// before it returns: if not, the process ends with a message. A run may be started in a section.
-/// With SCHED_KIND=serial a section is counted, and blocks.
+/// Sections may be nested; only the outermost one has an effect. The task that began a section must
+/// end it before it returns; otherwise the process ends with a message. A run may be started in a
+/// section. With SCHED_KIND=serial sections are counted, too, but no other thread takes over the
+/// worker.
 ///
-/// s is any worker's of the run. If the calling thread is no worker of it, or if the caller is a
-/// task of another run that a task of it has started, this and sched_block_end do nothing and
-/// return 0. NULL is the caller's own run; outside of a task nothing is done.
+/// s is the s of any worker of the caller's run, or NULL. This function and sched_block_end do
+/// nothing and return 0 if the calling thread is not a worker of the run of s, if the caller is a
+/// task of another run that a task of the run of s has started, or if s is NULL outside of a task.
 ///
 /// Returns 0, errno unchanged, or -1 with errno, and no section has begun: EINVAL (the run of s has
 /// ended), EAGAIN (no thread can be made, there is no memory for the task to have a stack of its
-/// own, or as many sections are open as SCHED_BLOCKING allows). The limit is 512, unless that
-/// variable or the member blocking of sched_options says otherwise. After EAGAIN the task may block
-/// all the same, and its worker with it, so that fewer workers run tasks meanwhile; sched_block_end
-/// must not follow.
-/// Thread-safe. Cost: some microseconds if a kept thread is woken, some fifty if one is made, some
-/// ten nanoseconds if one is already on its way. (A thread that comes after its section has ended
-/// watches the worker while more sections follow, each within some hundred microseconds of the one
-/// before, and takes the worker's place when a section lasts about as long.) A section within a
-/// section costs some nanoseconds.
+/// own, or as many sections are open as SCHED_BLOCKING allows). The limit is 512, unless
+/// SCHED_BLOCKING or the member blocking of sched_options sets another. After EAGAIN the task must
+/// not call sched_block_end. It may block all the same; then its worker blocks, too, and fewer
+/// workers run tasks meanwhile.
+/// Thread-safe. Cost: some microseconds if a kept thread is woken; some fifty microseconds if a
+/// thread is made; some ten nanoseconds if a thread is already on its way. (A thread that comes
+/// after the section has ended watches the worker, as long as further sections follow, each within
+/// some hundred microseconds of the one before. It takes over the worker when a section lasts about
+/// as long.) A section within a section costs some nanoseconds.
 ///
 /// Example:
 ///
@@ -50,17 +52,18 @@ pub unsafe extern "C" fn sched_block_begin(s: *mut Scheduler) -> c_int {
     unsafe { with(s, blocking::begin) }
 }
 
-/// Ends the section that the calling task began last. The task goes on, as a worker's again: at
-/// once, if no other thread has come to its worker yet; else when its turn has come, behind the
-/// tasks that are queued by then for all workers. errno goes with the task, but a compiler may have
-/// remembered where it was: a function that reads it after this is best not the one that called
-/// this.
+/// Ends the section that the calling task began last. If no other thread has taken over the task's
+/// worker yet, the task goes on at once. Otherwise it goes on when its turn has come, behind the
+/// tasks that are then in the queue for all workers. errno keeps its value even if the thread
+/// changes. But a compiler may have kept the address of the old thread's errno, so the function
+/// that calls sched_block_end should not read errno itself.
 ///
 /// Returns 0, errno unchanged, or -1 with errno: EPERM (the task is in no section), EINVAL (the run
 /// of s has ended). sched_block_begin says what happens if the caller is not a task of the run.
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: some ten nanoseconds if nobody has come; else two switches of stacks, the
-/// queue of all workers, and the time until a worker takes the task from it.
+/// Thread-safe. Cost: some ten nanoseconds if the task goes on at once; otherwise two switches of
+/// stacks, two uses of the queue for all workers, and the time until a worker takes the task from
+/// that queue.
 ///
 /// # Safety
 /// Not for C.

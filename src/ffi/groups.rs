@@ -8,8 +8,8 @@ use crate::sys::errno::Errno;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
-/// Tasks that are waited for together; SCHED_GROUP_INIT is one without tasks. It must stay where it
-/// is until sched_group_wait has returned: it must be neither copied nor gone.
+/// A group of tasks that are waited for together. SCHED_GROUP_INIT is a group without tasks. A
+/// group must not be copied, and must live until sched_group_wait has returned.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_group {
@@ -28,9 +28,10 @@ const _: () = assert!(size_of::<sched_group>() == size_of::<Group>());
 /// has ended), EAGAIN (there is no memory, or the queue holds qlen tasks already under
 /// SCHED_OVERFLOW=refuse).
 /// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
-/// Thread-safe. The group's own tasks, and the task that will wait for it, may add tasks at any
-/// time; others only while nobody waits for the group, or while it certainly has a task that has not
-/// ended. Cost: that of sched_spawn_copy, and two atomic operations on the group.
+/// Thread-safe. The group's own tasks, and the task that will wait for the group, may add tasks at
+/// any time. Other callers may add tasks only while nobody waits for the group, or while they know
+/// of a task of the group that has not ended. Cost: that of sched_spawn_copy, and two atomic
+/// operations on the group.
 ///
 /// Example:
 ///
@@ -62,9 +63,8 @@ pub unsafe extern "C" fn sched_group_spawn(
     }
 }
 
-/// Adds the task f(copy, s) to the group and to the run of s, where copy points to a copy of the
-/// size bytes at arg, as sched_spawn_copy makes it. In kind cont the task is called first, as by
-/// sched_spawn.
+/// Adds the task f(copy, s) to the group and to the run of s. copy points to a copy of the size
+/// bytes at arg, as in sched_spawn_copy. In kind cont the task is called first, as by sched_spawn.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (g or f is NULL, size is greater
 /// than SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is
@@ -108,11 +108,12 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
     }
 }
 
-/// Waits until no task of the group is left: what they wrote is then seen, and the group may be
-/// used anew. The caller is suspended with its stack, and its worker goes on with other tasks; with
-/// SCHED_JOIN=help, and where there is no memory for another stack, the worker runs them on top of
-/// the caller. A thread that is no worker of the run sleeps. s may be any worker's of the run. A
-/// task of the group that waits for the group waits for itself: the process ends with a message.
+/// Waits until no task of the group is left. The caller then sees what the tasks have written, and
+/// the group may be used again. While it waits, the caller is suspended with its stack, and its
+/// worker goes on with other tasks; with SCHED_JOIN=help, or if there is no memory for another
+/// stack, the worker runs other tasks on top of the caller. A thread that is not a worker of the
+/// run sleeps. s is the s of any worker of the run. If a task of the group waits for the group, and
+/// so for itself, the process ends with a message.
 ///
 /// Returns 0, or -1 with errno: ECANCELED (sched_group_cancel was called since the last wait),
 /// EINVAL (g is NULL, or the run of s has ended and tasks are left: they are a parent process's).
@@ -129,10 +130,10 @@ pub unsafe extern "C" fn sched_group_wait(g: *mut sched_group, s: *mut Scheduler
     group.wait(unsafe { waited(s) })
 }
 
-/// Cancels the group: its tasks that have not begun are not run, and those that run may ask by
-/// sched_group_cancelled. The group is no longer cancelled when somebody has waited for it. Groups
-/// that its tasks use are groups of their own, and are not cancelled.
-/// Thread-safe, also from outside of the run; async-signal-safe. Cost: a store.
+/// Cancels the group: its tasks that have not begun are not run, and its running tasks may call
+/// sched_group_cancelled to learn of it. The next sched_group_wait ends the cancellation. Other
+/// groups that the group's tasks use are not cancelled.
+/// Thread-safe, also outside of the run; async-signal-safe. Cost: a store.
 ///
 /// # Safety
 /// Not for C.
@@ -144,7 +145,7 @@ pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
     }
 }
 
-/// 1 if the group was cancelled since the last wait, else 0.
+/// Returns 1 if the group was cancelled since the last wait, else 0.
 /// Thread-safe and async-signal-safe. Cost: a load.
 ///
 /// # Safety
@@ -156,7 +157,7 @@ pub unsafe extern "C" fn sched_group_cancelled(g: *const sched_group) -> c_int {
 }
 
 /// # Safety
-/// NULL, or a group, which is 0 at first and whose fields are atomics.
+/// `g` is NULL or points to an initialised group.
 unsafe fn group<'a>(g: *const sched_group) -> Option<&'a Group> {
     // SAFETY: by the caller's promise.
     unsafe { g.cast::<Group>().as_ref() }

@@ -10,30 +10,31 @@ use crate::sys::unwind::{Comparison, LoopBody, Reducer, call_guarded};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
-/// The body of a loop: to be done for each number from lo to hi - 1.
+/// The body of a loop. It does the work for each number from lo to hi - 1.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type sched_range =
     Option<unsafe extern "C" fn(lo: usize, hi: usize, ctx: *mut c_void, s: *mut Scheduler)>;
 
-/// Calls body(l, h, ctx, s) for parts l to h - 1 of the numbers lo to hi - 1, each of which is in
-/// exactly one part, and returns when all calls have; what they wrote is then seen. Parts are done
-/// by any worker of the run, in any order, several at a time; a call gets the s of its worker. The
-/// body may fork, spawn and loop in turn. Like a task, it must return; longjmp out of it is
-/// undefined. If lo >= hi nothing is called.
+/// Cuts the numbers lo to hi - 1 into parts, and calls body(l, h, ctx, s) for each part, the
+/// numbers l to h - 1. Each number is in exactly one part. The function returns when all calls have
+/// returned; the caller then sees what they have written. Any worker of the run may call body, in
+/// any order and several workers at a time; each call gets the s of its worker. The body may itself
+/// fork, spawn and loop. Like a task, it must return; longjmp out of it is undefined. If lo >= hi,
+/// nothing is called.
 ///
-/// grain  0: the library chooses, beginning with one number, by how much is left and by whether
-///        workers are idle.
-///        More: each part has exactly so many numbers; the last one may have fewer.
+/// grain  0: the library chooses. The first part has one number; the size of the next ones depends
+///        on how many numbers are left and on whether workers are idle.
+///        More than 0: each part has exactly grain numbers; the last one may have fewer.
 ///
-/// If the calling thread is no worker of the run, the workers do all the work while the thread
-/// sleeps. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
+/// If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
+/// work. Returns 0, or -1 with errno, and nothing was called: EINVAL (body is NULL, lo or hi is
 /// greater than PTRDIFF_MAX, as a negative number becomes, or the run of s has ended), EAGAIN (the
 /// caller is no worker of the run, and there is no memory to hand the work to one, or the queue
 /// holds qlen tasks already under SCHED_OVERFLOW=refuse).
 /// Suspension point: the task may go on in another thread, see libsched(7).
 /// Thread-safe. Cost: nothing is allocated. While no other worker takes a part, n numbers cost
-/// about 2 log2(n) forks and 10 log2(n) calls of body, or n / grain calls with a grain; each part
-/// that another worker takes costs a steal.
+/// about 2 log2(n) forks and 10 log2(n) calls of body, or n / grain calls if grain is not 0. Each
+/// part that another worker takes costs a steal.
 ///
 /// Example:
 ///
@@ -78,32 +79,32 @@ pub unsafe extern "C" fn sched_for(
 
 /// Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are cut into parts of
 /// grain numbers; the last part may have fewer. For each part, body(l, h, acc, ctx, s) adds the
-/// numbers l to h - 1 to the value at acc, which begins as a copy of the identity. combine(into,
-/// from, ctx) adds the value at from, which stands for one or several parts, to the value at into,
-/// which stands for the parts just before those. At the end the value of all parts is copied to
-/// result; if lo >= hi, it is the identity.
+/// numbers l to h - 1 to the value at acc, which is a copy of the identity at first. combine(into,
+/// from, ctx) adds the value at from to the value at into; each is the value of one or several
+/// parts, and the parts of from follow directly on those of into. At the end the value of all parts
+/// is copied to result; if lo >= hi, the identity is copied.
 ///
 /// combine must be associative; it need not be commutative. Which parts there are, and which values
 /// are combined, depends on lo, hi, grain and size alone, not on the number of workers or on their
-/// speed. So the result is the same each time, even if combine is only nearly associative, as the
-/// addition of floating-point numbers is, provided that the caller has the floating-point modes of
-/// the run.
+/// speed. So the result is the same each time, even if combine is only nearly associative, like the
+/// addition of floating-point numbers. (For this the caller must have the same floating-point modes
+/// as the run.)
 ///
-/// grain  0: chosen from hi - lo and size, so that there are at most 1024 parts.
+/// grain  0: the library chooses from hi - lo and size; there are at most 1024 parts.
 ///
-/// The values are aligned for any type. Calls are made by any worker of the run, several at a time;
-/// a call of body gets the s of its worker. Both functions must return; longjmp out of them is
-/// undefined.
+/// The values are aligned for any type. Any worker of the run may call the two functions, several
+/// workers at a time; each call of body gets the s of its worker. Both functions must return;
+/// longjmp out of them is undefined.
 ///
-/// If the calling thread is no worker of the run, the workers do all the work while the thread
-/// sleeps. Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
+/// If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
+/// work. Returns 0, or -1 with errno, result unchanged: EINVAL (body, combine, identity or result
 /// is NULL, size is 0, lo or hi is greater than PTRDIFF_MAX, as a negative number becomes, or the
 /// run of s has ended), ENOMEM (size is greater than 128, and there is no memory for a value; some
 /// parts may have been done), EAGAIN (the caller is no worker of the run, and there is no memory to
 /// hand the work to one, or the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function; an
-/// allocation, if size is more than 128.
+/// Thread-safe. Cost: for each part a fork, a copy of the identity and a call of each function; if
+/// size is more than 128, an allocation, too.
 ///
 /// Example:
 ///
@@ -165,16 +166,16 @@ pub unsafe extern "C" fn sched_reduce(
 
 /// Sorts the n elements of size bytes at base in the order that cmp defines, as qsort(3) does, on
 /// all workers of the run. The sort is stable: elements that compare equal keep their order. It
-/// needs memory for n more elements, and O(n log n) time in every case; n - 1 comparisons if the
-/// elements are in order, or strictly in the reverse order.
+/// needs memory for n more elements, and O(n log n) time in every case. If the elements are in
+/// order already, or strictly in the reverse order, it makes n - 1 comparisons.
 ///
-/// cmp is called by several threads at once, with pointers to elements or to copies of them that
-/// are aligned like the elements. It must return; longjmp out of it is undefined. If its answers
-/// contradict each other, the elements end in some order.
+/// Several threads call cmp at once, with pointers to elements or to copies of them. The copies are
+/// aligned like the elements. cmp must return; longjmp out of it is undefined. If its results
+/// contradict each other, the order of the elements is unspecified.
 ///
-/// If the calling thread is no worker of the run, the workers do all the work while the thread
-/// sleeps. Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base
-/// is NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies),
+/// If the calling thread is not a worker of the run, the thread sleeps while the workers do all the
+/// work. Returns 0, or -1 with errno, the array unchanged: EINVAL (cmp is NULL, size is 0, base is
+/// NULL and n is not 0, or the run of s has ended), ENOMEM (there is no memory for the copies),
 /// EAGAIN (the caller is no worker of the run, and there is no memory to hand the work to one, or
 /// the queue holds qlen tasks already under SCHED_OVERFLOW=refuse).
 /// Suspension point: the task may go on in another thread, see libsched(7).
@@ -214,8 +215,8 @@ pub unsafe extern "C" fn sched_sort(
     call_guarded::<Comparison, _>(|| unsafe { sort::sort(base, n, size, cmp, worker) })
 }
 
-/// The number was negative before C made it a size_t: a loop that ends at -5 would not come
-/// there.
+/// True if the number was negative before C converted it to size_t. (A loop to -5 would otherwise
+/// count nearly to SIZE_MAX.)
 fn is_negative(n: usize) -> bool {
     n > isize::MAX as usize
 }

@@ -1,4 +1,4 @@
-//! Pools, for C. This file is a source of `include/sched_tasks.h`, as `tasks` is.
+//! Pools in the C interface. `include/sched_tasks.h` is made from this file, too.
 
 use crate::api::pool::Pool;
 use crate::ffi::taskfunc;
@@ -11,17 +11,17 @@ use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
 
-// The numbers are for good. Those left out belong to words that this version does not have, and the
+// The numbers never change. A missing number belongs to a word that this version does not have. The
 // names are long because POSIX has SCHED_FIFO, and Linux SCHED_IDLE.
 
-/// Values for sched_options: what the words of SCHED_KIND mean.
+/// Values of the member kind of sched_options. They mean what the words of SCHED_KIND mean.
 pub const SCHED_KIND_STEAL: c_int = 1;
 pub const SCHED_KIND_LIFO: c_int = 2;
 pub const SCHED_KIND_FIFO: c_int = 3;
 pub const SCHED_KIND_CONT: c_int = 4;
 pub const SCHED_KIND_SERIAL: c_int = 5;
 
-/// Of SCHED_DEQUE.
+/// Values of the member deque: the words of SCHED_DEQUE.
 pub const SCHED_DEQUE_SPLIT: c_int = 1;
 pub const SCHED_DEQUE_CHASELEV: c_int = 2;
 pub const SCHED_DEQUE_RING: c_int = 3;
@@ -30,19 +30,19 @@ pub const SCHED_DEQUE_SPIN: c_int = 5;
 pub const SCHED_DEQUE_SEM: c_int = 6;
 pub const SCHED_DEQUE_QUEUE: c_int = 7;
 
-/// Of SCHED_IDLE.
+/// Values of the member idle: the words of SCHED_IDLE.
 pub const SCHED_IDLE_PARK: c_int = 1;
 pub const SCHED_IDLE_NAP: c_int = 2;
 pub const SCHED_IDLE_BACKOFF: c_int = 3;
 pub const SCHED_IDLE_SPIN: c_int = 4;
 
-/// Of SCHED_OVERFLOW.
+/// Values of the member overflow: the words of SCHED_OVERFLOW.
 pub const SCHED_OVERFLOW_GROW: c_int = 1;
 pub const SCHED_OVERFLOW_ONE: c_int = 2;
 pub const SCHED_OVERFLOW_HALF: c_int = 3;
 pub const SCHED_OVERFLOW_REFUSE: c_int = 4;
 
-/// What a pool is to be. All members but size may be 0, for the default.
+/// The options of a pool. Each member except size may be 0, which means the default.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_options {
@@ -69,7 +69,7 @@ pub struct sched_options {
 pub struct sched_pool(#[allow(dead_code, reason = "C has pointers to it only")] Pool);
 
 impl sched_options {
-    /// In the first version with this struct; it has no holes, so that the next member begins
+    /// The size of the struct in its first version. It had no padding, so the next member begins
     /// here.
     const FIRST_SIZE: usize = 32;
 
@@ -84,8 +84,9 @@ impl sched_options {
         blocking: 0,
     };
 
-    /// The caller's, as far as both versions know them; None if its size is none, or it has a member
-    /// set that this version does not know, which a line on standard error says.
+    /// The caller's options, as far as both versions know them. Options are refused, with a line on
+    /// standard error, if their size is not that of any version, or if a member is set that this
+    /// version does not know.
     ///
     /// # Safety
     /// `options` is NULL or has as many bytes as its `size` says.
@@ -115,7 +116,7 @@ impl sched_options {
         Ok(known)
     }
 
-    /// A value that is none of those above is refused.
+    /// Refuses values that are not among the constants above.
     fn config(&self) -> Result<Config, Refused> {
         const KINDS: &[(c_int, Kind)] = &[
             (SCHED_KIND_STEAL, Kind::Steal),
@@ -165,7 +166,7 @@ impl sched_options {
     }
 }
 
-/// What a member's value means; None: the default.
+/// The choice that a member's value stands for; None: the default.
 fn chosen<T: Copy>(
     member: &'static str,
     value: c_int,
@@ -197,20 +198,20 @@ fn refuse(why: fmt::Arguments) -> Refused {
     Refused
 }
 
-/// Makes a pool: a run that goes on, with or without tasks, until sched_pool_destroy. It has
-/// nthreads threads of its own, some of which may be made later, when there are tasks for them.
-/// Without tasks they sleep as SCHED_IDLE says. With options NULL all is as in sched_init(0, 0,
-/// ...). The environment variables win over the options, as they do over the arguments of
-/// sched_init.
+/// Creates a pool: a run that stays open, with or without tasks, until sched_pool_destroy. It has
+/// nthreads threads of its own; the library may create some of them later, when there are tasks for
+/// them. While there are no tasks, the threads wait as SCHED_IDLE says. If options is NULL, the
+/// pool is like the run of sched_init(0, 0, ...). The environment variables override the options,
+/// as they override the arguments of sched_init.
 ///
 /// Returns the pool, or NULL with errno: EINVAL (a member of options has a value that it cannot
 /// have, the deque is not of the kind, the overflow is not of the deque, size is 0 or less than the
 /// struct of version 1.0.0, a member is set that this version does not know, or an environment
 /// variable is refused), ENOMEM (there is no memory, or less than 18 KiB are left of the calling
 /// thread's stack), EAGAIN (no thread could be made). After EINVAL a line on standard error says
-/// what is refused. If some threads can be made, the pool has those.
-/// Thread-safe. Cost: some microseconds where threads are kept from a run before (SCHED_WARM), else
-/// that of making a thread.
+/// what is refused. If only some of the threads can be created, the pool has those.
+/// Thread-safe. Cost: some microseconds if threads of an earlier run are kept (SCHED_WARM);
+/// otherwise that of creating a thread.
 ///
 /// Example:
 ///
@@ -245,13 +246,13 @@ pub unsafe extern "C" fn sched_pool_create(options: *const sched_options) -> *mu
 }
 
 /// Adds the task f(closure, s) to the pool and waits, as sched_pool_wait does, until no task is
-/// left in the pool: tasks that other threads add meanwhile are waited for, too. Several threads
-/// may call it at the same time.
+/// left in the pool. It also waits for tasks that other threads add meanwhile. Several threads may
+/// call it at the same time.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool or f is NULL, or this is a child made by fork of the
 /// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
 /// itself), EAGAIN (there is no memory, or the pool holds qlen tasks from outside already under
-/// SCHED_OVERFLOW=refuse). After an error the task has not run and will not.
+/// SCHED_OVERFLOW=refuse). After an error the task has not been added.
 /// Thread-safe. Cost: that of sched_pool_submit, and of waking this thread when all is done.
 ///
 /// # Safety
@@ -271,14 +272,14 @@ pub unsafe extern "C" fn sched_pool_run(
     }
 }
 
-/// Adds the task f(closure, s) to the pool; the task may spawn further ones by its s. A task of the
-/// pool may call it, too: then it is like sched_spawn.
+/// Adds the task f(closure, s) to the pool. The task may spawn further tasks with its s. If a task
+/// of the pool calls this function, it acts like sched_spawn.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, or this is a
 /// child made by fork of the process whose pool it is), EAGAIN (there is no memory, or the pool
 /// holds qlen tasks from outside already under SCHED_OVERFLOW=refuse).
 /// Suspension point in kind cont, for a task of the pool: see sched_spawn.
-/// Thread-safe. Cost: from outside two locks, and perhaps the waking of a worker.
+/// Thread-safe. Cost: from outside of the pool two locks, and perhaps the waking of a worker.
 ///
 /// # Safety
 /// Not for C.
@@ -297,15 +298,15 @@ pub unsafe extern "C" fn sched_pool_submit(
     }
 }
 
-/// Adds the task f(copy, s) to the pool, where copy points to a copy of the size bytes at arg, as
-/// sched_spawn_copy makes it.
+/// Adds the task f(copy, s) to the pool. copy points to a copy of the size bytes at arg, as in
+/// sched_spawn_copy.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (pool or f is NULL, size is greater
 /// than SCHED_COPY_MAX, arg is NULL and size is not 0, or this is a child made by fork of the
 /// process whose pool it is), EAGAIN (there is no memory, or the pool holds qlen tasks from outside
 /// already under SCHED_OVERFLOW=refuse).
 /// Suspension point in kind cont, for a task of the pool: see sched_spawn.
-/// Thread-safe. Cost: that of sched_pool_submit, and from outside an allocation.
+/// Thread-safe. Cost: that of sched_pool_submit; from outside of the pool an allocation, too.
 ///
 /// Example:
 ///
@@ -335,8 +336,8 @@ pub unsafe extern "C" fn sched_pool_submit_copy(
 }
 
 /// Waits until, at one moment after the call, no task is left in the pool: none runs and none is
-/// queued. What the tasks wrote is then seen. If threads go on adding tasks, that moment may never
-/// come.
+/// queued. The caller then sees what the tasks have written. If threads go on adding tasks, that
+/// moment may never come.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
 /// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for
@@ -351,9 +352,9 @@ pub unsafe extern "C" fn sched_pool_wait(pool: *mut sched_pool) -> c_int {
     outcome(unsafe { get(pool) }.ok_or(Errno(libc::EINVAL)).and_then(Pool::wait))
 }
 
-/// Waits until no task is left in the pool, ends its threads, or keeps them for the next run
-/// (SCHED_WARM), and frees it. Its own tasks may add tasks meanwhile; other threads must not use
-/// the pool any more.
+/// Destroys the pool. Waits until no task is left in it; then ends its threads, or keeps them for
+/// the next run (SCHED_WARM), and frees the pool. While the function waits, the pool's own tasks
+/// may add tasks; other threads must not use the pool any more.
 ///
 /// Returns 0, or -1 with errno: EINVAL (pool is NULL, or this is a child made by fork of the
 /// process whose pool it is), EDEADLK (a task of the pool has called it, and would wait for

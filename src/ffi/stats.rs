@@ -1,5 +1,5 @@
-//! Looking in: workers, statistics, the version. This file is a source of `include/sched_tasks.h`, as
-//! `tasks` is.
+//! Workers, statistics and the version in the C interface. `include/sched_tasks.h` is made from
+//! this file, too.
 
 use crate::api::default_pool;
 use crate::ffi::given;
@@ -18,31 +18,32 @@ use std::ffi::{c_char, c_int};
 #[derive(Clone, Copy)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_stats {
-    /// Tasks run.
+    /// Tasks that were run.
     pub tasks: usize,
     /// Searches that took a task from another worker's queue.
     pub steals: usize,
-    /// Tasks that came by them.
+    /// Tasks that these searches took.
     pub stolen_tasks: usize,
     /// Searches that found nothing anywhere.
     pub failed_steals: usize,
-    /// Sleeps that only a wake-up ends.
+    /// Sleeps without a time limit, which only a wake-up ends.
     pub parks: usize,
-    /// Sleeps that time ends.
+    /// Sleeps for a limited time.
     pub naps: usize,
     /// Sleepers woken by workers.
     pub wakes: usize,
-    /// Most tasks that a worker found in its queue (shared queue: in the queue).
+    /// The most tasks that a worker found in its queue; in kinds lifo and fifo, in the shared
+    /// queue.
     pub queue_peak: usize,
     /// Workers that have a thread, or would get one if there were tasks for it.
     pub threads: usize,
-    /// Workers for whom no thread could be made.
+    /// Workers for which no thread could be created.
     pub threads_missing: usize,
-    /// Since the run began.
+    /// Time since the run began.
     pub seconds: f64,
 }
 
-/// In the first version with this struct.
+/// The size of the struct in its first version.
 const FIRST_SIZE: usize = 88;
 const _: () = assert!(size_of::<sched_stats>() >= FIRST_SIZE);
 
@@ -65,7 +66,8 @@ impl From<Totals> for sched_stats {
     }
 }
 
-/// Writes as much of the statistics as the caller knows; what only it knows is 0.
+/// Writes the members that the caller's version of the struct has, and 0 for members that this
+/// version does not have.
 ///
 /// # Safety
 /// `out` is NULL or has `size` bytes.
@@ -91,19 +93,19 @@ unsafe fn write(
     0
 }
 
-/// Tells what the workers of the run of s have done so far, all together. size is sizeof (struct
-/// sched_stats), which may have more members in a later version: only size bytes are written, and a
-/// member that the library does not know is 0.
+/// Writes to out what all workers of the run of s have done so far. size is sizeof (struct
+/// sched_stats). A later version of the struct may have more members: the library writes size
+/// bytes, with 0 for each member that it does not know.
 ///
-/// While tasks run, the counts are a little late: each worker adds the tasks that it took from its
-/// own queue 61 at a time, or when it finds the queue empty, and the workers are not read at one
-/// moment. When no task is left (in a pool, after sched_pool_wait) the counts are exact, except
-/// that workers that search or go to sleep still change theirs.
+/// While tasks run, the counts are a little late: each worker counts the tasks of its own queue 61
+/// at a time, and when it finds the queue empty; and the counts of different workers are not read
+/// at the same moment. When no task is left (in a pool, after sched_pool_wait), the counts are
+/// exact, except those of searches and sleeps, which idle workers still change.
 ///
 /// Returns 0, or -1 with errno: EINVAL (out is NULL, size is less than that of the struct in the
 /// first version that has it, or the run of s has ended). After an error nothing was written.
-/// Thread-safe, also for threads that are no workers. Cost: some nanoseconds for each worker; the
-/// workers are hardly disturbed.
+/// Thread-safe, also for threads that are not workers. Cost: some nanoseconds for each worker; it
+/// hardly disturbs the workers.
 ///
 /// # Safety
 /// Not for C.
@@ -117,8 +119,8 @@ pub unsafe extern "C" fn sched_stats(
     unsafe { write(out, size, || given(s)?.with_run(Run::totals).ok_or(Errno(libc::EINVAL))) }
 }
 
-/// Tells what the last run did that ended on the calling thread: by sched_init, or a pool's by
-/// sched_pool_destroy. The counts are exact. size is as for sched_stats.
+/// Writes to out what the workers did in the last run that ended on the calling thread, in
+/// sched_init or in sched_pool_destroy. The counts are exact. size is as for sched_stats.
 ///
 /// Returns 0, or -1 with errno: EINVAL (out is NULL, or size is less than that of the struct in the
 /// first version that has it), ENOENT (no run has ended on this thread). After an error
@@ -139,19 +141,19 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
     unsafe { write(out, size, || run::last_totals().ok_or(Errno(libc::ENOENT))) }
 }
 
-/// The number of the worker that the calling thread is in the run of s, which may be any worker's of
-/// that run: from 0 to sched_worker_count(s) - 1. No two threads have the same number at the same
-/// time. But a task may go on in another thread: its number may change at each suspension point
-/// (libsched(7)) and in sched_block_begin, and in no other call.
+/// Tells which worker of the run of s the calling thread is: a number from 0 to
+/// sched_worker_count(s) - 1. s is the s of any worker of that run. No two threads have the same
+/// number at the same time. But a task may go on in another thread, so the number that it gets may
+/// change at each suspension point (libsched(7)) and in sched_block_begin, and in no other call.
 ///
-/// To keep a value for each worker, index an array of sched_worker_count(s) elements. From one such
-/// call to the next, the element of the current number is the task's alone, without atomics or
-/// locks. Afterwards it may be another task's: ask for the number again, and keep no pointer to the
-/// element across the call. (sched_reduce needs no numbers.)
+/// To keep a value for each worker, index an array of sched_worker_count(s) elements. Between two
+/// such calls only the calling task uses the element of the current number, so it needs neither
+/// atomics nor locks. After such a call the element may be another task's: ask for the number
+/// again, and keep no pointer to the element across the call. (sched_reduce needs no numbers.)
 ///
-/// Returns it, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no worker of
-/// it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the thread of a
-/// task is no worker, except in kind serial.
+/// Returns the number, or -1 with errno: EINVAL (the run of s has ended, the calling thread is no
+/// worker of it, or, with s NULL, in no task). Between sched_block_begin and sched_block_end the
+/// thread of a task is not a worker, except in kind serial.
 /// Thread-safe. Cost: a nanosecond or two.
 ///
 /// Example:
@@ -178,12 +180,12 @@ pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
     }
 }
 
-/// The number of workers of the run of s, including those for which no thread could be made. It
-/// does not change while the run goes on.
+/// Tells how many workers the run of s has, including those for which no thread could be created.
+/// The number does not change while the run goes on.
 ///
-/// Returns it, or -1 with errno: EINVAL (the run of s has ended).
-/// Thread-safe, also for threads that are no workers. Cost: from a task of the run a nanosecond or
-/// two.
+/// Returns the number, or -1 with errno: EINVAL (the run of s has ended).
+/// Thread-safe, also for threads that are not workers. Cost: from a task of the run, a nanosecond
+/// or two.
 ///
 /// # Safety
 /// Not for C.
@@ -198,8 +200,8 @@ pub unsafe extern "C" fn sched_worker_count(s: *mut Scheduler) -> c_int {
     }
 }
 
-/// The version of the library that runs, such as "1.0.0": numbers and points. Never NULL, and not
-/// to be freed. Async-signal-safe.
+/// Returns the version of the running library, numbers and points, such as "1.0.0". The result is
+/// never NULL; the program must not free it. Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()

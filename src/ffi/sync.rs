@@ -1,4 +1,5 @@
-//! Mutex, condition, semaphore, barrier: the last part of `include/sched_tasks.h`.
+//! Mutex, condition variable, semaphore and barrier in the C interface. `include/sched_tasks.h` is
+//! made from this file, too.
 
 use crate::api::sync;
 use crate::ffi::waited;
@@ -11,9 +12,9 @@ use crate::sys::errno;
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
-/// A mutex for tasks: a task that has to wait is suspended, and its worker goes on with other tasks.
-/// Those that wait get the mutex in the order in which they came. SCHED_MUTEX_INIT is a free mutex.
-/// Nothing has to be freed; a mutex in use must not be copied.
+/// A mutex for tasks: a task that has to wait is suspended, and its worker goes on with other
+/// tasks. Waiting tasks and threads get the mutex in the order in which they came. SCHED_MUTEX_INIT
+/// is an unlocked mutex. A mutex need not be destroyed; it must not be copied while it is in use.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_mutex {
@@ -23,7 +24,7 @@ pub struct sched_mutex {
     holder: usize,
 }
 
-/// A condition, to be used with a mutex; SCHED_COND_INIT is one that nobody waits for.
+/// A condition variable, to be used with a mutex. SCHED_COND_INIT is one that nobody waits for.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_cond {
@@ -43,7 +44,7 @@ pub struct sched_sem {
     last: *mut c_void,
 }
 
-/// A barrier; SCHED_BARRIER_INIT(n) is one of n.
+/// A barrier; SCHED_BARRIER_INIT(n) is one for n tasks or threads.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_barrier {
@@ -62,7 +63,7 @@ const _: () = assert!(
         && size_of::<sched_barrier>() == size_of::<Barrier>()
 );
 
-/// What a pointer from C points to, if it is not NULL.
+/// The object that a pointer from C points to; None if the pointer is NULL.
 ///
 /// # Safety
 /// NULL, or an object of T's layout that was initialised.
@@ -81,7 +82,8 @@ fn set<T, U>(p: *mut T, value: U) -> c_int {
     0
 }
 
-/// Makes m a free mutex, as SCHED_MUTEX_INIT does. Returns 0, or -1 with errno: EINVAL (m is NULL).
+/// Initialises m as an unlocked mutex, like SCHED_MUTEX_INIT. Returns 0, or -1 with errno: EINVAL
+/// (m is NULL).
 ///
 /// # Safety
 /// Not for C.
@@ -91,15 +93,16 @@ pub unsafe extern "C" fn sched_mutex_init(m: *mut sched_mutex) -> c_int {
 }
 
 /// Locks the mutex. While another task or thread holds it, the calling task waits, and its worker
-/// goes on with other tasks; a thread that is no worker sleeps. s is any worker's of the caller's
-/// run. The mutex may be used by several runs and pools, and by threads that have no run, which
-/// pass NULL for s; no pool is made for that. A task that holds the mutex and locks it again would
-/// wait for itself: the process ends with a message.
+/// goes on with other tasks; a thread that is not a worker sleeps. s is the s of any worker of the
+/// caller's run. Several runs and pools may use the same mutex, and so may threads that have no
+/// run; such a thread passes NULL for s, and no pool is made for that. If a task locks a mutex that
+/// it holds already, it would wait for itself, so the process ends with a message.
 ///
 /// Returns 0, or -1 with errno: EINVAL (m is NULL, or the mutex is locked and the run of s has
 /// ended).
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: if it is free, an atomic operation; to wait, one or two switches of stacks.
+/// Thread-safe. Cost: an atomic operation if the mutex is free; a wait costs one or two switches of
+/// stacks.
 ///
 /// Example:
 ///
@@ -119,9 +122,9 @@ pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler
     unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), || waited(s)) }
 }
 
-/// Locks the mutex if it is free. The holder is not recorded: an unlock by another task or thread
-/// is then not detected. Returns 0, or -1 with errno: EBUSY (the mutex is locked), EINVAL (m is
-/// NULL).
+/// Locks the mutex if it is free. The holder is not recorded, so the library does not notice if
+/// another task or thread unlocks the mutex. Returns 0, or -1 with errno: EBUSY (the mutex is
+/// locked), EINVAL (m is NULL).
 /// Thread-safe. Cost: an atomic operation.
 ///
 /// # Safety
@@ -132,9 +135,10 @@ pub unsafe extern "C" fn sched_mutex_trylock(m: *mut sched_mutex) -> c_int {
     unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::try_lock)
 }
 
-/// Unlocks the mutex; the task or thread that has waited longest holds it now. The caller must be
-/// the one that has locked it: if another has, by sched_mutex_lock, the process ends with a
-/// message. (What one task takes and another gives back is a semaphore.)
+/// Unlocks the mutex. If tasks or threads wait for it, the one that has waited longest holds it
+/// now. The caller must be the task or thread that has locked the mutex: if another one has locked
+/// it by sched_mutex_lock, the process ends with a message. (If one task is to lock and another to
+/// unlock, use a semaphore.)
 ///
 /// Returns 0, or -1 with errno: EPERM (the mutex is not locked), EINVAL (m is NULL).
 /// Thread-safe, not async-signal-safe. Cost: an atomic operation, if nobody waits.
@@ -147,8 +151,8 @@ pub unsafe extern "C" fn sched_mutex_unlock(m: *mut sched_mutex) -> c_int {
     unsafe { object(m) }.map_or_else(|| errno::failed(libc::EINVAL), sync::unlock)
 }
 
-/// Makes c a condition that nobody waits for, as SCHED_COND_INIT does. Returns 0, or -1 with errno:
-/// EINVAL (c is NULL).
+/// Initialises c as a condition variable that nobody waits for, like SCHED_COND_INIT. Returns 0, or
+/// -1 with errno: EINVAL (c is NULL).
 ///
 /// # Safety
 /// Not for C.
@@ -158,8 +162,8 @@ pub unsafe extern "C" fn sched_cond_init(c: *mut sched_cond) -> c_int {
 }
 
 /// Unlocks the mutex, which the caller holds, waits until the condition is signalled, and locks the
-/// mutex again. There are no spurious wake-ups; but others may have held the mutex since the
-/// signal, so a program looks in a loop at what it waits for.
+/// mutex again. There are no spurious wake-ups. But others may have held the mutex since the
+/// signal, so a program must check in a loop whether what it waits for is true.
 ///
 /// Returns 0, or -1 with errno, nothing changed: EINVAL (c or m is NULL, or the run of s has
 /// ended), EPERM (nobody has locked m).
@@ -190,9 +194,9 @@ pub unsafe extern "C" fn sched_cond_wait(
     sync::cond_wait(cond, mutex, unsafe { waited(s) })
 }
 
-/// Wakes the task or thread that has waited longest, if any: it gets the mutex when its turn has
-/// come, behind those that already wait for the mutex. What is waited for must be changed while the
-/// mutex is held; the mutex may be unlocked before the signal.
+/// Wakes the task or thread that has waited longest, if any. It gets the mutex when its turn has
+/// come, behind those that already wait for the mutex. A program must hold the mutex while it
+/// changes what is waited for; it may unlock the mutex before the signal.
 ///
 /// Returns 0, or -1 with errno: EINVAL (c is NULL).
 /// Thread-safe. Cost: a load, if nobody waits.
@@ -207,7 +211,8 @@ pub unsafe extern "C" fn sched_cond_signal(c: *mut sched_cond) -> c_int {
     0
 }
 
-/// Wakes all that wait, in their order, as sched_cond_signal wakes one.
+/// Wakes all waiting tasks and threads, in the order in which they came, each as sched_cond_signal
+/// does.
 ///
 /// Returns 0, or -1 with errno: EINVAL (c is NULL).
 /// Thread-safe. Cost: a load, if nobody waits.
@@ -222,8 +227,8 @@ pub unsafe extern "C" fn sched_cond_broadcast(c: *mut sched_cond) -> c_int {
     0
 }
 
-/// Makes sem a semaphore with n units, as SCHED_SEM_INIT(n) does. Returns 0, or -1 with errno:
-/// EINVAL (sem is NULL, or n is greater than SIZE_MAX / 2).
+/// Initialises sem as a semaphore with n units, like SCHED_SEM_INIT(n). Returns 0, or -1 with
+/// errno: EINVAL (sem is NULL, or n is greater than SIZE_MAX / 2).
 ///
 /// # Safety
 /// Not for C.
@@ -235,13 +240,14 @@ pub unsafe extern "C" fn sched_sem_init(sem: *mut sched_sem, n: usize) -> c_int 
     set(sem, Sem::new(n))
 }
 
-/// Takes a unit; while there is none, the calling task waits as in sched_mutex_lock. Those that
-/// wait get units in the order in which they came.
+/// Takes a unit. While there is none, the calling task waits as in sched_mutex_lock. Waiting tasks
+/// and threads get units in the order in which they came.
 ///
 /// Returns 0, or -1 with errno: EINVAL (sem is NULL, or there is no unit and the run of s has
 /// ended).
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: if there is one, an atomic operation; to wait, one or two switches of stacks.
+/// Thread-safe. Cost: an atomic operation if there is a unit; a wait costs one or two switches of
+/// stacks.
 ///
 /// Example: at most four tasks at a time call the database.
 ///
@@ -286,8 +292,8 @@ pub unsafe extern "C" fn sched_sem_post(sem: *mut sched_sem) -> c_int {
     unsafe { object(sem) }.map_or_else(|| errno::failed(libc::EINVAL), sync::post)
 }
 
-/// Makes b a barrier of n, as SCHED_BARRIER_INIT(n) does. Returns 0, or -1 with errno: EINVAL (b is
-/// NULL, or n is 0).
+/// Initialises b as a barrier for n tasks or threads, like SCHED_BARRIER_INIT(n). Returns 0, or -1
+/// with errno: EINVAL (b is NULL, or n is 0).
 ///
 /// # Safety
 /// Not for C.

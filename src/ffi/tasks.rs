@@ -1,6 +1,5 @@
 //! Tasks beyond the course's interface: with a copied argument, forked and joined, yielding.
-//! `include/sched_tasks.h` is made from this file and others: the comments of the functions are the
-//! header's, in C's terms.
+//! `include/sched_tasks.h` is made from this file and others; their comments become the header's.
 
 use crate::api::fork::Forked;
 use crate::api::{default_pool, fork};
@@ -17,18 +16,18 @@ pub const SCHED_COPY_MAX: usize = 256;
 
 const _: () = assert!(SCHED_COPY_MAX == arg_blocks::MAX_ARG);
 
-/// Adds the task f(copy, s) to the run of s, where copy points to a copy of the size bytes at arg.
-/// The copy is made before f is called or the function returns, is aligned for any type, and is
-/// valid until f returns, which may change it. Nothing is to be freed. In kind cont the task is
-/// called first, as by sched_spawn.
+/// Adds the task f(copy, s) to the run of s. copy points to a copy of the size bytes at arg, which
+/// is made before f is called and before this function returns. The copy is aligned for any type. f
+/// may change it; it is valid until f returns, and the program does not free it. In kind cont the
+/// task is called first, as by sched_spawn.
 ///
 /// Returns 0, or -1 with errno, and nothing has changed: EINVAL (f is NULL, size is greater than
 /// SCHED_COPY_MAX, arg is NULL and size is not 0, or the run of s has ended), EAGAIN (there is no
 /// memory for the copy or for the queue to grow, or the queue holds qlen tasks already under
 /// SCHED_OVERFLOW=refuse).
 /// Suspension point in kind cont: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: from a task of s, that of sched_spawn and some nanoseconds; no allocation,
-/// once as many copies have been in use at the same time.
+/// Thread-safe. Cost: from a task of the run of s, that of sched_spawn and some nanoseconds. Memory
+/// is allocated only when more copies are in use at a time than ever before in the run.
 ///
 /// Example:
 ///
@@ -58,12 +57,13 @@ pub unsafe extern "C" fn sched_spawn_copy(
     }
 }
 
-/// As far as one can see.
+/// True if no argument is visibly wrong.
 pub(super) fn can_be_copied(arg: *const c_void, size: usize) -> bool {
     size <= SCHED_COPY_MAX && (size == 0 || !arg.is_null())
 }
 
-/// A forked task: to be declared where it is forked, and left alone until it is joined.
+/// The descriptor of a forked task. The task that forks declares it, and does not touch it until
+/// sched_join has returned.
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_task {
@@ -77,16 +77,17 @@ pub struct sched_task {
 const _: () = assert!(size_of::<sched_task>() == size_of::<Forked>());
 
 /// Forks the task f(closure, s): any worker of the run of s may run it from now on, and
-/// sched_join(t, s) waits for its end. t is to live until sched_join has returned, which the task
-/// that forks must call before it returns. Nothing is allocated. The task is called first in kind
-/// cont, as by sched_spawn, and in every kind if no queue has room for it.
+/// sched_join(t, s) waits for its end. The task that forks must call sched_join before it returns,
+/// and t must live until sched_join has returned. Nothing is allocated. In kind cont the forked
+/// task is called first, as by sched_spawn; in every kind it is called first if no queue has room
+/// for it.
 ///
-/// sched_fork cannot fail. If f is NULL or the run of s has ended, the process ends with a message,
-/// and so it does after mistakes with t that the library recognises: see libsched(7), DIAGNOSTICS.
-/// If s is NULL and the default pool cannot be made, the task is run at once, with s NULL. A t that
-/// is NULL is undefined; the debug library finds it.
+/// sched_fork cannot fail. The process ends with a message if f is NULL, if the run of s has ended,
+/// or if the library recognises a misuse of t: see libsched(7), DIAGNOSTICS. If s is NULL and the
+/// default pool cannot be made, the task is run at once, with s NULL. The behaviour is undefined if
+/// t is NULL; the debug library recognises that.
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe, for different t. Cost: from a task of s that of sched_spawn.
+/// Thread-safe, for different t. Cost: from a task of the run of s, that of sched_spawn.
 ///
 /// Example:
 ///
@@ -148,20 +149,22 @@ unsafe extern "C" fn fork_by_null(
     }
 }
 
-/// Waits until the task forked on t has ended: what it wrote is then seen. If nobody has begun it,
-/// it is called now. Otherwise the caller is suspended with its stack, and its worker goes on with
-/// other tasks; with SCHED_JOIN=help, and where there is no memory for another stack, the worker
-/// runs them on top of the caller. A thread that is no worker of the run sleeps. Tasks may be
-/// joined in any order; the reverse order of forking is the quickest.
+/// Waits until the task that was forked on t has ended. The caller then sees what the task has
+/// written. If no worker has begun the task, it is called now. Otherwise the caller is
+/// suspended with its stack, and its worker goes on with other tasks; with SCHED_JOIN=help, or if
+/// there is no memory for another stack, the worker runs other tasks on top of the caller. A thread
+/// that is not a worker of the run sleeps. Tasks may be joined in any order; the reverse order of
+/// forking is the quickest.
 ///
-/// s is that of sched_fork, or the caller's own of the same run. sched_join cannot fail. The
-/// process ends with a message if t was joined already, forked on anew before it was joined, or
-/// copied, and if a task has returned without joining what it forked, as far as the library
-/// recognises that: see libsched(7), DIAGNOSTICS. The debug library always recognises it, and also
-/// a t that is NULL or was forked in another run, which is undefined otherwise.
+/// s is the s that was given to sched_fork, or the caller's own s in the same run. sched_join
+/// cannot fail. The process ends with a message if the library recognises one of these mistakes: t
+/// was joined already, was forked on again before it was joined, or was copied; or a task has
+/// returned without joining a task that it forked. See libsched(7), DIAGNOSTICS. The debug library
+/// always recognises these mistakes. It also recognises a t that is NULL or was forked in another
+/// run; with the other library the behaviour is then undefined.
 /// Suspension point: the task may go on in another thread, see libsched(7).
 /// Cost: that of running a task from the worker's own queue; if another worker runs the task, the
-/// time until it has ended.
+/// time until the task has ended.
 ///
 /// # Safety
 /// Not for C.
@@ -197,15 +200,15 @@ unsafe extern "C" fn join_by_null(forked: &Forked, s: *mut Scheduler) {
     }
 }
 
-/// Lets other tasks run: the calling task goes on when its turn has come, behind those that are
-/// queued by then for all workers; with SCHED_DEQUE=ring or queue, behind those of its own worker,
-/// as in Tokio (C. Lerche, 2019).
+/// Lets other tasks run. The calling task goes on when its turn has come: behind the tasks that are
+/// in the queue for all workers at the time of the call; with SCHED_DEQUE=ring or queue, behind the
+/// tasks in its own worker's queue, as in Tokio (C. Lerche, 2019).
 ///
-/// s is any worker's of the run; from a thread that is none, and with s NULL outside of a task,
-/// this is sched_yield(2). There are no errors: with no memory for a stack to go on with, nothing
-/// happens.
+/// s is the s of any worker of the run. If the calling thread is not a worker of that run, or if s
+/// is NULL outside of a task, this is sched_yield(2). There are no errors: if there is no memory
+/// for another stack, the call does nothing.
 /// Suspension point: the task may go on in another thread, see libsched(7).
-/// Thread-safe. Cost: a switch of stacks, or two, and the queue.
+/// Thread-safe. Cost: one or two switches of stacks, and two uses of a queue.
 ///
 /// Example: while (!done(job)) sched_task_yield(s);
 ///

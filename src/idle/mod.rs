@@ -26,7 +26,7 @@ const SHORTEST: Duration = Duration::from_micros(15);
 /// searches, and a task that arrives meanwhile waits.
 const SEARCHES: u32 = 64;
 
-/// One worker's waiting between two searches, without the parking.
+/// How one worker waits between two searches. (Parking is the `eventcount`'s.)
 pub struct Naps {
     policy: Idle,
     next: Duration,
@@ -75,14 +75,14 @@ impl Naps {
 /// workers stay awake between parallel phases that follow each other closely. When the phases
 /// become far apart, each worker searches for `LONG` once in vain.
 ///
-/// A worker that was woken and found nothing was woken for a task that its spawner then ran itself,
-/// as in a chain of short tasks; this will happen again. While some worker searches, nobody is
-/// woken. So this worker searches for twice as long before it sleeps again, up to `LONGEST`.
-/// (Without this rule, a chain of 2 µs tasks took twice as long on 8 workers as on one, on 2
-/// processors, with a wake-up for every second task: c_tests/few_wakes.c.) But after a first
-/// allowance no worker spends more than a tenth of its time on searches in vain: beyond that it
-/// dozes instead, and still counts as searching. A task may then wait for as long as the worker
-/// dozes.
+/// Suppose that a worker is woken for a task and finds nothing, because the spawner has run the
+/// task itself, as in a chain of short tasks. The next wake-up will probably be in vain, too. While
+/// some worker searches, nobody is woken. So this worker searches for twice as long before it
+/// sleeps again, up to `LONGEST`. (Without this rule, a chain of 2 µs tasks took twice as long on 8
+/// workers as on one, on 2 processors, with a wake-up for every second task: c_tests/few_wakes.c.)
+/// But no worker spends more than a first allowance, and a tenth of its time, on searches in vain.
+/// Beyond that it dozes instead of searching, and still counts as searching. A task may then wait
+/// for as long as the worker dozes.
 pub struct Patience {
     since: Instant,
     burnt: Duration,
@@ -90,11 +90,11 @@ pub struct Patience {
     length: Duration,
 }
 
-/// Whether each of a worker's last two waits ended within `Patience::LONG`, by a task found or by a
-/// wake-up: a bit each. The record belongs to the worker and not to the fiber that waits, since in
-/// each parallel phase another fiber of the worker may wait. (A record of each fiber lost its bits:
-/// workers slept in 260 to 440 of 600 gaps of 50 µs, and in 2 to 30 with a record of each worker.)
-/// Used by the worker's own thread alone; std's atomic, which the models do not see.
+/// A worker's last two waits, a bit for each: 1 if the wait ended within `Patience::LONG`, by a
+/// task or by a wake-up. The record belongs to the worker, because in each parallel phase another
+/// fiber of the worker may wait. (With a record for each fiber, workers slept in 260 to 440 of 600
+/// gaps of 50 µs; with a record for each worker, in 2 to 30.) Only the worker's own thread uses the
+/// record. The atomic is std's, so that the models do not see it.
 #[derive(Default)]
 pub struct LastWaits(AtomicU8);
 
@@ -136,14 +136,16 @@ impl Patience {
         Patience { since: now, burnt: Duration::ZERO, begun: now, length: Self::SHORTEST }
     }
 
-    /// The first search after a success: the searches may take about `wake_cost`.
+    /// Begins the wait of a worker that has run out of tasks. Its searches may take about
+    /// `wake_cost`, or `LONG` if the last waits were short.
     pub fn begin(&mut self, wake_cost: Duration, last: &LastWaits) {
         self.begun = Instant::now();
         let usual = wake_cost.clamp(Self::SHORTEST, Self::LONG);
         self.length = if last.were_short() { Self::LONG } else { usual };
     }
 
-    /// The worker's wait is over. `late`: for how long its task has existed already.
+    /// The worker's wait is over, and ended `late` ago: the task that ends it has existed since
+    /// then.
     pub fn found(&mut self, late: Duration, last: &LastWaits) {
         last.add(self.begun.elapsed().saturating_sub(late));
     }

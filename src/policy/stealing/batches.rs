@@ -30,17 +30,21 @@
 //! An owner that moves tasks to the injector makes room there first, under the injector's lock. So
 //! locks are taken in one order: the injector's, then a deque's; never those of two deques.
 //!
-//! *Turns.* The oldest task of the injector runs first, whatever the end at which the owner pops.
-//! In a deque that is popped at the youngest end, tasks that spawn others for ever would keep the
-//! tasks below them from their turn. So the look at the injector once in `TICK` tasks becomes a
-//! look at the oldest task of the own deque, as often as tasks came into the deque with the last
-//! batch: these tasks have waited for longer than any in the injector. Where a task that yields
-//! goes to the injector, it is exchanged for one task there. A batch would hold all yielding tasks
-//! but this one, and the last task of each batch would miss the next batch. (Without either rule
-//! some tasks had turn after turn more than others: c_tests/yield_drift.c.) A deque that is popped
-//! at the oldest end needs neither rule: a task that came with a batch stands before the tasks that
-//! yield later. But a worker that waits in the middle of a task (`help`) pops every deque at its
-//! youngest end, and looks at the oldest task of every deque.
+//! *Turns.* Every task of the injector must get its turn. A batch moves such tasks into the deque
+//! of a worker. If the worker pops the youngest task, tasks that spawn others for ever keep the
+//! tasks of the batch waiting. Two rules prevent this:
+//!
+//! 1. A worker looks at the injector once in `TICK` tasks. After a batch of n tasks, it looks at
+//!    the oldest task of its own deque instead, the next n times. That task has waited for longer
+//!    than any task in the injector.
+//! 2. A task that yields goes to the injector, and its worker takes one task from there in
+//!    exchange, not a batch. A batch would contain all yielding tasks except this one. So the last
+//!    task of each batch would miss the next batch.
+//!
+//! Without one of the rules some tasks get more turns than others (c_tests/yield_drift.c). A deque
+//! that is popped at the oldest end needs neither rule, because there the tasks of a batch come
+//! before the tasks that yield later. But a worker that waits in the middle of a task (`help`) pops
+//! every deque at its youngest end, so it follows rule 1 in every deque.
 
 use crate::policy::Place;
 use crate::policy::stealing::amounts::Spills;

@@ -5,8 +5,8 @@ use crate::queue::Press;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A searcher's first pause after a request and a raid without success, and its longest pause: the
-/// pause doubles each time. A request costs the owner some 0.2 µs.
+/// A searcher pauses when a request and a raid had no success. The pause doubles each time, from
+/// the first value to the second one. A request costs the owner some 0.2 µs.
 const FIRST_PAUSE: Duration = Duration::from_micros(1);
 const LONGEST_PAUSE: Duration = Duration::from_micros(32);
 
@@ -67,7 +67,7 @@ pub(super) struct RaidCost(AtomicUsize);
 impl RaidCost {
     /// In nanoseconds, before the first measurement.
     const LIKELY: usize = 5_000;
-    /// A raid takes no longer: the rest of a longer time was spent elsewhere.
+    /// A longer measured time is recorded as this one: something other than the raid took the rest.
     const MOST: usize = 50_000;
 
     pub(super) fn new() -> Self {

@@ -1,14 +1,14 @@
 //! Lending: when an owner makes its only task public.
 //!
-//! A task that is alone in a split deque stays private: most likely its owner takes it next, and
-//! otherwise owner and thieves would take turns with it for ever. But if the owner computes for
-//! long meanwhile, a thief has to raid the deque, which takes some ten microseconds. Kind `cont`
-//! meets this case at each spawn: the continuation of the spawner lies alone in the deque while the
-//! child runs.
+//! A task that is alone in a split deque normally stays private, because its owner will most likely
+//! take it next. (If it became public, owner and thieves could take it from each other for ever.)
+//! But if the owner computes for long meanwhile, a thief has to raid the deque, which takes some
+//! ten microseconds. In kind `cont` this happens at each spawn: the spawner's continuation lies
+//! alone in the deque while the child runs.
 //!
-//! So when a thief takes a task that was alone, both the owner and the thief *lend* from then on:
-//! each of their pushes makes its task public at once, as long as the pushes, and such thefts, are
-//! so far apart that the cost of lending does not matter.
+//! So when a thief takes a task that was alone, both the owner and the thief begin to *lend*: each
+//! of their pushes makes its task public at once. A worker stops lending when its pushes, or such
+//! thefts, follow each other so closely that the cost of lending matters (`FAR`).
 //!
 //! While a worker searches, every owner lends, as long as its pushes are far apart. So the first
 //! task of a parallel phase is stolen at once.

@@ -11,8 +11,8 @@ use crate::sys::{fence, futex, time};
 use crate::task::Task;
 use std::time::{Duration, Instant};
 
-/// The most attempts at a deque where other threads are in the way, before the next victim: one of
-/// these threads may have lost its processor.
+/// The most attempts at one deque while other threads are in the way. Then the search goes on with
+/// the next victim, because one of these threads may have lost its processor.
 const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
 
 /// How long `Stealing::hold_back` waits at first, and at most. The first wait is some twenty times
@@ -27,8 +27,8 @@ const UNSURE: Duration = Duration::from_millis(1);
 pub(super) enum Until<'a> {
     /// The end of the run: the worker is idle.
     Ended,
-    /// The end of another task. The worker is in the middle of a task, so it is active, and the run
-    /// goes on for it.
+    /// An event that a task waits for. The worker is in the middle of that task, so it is active,
+    /// and the run does not end.
     Over(&'a dyn Awaited),
 }
 
@@ -281,16 +281,16 @@ impl<D: Deque> Stealing<D> {
         self.parks() && self.sleepers.surplus()
     }
 
-    /// Waits before the search of a worker that was woken although every processor has a worker.
-    /// Meanwhile the worker counts as searching, so that no other is woken: of a thousand workers
-    /// on two processors few ever run, unless tasks block; then one more worker wakes at each
-    /// `HOLD_BACK`.
+    /// Delays the search of a worker that was woken although every processor has a worker already.
+    /// During the delay the worker counts as searching, so no other worker is woken. So of a
+    /// thousand workers on two processors only a few ever run. If tasks block, one more worker
+    /// wakes every `HOLD_BACK`.
     ///
-    /// Whether tasks block shows in the processor time of this process, since a task that blocks
-    /// leaves its processor idle. While the process keeps the processors busy, the worker goes on
-    /// waiting, each time for twice as long, until the next wait would exceed `LONGEST_HOLD_BACK`:
-    /// a task may also compute until another task has run. A worker that waits in the middle of a
-    /// task waits only once, because nobody wakes it from here when what it waits for is over.
+    /// A task that blocks leaves its processor idle, so the processor time of this process shows
+    /// whether tasks block. While the process keeps the processors busy, the worker waits again,
+    /// each time for twice as long. It stops when the next wait would exceed `LONGEST_HOLD_BACK`,
+    /// because a task may also compute until another task has run. A worker that waits for an event
+    /// (`Until::Over`) waits here only once, because the event does not wake it from this wait.
     fn hold_back(&self, until: &Until, place: &impl Place) {
         let idle = matches!(until, Until::Ended);
         let mut time = HOLD_BACK;
@@ -340,9 +340,9 @@ impl<D: Deque> Stealing<D> {
         self.sleepers.commit(me, limit) == Slept::Woken
     }
 
-    /// Called by a worker that has announced a sleep, or has stopped searching. From now on each
-    /// spawn either sees this, or was made before, and then the caller's next reads see its task.
-    /// False if the heavy fence has failed: then this is not certain.
+    /// Called by a worker that has announced a sleep, or has stopped searching. After this call,
+    /// each spawn either sees that the worker has done so, or is one whose task the worker's next
+    /// reads see. False if the heavy fence has failed: then this is not certain.
     fn listen(&self) -> bool {
         fence(Ordering::SeqCst); // with the one in rearm: `queue::split`, 2
         self.ask_all();
