@@ -3,8 +3,10 @@
 //! grants them. The next round begins when they are out of the list. So a task that arrives early
 //! for the next round never meets a task that is late to leave the round before.
 //!
-//! (The usual plain barrier is a counter and a round number on which all tasks spin or sleep: see
-//! D. Hensgen, R. Finkel and U. Manber, 1988. It does not say which tasks to wake.)
+//! (The usual simple barrier is a counter and a flag that changes with each round; all tasks spin
+//! or sleep on the flag. See the sense-reversing centralized barrier in J. Mellor-Crummey and M.
+//! Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991. Such a
+//! barrier does not record which tasks wait, and so which tasks are to be continued.)
 
 use crate::sync::node::{Fifo, Node, Taken};
 use crate::sys::atomic::UnsafeCell;
