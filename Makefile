@@ -327,9 +327,9 @@ $(LAB)/libsched.so.1: $(shell find lab/recorder lab/dag lab/estimate -name '*.rs
 	$(CARGO) rustc --release --package sched-recorder --lib --crate-type staticlib
 	$(LINK) -o $@ $(OUT)/libsched_recorder.a -lpthread -ldl
 
-$(LAB)/costs: lab/costs.c bench_c/measure.h $(LIB) $(HEADERS) | stage
+$(LAB)/costs: $(wildcard lab/costs/*) bench_c/measure.h $(LIB) $(HEADERS) | stage
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $< \
+	$(CC) -std=c11 $(CFLAGS) $(CWARN) -I$(STAGE)/include/libsched -o $@ $(filter %.c,$^) \
 	      -L$(STAGE)/lib -lsched -pthread -Wl,-rpath,$(STAGE)/lib
 
 # Predicted speed-up for 1 to 1024 workers, and how far predictions and measurements agree here.

@@ -2,7 +2,7 @@
 //! workers.
 //!
 //! [`lab::run`] is the whole experiment: it records programs of bench_c on the recorder
-//! (lab/recorder), measures what each policy's calls cost ([`calibrate`], by lab/costs.c), predicts
+//! (lab/recorder), measures what each policy's calls cost ([`calibrate`], by lab/costs), predicts
 //! each program under each policy for 1 to 1024 workers ([`engine`]), and compares with measured
 //! runs for as many workers as this machine has processors ([`check`]). The [`report::Report`]
 //! holds all figures. [`doubts`] says which of them a busy machine ([`busy`]) has spoilt,
