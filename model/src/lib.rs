@@ -497,3 +497,24 @@ pub fn take(task: Task) {
     // SAFETY: the task is `count` with a cell that lives.
     unsafe { (task.f)(task.closure, std::ptr::null_mut()) }
 }
+
+/// Tests of models over types, each with its numbers of workers and preemptions and the least number
+/// of its executions. A test has the name of its model, unless it has one of its own.
+#[macro_export]
+macro_rules! models {
+    ($($name:ident: $type:ty { $($tests:tt)+ })+) => {
+        $(mod $name {
+            use super::*;
+            $crate::models! { @of $type: $($tests)+ }
+        })+
+    };
+    (@of $type:ty: $($test:ident: $model:ident($($arg:expr),+);)+) => {
+        $(#[test]
+        fn $test() {
+            super::$model::<$type>($($arg),+);
+        })+
+    };
+    (@of $type:ty: $($model:ident($($arg:expr),+);)+) => {
+        $crate::models! { @of $type: $($model: $model($($arg),+);)+ }
+    };
+}

@@ -18,7 +18,7 @@ use sched::sync::members::Members;
 use sched::sync::node::Node;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, explore, explore_seeing, join, saw};
+use sched_model::{Cell, Modelled, Scene, Worker, explore, explore_seeing, join, models, saw};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
@@ -466,19 +466,6 @@ fn against_an_end_without_a_word<D: Modelled>(preemptions: usize, at_least: usiz
         saw(sleeps(&scene.places[0]));
         other.join().unwrap();
     });
-}
-
-/// Each model over each deque, with its preemptions and the least number of its executions.
-macro_rules! models {
-    ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
-        $(mod $deque {
-            use super::*;
-            $(#[test]
-            fn $model() {
-                super::$model::<$type>($preemptions, $at_least);
-            })+
-        })+
-    };
 }
 
 models! {

@@ -9,7 +9,7 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, Worker, count, explore, join};
+use sched_model::{Cell, Modelled, Scene, Worker, count, explore, join, models};
 use std::ffi::c_void;
 
 /// The program's view of a pool.
@@ -141,18 +141,6 @@ fn two_wait<D: Modelled>(workers: usize, preemptions: usize, at_least: usize) {
         other.join().unwrap();
         pool.destroy();
     });
-}
-
-macro_rules! models {
-    ($($deque:ident: $type:ty { $($test:ident: $model:ident($($arg:expr),+);)+ })+) => {
-        $(mod $deque {
-            use super::*;
-            $(#[test]
-            fn $test() {
-                super::$model::<$type>($($arg),+);
-            })+
-        })+
-    };
 }
 
 models! {

@@ -14,7 +14,8 @@ use sched::policy::{Awaited, Place};
 use sched::queue::injector::Refused;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{
-    Cell, LoomMonitor, ModelledPolicy, SceneOf, WorkerOf, count, explore, explore_seeing, join, saw,
+    Cell, LoomMonitor, ModelledPolicy, SceneOf, WorkerOf, count, explore, explore_seeing, join,
+    models, saw,
 };
 use std::ffi::c_void;
 
@@ -240,18 +241,6 @@ fn released<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
         join(workers);
         each_ran_once(&scene);
     });
-}
-
-macro_rules! models {
-    ($($kind:ident: $type:ty { $($test:ident: $model:ident($($arg:expr),+);)+ })+) => {
-        $(mod $kind {
-            use super::*;
-            $(#[test]
-            fn $test() {
-                super::$model::<$type>($($arg),+);
-            })+
-        })+
-    };
 }
 
 models! {

@@ -10,7 +10,7 @@ use sched::queue::injector::Refused;
 use sched::queue::split::Split;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore, join};
+use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore, join, models};
 use std::ffi::c_void;
 
 fn work<D: Modelled>(scene: &Scene<D>, index: usize) {
@@ -165,19 +165,6 @@ fn a_foreign_task<D: Modelled>(preemptions: usize, at_least: usize) {
         join(others);
         assert_eq!(foreigner.join().unwrap(), ran);
     });
-}
-
-/// Each model over each deque, with its preemptions and the least number of its executions.
-macro_rules! models {
-    ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
-        $(mod $deque {
-            use super::*;
-            $(#[test]
-            fn $model() {
-                super::$model::<$type>($preemptions, $at_least);
-            })+
-        })+
-    };
 }
 
 models! {

@@ -15,7 +15,9 @@ use sched::sync::members::Members;
 use sched::sync::node::Node;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
-use sched_model::{Cell, Modelled, Scene, SmallRing, Worker, count, explore_seeing, join, saw};
+use sched_model::{
+    Cell, Modelled, Scene, SmallRing, Worker, count, explore_seeing, join, models, saw,
+};
 use std::ffi::c_void;
 
 /// One task that waits, and the group that it waits for.
@@ -265,19 +267,6 @@ fn in_line<D: Modelled>(preemptions: usize, at_least: usize) {
             assert_eq!(ran.get(), 1);
         }
     });
-}
-
-/// Each model over each deque, with its preemptions and the least number of its executions.
-macro_rules! models {
-    ($($deque:ident: $type:ty { $($model:ident($preemptions:expr, $at_least:expr);)+ })+) => {
-        $(mod $deque {
-            use super::*;
-            $(#[test]
-            fn $model() {
-                super::$model::<$type>($preemptions, $at_least);
-            })+
-        })+
-    };
 }
 
 models! {

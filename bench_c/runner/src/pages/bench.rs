@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use sched_tools::process::scratch_file;
 use sched_tools::text::say;
 use serde::Serialize;
 
@@ -64,17 +63,8 @@ pub fn compare(options: &Options) -> Result<bool> {
         plan.setups.len(),
         options.seed
     );
-    let scratch = scratch_file("stats.jsonl");
-    let bench = Bench {
-        programs: options.programs,
-        stats_file: &scratch,
-        timeout: options.limit,
-        cores: machine.cores,
-    };
-    let mut session = Session::run(&bench, &plan.setups, &repetitions(options), options.seed);
-    // The file is gone already if the last run was a serial one.
-    let _ = std::fs::remove_file(&scratch);
-    session.failures.extend(session.disagreements());
+    let bench = Bench::new(options.programs, options.limit, machine.cores);
+    let session = Session::run(&bench, &plan.setups, &repetitions(options), options.seed);
 
     println!("repetitions: {}", session.repetitions);
     let cals: Vec<f64> = session.runs.iter().filter_map(|r| r.line.cal).collect();

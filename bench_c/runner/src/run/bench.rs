@@ -1,12 +1,12 @@
 //! One measurement: runs a process with its settings in the environment, and reads its line and its
 //! statistics.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use sched_tools::process;
+use sched_tools::process::{self, scratch_file};
 use serde::Serialize;
 
 use super::output::{Line, Stats};
@@ -28,13 +28,24 @@ pub struct Run {
 
 /// How to run a setup: the folder of the programs, the file for statistics, the time limit.
 pub struct Bench<'a> {
-    pub programs: &'a Path,
-    pub stats_file: &'a Path,
-    pub timeout: Duration,
+    programs: &'a Path,
+    stats_file: PathBuf,
+    timeout: Duration,
     pub cores: usize,
 }
 
-impl Bench<'_> {
+impl Drop for Bench<'_> {
+    fn drop(&mut self) {
+        // The file is gone already if the last run was a serial one.
+        let _ = std::fs::remove_file(&self.stats_file);
+    }
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(programs: &'a Path, timeout: Duration, cores: usize) -> Self {
+        Bench { programs, stats_file: scratch_file("stats.jsonl"), timeout, cores }
+    }
+
     /// Runs `setup` once. With `stats`, also returns the library's counters.
     pub fn run(&self, setup: &Setup, stats: bool) -> Result<(Line, Option<Stats>)> {
         let stats = stats && setup.kind != Kind::None;
@@ -43,7 +54,7 @@ impl Bench<'_> {
         if !stats {
             return Ok((line, None));
         }
-        let text = std::fs::read_to_string(self.stats_file)
+        let text = std::fs::read_to_string(&self.stats_file)
             .context("the library wrote no statistics file (SCHED_STATS_FILE)")?;
         let stats = Stats::parse(&text)?;
         check_stats(&stats, &line, setup)?;
@@ -89,7 +100,7 @@ impl Bench<'_> {
     /// too long.
     fn output(&self, launch: &Launch) -> Result<String> {
         // The run before may have left the file, and the library appends.
-        if let Err(e) = std::fs::remove_file(self.stats_file)
+        if let Err(e) = std::fs::remove_file(&self.stats_file)
             && e.kind() != std::io::ErrorKind::NotFound
         {
             return Err(e).context("cannot remove the old statistics file");
@@ -102,7 +113,7 @@ impl Bench<'_> {
 }
 
 struct Launch {
-    program: std::path::PathBuf,
+    program: PathBuf,
     args: Vec<String>,
     env: Vec<(&'static str, String)>,
 }

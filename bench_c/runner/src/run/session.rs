@@ -31,6 +31,7 @@ pub struct Repetitions {
 
 pub struct Session {
     pub runs: Vec<Run>,
+    /// Runs that failed, and runs that disagree.
     pub failures: Vec<String>,
     /// The number of repetitions that were done.
     pub repetitions: usize,
@@ -73,6 +74,7 @@ impl Session {
         }
         session.calibration.push(calibrate(bench.cores));
         progress.end();
+        session.failures.extend(session.disagreements());
         session
     }
 
@@ -104,7 +106,7 @@ impl Session {
     }
 
     /// Runs of a program that disagree on the answer or on the number of tasks.
-    pub fn disagreements(&self) -> Vec<String> {
+    fn disagreements(&self) -> Vec<String> {
         let mut first: HashMap<_, &Run> = HashMap::new();
         let mut found = Vec::new();
         for run in &self.runs {

@@ -22,7 +22,6 @@ mod settings;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use sched_tools::process::scratch_file;
 use serde::Serialize;
 
 use crate::run::bench::{Bench, Run};
@@ -75,13 +74,7 @@ pub fn measure(options: &Options) -> Result<bool> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    let scratch = scratch_file("stats.jsonl");
-    let bench = Bench {
-        programs: options.programs,
-        stats_file: &scratch,
-        timeout: options.limit,
-        cores: machine.cores,
-    };
+    let bench = Bench::new(options.programs, options.limit, machine.cores);
     let load = machine::load();
     println!("{}", machine.line());
 
@@ -93,9 +86,6 @@ pub fn measure(options: &Options) -> Result<bool> {
     setups.retain(|s| !refused.iter().any(|r| r.setting.is_of(s)));
     println!("{} settings, the rounds interleaved (seed {})", setups.len(), options.seed);
     let mut session = Session::run(&bench, &setups, &rounds(options), options.seed);
-    // The file is gone already if the last run was a serial one.
-    let _ = std::fs::remove_file(&scratch);
-    session.failures.extend(session.disagreements());
     let cals: Vec<f64> = session.runs.iter().filter_map(|r| r.line.cal).collect();
     machine::print_calibration(&session.calibration, &cals, machine.cores, load);
 
