@@ -1,0 +1,219 @@
+//! Mutex, condition, semaphore and barrier: each waiter continues, and has the awaited object
+//! alone. A thread of the model stands for a task. To be suspended is to sleep until a bell rings;
+//! the bell's address is the name that the task leaves. A lost wake-up is a deadlock, which loom
+//! reports.
+#![cfg(loom)]
+
+mod barriers;
+mod conditions;
+mod groups;
+mod mutexes;
+mod semaphores;
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::AtomicBool;
+use loom::sync::{Arc, Notify};
+use loom::thread::{self, JoinHandle};
+use sched::sync::barrier::Barrier;
+use sched::sync::cond::{self, Cond};
+use sched::sync::members::Members;
+use sched::sync::mutex::Mutex;
+use sched::sync::node::{LASTING, Node};
+use sched::sync::sem::Sem;
+use sched::sys::atomic::Ordering;
+
+/// The bell that wakes a suspended task.
+struct Bell {
+    rung: AtomicBool,
+    notify: Notify,
+}
+
+/// Waits until the node is granted, by a name that may be changed.
+fn wait(node: &Node) {
+    wait_by(node, 0);
+}
+
+/// Is suspended until the node is granted, by a name with these bits.
+fn wait_by(node: &Node, bits: usize) {
+    let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
+    // The name is a count of the bell's: the thread that wakes may be late.
+    let name = Arc::into_raw(Arc::clone(&bell));
+    if node.leave_name(name.expose_provenance() | bits) {
+        // As with the queues of tasks, the continued task sees what its waker did.
+        while !bell.rung.load(Ordering::Acquire) {
+            bell.notify.wait();
+        }
+        assert!(node.is_granted());
+    } else {
+        // SAFETY: nobody has learnt of the count.
+        drop(unsafe { Arc::from_raw(name) });
+    }
+}
+
+/// Waits for the object that `get_or_link` asks for, like a task that leaves its stack: the node
+/// gets its name first, and is then linked.
+fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool) {
+    let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
+    let name = Arc::into_raw(Arc::clone(&bell));
+    let node = Node::named(name.expose_provenance() | LASTING);
+    if get_or_link(&node) {
+        // SAFETY: nobody has learnt of the count.
+        return drop(unsafe { Arc::from_raw(name) });
+    }
+    while !bell.rung.load(Ordering::Acquire) {
+        bell.notify.wait();
+    }
+    assert!(node.is_granted());
+}
+
+/// Like `api::sync`.
+fn grant(nodes: impl Iterator<Item = *const Node>) {
+    for node in nodes {
+        // SAFETY: the node was taken out of a list, once.
+        if let Some(name) = unsafe { Node::grant(node) } {
+            let name = std::ptr::with_exposed_provenance(name & !LASTING);
+            // SAFETY: the name is a count that `wait_by` or `wait_aside` has left.
+            let bell: Arc<Bell> = unsafe { Arc::from_raw(name) };
+            bell.rung.store(true, Ordering::Release);
+            bell.notify.notify();
+        }
+    }
+}
+
+/// All objects, and a number that the mutex guards: loom sees whether its uses are ordered.
+struct Scene {
+    mutex: Mutex,
+    cond: Cond,
+    sem: Sem,
+    barrier: Barrier,
+    group: Members,
+    number: UnsafeCell<usize>,
+    other: UnsafeCell<usize>,
+}
+
+// SAFETY: loom checks the uses of the numbers.
+unsafe impl Send for Scene {}
+// SAFETY: loom checks the uses of the numbers.
+unsafe impl Sync for Scene {}
+
+impl Scene {
+    fn new(units: usize, size: usize) -> Arc<Scene> {
+        Arc::new(Scene {
+            mutex: Mutex::default(),
+            cond: Cond::default(),
+            sem: Sem::new(units),
+            barrier: Barrier::new(size),
+            group: Members::default(),
+            number: UnsafeCell::new(0),
+            other: UnsafeCell::new(0),
+        })
+    }
+
+    fn thread(this: &Arc<Scene>, f: impl Fn(&Scene) + Send + 'static) -> JoinHandle<()> {
+        let scene = Arc::clone(this);
+        thread::spawn(move || f(&scene))
+    }
+
+    fn lock(&self) {
+        if !self.mutex.try_lock() {
+            // SAFETY: the node lives until it is granted.
+            wait_aside(|node| unsafe { self.mutex.lock_or_link(node) });
+        }
+    }
+
+    /// Like a thread that sleeps, or a task that helps.
+    fn lock_outside(&self) {
+        if !self.mutex.try_lock() {
+            let node = Node::default();
+            // SAFETY: the node lives until it is granted.
+            if !unsafe { self.mutex.lock_or_link(&node) } {
+                wait(&node);
+            }
+        }
+    }
+
+    fn unlock(&self) {
+        grant(self.mutex.unlock().expect("it is locked").into_iter());
+    }
+
+    /// Like the wait for a group in `api::group`.
+    fn group_wait(&self) {
+        while !self.group.is_over() {
+            let node = Node::default();
+            // SAFETY: the node lives until it is granted.
+            if let Some(nodes) = unsafe { self.group.link(&node) } {
+                grant(nodes);
+            }
+            wait(&node);
+        }
+    }
+
+    /// A task of the group ends; it was counted in.
+    fn group_leave(&self) {
+        // SAFETY: the task was counted in.
+        grant(unsafe { self.group.leave() }.into_iter().flatten());
+    }
+
+    fn cond_wait(&self) {
+        let waiting = cond::Waiting::new(&self.mutex);
+        // SAFETY: the node lives until it is granted.
+        unsafe { self.cond.link(&waiting) };
+        self.unlock();
+        wait(&waiting.node);
+    }
+
+    fn signal(&self) {
+        // SAFETY: the node was taken out of the condition's list.
+        grant(self.cond.signal().into_iter().filter(|&node| unsafe { cond::relock(node) }));
+    }
+
+    fn broadcast(&self) {
+        // SAFETY: the nodes were taken out of the condition's list.
+        grant(self.cond.broadcast().filter(|&node| unsafe { cond::relock(node) }));
+    }
+
+    fn wait(&self) {
+        if !self.sem.try_wait() {
+            // SAFETY: the node lives until it is granted.
+            wait_aside(|node| unsafe { self.sem.wait_or_link(node) });
+        }
+    }
+
+    /// Like a thread that sleeps, or a task that helps.
+    fn wait_outside(&self) {
+        let node = Node::default();
+        // SAFETY: the node lives until it is granted.
+        if !unsafe { self.sem.wait_or_link(&node) } {
+            wait(&node);
+        }
+    }
+
+    fn post(&self) {
+        grant(self.sem.post().expect("there is room").into_iter());
+    }
+
+    fn arrive(&self) -> bool {
+        let node = Node::default();
+        // SAFETY: the node lives until it is granted.
+        match unsafe { self.barrier.arrive(&node) } {
+            None => {
+                wait_by(&node, LASTING);
+                false
+            }
+            Some(others) => {
+                grant(others);
+                true
+            }
+        }
+    }
+
+    fn add(&self) {
+        // SAFETY: loom checks the access for races.
+        self.number.with_mut(|number| unsafe { *number += 1 });
+    }
+
+    fn number(&self) -> usize {
+        // SAFETY: loom checks the access for races.
+        self.number.with(|number| unsafe { *number })
+    }
+}
