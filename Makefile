@@ -140,9 +140,11 @@ $(OUT)/lean/libsched.a: $(OUT)/libsched.a sched.map
 	rm -f $@
 	$(AR) rcs $@ $(@D)/libsched.o
 
-# Writes include/sched_tasks.h anew from src/ffi; the build fails while they differ.
+# Writes include/sched_tasks.h anew from src/ffi; the build fails while they differ. The archive that this leaves was
+# compiled without the flags of the library.
 headers:
 	LIBSCHED_WRITE_HEADERS=1 $(CARGO) rustc --release --package libsched --lib --crate-type cdylib,staticlib
+	@rm -f $(OUT)/libsched.a
 
 # --- installing -------------------------------------------------------------
 
