@@ -11,28 +11,15 @@ mod session;
 mod tables;
 mod workloads;
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use crate::run::machine::{self, Calibration, Machine};
+pub use session::Options;
 use session::{Measured, Session};
 pub use workloads::NAMES;
-
-pub struct Options<'a> {
-    /// The folder of the compiled programs. The data lie beside it.
-    pub programs: &'a Path,
-    pub results: &'a Path,
-    pub repetitions: Option<usize>,
-    pub quick: bool,
-    /// Only these programs; all if empty.
-    pub only: &'a [String],
-    /// The time limit of a command.
-    pub limit: Duration,
-    pub seed: u64,
-}
 
 /// The contents of tools.json.
 #[derive(Serialize)]

@@ -15,7 +15,6 @@ use rand::seq::SliceRandom;
 use sched_tools::process::{self, Ended};
 use serde::Serialize;
 
-use super::Options;
 use super::workloads::{Same, Workload};
 use crate::run::machine::{Calibration, calibrate};
 use crate::statistics::quartiles::Quartiles;
@@ -24,6 +23,20 @@ use crate::statistics::quartiles::Quartiles;
 const BUDGET: Duration = Duration::from_secs(200);
 const LEAST: usize = 3;
 const MOST: usize = 7;
+
+/// What is asked for.
+pub struct Options<'a> {
+    /// The folder of the compiled programs. The data lie beside it.
+    pub programs: &'a Path,
+    pub results: &'a Path,
+    pub repetitions: Option<usize>,
+    pub quick: bool,
+    /// Only these programs; all if empty.
+    pub only: &'a [String],
+    /// The time limit of a command.
+    pub limit: Duration,
+    pub seed: u64,
+}
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
