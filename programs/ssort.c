@@ -175,8 +175,8 @@ struct input {
     size_t checked; /* lines before those of the chunk */
 };
 
-/* Sorts a chunk and writes it as a run. FAN runs of a level are merged into one of the next level: fewer than FAN remain
- * of each, and those of higher levels come first in the input. */
+/* Sorts a chunk and writes it as a run. FAN runs of a level are merged into one of the next level: fewer remain of each
+ * level, and those of higher levels come first in the input. */
 static void spill(void *closure, struct scheduler *s)
 {
     struct spilling *all = closure;
