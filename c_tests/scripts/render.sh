@@ -1,5 +1,5 @@
-# render: the same bytes for any number of threads and any kind; previews are whole pictures; a signal ends it early with
-# a whole picture; an output that cannot be written is named; sizes that make no sense are refused.
+# render: the same bytes for any number of threads and any kind; previews are whole pictures; a signal ends it early
+# with a whole picture; an output that cannot be written is named; sizes that make no sense are refused.
 render=$TARGET/programs/render
 [ -x "$render" ] || { echo "render is not built: it needs libpng (Debian: libpng-dev)"; exit 77; }
 
