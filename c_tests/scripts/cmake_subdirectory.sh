@@ -36,4 +36,4 @@ mkdir old
 for tool in cargo rustc; do printf '#!/bin/sh\necho %s 1.70.0\n' $tool > old/$tool; chmod +x old/$tool; done
 ! cmake -S "$ROOT" -B refused -DLIBSCHED_CARGO="$PWD/old/cargo" -DLIBSCHED_RUSTC="$PWD/old/rustc" > out 2>&1 ||
     { echo "Rust 1.70 was accepted"; exit 1; }
-grep -q "old/cargo is 1.70.0, and libsched needs Rust" out || { cat out; exit 1; }
+tr -s '\n ' ' ' < out | grep -q "old/cargo is 1.70.0, and libsched needs Rust" || { cat out; exit 1; }
