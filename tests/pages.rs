@@ -118,7 +118,10 @@ struct Page {
 
 /// The pages of functions by file name; those that only name another are left out.
 fn pages() -> BTreeMap<String, Page> {
-    let texts = section_3().into_iter().filter(|(_, text)| !text.starts_with(".so "));
+    // The page of the C++ header describes no C function.
+    let texts = section_3()
+        .into_iter()
+        .filter(|(name, text)| !text.starts_with(".so ") && !name.ends_with(".hpp.3"));
     texts.map(|(name, text)| (name, page(&text))).collect()
 }
 
