@@ -86,15 +86,22 @@ template <class Call, class Copy, class Spawn> void add(Call &&call, const char 
 }
 struct root : first_error { /* a call of run, which rethrows */
     static inline std::mutex lock;
-    static inline std::vector<root *> all; /* under the lock; the youngest is the last */
+    static inline std::vector<root *> all; /* under the lock; of those that have begun, the youngest is the last */
     ::scheduler *s = nullptr;              /* the same; null before the run begins */
     root() { std::lock_guard guard(lock); all.push_back(this); }
     ~root() { std::lock_guard guard(lock); all.erase(std::find(all.begin(), all.end(), this)); }
-    void begin(::scheduler *mine) { std::lock_guard guard(lock); s = mine; }
+    void begin(::scheduler *mine)
+    {
+        std::lock_guard guard(lock);
+        s = mine;
+        auto here = std::find(all.begin(), all.end(), this);
+        std::rotate(here, here + 1, all.end());
+    }
     static void keep_in_run() noexcept
     {
         std::lock_guard guard(lock);
-        /* If this thread is a worker of several runs, one on top of the other, the task is of the youngest. */
+        /* If this thread is a worker of several runs, one on top of the other, the task is of the youngest. A run that
+         * has ended, and whose call has not, may have left its records to a run that began later. */
         auto mine = [](root *run) { return run->s && sched_worker_index(run->s) >= 0; };
         auto found = std::find_if(all.rbegin(), all.rend(), mine);
         found != all.rend() ? (*found)->keep() : std::terminate();
