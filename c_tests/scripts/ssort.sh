@@ -111,6 +111,14 @@ status=0
 [ $status = 2 ] || { echo "ssort > /dev/full: status $status"; exit 1; }
 grep -q "No space left" error || { echo "ssort > /dev/full says:"; cat error; exit 1; }
 fails 2 "No space left" -S 1M -o /dev/full large
+# It ends with its reader, by SIGPIPE (which may be ignored where this test runs), whichever thread writes.
+if env --default-signal=PIPE true 2> made; then
+    for run in 1 2 3 4 5 6 7 8; do
+        { status=0; env --default-signal=PIPE "$ssort" -j 4 large 2> error || status=$?; echo $status > ended; } |
+            head -n 1 > out
+        [ "$(cat ended)" = 141 ] || { echo "ssort | head: status $(cat ended), not 141"; cat error; exit 1; }
+    done
+fi
 
 # A locale with an order of its own, where one can be made.
 export LC_ALL=C
