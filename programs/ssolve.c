@@ -306,6 +306,20 @@ static const struct shape *shape_of(const char *text, size_t length, const char 
     return shape;
 }
 
+/* The length of the next line, or -1; opens the file first. Not inlined, as it reads errno: solve_files may go on in
+ * another thread, and a compiler remembers where the errno of the thread before was. */
+__attribute__((noinline)) static ssize_t read_line(FILE **file, const char *name, char **text, size_t *room)
+{
+    if (*file == NULL)
+        *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "r");
+    ssize_t length = *file != NULL ? getline(text, room, *file) : -1;
+    if (length < 0 && (*file == NULL || ferror(*file))) {
+        complain(errno, "%s", name);
+        status = STATUS_TROUBLE;
+    }
+    return length;
+}
+
 static void solve_files(void *closure, struct scheduler *s)
 {
     struct puzzle *puzzle = allocate(BATCH, sizeof *puzzle);
@@ -314,9 +328,9 @@ static void solve_files(void *closure, struct scheduler *s)
     (void)closure;
     progress_begin(&progress, "puzzles", 0);
     for (char **name = files; *name != NULL; name++) {
-        FILE *file = strcmp(*name, "-") == 0 ? stdin : fopen(*name, "r");
-        ssize_t length = 0;
-        for (size_t line = 1; file != NULL && (errno = 0, length = getline(&text, &room, file)) >= 0; line++) {
+        FILE *file = NULL;
+        ssize_t length;
+        for (size_t line = 1; (length = read_line(&file, *name, &text, &room)) >= 0; line++) {
             while (length > 0 && isspace((unsigned char)text[length - 1]))
                 text[--length] = '\0';
             if (length == 0 || *text == '#')
@@ -330,10 +344,6 @@ static void solve_files(void *closure, struct scheduler *s)
                                           .shape = shape};
             if (n == BATCH)
                 solve_batch(puzzle, &n, s);
-        }
-        if (file == NULL || ferror(file)) {
-            complain(errno, "%s", *name);
-            status = STATUS_TROUBLE;
         }
         if (file != NULL && file != stdin)
             fclose(file);
