@@ -299,7 +299,8 @@ static const struct shape *shape_of(const char *text, size_t length, const char 
         const char *symbol = c != '\0' ? strchr(symbols, c) : NULL;
         if ((symbol == NULL || symbol >= symbols + shape->side) && (c == '\0' || strchr(".0_", c) == NULL)) {
             complain(0, isprint(c) ? "%s:%zu: column %zu: '%c' is no symbol of this puzzle"
-                                   : "%s:%zu: column %zu: byte %d is no symbol of this puzzle", name, line, i + 1, c);
+                                   : "%s:%zu: column %zu: byte %d is no symbol of this puzzle",
+                     name, line, i + 1, (unsigned char)text[i]);
             return NULL;
         }
     }
