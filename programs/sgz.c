@@ -225,7 +225,7 @@ OWN_ERRNO static const char *open_file(struct file *file)
         return decompress ? "the name does not end in .gz" : "the name ends in .gz already";
     file->in = is_stdin ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC | (has_target && !force ? O_NOFOLLOW : 0));
     if (file->in < 0 || fstat(file->in, &file->status) != 0)
-        return strerror(errno);
+        return errno == ELOOP && has_target && !force ? "a symbolic link, which -f follows" : strerror(errno);
     if (S_ISDIR(file->status.st_mode))
         return strerror(EISDIR);
     if (has_target && !S_ISREG(file->status.st_mode))
@@ -239,7 +239,7 @@ OWN_ERRNO static const char *open_file(struct file *file)
         sprintf(file->target, "%.*s%s", (int)(length - (!decompress ? 0 : gz ? 3 : 4)), name,
                 !decompress ? ".gz" : gz ? "" : ".tar");
         if (!force && access(file->target, F_OK) == 0)
-            return "the file that it would become exists";
+            return "the file that it would become exists; -f replaces it";
     }
     return NULL;
 }

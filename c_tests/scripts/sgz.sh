@@ -81,8 +81,11 @@ said 'files: Is a directory'
 [ ! -e files/15 ] || fail "files/15 is not removed"
 [ "$(stat -c '%a %Y' files/15.gz)" = "640 981173106" ] || fail "files/15.gz: $(stat -c '%a %Y' files/15.gz)"
 for i in 1 5 9; do head -c $((i * 300000)) text | cmp - "$(gunzip -k files/$i.gz; echo files/$i)" || fail "files/$i"; done
-ended 1 "$sgz" files/5;       said 'files/5: the file that it would become exists'
+ended 1 "$sgz" files/5;       said 'files/5: the file that it would become exists; -f replaces it'
 ended 0 "$sgz" -kf files/5;   [ -e files/5 ] || fail "-k has removed the file"
+ln -s 1 files/link
+ended 1 "$sgz" files/link; said 'files/link: a symbolic link, which -f follows'
+rm files/link
 ended 1 "$sgz" files/15.gz;   said 'files/15.gz: the name ends in .gz already'
 ended 1 "$sgz" -d files/5;    said 'files/5: the name does not end in .gz'
 ended 0 "$sgz" -d files/15.gz
