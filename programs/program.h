@@ -64,7 +64,8 @@ __attribute__((unused)) static void *reallocate(void *memory, size_t count, size
 
 /* The number that an option has as its argument, at least `least` and at most `most`; K, M and G after it mean 2^10,
  * 2^20 and 2^30. Anything else ends the program. */
-__attribute__((unused)) static long long number_of(const char *text, const char *option, long long least, long long most)
+__attribute__((unused)) static long long
+number_of(const char *text, const char *option, long long least, long long most)
 {
     char *end;
     errno = 0;
@@ -79,7 +80,8 @@ __attribute__((unused)) static long long number_of(const char *text, const char 
         end++;
     }
     if (end == text || *end != '\0' || errno != 0 || number < least || number > most) {
-        complain(0, "%s %s: a number from %lld to %lld is expected", option, text, least, most);
+        complain(0, "%s %s: a number from %lld to %lld is expected; K, M and G mean 2^10, 2^20 and 2^30", option, text,
+                 least, most);
         exit(STATUS_TROUBLE);
     }
     return number;
@@ -96,8 +98,8 @@ __attribute__((unused)) static int output_written(void)
     return 1;
 }
 
-/* To be called by a task in which a write has failed: ends the program by SIGPIPE if that is the cause, as usual tools end
- * with their reader. The library's threads block signals, so that the signal waits until it is let in. */
+/* To be called by a task in which a write has failed: ends the program by SIGPIPE if that is the cause, as usual tools
+ * end with their reader. The library's threads block signals, so that the signal waits until it is let in. */
 __attribute__((unused)) static void end_by_sigpipe(void)
 {
     sigset_t pipe;
@@ -106,7 +108,7 @@ __attribute__((unused)) static void end_by_sigpipe(void)
     pthread_sigmask(SIG_UNBLOCK, &pipe, NULL);
 }
 
-/* --- progress: a line on stderr, where stderr is a terminal; at most ten times a second ----------------------------- */
+/* --- progress: a line on stderr, where stderr is a terminal; at most ten times a second ---------------------------- */
 
 struct progress {
     const char *what;    /* "MiB", "files" */
@@ -144,7 +146,8 @@ __attribute__((unused)) static void progress_add(struct progress *p, double more
         return;
     double so_far = (double)done / 1000 + more;
     if (p->total > 0)
-        fprintf(stderr, "\r%s: %.0f of %.0f %s, %.0f %% \033[K", program_name, so_far, p->total, p->what, 100 * so_far / p->total);
+        fprintf(stderr, "\r%s: %.0f of %.0f %s, %.0f %% \033[K", program_name, so_far, p->total, p->what,
+                100 * so_far / p->total);
     else
         fprintf(stderr, "\r%s: %.0f %s \033[K", program_name, so_far, p->what);
 }
