@@ -65,8 +65,6 @@ OWN_ERRNO static int write_all(int fd, const void *data, size_t size, struct sch
         from += n > 0 ? n : 0;
         size -= n > 0 ? (size_t)n : 0;
     }
-    if (error == EPIPE)
-        end_by_sigpipe();
     if (began)
         sched_block_end(s);
     return error;
@@ -77,10 +75,7 @@ OWN_ERRNO static void check_output(void)
 {
     if (!ferror(stdout))
         return;
-    int error = errno;
-    if (error == EPIPE)
-        end_by_sigpipe();
-    complain(error, "standard output");
+    complain(errno, "standard output");
     _exit(STATUS_TROUBLE); /* other tasks need not end, nor what is left be written */
 }
 

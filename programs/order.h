@@ -40,9 +40,7 @@ static APART void write_all(const char *bytes, size_t size)
     while (size > 0) {
         ssize_t n = write(STDOUT_FILENO, bytes, size);
         if (n < 0 && errno != EINTR) {
-            int error = errno;
-            end_by_sigpipe();
-            complain(error, "standard output");
+            complain(errno, "standard output");
             _exit(STATUS_TROUBLE);
         }
         bytes += n < 0 ? 0 : n;

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -96,16 +95,6 @@ __attribute__((unused)) static int output_written(void)
         return 0;
     }
     return 1;
-}
-
-/* To be called by a task in which a write has failed: ends the program by SIGPIPE if that is the cause, as usual tools
- * end with their reader. The library's threads block signals, so that the signal waits until it is let in. */
-__attribute__((unused)) static void end_by_sigpipe(void)
-{
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_UNBLOCK, &pipe, NULL);
 }
 
 /* --- progress: a line on stderr, where stderr is a terminal; at most ten times a second ---------------------------- */

@@ -100,12 +100,8 @@ static void write_parts(void *closure, struct scheduler *s)
     for (struct part *p = b->part; p < b->part + b->parts; p++)
         for (size_t done = 0; done < p->size;) {
             ssize_t n = write(b->fd, p->text + done, p->size - done);
-            if (n < 0 && errno != EINTR) {
-                int error = errno;
-                if (error == EPIPE)
-                    end_by_sigpipe();
-                fatal(error, "%s", b->name != NULL ? b->name : folder);
-            }
+            if (n < 0 && errno != EINTR)
+                fatal(errno, "%s", b->name != NULL ? b->name : folder);
             done += n > 0 ? (size_t)n : 0;
             if (b->name != NULL && n > 0)
                 progress_add(&progress, (double)n / (1 << 20));

@@ -96,14 +96,42 @@ const TAKEN: [c_int; 8] = [
     libc::SIGPROF,
 ];
 
+/// The signals that a write raises in the thread that writes: to a pipe without a reader, and beyond
+/// the greatest size of a file.
+const OF_WRITES: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
+
+/// Which of `OF_WRITES` a thread accepts. The threads of a run accept those that its caller accepts,
+/// so that a write in a task has the same effect in whichever thread the task runs.
+#[derive(Clone, Copy)]
+pub struct WriteSignals([bool; 2]);
+
+impl WriteSignals {
+    pub fn of_caller() -> Self {
+        // SAFETY: a null pointer changes nothing, and `mask` is a valid place.
+        let mask = unsafe {
+            let mut mask = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut mask);
+            mask
+        };
+        // SAFETY: the mask was filled, and the signals are valid numbers.
+        WriteSignals(
+            OF_WRITES.map(|signal| unsafe { libc::sigismember(&raw const mask, signal) } == 0),
+        )
+    }
+
+    fn accepted(self) -> impl Iterator<Item = c_int> {
+        OF_WRITES.into_iter().zip(self.0).filter_map(|(signal, open)| open.then_some(signal))
+    }
+}
+
 /// Sets the calling thread's signal mask and its name, `sched/index`. Called before each job,
 /// because a task may have changed both.
-pub fn prepare_current(index: usize) {
+pub fn prepare_current(index: usize, writes: WriteSignals) {
     // SAFETY: the set is a valid place, and the signals are valid numbers.
     unsafe {
         let mut mask = std::mem::zeroed();
         libc::sigfillset(&raw mut mask);
-        for signal in TAKEN {
+        for signal in TAKEN.into_iter().chain(writes.accepted()) {
             libc::sigdelset(&raw mut mask, signal);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());

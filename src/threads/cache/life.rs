@@ -153,7 +153,7 @@ extern "C" fn main(slot: *mut c_void) -> *mut c_void {
             held.was_moved();
         }
         held.take_over(&threads.terms().affinity);
-        thread::prepare_current(index);
+        thread::prepare_current(index, threads.terms().writes);
         threads.terms().float.set();
         // SAFETY: by the promise to `assign` the job is valid.
         let surplus = unsafe { (job.main)(job.arg) };

@@ -5,6 +5,7 @@ use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sys::float::FloatControl;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
+use crate::sys::thread::WriteSignals;
 use crate::threads::affinity::CallerAffinity;
 use crate::threads::job::JobState;
 use std::cell::Cell;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 pub struct Terms {
     pub(super) affinity: CallerAffinity,
     pub(super) float: FloatControl,
+    pub(super) writes: WriteSignals,
     /// How long to keep the threads afterwards; None: they end with the run.
     pub(super) keep: Option<Duration>,
     /// How many reliefs the run may have beside its workers' threads: see `relief`.

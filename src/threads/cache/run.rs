@@ -4,6 +4,7 @@ use crate::sys::atomic::Ordering;
 use crate::sys::float::FloatControl;
 use crate::sys::futex;
 use crate::sys::memory::NoMemory;
+use crate::sys::thread::WriteSignals;
 use crate::threads::affinity::CallerAffinity;
 use crate::threads::cache::ending::{end_kept, is_unloaded};
 use crate::threads::cache::records::{
@@ -20,6 +21,7 @@ impl Terms {
         Terms {
             affinity: CallerAffinity::of_caller(),
             float: FloatControl::get(),
+            writes: WriteSignals::of_caller(),
             keep,
             most_reliefs,
         }
