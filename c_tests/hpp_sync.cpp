@@ -18,7 +18,7 @@ static void mutexes()
     std::atomic<int> refused{0};
     sched::group g;
     for (int i = 0; i < TASKS; i++)
-        g.spawn([&, i] {
+        g.spawn([&] {
             for (int r = 0; r < ROUNDS; r++) {
                 {
                     std::lock_guard<sched::mutex> guard(first);
@@ -26,11 +26,8 @@ static void mutexes()
                     sched::yield();
                     count = seen + 1;
                 }
-                if (i % 2) {
-                    std::scoped_lock both(first, second);
-                    total++;
-                } else {
-                    std::scoped_lock both(second, first);
+                {
+                    std::lock_guard<sched::mutex> one(first), two(second); /* in the same order everywhere */
                     total++;
                 }
                 std::unique_lock<sched::mutex> maybe(second, std::try_to_lock);

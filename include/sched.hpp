@@ -265,7 +265,9 @@ template <class It, class Comp = std::less<>> void sort(It first, It last, Comp 
 
 /* The standard library's names; a task that waits is suspended. For all runs, and threads that have none. native is for
  * the C functions. Cost: an atomic operation, if there is nothing to wait for. */
-struct mutex : detail::fixed { /* for std::lock_guard, std::unique_lock, std::scoped_lock */
+/* For std::lock_guard and std::unique_lock. Lock several in the same order everywhere: std::scoped_lock of two, which
+ * tries, may try for ever, since unlock hands a mutex to the next that waits, which does not run yet. */
+struct mutex : detail::fixed {
     sched_mutex native = SCHED_MUTEX_INIT;
     void lock() { detail::check(sched_mutex_lock(&native, nullptr), "sched_mutex_lock"); }
     bool try_lock() noexcept { return sched_mutex_trylock(&native) == 0; }
