@@ -30,16 +30,12 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
 namespace sched {
 using std::size_t;
 namespace detail {
-
 /* Not inlined: the task may have gone on in another thread, whose errno is at another address. */
 [[noreturn, gnu::noinline, gnu::cold]] inline void fail(const char *call)
-{
-    throw std::system_error(errno, std::generic_category(), call);
-}
+{ throw std::system_error(errno, std::generic_category(), call); }
 inline int check(int result, const char *call) { return result < 0 ? (fail(call), 0) : result; }
 struct fixed { constexpr fixed() noexcept = default; fixed(fixed &&) = delete; }; /* neither copied nor moved */
 struct first_error : fixed { /* the first exception of several tasks */
@@ -69,7 +65,6 @@ struct fork_guard : fixed {
     fork_guard(taskfunc f, void *p) { sched_fork(&task, f, p, nullptr); }
     ~fork_guard() { sched_join(&task, nullptr); }
 };
-
 /* Adds a task that calls call(): by copy(f, pointer, size) where C++ says that a copy of its bytes is the object.
  * Others go to the heap: which of them may move byte by byte (unique_ptr may, libstdc++'s string may not), C++17 does
  * not tell, and the library has no place in which one could be constructed. */
@@ -94,8 +89,7 @@ struct root : first_error { /* a call of run, which rethrows */
     {
         std::lock_guard guard(lock);
         s = mine;
-        auto here = std::find(all.begin(), all.end(), this);
-        std::rotate(here, here + 1, all.end());
+        std::rotate(std::find(all.begin(), all.end(), this), std::find(all.begin(), all.end(), this) + 1, all.end());
     }
     static void keep_in_run() noexcept
     {
@@ -265,9 +259,8 @@ template <class It, class Comp = std::less<>> void sort(It first, It last, Comp 
 
 /* The standard library's names; a task that waits is suspended. For all runs, and threads that have none. native is for
  * the C functions. Cost: an atomic operation, if there is nothing to wait for. */
-/* For std::lock_guard and std::unique_lock. Lock several in the same order everywhere: std::scoped_lock of two, which
- * tries, may try for ever, since unlock hands a mutex to the next that waits, which does not run yet. */
-struct mutex : detail::fixed {
+struct mutex : detail::fixed { /* for std::lock_guard and std::unique_lock. Lock several in the same order everywhere:
+    std::scoped_lock may try for ever, since unlock hands the mutex to the next that waits, which does not run yet. */
     sched_mutex native = SCHED_MUTEX_INIT;
     void lock() { detail::check(sched_mutex_lock(&native, nullptr), "sched_mutex_lock"); }
     bool try_lock() noexcept { return sched_mutex_trylock(&native) == 0; }
@@ -276,9 +269,7 @@ struct mutex : detail::fixed {
 struct condition_variable : detail::fixed { /* no wake-up is spurious */
     sched_cond native = SCHED_COND_INIT;
     void wait(std::unique_lock<mutex> &held)
-    {
-        detail::check(sched_cond_wait(&native, &held.mutex()->native, nullptr), "sched_cond_wait");
-    }
+    { detail::check(sched_cond_wait(&native, &held.mutex()->native, nullptr), "sched_cond_wait"); }
     template <class Test> void wait(std::unique_lock<mutex> &held, Test test) { while (!test()) wait(held); }
     void notify_one() noexcept { sched_cond_signal(&native); }
     void notify_all() noexcept { sched_cond_broadcast(&native); }
