@@ -7,6 +7,7 @@
 //! - constants and structs are the same.
 //!
 //! What a page says elsewhere, in its description for instance, is not compared: the header is the short form of it.
+//! One file: the two readers serve these comparisons only.
 //! (c_tests/runner/src/documents.rs compiles the examples, and looks up what the README and `docs/` name.)
 
 use std::collections::{BTreeMap, BTreeSet};

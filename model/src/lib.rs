@@ -1,6 +1,9 @@
 //! Model checking of libsched's queues, idling and end of a run. Loom runs the shipped code through
 //! every interleaving (up to a number of preemptions) and every value that the memory model lets a
 //! read return. The models are in `tests/`; `make loom` runs them.
+//!
+//! One file: its parts stand in for the traits of the library that a policy meets, and each model
+//! uses nearly all of them.
 #![cfg(loom)]
 
 use loom::sync::Arc;

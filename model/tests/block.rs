@@ -9,6 +9,8 @@
 //! memory model it makes no difference which of the two threads is new. If worker 0 is left, whose
 //! thread has begun the run, U is new (`the_first_is_left`). If a worker is left in its loop, whose
 //! stack cannot be left here, T is new, and U continues the loop.
+//!
+//! One file: each model is the same run with another thread that leaves.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -1,7 +1,7 @@
 //! Fork and join, and the wait for a group, in kind `steal`: the shipped `help`, `rouse` and
 //! parking, and the shipped states of descriptors and groups; in small scenes, and in whole runs
 //! with the shipped worker loop. If a waiter's wake-up is lost, or a waiter sleeps beside a task,
-//! loom reports a deadlock.
+//! loom reports a deadlock. One file: scenes and runs share the worker and the descriptors below.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -4,6 +4,8 @@
 // A task is a CountedCompleter, the class made for tasks that fork others and do not wait
 // for them; those that wait are in Forks. The first runs of a process are partly interpreted: give -r more than one and
 // leave them out. There is no cal= in the line, for the compiler folds the loop.
+//
+// Two long files, this and Forks: each workload is a nested class over the same few methods.
 
 import java.io.IOException;
 import java.io.Serializable;

@@ -1,5 +1,6 @@
 //! The library's sched.h has the name of POSIX's header. A program must get both, without a
-//! warning, in every order of inclusion, language standard and include path.
+//! warning, in every order of inclusion, language standard and include path. One file: the tables of
+//! these and what compiles them are read together.
 
 use std::fs;
 use std::path::{Path, PathBuf};
