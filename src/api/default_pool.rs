@@ -52,18 +52,11 @@ struct DefaultPool {
 /// `default_worker`'s lock.
 static NEWEST: AtomicPtr<DefaultPool> = AtomicPtr::new(ptr::null_mut());
 
-/// A worker of the caller's run, if the caller is a task. If one run lies on top of another, this
-/// is the innermost run.
-#[inline(always)]
-pub fn current<'a>() -> Option<&'a Worker> {
-    identity::task_worker()
-}
-
 /// A worker of the run that NULL means. Fails if the default pool cannot be made.
 #[cold]
 #[inline(never)] // the callers' usual path has an `s`
 pub fn worker<'a>() -> Result<&'a Worker, Errno> {
-    current().map_or_else(of_pool, Ok)
+    identity::task_worker().map_or_else(of_pool, Ok)
 }
 
 /// A worker of the default pool, which is made if there is none.
@@ -81,7 +74,7 @@ fn of_pool<'a>() -> Result<&'a Worker, Errno> {
 #[cold]
 #[inline(never)] // as `worker`
 pub fn known<'a>() -> Option<&'a Worker> {
-    current().or_else(known_pool)
+    identity::task_worker().or_else(known_pool)
 }
 
 /// A worker of the default pool, or of the former one; None if there never was one.

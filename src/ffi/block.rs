@@ -1,7 +1,7 @@
 //! Blocking sections in the C interface. `include/sched_tasks.h` is made from this file, too.
 
-use crate::api::default_pool;
 use crate::runtime::blocking;
+use crate::runtime::identity;
 use crate::runtime::record::Worker;
 use crate::sys::errno;
 use crate::sys::errno::Errno;
@@ -79,7 +79,7 @@ const _: () = assert!(cache::MOST_RELIEFS == 512, "the number in the text");
 /// `s` is NULL or was given to a task by this library.
 unsafe fn with(s: *mut Scheduler, what: impl FnOnce(&Worker) -> Result<(), Errno>) -> c_int {
     let worker = if s.is_null() {
-        let Some(worker) = default_pool::current() else { return 0 }; // no task
+        let Some(worker) = identity::task_worker() else { return 0 }; // no task
         worker
     } else {
         // SAFETY: not null, so given by this library.

@@ -1,9 +1,9 @@
 //! Workers, statistics and the version in the C interface. `include/sched_tasks.h` is made from
 //! this file, too.
 
-use crate::api::default_pool;
 use crate::ffi::given;
 use crate::policy::Place;
+use crate::runtime::identity;
 use crate::runtime::record::Run;
 use crate::runtime::record::Worker;
 use crate::runtime::run;
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn sched_last_stats(out: *mut sched_stats, size: usize) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_worker_index(s: *mut Scheduler) -> c_int {
     let worker = if s.is_null() {
-        default_pool::current()
+        identity::task_worker()
     } else {
         // SAFETY: not null, so given by this library.
         Some(unsafe { Worker::of(s) })

@@ -1,9 +1,10 @@
 //! Tasks beyond the course's interface: with a copied argument, forked and joined, yielding.
 //! `include/sched_tasks.h` is made from this file and others; their comments become the header's.
 
+use crate::api::fork;
 use crate::api::fork::Forked;
-use crate::api::{default_pool, fork};
 use crate::ffi::{given, taskfunc, waited};
+use crate::runtime::identity;
 use crate::runtime::record::Worker;
 use crate::runtime::{arg_blocks, spawn_copy, yielding};
 use crate::sys::errno::Errno;
@@ -226,7 +227,7 @@ pub unsafe extern "C" fn sched_task_yield(s: *mut Scheduler) {
 #[cold]
 #[inline(never)]
 fn yield_by_null() {
-    match default_pool::current() {
+    match identity::task_worker() {
         Some(worker) => yielding::yield_now(worker),
         None => time::give_way(),
     }

@@ -11,8 +11,7 @@
 
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::cgroup;
-use crate::sys::memory::NoMemory;
-use crate::sys::memory::page_size;
+use crate::sys::memory::{NoMemory, page_size};
 
 /// A process may have this many stacks before the library reads the system's limits, which takes
 /// some ten files.

@@ -15,8 +15,7 @@
 
 use crate::fiber::limit;
 use crate::sys::atomic::{AtomicBool, Ordering};
-use crate::sys::memory::NoMemory;
-use crate::sys::memory::page_size;
+use crate::sys::memory::{NoMemory, page_size};
 use std::ptr;
 
 /// Linux 6.13.

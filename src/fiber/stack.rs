@@ -20,8 +20,7 @@ use crate::fiber::valgrind::Registered;
 use crate::fiber::{limit, space, valgrind};
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use crate::sys::memory::NoMemory;
-use crate::sys::memory::page_size;
+use crate::sys::memory::{NoMemory, page_size};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 

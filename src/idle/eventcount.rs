@@ -100,6 +100,7 @@
 //! worker that has just run out of tasks may search once without being counted: until it is
 //! counted, nobody relies on its search.
 
+use crate::idle::LastWaits;
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad, fence};
 use crate::sys::futex::Futex;
@@ -124,7 +125,7 @@ pub struct EventCount {
     sleeping: Pad<AtomicU32>,
     searching: Pad<AtomicU32>,
     list: Mutex<Vec<u32>>,
-    parkers: Box<[Pad<Futex>]>,
+    parkers: Box<[Pad<Parker>]>,
     /// The time of the last wake-up of one worker, in nanoseconds since `began`, and the average
     /// time of a wake-up. Both are statistics and order nothing.
     woken_at: AtomicUsize,
@@ -137,6 +138,20 @@ pub struct EventCount {
     dozing: AtomicU32,
     /// 1 when all workers have been woken; dozing workers sleep on this word.
     over: Futex,
+}
+
+/// What the event count has of each worker.
+struct Parker {
+    /// The futex word on which the worker sleeps.
+    word: Futex,
+    /// Used by the worker itself alone.
+    last_waits: LastWaits,
+}
+
+impl Parker {
+    fn new() -> Self {
+        Parker { word: Futex::new(AWAKE), last_waits: LastWaits::default() }
+    }
 }
 
 /// What a worker without tasks does.
@@ -165,7 +180,7 @@ impl EventCount {
             sleeping: Pad(AtomicU32::new(0)),
             searching: Pad(AtomicU32::new(0)),
             list: Mutex::new(list),
-            parkers: memory::slice(workers, |_| Ok(Pad(Futex::new(AWAKE))))?,
+            parkers: memory::slice(workers, |_| Ok(Pad(Parker::new())))?,
             woken_at: AtomicUsize::new(0),
             cost: AtomicUsize::new(LIKELY_COST),
             began: Instant::now(),
@@ -184,7 +199,7 @@ impl EventCount {
         self.list.with(|list| {
             for worker in (1..self.parkers.len()).rev() {
                 list.push(worker as u32); // within the capacity that `new` has reserved
-                self.parkers[worker].store(ABSENT, Ordering::Relaxed);
+                self.parkers[worker].word.store(ABSENT, Ordering::Relaxed);
             }
             self.sleeping.store(list.len() as u32, Ordering::Relaxed);
         });
@@ -201,6 +216,11 @@ impl EventCount {
             + self.missing.load(Ordering::Relaxed)
             + self.dozing.load(Ordering::Relaxed);
         self.parkers.len().saturating_sub(away as usize)
+    }
+
+    /// The record of the worker's last waits, for the worker itself.
+    pub fn last_waits(&self, worker: usize) -> &LastWaits {
+        &self.parkers[worker].last_waits
     }
 
     /// The time from a wake-up until the woken worker runs, as measured in this run.
@@ -270,7 +290,7 @@ impl EventCount {
                 None => return false,
                 Some((worker, WAITING)) => {
                     self.woken_at.store(self.nanos(), Ordering::Relaxed);
-                    self.parkers[worker].wake(1);
+                    self.parkers[worker].word.wake(1);
                     return true;
                 }
                 Some((worker, _)) if start(worker) => return true,
@@ -291,13 +311,13 @@ impl EventCount {
         let woken = self.list.with(|list| self.unlist(list, worker));
         if woken {
             self.woken_at.store(self.nanos(), Ordering::Relaxed);
-            self.parkers[worker].wake(1);
+            self.parkers[worker].word.wake(1);
         }
     }
 
     /// Removes `worker` from the list if it is there. The caller holds the list's lock.
     fn unlist(&self, list: &mut Vec<u32>, worker: usize) -> bool {
-        let waits = self.parkers[worker].load(Ordering::Relaxed) == WAITING;
+        let waits = self.parkers[worker].word.load(Ordering::Relaxed) == WAITING;
         if waits {
             let at = list.iter().rposition(|&w| w as usize == worker);
             list.remove(at.expect("a waiting worker is not in the list"));
@@ -317,9 +337,9 @@ impl EventCount {
         self.list.with(|list| {
             let mut woken = 0;
             for &worker in list.iter() {
-                if self.parkers[worker as usize].load(Ordering::Relaxed) == WAITING {
+                if self.parkers[worker as usize].word.load(Ordering::Relaxed) == WAITING {
                     self.woken(worker);
-                    self.parkers[worker as usize].wake(1);
+                    self.parkers[worker as usize].word.wake(1);
                     woken += 1;
                 }
             }
@@ -333,7 +353,7 @@ impl EventCount {
     fn woken(&self, worker: u32) -> u32 {
         self.searching.fetch_add(1, Ordering::SeqCst);
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
-        let parker = &self.parkers[worker as usize];
+        let parker = &self.parkers[worker as usize].word;
         let was = parker.load(Ordering::Relaxed);
         // Release: pairs with the Acquire loads in `commit`.
         parker.store(if was == ABSENT { STARTED } else { AWAKE }, Ordering::Release);
@@ -344,8 +364,8 @@ impl EventCount {
 
     /// The role of the calling idle worker. A Searcher counts as searching from now on.
     pub fn start_search(&self, worker: usize) -> Role {
-        if self.parkers[worker].load(Ordering::Relaxed) == STARTED {
-            self.parkers[worker].store(AWAKE, Ordering::Relaxed);
+        if self.parkers[worker].word.load(Ordering::Relaxed) == STARTED {
+            self.parkers[worker].word.store(AWAKE, Ordering::Relaxed);
             return Role::Searcher; // it was counted when it was woken
         }
         let mut searching = self.searching.load(Ordering::Relaxed);
@@ -391,7 +411,7 @@ impl EventCount {
         let stopped = u32::from(role == Role::Searcher);
         self.list.with(|list| {
             list.push(worker as u32); // within the capacity that `new` has reserved
-            self.parkers[worker].store(WAITING, Ordering::Relaxed);
+            self.parkers[worker].word.store(WAITING, Ordering::Relaxed);
             self.sleeping.fetch_add(1, Ordering::SeqCst);
             // This must be a read-modify-write even if it subtracts nothing, so that it is ordered
             // with that of any other searcher that leaves. If this one comes first, the other
@@ -411,7 +431,7 @@ impl EventCount {
 
     /// Sleeps until woken, or for `limit`. The caller searches from now on.
     pub fn commit(&self, worker: usize, limit: Duration) -> Slept {
-        let parker = &self.parkers[worker];
+        let parker = &self.parkers[worker].word;
         while parker.load(Ordering::Acquire) == WAITING {
             let before = Instant::now();
             parker.wait(WAITING, limit);

@@ -1,7 +1,7 @@
-//! A deque under a lock: the course's section 4 to the letter. The lock is a type parameter, so
-//! that the primitives can be compared. The end at which the owner pops is a parameter, too: with
-//! [`Oldest`] it is the thieves' end, and the deque is a queue, like those of the fiber scheduler
-//! whose benchmarks are in `bench_c` (`fiber.h`).
+//! A deque under a lock: the course's section 4 to the letter. It has two type parameters. The lock
+//! is one, so that programs can compare the primitives. The end at which the owner pops is the
+//! other. With [`Oldest`] the owner pops at the thieves' end, and the deque is a queue, like those
+//! of the fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`).
 
 use crate::lock::monitor::Monitor;
 use crate::queue::{BATCH, Batches, Deque, End, Full, Steal};

@@ -193,9 +193,9 @@ impl Worker {
         self.child_fiber.set(ptr::null());
         // Relaxed, here and below: see `record`
         self.owner.store(registers::thread_pointer(), Ordering::Relaxed);
-        // If a spawn of this kind only puts the task into the built-in deque, `sched_spawn` does so
-        // itself, without the row. Debug builds always use the row, because they count forks and
-        // joins, and the code in sched_inline.h does not.
+        // In most kinds a spawn only puts the task into the built-in deque. `sched_spawn` then does
+        // this itself and does not call the row's function. In debug builds it always calls that
+        // function: debug builds count forks and joins, and the code in sched_inline.h does not.
         let puts = cfg!(not(debug_assertions)) && !self.calls_at_once();
         if puts && !self.built_in.load(Ordering::Relaxed).is_null() {
             self.spawn_owner.store(registers::thread_pointer(), Ordering::Relaxed);

@@ -301,10 +301,10 @@ pub struct Fiber {
     pub(super) awaited: Cell<Option<NonNull<dyn Awaited>>>,
     /// How often tasks here have yielded, modulo the period of `is_nth_yield`.
     pub(super) yields: Cell<u32>,
-    /// Tasks until the next tick. So it counts tasks, too, and a tick looks at all that is seldom: the
-    /// injector, an open section, another worker. Rejected: a counter of tasks apart from that. It
-    /// takes two more instructions a task (79.4 instead of 77.5 for a spawn and its task in the
-    /// benchmark `tree`, counted by callgrind).
+    /// How many more tasks run here before the next tick. At a tick the loop looks at what is rare:
+    /// the injector, an open section, another worker. The statistics get the number of tasks from
+    /// the countdown, too. Rejected: a counter for that alone. It takes two more instructions a
+    /// task (79.4 instead of 77.5 for a spawn and its task in the benchmark `tree`, by callgrind).
     pub(super) countdown: Cell<u32>,
     /// The value of `countdown` after the last tick: `TICK`, or 1 if the next tick must come at
     /// once, for instance since another worker has come to this fiber.

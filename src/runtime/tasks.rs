@@ -29,9 +29,8 @@ pub enum BuiltInStep {
 }
 
 impl Worker {
-    /// Adds the task that `task` makes of `f`. It is not applicable if `f` is NULL, or if the calling
-    /// thread is not the owner of a built-in deque. If it is unfinished, `Row::finish_spawn` must
-    /// follow.
+    /// Adds the task that `task` makes of `f`. NotApplicable: `f` is NULL, or the calling thread
+    /// does not own a built-in deque. Unfinished: `Row::finish_spawn` must follow.
     #[inline(always)]
     pub fn put_built_in(
         &self,
@@ -49,9 +48,8 @@ impl Worker {
         if put { BuiltInStep::Done } else { BuiltInStep::Unfinished }
     }
 
-    /// Takes `task` back, if it is the youngest in a built-in deque of the calling thread. It is not
-    /// applicable if the thread has no such deque. If it is unfinished, `retake_built_in` must
-    /// follow.
+    /// Takes `task` back, if it is the youngest in a built-in deque of the calling thread.
+    /// NotApplicable: the thread has no such deque. Unfinished: `retake_built_in` must follow.
     #[inline(always)]
     pub fn take_built_in(&self, task: Task) -> BuiltInStep {
         self.take_as_owner(&self.spawn_owner, task)

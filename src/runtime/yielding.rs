@@ -7,8 +7,8 @@
 //! "Behind all others" is the end of the injector. But if the worker's own queue is first in, first
 //! out for its owner, too (`Policy::LINES_UP`), a task that yields goes to the end of that queue.
 //! Tokio does the same, and so does the fiber scheduler whose benchmarks are in `bench_c`
-//! (`fiber.h`): there a worker with tasks of its own runs these, and looks at the injector once in
-//! 61 tasks. This library differs from them in three points:
+//! (`fiber.h`): in both, a worker runs the tasks of its own queue, and looks at the injector after
+//! every 61 tasks. This library differs from both in three points:
 //!
 //! - Each task also looks at the injector at each [`YIELDS_PER_LOOK`]th yield of its own. During 61
 //!   turns of one task another task could wait for its first turn, but no two tasks are to be more

@@ -6,8 +6,8 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// Calls `visit` with each `SCHED_*` variable of the environment that is not empty. This is one
-/// walk through the environment; getenv would be one walk for each variable.
+/// Calls `visit` with each `SCHED_*` variable of the environment that is not empty. The function
+/// reads the environment once. (A call of getenv for each variable would read it as many times.)
 ///
 /// As with secure_getenv, a process that got rights by its execve (those of a set-user-ID program
 /// or of file capabilities) has no such variables: its caller chooses the environment, and must not

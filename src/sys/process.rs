@@ -103,15 +103,15 @@ pub fn generation() -> u32 {
     let Some(word) = find() else { return 0 };
     let value = word.load(Ordering::Acquire); // pairs with the Release store in `watch`
     let (_, generation) = unpack(value);
-    if ptr::eq(word, &PLAIN) || generation == BUSY { checked(value) } else { generation }
+    if ptr::eq(word, &PLAIN) || generation == BUSY { checked(word, value) } else { generation }
 }
 
-/// As `generation`, for a value of a plain word, or of one that is being renewed.
+/// The generation in `value`, for a word that also holds the process, or that is being renewed.
 #[cold]
 #[inline(never)] // so that `generation` saves no registers for the call of getpid
-fn checked(value: u64) -> u32 {
+fn checked(word: &Word, value: u64) -> u32 {
     let (process, generation) = unpack(value);
-    if generation != BUSY && process == me(word()) { generation } else { 0 }
+    if generation != BUSY && process == me(word) { generation } else { 0 }
 }
 
 /// True if the library's state belongs to this process and not to an ancestor.

@@ -96,12 +96,12 @@ const TAKEN: [c_int; 8] = [
     libc::SIGPROF,
 ];
 
-/// The signals that a write raises in the thread that writes: to a pipe without a reader, and beyond
-/// the greatest size of a file.
+/// The signals that a write raises in its thread: a write to a pipe without a reader, and a write
+/// beyond the greatest size of a file.
 const OF_WRITES: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
 
-/// Which of `OF_WRITES` a thread accepts. The threads of a run accept those that its caller accepts,
-/// so that a write in a task has the same effect in whichever thread the task runs.
+/// Which of `OF_WRITES` a thread accepts. The threads of a run accept those that the run's caller
+/// accepts. So a write in a task has the same effect in whichever thread the task runs.
 #[derive(Clone, Copy)]
 pub struct WriteSignals([bool; 2]);
 

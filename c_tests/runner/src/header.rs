@@ -1,6 +1,8 @@
-//! The library's sched.h has the name of POSIX's header. A program must get both, without a
-//! warning, in every order of inclusion, language standard and include path. One file: the tables of
-//! these and what compiles them are read together.
+//! The library's sched.h has the name of POSIX's header. A program must get both headers without a
+//! warning, whatever the order of inclusion, the language standard and the include path.
+//!
+//! This file is long, because the lists of orders, standards and paths stand beside the code that
+//! compiles a program for each.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -131,7 +131,6 @@ impl<D: Deque> Policy for Stealing<D> {
             injector: Injector::new(plan.limit(), plan.ends),
             quiescence: Quiescence::new(plan.workers)?,
             sleepers: EventCount::new(plan.workers, plan.processors)?,
-            last_waits: memory::slice(plan.workers, |_| Ok(Pad::default()))?,
             idle: plan.idle,
             amounts,
             lending: Lending::new(if lends { plan.workers } else { 0 })?,

@@ -225,7 +225,7 @@ impl<D: Deque> Stealing<D> {
         if role == Role::Searcher && self.surplus() && idle {
             self.hold_back(until, place);
         }
-        let last = &self.last_waits[place.index()];
+        let last = self.sleepers.last_waits(place.index());
         naps.patience.begin(self.sleepers.wake_cost(), last);
         let mut demands = Demands::new(Instant::now());
         let mut woken = false; // true: the worker was woken, and has found nothing since

@@ -1,6 +1,5 @@
 //! The state of a run of kind `steal`, and the steps that the rest of the policy uses.
 
-use crate::idle::LastWaits;
 use crate::idle::eventcount::EventCount;
 use crate::idle::quiescence::Quiescence;
 use crate::policy::stealing::amounts::Amounts;
@@ -18,7 +17,6 @@ pub struct Stealing<D: Deque> {
     pub(super) injector: Injector,
     pub(super) quiescence: Quiescence,
     pub(super) sleepers: EventCount,
-    pub(super) last_waits: Box<[Pad<LastWaits>]>,
     pub(super) idle: Idle,
     pub(super) amounts: Amounts,
     pub(super) lending: Lending,
