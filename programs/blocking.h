@@ -3,9 +3,11 @@
 #ifndef BLOCKING_H
 #define BLOCKING_H
 
+#include <fcntl.h>
+
 #include "program.h"
 
-/* --- status: that of the worst that has happened, in any task ---------------------------------------------------- */
+/* --- the exit status: the worst that any task has reported -------------------------------------------------------- */
 
 static atomic_int program_status;
 
@@ -30,27 +32,47 @@ __attribute__((unused)) static void spawn(taskfunc f, void *closure, struct sche
 
 /* --- input and output -------------------------------------------------------------------------------------------- */
 
-/* Where errno is read in a task, the function is not inlined: a task may go on in another thread after a suspension
- * point, and a compiler keeps the address of errno for the length of a function (libsched(7), SUSPENSION POINTS). */
-#define OWN_ERRNO __attribute__((unused, noinline))
+/* Opens a file to read it. Returns -1, after a message, if that fails. */
+OWN_ERRNO static int open_input(const char *name)
+{
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        fail(STATUS_TROUBLE, errno, "%s", name);
+    return fd;
+}
+
+/* Reads once, at `at`, or from the file's own position if `at` is -1. Returns the number of bytes, or -errno. */
+OWN_ERRNO static ssize_t read_once(int fd, void *buffer, size_t size, off_t at)
+{
+    ssize_t n;
+    do
+        n = at < 0 ? read(fd, buffer, size) : pread(fd, buffer, size, at);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+/* The same, with a message if it fails. */
+__attribute__((unused)) static ssize_t read_input(int fd, const char *name, void *buffer, size_t size, off_t at)
+{
+    ssize_t n = read_once(fd, buffer, size, at);
+    if (n < 0)
+        fail(STATUS_TROUBLE, (int)-n, "%s", name);
+    return n;
+}
 
 /* Reads until there are `least` bytes or the file ends, in a blocking section: another thread takes the worker's place
  * while the file is slow. Returns the number of bytes, or -errno. */
-OWN_ERRNO static ssize_t read_some(int fd, void *buffer, size_t least, size_t size, struct scheduler *s)
+__attribute__((unused)) static ssize_t
+read_some(int fd, void *buffer, size_t least, size_t size, off_t at, struct scheduler *s)
 {
     size_t have = 0;
     ssize_t n = 1;
     int began = sched_block_begin(s) == 0;
-    while (have < least && n != 0) {
-        n = read(fd, (char *)buffer + have, size - have);
-        if (n < 0 && errno != EINTR)
-            break;
-        have += n > 0 ? (size_t)n : 0;
-    }
-    int error = n < 0 ? errno : 0;
+    for (; have < least && n > 0; have += n > 0 ? (size_t)n : 0)
+        n = read_once(fd, (char *)buffer + have, size - have, at < 0 ? at : at + (off_t)have);
     if (began)
         sched_block_end(s);
-    return error != 0 ? -error : (ssize_t)have;
+    return n < 0 ? n : (ssize_t)have;
 }
 
 /* Writes all, in a blocking section. Returns 0, or errno. */
@@ -70,26 +92,19 @@ OWN_ERRNO static int write_all(int fd, const void *data, size_t size, struct sch
     return error;
 }
 
-/* To be called after a task has printed: ends the program if standard output takes nothing more. */
+/* Ends the program at once, since standard output takes nothing more: other tasks need not end, nor what is left be
+ * written. */
+__attribute__((unused, noreturn)) static void output_broken(int error)
+{
+    complain(error, "standard output");
+    _exit(STATUS_TROUBLE);
+}
+
+/* To be called after a task has printed. */
 OWN_ERRNO static void check_output(void)
 {
-    if (!ferror(stdout))
-        return;
-    complain(errno, "standard output");
-    _exit(STATUS_TROUBLE); /* other tasks need not end, nor what is left be written */
-}
-
-/* What --help and --version print, and the status to exit with. */
-__attribute__((unused)) static int say(const char *text)
-{
-    fputs(text, stdout);
-    return output_written() ? STATUS_OK : STATUS_TROUBLE;
-}
-
-__attribute__((unused)) static int say_version(void)
-{
-    printf("%s (libsched) %s\n", program_name, sched_version());
-    return output_written() ? STATUS_OK : STATUS_TROUBLE;
+    if (ferror(stdout))
+        output_broken(errno);
 }
 
 #endif

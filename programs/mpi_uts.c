@@ -3,9 +3,9 @@
  * pkg-config: ompi-c/mpich (libopenmpi-dev)
  *
  * The tree is that of the Unbalanced Tree Search (Olivier and others, 2006; bench_c/uts.h): a node is a SHA-1 digest,
- * which says how many children it has, and nobody knows the size of a subtree before he has walked through it. So work
- * cannot be divided in advance: who has none takes some from somebody who has, and this program does that twice,
- * within a rank by libsched and between ranks by messages of MPI.
+ * which says how many children it has. Nobody knows the size of a subtree before walking through it, so work cannot be
+ * divided in advance: whoever has none takes some from another. This program does that twice, within a rank by
+ * libsched and between ranks by messages of MPI.
  *
  * A task walks through a part of the tree, depth first, with the nodes to be visited on a stack of its own. While the
  * rank has few tasks that nobody has begun, a task whose stack is large makes a new one of the older half: an offer.
@@ -53,7 +53,8 @@
  * No message is left when MPI ends: a rank that has got STOP goes on answering until it has its own answer; then it
  * enters a barrier (MPI_Ibarrier), and answers until all have. So nobody who waits for an answer is left without one.
  * And no wait for an own message blocks: a rank asks again after the answer, and so after its question has arrived; it
- * answers the same rank again after that rank has asked again, having got the answer before; there is one token. */
+ * answers the same rank again after that rank has asked again, having got the answer before; and it receives the token
+ * again after all other ranks have had it. */
 
 #include "ranks.h"
 #include "../bench_c/uts.h"
@@ -204,6 +205,7 @@ static int receive(struct scheduler *s)
         return 0;
     int from = status.MPI_SOURCE, tag = status.MPI_TAG;
     if (tag == TOKEN) {
+        MPI_Wait(&me.token.request, MPI_STATUS_IGNORE); /* its buffer is overwritten */
         MPI_Recv(me.sum, 2, MPI_LONG_LONG, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         me.has_token = 1;
         return 1;
@@ -238,7 +240,7 @@ static void pass_token(void)
     if (rank > 0) {
         me.sum[0] += me.c;
         me.sum[1] |= me.black;
-    } else if (me.sum[1] || me.black || me.sum[0] + me.c != 0) {
+    } else if (ranks > 1 && (me.sum[1] || me.black || me.sum[0] + me.c != 0)) { /* one rank alone needs no round */
         me.sum[0] = me.sum[1] = 0;
     } else {
         me.stopped = 1;
@@ -247,7 +249,7 @@ static void pass_token(void)
         return;
     }
     me.black = me.has_token = 0;
-    send_to((rank + ranks - 1) % ranks, TOKEN, &me.token, me.sum, 2, MPI_LONG_LONG);
+    send_to(rank == 0 ? ranks - 1 : rank - 1, TOKEN, &me.token, me.sum, 2, MPI_LONG_LONG);
 }
 
 /* Asks any of the other ranks. */

@@ -11,13 +11,9 @@
 
 #include <stdbool.h>
 
-#include "program.h"
+#include "blocking.h"
 
 enum { PARTS = 64, KEPT = 128 * 1024 }; /* parts at a time; bytes that a part keeps */
-
-/* A function that reads errno after a system call is not to be merged into one that has suspension points: there the
- * thread may change, and a compiler may remember where the errno of the thread before was. */
-#define APART __attribute__((noinline))
 
 struct part {
     char *bytes;
@@ -34,19 +30,6 @@ static struct {
     sched_mutex lock;
     sched_cond turn;
 } order = {.free = SCHED_SEM_INIT(PARTS), .lock = SCHED_MUTEX_INIT, .turn = SCHED_COND_INIT};
-
-static APART void write_all(const char *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(STDOUT_FILENO, bytes, size);
-        if (n < 0 && errno != EINTR) {
-            complain(errno, "standard output");
-            _exit(STATUS_TROUBLE);
-        }
-        bytes += n < 0 ? 0 : n;
-        size -= n < 0 ? 0 : n;
-    }
-}
 
 /* The next part, once there is room for it. */
 static struct part *part_begin(struct scheduler *s)
@@ -69,12 +52,9 @@ static char *part_room(struct part *p, size_t size)
 /* Writes what a part has. A pipe may block: another thread takes the worker's place. */
 static void part_write(struct part *p, struct scheduler *s)
 {
-    if (p->size > 0) {
-        bool began = sched_block_begin(s) == 0;
-        write_all(p->bytes, p->size);
-        if (began)
-            sched_block_end(s);
-    }
+    int error = p->size > 0 ? write_all(STDOUT_FILENO, p->bytes, p->size, s) : 0;
+    if (error != 0)
+        output_broken(error);
     p->size = 0;
 }
 

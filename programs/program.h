@@ -21,6 +21,11 @@
 /* Exit statuses. A program that compares or searches has 1 for "different", "not found". */
 enum { STATUS_OK = 0, STATUS_NO = 1, STATUS_TROUBLE = 2 };
 
+/* A function that reads errno in a task is not inlined into one that has suspension points: there the task may go on
+ * in another thread, and a compiler keeps the address of errno for the length of a function (libsched(7), SUSPENSION
+ * POINTS). */
+#define OWN_ERRNO __attribute__((unused, noinline))
+
 static const char *program_name;
 
 /* Prints "NAME: MESSAGE" on stderr, and the text of `error` if it is an errno. */
@@ -61,6 +66,12 @@ __attribute__((unused)) static void *reallocate(void *memory, size_t count, size
     return larger;
 }
 
+__attribute__((unused)) static char *copy_of(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    return memcpy(allocate(size, 1), text, size);
+}
+
 /* The number that an option has as its argument, at least `least` and at most `most`; K, M and G after it mean 2^10,
  * 2^20 and 2^30. Anything else ends the program. */
 __attribute__((unused)) static long long
@@ -97,7 +108,20 @@ __attribute__((unused)) static int output_written(void)
     return 1;
 }
 
-/* --- progress: a line on stderr, where stderr is a terminal; at most ten times a second ---------------------------- */
+/* Prints what --help or --version asks for; returns the status to exit with. */
+__attribute__((unused)) static int say(const char *text)
+{
+    fputs(text, stdout);
+    return output_written() ? STATUS_OK : STATUS_TROUBLE;
+}
+
+__attribute__((unused)) static int say_version(void)
+{
+    printf("%s (libsched) %s\n", program_name, sched_version());
+    return output_written() ? STATUS_OK : STATUS_TROUBLE;
+}
+
+/* --- progress: a line on stderr, where stderr is a terminal; at most ten times a second -------------------------- */
 
 struct progress {
     const char *what;    /* "MiB", "files" */

@@ -14,13 +14,7 @@ static int rank, ranks; /* this process, and how many there are */
 /* --help ('h'), --version ('V'), or an option that is none. */
 __attribute__((noreturn)) static void common_option(int option, const char *usage)
 {
-    if (option == '?')
-        exit(STATUS_TROUBLE);
-    if (option == 'h')
-        fputs(usage, stdout);
-    else
-        printf("%s (libsched) %s\n", program_name, sched_version());
-    exit(output_written() ? STATUS_OK : STATUS_TROUBLE);
+    exit(option == '?' ? STATUS_TROUBLE : option == 'h' ? say(usage) : say_version());
 }
 
 static void no_arguments(int argc, char **argv)

@@ -124,11 +124,8 @@ static FILE *begin_file(const struct picture *p, char beside[PATH_MAX])
     return fdopen(file, "wb");
 }
 
-/* Of functions that read errno: in one that goes on in another thread, the compiler might keep its address. */
-#define APART __attribute__((noinline))
-
 /* A task: writes p->pixels. Its errno is that of one thread from the beginning of the section to its end. */
-APART static void write_picture(void *picture, struct scheduler *s)
+OWN_ERRNO static void write_picture(void *picture, struct scheduler *s)
 {
     struct picture *p = picture;
     char beside[PATH_MAX];
@@ -156,7 +153,7 @@ APART static void write_picture(void *picture, struct scheduler *s)
     sched_block_end(s);
 }
 
-APART static void loop(struct picture *p, sched_range body, struct scheduler *s)
+OWN_ERRNO static void loop(struct picture *p, sched_range body, struct scheduler *s)
 {
     if (sched_for(0, (size_t)p->tiles, 0, body, p, s) != 0) {
         complain(errno, "sched_for");
@@ -267,10 +264,8 @@ int main(int argc, char **argv)
         case 'S': p.seed = (uint64_t)number_of(optarg, "--seed", 0, LLONG_MAX); break;
         case 'j': threads = (int)number_of(optarg, "--threads", 0, 4096); break;
         case 'v': verbose = 1; break;
-        case 'h':
-        case 'V':
-            option == 'h' ? fputs(usage, stdout) : printf("render (libsched) %s\n", sched_version());
-            return output_written() ? STATUS_OK : STATUS_TROUBLE;
+        case 'h': return say(usage);
+        case 'V': return say_version();
         default: return STATUS_TROUBLE;
         }
     }

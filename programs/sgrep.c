@@ -7,8 +7,9 @@
  * meanwhile.
  *
  * Each worker has an automaton (automaton.h) that grows as it reads, at the index that sched_worker_index gives.
- * Nothing is locked for that: a search has no suspension point. What may block for long, the writing to a pipe and
- * the reading of what is no regular file, is a blocking section: another thread takes the worker's place. */
+ * Nothing is locked for that: a search has no suspension point. What may block for long is a blocking section, in
+ * which another thread takes the worker's place: writing to a pipe, reading a folder, and reading what is no regular
+ * file. */
 
 #define _GNU_SOURCE
 #include <fnmatch.h>
@@ -51,7 +52,7 @@ static struct {
     size_t path_count;
 } set;
 
-static atomic_bool selected, trouble;
+static atomic_bool selected;
 static struct progress progress;
 
 /* Puts the path, a number if it is not negative, and a text. */
@@ -123,35 +124,21 @@ static void search_lines(struct file *f, const unsigned char *p, const unsigned 
 }
 
 /* Opens a file; "" is standard input. -1 if it cannot be searched. */
-static APART int open_file(const char *path, bool *regular)
+OWN_ERRNO static int open_file(const char *path, bool *regular)
 {
     struct stat st;
     int fd = path[0] == '\0' ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0 || fstat(fd, &st) != 0) {
-        complain(errno, "%s", path);
-        trouble = true;
+        fail(STATUS_TROUBLE, errno, "%s", path);
         return -1;
     }
     *regular = S_ISREG(st.st_mode);
     if (*regular && st.st_ino == set.output.st_ino && st.st_dev == set.output.st_dev) {
-        complain(0, "%s: input file is also the output", path);
-        trouble = true;
+        fail(STATUS_TROUBLE, 0, "%s: input file is also the output", path);
         close(fd);
         return -1;
     }
     return fd;
-}
-
-static APART ssize_t read_some(const char *path, int fd, void *to, size_t size)
-{
-    ssize_t n;
-    while ((n = read(fd, to, size)) < 0 && errno == EINTR)
-        ;
-    if (n < 0) {
-        complain(errno, "%s", path);
-        trouble = true;
-    }
-    return n;
 }
 
 struct buffer {
@@ -179,7 +166,7 @@ static void search_file(const char *path, struct part *part, struct buffer *buff
             f.counted = buffer->bytes;
         }
         bool began = !regular && sched_block_begin(s) == 0;
-        ssize_t n = read_some(f.path, fd, buffer->bytes + end, buffer->room - end - 1);
+        ssize_t n = read_input(fd, f.path, buffer->bytes + end, buffer->room - end - 1, -1);
         if (began)
             sched_block_end(s);
         if (first)
@@ -228,8 +215,8 @@ static void batch_end(struct scheduler *s)
 {
     struct batch *b = filling;
     filling = NULL;
-    if (b != NULL && sched_spawn(search, b, s) != 0)
-        search(b, s); /* no memory for a longer queue */
+    if (b != NULL)
+        spawn(search, b, s);
 }
 
 /* The walk has found a file. The first batches are small, so that all workers soon have something to do. */
@@ -270,7 +257,7 @@ static int wanted(const char *name, int is_folder, void *ctx)
 /* The first task: walks the trees. */
 static void root(void *closure, struct scheduler *s)
 {
-    struct walk w = {.wanted = wanted, .file = add_file};
+    struct walk w = {.wanted = wanted, .file = add_file, .trouble = STATUS_TROUBLE};
     (void)closure;
     set.searchers = allocate(sched_worker_count(s), sizeof *set.searchers);
     for (size_t i = 0; i < set.path_count; i++) {
@@ -279,8 +266,7 @@ static void root(void *closure, struct scheduler *s)
         if (strcmp(path, "-") == 0) {
             add_file("", NULL, s);
         } else if (stat(path, &st) != 0) {
-            complain(errno, "%s", path);
-            w.trouble = 1;
+            fail(STATUS_TROUBLE, errno, "%s", path);
         } else if (S_ISDIR(st.st_mode)) {
             walk(&w, path, s);
         } else {
@@ -290,8 +276,6 @@ static void root(void *closure, struct scheduler *s)
     if (set.path_count == 0)
         walk(&w, NULL, s);
     batch_end(s);
-    if (w.trouble)
-        trouble = true;
 }
 
 static void add_glob(struct globs *globs, const char *glob)
@@ -355,10 +339,8 @@ int main(int argc, char **argv)
         case EXCLUDE: add_glob(&set.exclude, optarg); break;
         case NO_HIDDEN: set.no_hidden = true; break;
         case 'j': threads = (int)number_of(optarg, "--threads", 0, 4096); break;
-        case HELP: fputs(usage, stdout); return output_written() ? STATUS_OK : STATUS_TROUBLE;
-        case VERSION:
-            printf("sgrep (libsched) %s\n", sched_version());
-            return output_written() ? STATUS_OK : STATUS_TROUBLE;
+        case HELP: return say(usage);
+        case VERSION: return say_version();
         default: return STATUS_TROUBLE;
         }
     if (patterns.count == 0 && optind == argc) {
@@ -391,5 +373,5 @@ int main(int argc, char **argv)
         return STATUS_TROUBLE;
     }
     progress_end(&progress);
-    return trouble ? STATUS_TROUBLE : selected ? STATUS_OK : STATUS_NO;
+    return program_status != STATUS_OK ? program_status : selected ? STATUS_OK : STATUS_NO;
 }

@@ -21,7 +21,6 @@
  * decompresses them in parallel. What other programs have compressed is decompressed by the reader. */
 
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <libdeflate.h>
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -123,7 +122,7 @@ static bool read_blocks(struct file *file, struct scheduler *s)
     ssize_t size = BLOCK;
     for (bool first = true; size == BLOCK && !file->failed; first = false) {
         struct slot *slot = take_slot(file, s);
-        size = read_some(file->in, slot->in, BLOCK, BLOCK, s);
+        size = read_some(file->in, slot->in, BLOCK, BLOCK, -1, s);
         slot->in_size = size > 0 ? (size_t)size : 0;
         if (size > 0 || (size == 0 && first))
             spawn(deflate_block, slot, s);
@@ -149,7 +148,7 @@ static bool look_ahead(struct file *file, size_t size, struct scheduler *s)
     memmove(ahead.data, ahead.data + ahead.at, ahead.end - ahead.at);
     ahead.end -= ahead.at;
     ahead.at = 0;
-    ssize_t n = read_some(file->in, ahead.data + ahead.end, size - ahead.end, most - ahead.end, s);
+    ssize_t n = read_some(file->in, ahead.data + ahead.end, size - ahead.end, most - ahead.end, -1, s);
     if (n < 0)
         fail(STATUS_NO, (int)-n, "%s", file->name);
     ahead.end += n > 0 ? (size_t)n : 0;

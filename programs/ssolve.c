@@ -307,9 +307,8 @@ static const struct shape *shape_of(const char *text, size_t length, const char 
     return shape;
 }
 
-/* The length of the next line, or -1; opens the file first. Not inlined, as it reads errno: solve_files may go on in
- * another thread, and a compiler remembers where the errno of the thread before was. */
-__attribute__((noinline)) static ssize_t read_line(FILE **file, const char *name, char **text, size_t *room)
+/* The length of the next line, or -1; opens the file first. */
+OWN_ERRNO static ssize_t read_line(FILE **file, const char *name, char **text, size_t *room)
 {
     if (*file == NULL)
         *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "r");
@@ -355,18 +354,16 @@ static void solve_files(void *closure, struct scheduler *s)
     free(text);
 }
 
-static void print_help(void)
-{
-    puts("usage: ssolve [OPTION]... [FILE]...\n"
-         "Solves the sudokus in the files, or on standard input (also \"-\"): one on each line, of 81, 256 or 625\n"
-         "characters: 1 to 9, A to P, and a dot, 0 or _ for an empty cell. Prints a solution on a line for each.\n"
-         "  -a, --any           of several solutions any one, not the first in the order of their text\n"
-         "  -c, --count LIMIT   print how many solutions there are, up to LIMIT\n"
-         "  -j, --threads N     0: the library's default (SCHED_THREADS, or all processors)\n"
-         "      --help          print this\n"
-         "      --version       print the version\n"
-         "Exit status: 0 if each puzzle has a solution, 1 if one has none, 2 in trouble.");
-}
+static const char usage[] =
+    "usage: ssolve [OPTION]... [FILE]...\n"
+    "Solves the sudokus in the files, or on standard input (also \"-\"): one on each line, of 81, 256 or 625\n"
+    "characters: 1 to 9, A to P, and a dot, 0 or _ for an empty cell. Prints a solution on a line for each.\n"
+    "  -a, --any           of several solutions any one, not the first in the order of their text\n"
+    "  -c, --count LIMIT   print how many solutions there are, up to LIMIT\n"
+    "  -j, --threads N     0: the library's default (SCHED_THREADS, or all processors)\n"
+    "      --help          print this\n"
+    "      --version       print the version\n"
+    "Exit status: 0 if each puzzle has a solution, 1 if one has none, 2 in trouble.\n";
 
 int main(int argc, char **argv)
 {
@@ -383,10 +380,8 @@ int main(int argc, char **argv)
         case 'a': any = 1; break;
         case 'c': count_limit = number_of(optarg, "-c", 1, LLONG_MAX / 2); break;
         case 'j': threads = (int)number_of(optarg, "-j", 0, 4096); break;
-        case HELP: print_help(); return output_written() ? STATUS_OK : STATUS_TROUBLE;
-        case VERSION:
-            printf("ssolve (libsched) %s\n", sched_version());
-            return output_written() ? STATUS_OK : STATUS_TROUBLE;
+        case HELP: return say(usage);
+        case VERSION: return say_version();
         default: return STATUS_TROUBLE;
         }
     char *standard_input[] = {(char[]){"-"}, NULL};

@@ -253,7 +253,7 @@ static void read_file(struct input *in, const char *name, struct scheduler *s)
     if (fd < 0)
         fatal(errno, "%s", name);
     struct chunk *c = &in->chunk[in->turn];
-    for (ssize_t n; make_room(c, s), (n = read_some(fd, c->text + c->used, block_size, -1, s)) != 0;) {
+    for (ssize_t n; make_room(c, s), (n = read_some(fd, c->text + c->used, 1, block_size, -1, s)) != 0;) {
         if (n < 0)
             fatal((int)-n, "%s", name);
         progress_add(&progress, (double)n / (1 << 20));
@@ -314,25 +314,23 @@ static void sort_files(void *closure, struct scheduler *s)
 
 /* --- the command line --------------------------------------------------------------------------------------------- */
 
-static void print_help(void)
-{
-    puts("usage: ssort [OPTION]... [FILE]...\n"
-         "Sorts the lines of the files, or of standard input (also \"-\"), by the locale; LC_ALL=C: by bytes.\n"
-         "  -n, --numeric-sort          by the number that a line begins with, then as without -n\n"
-         "  -r, --reverse               the other way round\n"
-         "  -s, --stable                with -n: lines with equal numbers keep their order\n"
-         "  -u, --unique                only the first of equal lines\n"
-         "  -z, --zero-terminated       lines end with a zero byte\n"
-         "  -c, --check                 do not sort: say where one file is not in order\n"
-         "  -o, --output FILE           write to FILE, which may be one of the input files\n"
-         "  -S, --buffer-size SIZE      bytes of memory (K, M, G); 0: half of the machine's. More input goes to\n"
-         "                              temporary files\n"
-         "  -T, --temporary-directory DIR   for these, in place of $TMPDIR or /tmp\n"
-         "  -j, --threads N             0: the library's default (SCHED_THREADS, or all processors)\n"
-         "      --help                  print this\n"
-         "      --version               print the version\n"
-         "Exit status: 0, 1 if -c finds disorder, 2 in trouble.");
-}
+static const char usage[] =
+    "usage: ssort [OPTION]... [FILE]...\n"
+    "Sorts the lines of the files, or of standard input (also \"-\"), by the locale; LC_ALL=C: by bytes.\n"
+    "  -n, --numeric-sort          by the number that a line begins with, then as without -n\n"
+    "  -r, --reverse               the other way round\n"
+    "  -s, --stable                with -n: lines with equal numbers keep their order\n"
+    "  -u, --unique                only the first of equal lines\n"
+    "  -z, --zero-terminated       lines end with a zero byte\n"
+    "  -c, --check                 do not sort: say where one file is not in order\n"
+    "  -o, --output FILE           write to FILE, which may be one of the input files\n"
+    "  -S, --buffer-size SIZE      bytes of memory (K, M, G); 0: half of the machine's. More input goes to\n"
+    "                              temporary files\n"
+    "  -T, --temporary-directory DIR   for these, in place of $TMPDIR or /tmp\n"
+    "  -j, --threads N             0: the library's default (SCHED_THREADS, or all processors)\n"
+    "      --help                  print this\n"
+    "      --version               print the version\n"
+    "Exit status: 0, 1 if -c finds disorder, 2 in trouble.\n";
 
 int main(int argc, char **argv)
 {
@@ -361,10 +359,8 @@ int main(int argc, char **argv)
         case 'S': memory = (size_t)number_of(optarg, "-S", 0, LLONG_MAX / 64); break;
         case 'T': folder = optarg; break;
         case 'j': threads = (int)number_of(optarg, "-j", 0, 4096); break;
-        case HELP: print_help(); return output_written() ? STATUS_OK : STATUS_TROUBLE;
-        case VERSION:
-            printf("ssort (libsched) %s\n", sched_version());
-            return output_written() ? STATUS_OK : STATUS_TROUBLE;
+        case HELP: return say(usage);
+        case VERSION: return say_version();
         default: return STATUS_TROUBLE;
         }
     if (folder == NULL || *folder == '\0')

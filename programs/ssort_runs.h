@@ -3,9 +3,9 @@
 #ifndef SSORT_RUNS_H
 #define SSORT_RUNS_H
 
+#include "blocking.h"
 #include "ssort_lines.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #define fatal(...) (complain(__VA_ARGS__), exit(STATUS_TROUBLE))
@@ -19,24 +19,10 @@ enum {
 static const char *folder;       /* of temporary files */
 static struct progress progress; /* of the input, then of the output */
 
-__attribute__((noinline)) static void must(int outcome)
+OWN_ERRNO static void must(int outcome)
 {
     if (outcome != 0)
         fatal(errno, "a task");
-}
-
-/* At `at`, or where the file is, if that is -1. An error is returned as -errno: errno may be another thread's. */
-static ssize_t read_some(int fd, char *to, size_t size, off_t at, struct scheduler *s)
-{
-    ssize_t n;
-    int began = sched_block_begin(s) == 0;
-    do
-        n = at < 0 ? read(fd, to, size) : pread(fd, to, size, at);
-    while (n < 0 && errno == EINTR);
-    n = n < 0 ? -errno : n;
-    if (began)
-        sched_block_end(s);
-    return n;
 }
 
 static void *map(void *old, size_t old_size, size_t size)
@@ -97,15 +83,13 @@ static void write_parts(void *closure, struct scheduler *s)
 {
     struct batch *b = closure;
     int began = sched_block_begin(s) == 0;
-    for (struct part *p = b->part; p < b->part + b->parts; p++)
-        for (size_t done = 0; done < p->size;) {
-            ssize_t n = write(b->fd, p->text + done, p->size - done);
-            if (n < 0 && errno != EINTR)
-                fatal(errno, "%s", b->name != NULL ? b->name : folder);
-            done += n > 0 ? (size_t)n : 0;
-            if (b->name != NULL && n > 0)
-                progress_add(&progress, (double)n / (1 << 20));
-        }
+    for (struct part *p = b->part; p < b->part + b->parts; p++) {
+        int error = write_all(b->fd, p->text, p->size, s); /* a section within this one is allowed */
+        if (error != 0)
+            fatal(error, "%s", b->name != NULL ? b->name : folder);
+        if (b->name != NULL)
+            progress_add(&progress, (double)p->size / (1 << 20));
+    }
     if (began)
         sched_block_end(s);
 }
@@ -170,14 +154,13 @@ static void refill(size_t lo, size_t hi, void *ctx, struct scheduler *s)
         memmove(r->text, r->text + start, r->used);
         const char *rest = r->text;
         for (r->n = 0;;) {
-            while (!r->ended && r->used < r->capacity) {
-                ssize_t n = read_some(r->fd, r->text + r->used, r->capacity - r->used, r->at, s);
-                if (n < 0)
-                    fatal((int)-n, "%s", folder);
-                r->ended = n == 0;
-                r->used += (size_t)n;
-                r->at += n;
-            }
+            size_t room = r->ended ? 0 : r->capacity - r->used;
+            ssize_t n = read_some(r->fd, r->text + r->used, room, room, r->at, s);
+            if (n < 0)
+                fatal((int)-n, "%s", folder);
+            r->ended |= (size_t)n < room;
+            r->used += (size_t)n;
+            r->at += n;
             r->n = split(&rest, r->text + r->used, r->line, r->most);
             if (r->n > 0 || r->ended)
                 break;

@@ -2,8 +2,9 @@
  *
  * pkg-config: libcrypto (libssl-dev)
  *
- * What it teaches: fork and join in order. The first task walks the trees, and forks a task for each file on a
- * descriptor in a ring. It joins the oldest one, and prints its line, when that has ended or when the ring is full:
+ * What it teaches: fork and join in order. The first task walks the trees and forks a task for each file. The tasks'
+ * descriptors stand in a ring. When the oldest task has ended, or when the ring is full, the first task joins the
+ * oldest task and prints its line:
  *
  *      walker:   fork 9, fork 10, ...   join 3, print; join 4, print; ...
  *      ring:     [3 done] [4 done] [5 works] [6 done] [7 works] [8 waits] ...
@@ -14,16 +15,13 @@
  * - A task opens and reads its file in blocking sections: while that waits for a disk, another thread takes the
  *   worker's place and computes. So many requests are on their way to the disk at the same time.
  * - Nothing that a task needs after a section belongs to the thread, which may be another one then (errno: see
- *   OWN_ERRNO in blocking.h). */
+ *   OWN_ERRNO in program.h). */
 
 #define _GNU_SOURCE
-#include <dirent.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdbool.h>
-#include <sys/stat.h>
 
-#include "blocking.h"
+#include "walk.h"
 
 enum { RING = 4096, CHUNK = 1 << 18 };
 
@@ -56,7 +54,8 @@ OWN_ERRNO static ssize_t open_and_read(const char *name, int *fd, unsigned char 
     bool is_stdin = strcmp(name, "-") == 0;
     int began = sched_block_begin(s) == 0;
     *fd = is_stdin ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t n = *fd < 0 ? -errno : read_some(*fd, buffer, CHUNK, CHUNK, s); /* a section within this one is allowed */
+    /* read_some begins a section within this one, which is allowed. */
+    ssize_t n = *fd < 0 ? -errno : read_some(*fd, buffer, CHUNK, CHUNK, -1, s);
     if (n >= 0 && n < CHUNK && !is_stdin) { /* that was all */
         close(*fd);
         *fd = -1;
@@ -77,7 +76,7 @@ static void sum_file(void *closure, struct scheduler *s)
     ssize_t n = open_and_read(job->name, &fd, buffer, s);
     while (n > 0 && EVP_DigestUpdate(context, buffer, (size_t)n) == 1) {
         progress_add(&progress, (double)n / (1 << 20));
-        n = n < CHUNK ? 0 : read_some(fd, buffer, CHUNK, CHUNK, s);
+        n = n < CHUNK ? 0 : read_some(fd, buffer, CHUNK, CHUNK, -1, s);
     }
     job->error = n < 0 ? (int)-n : EVP_DigestFinal_ex(context, job->sum, NULL) == 1 ? 0 : EIO;
     if (fd > STDIN_FILENO)
@@ -158,68 +157,17 @@ static void add_file(char *name, const unsigned char *expected, struct scheduler
     sched_fork(&job->task, sum_file, job, s);
 }
 
+/* The walk has found a file. */
+static void found_file(const char *name, void *ctx, struct scheduler *s)
+{
+    (void)ctx;
+    add_file(copy_of(name), NULL, s);
+}
+
 static void join_all(struct scheduler *s)
 {
     while (joined < forked)
         join_oldest(s);
-}
-
-/* --- the first task: walks --------------------------------------------------------------------------------------- */
-
-/* Directories have a slash at the end: then this is the order of LC_ALL=C sort for all names of the tree. */
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The names of the files and directories in a directory, sorted. *error is 0 or errno. */
-OWN_ERRNO static char **read_directory(const char *name, size_t *size, int *error, struct scheduler *s)
-{
-    char **entries = NULL;
-    int began = sched_block_begin(s) == 0;
-    DIR *folder = opendir(name);
-    size_t room = 0, n = 0;
-    *error = folder == NULL ? errno : 0;
-    for (struct dirent *entry; folder != NULL && (errno = 0, entry = readdir(folder)) != NULL;) {
-        int type = entry->d_type;
-        struct stat status;
-        if (type == DT_UNKNOWN && fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-            type = IFTODT(status.st_mode);
-        if ((type != DT_REG && type != DT_DIR) || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if (n == room)
-            entries = reallocate(entries, room = 2 * room + 16, sizeof *entries);
-        size_t before = strlen(name);
-        entries[n] = allocate(before + strlen(entry->d_name) + 3, 1);
-        sprintf(entries[n++], "%s%s%s%s", name, before > 0 && name[before - 1] == '/' ? "" : "/", entry->d_name,
-                type == DT_DIR ? "/" : "");
-    }
-    if (folder != NULL) {
-        *error = errno;
-        closedir(folder);
-    }
-    if (n > 0)
-        qsort(entries, n, sizeof *entries, by_name);
-    if (began)
-        sched_block_end(s);
-    *size = n;
-    return entries;
-}
-
-static void walk(char *directory, struct scheduler *s)
-{
-    size_t n;
-    int error;
-    char **entries = read_directory(directory, &n, &error, s);
-    if (error != 0)
-        fail(STATUS_NO, error, "%s", directory);
-    free(directory);
-    for (size_t i = 0; i < n; i++)
-        if (entries[i][strlen(entries[i]) - 1] == '/')
-            walk(entries[i], s);
-        else
-            add_file(entries[i], NULL, s);
-    free(entries);
 }
 
 /* --- the first task: reads lists --------------------------------------------------------------------------------- */
@@ -281,9 +229,7 @@ OWN_ERRNO static void check_list(const char *list, struct scheduler *s)
             continue;
         if (strlen(line) == (size_t)n && parse_line(line, sum, &name)) {
             lines++;
-            if ((name = strdup(name)) == NULL)
-                no_memory();
-            add_file(name, sum, s);
+            add_file(copy_of(name), sum, s);
         } else {
             improper++;
             if (warn)
@@ -314,15 +260,12 @@ static void start(void *closure, struct scheduler *s)
     (void)closure;
     for (int i = 0; i < count; i++) {
         struct stat status;
-        char *name = check ? NULL : strdup(names[i]);
         if (check)
             check_list(names[i], s);
-        else if (name == NULL)
-            no_memory();
-        else if (strcmp(name, "-") != 0 && stat(name, &status) == 0 && S_ISDIR(status.st_mode))
-            walk(name, s);
+        else if (strcmp(names[i], "-") != 0 && stat(names[i], &status) == 0 && S_ISDIR(status.st_mode))
+            walk(&(struct walk){.file = found_file, .trouble = STATUS_NO}, names[i], s);
         else
-            add_file(name, NULL, s);
+            found_file(names[i], NULL, s);
     }
     join_all(s);
 }

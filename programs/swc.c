@@ -19,8 +19,6 @@
 /* Files of a round; bytes of a buffer, of a stream's block; bytes of a part at least; parts at most. */
 enum { FILES = 16384, BLOCK = 256 * 1024, STREAM = 4 << 20, LEAST = 256 * 1024, MOST = 64 };
 
-#define APART __attribute__((noinline)) /* it reads errno, and is not to be merged with a suspension point */
-
 struct input {
     char *path;
     size_t begin, end; /* among the bytes of all files of the round */
@@ -43,7 +41,6 @@ struct block {
 };
 
 static bool totals;
-static atomic_bool trouble;
 static struct progress progress;
 static struct tally all;
 
@@ -72,44 +69,22 @@ static void take_totals(struct tally *t, const unsigned char *p, size_t size, un
     t->lines += lines, t->words += words, t->bytes += size;
 }
 
-static APART ssize_t read_at(int fd, const char *path, void *to, size_t size, off_t at)
-{
-    ssize_t n;
-    while ((n = at < 0 ? read(fd, to, size) : pread(fd, to, size, at)) < 0 && errno == EINTR)
-        ;
-    if (n < 0) {
-        complain(errno, "%s", path);
-        trouble = true;
-    }
-    return n;
-}
-
-static APART int open_file(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0) {
-        complain(errno, "%s", path);
-        trouble = true;
-    }
-    return fd;
-}
-
 /* Counts what begins at the bytes from..to-1 of a file; a word that begins there is read to its end. */
 static void take_file(struct tally *t, const char *path, size_t from, size_t to)
 {
     size_t room = BLOCK, have = 0, at = from; /* `at`: where the first byte of the buffer is in the file */
     unsigned char before = ' ';
-    int fd = open_file(path);
+    int fd = open_input(path);
     if (fd < 0)
         return;
-    bool ended = from > 0 && read_at(fd, path, &before, 1, (off_t)from - 1) != 1;
+    bool ended = from > 0 && read_input(fd, path, &before, 1, (off_t)from - 1) != 1;
     bool skipping = fold[before] != 0; /* the end of a word that is not ours */
     unsigned char *buffer = reallocate(NULL, room, 1);
     while (at < to && !ended) {
         if (have == room)
             buffer = reallocate(buffer, room *= 2, 1);
         size_t wanted = totals && room > to - at ? to - at : room - have, done = 0;
-        ssize_t n = read_at(fd, path, buffer + have, wanted, (off_t)(at + have));
+        ssize_t n = read_input(fd, path, buffer + have, wanted, (off_t)(at + have));
         ended = n <= 0;
         have += ended ? 0 : n;
         if (totals && have > 0) {
@@ -185,10 +160,8 @@ static void find_sizes(size_t lo, size_t hi, void *ctx, struct scheduler *s)
     for (struct input *i = (struct input *)ctx + lo; i < (struct input *)ctx + hi; i++) {
         struct stat st;
         i->end = stat(i->path, &st) == 0 && st.st_size > 0 ? (size_t)st.st_size : 0;
-        if (i->end == 0 && access(i->path, R_OK) != 0) {
-            complain(errno, "%s", i->path);
-            trouble = true;
-        }
+        if (i->end == 0 && access(i->path, R_OK) != 0)
+            fail(STATUS_TROUBLE, errno, "%s", i->path);
     }
 }
 
@@ -210,10 +183,7 @@ static void end_round(struct round *round, struct scheduler *s)
 static void add_file(const char *path, void *ctx, struct scheduler *s)
 {
     struct round *round = ctx;
-    char *copy = strdup(path);
-    if (copy == NULL)
-        no_memory();
-    round->inputs[round->count++].path = copy;
+    round->inputs[round->count++].path = copy_of(path);
     if (round->count == FILES)
         end_round(round, s);
 }
@@ -226,7 +196,7 @@ static void fill(void *closure, struct scheduler *s)
     struct block *b = closure;
     bool began = sched_block_begin(s) == 0;
     for (ssize_t n; b->size < b->room && !b->ended; b->size += n > 0 ? n : 0) {
-        n = read_at(b->fd, b->path, b->bytes + b->size, b->room - b->size, -1);
+        n = read_input(b->fd, b->path, b->bytes + b->size, b->room - b->size, -1);
         b->ended = n <= 0;
     }
     if (began)
@@ -283,7 +253,7 @@ static void root(void *closure, struct scheduler *s)
 {
     struct work *work = closure;
     struct round round = {allocate(FILES, sizeof *round.inputs), 0};
-    struct walk w = {.file = add_file, .ctx = &round};
+    struct walk w = {.file = add_file, .ctx = &round, .trouble = STATUS_TROUBLE};
     for (int i = 0; i < work->count; i++) {
         const char *path = work->paths[i];
         struct stat st;
@@ -291,13 +261,12 @@ static void root(void *closure, struct scheduler *s)
         if (strcmp(path, "-") == 0) {
             add_stream(STDIN_FILENO, "standard input", s);
         } else if (stat(path, &st) != 0) {
-            complain(errno, "%s", path);
-            trouble = true;
+            fail(STATUS_TROUBLE, errno, "%s", path);
         } else if (S_ISDIR(st.st_mode)) {
             walk(&w, path, s);
         } else if (S_ISREG(st.st_mode) && st.st_size > 0) {
             add_file(path, &round, s);
-        } else if ((fd = open_file(path)) >= 0) {
+        } else if ((fd = open_input(path)) >= 0) {
             add_stream(fd, path, s);
             close(fd);
         }
@@ -310,8 +279,6 @@ static void root(void *closure, struct scheduler *s)
             all.table[count++] = all.table[i];
     if (count > 0 && sched_sort(all.table, count, sizeof *all.table, by_count, s) != 0)
         no_memory();
-    if (w.trouble)
-        trouble = true;
 }
 
 static const char usage[] =
@@ -343,10 +310,8 @@ int main(int argc, char **argv)
         case 'l': lower = true; break;
         case 't': totals = true; break;
         case 'j': threads = (int)number_of(optarg, "--threads", 0, 4096); break;
-        case HELP: fputs(usage, stdout); return output_written() ? STATUS_OK : STATUS_TROUBLE;
-        case VERSION:
-            printf("swc (libsched) %s\n", sched_version());
-            return output_written() ? STATUS_OK : STATUS_TROUBLE;
+        case HELP: return say(usage);
+        case VERSION: return say_version();
         default: return STATUS_TROUBLE;
         }
     for (int c = 0; c < 256; c++)
@@ -368,7 +333,5 @@ int main(int argc, char **argv)
         fwrite(all.text + all.table[i].text, 1, all.table[i].length, stdout);
         putchar('\n');
     }
-    if (!output_written() || trouble)
-        return STATUS_TROUBLE;
-    return STATUS_OK;
+    return output_written() ? program_status : STATUS_TROUBLE;
 }

@@ -28,7 +28,7 @@ awk 'BEGIN { for (i = 0; i < 40000; i++) { s = i * 7919 % 101; printf "%*d", s +
 cp -r tree copy
 
 # The same files in the same order. (grep takes a file as text if it has no zero byte in its first 32 KiB.)
-find tree -type f | tr / '\001' | sort | tr '\001' / | tr '\n' '\0' > files
+find tree -type f | sort | tr '\n' '\0' > files
 
 # compare F|E OPTIONS... PATTERN: with grep -F or -E.
 compare() {
