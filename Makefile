@@ -474,11 +474,12 @@ valgrind: stage
 
 # The library for aarch64, and what its assembly is for, under qemu: Rust's target of that name, a cross compiler
 # and qemu-user. This shows wrong code, and no wrong order of memory, where the processor below keeps more order.
-# (Without programs whose child processes, made by fork beside threads, start threads: qemu 7.2.22 fails an assertion.)
+# Left out is what sees the emulator itself (qemu 7.2.22): overflow its signals, stack_reuse its memory; and in throw,
+# suspend_throw, suspend_leave and block_leave a child that was made by fork beside threads starts threads, on which an
+# assertion of the emulator fails.
 ARM  := aarch64-unknown-linux-gnu
 QEMU := $(firstword $(shell command -v qemu-aarch64 || command -v qemu-aarch64-static))
-ON_ARM := $(WATCHED),registers,overflow,throw,cont_deep,cont_refuse*,cont_throw,refuse*,suspend_throw,yield_far,\
-          stack_reuse,inline_cpp,block_stress
+ON_ARM := $(WATCHED),registers,cont_deep,cont_refuse*,cont_throw,refuse*,yield_far,inline_cpp,block_stress
 
 aarch64: stage
 	@if [ -z "$(QEMU)" ] || ! command -v aarch64-linux-gnu-g++ >/dev/null || \
