@@ -2,9 +2,9 @@
 //!
 //! A map, from the ground: [`run`] runs programs, [`statistics`] says what the runs mean,
 //! [`tables`] and [`figures`] show it, and [`pages`] has a module for each command: `make bench`,
-//! `make bench PROGRAM=./mine`, `make bench-peers` (`sched-bench peers`), `make
-//! bench-programs-peers` (`sched-bench tools`) and `make lab` (`sched-bench lab`). No module imports
-//! a higher one.
+//! `make bench PROGRAM=./mine`, `make bench-peers` (`sched-bench peers`),
+//! `make bench-programs-peers` (`sched-bench tools`) and `make lab` (`sched-bench lab`). No module
+//! imports a higher one.
 
 mod figures;
 mod pages;
@@ -25,11 +25,11 @@ use run::programs::all_programs;
 /// Compares the schedulers of libsched on the programs of bench_c.
 #[derive(Parser)]
 struct Options {
-    /// What to compare: the library's kinds, the library with other systems, or programs/ with the
-    /// usual tools
+    /// What to compare: the kinds of the library, the library with other systems, or the programs
+    /// of programs/ with the usual tools
     #[arg(value_enum, default_value_t = Mode::Kinds)]
     mode: Mode,
-    /// The folder of the compiled benchmark programs; for tools of those of programs/
+    /// The folder of the compiled programs; for tools, that of the programs of programs/
     #[arg(long, default_value = "target/bench")]
     programs: PathBuf,
     /// Measures this program instead, with its arguments behind `--`
@@ -85,15 +85,29 @@ impl Options {
     fn limit(&self, default: u16) -> Duration {
         Duration::from_secs(self.timeout.unwrap_or(default).into())
     }
+
+    /// The options of a comparison. A process may run for `limit` seconds, unless the user gives
+    /// another limit.
+    fn comparison(&self, limit: u16) -> pages::options::Options<'_> {
+        pages::options::Options {
+            programs: &self.programs,
+            results: &self.results,
+            repetitions: self.repetitions.map(usize::from),
+            quick: self.quick,
+            only: &self.only,
+            limit: self.limit(limit),
+            seed: self.seed,
+        }
+    }
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
     let result = match options.mode {
         Mode::Kinds if options.program.is_some() => own_program(&options),
-        Mode::Kinds => kinds(&options),
-        Mode::Peers => peers(&options),
-        Mode::Tools => tools(&options),
+        Mode::Kinds => bench::compare(&options.comparison(30), options.figure.as_deref()),
+        Mode::Peers => peers::compare(&options.comparison(60)),
+        Mode::Tools => tools::compare(&options.comparison(60)),
         Mode::Lab => laboratory(&options),
     };
     match result {
@@ -121,32 +135,6 @@ fn own_program(options: &Options) -> Result<bool> {
 }
 
 /// True when every answer was right.
-fn peers(options: &Options) -> Result<bool> {
-    peers::compare(&peers::Options {
-        programs: &options.programs,
-        results: &options.results,
-        rounds: options.repetitions.map(usize::from),
-        quick: options.quick,
-        only: &options.only,
-        limit: options.limit(60),
-        seed: options.seed,
-    })
-}
-
-/// True when no command failed.
-fn tools(options: &Options) -> Result<bool> {
-    tools::compare(&tools::Options {
-        programs: &options.programs,
-        results: &options.results,
-        repetitions: options.repetitions.map(usize::from),
-        quick: options.quick,
-        only: &options.only,
-        limit: options.limit(60),
-        seed: options.seed,
-    })
-}
-
-/// True when every answer was right.
 fn laboratory(options: &Options) -> Result<bool> {
     lab::measure(&lab::Options {
         programs: &options.programs,
@@ -156,20 +144,6 @@ fn laboratory(options: &Options) -> Result<bool> {
         rounds: options.repetitions.map(usize::from),
         quick: options.quick,
         limit: options.limit(60),
-        seed: options.seed,
-    })
-}
-
-/// True when every run was right.
-fn kinds(options: &Options) -> Result<bool> {
-    bench::compare(&bench::Options {
-        programs: &options.programs,
-        results: &options.results,
-        figure: options.figure.as_deref(),
-        repetitions: options.repetitions.map(usize::from),
-        quick: options.quick,
-        only: &options.only,
-        limit: options.limit(30),
         seed: options.seed,
     })
 }

@@ -7,7 +7,8 @@ use anyhow::{Context, Result, ensure};
 use sched_tools::text::say;
 use serde::Serialize;
 
-use super::results::{conclude, write_json};
+use super::options::Options;
+use super::results::{Common, conclude, make_folder, write_json};
 use crate::figures::bench::{SPEEDUP, draw_all};
 use crate::run::bench::{Bench, Run};
 use crate::run::instructions::{self, Instructions};
@@ -18,44 +19,26 @@ use crate::statistics::summary::Summary;
 use crate::statistics::verdict;
 use crate::tables;
 
-pub struct Options<'a> {
-    pub programs: &'a Path,
-    pub results: &'a Path,
-    /// A file to which the figure of speed-ups is also written.
-    pub figure: Option<&'a Path>,
-    pub repetitions: Option<usize>,
-    pub quick: bool,
-    /// Only these programs; all if empty.
-    pub only: &'a [String],
-    /// The time limit of a process.
-    pub limit: Duration,
-    pub seed: u64,
-}
-
 /// The contents of results.json.
 #[derive(Serialize)]
 struct Results<'a> {
-    machine: &'a Machine,
-    calibration: &'a [Calibration],
+    #[serde(flatten)]
+    common: Common<'a>,
     repetitions: usize,
-    quick: bool,
-    seed: u64,
-    load_before: Option<f64>,
-    total_seconds: f64,
-    instructions: Option<&'a Instructions>,
+    calibration: &'a [Calibration],
     failures: &'a [String],
+    instructions: Option<&'a Instructions>,
     runs: &'a [Run],
 }
 
-/// True if every run was right.
-pub fn compare(options: &Options) -> Result<bool> {
+/// True if every run was right. The figure of speed-ups is also written to the file `figure`.
+pub fn compare(options: &Options, figure: Option<&Path>) -> Result<bool> {
     let start = Instant::now();
     let machine = Machine::look();
-    let load_before = machine::load();
+    let load = machine::load();
     let plan = Plan::new(machine.cores, options.quick, options.only);
     check_programs(options.programs, &plan)?;
-    std::fs::create_dir_all(options.results)
-        .with_context(|| format!("cannot make {}", options.results.display()))?;
+    make_folder(options.results)?;
 
     println!("{}", machine.line());
     println!(
@@ -68,7 +51,7 @@ pub fn compare(options: &Options) -> Result<bool> {
 
     println!("repetitions: {}", session.repetitions);
     let cals: Vec<f64> = session.runs.iter().filter_map(|r| r.line.cal).collect();
-    machine::print_calibration(&session.calibration, &cals, machine.cores, load_before);
+    machine::print_calibration(&session.calibration, &cals, machine.cores, load);
     let summary = Summary::new(&session.runs);
     tables::print_all(&plan, &summary);
     println!();
@@ -82,22 +65,18 @@ pub fn compare(options: &Options) -> Result<bool> {
     };
 
     let mut figures = draw_all(options.results, &plan, &summary, &machine)?;
-    if let Some(file) = options.figure {
+    if let Some(file) = figure {
         let from = options.results.join(SPEEDUP).with_extension("svg");
         std::fs::copy(&from, file)
             .with_context(|| format!("cannot copy {} to {}", from.display(), file.display()))?;
         figures.push(file.to_owned());
     }
     let results = Results {
-        machine: &machine,
-        calibration: &session.calibration,
+        common: Common::new(options, &machine, load, start),
         repetitions: session.repetitions,
-        quick: options.quick,
-        seed: options.seed,
-        load_before,
-        total_seconds: start.elapsed().as_secs_f64(),
-        instructions: instructions.as_ref(),
+        calibration: &session.calibration,
         failures: &session.failures,
+        instructions: instructions.as_ref(),
         runs: &session.runs,
     };
     write_json(&options.results.join("results.json"), &results)?;

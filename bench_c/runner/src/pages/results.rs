@@ -7,6 +7,38 @@ use anyhow::{Context, Result};
 use sched_tools::text::say;
 use serde::Serialize;
 
+use super::options::Options;
+use crate::run::machine::Machine;
+
+/// What the JSON files of all comparisons have.
+#[derive(Serialize)]
+pub struct Common<'a> {
+    machine: &'a Machine,
+    load_before: Option<f64>,
+    quick: bool,
+    seed: u64,
+    limit_seconds: u64,
+    total_seconds: f64,
+}
+
+impl<'a> Common<'a> {
+    pub fn new(
+        options: &Options,
+        machine: &'a Machine,
+        load_before: Option<f64>,
+        start: Instant,
+    ) -> Common<'a> {
+        Common {
+            machine,
+            load_before,
+            quick: options.quick,
+            seed: options.seed,
+            limit_seconds: options.limit.as_secs(),
+            total_seconds: start.elapsed().as_secs_f64(),
+        }
+    }
+}
+
 /// Prints the last lines; true if nothing failed.
 pub fn conclude(failures: &[String], success: &str, start: Instant) -> bool {
     if failures.is_empty() {
@@ -17,6 +49,11 @@ pub fn conclude(failures: &[String], success: &str, start: Instant) -> bool {
     }
     println!("total: {:.0} s", start.elapsed().as_secs_f64());
     failures.is_empty()
+}
+
+/// Makes a folder, unless it is there.
+pub fn make_folder(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))
 }
 
 /// Writes `results` to the file `path`.

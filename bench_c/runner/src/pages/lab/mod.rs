@@ -21,9 +21,10 @@ mod settings;
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Serialize;
 
+use super::results::{conclude, make_folder, write_json};
 use crate::run::bench::{Bench, Run};
 use crate::run::machine::{self, Calibration, Machine};
 use crate::run::session::{Repetitions, Session};
@@ -71,8 +72,7 @@ pub fn measure(options: &Options) -> Result<bool> {
     let machine = Machine::look();
     let lab = Lab { cores: machine.cores, quick: options.quick };
     for folder in [options.docs, options.results] {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
+        make_folder(folder)?;
     }
     let bench = Bench::new(options.programs, options.limit, machine.cores);
     let load = machine::load();
@@ -116,12 +116,8 @@ pub fn measure(options: &Options) -> Result<bool> {
         failures: &session.failures,
         runs: &session.runs,
     };
-    crate::pages::results::write_json(&options.results.join("lab.json"), &results)?;
-    Ok(crate::pages::results::conclude(
-        &session.failures,
-        "all answers are right and the same",
-        start,
-    ))
+    write_json(&options.results.join("lab.json"), &results)?;
+    Ok(conclude(&session.failures, "all answers are right and the same", start))
 }
 
 /// With the sizes of `--quick` six rounds, the least number that decides at 95 %, take less than

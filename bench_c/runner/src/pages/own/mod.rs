@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use sched_tools::text::say;
 use serde::Serialize;
 
-use super::results::{conclude, write_json};
+use super::results::{conclude, make_folder, write_json};
 use crate::figures::chart::{Bars, Figure};
 use crate::run::machine::{self, Calibration, Machine};
 use crate::run::plan::thread_counts;
@@ -41,8 +41,7 @@ pub fn measure(options: &Options) -> Result<bool> {
         .canonicalize()
         .with_context(|| format!("no program {}", options.program.display()))?;
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    std::fs::create_dir_all(options.results)
-        .with_context(|| format!("cannot make {}", options.results.display()))?;
+    make_folder(options.results)?;
     let machine = Machine::look();
     let load = machine::load();
     println!("{}", machine.line());

@@ -3,7 +3,6 @@
 //! A map: [`workloads`] says what is run, [`systems`] on which systems, [`session`] runs all of it,
 //! interleaved, and [`tables`] shows the figures beside libsched's.
 
-mod options;
 mod session;
 mod systems;
 mod tables;
@@ -11,11 +10,12 @@ mod workloads;
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
+use super::options::Options;
+use super::results::{Common, conclude, make_folder, write_json};
 use crate::run::machine::{self, Calibration, Machine};
-pub use options::Options;
 use session::{Run, Session};
 use systems::{Skipped, System, Systems};
 use workloads::Workload;
@@ -23,16 +23,13 @@ use workloads::Workload;
 /// The contents of peers.json.
 #[derive(Serialize)]
 struct Results<'a> {
-    machine: &'a Machine,
+    #[serde(flatten)]
+    common: Common<'a>,
     systems: &'a [System],
     skipped: &'a [Skipped],
     calibration: &'a [Calibration],
-    rounds: usize,
-    quick: bool,
-    seed: u64,
-    limit_seconds: u64,
-    total_seconds: f64,
     failures: &'a [String],
+    rounds: usize,
     too_long: Vec<String>,
     runs: &'a [Run],
 }
@@ -46,14 +43,13 @@ pub fn compare(options: &Options) -> Result<bool> {
         let named = options.only.is_empty() || options.only.iter().any(|o| o == w.program);
         named && (!options.quick || w.quick.is_some())
     };
-    let mut workloads: Vec<Workload> = workloads::all(machine.cores.max(2), options.rounds);
+    let mut workloads: Vec<Workload> = workloads::all(machine.cores.max(2), options.repetitions);
     workloads.retain(wanted);
     if options.quick {
         workloads.iter_mut().for_each(Workload::make_quick);
     }
     ensure!(!workloads.is_empty(), "the peers do not have that program");
-    std::fs::create_dir_all(options.results)
-        .with_context(|| format!("cannot make {}", options.results.display()))?;
+    make_folder(options.results)?;
 
     println!("{}", machine.line());
     for system in &found {
@@ -69,23 +65,15 @@ pub fn compare(options: &Options) -> Result<bool> {
     tables::print_all(&workloads, &found, &session);
 
     let results = Results {
-        machine: &machine,
+        common: Common::new(options, &machine, load, start),
         systems: &found,
         skipped: &skipped,
         calibration: &session.calibration,
-        rounds: session.rounds,
-        quick: options.quick,
-        seed: options.seed,
-        limit_seconds: options.limit.as_secs(),
-        total_seconds: start.elapsed().as_secs_f64(),
         failures: &session.failures,
+        rounds: session.rounds,
         too_long: session.too_long.iter().map(ToString::to_string).collect(),
         runs: &session.runs,
     };
-    crate::pages::results::write_json(&options.results.join("peers.json"), &results)?;
-    Ok(crate::pages::results::conclude(
-        &session.failures,
-        "all answers are right and the same",
-        start,
-    ))
+    write_json(&options.results.join("peers.json"), &results)?;
+    Ok(conclude(&session.failures, "all answers are right and the same", start))
 }

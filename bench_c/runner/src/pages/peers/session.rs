@@ -12,9 +12,9 @@ use rand::seq::SliceRandom;
 use sched_tools::process::{self, TookTooLong};
 use serde::Serialize;
 
-use super::options::Options;
 use super::systems::System;
 use super::workloads::Workload;
+use crate::pages::options::Options;
 use crate::run::machine::{Calibration, Machine, calibrate};
 use crate::run::output::Line;
 
@@ -93,7 +93,7 @@ impl Session {
         let mut last = Duration::ZERO;
         for round in 1..=rounds {
             let begun = start.elapsed();
-            if round > 2 && options.rounds.is_none() && begun + last > BUDGET {
+            if round > 2 && options.repetitions.is_none() && begun + last > BUDGET {
                 break;
             }
             session.calibration.push(calibrate(machine.cores));

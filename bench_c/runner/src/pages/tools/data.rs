@@ -12,17 +12,17 @@ use super::puzzles;
 
 /// One file of text.
 pub const TEXT: &str = "text";
-/// A folder with folders of files, one in twenty of them not of text.
+/// A tree of folders with files, of which one in twenty is binary.
 pub const TREE: &str = "tree";
 /// Lines to sort: a random key and some words.
 pub const LINES: &str = "lines";
 /// A sudoku a line: 81 characters, `.` for an empty cell.
 pub const PUZZLES: &str = "puzzles";
-/// The text has it about once in so many words; a number follows.
+/// A word that the text has about once in [`RARE`] words, with a number behind it.
 pub const RARE_WORD: &str = "needle";
 const RARE: u32 = 20_000;
 
-/// To be changed with the code below, so that older data are made anew.
+/// Changes with the code below, so that older data are made anew.
 const VERSION: u32 = 1;
 
 #[derive(Clone, Debug)]
@@ -69,8 +69,8 @@ fn write(path: &Path, contents: impl FnOnce(&mut dyn Write) -> std::io::Result<(
     made.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Text of words of which a few are frequent, as in a language: the n-th is about n times as rare
-/// as the first.
+/// Words of which a few are frequent, as in a language: the n-th word is about n times as rare as
+/// the first.
 struct Text {
     words: Vec<String>,
 }
@@ -85,7 +85,7 @@ impl Text {
                 .collect()
         };
         let mut word = |n: usize| -> String {
-            // The frequent ones are short.
+            // Frequent words are short.
             let syllables = 1 + n.ilog(40).min(3) as usize;
             (0..syllables).map(|_| syllable()).collect::<String>().replace(' ', "")
         };
@@ -97,7 +97,7 @@ impl Text {
         &self.words[(self.words.len() as f64).powf(share) as usize - 1]
     }
 
-    /// At least so many bytes, in whole lines.
+    /// Writes whole lines, at least `bytes` bytes.
     fn write(&self, random: &mut StdRng, bytes: u64, out: &mut dyn Write) -> std::io::Result<()> {
         let mut written = 0;
         while written < bytes {
@@ -168,7 +168,7 @@ mod tests {
         for name in names {
             assert!(read(first, name) == read(second, name), "{name}");
         }
-        // What is there stays; what is of another size does not.
+        // Data of the same size stay; data of another size are made anew.
         fs::write(first.join(TEXT), "mine").unwrap();
         make(first, &TINY).unwrap();
         assert_eq!(read(first, TEXT), b"mine");

@@ -1,5 +1,5 @@
-//! `make bench-programs-peers`: the programs of programs/ beside the tools that one would use
-//! otherwise, in one session.
+//! `make bench-programs-peers`: compares the programs of programs/ with the usual tools, in one
+//! session.
 //!
 //! A map: [`data`] makes the files that are worked on, and [`puzzles`] the sudokus among them;
 //! [`workloads`] lists the commands, [`session`] runs them, interleaved, and compares what they
@@ -13,30 +13,28 @@ mod workloads;
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
+use super::options::Options;
+use super::results::{Common, conclude, make_folder, write_json};
 use crate::run::machine::{self, Calibration, Machine};
-pub use session::Options;
 use session::{Measured, Session};
 pub use workloads::NAMES;
 
 /// The contents of tools.json.
 #[derive(Serialize)]
 struct Results<'a> {
-    machine: &'a Machine,
+    #[serde(flatten)]
+    common: Common<'a>,
     skipped: &'a [String],
-    calibration: &'a [Calibration],
     repetitions: usize,
-    quick: bool,
-    seed: u64,
-    limit_seconds: u64,
-    total_seconds: f64,
+    calibration: &'a [Calibration],
     failures: &'a [String],
     workloads: &'a [Measured],
 }
 
-/// True if no command failed, and the outputs that must be equal are.
+/// True if no command failed and all outputs agree as they must.
 pub fn compare(options: &Options) -> Result<bool> {
     let start = Instant::now();
     let machine = Machine::look();
@@ -44,16 +42,15 @@ pub fn compare(options: &Options) -> Result<bool> {
     let threads = machine.cores.max(2);
     let mut workloads = workloads::all(threads);
     workloads.retain(|w| options.only.is_empty() || options.only.iter().any(|o| o == w.program));
-    ensure!(!workloads.is_empty(), "these programs have no usual tools beside them");
+    ensure!(!workloads.is_empty(), "no usual tool does the work of these programs");
     let skipped = workloads::skip(&mut workloads, &programs, std::env::var_os("PATH"));
-    std::fs::create_dir_all(options.results)
-        .with_context(|| format!("cannot make {}", options.results.display()))?;
+    make_folder(options.results)?;
 
     println!("{}", machine.line());
     for line in &skipped {
         println!("skipped: {line}");
     }
-    ensure!(!workloads.is_empty(), "none of these programs is built: make programs");
+    ensure!(!workloads.is_empty(), "none of these programs is built: run `make programs`");
     let size = if options.quick { data::SMALL } else { data::USUAL };
     let folder = programs.parent().unwrap_or(&programs).join("programs-data");
     data::make(&folder, &size)?;
@@ -65,18 +62,14 @@ pub fn compare(options: &Options) -> Result<bool> {
     tables::print_all(&session);
 
     let results = Results {
-        machine: &machine,
+        common: Common::new(options, &machine, load, start),
         skipped: &skipped,
-        calibration: &session.calibration,
         repetitions: session.repetitions,
-        quick: options.quick,
-        seed: options.seed,
-        limit_seconds: options.limit.as_secs(),
-        total_seconds: start.elapsed().as_secs_f64(),
+        calibration: &session.calibration,
         failures: &session.failures,
         workloads: &session.workloads,
     };
-    crate::pages::results::write_json(&options.results.join("tools.json"), &results)?;
-    let success = "no command failed, and outputs that must be equal are";
-    Ok(crate::pages::results::conclude(&session.failures, success, start))
+    write_json(&options.results.join("tools.json"), &results)?;
+    let success = "no command failed, and the outputs agree as they must";
+    Ok(conclude(&session.failures, success, start))
 }

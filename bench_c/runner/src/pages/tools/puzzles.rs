@@ -1,4 +1,4 @@
-//! Sudokus: each has one solution, and would have several without any of its clues.
+//! Sudokus: each has one solution, and would have several if one of its clues were removed.
 
 use std::io::{Result, Write};
 
@@ -6,14 +6,14 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-/// Puzzles that are searched for. The others are these with digits, rows and columns exchanged,
-/// which takes less time, and which a program cannot tell from new ones.
+/// The number of puzzles that are searched for. The others are made from these by exchanging
+/// digits, rows and columns: this takes less time, and a program cannot tell them from new ones.
 const SEARCHED: usize = 200;
 
-/// 0: empty.
+/// An empty cell is 0.
 type Cells = [u8; 81];
 
-/// Writes so many puzzles, a line each.
+/// Writes `n` puzzles, each on a line.
 pub fn write(random: &mut StdRng, n: usize, out: &mut dyn Write) -> Result<()> {
     let searched: Vec<Cells> = (0..n.min(SEARCHED)).map(|_| search(random)).collect();
     for i in 0..n {
@@ -25,7 +25,7 @@ pub fn write(random: &mut StdRng, n: usize, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Begins with a full board, and takes clues away for as long as the solution stays the only one.
+/// Begins with a full board, and removes each clue without which the solution stays the only one.
 fn search(random: &mut StdRng) -> Cells {
     // Any first row can be completed; the search tries the digits in a random order.
     let mut cells: Cells = [0; 81];
@@ -91,8 +91,8 @@ fn possible(cells: &Cells, at: usize) -> u16 {
     !taken & 0b11_1111_1110
 }
 
-/// The same puzzle to a mathematician: digits, rows of a band, columns of a stack, bands and stacks
-/// are exchanged.
+/// An equivalent puzzle: digits, rows of a band, columns of a stack, bands and stacks are
+/// exchanged.
 fn exchanged(cells: &Cells, random: &mut StdRng) -> Cells {
     let mut digits: Vec<u8> = (1..=9).collect();
     digits.shuffle(random);

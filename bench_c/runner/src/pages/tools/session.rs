@@ -1,6 +1,6 @@
 //! A session: in each repetition and for each workload all commands run one after the other, in an
-//! order that is shuffled anew. A first run of each, which is not counted, reads the files into
-//! memory, and its output is compared.
+//! order that is shuffled anew. The first run of each command is not counted: it reads the files
+//! into memory, and its output is compared.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,27 +16,15 @@ use sched_tools::process::{self, Ended};
 use serde::Serialize;
 
 use super::workloads::{Same, Workload};
+use crate::pages::options::Options;
+use crate::pages::results::make_folder;
 use crate::run::machine::{Calibration, calibrate};
 use crate::statistics::quartiles::Quartiles;
 
-/// After the `LEAST` repetitions, none is begun that would not end within this time.
+/// After `LEAST` repetitions, a further one is begun only if it would end within this time.
 const BUDGET: Duration = Duration::from_secs(200);
 const LEAST: usize = 3;
 const MOST: usize = 7;
-
-/// What is asked for.
-pub struct Options<'a> {
-    /// The folder of the compiled programs. The data lie beside it.
-    pub programs: &'a Path,
-    pub results: &'a Path,
-    pub repetitions: Option<usize>,
-    pub quick: bool,
-    /// Only these programs; all if empty.
-    pub only: &'a [String],
-    /// The time limit of a command.
-    pub limit: Duration,
-    pub seed: u64,
-}
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
@@ -52,13 +40,13 @@ pub struct Run {
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     pub command: String,
-    /// What the table has in its place.
+    /// What the table shows instead of the command.
     pub short: Option<&'static str>,
     pub ours: bool,
     pub runs: Vec<Run>,
-    /// The bytes that it wrote.
+    /// The number of bytes that the command wrote.
     pub output: u64,
-    /// Why it was not run again.
+    /// Why the command was not run again.
     pub failure: Option<String>,
 }
 
@@ -82,8 +70,8 @@ pub struct Session {
     pub failures: Vec<String>,
     /// Measured before each repetition and at the end.
     pub calibration: Vec<Calibration>,
-    /// What a process that does nothing seems to have of memory: the kernel counts this program's
-    /// before it became another.
+    /// The peak of a process that does nothing: the kernel counts the memory that the process had
+    /// before exec, which is this program's.
     pub least_peak: u64,
 }
 
@@ -150,7 +138,7 @@ impl Session {
     fn first_runs(&mut self, shell: &Shell, at: usize, workload: &Workload) {
         let before = workload.before.iter().try_for_each(|line| shell.run(line).map(|_| ()));
         for i in 0..self.workloads[at].rows.len() {
-            // Without the first one's output there is nothing to compare with.
+            // Without the output of the first command there is nothing to compare with.
             let comparable = i == 0 || self.workloads[at].rows[0].failure.is_none();
             let row = &mut self.workloads[at].rows[i];
             let first = before.as_ref().map_err(|e| format!("{e:#}")).and_then(|()| {
@@ -205,8 +193,7 @@ impl<'a> Shell<'a> {
         let folders = [programs.to_owned()].into_iter().chain(std::env::split_paths(&rest));
         let shell = Shell { folder, path: std::env::join_paths(folders)?, limit };
         let outputs = shell.outputs();
-        fs::create_dir_all(&outputs)
-            .with_context(|| format!("cannot make {}", outputs.display()))?;
+        make_folder(&outputs)?;
         Ok(shell)
     }
 
@@ -218,7 +205,7 @@ impl<'a> Shell<'a> {
         self.outputs().join(row.to_string())
     }
 
-    /// Runs the command as a user would, by bytes and not by a language's order.
+    /// Runs the command as a user would, in the locale C, whose order is that of bytes.
     fn run(&self, line: &str) -> Result<Ended> {
         let mut command = Command::new("sh");
         command.args(["-c", line]).current_dir(self.folder);
@@ -227,13 +214,13 @@ impl<'a> Shell<'a> {
         process::run(&mut command, self.limit)
     }
 
-    /// The same, with its output in the file of that row. (Not /dev/null: grep would stop at the
-    /// first line that it finds.)
+    /// Runs the command with its output in the file of that row. (With /dev/null as output, grep
+    /// would stop at the first line that it finds.)
     fn to_file(&self, line: &str, row: usize) -> Result<Ended> {
         self.run(&format!("{line} > out/{row}"))
     }
 
-    /// An error if the output of a row is not what the first one's promises.
+    /// An error if the output of a row does not agree with that of the first row.
     fn compare(&self, same: Same, row: usize) -> Result<()> {
         let compare = match same {
             Same::Bytes => format!("cmp out/0 out/{row}"),
@@ -246,7 +233,7 @@ impl<'a> Shell<'a> {
             ),
             Same::Unpacked(file) => format!("gzip -dc < out/{row} | cmp {file} -"),
         };
-        let other = "its output is not the one that it must be";
+        let other = "its output is not what it must be";
         self.run(&compare).map(|_| ()).context(other)
     }
 }

@@ -1,4 +1,5 @@
-//! A table for each workload: its commands, and their times over that of our first.
+//! A table for each workload: its commands, and the ratios of their times to that of the first
+//! command, which is ours.
 
 use sched_tools::number::short;
 use sched_tools::table::Table;
@@ -18,8 +19,8 @@ pub fn print_all(session: &Session) {
         }
     }
     say("\nMedians [quartiles] of whole commands, whose output goes to a file. × is a command's \
-         time over that of the first row: above 1, the first is the faster. cpu: processor time of \
-         all its processes. Peak: the most memory that one of its processes had.");
+         time divided by that of the first row; if it is above 1, the first is faster. cpu: \
+         processor time of all processes of a command. Peak: the most memory that one of them had.");
 }
 
 fn one(workload: &Measured, least_peak: u64) -> Table {
@@ -58,7 +59,7 @@ mod tests {
     use super::super::workloads;
     use super::*;
 
-    /// Runs of a command that takes about so many seconds.
+    /// Runs of a command that takes about `seconds`.
     fn row(command: &str, seconds: f64) -> Row {
         let run = |(repetition, noise): (usize, f64)| Run {
             repetition,

@@ -1,5 +1,5 @@
-//! What is compared: for each program of programs/ its command, and those of the usual tools, which
-//! do the same work on the same files.
+//! What is compared: for each program of programs/, its command and the commands of the usual tools
+//! that do the same work on the same files.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::data::{LINES, PUZZLES, RARE_WORD, TEXT, TREE};
 /// What `--only` accepts.
 pub const NAMES: &[&str] = &["sgz", "ssum", "sgrep", "swc", "ssort", "render", "ssolve"];
 
-/// What is promised of the outputs.
+/// How the outputs must agree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Same {
     Bytes,
@@ -17,28 +17,28 @@ pub enum Same {
     Lines,
     /// The same words, with any blanks between them.
     Words,
-    /// gzip makes this file of each.
+    /// Bytes that may differ, but each output is this file when gzip has decompressed it.
     Unpacked(&'static str),
 }
 
 #[derive(Clone, Debug)]
 pub struct Contender {
-    /// As it is typed in the folder of the data.
+    /// The command as a user types it in the folder of the data.
     pub command: String,
-    /// What a table has in place of a long command.
+    /// What a table shows instead of a long command.
     pub short: Option<&'static str>,
     pub ours: bool,
-    /// The programs that it needs, with their packages in Debian. Those of any system are not
-    /// listed.
+    /// The programs that the command needs, with their packages in Debian. Programs that every
+    /// system has are not listed.
     pub needs: &'static [(&'static str, &'static str)],
 }
 
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// The program of ours, whose usual command is the first.
+    /// Our program. Its usual command is the first contender.
     pub program: &'static str,
     pub what: &'static str,
-    /// A command that makes what all of them read.
+    /// A command that makes the file that all contenders read.
     pub before: Option<String>,
     pub contenders: Vec<Contender>,
     pub same: Same,
@@ -57,7 +57,7 @@ const RIPGREP: &[(&str, &str)] = &[("rg", "ripgrep")];
 const GZIP: &[(&str, &str)] = &[("gzip", "gzip")];
 const NONE: &[(&str, &str)] = &[];
 
-/// All workloads, for so many threads.
+/// All workloads, for `n` threads.
 pub fn all(n: usize) -> Vec<Workload> {
     let search = |what, pattern: &str| Workload {
         program: "sgrep",
@@ -179,7 +179,7 @@ pub fn all(n: usize) -> Vec<Workload> {
     ]
 }
 
-/// Takes out what cannot run here, and says why: commands of tools that are not in `path`, and
+/// Removes what cannot run here, and says why: commands of tools that are not in `path`, and
 /// workloads whose own program is not in the folder `programs`.
 pub fn skip(workloads: &mut Vec<Workload>, programs: &Path, path: Option<OsString>) -> Vec<String> {
     let mut skipped = Vec::new();

@@ -1,12 +1,13 @@
-//! The options of `make bench-peers`.
+//! The options of `make bench`, `make bench-peers` and `make bench-programs-peers`.
 
 use std::path::Path;
 use std::time::Duration;
 
 pub struct Options<'a> {
+    /// The folder of the compiled programs.
     pub programs: &'a Path,
     pub results: &'a Path,
-    pub rounds: Option<usize>,
+    pub repetitions: Option<usize>,
     pub quick: bool,
     /// Only these programs; all if empty.
     pub only: &'a [String],
