@@ -3,20 +3,14 @@
  * ctest: static debug
  * ctest: matrix */
 #include "check.h"
+#include "counted.hpp"
 #include <sched.hpp>
 #include <stdexcept>
 #include <string>
 
 enum { TASKS = 50 };
 
-static std::atomic<int> called, alive;
-
-struct Counted {
-    Counted() { alive++; }
-    Counted(const Counted &) { alive++; }
-    Counted(Counted &&) noexcept { alive++; }
-    ~Counted() { alive--; }
-};
+static std::atomic<int> called;
 
 /* Throws when it is copied or moved for the nth time. */
 struct Fragile {

@@ -3,6 +3,7 @@
  * ctest: static debug
  * ctest: matrix */
 #include "check.h"
+#include "counted.hpp"
 #include <sched.hpp>
 #include <deque>
 #include <limits>
@@ -130,15 +131,8 @@ static void reductions()
         CHECK(sum() == first);
 }
 
-static std::atomic<int> alive;
-
-struct Value {
+struct Value : Counted {
     long n = 0;
-    Value() { alive++; }
-    Value(const Value &v) : n(v.n) { alive++; }
-    Value(Value &&v) noexcept : n(v.n) { alive++; }
-    Value &operator=(const Value &) = default;
-    ~Value() { alive--; }
 };
 
 static void reduction_throws()

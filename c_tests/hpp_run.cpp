@@ -3,19 +3,12 @@
  * ctest: static debug
  * ctest: matrix */
 #include "check.h"
+#include "counted.hpp"
 #include <sched.hpp>
 #include <array>
 #include <string>
 
-static std::atomic<int> called, alive;
-
-/* Counts its copies that are there. */
-struct Counted {
-    Counted() { alive++; }
-    Counted(const Counted &) { alive++; }
-    Counted(Counted &&) noexcept { alive++; }
-    ~Counted() { alive--; }
-};
+static std::atomic<int> called;
 
 static void plain()
 {

@@ -2,20 +2,14 @@
  * ctest: debug
  * ctest: matrix */
 #include "check.h"
+#include "counted.hpp"
 #include <sched.hpp>
 #include <stdexcept>
 #include <string>
 
-static std::atomic<long> leaves, alive;
+static std::atomic<long> leaves;
 static sched::mutex lock;
 static long under_lock;
-
-struct Counted {
-    Counted() { alive++; }
-    Counted(const Counted &) { alive++; }
-    Counted(Counted &&) noexcept { alive++; }
-    ~Counted() { alive--; }
-};
 
 static unsigned next(unsigned seed)
 {

@@ -24,22 +24,24 @@ fn a_signal_is_not_lost() {
     });
 }
 
-#[test]
-fn all_hear_a_broadcast() {
-    explore("cond, two wait, one broadcasts", 2, 1000, || {
+/// Two threads wait for the number to change. The thread that changes it calls `wake`; each waiter
+/// calls `pass_on` before it unlocks.
+fn two_wait(name: &str, wake: fn(&Scene), pass_on: fn(&Scene)) {
+    explore(name, 2, 1000, move || {
         let scene = Scene::new(0, 0);
-        let waits = |scene: &Scene| {
+        let waits = move |scene: &Scene| {
             scene.lock();
             while scene.number() == 0 {
                 scene.cond_wait();
             }
             scene.add();
+            pass_on(scene);
             scene.unlock();
         };
         let threads = [Scene::thread(&scene, waits), Scene::thread(&scene, waits)];
         scene.lock();
         scene.add();
-        scene.broadcast();
+        wake(&scene);
         scene.unlock();
         join(threads);
         assert_eq!(scene.number(), 3);
@@ -47,24 +49,11 @@ fn all_hear_a_broadcast() {
 }
 
 #[test]
+fn all_hear_a_broadcast() {
+    two_wait("cond, two wait, one broadcasts", Scene::broadcast, |_| ());
+}
+
+#[test]
 fn each_signal_wakes_one() {
-    explore("cond, two wait, each passes it on", 2, 1000, || {
-        let scene = Scene::new(0, 0);
-        let waits = |scene: &Scene| {
-            scene.lock();
-            while scene.number() == 0 {
-                scene.cond_wait();
-            }
-            scene.add();
-            scene.signal();
-            scene.unlock();
-        };
-        let threads = [Scene::thread(&scene, waits), Scene::thread(&scene, waits)];
-        scene.lock();
-        scene.add();
-        scene.signal();
-        scene.unlock();
-        join(threads);
-        assert_eq!(scene.number(), 3);
-    });
+    two_wait("cond, two wait, each passes it on", Scene::signal, Scene::signal);
 }
