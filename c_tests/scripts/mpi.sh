@@ -1,9 +1,11 @@
 # mpi_sort and mpi_uts on 1, 2 and 4 ranks of 1 and 2 threads: the answers of one rank, and of plain programs.
 # limit: 120
-command -v mpirun > /dev/null || { echo "no mpirun here (Debian: openmpi-bin)"; exit 77; }
-[ -x "$TARGET/programs/mpi_sort" ] || { echo "programs/mpi_sort is not built: no MPI library here (Debian: libopenmpi-dev)"; exit 77; }
+. "$ROOT/c_tests/scripts/lib/checks.sh"
+needs mpirun openmpi-bin
+needs_program mpi_sort
 
-# ranks N THREADS PROGRAM ARGUMENT...: what it prints goes to out. (An MPI that is not Open MPI has other options.)
+# ranks N THREADS PROGRAM ARGUMENT...: runs the program on N ranks; its output goes to out. The options are those of Open
+# MPI.
 options=
 if mpirun --version | grep -q 'Open MPI'; then options="--oversubscribe --bind-to none"; fi
 if [ "$(id -u)" = 0 ] && [ -n "$options" ]; then options="$options --allow-run-as-root"; fi
@@ -15,10 +17,10 @@ ranks() {
     mpirun $options -n "$count" "$TARGET/programs/$program" "$@" > out 2> error || status=$?
 }
 expect() {
-    grep -q "$1" out && [ $status = 0 ] || { echo "status $status, and no \"$1\" in:"; cat out error; exit 1; }
+    grep -q "$1" out && [ $status = 0 ] || { cat out error; fail "status $status instead of 0, or no \"$1\""; }
 }
 
-# As others sort it. Many of the second file's numbers are equal, and most of the third's ranks have none.
+# The order is that of sort -n. Many numbers of the second file are equal; most ranks have no number of the third.
 head -c 800000 /dev/urandom > numbers
 od -An -v -tu1 -w8 numbers | awk '{ for (i = 0; i < 8; i++) printf "%c", i == 0 ? 48 + $1 % 3 : 48 }' > equal
 head -c 16 numbers > few
@@ -30,11 +32,11 @@ for case in "numbers 1:2 2:1 4:1" "equal 2:2 4:1" "few 4:1" "none 2:1"; do
         ranks ${shape%:*} ${shape#*:} mpi_sort --input $file --output sorted --message 1000 --parts 3
         expect ": sorted,"
         od -An -v -tu8 -w8 sorted > found
-        cmp -s expected found || { echo "$file on $shape is not sorted as sort -n sorts it"; exit 1; }
+        cmp -s expected found || fail "$file on $shape is not sorted as sort -n sorts it"
     done
 done
 
-# The numbers that it makes up are the same on any number of ranks.
+# The numbers that mpi_sort makes up are the same on any number of ranks.
 ranks 1 2 mpi_sort --count 300000
 expect ": sorted,"
 checksum=$(grep -o 'checksum [0-9a-f]*' out)
@@ -43,13 +45,11 @@ for shape in 2:2 4:1; do
     expect "300000 numbers, ${shape%:*} ranks of ${shape#*:} thread.*sorted, $checksum"
 done
 
-# A file that is not there: every rank says so by its status, and one by a line.
-status=0
-mpirun $options -n 2 "$TARGET/programs/mpi_sort" --input absent > out 2> error || status=$?
-[ $status = 2 ] && [ "$(grep -c 'mpi_sort: absent: No such file' error)" = 1 ] ||
-    { echo "status $status instead of 2, and not one line of the file that is not there:"; cat out error; exit 1; }
+# If a file is not there, all ranks end with status 2, and one rank prints a message.
+ended 2 mpirun $options -n 2 "$TARGET/programs/mpi_sort" --input absent
+same "messages" 1 "$(grep -c 'mpi_sort: absent: No such file' error)"
 
-# Both trees, of more nodes than a rank can keep, and a tree of one node.
+# Both kinds of trees, with more nodes than a rank can keep, and a tree of one node.
 for case in "--depth=8 1:2 2:1 4:1" "--binomial=100 2:2 4:2" "--depth=0 2:1"; do
     arguments=${case%% *}
     nodes=$("$TARGET/programs/mpi_uts" --serial $arguments | sed 's/ nodes.*//')
@@ -61,7 +61,7 @@ done
 ranks 2 2 mpi_uts
 expect "^4130071 nodes, as published, 2 ranks of 2 threads"
 
-# Where no other thread takes the place of the task that waits for messages, it yields to the others.
+# With the kind serial no other thread runs tasks while one task waits for messages, so that task yields.
 export SCHED_KIND=serial
 ranks 2 1 mpi_uts --depth 7
 serial=$("$TARGET/programs/mpi_uts" --serial --depth 7 | sed 's/ nodes.*//')

@@ -1,5 +1,6 @@
-# packaging/check.sh finds nothing, and it would: each of the things that it looks at is planted in a copy. The lists of
-# the Debian packages name what `make install` and `make install-programs` install, all of it.
+# packaging/check.sh finds nothing, and finds each mistake that is planted in a copy. The lists of the Debian packages
+# name all that `make install` and `make install-programs` install, and nothing else.
+. "$ROOT/c_tests/scripts/lib/checks.sh"
 "$ROOT/packaging/check.sh"
 
 planted() {
@@ -7,13 +8,10 @@ planted() {
     mkdir tree
     (cd "$ROOT" && tar -c Cargo.toml CHANGELOG.md sched.map abi debian packaging programs) | tar -x -C tree
 }
-# WORDS: what is said of the tree.
+# refused WORDS: packaging/check.sh fails on the copy, and its output has the words.
 refused() {
-    if said=$("$ROOT/packaging/check.sh" tree); then
-        echo "not found: $1"
-        exit 1
-    fi
-    echo "$said" | grep -q -e "$1" || { echo "instead of \"$1\":"; echo "$said"; exit 1; }
+    ! "$ROOT/packaging/check.sh" tree > out || fail "not found: $1"
+    grep -q -e "$1" out || { cat out; fail "the above has not \"$1\""; }
 }
 
 planted
@@ -49,7 +47,7 @@ printf '[package]\nname = "planted"\nlicense = "Zlib"\n' > tree/vendor/planted-1
 echo '//' > tree/vendor/planted-1.0.0/src/lib.rs
 refused 'vendor/planted-1.0.0 has licence "Zlib", and debian/copyright says "Apache-2.0 MIT"'
 
-# (What is not built is not built here: other tests run beside this one.)
+# Other tests run beside this one, so nothing is built here: this cargo fails.
 cat > cargo-version <<'END'
 #!/bin/sh
 [ "$1" = --version ] && exec cargo --version
@@ -57,17 +55,16 @@ echo "make stage first"
 exit 1
 END
 chmod +x cargo-version
-make -C "$ROOT" -s install CARGO="$PWD/cargo-version" CARGO_TARGET_DIR="$TARGET" DESTDIR="$PWD/root" PREFIX=/usr LIBDIR=/usr/lib/triplet \
-    DOCDIR=/usr/share/doc/libsched-dev WITH_DEBUG= > log 2>&1 || { cat log; exit 1; }
-make -C "$ROOT/programs" -s install OUT="$TARGET/programs" DESTDIR="$PWD/root" BINDIR=/usr/bin \
-    MANDIR=/usr/share/man > log 2>&1 || { cat log; exit 1; }
+quietly make -C "$ROOT" -s install CARGO="$PWD/cargo-version" CARGO_TARGET_DIR="$TARGET" DESTDIR="$PWD/root" PREFIX=/usr \
+    LIBDIR=/usr/lib/triplet DOCDIR=/usr/share/doc/libsched-dev WITH_DEBUG=
+quietly make -C "$ROOT/programs" -s install OUT="$TARGET/programs" DESTDIR="$PWD/root" BINDIR=/usr/bin MANDIR=/usr/share/man
 cat "$ROOT"/debian/*.install "$ROOT/debian/not-installed" > lists
 set -f
 while read -r pattern; do
     set +f
     found=$(cd root && ls -d $pattern 2>/dev/null) || :
     set -f
-    [ -n "$found" ] || { echo "debian/*.install has $pattern, which make install does not install"; exit 1; }
+    [ -n "$found" ] || fail "debian/*.install has $pattern, which make install does not install"
 done < lists
 (cd root && find . ! -type d) | sed 's|^\./||' > files
 while read -r file; do
@@ -75,5 +72,5 @@ while read -r file; do
     while read -r pattern; do
         case $file in $pattern | $pattern/*) listed=yes ;; esac
     done < lists
-    [ -n "$listed" ] || { echo "make install installs $file, and debian/*.install do not have it"; exit 1; }
+    [ -n "$listed" ] || fail "make install installs $file, which debian/*.install does not have"
 done < files

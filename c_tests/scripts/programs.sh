@@ -1,24 +1,21 @@
 # Each program in programs/ has a manual page, --help and --version, refuses an option that it does not have with
-# status 2 and one line, notices that its output cannot be written, and has at most 400 lines.
+# status 2, notices that its output cannot be written, and has at most 400 lines.
+. "$ROOT/c_tests/scripts/lib/checks.sh"
+version=$(pkg-config --modversion libsched)
 for source in "$ROOT"/programs/*.c; do
-    [ -e "$source" ] || continue
     name=$(basename "$source" .c)
-    [ "$(wc -l < "$source")" -le 400 ] || { echo "$name.c has more than 400 lines"; exit 1; }
-    [ -s "$ROOT/programs/$name.1" ] || { echo "programs/$name.1 is not there"; exit 1; }
+    [ "$(wc -l < "$source")" -le 400 ] || fail "$name.c has more than 400 lines"
+    [ -s "$ROOT/programs/$name.1" ] || fail "there is no programs/$name.1"
     program=$TARGET/programs/$name
     [ -x "$program" ] || continue # make programs said why
-    "$program" --help > help || { echo "$name --help failed"; exit 1; }
-    grep -q "^usage: $name" help || { echo "$name --help says:"; cat help; exit 1; }
-    version=$(pkg-config --modversion libsched)
-    [ "$("$program" --version)" = "$name (libsched) $version" ] || { echo "$name --version: $("$program" --version)"; exit 1; }
-    status=0
-    "$program" --no-such-option > out 2> error < /dev/null || status=$?
-    [ $status = 2 ] || { echo "$name --no-such-option: status $status instead of 2"; exit 1; }
-    status=0
-    "$program" --help > /dev/full 2> error || status=$?
-    [ $status = 2 ] || { echo "$name --help > /dev/full: status $status instead of 2"; exit 1; }
-    # Each long option of --help stands in the manual page, and the other way round.
-    grep -o -e '--[a-z][a-z-]*' help | sort -u > said
+    ended 0 "$program" --version
+    same "$name --version" "$name (libsched) $version" "$(cat out)"
+    ended 2 "$program" --no-such-option < /dev/null
+    output_full "$program" --help
+    ended 0 "$program" --help
+    grep -q "^usage: $name" out || { cat out; fail "$name --help does not begin with its usage"; }
+    # --help and the manual page have the same long options.
+    grep -o -e '--[a-z][a-z-]*' out | sort -u > said
     sed 's/\\-/-/g' "$ROOT/programs/$name.1" | grep -o -e 'Fl -[a-z][a-z-]*' | sed 's/Fl /-/' | sort -u > described
-    cmp -s said described || { echo "$name: options of --help and of the page:"; diff said described || :; exit 1; }
+    diff said described || fail "$name: other options in --help (<) than in the manual page (>)"
 done

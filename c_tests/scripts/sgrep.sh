@@ -1,10 +1,10 @@
 # sgrep finds what grep finds, in the order of the paths, for any number of threads and each kind; and its statuses are
 # grep's.
 sgrep=$TARGET/programs/sgrep
-[ -x "$sgrep" ] || { echo "programs/sgrep is not built"; exit 77; }
-export LC_ALL=C
+. "$ROOT/c_tests/scripts/lib/checks.sh"
+needs_program sgrep
 
-# --- a tree with what may be difficult ---
+# --- a tree of difficult names and contents ---
 mkdir -p tree/a tree/a-b tree/a.d/deep/deeper tree/.hidden tree/empty tree/many
 : > tree/empty-file
 printf 'last line without an end: needle' > tree/no-newline
@@ -27,7 +27,7 @@ awk 'BEGIN { for (i = 0; i < 60000; i++) printf "%s", "long " i; print " needle"
 awk 'BEGIN { for (i = 0; i < 40000; i++) { s = i * 7919 % 101; printf "%*d", s + 1, i; print i % 997 ? "" : " needle" } }' > tree/many-lines
 cp -r tree copy
 
-# The same files in the same order. (grep takes a file as text if it has no zero byte in its first 32 KiB.)
+# The same files in the same order. grep takes a file as text if it has no zero byte in its first 32 KiB.
 find tree -type f | sort | tr '\n' '\0' > files
 
 # compare F|E OPTIONS... PATTERN: with grep -F or -E.
@@ -38,13 +38,13 @@ compare() {
     [ $type = E ] || set -- -F "$@"
     got=0
     "$sgrep" "$@" tree > out 2> error || got=$?
-    cmp -s expected out || { echo "sgrep $*: not what grep -$type finds:"; diff expected out | head -5; exit 1; }
-    [ ! -s error ] || { echo "sgrep $* says: $(cat error)"; exit 1; }
+    cmp -s expected out || { diff expected out | head -5; fail "sgrep $*: not what grep -$type finds"; }
+    same "messages of sgrep $*" "" "$(cat error)"
     case " $* " in
     *' -c '*) wanted=1; grep -q -v ':0$' expected && wanted=0 ;;
     *) wanted=1; [ -s expected ] && wanted=0 ;;
     esac
-    [ $got = $wanted ] || { echo "sgrep $*: status $got instead of $wanted"; exit 1; }
+    same "status of sgrep $*" $wanted $got
 }
 
 for option in -H -n -i -v -c -l '-n -i -w' '-c -v' '-l -v' '-h -n' '-w -v'; do
@@ -69,19 +69,19 @@ for pattern in '' '^' '$' '^$' 'e$' '^n' 'nee+dle' '(nee|foo)' 'n.*e' 'x*' 'a{2}
     'a^b' '$x' '(needle [0-9]|file 1..)$' '(n(e(e(d(l(e)))))) 3' '[0-9]needle' ' {3}[0-9]{5}$'; do
     compare E -n -e "$pattern"
     compare E -c -i -e "$pattern"
-    case $pattern in *\\*|*'{'*|*'*'*|'') ;; *) compare E -n -w -e "$pattern" ;; esac # (grep's -w has surprises there)
+    case $pattern in *\\*|*'{'*|*'*'*|'') ;; *) compare E -n -w -e "$pattern" ;; esac # grep -w is not reliable with these
 done
 
-# In UTF-8 a character is a character; bytes that are none match no dot.
+# In UTF-8 a dot matches a character, and no byte that is not part of one.
 if [ "$(LC_ALL=C.UTF-8 locale charmap 2> /dev/null)" = UTF-8 ]; then
     export LC_ALL=C.UTF-8
     for pattern in '^gr.n$' 'gr[^a-z]n' 'd[éx]j[àá] ' '^d.{3} vu$' 'é' '[^a-zé]$'; do
         xargs -0 grep -E -a -n -H -e "$pattern" tree/a.d/letters < /dev/null > expected || :
         "$sgrep" -n -e "$pattern" tree/a.d/letters > out || :
-        cmp -s expected out || { echo "sgrep $pattern in UTF-8:"; diff expected out | head -5; exit 1; }
+        diff expected out || fail "sgrep $pattern in UTF-8: not what grep finds"
     done
     for pattern in 'd[è-ê]j' 'd[^ê-𐍈]j' '[^a-zè-]j'; do
-        [ "$("$sgrep" -h -e "$pattern" tree)" = 'déjà vu' ] || { echo "sgrep $pattern: $("$sgrep" -h -e "$pattern" tree)"; exit 1; }
+        same "sgrep $pattern" 'déjà vu' "$("$sgrep" -h -e "$pattern" tree)"
     done
     export LC_ALL=C
 fi
@@ -91,17 +91,14 @@ for arguments in '-n needle' '-v needle' '-c .' '-n -v xyzzy'; do
     "$sgrep" -j 1 $arguments tree copy > expected
     for setting in steal:2 steal:7 lifo:1 lifo:2 lifo:7 fifo:2 cont:1 cont:2 cont:7 serial:1 serial:7; do
         SCHED_KIND=${setting%:*} "$sgrep" -j ${setting#*:} $arguments tree copy > out
-        cmp -s expected out || { echo "sgrep $arguments with $setting: not as with -j 1"; diff expected out | head -5; exit 1; }
+        cmp -s expected out || { diff expected out | head -5; fail "sgrep $arguments with $setting: not as with -j 1"; }
     done
 done
 "$sgrep" -v xyzzy tree copy tree copy tree copy | { sleep 0.3; cat > out; }
 "$sgrep" -j 1 -v xyzzy tree copy tree copy tree copy > expected
-cmp -s expected out || { echo "sgrep into a slow pipe: not all came"; exit 1; }
+cmp -s expected out || fail "sgrep into a slow pipe: not all output came"
 
 # --- paths ---
-same() { # same WHAT EXPECTED GOT
-    [ "$2" = "$3" ] || { echo "$1: '$3' instead of '$2'"; exit 1; }
-}
 same 'without a path' "$(cd tree && "$sgrep" -n needle)" "$("$sgrep" -n needle tree | sed 's|^tree/||')"
 same 'a path with a /' "$("$sgrep" -n needle tree)" "$("$sgrep" -n needle tree/)"
 same 'standard input' '(standard input):2:b' "$(printf 'a\nb' | "$sgrep" -n b -)"
@@ -118,29 +115,22 @@ printf 'in a pipe\n' | "$sgrep" -h pipe /dev/stdin > out
 same 'a pipe as a path' 'in a pipe' "$(cat out)"
 
 # --- trouble ---
-status_of() { # status_of STATUS WORDS ARGUMENT...: the status, and what the message has
-    wanted=$1 words=$2
-    shift 2
-    got=0
-    "$sgrep" "$@" > out 2> error < /dev/null || got=$?
-    [ $got = "$wanted" ] || { echo "sgrep $*: status $got instead of $wanted: $(cat error)"; exit 1; }
-    grep -q -e "$words" error || { echo "sgrep $*: '$words' is not in: $(cat error)"; exit 1; }
-}
 for wrong in '(' ')' 'a(b' '[' '[a' '[[:alpha:]' '[[:nothing:]]' '[b-a]' 'a{2,1}' 'a{99999}' '\' '(a)\1' '\d' '((a{999}){999}){999}'; do
-    status_of 2 '^sgrep: .' -e "$wrong" tree
+    ended 2 "$sgrep" -e "$wrong" tree
+    said '^sgrep: .'
 done
-status_of 2 'pattern'
-status_of 2 'nowhere: No such file' needle tree nowhere
+ended 2 "$sgrep"
+said 'pattern'
+ended 2 "$sgrep" needle tree nowhere
+said 'nowhere: No such file'
 same 'the others are searched' "$("$sgrep" needle tree)" "$(cat out)"
-status_of 2 'threads' -j x needle tree
+ended 2 "$sgrep" -j x needle tree
+said 'threads'
 cp -r tree growing
 same 'the output is an input' 2 "$("$sgrep" needle growing > growing/out 2> error || echo $?)"
-grep -q 'growing/out: input file is also the output' error || { echo "the output as an input: $(cat error)"; exit 1; }
-if [ -e /dev/full ]; then
-    same 'a full device' 2 "$("$sgrep" needle tree 2> error > /dev/full || echo $?)"
-    grep -q 'No space left' error || { echo "a full device: $(cat error)"; exit 1; }
-fi
-# A folder and a file that may not be read; root may read everything, unless setpriv takes that from it.
+said 'growing/out: input file is also the output'
+output_full "$sgrep" needle tree
+# A folder and a file that may not be read. Root may read everything, so another user tries, where there is setpriv.
 as=
 [ "$(id -u)" != 0 ] || as='setpriv --reuid=65534 --clear-groups'
 if [ -z "$as" ] || { $as test -r . && ! $as test -r /etc/shadow; } 2> /dev/null; then
@@ -152,12 +142,4 @@ if [ -z "$as" ] || { $as test -r . && ! $as test -r /etc/shadow; } 2> /dev/null;
     same 'what may not be read' '2 closed/open:needle' "$got $(cat out)"
     same 'its messages' 2 "$(grep -c -e '^sgrep: closed/f[a-z]*: Permission denied' error)"
 fi
-# It ends with its reader, by SIGPIPE (which may be ignored where this test runs).
-default=
-env --default-signal=PIPE true 2> /dev/null && default='env --default-signal=PIPE'
-{ got=0; $default "$sgrep" '' tree copy tree copy 2> error || got=$?; echo $got > status; } | head -n 1 > out
-case $(cat status) in
-141) ;;
-2) [ -z "$default" ] && grep -q 'Broken pipe' error || { echo "sgrep | head: status 2, $(cat error)"; exit 1; } ;;
-*) echo "sgrep | head: status $(cat status) instead of 141"; exit 1 ;;
-esac
+reader_gone "$sgrep" '' tree copy tree copy

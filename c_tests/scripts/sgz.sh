@@ -1,19 +1,12 @@
 # sgz: gunzip reads what it writes, the same for each number of threads and each kind; it reads what gzip writes; a file
 # that cannot be read, is damaged or cannot be written is named, and nothing is lost.
 sgz=$TARGET/programs/sgz
-[ -x "$sgz" ] || { echo "sgz is not built: make programs says why"; exit 77; }
-command -v gunzip > /dev/null || { echo "no gunzip here (Debian: gzip)"; exit 77; }
-fail() { echo "sgz: $*"; exit 1; }
-# ended WANTED COMMAND...: its status is as wanted, its messages are in the file error
-ended() {
-    wanted=$1 status=0; shift
-    "$@" 2> error || status=$?
-    [ "$status" = "$wanted" ] || { cat error; fail "$*: status $status instead of $wanted"; }
-}
-said() { grep -q -e "$1" error || { cat error; fail "no message with: $1"; }; }
+. "$ROOT/c_tests/scripts/lib/checks.sh"
+needs_program sgz
+needs gunzip gzip
 
 # Sizes around the borders of blocks (1 MiB), of data that can be compressed and of data that cannot.
-yes "$(sed -n '1,200p' "$ROOT/README.md")" | nl | head -c 4600000 > text
+yes "$(sed -n '1,200p' "$ROOT/README.md")" | head -c 4600000 | nl | head -c 4600000 > text
 head -c 3500000 /dev/urandom > noise
 for size in 0 1 2 1048575 1048576 1048577 2097152 3145729; do
     for what in text noise; do
@@ -47,7 +40,7 @@ dd if=text obs=777 2> dd.said | "$sgz" -9 | cmp - one.gz || fail "a slow pipe gi
 { "$sgz" < text; gzip < noise; "$sgz" < in; gzip < /dev/null; head -c 1000 /dev/zero; } > all.gz
 cat text noise in > all
 "$sgz" -d < all.gz | cmp - all || fail "a concatenation"
-# What is damaged, or cut, is named; what was before it is written to a pipe.
+# A damaged or truncated file is named; a pipe gets the data before the damage.
 "$sgz" < text > good.gz
 size=$(wc -c < good.gz)
 for keep in 1 9 17 23 24 30 1000 $((size / 2)) $((size - 1)); do
@@ -65,7 +58,7 @@ ended 1 "$sgz" -d damaged.gz; said 'damaged.gz: the data are damaged'
 [ ! -e damaged ] || fail "a damaged file is not removed"
 cmp damaged.gz kept || fail "damaged.gz has changed"
 { cat good.gz; echo more; } > more.gz
-ended 1 "$sgz" -dc more.gz > out; said 'more.gz: what follows the compressed data is ignored'
+ended 1 "$sgz" -dc more.gz; said 'more.gz: what follows the compressed data is ignored'
 cmp out text || fail "garbage at the end costs data"
 ended 0 "$sgz" -t good.gz all.gz
 
@@ -99,12 +92,11 @@ mkfifo files/fifo
 (echo x > files/fifo) &
 ended 1 "$sgz" files/fifo;    said 'files/fifo: not a regular file'
 wait
-# Standard output that takes nothing, with files that follow; a reader that goes away.
-ended 2 "$sgz" -c text noise text > /dev/full; said 'standard output: No space left on device'
-[ "$(wc -l < error)" = 1 ] || { cat error; fail "more than one message"; }
-{ status=0; "$sgz" -1 -c noise noise noise 2> error || status=$?; echo $status > ended; } | head -c 10 > out
-[ "$(cat ended)" = 141 ] || { cat error; fail "a reader that goes away: status $(cat ended) instead of 141 (SIGPIPE)"; }
-# A signal: no part of a result is left.
+# Several files, and an output that is full, or whose reader ends.
+output_full "$sgz" -c text noise text
+same "messages" 1 "$(wc -l < error)"
+reader_gone "$sgz" -1 -c noise noise noise
+# After a signal there is no incomplete file.
 mkfifo slow
 (sleep 5 > slow) & sleeper=$!
 cp text interrupted

@@ -1,16 +1,11 @@
 # ssum: prints and checks as sha256sum does, names included; trees in the order of sort; a file that cannot be read is
 # named, and the others are summed.
 ssum=$TARGET/programs/ssum
-[ -x "$ssum" ] || { echo "ssum is not built: make programs says why"; exit 77; }
-command -v sha256sum > /dev/null || { echo "no sha256sum here (Debian: coreutils)"; exit 77; }
-fail() { echo "ssum: $*"; exit 1; }
-ended() {
-    wanted=$1 status=0; shift
-    "$@" > out 2> error || status=$?
-    [ "$status" = "$wanted" ] || { cat out error; fail "$*: status $status instead of $wanted"; }
-}
-said() { grep -q -e "$1" error || { cat error; fail "no message with: $1"; }; }
-same() { cmp "$1" "$2" || { diff "$1" "$2" || :; fail "$3"; }; }
+. "$ROOT/c_tests/scripts/lib/checks.sh"
+needs_program ssum
+needs sha256sum coreutils
+# alike FILE FILE MESSAGE
+alike() { cmp "$1" "$2" || { diff "$1" "$2" || :; fail "$3"; }; }
 
 # A tree: empty files and folders, sizes around those that are read at once, names that sort badly or must be escaped.
 mkdir -p tree/a/b tree/a-b tree/a.b tree/empty 'tree/with blank' tree/A
@@ -31,30 +26,30 @@ mkfifo tree/fifo
 find tree -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum > wanted
 for how in '' '-j 1' '-j 2' '-j 7'; do
     "$ssum" $how tree > got
-    same got wanted "ssum $how tree prints other lines than sha256sum"
+    alike got wanted "ssum $how tree prints other lines than sha256sum"
 done
 for kind in steal lifo fifo cont serial; do
     SCHED_KIND=$kind "$ssum" tree > got
-    same got wanted "kind $kind prints other lines than sha256sum"
+    alike got wanted "kind $kind prints other lines than sha256sum"
 done
 (cd tree && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum) > wanted.dot
 (cd tree && "$ssum" .) > got
-same got wanted.dot "ssum . prints other lines than sha256sum"
+alike got wanted.dot "ssum . prints other lines than sha256sum"
 "$ssum" tree/ | cmp - wanted || fail "tree/ is not as tree"
 sha256sum -c --quiet wanted || fail "sha256sum -c refuses the list"
 # Files, standard input, a link that is named, other sums.
 "$ssum" tree/link - noise < tree/aa > got
 sha256sum tree/link - noise < tree/aa > wanted.files
-same got wanted.files "files and standard input"
+alike got wanted.files "files and standard input"
 "$ssum" < noise | cmp - "$(sha256sum < noise > wanted.stdin; echo wanted.stdin)" || fail "standard input"
 dd if=noise obs=777 2> dd.said | "$ssum" | cmp - wanted.stdin || fail "standard input that comes slowly"
 for sum in sha1 sha512 md5; do
     ${sum}sum noise tree/aa > wanted.sum
     "$ssum" -a $sum noise tree/aa > got
-    same got wanted.sum "--algorithm $sum"
+    alike got wanted.sum "--algorithm $sum"
     "$ssum" -a $sum -c wanted.sum > out || fail "--algorithm $sum --check"
 done
-# What is missing, or cannot be read, is named; root may read everything but this.
+# Files that are missing or cannot be read are named. Not even root can read this one.
 ended 1 "$ssum" tree/aa gone noise
 said 'gone: No such file or directory'
 [ "$(wc -l < out)" = 2 ] || { cat out; fail "a missing file stops the others"; }
@@ -67,14 +62,14 @@ if [ "$(id -u)" != 0 ]; then
     echo secret > secret; chmod 0 secret
     ended 1 "$ssum" secret noise; said 'secret: Permission denied'
 fi
-# Checks: the lines, the messages but for the program's name, and the status of sha256sum.
+# Checks: the lines, the messages and the status are those of sha256sum; only the program's name differs.
 compare() { # ARGUMENT...: both programs say the same
     status=0; sha256sum "$@" > wanted.out 2> wanted.error || status=$?
     ended $status "$ssum" "$@"
-    same out wanted.out "$*: other lines than sha256sum's"
+    alike out wanted.out "$*: other lines than sha256sum's"
     sed 's/^ssum: //' error | sort > error.sorted
     sed 's/^sha256sum: //; s/formatted SHA256 checksum line/formatted checksum line/' wanted.error | sort > wanted.sorted
-    same error.sorted wanted.sorted "$*: other messages than sha256sum's"
+    alike error.sorted wanted.sorted "$*: other messages than sha256sum's"
 }
 { head -n 3 wanted; tail -n 3 wanted; } > few
 zeros=$(printf %064d 0)
@@ -97,11 +92,8 @@ compare -c dos
 ended 0 "$ssum" -c wanted
 ended 0 "$ssum" -c - < wanted
 [ "$(wc -l < out)" = "$(wc -l < wanted)" ] || fail "standard input as a list: $(wc -l < out) lines"
-# Output that goes nowhere; a reader that goes away; options.
-status=0; "$ssum" tree > /dev/full 2> error || status=$?
-[ $status = 2 ] || fail "/dev/full: status $status instead of 2"
-said 'standard output: No space left on device'
-{ status=0; "$ssum" tree tree tree tree tree tree tree tree 2> error || status=$?; echo $status > ended; } | head -n 1 > out
-[ "$(cat ended)" = 141 ] || { cat error; fail "a reader that goes away: status $(cat ended) instead of 141 (SIGPIPE)"; }
+# Output that is full, or whose reader ends; options.
+output_full "$ssum" tree
+reader_gone "$ssum" tree tree tree tree tree tree tree tree
 ended 2 "$ssum" -a nothing noise; said '--algorithm nothing'
 ended 2 "$ssum" -j many noise;    said '--threads many'

@@ -1,11 +1,7 @@
 # swc counts the words that tr, sort and uniq count, and what wc counts, for any number of threads and each kind.
 swc=$TARGET/programs/swc
-[ -x "$swc" ] || { echo "programs/swc is not built"; exit 77; }
-export LC_ALL=C
-
-same() { # same WHAT EXPECTED GOT
-    [ "$2" = "$3" ] || { echo "$1: '$3' instead of '$2'"; exit 1; }
-}
+. "$ROOT/c_tests/scripts/lib/checks.sh"
+needs_program swc
 
 mkdir -p tree/a/b tree/.hidden tree/many
 : > tree/empty
@@ -26,7 +22,7 @@ reference() {
     for file; do cat "$file"; echo; done | tr -cs 'A-Za-z0-9_\200-\377' '\n' | $change | sed '/^$/d' | sort | uniq -c | sort -k1,1nr -k2,2
 }
 check() { # check WHAT: out against expected
-    cmp -s expected out || { echo "$1: not what uniq counts:"; diff expected out | cut -c1-200 | head -5; exit 1; }
+    cmp -s expected out || { diff expected out | cut -c1-200 | head -5; fail "$1: not what uniq counts"; }
 }
 
 find tree -type f > files
@@ -38,14 +34,14 @@ for case in '' -l; do
         SCHED_KIND=${setting%:*} "$swc" -j ${setting#*:} $case --words=0 tree > out
         check "swc $case with $setting"
     done
-    # Standard input: the files behind each other; from a pipe that has little at a time; twice.
+    # Standard input: all files in a row, from a file, and from a pipe that pauses.
     for file in $(cat files); do cat "$file"; echo; done > all
     "$swc" $case -n 0 < all > out
     check "swc $case < file"
     { head -c 70001 all; sleep 0.1; tail -c +70002 all; } | "$swc" -j 2 $case -n 0 - > out
     check "a pipe | swc $case"
 done
-# More than the two blocks of a stream, and than 64 parts.
+# A file with more parts than 64, and a stream of more than two blocks.
 awk 'BEGIN { for (i = 0; i < 1200000; i++) print "number", i * 7919 % 10007 }' > large
 reference '' large > expected
 "$swc" -n 0 large > out
@@ -60,7 +56,7 @@ same 'several paths' "$(reference '' tree/letters tree/no-newline tree/letters)"
 same 'a file and a pipe' "$(reference '' tree/letters tree/no-newline)" "$("$swc" -n 0 tree/letters - < tree/no-newline)"
 same 'no words' '' "$("$swc" tree/empty)"
 
-# Totals. (Some versions of wc do not count words of bytes that cannot be printed.)
+# Totals, without the words that cannot be printed, which some versions of wc do not count.
 rm tree/letters
 total() { wc -lwc "$@" | awk 'END { print $1, $2, $3 }'; }
 same 'totals' "$(total $(find tree -type f))" "$("$swc" -t tree)"
@@ -70,14 +66,9 @@ same 'totals with one thread' "$(total tree/a/text)" "$("$swc" -j 1 -t tree/a/te
 same 'totals of nothing' '0 0 0' "$("$swc" -t < /dev/null)"
 same 'totals of bytes' '0 1 3' "$(printf '\377\001\376' | "$swc" -t)"
 
-# Trouble: status 2, and the others are counted.
-got=0
-"$swc" tree/no-newline nowhere > out 2> error || got=$?
-same 'a path that is not there' 2 $got
+# Trouble: status 2, and the other files are counted.
+ended 2 "$swc" tree/no-newline nowhere
+said '^swc: nowhere: No such file'
 same 'the others' "$("$swc" tree/no-newline)" "$(cat out)"
-grep -q '^swc: nowhere: No such file' error || { echo "its message: $(cat error)"; exit 1; }
-same 'a wrong number' 2 "$("$swc" -n x tree 2> error || echo $?)"
-if [ -e /dev/full ]; then
-    same 'a full device' 2 "$("$swc" tree 2> error > /dev/full || echo $?)"
-    grep -q 'No space left' error || { echo "a full device: $(cat error)"; exit 1; }
-fi
+ended 2 "$swc" -n x tree
+output_full "$swc" tree

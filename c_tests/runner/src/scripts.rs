@@ -1,9 +1,11 @@
-//! `c_tests/scripts/*.sh`: what a user does with commands: programs, packages, other build systems. Each script is a
-//! test; it ends with 0, with 77 if it cannot run here (its last line says why), or fails.
+//! `c_tests/scripts/*.sh`: tests of what a user does with commands: programs, packages, other build
+//! systems. A script ends with status 0; or with 77 if it cannot run here, and its last line says
+//! why; or it fails.
 //!
-//! A script runs in an empty folder of its own. It gets ROOT, the project; PREFIX, the installed tree; TARGET, where
-//! things are built; CC, and CXX if there is a C++ compiler; and pkg-config finds the installed library. A comment `limit: SECONDS` gives it more
-//! than a minute.
+//! Each script runs in an empty folder of its own. Its environment has ROOT, the project; PREFIX,
+//! the installed tree; TARGET, the folder of what is built; CC; and CXX if there is a C++ compiler.
+//! pkg-config finds the installed library. A script may run for a minute, or as long as its comment
+//! `limit: SECONDS` says. `scripts/lib/checks.sh` has functions that several scripts use.
 
 use std::fs;
 use std::path::PathBuf;
@@ -45,7 +47,7 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             let mut command = Command::new("sh");
             command.arg("-eu").arg(&script).current_dir(&work);
             without_settings(&mut command);
-            // (Else make would pass its own options on to each make that a script calls.)
+            // A make in the script would take the options of this test's make from them.
             for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {
                 command.env_remove(name);
             }
