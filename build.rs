@@ -40,8 +40,8 @@ fn generate(root: &Path, config: &str, sources: &[&str]) -> String {
     String::from_utf8(text).expect("cbindgen writes UTF-8")
 }
 
-/// In the style of the hand-kept header, and without what the comments say to Rust alone: their last
-/// section, on safety.
+/// In the style of the hand-kept header, and without what the comments say to Rust alone: their
+/// last section, on safety.
 fn in_c_terms(header: &str) -> String {
     let mut text = String::new();
     let (mut skip, mut last_defines) = (false, false);

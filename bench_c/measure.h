@@ -82,7 +82,7 @@ static inline double bench_now(void)
 }
 
 /* `turns` turns of y = y * 3 + 1, each waiting for the one before; the barrier keeps the compiler from folding them.
- * The loop lies within one cache line, in every program: where it crosses two, some processors take twice as long. */
+ * In every program the loop lies within one cache line: a loop across two lines takes some processors twice as long. */
 __attribute__((noinline, aligned(64), unused)) static uint64_t bench_turns(uint64_t y, long turns)
 {
     for (long i = 0; i < turns; i++) {

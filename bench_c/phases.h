@@ -58,7 +58,7 @@ static inline void phases_took(struct phases *p, long k, double start)
  * the processor is, and is no checksum.) */
 static inline int phases_right(const struct phases *p, long n)
 {
-    /* c: where `turns * n` steps y -> 3*y + 1 lead from 0, by squaring: y -> step*y + add are 1, 2, 4, ... steps. */
+    /* c is what `turns * n` steps y -> 3*y + 1 make of 0; y -> step*y + add makes 1, 2, 4, ... of these steps at once. */
     uint64_t c = 0, step = 3, add = 1;
     for (uint64_t k = (uint64_t)p->turns * (uint64_t)n; k != 0; k >>= 1) {
         if (k & 1)

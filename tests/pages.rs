@@ -1,14 +1,16 @@
-//! The headers and the manual pages say the same, as far as a program can tell. The documentation comments of
-//! `src/ffi` are the source of `include/sched_tasks.h`; with `include/sched.h` they are compared with `man/`:
+//! The headers and the manual pages say the same, as far as a program can tell. The documentation
+//! comments of `src/ffi` are the source of `include/sched_tasks.h`; with `include/sched.h` they are
+//! compared with `man/`:
 //!
 //! - each function has one page, which has its prototype;
 //! - the page has the same errors, for the same reasons in the same words;
 //! - libsched(7) lists each function once, and exactly the suspension points that the headers name;
 //! - constants and structs are the same.
 //!
-//! What a page says elsewhere, in its description for instance, is not compared: the header is the short form of it.
-//! One file: the two readers serve these comparisons only.
-//! (c_tests/runner/src/documents.rs compiles the examples, and looks up what the README and `docs/` name.)
+//! What else a page says, in its description for instance, is not compared: the header is the short
+//! form of it. The two readers stand in this file because they serve these comparisons only.
+//! (c_tests/runner/src/documents.rs compiles the examples, and looks up what the README and `docs/`
+//! name.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -67,8 +69,8 @@ fn functions() -> BTreeMap<String, Function> {
     functions
 }
 
-/// A prototype without what may differ: white space, `struct` where the type has a name without, and the names of
-/// the parameters of a parameter that is a function.
+/// A prototype without what may differ: white space, `struct` if the type also has a name without
+/// it, and the names of the parameters of a parameter that is a function.
 fn canonical(prototype: &str) -> String {
     let mut text = squeeze(prototype).replace("* ", "*");
     for name in ["task", "group", "mutex", "cond", "sem", "barrier"] {

@@ -1,12 +1,12 @@
 #!/bin/sh
-# What sched.hpp costs: compare.sh FOLDER [ROUNDS]. The programs of bench_c and their counterparts of bench_c/cpp in turn;
-# for each the median time, and its ratio to that of C; then instructions per task, where valgrind is here.
+# compare.sh FOLDER [ROUNDS]: what sched.hpp costs. It runs the programs of bench_c and their counterparts in bench_c/cpp
+# in turn, and prints their median times and the ratios of C++ to C; then, with valgrind, the instructions per task.
 set -eu
 bench=$1 rounds=${2:-7}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# run NAME PROGRAM ARGUMENT...: the time of a run goes to the file NAME
+# run NAME PROGRAM ARGUMENT...: runs the program, and adds its time to the file NAME.
 run() {
     name=$1 program=$2
     shift 2
@@ -49,7 +49,7 @@ instructions() {
     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=sched_init "$bench/$1" -n "$2" -t 1 2>&1 |
         sed -n 's/.*Collected : *//p'
 }
-# per_task PROGRAM SIZE TASKS SIZE TASKS: what a run costs once is in both sizes
+# per_task PROGRAM SIZE TASKS SIZE TASKS: from two sizes, so that what a run costs once cancels.
 per_task() {
     awk -v a="$(instructions "$1" "$2")" -v b="$(instructions "$1" "$4")" -v tasks=$(($5 - $3)) \
         'BEGIN { printf "%.1f\n", (b - a) / tasks }'

@@ -1,4 +1,4 @@
-/* fib.cpp: fib.c with sched::fork_join, whose values need no struct. */
+/* fib.cpp: fib.c with sched::fork_join, which returns both values, so that no struct is needed. */
 
 #include "bench.hpp"
 #include "../kernels_fork.h"

@@ -1,4 +1,5 @@
-/* sort.cpp: sched::sort, which is not stable: tasks= are elements; serial is std::sort, or with -d stable std::stable_sort. */
+/* sort.cpp: sched::sort, which is not stable. tasks= is the number of elements. With -s std::sort runs, or with -d stable
+ * std::stable_sort. */
 
 #include "bench.hpp"
 #include "../kernels_fork.h"

@@ -1,4 +1,4 @@
-/* tree.cpp: tree.c with sched::spawn: each task is a closure of a word, which the library copies. */
+/* tree.cpp: tree.c with sched::spawn: each task is a closure of one word, which the library copies. */
 
 #include "bench.hpp"
 #include "../kernels.h"

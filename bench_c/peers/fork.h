@@ -2,8 +2,8 @@
  * C++20. Part of peer.h; the tasks are those of bench_c's programs.
  *
  * The peer has `struct children`, made where a task forks, and defines the functions below.
- * Its own loop, reduction and sort, if it has one, are whole runs. One file, because each workload is some thirty lines
- * over the same few functions of the peer. */
+ * Its own loop, reduction and sort, if it has one, are whole runs. This is one file, because each workload is some thirty
+ * lines over the same few functions of the peer. */
 
 #ifndef FORK_H
 #define FORK_H

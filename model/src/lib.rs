@@ -501,8 +501,8 @@ pub fn take(task: Task) {
     unsafe { (task.f)(task.closure, std::ptr::null_mut()) }
 }
 
-/// Tests of models over types, each with its numbers of workers and preemptions and the least number
-/// of its executions. A test has the name of its model, unless it has one of its own.
+/// Tests of models over types, each with its numbers of workers and preemptions and the least
+/// number of its executions. A test has the name of its model, unless it has one of its own.
 #[macro_export]
 macro_rules! models {
     ($($name:ident: $type:ty { $($tests:tt)+ })+) => {

@@ -16,7 +16,7 @@
 //!
 //! | trait | capability | implemented by |
 //! | --- | --- | --- |
-//! | [`PrivatePart`] | keeps tasks from thieves until the owner or a raid publishes them | `split` |
+//! | [`PrivatePart`] | keeps tasks from thieves until owner or raid publishes them | `split` |
 //! | [`Batches`] | moves several tasks at once | `ring`, `locked` |
 //!
 //! [`Deque::private_part`] and [`Deque::batches`] give the capability or None. A deque without it

@@ -39,7 +39,8 @@ pub fn look_at(name: &str, known: impl Iterator<Item = &'static str>) {
 /// False if the process has looked at the name before, or at too many names.
 fn is_new(name: &str) -> bool {
     static SEEN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
-    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3); // FNV-1a
+    // FNV-1a.
+    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, add) | 1; // 0 is a free place
     for place in &SEEN {
         match place.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {

@@ -15,8 +15,8 @@
 //! mount itself.
 //!
 //! Nothing here allocates: the library looks for the limits when a run starts, and memory may be
-//! short then. `std::fs` allocates paths and buffers. `std::thread::available_parallelism` reads the
-//! quotas, too, but rounds them down, and does not read memory limits.
+//! short then. `std::fs` allocates paths and buffers. `std::thread::available_parallelism` reads
+//! the quotas, too, but rounds them down, and does not read memory limits.
 
 use crate::sys::errno;
 use std::ffi::CStr;

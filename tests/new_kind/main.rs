@@ -1,5 +1,5 @@
-//! docs/ARCHITECTURE.md shows how a kind is added. Its example, kind `random`, runs here on the library's runtime with
-//! a row of its own; the library does not contain it.
+//! docs/ARCHITECTURE.md shows how a kind is added. Its example, kind `random`, runs here on the
+//! library's runtime with a row of its own; the library does not contain it.
 
 mod random;
 

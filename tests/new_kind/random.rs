@@ -1,5 +1,5 @@
-//! Kind `random`: one shared queue, any task of which may be the next. `SCHED_SEED` makes the choices repeatable, as far
-//! as one thread makes them.
+//! Kind `random`: one shared queue, any task of which may be the next. `SCHED_SEED` makes the
+//! choices of one thread repeatable.
 
 use sched::policy::Place;
 use sched::policy::shared::Order;

@@ -1,8 +1,8 @@
 //! Tables, for a terminal and for a Markdown page.
 //!
-//! On a terminal a table is at most [`COLUMNS`] wide. A wider one is printed in parts, one below the
-//! other, and each part repeats the columns that say what its rows are. comfy-table lays out each
-//! part. It does not divide tables itself, but would break the text of the cells instead.
+//! On a terminal a table is at most [`COLUMNS`] wide. A wider one is printed in parts, one below
+//! the other, and each part repeats the columns that say what its rows are. comfy-table lays out
+//! each part. It does not divide tables itself, but would break the text of the cells instead.
 //!
 //! The Markdown is written here: comfy-table's style for it cannot mark a column as one of numbers,
 //! which stand flush right (`---:`).

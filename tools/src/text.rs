@@ -44,7 +44,7 @@ pub fn listed<S: AsRef<str>>(words: &[S]) -> String {
     }
 }
 
-/// The words, the first letter a capital.
+/// The words with their first letter as a capital.
 pub fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())

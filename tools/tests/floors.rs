@@ -1,10 +1,11 @@
-//! The rule of the house, checked: in no crate do files import each other in a circle, and in the library no floor
-//! imports a higher one.
+//! Checks the rule of the house: in no crate do files import each other in a circle, and in the
+//! library no floor imports a higher one.
 //!
-//! The floors are the modules that `src/lib.rs` declares, the lowest first. An import is a path to an item of another
-//! file, in a `use` or in code. A `pub use` is none: it gives an item a second name, and a path by that name leads to
-//! the file of the item. A directory is one node for the files beside it; so a circle of directories is found, too.
-//! Tests within a file (`cfg(test)`) may import anything.
+//! The floors are the modules that `src/lib.rs` declares, the lowest first. An import is a path to
+//! an item of another file, in a `use` or in code. A `pub use` is no import: it gives an item a
+//! second name, and a path by that name leads to the file of the item. A directory is one node for
+//! the files beside it; so a circle of directories is found, too. Tests within a file (`cfg(test)`)
+//! may import anything.
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -175,8 +176,8 @@ impl Crate {
         }
     }
 
-    /// The module whose file has the item of this path, as module `from` says it; None: an item of another crate, or of
-    /// the same file.
+    /// The module whose file has the item that module `from` names by this path. None: the item is
+    /// of another crate, or of the same file.
     fn resolve(&self, from: &Name, path: &[String], depth: usize) -> Option<Name> {
         let (first, mut rest) = path.split_first()?;
         let mut at = from.clone();

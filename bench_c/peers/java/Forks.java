@@ -1,6 +1,6 @@
 // The workloads whose tasks wait for tasks, by fork and join of RecursiveAction with the
 // result in a field, and those of parallel streams and Arrays.parallelSort, which run in the
-// pool of the task that calls them. A nested class for each: see Peer.
+// pool of the task that calls them. Each workload is a nested class: see Peer.
 
 import java.util.Arrays;
 import java.util.concurrent.ForkJoinPool;

@@ -5,7 +5,7 @@
 // for them; those that wait are in Forks. The first runs of a process are partly interpreted: give -r more than one and
 // leave them out. There is no cal= in the line, for the compiler folds the loop.
 //
-// Two long files, this and Forks: each workload is a nested class over the same few methods.
+// This file and Forks are long: each workload is a nested class over the same few methods.
 
 import java.io.IOException;
 import java.io.Serializable;

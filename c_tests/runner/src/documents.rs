@@ -1,5 +1,6 @@
-//! The README, `docs/` and the manual pages: their programs are compiled as a user would, and run; the variables,
-//! functions and targets that they name are there, and libsched(7) has each variable that the library knows.
+//! The programs in the README, in `docs/` and in the manual pages are compiled as a user would
+//! compile them, and run. The variables, functions and targets that these documents name exist, and
+//! libsched(7) has each variable that the library knows.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -63,7 +64,7 @@ fn documents(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(documents)
 }
 
-/// What stands between a line for which `begins` is true and a line that is `end`.
+/// The texts between a line for which `begins` is true and a line that is `end`.
 fn between(text: &str, begins: impl Fn(&str) -> bool, end: &str) -> Vec<String> {
     let mut lines = text.lines();
     let mut found = Vec::new();
@@ -89,7 +90,7 @@ fn build(compiler: &Path, tools: &Toolchain, source: &Path, output: &Path) -> Co
 struct Snippet {
     text: String,
     cpp: bool,
-    /// Which of the document's programs in this language it is.
+    /// Its place among the document's programs in this language, from 1.
     number: usize,
 }
 

@@ -55,7 +55,7 @@ const WAYS: &[(&str, Way)] = &[
 
 /// Old standards, which are tried in the first way only, and not with sched.hpp.
 const OLD: &[&str] = &["c89", "c++98", "c++11"];
-/// The newest of C++, which is tried in the first way only.
+/// The newest standard of C++, which is tried in the first way only.
 const NEW: &[&str] = &["c++23", "c++2b"];
 
 /// Code for strict C without _GNU_SOURCE: it uses what every POSIX has.
@@ -109,7 +109,7 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             let few = old || NEW.contains(standard);
             for (way_name, way) in WAYS.iter().take(if few { 1 } else { WAYS.len() }) {
                 for (order_name, order) in ORDERS {
-                    // Its compilation takes a second or two.
+                    // A compilation with sched.hpp takes a second or two.
                     let slow = order.contains(&"HPP");
                     if slow && (old || !cpp || !matches!(way, Way::Installed | Way::Beside)) {
                         continue;
@@ -292,10 +292,10 @@ fn must_use(session: &Session, name: &str, compiler: &Path, cpp: bool, work: &Pa
     })
 }
 
-/// What sched.hpp needs, and compilers' options without it.
+/// Options of compilers that take away what sched.hpp needs: C++17, exceptions.
 const REFUSED: &[&str] = &["-std=c++14", "-fno-exceptions"];
 
-/// A compiler that lacks what sched.hpp needs says so, and nothing else.
+/// With each of these options the compiler says what sched.hpp needs, in one message.
 fn refuses(session: &Session, name: &str, compiler: &Path, work: &Path) -> Job {
     let (work, tools, compiler) =
         (work.to_path_buf(), session.tools.clone(), compiler.to_path_buf());

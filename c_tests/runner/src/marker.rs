@@ -1,11 +1,11 @@
 //! The markers of a test program: lines `ctest: WORDS` in its first comment.
 //!
 //! ```text
-//! matrix                  run under many settings of the variables: see matrix.rs. Without this word
-//!                         the program runs once, with no variable set
+//! matrix                  run under many settings of the variables: see matrix.rs. Without this
+//!                         word the program runs once, with no variable set
 //! kind= deque= idle= threads= steal= overflow= global= join=
-//!                         restrict the matrix to these values, separated by commas. A single value of
-//!                         one of the last four is set in all settings
+//!                         restrict the matrix to these values, separated by commas. A single value
+//!                         of one of the last four is set in all settings
 //! refuse                  include overflow=refuse in the matrix
 //! plain                   only the settings of kind × deque × idle × threads
 //! stats=N                 the run writes one line of statistics, with N tasks
@@ -14,12 +14,12 @@
 //! debug                   also linked with the library's debug build; debug=only: with no other
 //! sleeps                  each run sleeps nearly all the time, so other jobs run beside it
 //! nolink                  not linked with the library (CTEST_LIBDIR is the library's folder)
-//! plugin                  not linked with the library, and built once more with -DPLUGIN, as a shared
-//!                         object that contains libsched.a (CTEST_PLUGIN is its path)
+//! plugin                  not linked with the library, and built once more with -DPLUGIN, as a
+//!                         shared object that contains libsched.a (CTEST_PLUGIN is its path)
 //! linked                  after plugin: the program itself is linked with the shared library
 //! cflags=A,B              further flags of the compiler
 //! libs=A,B                further libraries: -lA -lB
-//! header=FOLDER           compiled with -iquote FOLDER (of c_tests) in place of the installed header
+//! header=FOLDER           compiled with -iquote FOLDER (of c_tests), not with the installed header
 //! ```
 //! `static`, `debug`, `sleeps`, `nolink`, `plugin`, `linked`, `cflags=`, `libs=` and `header=`
 //! apply to the program, the other words to the runs of their line. A line without any of the other

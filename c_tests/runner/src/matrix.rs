@@ -18,7 +18,7 @@
 //!
 //! `serial` is one setting: it has one thread, whatever the other variables say.
 //! `SCHED_OVERFLOW=refuse` makes spawns fail at the number of tasks that the program has asked for.
-//! Only programs whose marker expects this are run so.
+//! Only programs whose marker asks for this setting run with it.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;

@@ -32,9 +32,9 @@ const GLIBC: &[&str] = &[
 /// Prefixes of functions for sched_inline.h only, which no program calls by name.
 const NOT_CALLED: &[&str] = &["sched_inline_", "sched_layout_"];
 
-/// What the shared library may need: the C library (before glibc 2.34 it had parts with names of
-/// their own), the dynamic linker, which has `__tls_get_addr`, and GCC's unwinder, which Rust's
-/// standard library calls for backtraces, and which finds the exceptions that may not leave a task.
+/// The libraries that the shared library may need. Before glibc 2.34 the C library had parts with
+/// names of their own. The dynamic linker has `__tls_get_addr`. Rust's standard library calls GCC's
+/// unwinder for backtraces, and the unwinder finds the exceptions that may not leave a task.
 const NEEDED: &[&str] = &[
     "libc.so.6",
     "ld-linux-x86-64.so.2",
@@ -44,9 +44,10 @@ const NEEDED: &[&str] = &[
     "libdl.so.2",
 ];
 
-/// Bytes that libsched.so.1 may have: a fifth more than in version 1.0.0. There, 0.4 MB are the
-/// library's own functions, since each kind is compiled with each of its deques; 0.25 MB are those
-/// of Rust's standard library, and 0.2 MB the names of all functions, for debuggers and profilers.
+/// The most bytes that libsched.so.1 may have: a fifth more than version 1.0.0 has. There the
+/// library's own functions take 0.4 MB, since each kind is compiled with each of its deques; those
+/// of Rust's standard library take 0.25 MB, and the names of all functions, which debuggers and
+/// profilers read, 0.2 MB.
 const LARGEST: u64 = 1_200_000;
 
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
@@ -106,7 +107,7 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             (!writes_code, "it has text relocations".to_string()),
             (bound, format!("what the loader fills in stays writable:\n{text}")),
             (stack.is_some_and(|l| !l.contains('E')), format!("an executable stack: {stack:?}")),
-            (written.is_empty(), format!("pages to write and to execute: {written:?}")),
+            (written.is_empty(), format!("pages are writable and executable: {written:?}")),
         ]))
     }));
 
@@ -123,14 +124,14 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             .collect();
         let others: Vec<_> = needed.iter().filter(|name| !NEEDED.contains(name)).collect();
         Ok(verdict(&[
-            (others.is_empty(), format!("it needs {others:?}")),
+            (others.is_empty(), format!("it needs further libraries: {others:?}")),
             (needed.contains(&NEEDED[0]), format!("it needs {needed:?}, not {}", NEEDED[0])),
             (size <= LARGEST, format!("it has {size} bytes, more than {LARGEST}")),
         ]))
     }));
 
-    // The library switches stacks, and not the shadow stacks of a processor (docs/GUARANTEES.md): a
-    // library with this mark would end with a signal at its first switch, where that is honoured.
+    // The library does not switch the shadow stacks of a processor (docs/GUARANTEES.md). With the
+    // mark that it does, a system with shadow stacks would kill the program at the first switch.
     for file in ["libsched.so", "libsched.a"] {
         let library = session.prefix.join("lib").join(file);
         jobs.push(Job::new("symbols", format!("no shadow stack in {file}"), move |_| {

@@ -340,8 +340,8 @@ fn longest(ops: &[Op]) -> usize {
     longest
 }
 
-/// Subtracts the cost of the growth of the recorder's queue: the same part of all intervals, because
-/// single ones are not known well enough.
+/// Subtracts the cost of the growth of the recorder's queue: the same part of all intervals,
+/// because single ones are not known well enough.
 fn take_growth_off(intervals: &mut [f32], longest: usize, growth: impl Fn(usize) -> f64) {
     let sum = intervals.iter().map(|&x| f64::from(x)).sum::<f64>();
     let off = (1..=longest).map(growth).sum::<f64>();

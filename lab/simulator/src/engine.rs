@@ -251,7 +251,8 @@ impl Engine<'_> {
             return false;
         }
         if self.policy.shares() {
-            self.queued[o] = false; // its entry stays in the queue without effect, unless it is the last
+            // Its entry stays in the queue without effect, unless it is the last.
+            self.queued[o] = false;
             if self.shared.back() == Some(&other) {
                 self.shared.pop_back();
             }

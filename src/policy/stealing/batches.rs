@@ -8,7 +8,7 @@
 //! | its name | setting |
 //! | --- | --- |
 //! | GlobalFIFO | `SCHED_KIND=fifo` |
-//! | MutexQueue, Steal*X*, Get*Y*FromGlob | `SCHED_DEQUE=queue SCHED_STEAL=`*X* `SCHED_GLOBAL=`*Y* |
+//! | MutexQueue, Steal*X*, Get*Y*FromGlob | `SCHED_DEQUE=queue SCHED_STEAL=`*X* `SCHED_GLOBAL=`*Y*|
 //! | LFABQueue, Put*X*ToGlob, Steal*Y* | `SCHED_DEQUE=ring SCHED_OVERFLOW=`*X* `SCHED_STEAL=`*Y* |
 //!
 //! with *X* and *Y* `one`, `half` or `all`. Tokio's is the ring with `half` and `half`, its

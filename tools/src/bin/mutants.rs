@@ -1,4 +1,5 @@
-//! Tests of the tests: weakens one ordering or one step of a protocol at a time, and expects a model to fail.
+//! Tests of the models: weakens one ordering or one step of a protocol at a time, and expects a
+//! model to fail.
 //!
 //! The mutants stand in `model/mutants/*.txt`, a file for each part of the library:
 //!
@@ -10,10 +11,10 @@
 //! - .store(bottom + 1, Ordering::Release);
 //! + .store(bottom + 1, Ordering::Relaxed);
 //! ```
-//! The lines that begin with a blank or a minus are looked for in the file; blanks, line breaks and comments do not
-//! count there, so a mutant survives a change of format. They must be found once. In the mutant the lines that begin
-//! with a blank or a plus take their place. `kills` names the test, or one model of a test (`test:model`), that must
-//! fail.
+//! The lines that begin with a blank or a minus must occur once in the file; blanks, line breaks and
+//! comments do not count, so a mutant still fits after a change of format. In the mutant the lines
+//! that begin with a blank or a plus replace them. `kills` names the test, or one model of a test
+//! (`test:model`), that must fail.
 
 use anyhow::{Context, Result, bail, ensure};
 use sched_tools::process;
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-/// A model that has not failed by then is undecided.
+/// A mutant is undecided if its model has not failed after this time.
 const LIMIT: Duration = Duration::from_secs(300);
 const LONGEST_BUILD: Duration = Duration::from_secs(1200);
 
@@ -118,7 +119,7 @@ fn parse(text: &str) -> Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-/// The text's characters that count, each with its place: no blanks, no comments.
+/// The characters of the text without blanks and comments, each with its position.
 fn essence(text: &str) -> Vec<(usize, char)> {
     let mut kept = Vec::new();
     let mut comment_ends = 0;
@@ -135,10 +136,10 @@ fn essence(text: &str) -> Vec<(usize, char)> {
     kept
 }
 
-/// The text with `after` in the place of `before`, which must be there once.
+/// The text with `after` in the place of `before`, which must occur once.
 fn replaced(text: &str, before: &str, after: &str) -> Result<String> {
     let (whole, part) = (essence(text), essence(before));
-    ensure!(!part.is_empty(), "nothing is looked for");
+    ensure!(!part.is_empty(), "it has no lines to look for");
     let is_here = |window: &&[(usize, char)]| window.iter().zip(&part).all(|(a, b)| a.1 == b.1);
     let mut found = whole.windows(part.len()).filter(is_here);
     let here = found.next().context("its lines are not in the file")?;
@@ -154,7 +155,8 @@ impl Mutant {
         replaced(&text, &self.before, &self.after)
     }
 
-    /// True if a model fails for it, or if it fits and only that is asked for. Says what is wrong, or that it is killed.
+    /// True if a model fails with this mutant; with `only_checks`, if the mutant fits the code.
+    /// Prints what is wrong, or that the mutant is killed.
     fn dies(&self, only_checks: bool) -> bool {
         let changed = match self.file_changed() {
             Ok(changed) => changed,

@@ -1,5 +1,5 @@
-//! The workloads of bench_c on rayon's scopes, on crossbeam-deque with plain threads, and those that
-//! corosensei's coroutines have:
+//! The workloads of bench_c on rayon's scopes, on crossbeam-deque with plain threads, and those
+//! that corosensei's coroutines have:
 //!
 //!     rust-peers rayon|crossbeam|corosensei WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]
 //!     rust-peers rayon|crossbeam|corosensei --version
