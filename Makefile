@@ -40,8 +40,9 @@ endif
 ifneq ($(filter default undefined,$(origin CXX)),)
 CXX     := $(if $(CROSS_COMPILE),$(CROSS_COMPILE)g++,c++)
 endif
-# Empty if there is no C++ compiler: what needs one is then named and left out.
-HAVE_CXX := $(shell command -v $(firstword $(CXX)))
+# Empty if there is no C++ compiler: what needs one is then named and left out. (The redirection makes an old make call
+# the shell, which has command.)
+HAVE_CXX := $(shell command -v $(firstword $(CXX)) 2>/dev/null)
 ifneq ($(filter default undefined,$(origin AR)),)
 AR      := $(CROSS_COMPILE)ar
 endif
@@ -141,8 +142,8 @@ $(OUT)/lean/libsched.a: $(OUT)/libsched.a sched.map
 	rm -f $@
 	$(AR) rcs $@ $(@D)/libsched.o
 
-# Writes include/sched_tasks.h anew from src/ffi; the build fails while they differ. The archive that this leaves was
-# compiled without the flags of the library.
+# Writes include/sched_tasks.h anew from src/ffi; the build fails while they differ. The archive that this compiles lacks
+# the flags of the library, so it is removed.
 headers:
 	LIBSCHED_WRITE_HEADERS=1 $(CARGO) rustc --release --package libsched --lib --crate-type cdylib,staticlib
 	@rm -f $(OUT)/libsched.a
@@ -221,7 +222,6 @@ installcheck:
 	@echo "installcheck: $(DESTDIR)$(LIBDIR)/libsched.so.1 and libsched.a work"
 
 uninstall:
-	rm -f $(SHOWN:%=$(DESTDIR)$(DOCDIR)/%)
 	rm -f $(DESTDIR)$(LIBDIR)/libsched.so $(DESTDIR)$(LIBDIR)/libsched.so.1 \
 	      $(DESTDIR)$(LIBDIR)/libsched.a $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc \
 	      $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so.1
@@ -238,7 +238,7 @@ STAGED := PREFIX=$(STAGE) LIBDIR=$(STAGE)/lib INCLUDEDIR=$(STAGE)/include MANDIR
 stage: lib
 	@$(MAKE) --no-print-directory -s install $(STAGED) WITH_DEBUG=
 
-# Tools that use the library; those whose own libraries are not here are named and left out.
+# Tools that use the library. A tool whose own libraries are not here is named and left out.
 PROGRAMS_MAKE = $(MAKE) --no-print-directory -s -C programs CC='$(CC)' CFLAGS='$(CFLAGS)' LIBSCHED=$(STAGE) OUT=$(PROGRAMS)
 
 programs: stage
@@ -292,7 +292,7 @@ bench-peers: bench-programs
 	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO)
 	$(TOOL) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
 
-# The programs of programs/ beside the usual tools, as far as they are there.
+# Compares the programs of programs/ with the usual tools that are here.
 bench-programs-peers: programs
 	$(TOOL) run --profile tools --quiet --package sched-bench -- tools --programs $(PROGRAMS) $(BENCH_ARGS)
 
@@ -317,7 +317,7 @@ $(BENCH)/floor/%/libsched.so.1: bench_c/floor/%.c sched.map
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -shared -fPIC $(VERSIONED) -o $@ $<
 
-# What sched.hpp costs: the same programs in C and in C++, in turn, and their instructions, where valgrind is here.
+# What sched.hpp costs: the same programs in C and in C++, in turn, and their instructions, if valgrind is here.
 .PHONY: bench-cpp
 bench-cpp: bench-programs
 	@$(if $(HAVE_CXX),bench_c/cpp/compare.sh $(BENCH),echo 'bench-cpp: no C++ compiler here, skipped')
@@ -344,8 +344,8 @@ scaling: lab-programs
 
 CTEST = $(TOOL) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
 
-# It says first how long it will take: as long as the last time, or an estimate for a tree where nothing is built: 800 s
-# of processor time, and 60 s in which one processor has nothing to do.
+# make test first says how long it will take: as long as the last time, or an estimate for a tree where nothing is built:
+# 800 s of processor time, and 60 s in which one processor has nothing to do.
 NPROC := $(shell nproc)
 TEST_JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(NPROC))
 
@@ -400,8 +400,8 @@ $(DEBUG_LIB): $(SOURCES)
 	$(LINK) -o $@ $(BUILT)/debug/libsched.a -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
-# Format and lints, where cargo has them; the manual pages; what packages and releases promise; whether the mutants of the models still fit the code; and
-# whether files import each other in a circle, or a floor of the library a higher one.
+# Format and lints, where cargo has them; the manual pages; what packages and releases promise; whether the mutants of
+# the models still fit the code; and whether files import each other in a circle, or a floor of the library a higher one.
 check:
 	@$(TOOL) run --quiet --package sched-tools --bin mutants -- --check
 	@man/check.sh
@@ -432,7 +432,7 @@ loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --profile tools --package sched-model \
 	        --target-dir $(TARGET)/loom -- --nocapture
 
-# MUTANTS='NAME ...': these alone.
+# MUTANTS='NAME ...' runs these mutants alone.
 mutants:
 	$(TOOL) run --quiet --package sched-tools --bin mutants -- $(MUTANTS)
 
@@ -493,7 +493,7 @@ aarch64: stage
 stress: stage bench-programs
 	$(CTEST) --stress $(MINUTES)
 
-# What is skipped says so, with status 77.
+# A script that skips its checks says why, and ends with status 77.
 SKIPS = || [ $$? = 77 ]
 
 # Whether programs that were compiled with the last release run with this library.

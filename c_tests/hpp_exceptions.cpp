@@ -1,5 +1,5 @@
-/* sched.hpp: an exception that leaves a task of spawn comes out of run, once all tasks have ended: of its own run. Outside
- * of a run it calls std::terminate. A task may wait while an exception is under way.
+/* sched.hpp: an exception that leaves a task of spawn comes out of the run of that task, once all tasks of the run have
+ * ended. Outside of a run it calls std::terminate. A task may wait while an exception is under way.
  * ctest: static debug
  * ctest: matrix */
 #include "child.h"

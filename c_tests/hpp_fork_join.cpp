@@ -1,5 +1,5 @@
-/* sched.hpp: fork_join calls both, gives the values that there are, of any type that can be moved, and carries exceptions;
- * it has waited for both when it returns or throws.
+/* sched.hpp: fork_join calls both, gives the values that there are, of any type that can be moved, and carries
+ * exceptions; it has waited for both when it returns or throws.
  * ctest: static debug
  * ctest: matrix */
 #include "check.h"

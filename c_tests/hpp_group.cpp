@@ -1,5 +1,5 @@
-/* sched.hpp: a group waits for its tasks, in its destructor, too; the first exception comes out of wait; what is cancelled
- * is not called; and each closure is destroyed before the wait is over, called or not.
+/* sched.hpp: a group waits for its tasks, in its destructor, too; the first exception comes out of wait; what is
+ * cancelled is not called; and each closure is destroyed before the wait is over, called or not.
  * ctest: static debug
  * ctest: matrix */
 #include "check.h"

@@ -1,5 +1,5 @@
-/* sched.hpp: parallel_for calls its body once for each number or element; parallel_reduce folds them in order, into a value
- * of any type; an exception comes out, and nothing runs any more then.
+/* sched.hpp: parallel_for calls its body once for each number or element; parallel_reduce folds them in order, into a
+ * value of any type; an exception comes out, and nothing runs any more then.
  * ctest: static debug
  * ctest: matrix */
 #include "check.h"

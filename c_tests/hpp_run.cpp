@@ -1,5 +1,5 @@
-/* sched.hpp: run gives its function's value when all tasks have ended; spawn takes any closure, wherever it is kept, calls
- * it once and destroys it once.
+/* sched.hpp: run gives its function's value when all tasks have ended; spawn takes any closure, wherever it is kept,
+ * calls it once and destroys it once.
  * ctest: static debug
  * ctest: matrix */
 #include "check.h"

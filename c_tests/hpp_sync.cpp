@@ -1,5 +1,5 @@
-/* sched.hpp: mutex, condition_variable, semaphore, barrier and block_guard, with the standard library's guards: tasks of
- * several runs and plain threads meet.
+/* sched.hpp: mutex, condition_variable, semaphore, barrier and block_guard, with the standard library's guards: tasks
+ * of several runs and plain threads meet.
  * ctest: static debug
  * ctest: matrix */
 #include "check.h"

@@ -4,12 +4,12 @@
 # Additions are allowed, and members at the end of the structs that abi/growing.suppr names.
 #
 # What is compared is a library of C functions with the prototypes of the headers and empty bodies. The debug
-# information of the library itself describes its inside, in the terms of rustc, and changes with each rustc. That its
-# functions have these prototypes is checked by the build (build.rs); that they are all there, with their versions, by
-# the tests of symbols.
+# information of the library itself describes its inside, in the terms of rustc, and changes with each rustc. The build
+# (build.rs) checks that the library's functions have these prototypes; the tests of symbols check that all of them are
+# there, with their versions.
 #
 # Usage: packaging/abi.sh           compares include/ and sched.map with abi/libsched-1.abi
-#        packaging/abi.sh FOLDER    ... those of another project folder
+#        packaging/abi.sh FOLDER    compares those of another project folder
 #        packaging/abi.sh --write   writes abi/libsched-1.abi: at a release
 set -eu
 LC_ALL=C

@@ -1,9 +1,9 @@
 #!/bin/sh
-# What the releases and the packages promise, as far as files say it:
+# Checks what the releases and the packages promise, as far as files show it:
 # - sched.map keeps the symbols of each release (abi/symbols-VERSION.txt) under their versions, and adds none to those;
 # - Debian's list of symbols is that of sched.map, each since the release that brought it;
-# - the versions and the oldest Rust of Cargo.toml stand in the files of the packages, too;
-# - what a program of programs/ is built with stands in their build dependencies;
+# - the files of the packages have the version and the oldest Rust of Cargo.toml;
+# - the build dependencies of the packages have the libraries that the programs of programs/ need;
 # - in an unpacked tarball: the licences of vendor/ are those that debian/copyright names.
 #
 # Usage: packaging/check.sh [FOLDER]; with --write instead it writes abi/symbols-VERSION.txt: at a release
@@ -30,7 +30,7 @@ symbols=$(sed 's|/\*.*\*/||' sched.map |
 lists=$(ls abi/symbols-*.txt | sort -V)
 for list in $lists; do
     sort "$list" > "$work/was"
-    # (Those of sched.map whose version the release has, too.)
+    # The symbols of sched.map whose versions this release has.
     echo "$symbols" | awk -F @ -v list="$list" '
         BEGIN { while ((getline line < list) > 0) { sub(/.*@/, "", line); has[line] = 1 } } $2 in has' > "$work/is"
     for symbol in $(comm -23 "$work/was" "$work/is"); do
@@ -74,12 +74,12 @@ for program in programs/*.c; do
     done < "$work/needs"
 done
 
-# The names of the licences in an expression; "MIT/Apache-2.0" is an old way to write "MIT OR Apache-2.0".
+# The licences of an expression, sorted; "MIT/Apache-2.0" is an old way to write "MIT OR Apache-2.0".
 licences() {
     sed 's|/| or |g; s/[(),]//g; s/ OR / or /g; s/ AND / and /g; s/ WITH /-with-/g; s/ or /\n/g; s/ and /\n/g' |
         sort | paste -s -d ' ' -
 }
-# (Of a crate that no supported system needs there is the manifest only.)
+# A crate that no supported system needs consists of its manifest.
 if [ -d vendor ]; then
     for manifest in vendor/*/Cargo.toml; do
         crate=${manifest%/Cargo.toml}

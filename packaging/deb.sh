@@ -1,8 +1,9 @@
 #!/bin/sh
-# make deb: the Debian packages of a tarball that packaging/dist.sh has made, built in the folder OUT, and what lintian
-# says of them. The packages depend on the tarball and the compilers alone, not on OUT or the time.
+# make deb: builds the Debian packages of a tarball of packaging/dist.sh in the folder OUT, and runs lintian on them.
+# The packages depend on the tarball and the compilers, and not on OUT or the time.
 #
-# -d: the build dependencies name Rust 1.88, and Debian 12 has an older one; here cargo may be rustup's.
+# With -d, dpkg-buildpackage does not check the build dependencies: they name Rust 1.88, Debian 12 has an older one,
+# and cargo may be that of rustup.
 #
 # Usage: packaging/deb.sh TARBALL OUT
 set -eu
@@ -11,7 +12,7 @@ out=$2
 for need in dpkg-buildpackage:dpkg-dev dh:debhelper; do
     command -v "${need%:*}" >/dev/null || { echo "deb: no ${need%:*} here (Debian: ${need#*:})"; exit 77; }
 done
-# What was set for another build has no place in this one.
+# Variables of other builds do not apply to this one.
 unset MAKEFLAGS MAKELEVEL MFLAGS DESTDIR CARGO_TARGET_DIR CARGO_BUILD_TARGET SOURCE_DATE_EPOCH || :
 unset RUSTFLAGS CFLAGS CPPFLAGS LDFLAGS || :
 
@@ -30,7 +31,7 @@ for package in *.deb; do
     echo "$PWD/$package: $(stat -c %s "$package") bytes"
 done
 if command -v lintian >/dev/null; then
-    # (Root may run it, too: what it reads was built here.)
+    # Root may run lintian on what was built here.
     lintian --allow-root --fail-on error,warning ./*.changes || { echo "deb: lintian finds the above"; exit 1; }
     echo "deb: lintian finds nothing"
 else

@@ -1,18 +1,18 @@
 #!/bin/sh
 # make dist: OUT/libsched-VERSION.tar.xz and its checksum. The tarball has the tree of git's HEAD, and in vendor/ the
 # crates that the library, its tests and its tools are built of, so that it builds without a network. Without git, in
-# an unpacked tarball, it has the files that are there, and the same bytes if none of them has changed.
+# an unpacked tarball, it has the files of the folder; if none of them has changed, it has the same bytes.
 #
 # The bytes depend on the commit and on the versions of cargo, tar and xz alone: names are sorted, the owner is 0, and
-# all times are SOURCE_DATE_EPOCH or, without it, that of the commit. (-T4: what several threads of xz write depends
-# neither on their number nor on that of the processors, and differs from what one writes.)
+# all times are SOURCE_DATE_EPOCH or, without it, that of the commit. xz runs with -T4: several threads write the same
+# bytes for any number of threads and of processors, but one thread writes others.
 #
 # Usage: packaging/dist.sh OUT. Environment: CARGO.
 set -eu
 umask 022
 LC_ALL=C
 export LC_ALL
-# (make's own variables, and where this machine's builds go, are no part of the tarball.)
+# The tarball does not depend on make's variables, or on the folders and flags of other builds.
 unset MAKEFLAGS MAKELEVEL MFLAGS CARGO_TARGET_DIR CARGO_BUILD_TARGET RUSTFLAGS CARGO_ENCODED_RUSTFLAGS || :
 
 cd "$(dirname "$0")/.."
@@ -35,7 +35,7 @@ else
     tar -c --exclude=./target --exclude=./bench_c/results --exclude=./bench_c/peers/rust/target . | tar -x -C "$tree"
 fi
 
-# The crates that one of these systems needs, also where `--cfg loom` asks for more.
+# The crates that one of these systems needs, with or without `--cfg loom`.
 needed() {
     for system in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do
         for flags in "" "--cfg loom"; do
@@ -45,8 +45,8 @@ needed() {
     done
 }
 
-# `cargo vendor` takes all crates of Cargo.lock, those for other systems included. Of these the manifest is kept, since
-# cargo looks at it, and the code is not.
+# `cargo vendor` takes all crates of Cargo.lock, also those for other systems. Of these only the manifests are kept,
+# which cargo reads.
 if ! [ -d "$tree/vendor" ]; then
     mkdir "$tree/.cargo"
     (cd "$tree" && "$cargo" vendor --quiet --locked --versioned-dirs --sync bench_c/peers/rust/Cargo.toml vendor)

@@ -1,11 +1,11 @@
 #!/bin/sh
-# make packages: whether the tarball and the packages are what docs/INSTALL.md and docs/ABI.md say.
-# 1. The tarball is the same, byte by byte, when it is made again of itself, unpacked in another folder.
-# 2. It builds without a network and without any crate but its own; a part of the tests passes with what is built; and
-#    the library is the same, byte by byte, as that of this tree.
+# make packages: checks that the tarball and the packages are what docs/INSTALL.md and docs/ABI.md say.
+# 1. A tarball that is made of the unpacked tarball, in another folder, has the same bytes.
+# 2. The tarball builds without a network and with its own crates alone; a part of the tests passes; and the library has
+#    the same bytes as that of this tree.
 # 3. The Debian packages are the same when they are built in another folder, at another time; lintian finds nothing.
-# 4. In a minimal Debian system, made for this, they install; one line compiles a program, which runs; and they go away
-#    without a trace. (This needs root, debootstrap and a mirror.)
+# 4. In a new, minimal Debian system the packages install, one line compiles a program, the program runs, and no file is
+#    left when the packages are removed. This needs root, debootstrap and a mirror.
 # 5. The rpm packages install, and a program compiles with them.
 #
 # Usage: packaging/packages.sh LIBRARY WORK: this tree's libsched.so.1, and a folder for all that is built. Environment:
@@ -47,7 +47,7 @@ if [ -n "$(git status --porcelain 2>&1)" ]; then
     skip "this tree is not git's HEAD, so its library is not compared"
 else
     same "$library" "$work/elsewhere/$name/target/release/lean/libsched.so.1"
-    echo "packages: libsched.so.1 is the same when it is built in another folder, of vendor/"
+    echo "packages: libsched.so.1 is the same when it is built in another folder, with the crates of vendor/"
 fi
 rm -rf "$work/elsewhere" "$work/cargo"
 

@@ -1,14 +1,14 @@
 #!/bin/sh
-# make rpm: the rpm packages of a tarball that packaging/dist.sh has made, built in the folder OUT.
+# make rpm: builds the rpm packages of a tarball of packaging/dist.sh in the folder OUT.
 #
-# --nodeps where the system keeps no rpm database of what is installed (Debian): the build says what it lacks.
+# On a system whose packages are not rpm's (Debian), rpmbuild does not check the build dependencies (--nodeps).
 #
 # Usage: packaging/rpm.sh TARBALL OUT
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tarball=$(realpath "$1")
 command -v rpmbuild >/dev/null || { echo "rpm: no rpmbuild here (Debian: rpm; Fedora: rpm-build)"; exit 77; }
-# What was set for another build has no place in this one.
+# Variables of other builds do not apply to this one.
 unset MAKEFLAGS MAKELEVEL MFLAGS DESTDIR CARGO_TARGET_DIR CARGO_BUILD_TARGET RUSTFLAGS CFLAGS CPPFLAGS LDFLAGS || :
 
 rm -rf "$2"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# compare.sh FOLDER [ROUNDS]: what sched.hpp costs. It runs the programs of bench_c and their counterparts in bench_c/cpp
-# in turn, and prints their median times and the ratios of C++ to C; then, with valgrind, the instructions per task.
+# compare.sh FOLDER [ROUNDS]: what sched.hpp costs. It runs the programs of bench_c and their counterparts in
+# bench_c/cpp in turn, and prints their median times and the ratios of C++ to C; then, with valgrind, the instructions
+# per task.
 set -eu
 bench=$1 rounds=${2:-7}
 work=$(mktemp -d)

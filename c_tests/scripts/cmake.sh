@@ -8,8 +8,8 @@ version=$(pkg-config --modversion libsched)
 mkdir source
 cp "$ROOT"/c_tests/consumers/program.c* "$ROOT/c_tests/consumers/cmake/CMakeLists.txt" source/
 
-# configure FOLDER PREFIX ARGUMENT...: the folder is used again with other arguments, so that CMake looks at the compilers
-# once.
+# configure FOLDER PREFIX ARGUMENT...: the folder is used again with other arguments, so that CMake looks at the
+# compilers once.
 configure() {
     folder=$1 prefix=$2
     shift 2

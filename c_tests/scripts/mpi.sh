@@ -4,8 +4,8 @@
 needs mpirun openmpi-bin
 needs_program mpi_sort
 
-# ranks N THREADS PROGRAM ARGUMENT...: runs the program on N ranks; its output goes to out. The options are those of Open
-# MPI.
+# ranks N THREADS PROGRAM ARGUMENT...: runs the program on N ranks; its output goes to out. The options are those of
+# Open MPI.
 options=
 if mpirun --version | grep -q 'Open MPI'; then options="--oversubscribe --bind-to none"; fi
 if [ "$(id -u)" = 0 ] && [ -n "$options" ]; then options="$options --allow-run-as-root"; fi

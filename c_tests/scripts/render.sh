@@ -28,7 +28,7 @@ cmp one.png other.png || fail "standard output: another picture"
 "$render" -s 1x1 -n 1
 whole render.png 1 1
 
-# Previews, after a time and by SIGUSR1; then a signal that ends the process. A preview shows that the signals are handled.
+# Previews, after a time and by SIGUSR1; then a signal that ends the process. A preview shows that signals are handled.
 # previews_until SIGNAL: the process writes a preview, is ended by the signal, and has written a picture.
 previews_until() {
     for i in $(seq 300); do

@@ -20,6 +20,8 @@ use crate::session::Session;
 
 const LIMIT: f64 = 60.0;
 const SKIPPED: i32 = 77;
+/// What a make in a script would take from the make around the tests.
+const VARIABLES: &str = "MAKEFLAGS MAKELEVEL MFLAGS DESTDIR LIBDIR INCLUDEDIR MANDIR DOCDIR";
 
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let folder = session.root.join("c_tests/scripts");
@@ -47,8 +49,7 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             let mut command = Command::new("sh");
             command.arg("-eu").arg(&script).current_dir(&work);
             without_settings(&mut command);
-            // A make in the script would take the options of this test's make from them.
-            for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {
+            for name in VARIABLES.split(' ') {
                 command.env_remove(name);
             }
             command.env("ROOT", &root).env("PREFIX", &prefix);
