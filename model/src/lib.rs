@@ -2,8 +2,8 @@
 //! every interleaving (up to a number of preemptions) and every value that the memory model lets a
 //! read return. The models are in `tests/`; `make loom` runs them.
 //!
-//! One file: its parts stand in for the traits of the library that a policy meets, and each model
-//! uses nearly all of them.
+//! All of this is in one file: its parts implement the traits through which a policy meets the
+//! library, and each model uses nearly all of them.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -10,7 +10,8 @@
 //! thread has begun the run, U is new (`the_first_is_left`). If a worker is left in its loop, whose
 //! stack cannot be left here, T is new, and U continues the loop.
 //!
-//! One file: each model is the same run with another thread that leaves.
+//! The models are in one file: all are the same run, and differ in the thread that leaves its
+//! worker.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -285,7 +286,7 @@ fn a_place_that_nobody_comes_to() {
     });
 }
 
-/// The worker that takes the task leaves its place in it.
+/// Whichever worker takes the task, its thread leaves it in the middle of the task.
 fn any_is_left<D: Modelled, const WORKERS: usize>(preemptions: usize, at_least: usize) {
     let name = format!("block over {}, any worker of {WORKERS}", D::NAME);
     explore(&name, preemptions, at_least, || {

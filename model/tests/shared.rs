@@ -1,7 +1,7 @@
 //! Whole runs of the kinds `lifo`, `fifo` and `serial`: the shipped policies over a monitor of
 //! loom's mutex and condition variable. A sleeper beside a task, and a run that does not end, are
-//! deadlocks, which loom reports. A task that is lost, or runs twice, or after the end of its run,
-//! is a cell with another count than 1.
+//! deadlocks, which loom reports. A task that is lost, or runs twice, or runs after the end of its
+//! run, shows as a cell whose count is not 1.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -64,8 +64,8 @@ unsafe fn task_of<'a, P: Named>(
     unsafe { (&*closure.cast::<Vec<Cell>>(), WorkerOf::<P>::of(s)) }
 }
 
-/// Runs `first`, whose closure is the cells, on all workers. When worker 0 comes home, the run is
-/// closed, and each task has run once.
+/// Runs `first`, whose closure is the cells, on all workers. When worker 0's loop has returned, the
+/// run is closed, and each task has run once.
 fn complete<P: Named>(workers: usize, tasks: usize, first: TaskFn) -> Arc<SceneOf<P>> {
     let scene = SceneOf::<P>::new(workers, tasks);
     let task = Task { f: first, closure: cells(&scene) };
@@ -85,7 +85,7 @@ fn each_ran_once<P: Named>(scene: &SceneOf<P>) {
     }
 }
 
-/// Spawns a task for each cell but the first, and counts that.
+/// Spawns a task for each cell but the first, and increments the first itself.
 unsafe extern "C" fn spawns<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the models pass their cells.
     let (cells, worker) = unsafe { task_of::<P>(closure, s) };
@@ -93,7 +93,7 @@ unsafe extern "C" fn spawns<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
     cells[0].add();
 }
 
-/// The same, with a task of a task.
+/// Like `spawns`, but the task that it spawns spawns the last one.
 unsafe extern "C" fn spawns_a_chain<P: Named>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: as above.
     let (cells, worker) = unsafe { task_of::<P>(closure, s) };

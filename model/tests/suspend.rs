@@ -257,7 +257,7 @@ fn behind_the_others<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
-/// Half of the queued tasks are stolen, beside a task that is put in line there.
+/// A thief steals half of the queued tasks while a task is put in line in the same queue.
 fn in_line<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("suspend over {}, a yield in line", D::NAME);
     explore_aside(&name, preemptions, at_least, || {

@@ -172,7 +172,7 @@ impl Latch for Forked {
 /// Queues a task whose queueing the built-in part has begun. False if the queue has no room for it.
 ///
 /// # Safety
-/// `put_built_in` has returned Some(false) for this task just now.
+/// `put_built_in` has returned Unfinished for this task just now.
 #[cold]
 #[inline(never)]
 unsafe fn finish_queueing(forked: &Forked, worker: &Worker) -> bool {
@@ -184,7 +184,7 @@ unsafe fn finish_queueing(forked: &Forked, worker: &Worker) -> bool {
 /// The rest of a fork that the built-in part has begun.
 ///
 /// # Safety
-/// `put_built_in` has returned Some(false) just now, for the same arguments.
+/// `put_built_in` has returned Unfinished just now, for the same arguments.
 #[cold]
 #[inline(never)]
 pub unsafe extern "C" fn fork_slowly(
@@ -205,7 +205,7 @@ pub unsafe extern "C" fn fork_slowly(
 /// The rest of a join that the built-in part has begun.
 ///
 /// # Safety
-/// `take_built_in` has returned Some(false) for this task just now.
+/// `take_built_in` has returned Unfinished for this task just now.
 #[cold]
 #[inline(never)] // the call runs in a frame of its own, which stops exceptions
 pub unsafe extern "C" fn join_slowly(forked: &Forked, worker: &Worker) {
@@ -339,9 +339,9 @@ pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     }
 }
 
-/// Calls `work` on a worker of the run, and waits for its end: on the caller's own worker, or on
-/// any worker if the caller has none. Returns as `sched_spawn` does. `C` is the kind of the
-/// program's function that `work` calls.
+/// Calls `work` on the caller's own worker, or on any worker of the run if the caller has none, and
+/// waits for its end. Returns as `sched_spawn` does. `C` is the kind of the program's function that
+/// `work` calls.
 ///
 /// # Safety
 /// `work` may be called on another thread.

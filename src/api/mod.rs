@@ -54,7 +54,8 @@ use crate::sys::time;
 use crate::task::Task;
 use std::time::Duration;
 
-/// The number of looks of a task in `wait_nested` between two short sleeps: nobody wakes the task.
+/// How often a task in `wait_nested` looks between two short sleeps. It must look, since nobody
+/// wakes it.
 const LOOKS_PER_SLEEP: u32 = 4;
 
 /// The longest sleep of a registered thread, in case the kernel refuses futex calls by then.
@@ -65,8 +66,8 @@ pub trait Latch {
     fn word(&self) -> &AtomicUsize;
     fn is_over(&self) -> bool;
 
-    /// Registers the waiter in the state, in place of the caller's earlier registration. Some(the
-    /// new state): when the wait is over, the waiter is woken and the state is another. None: the
+    /// Registers the waiter in the state, in place of the caller's earlier registration. Returns
+    /// the new state; when the wait is over, the state changes and the waiter is woken. None: the
     /// wait is over already.
     fn register(&self, waiter: Waiter) -> Option<usize>;
 

@@ -68,7 +68,7 @@ impl Pool {
         unsafe { spawn_copy::spawn(f, arg, bytes, self.worker) }
     }
 
-    /// Waits until there has been a moment, since the call, at which no task is left.
+    /// Waits until the run has had, since the call, a moment without tasks.
     pub fn wait(&self) -> Result<(), Errno> {
         self.check_wait()?;
         let _uncancelled = Uncancelled::begin();

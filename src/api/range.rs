@@ -9,9 +9,9 @@
 //!
 //! Lazy splitting (A. Tzannes, G. Caragea, R. Barua and U. Vishkin, "Lazy binary-splitting: a
 //! run-time adaptive work-stealing scheduler", 2010): a worker splits its part of the range only
-//! when it has no part on offer. The authors look whether the worker's deque is empty. Here the
-//! *theft* of the last offer shows that some worker is hungry; that is one word in the owner's own
-//! frame.
+//! when it has no part on offer. The authors test whether the worker's deque is empty. Here the
+//! *theft* of the last offer shows that some worker is hungry; the test reads one word in the
+//! owner's own frame.
 //!
 //! ```text
 //! from       to

@@ -24,9 +24,9 @@
 //! The elements go back and forth between the array and the room: one copy for each level.
 //!
 //! *From both ends*: one step writes the first of the remaining elements, and the last one. The two
-//! halves of a step do not wait for each other's loads and comparisons. As many steps as the
-//! shorter run has elements need no test for the end of a run, since at each end a step takes at
-//! most one element from that run. (O. Peters' quadsort, 2021, and L. Bergdoll's and O. Peters'
+//! halves of a step do not wait for each other's loads and comparisons. For as many steps as the
+//! shorter run has elements, no test for the end of a run is needed, since a step takes at most one
+//! element from each end of a run. (O. Peters' quadsort, 2021, and L. Bergdoll's and O. Peters'
 //! driftsort, 2024, in Rust's library; the network for four elements is theirs, too.)
 //!
 //! *Split by rank*: of the first k elements of the outcome, i are from the left run and k - i from

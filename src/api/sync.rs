@@ -13,17 +13,18 @@
 //! # Where a woken task goes on
 //!
 //! A woken task is put into the waker's own queue, as it is at a join. There it is the next task,
-//! and its data is in that processor's cache. Behind all other tasks it would be late with the
-//! mutex in hand, and each task that wants the mutex meanwhile has to wait, with a stack of its
-//! own. In a run of 200,000 tasks over one mutex, kind `lifo`, two workers, this took three times
-//! the memory, and it was as bad when one woken task in 61 was put behind the others.
+//! and its data is in that processor's cache. Behind all other tasks it would hold the mutex while
+//! it waits for its turn, and each task that wants the mutex meanwhile would have to wait, too,
+//! with a stack of its own. In a run of 200,000 tasks over one mutex, kind `lifo`, two workers,
+//! this took three times the memory, and it was as bad when one woken task in 61 was put behind the
+//! others.
 //!
 //! But if the youngest task runs first, two tasks that wake each other in turn would keep all other
 //! tasks of their worker waiting for ever. So one woken task in 1024 is put behind all others. The
 //! tasks that sched_mutex_unlock wakes are the exception: the caller of sched_mutex_unlock goes on
-//! itself, so this cannot be repeated for ever without a wait. (Since 1.5 of 2015, Go runs the
-//! goroutine that was readied last next, within the time slice of its waker. Tokio limits how often
-//! its LIFO slot is used in turn.)
+//! itself, so this cannot be repeated for ever without a wait. (Since version 1.5, of 2015, Go next
+//! runs the goroutine that was readied last, within the time slice of its waker. Tokio limits how
+//! often its LIFO slot is used in a row.)
 //!
 //! # When an object may be freed
 //!

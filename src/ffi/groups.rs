@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_group {
-    // The library's.
+    // For the library only.
     state: usize,
     waiter: usize,
     cancelled: usize,
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
     if !can_be_copied(arg, size) {
         return errno::failed(libc::EINVAL);
     }
-    // SAFETY: by the caller's promise; `arg` has so many bytes.
+    // SAFETY: by the caller's promise; `arg` has `size` bytes.
     match unsafe { given(s) } {
         // SAFETY: as above.
         Ok(worker) => unsafe { group.spawn_copy(f, arg, size, worker) },

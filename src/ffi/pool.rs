@@ -95,7 +95,7 @@ impl sched_options {
         if options.is_null() {
             return Ok(known);
         }
-        // SAFETY: the first member of any version.
+        // SAFETY: the size is the first member in any version.
         let size = unsafe { options.cast::<usize>().read() };
         if !memory::is_size_of_struct(size, Self::FIRST_SIZE) {
             return Err(refuse(format_args!(
@@ -104,9 +104,9 @@ impl sched_options {
         }
         let bytes = options.cast::<u8>();
         let common = size.min(known.size);
-        // SAFETY: both have so many bytes, and any bytes are valid numbers.
+        // SAFETY: both have `common` bytes, and any bytes are valid numbers.
         unsafe { ptr::copy_nonoverlapping(bytes, (&raw mut known).cast(), common) };
-        // SAFETY: so many bytes, by the caller's promise.
+        // SAFETY: the options have `size` bytes, by the caller's promise.
         let rest = unsafe { std::slice::from_raw_parts(bytes.add(common), size - common) };
         if rest.iter().any(|&byte| byte != 0) {
             return Err(refuse(format_args!(

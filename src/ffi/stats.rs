@@ -85,7 +85,7 @@ unsafe fn write(
     };
     let common = size.min(size_of::<sched_stats>());
     let to = out.cast::<u8>();
-    // SAFETY: both have so many bytes; `out` has the rest, too.
+    // SAFETY: both have `common` bytes, and `out` has `size`, by the caller's promise.
     unsafe {
         to.copy_from_nonoverlapping((&raw const stats).cast(), common);
         to.add(common).write_bytes(0, size - common);

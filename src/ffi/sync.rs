@@ -18,7 +18,7 @@ use std::ffi::{c_int, c_void};
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_mutex {
-    // The library's.
+    // For the library only.
     state: usize,
     queue: *mut c_void,
     holder: usize,
@@ -28,7 +28,7 @@ pub struct sched_mutex {
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_cond {
-    // The library's.
+    // For the library only.
     first: *mut c_void,
     last: *mut c_void,
     lock: usize,
@@ -38,7 +38,7 @@ pub struct sched_cond {
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_sem {
-    // The library's.
+    // For the library only.
     state: usize,
     first: *mut c_void,
     last: *mut c_void,
@@ -48,7 +48,7 @@ pub struct sched_sem {
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_barrier {
-    // The library's.
+    // For the library only.
     size: usize,
     arrived: usize,
     first: *mut c_void,

@@ -50,7 +50,7 @@ pub unsafe extern "C" fn sched_spawn_copy(
     if !can_be_copied(arg, size) {
         return errno::failed(libc::EINVAL);
     }
-    // SAFETY: by the caller's promise; `arg` has so many bytes.
+    // SAFETY: by the caller's promise; `arg` has `size` bytes.
     match unsafe { given(s) } {
         // SAFETY: as above.
         Ok(worker) => unsafe { spawn_copy::spawn(f, arg, size, worker) },
@@ -68,7 +68,7 @@ pub(super) fn can_be_copied(arg: *const c_void, size: usize) -> bool {
 #[repr(C)]
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub struct sched_task {
-    // The library's.
+    // For the library only.
     state: usize,
     closure: *mut c_void,
     f: usize,
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn sched_fork(
     if t.is_null() {
         fork::misuse("sched_fork", "t is NULL");
     }
-    // SAFETY: a descriptor of the caller's, whose fields are atomics for any bytes.
+    // SAFETY: the caller's descriptor. Its fields are atomics, for which any bytes are valid.
     let forked = unsafe { &*t.cast::<Forked>() };
     if s.is_null() {
         // SAFETY: passed on.

@@ -1,9 +1,10 @@
 //! The C++ exceptions that a task handles while it waits. The C++ runtime lists them per thread.
 //!
-//! Suppose that a task waits in a `catch` block. It would leave its thread's list to the tasks that
-//! this thread runs meanwhile, and might end its handler in another thread with that thread's list.
-//! So the task takes its part of the list along. A function of the C++ ABI tells where the list is;
-//! a program without a C++ runtime pays a comparison.
+//! A task may wait in a `catch` block. If its exceptions stayed in its thread's list, the tasks
+//! that the thread runs meanwhile would find them there; and if the task continued on another
+//! thread, its handler would end with that thread's list. So the task takes its part of the list
+//! along. A function of the C++ ABI tells where the list is; a program without a C++ runtime pays a
+//! comparison.
 
 use crate::sys::weak::weak;
 use std::ffi::c_void;

@@ -3,9 +3,9 @@
 //! Each waiting task has a stack. Where a million tasks wait for each other, their stacks would
 //! take all memory, and the kernel would then end this process or another one. So stacks take at
 //! most half of the memory. Beyond that limit tasks run on top of waiting tasks; if that goes too
-//! deep, a stack overflows, with a message. The same limit of one half holds for two other
-//! resources that the program needs, too: address space, where it is limited, and mappings, where
-//! each guard takes some.
+//! deep, a stack overflows, with a message. Stacks also take at most half of two other resources
+//! that the program needs: address space, where it is limited, and mappings, where each guard takes
+//! some.
 //!
 //! (Go lets each goroutine have a stack of 1 GB, and fails when the process's memory is used up.)
 

@@ -22,7 +22,7 @@ use std::ptr;
 /// How far below the stack pointer a frame may reach, in bytes: the size of the guard.
 const NEAR: usize = 64 << 10;
 
-/// The stack that the calling thread, a worker's, is on.
+/// The stack that the calling thread is on, which serves a worker.
 pub enum On {
     Stack(Stack),
     /// The thread's own stack.

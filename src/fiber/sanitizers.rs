@@ -9,9 +9,9 @@
 //! passes this order on. All functions are called by weak symbols; a program without sanitizers
 //! pays one comparison per switch.
 //!
-//! The sanitizers are told of a switch, and of the arrival, before the switch is made. A spawner of
-//! kind `cont` to which its child returns tells them itself. The code in between is the library's,
-//! which is not instrumented.
+//! The sanitizers are told of a switch, and of the arrival, before the switch is made. One case
+//! differs: when a child of kind `cont` returns to its spawner, the spawner tells them after the
+//! switch. The code in between is the library's, which is not instrumented.
 //!
 //! TSan only sees accesses by code that was compiled for it. If this library orders two tasks one
 //! after the other, and the library was not compiled for TSan, TSan reports a race; `make tsan`

@@ -157,8 +157,8 @@ impl FreeList {
 }
 
 /// Free stacks, an array of which the first `count` are in use; the last one used is taken first.
-/// The array must be consistent after each instruction of its owner, because the memory of a forked
-/// child is that between two such instructions.
+/// The array must be consistent after each instruction of its owner, because a fork may copy it
+/// between any two of these instructions.
 #[repr(C)]
 struct FreeArray<const N: usize> {
     /// An atomic only for the order of its stores.
@@ -230,8 +230,8 @@ pub unsafe fn renew<'a>(caches: impl Iterator<Item = &'a StackCache> + Clone) {
     let here = ptr::from_ref(&in_caches) as usize;
     for cache in caches {
         while let Some(stack) = cache.free.pop() {
-            // A signal handler may have forked on a stack that is already in a cache, but not left
-            // yet.
+            // A signal handler may have forked on a stack that was already in a cache, but that its
+            // thread had not left yet.
             if !stack.holds(here) {
                 // SAFETY: the other threads that may have been on this stack exist only in the
                 // parent.

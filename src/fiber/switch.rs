@@ -1,6 +1,6 @@
 //! The switch from one stack to another, in assembly: x86-64 and aarch64.
 //!
-//! This file is long, because each operation stands there for both processors, side by side.
+//! This file is long because it holds each operation for both processors, side by side.
 //!
 //! A suspended context is a stack pointer. The saved registers lie on the stack, from that address
 //! upwards:
@@ -61,8 +61,8 @@ pub trait Callee: ProgramFunction {
     unsafe extern "C" fn finish_otherwise(top: *mut u8, a: usize, b: *mut c_void) -> !;
 }
 
-/// The continuation of a [`call_on_stack`] whose context was [made ready](make_ready), and
-/// continued by `switch` or `jump_to`.
+/// The code that runs when `switch` or `jump_to` continues a context of [`call_on_stack`] that was
+/// [made ready](make_ready).
 pub trait Arrival {
     /// Called with the argument of `switch` or `jump_to`, and the room of the context.
     ///
@@ -403,7 +403,7 @@ pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -
         save!(),
         "mov ebx, [rsp]",
         "movzx r12d, word ptr [rsp + 4]",
-        "lea rax, [rsi - 8]", // aligned: a context lies 8 bytes beyond
+        "lea rax, [rsi - 8]", // aligned: a context is 8 above a multiple of 16
         "mov rsi, rsp",
         "mov rsp, rax",
         ".cfi_undefined rip", // unwinders stop here

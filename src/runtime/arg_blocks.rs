@@ -72,7 +72,8 @@ pub(super) fn class_for(bytes: usize) -> usize {
 /// block cache that has grown to twice as many gives half of them away.
 pub(super) const BATCH: usize = 32;
 
-/// Memory for blocks is allocated in pieces: the size of the first and of the largest, in lines.
+/// Memory for blocks is allocated in pieces. These are the sizes of the first piece and of the
+/// largest, in lines.
 pub(super) const FIRST_PIECE: usize = (4 << 10) / size_of::<Line>();
 pub(super) const LARGEST_PIECE: usize = (16 << 20) / size_of::<Line>();
 
@@ -231,7 +232,7 @@ impl BlockCache {
             let piece = block_pool.allocate_piece(lines)?;
             self.next_piece_lines.set((lines * 2).min(LARGEST_PIECE));
             self.uncut_end.set(piece.wrapping_add(lines * size_of::<Line>()));
-            // So that arguments are aligned to 16 bytes.
+            // The argument of each block is then aligned to 16 bytes.
             self.uncut.set(piece.wrapping_add(FUNCTION_BYTES));
         }
         let block = self.uncut.get();

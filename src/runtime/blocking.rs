@@ -111,7 +111,7 @@ pub fn end(worker: &Worker) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Leaves the worker of the fiber, which the calling thread occupies, to another thread.
+/// Hands the fiber's worker, which the calling thread occupies, to another thread.
 #[inline(never)]
 fn hand_over_worker(fiber: &Fiber) -> Result<(), Errno> {
     const NOBODY: Errno = Errno(libc::EAGAIN);

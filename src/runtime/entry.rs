@@ -1,5 +1,5 @@
-//! The slow parts of `sched_spawn`, made for each policy: where the built-in part does not apply,
-//! and where it has begun.
+//! The slow parts of `sched_spawn`, compiled for each policy: the whole spawn where the built-in
+//! part does not apply, and the rest of a spawn that the built-in part has begun.
 
 use crate::policy::Policy;
 use crate::policy::operations::Hosted;
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn queue<P: Policy>(
 /// `Row::finish_spawn`: the rest of a spawn that `Worker::put_built_in` has begun.
 ///
 /// # Safety
-/// `put_built_in` has returned Some(false) just now for the same arguments, in a run of the policy
+/// `put_built_in` has returned Unfinished just now for the same arguments, in a run of the policy
 /// `P`.
 #[cold]
 pub unsafe extern "C" fn finish_spawn<P: Policy>(

@@ -75,7 +75,7 @@ impl Fiber {
     #[inline(never)]
     pub(super) fn move_to(&self, worker: &Worker) {
         self.worker.set(worker);
-        self.force_tick(); // the new worker counts the fiber's last tasks: the sum of all is right
+        self.force_tick(); // the new worker counts the fiber's last tasks; the total is right
     }
 
     /// From now on the worker, which the calling thread occupies, is on this fiber.

@@ -263,13 +263,13 @@ pub fn any_section_in_run_of(worker: &Worker) -> bool {
 /// True if `test` returns true for the fiber of a section for which the calling thread has left a
 /// worker.
 pub fn any_section(test: impl FnMut(&Fiber) -> bool) -> bool {
-    // SAFETY: as in `innermost`.
+    // SAFETY: as in `innermost_section`.
     let outer = |fiber: &&Fiber| unsafe { fiber.section.outer_fiber.get().as_ref() };
     std::iter::successors(innermost_section(), outer).any(test)
 }
 
-/// If the caller is a task: a worker of its run. If several runs lie on this thread, of the
-/// innermost.
+/// A worker of the run of the caller's task, if the caller is a task. If several runs lie on this
+/// thread, a worker of the innermost.
 #[inline(always)]
 pub fn task_worker<'a>() -> Option<&'a Worker> {
     // Relaxed: a thread only needs to see its own sections.

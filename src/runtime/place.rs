@@ -108,8 +108,8 @@ impl Worker {
         self.unbegun_join.store(ptr::from_ref(forked).cast_mut(), Ordering::Relaxed);
     }
 
-    /// Removes the note when the task that called `note_join` continues. The calling thread may be
-    /// another worker of the run than then, and another task may have replaced the note. Relaxed:
+    /// Removes the note when the task that called `note_join` continues. By then the calling thread
+    /// may occupy another worker of the run, and another task may have replaced the note. Relaxed:
     /// see `note_join`.
     pub fn forget_join(&self, forked: &Forked) {
         let noted = ptr::from_ref(forked).cast_mut();

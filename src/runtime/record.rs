@@ -152,8 +152,8 @@ pub struct Worker {
     /// The owner's free stacks.
     pub stacks: StackCache,
     pub(super) rng: UnsafeCell<SmallRng>,
-    /// How many more tasks may be woken by tasks of this worker to continue soon, before a woken
-    /// task is queued behind all others.
+    /// How many more of the tasks that this worker wakes continue soon, before one is queued behind
+    /// all others.
     pub(super) wakes_until_behind: Countdown,
     /// The worker that the owner's thread occupied already when it took this place; null: none.
     /// These pointers link all workers that one thread occupies.
@@ -179,8 +179,8 @@ pub const LAYOUT: [usize; 3] = [
     offset_of!(Worker, counters) + offset_of!(Counters, tasks),
 ];
 
-/// One of this many tasks that are woken in turn is queued behind all others; the rest continue
-/// soon. See `api::sync`.
+/// Of this many tasks that a worker wakes one after the other, one is queued behind all others; the
+/// rest continue soon. See `api::sync`.
 pub(super) const WAKES_IN_TURN: u32 = 1024;
 
 impl Worker {
@@ -409,8 +409,8 @@ impl Fiber {
     #[inline(always)]
     pub(super) fn on<'a>(stack: Stack) -> &'a Fiber {
         let place = Fiber::record_address(stack);
-        // SAFETY: the stack has room for the record, which holds a record, or zeroes: a valid
-        // record, too.
+        // SAFETY: the stack has room for the record. The memory holds a record, or zeroes, which
+        // are a valid record, too.
         unsafe {
             if (*place).stack.is_none() {
                 place.write(Fiber::new(Some(stack)));

@@ -24,8 +24,8 @@ use rand::rngs::SmallRng;
 use std::cell::{Cell, UnsafeCell};
 use std::{hint, ptr};
 
-/// The number of records that are kept at rest: a record is used again only if more than these are
-/// at rest. So a stale `s` keeps giving EINVAL for a while.
+/// The number of records that always rest: a record is used again only while more records than this
+/// rest. So a stale `s` keeps giving EINVAL for a while.
 const MIN_RESTING: usize = 64;
 
 struct Registry {
@@ -190,9 +190,9 @@ extern "C" fn unload() {
     }
 }
 
-/// Finds the stack on which the calling thread has accessed `address` and failed. This runs in a
-/// signal handler. A thread-local variable may have to be allocated at its first use, in a library
-/// that was loaded by dlopen; so all records are searched instead.
+/// Finds the stack that the calling thread was on when its access to `address` failed. This runs in
+/// a signal handler, where no thread-local variable may be used: in a library that was loaded by
+/// dlopen its first use may allocate it. So all records are searched instead.
 fn find_stack(address: usize) -> Option<On> {
     let mut next: *const Worker = REGISTRY.all.load(Ordering::Acquire); // pairs with `add`
     let mut found = None;

@@ -227,8 +227,8 @@ pub fn start<P: Policy>(
 pub trait Open {
     fn run(&self) -> &Run;
 
-    /// Waits until there has been a moment, since the call, at which no task is left. A task of the
-    /// run must not call this.
+    /// Waits until the run has had, since the call, a moment without tasks. A task of the run must
+    /// not call this.
     fn wait_for_rest(&self);
 
     /// Waits until no task is left, and ends the run. To be called once, before the value is

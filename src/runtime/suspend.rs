@@ -28,8 +28,8 @@ use std::ptr;
 /// suspended, or there is no stack for the worker; the caller has not waited.
 ///
 /// # Safety
-/// The caller is a task on the fiber. When `publish` has made the task known, it returns true, and
-/// touches nothing of the caller's stack in between.
+/// The caller is a task on the fiber. Once `publish` has made the task known, it touches nothing of
+/// the caller's stack and returns true.
 #[inline]
 pub unsafe fn suspend(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> Result<(), NoMemory> {
     if !fiber.prepare_to_leave() {
@@ -61,12 +61,12 @@ unsafe fn leave_for_new_loop_or_put_back(
     })
 }
 
-/// How a worker without a suspended task to continue leaves a fiber.
+/// How a worker leaves a fiber if it has no suspended task to continue.
 type ToLoop = unsafe fn(&Fiber, Option<Task>, &mut dyn FnMut(Task) -> bool) -> Result<(), NoMemory>;
 
-/// The rest of `suspend`, once the task `next` is known that the worker is to run first. If that is
-/// a continuation, the worker switches to it; if not, `to_loop` is called, which is
-/// `leave_for_new_loop` or a caller of it.
+/// The rest of `suspend`. The worker will run the task `next` first. If `next` is a continuation,
+/// the worker switches to it; otherwise `to_loop` is called: `leave_for_new_loop`, or a function
+/// that calls it.
 ///
 /// # Safety
 /// As for `suspend`; the fiber can be left and has no child fiber.
@@ -241,8 +241,8 @@ pub unsafe fn queue_continuation(continuation: *mut c_void, from: Option<&Worker
     worker.queue_continued(task, from);
 }
 
-/// If this task was suspended on the calling thread's innermost worker: that worker, and the task
-/// that continues the suspended one.
+/// If this task was suspended on the calling thread's innermost worker, returns that worker and the
+/// task that continues the suspended one.
 ///
 /// # Safety
 /// As for `queue_continuation`.

@@ -99,7 +99,7 @@ pub unsafe fn help_once(fiber: &Fiber) -> bool {
     tasks() != before
 }
 
-/// A wait that is over when one task has run, or none was found: at the second look.
+/// A wait that is over at the second look, when one task has run or none was found.
 struct OneTask(Cell<bool>);
 
 impl Awaited for OneTask {

@@ -17,13 +17,13 @@ use std::time::Duration;
 #[cfg(not(loom))]
 pub struct Futex(AtomicU32);
 
-/// How long `wait` sleeps where futex is refused, so that no wake-up can come.
+/// How long `wait` sleeps where futex is refused and no wake-up can come.
 #[cfg(not(loom))]
 const REFUSED_WAIT: Duration = Duration::from_micros(100);
 
-/// The longest sleep that waits for a wake-up. It would be endless but for one case: a filter that
-/// refuses futex is installed in the middle of a run. Sleeping threads can then no longer be woken,
-/// and they wake by themselves after this time.
+/// The longest sleep of a thread that waits for a wake-up. There is a limit because a filter that
+/// refuses futex may be installed in the middle of a run. Sleeping threads can then no longer be
+/// woken; they wake by themselves after this time.
 #[cfg(not(loom))]
 pub const LONGEST: Duration = Duration::from_secs(1);
 

@@ -100,9 +100,9 @@ pub unsafe fn zeroed<T>(n: usize) -> Result<Box<[T]>, NoMemory> {
     Ok(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(place, n)) })
 }
 
-/// Copies a few bytes; 8 to 32 bytes are copied in words, without a call. An argument has often
-/// just been written in words. A processor that reads two of these words at once must wait until
-/// both have left its store buffer.
+/// Copies a few bytes; 8 to 32 bytes are copied in words, without a call. Arguments have often just
+/// been written in words, and a load that spans two such words must wait until both have left the
+/// store buffer.
 ///
 /// # Safety
 /// As for `ptr::copy_nonoverlapping`.
@@ -130,7 +130,7 @@ pub unsafe fn copy_few(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Eight bytes, read by a load of their own: the compiler would merge it with its neighbours.
+/// Reads eight bytes by a load that the compiler cannot merge with its neighbours.
 ///
 /// # Safety
 /// The eight bytes may be read.

@@ -27,7 +27,8 @@ pub fn write_all(fd: c_int, mut rest: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Waits until the descriptor accepts more or a signal arrives; false if the time is over.
+/// Waits until the descriptor accepts more or a signal arrives; false if neither happens within
+/// `PATIENCE_MS`.
 fn may_take_more(fd: c_int) -> bool {
     let mut one = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
     // SAFETY: the list has one element.
@@ -90,7 +91,7 @@ pub fn add_caller(out: &mut Out) {
     let _ = out;
 }
 
-/// Like `die`, during a call of the program's: the line also names the calling function.
+/// Like `die`, for an error in a call from the program: the line also names the calling function.
 #[cold]
 pub fn die_in_call(cause: fmt::Arguments) -> ! {
     #[cfg(not(loom))]

@@ -2,8 +2,8 @@
 //! threads.
 //!
 //! The child renews everything that belongs to threads, once, before using it. A fork handler does
-//! this, or else the child's first run: a handler of the program's may come first and start a run,
-//! and some ways to fork call no handlers.
+//! this, or the child's first run if it comes earlier: a fork handler of the program may start a
+//! run before ours is called, and some ways to fork call no handlers.
 //!
 //! # The word
 //!
@@ -16,9 +16,9 @@
 //! ```text
 //! word   | process | generation |   0: not known yet; BUSY: being renewed
 //! ```
-//! *process* is 0 on such a page. Where the kernel clears no pages, the word is a plain variable
-//! that contains the process number, which is compared. There a fork handler clears the word in a
-//! child that has its parent's number.
+//! *process* is 0 on such a page. Where the kernel clears no pages, the word is a plain variable,
+//! and *process* is the process number: a process compares it with its own. There a fork handler
+//! clears the word in a child that has its parent's process number.
 
 use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use crate::sys::time;
@@ -97,7 +97,7 @@ fn unpack(value: u64) -> (u32, u32) {
 }
 
 /// The generation of this process; 0 if it is not watched yet. Each use of NULL in place of an `s`
-/// asks for it: where the kernel clears the word, a few loads and comparisons.
+/// asks for it. Where the kernel clears the word, the answer takes a few loads and comparisons.
 #[inline]
 pub fn generation() -> u32 {
     let Some(word) = find() else { return 0 };
@@ -149,7 +149,8 @@ pub fn before_fork() {
     BEFORE.set(generation());
 }
 
-/// Called in a child made by fork. If no run has begun in the child, its generation is cleared.
+/// Called in a child made by fork. Clears the word if it still holds the parent's generation, that
+/// is, if no run has begun in the child.
 pub fn after_fork_in_child() {
     let generation = generation();
     if generation != 0 && generation == BEFORE.get() {
@@ -157,8 +158,8 @@ pub fn after_fork_in_child() {
     }
 }
 
-/// A pointer of the calling thread's. It reads as null in a forked child, which has a copy of the
-/// thread's variables.
+/// A pointer in a thread-local variable. It reads as null in a forked child, which has a copy of
+/// the variable.
 pub struct NullAfterFork<T>(Cell<(u32, *const T)>);
 
 impl<T> NullAfterFork<T> {

@@ -113,7 +113,7 @@ fn quota() -> Option<usize> {
     if old && stack_room::look_for_room().is_ok() {
         let quota = cgroup::quota(c"").map_or(0, |millis| millis.max(1));
         QUOTA.store(quota, Ordering::Relaxed);
-        READ_AT.store(now, Ordering::Release); // pairs with the load of READ_AT: QUOTA is written
+        READ_AT.store(now, Ordering::Release); // pairs with the load of READ_AT; publishes QUOTA
     }
     Some(QUOTA.load(Ordering::Relaxed)).filter(|&millis| millis > 0)
 }

@@ -175,8 +175,8 @@ mod real {
 }
 
 /// The model's block. Its values are loom's, which cannot be made of zeroes. Growing moves the
-/// values to lower addresses and adds fresh ones behind them. The second growth is refused, or one
-/// soon after.
+/// values to lower addresses and adds fresh ones behind them. The second growth, or one soon after
+/// it, is refused.
 #[cfg(loom)]
 pub struct Block<T> {
     /// The block's `len` values begin at `start`.

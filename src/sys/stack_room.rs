@@ -3,8 +3,8 @@
 use crate::sys::futex;
 use std::cell::Cell;
 
-/// The bytes that the library needs of its caller's stack. Most of them serve to read the files of
-/// cgroups and for the dynamic linker's first calls.
+/// How many bytes of its caller's stack the library needs. Most of them are for reading the files
+/// of cgroups, and for the dynamic linker, which resolves a function at its first call.
 const LEAST_ROOM: usize = if cfg!(debug_assertions) { 24 << 10 } else { 18 << 10 };
 
 /// The calling thread's stack has too little room: `left` bytes of the `least` that are needed.
@@ -26,8 +26,8 @@ pub fn look_for_room() -> Result<(), NoRoom> {
 }
 
 /// The bounds of the stack of the process's first thread. The stack ends below the program's name,
-/// which the kernel has put above everything else there; its limit gives its size. (The C library
-/// would read /proc/self/maps: 120,000 instructions in the first run of each process.)
+/// which the kernel has put above everything else there; the size is that of RLIMIT_STACK. (The C
+/// library would read /proc/self/maps: 120,000 instructions in the first run of each process.)
 fn bounds_of_first() -> Option<(usize, usize)> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid place; the other calls take no pointers.
@@ -46,7 +46,7 @@ fn bounds(here: usize) -> (usize, usize) {
     thread_local!(static BOUNDS: Cell<(usize, usize)> = const { Cell::new((0, 0)) });
     let known = BOUNDS.get();
     if known.1 > 0 || !futex::works() {
-        return known; // not known yet, or not to be asked: see `thread::is_detached`
+        return known; // known, or the C library must not be asked: see `thread::is_detached`
     }
     // (A child that another thread has forked continues on that thread's stack.)
     if let Some((low, high)) = bounds_of_first().filter(|&(low, high)| (low..high).contains(&here))
@@ -69,8 +69,8 @@ fn bounds(here: usize) -> (usize, usize) {
     bounds
 }
 
-/// The bytes of a new thread's stack: what the system says (most often RLIMIT_STACK), but at least
-/// `LEAST`.
+/// The size of a new thread's stack in bytes: the system's default (most often RLIMIT_STACK), but
+/// at least `LEAST`.
 pub fn default_stack() -> usize {
     const LEAST: usize = 64 << 10;
     let mut size = 0;

@@ -25,9 +25,10 @@ unsafe extern "C" {
 
 const CANCEL_DISABLE: c_int = 1; // PTHREAD_CANCEL_DISABLE
 
-/// While this value lives, the calling thread is not cancelled: a request waits. The library cannot
-/// clean up after a cancellation, so its own code contains no cancellation points: the few it needs
-/// are called under this guard. A task may be cancelled, which ends the process: see `sys::unwind`.
+/// While this value lives, the calling thread is not cancelled: a request stays pending. The
+/// library cannot clean up after a cancellation, so its own code contains no cancellation points:
+/// the few it needs are called under this guard. A task may be cancelled, which ends the process:
+/// see `sys::unwind`.
 pub struct Uncancelled(c_int);
 
 impl Uncancelled {

@@ -11,9 +11,9 @@
 //! A task's own handler around a call of this library does not help: unwinding would leave a loop
 //! whose other half is in a queue, or a join whose child has not ended. So every function of ours
 //! that calls a function of the program's, directly or through others, has such a personality, too
-//! ([`call_guarded`]); so does the code that runs tasks on top of a waiting task. The personality
-//! says which kind of function the exception has left. It is a word in the unwind tables; no
-//! instruction is executed for it.
+//! ([`call_guarded`]); so does the code that runs tasks on top of a waiting task. The personality,
+//! a word in the unwind tables, says which kind of function the exception has left. No instruction
+//! is executed for it.
 //!
 //! *Ending the thread.* pthread_exit and cancellation also unwind, but not if some frame lacks
 //! unwind tables. They always run the destructors of thread-specific data. A key whose value is set

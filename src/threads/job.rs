@@ -1,7 +1,7 @@
 //! The state of a thread that is created for its first job and rests between its jobs.
 //!
-//! `threads::cache` explains the protocol. The protocol's word stands here, so that a model can run
-//! it.
+//! `threads::cache` explains the protocol. The protocol's word is in this file, so that a model can
+//! run the protocol.
 
 use crate::sys::atomic::{Ordering, Pad, UnsafeCell, spin_loop};
 use crate::sys::futex;

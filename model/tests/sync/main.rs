@@ -36,7 +36,7 @@ fn wait(node: &Node) {
 /// Is suspended until the node is granted, by a name with these bits.
 fn wait_by(node: &Node, bits: usize) {
     let bell = Arc::new(Bell { rung: AtomicBool::new(false), notify: Notify::new() });
-    // The name is a count of the bell's: the thread that wakes may be late.
+    // The name holds a reference to the bell, since the thread that wakes may be late.
     let name = Arc::into_raw(Arc::clone(&bell));
     if node.leave_name(name.expose_provenance() | bits) {
         // As with the queues of tasks, the continued task sees what its waker did.
@@ -45,7 +45,7 @@ fn wait_by(node: &Node, bits: usize) {
         }
         assert!(node.is_granted());
     } else {
-        // SAFETY: nobody has learnt of the count.
+        // SAFETY: nobody else has got the name.
         drop(unsafe { Arc::from_raw(name) });
     }
 }
@@ -57,7 +57,7 @@ fn wait_aside(get_or_link: impl FnOnce(&Node) -> bool) {
     let name = Arc::into_raw(Arc::clone(&bell));
     let node = Node::named(name.expose_provenance() | LASTING);
     if get_or_link(&node) {
-        // SAFETY: nobody has learnt of the count.
+        // SAFETY: nobody else has got the name.
         return drop(unsafe { Arc::from_raw(name) });
     }
     while !bell.rung.load(Ordering::Acquire) {
@@ -72,7 +72,7 @@ fn grant(nodes: impl Iterator<Item = *const Node>) {
         // SAFETY: the node was taken out of a list, once.
         if let Some(name) = unsafe { Node::grant(node) } {
             let name = std::ptr::with_exposed_provenance(name & !LASTING);
-            // SAFETY: the name is a count that `wait_by` or `wait_aside` has left.
+            // SAFETY: the name is a reference that `wait_by` or `wait_aside` has left.
             let bell: Arc<Bell> = unsafe { Arc::from_raw(name) };
             bell.rung.store(true, Ordering::Release);
             bell.notify.notify();

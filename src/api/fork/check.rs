@@ -11,8 +11,8 @@ use crate::sys::atomic::Ordering;
 const FORKED: usize = 0x5ced << 48;
 const JOINED: usize = 2;
 
-/// Counts forks and joins in the fiber of the task that forks or joins. The task keeps this
-/// fiber, whichever run its `s` is of.
+/// Counts forks and joins in the fiber of the task that forks or joins. The task keeps this fiber,
+/// whatever run its `s` belongs to.
 fn note(more: isize) {
     if let Some(fiber) = identity::current_fiber() {
         fiber.count_forks(more);

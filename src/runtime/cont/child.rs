@@ -97,9 +97,9 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         let worker = fiber.worker(); // perhaps not the worker on which the child began
         // SAFETY: the policy of the run is `P`, by the promise made to `call`.
         let deque = unsafe { worker.deque::<P::Deque>() };
-        // A task must not return in a child made by fork. For a deque that is abandoned in such a
-        // child, the pop below fails there, and `finish_otherwise` makes this check. For the other
-        // deques it is made here.
+        // A task must not return in a process made by fork. If the deque is one that is abandoned
+        // there, the pop below fails, and `finish_otherwise` makes this check. For the other deques
+        // the check is here.
         if !P::Deque::ABANDONED_IN_CHILD {
             worker.stay();
         }
@@ -115,7 +115,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
             if is_spawner(next) {
                 let parent = fiber.parent_fiber.get();
                 // If the fiber of `next` is not `parent`, the task of `parent` may have ended and
-                // its stack may be gone, so that is compared first.
+                // its stack may be gone, so the fibers are compared first.
                 if ptr::eq(parent, spawner_fiber(next.closure))
                     && ptr::eq((*parent).child_fiber.get(), fiber)
                     && ptr::eq((*parent).worker.get(), worker)
@@ -267,8 +267,8 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
         Task { f, closure }
     }
 
-    /// Marks a forked child as ended where the spawner is at hand: the spawner is at the fork
-    /// still, and nobody else may join the child. So there is no waiter to wake.
+    /// Marks a forked child as ended when it returns to its spawner. The spawner is still at the
+    /// fork, and nobody else may join the child, so there is no waiter to wake.
     ///
     /// # Safety
     /// The task has ended.

@@ -15,8 +15,8 @@
 //!
 //! *The process's exit* joins no thread: the caller of exit may hold what a destructor waits for.
 //! From then on no resting thread ends, so no destructor of a thread-local variable runs beside the
-//! destructors of the program's static variables. The thread rests until the process is gone. A
-//! host may still unload a plugin later in its exit, but these threads need the plugin's code. So
+//! destructors of the program's static variables. A resting thread stays until the process is gone.
+//! A host may still unload a plugin later in its exit, but these threads need the plugin's code. So
 //! the exit handler makes the C library keep the plugin mapped: it registers a destructor of a
 //! thread-local variable, which is never called.
 //!

@@ -83,7 +83,8 @@ pub(super) struct ThreadSlot {
 unsafe impl Sync for ThreadSlot {}
 
 pub(super) struct ThreadCache {
-    /// The slot whose thread rested last is taken first: its cache is the warmest.
+    /// The slot whose thread began to rest last is taken first: the cache is warmest for that
+    /// thread.
     pub(super) warm: *const ThreadSlot,
     pub(super) blank: *const ThreadSlot,
     /// The thread that has ended last, or is about to; not joined yet. See `ending`.
