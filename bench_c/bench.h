@@ -19,7 +19,7 @@ static inline void bench_init(const struct bench *b, taskfunc f, void *closure)
         bench_die("sched_init");
 }
 
-/* The usual run: serial(closure) with -s, else f(closure, s) under the scheduler. */
+/* The usual run: serial(closure) with -s, otherwise f(closure, s) under the scheduler. */
 static inline void bench_run(struct bench *b, taskfunc f, void (*serial)(void *), void *closure)
 {
     bench_clock_start(b);

@@ -1,7 +1,7 @@
-/* blocking.c: n tasks that sleep 1 ms each, in a blocking section: while one sleeps another thread runs
- * the next. -d plain: without sections, so that a worker sleeps with its task. -d empty: one task begins
- * and ends n sections with nothing between: the price of one. A section that is refused (there are as
- * many threads as there may be) is a sleep without: refused says how many were. */
+/* blocking.c: n tasks that sleep 1 ms each, in a blocking section: while one sleeps, another thread runs the next.
+ * -d plain: without sections, so that a worker sleeps with its task. -d empty: one task begins and ends n sections with
+ * nothing between, which gives the price of one. If a section is refused, because there are as many threads as allowed,
+ * the task sleeps without it; refused= counts these. */
 
 #include "bench.h"
 

@@ -1,10 +1,9 @@
 /* closures.c: what it costs to give a task more than a pointer: 24 bytes of arguments.
  *
- * The tasks are those of tree.c, or with -d flood-… those of flood.c; they do nothing but
- * count themselves. With malloc the spawner allocates the arguments and the task frees
- * them, as most programs do it; with copy the library keeps a copy of them
- * (sched_spawn_copy); with none there are no arguments but a number in the
- * pointer, and the rest is in static variables: what a program can do that has one run. */
+ * The tasks are those of tree.c, or with -d flood-… those of flood.c; they do nothing but count themselves. With malloc
+ * the spawner allocates the arguments and the task frees them, as in most programs; with copy the library keeps a copy
+ * of them (sched_spawn_copy). With none a task gets a number in the pointer, and the other arguments are in static
+ * variables, as is possible in a program with one run at a time. */
 
 #include "bench.h"
 #include "kernels.h"
@@ -13,10 +12,10 @@
 
 struct arguments {
     long i, last;
-    unsigned char *seen; /* of tasks 1 to last, tree_right counts them */
+    unsigned char *seen; /* one byte for each of the tasks 1 to last, for tree_right */
 };
 
-static struct arguments all; /* without arguments of its own, a task finds them here */
+static struct arguments all; /* a task without arguments of its own finds them here */
 
 /* --- none ---------------------------------------------------------------------- */
 
@@ -117,7 +116,7 @@ static void flood_copy(void *closure, struct scheduler *s)
 
 static void *first_copy(void)
 {
-    return &all; /* of sched_init's task there is no copy */
+    return &all; /* sched_init's task gets no copy */
 }
 
 static void *first_number(void)

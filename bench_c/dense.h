@@ -1,14 +1,14 @@
 /* dense.h: products of square matrices, for our programs and for the peers: no scheduler here.
  *
- * The entries are small integers, so every sum is exact in doubles and all orders of adding
- * give the same answer, which can be checked to the last bit. */
+ * The entries are small integers, so every sum is exact in doubles. The order of additions does not matter, and the
+ * answer can be checked to the last bit. */
 
 #ifndef DENSE_H
 #define DENSE_H
 
 #include "measure.h"
 
-enum { DENSE_LEAF = 32 }; /* a product at most so long in each direction is not divided */
+enum { DENSE_LEAF = 32 }; /* a product of at most this size in each direction is not divided */
 
 /* An n by n matrix in row order; parts of it keep its stride. */
 static inline double *dense_new(long n)
@@ -22,12 +22,12 @@ static inline void dense_fill(double *a, long n, uint64_t seed)
         a[i] = (double)(long)(bench_mix(seed + (uint64_t)i) % 9) - 4;
 }
 
-/* Two at a time by hand: one compiler would do it by itself at -O2, another would not, and
- * this is not a comparison of compilers. */
+/* Two doubles at a time, by hand: some compilers do this by themselves at -O2 and others do not, and this is not a
+ * comparison of compilers. */
 typedef double dense_pair __attribute__((vector_size(16), aligned(8), may_alias));
 
-/* C += A B, where A is rows by inner and B inner by columns. One function for the serial program
- * and for the tasks: inlined, the loop may come out faster in one of them. */
+/* C += A B, where A is rows by inner and B inner by columns. The serial program and the tasks call the same function:
+ * if it were inlined, the loop might be faster in one of them. */
 __attribute__((noinline, unused)) static void
 dense_leaf(double *c, const double *a, const double *b, long rows, long inner,
                               long columns, long cs, long as, long bs)
@@ -46,7 +46,7 @@ dense_leaf(double *c, const double *a, const double *b, long rows, long inner,
     }
 }
 
-/* C = A B? By Freivalds: on a vector that no wrong product keeps, C x = A (B x). */
+/* True if C = A B, by Freivalds' check: C x = A (B x) for a well mixed vector x. */
 static inline int dense_right(const double *c, const double *a, const double *b, long n,
                               uint64_t *sum)
 {
@@ -164,12 +164,12 @@ static const struct strassen_operand {
     {{0, 1, 1}, {3, 0, 0}},  {{2, 0, -1}, {0, 1, 1}}, {{1, 3, -1}, {2, 3, 1}},
 };
 
-/* How often each product is in a quadrant of C. */
+/* The factor of each product in each quadrant of C. */
 static const int strassen_shares[4][7] = {
     {1, 0, 0, 1, -1, 0, 1}, {0, 0, 1, 0, 1, 0, 0}, {0, 1, 0, 1, 0, 0, 0}, {1, -1, 1, 0, 0, 1, 0},
 };
 
-/* C = A B of size n, a power of two times something not greater than DENSE_LEAF. */
+/* C = A B of size n, which is a power of two times a number of at most DENSE_LEAF. */
 struct strassen {
     double *c; /* stride n */
     const double *a, *b;
@@ -197,7 +197,7 @@ static inline void strassen_operand(double *out, const double *a, long stride, l
             out[i * half + j] = first[i * stride + j] + o.sign * second[i * stride + j];
 }
 
-/* Product i of m's seven, with operands of its own; `space` takes three matrices. */
+/* Product i of the seven of m; it and its two operands are stored in `space`. */
 static inline struct strassen strassen_product(const struct strassen *m, int i, double *space)
 {
     long half = m->n / 2;
@@ -211,7 +211,7 @@ static inline struct strassen strassen_product(const struct strassen *m, int i, 
     return product;
 }
 
-/* Where product i of m has its place in the space for all seven. */
+/* The place of product i of m in the space for all seven. */
 static inline double *strassen_place(const struct strassen *m, double *space, int i)
 {
     return space + 3 * i * (m->n / 2) * (m->n / 2);
@@ -222,7 +222,7 @@ static inline double *strassen_space(const struct strassen *m)
     return (double *)bench_alloc((size_t)(21 * (m->n / 2) * (m->n / 2)), sizeof(double));
 }
 
-/* C from the seven products. */
+/* Computes C from the seven products. */
 static inline void strassen_combine(const struct strassen *m, double *space)
 {
     long half = m->n / 2;

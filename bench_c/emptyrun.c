@@ -1,16 +1,16 @@
-/* emptyrun.c: what a run costs that does nothing: n sched_init in a row, an empty task each.
+/* emptyrun.c: what a run costs that does nothing: n calls of sched_init in a row, each with an empty task.
  *
- * One task alone needs no second thread, and gets none. With -d pair the first task spawns another
- * and waits until that has started, on another thread: so each run brings two threads together,
- * as a parallel region does. With -d pthread, a pthread_create and its pthread_join take the
- * place of each run: what a program would write that has one thing to do beside itself. */
+ * One task alone needs no second thread, and gets none. With -d pair the first task spawns another task and waits until
+ * it has started, on another thread: so each run brings two threads together, as a parallel region does. With
+ * -d pthread a pthread_create and its pthread_join take the place of each run, as in a program that has one thing to do
+ * in the background. */
 
 #include "bench.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-static long count; /* of runs, by their tasks */
+static long count; /* of runs; each task adds 1 */
 
 static void empty(void *closure, struct scheduler *s)
 {
@@ -55,7 +55,7 @@ static void create_and_join(void)
         bench_die("pthread_create");
 }
 
-/* volatile: the serial version, too, calls a function it does not know. */
+/* volatile: the compiler must not know which function the serial version calls. */
 static taskfunc volatile call = empty;
 
 static const struct bench_about about = {

@@ -1,9 +1,9 @@
-/* fib.c: Fibonacci without a cut-off: a fork and a join a call, and next to nothing else.
+/* fib.c: Fibonacci without a cut-off: each call makes a fork and a join, and does almost nothing else.
  *
- * -d counters is the same without a join, as sched_spawn alone allows it: each call is a task
- * with a frame from malloc, and of two siblings the one that ends last passes the sum up.
- * The serial version is two plain calls: no speed-up over that is to be had. What a task
- * costs is ns_per_task: of a fork, its join, and the call of fib and a half that go with it.
+ * -d counters is the same without a join, as sched_spawn alone allows it: each call is a task with a frame from malloc,
+ * and of two siblings the one that ends last passes the sum up. The serial version makes two plain calls, so there can
+ * be no speed-up over it. ns_per_task is what a task costs: a fork, its join, and the one and a half calls of fib that
+ * go with them.
  *
  * fib_inline.c is this program with sched_inline.h. */
 
@@ -89,7 +89,7 @@ static void frame_task(void *closure, struct scheduler *s)
             return;
         }
         parent->value[side] = value;
-        /* Release: my value is stored. Acquire, by the last: so is the other. */
+        /* Release: publishes this frame's value. Acquire: the frame that ends last sees the other value. */
         if (atomic_fetch_sub_explicit(&parent->pending, 1, memory_order_acq_rel) != 1)
             return;
         value = parent->value[0] + parent->value[1];

@@ -1,9 +1,9 @@
 /* fiber.h: what the fiber scheduler's benchmarks share. Their author compared nine ways to schedule
  * fibers that sleep and yield; here the fibers are tasks, and the parameters are the author's.
  *
- * A turn of a task is a nanosleep of 2 ns and a yield. The kernel rounds the sleep up by the
- * timer slack of the thread, 50 us: a turn costs its worker about that much time and little of a
- * processor, so that more workers than processors pay. */
+ * A turn of a task is a nanosleep of 2 ns and a yield. The kernel lengthens the sleep by the timer slack of the thread,
+ * 50 us. So a turn takes its worker about that much time but little of a processor, and it pays to have more workers
+ * than processors. */
 
 #ifndef FIBER_H
 #define FIBER_H
@@ -21,14 +21,14 @@ static inline void fiber_sleep(long ns)
         bench_die("nanosleep");
 }
 
-/* s is NULL in a serial run: nobody to yield to. */
+/* In a serial run s is NULL, and there is no task to yield to. */
 static inline void fiber_yield(long times, struct scheduler *s)
 {
     for (long i = 0; s != NULL && i < times; i++)
         sched_task_yield(s);
 }
 
-/* A task counts its own turns: no two of them write to one counter. */
+/* A task counts its turns in a counter of its own. */
 static inline void fiber_turns(long *seen, long turns, long ns, struct scheduler *s)
 {
     for (long i = 0; i < turns; i++) {
@@ -38,7 +38,7 @@ static inline void fiber_turns(long *seen, long turns, long ns, struct scheduler
     }
 }
 
-/* Has each of n tasks had all its turns? */
+/* True if each of n tasks has had all its turns. */
 static inline int fiber_right(const long *seen, long n, long turns, uint64_t *sum)
 {
     int right = 1;
@@ -50,7 +50,7 @@ static inline int fiber_right(const long *seen, long n, long turns, uint64_t *su
     return right;
 }
 
-/* The two numbers of "-d A/B"; without -d they stay. */
+/* Reads the two numbers of "-d A/B"; without -d they keep their values. */
 static inline void fiber_numbers(const struct bench *b, long *first, long *second)
 {
     char end;

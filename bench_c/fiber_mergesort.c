@@ -1,7 +1,7 @@
-/* fiber_mergesort.c: merge sort with a task a split and no cut-off; each task has one turn of sleep.
+/* fiber_mergesort.c: merge sort without a cut-off: each split makes tasks, and each task has one turn of sleep.
  *
- * The fiber scheduler's MergeSort: its 4/1024 is -t 4 -n 1024. Both halves are spawned, and
- * waited for: 2n - 1 tasks, down to single elements. */
+ * The fiber scheduler's MergeSort: its 4/1024 is -t 4 -n 1024. A task spawns both halves and waits for them, down to
+ * single elements: 2n - 1 tasks. */
 
 #include "fiber.h"
 #include "kernels_fork.h"
@@ -34,7 +34,7 @@ static void sort_part(void *closure, struct scheduler *s)
         merge(p.a, half, p.a + half, p.n - half, p.spare);
         memcpy(p.a, p.spare, (size_t)p.n * sizeof *p.a);
     }
-    /* Those that share a counter follow each other: the larger part waits for the smaller. */
+    /* Tasks that share a counter run one after the other: the larger part waits for the smaller. */
     fiber_turns(&seen[p.a - elements], 1, FIBER_SLEEP, s);
 }
 

@@ -1,7 +1,7 @@
 /* fiber_single.c: one task spawns n others, each of which sleeps and yields for some turns.
  *
- * The fiber scheduler's SingleSpawner: its 4/1000/10/1 is -t 4 -n 1000 -d 10/1. All tasks begin in
- * one worker's queue: how do the others get theirs, and what happens where the queue is full? */
+ * The fiber scheduler's SingleSpawner: its 4/1000/10/1 is -t 4 -n 1000 -d 10/1. All tasks begin in one worker's queue:
+ * how do the other workers get tasks, and what happens when the queue is full? */
 
 #include "fibers.h"
 

@@ -1,9 +1,8 @@
 /* fiber_slow.c: as fiber_single.c, but the last worker's sleeps are longer, by the slowness.
  *
- * The fiber scheduler's SlowThread: its 4/1000/10/100 is -t 4 -n 1000 -d 10/100. That makes the
- * slow worker's 2 ns into 200, and the kernel makes the same 50 us of both. Where the sleeps are to
- * differ that much indeed, -d 10/2500000 asks for 5 ms. slow_turns= are those that the slow worker
- * had: an even share of them would be one in as many as there are workers. */
+ * The fiber scheduler's SlowThread: its 4/1000/10/100 is -t 4 -n 1000 -d 10/100. Then the slow worker asks for 200 ns
+ * instead of 2, and the kernel makes both about 50 us. With -d 10/2500000 the sleeps really differ: the slow worker
+ * sleeps for 5 ms. slow_turns= counts the turns of the slow worker; an even share would be 1/P of all turns. */
 
 #include "fibers.h"
 
@@ -15,7 +14,7 @@ static void slowed_fiber(void *closure, struct scheduler *s)
 {
     long *mine = closure;
     for (long i = 0; i < turns; i++) {
-        /* Asked anew each turn: after a yield it may be another worker. */
+        /* Asked in each turn, since the task may be on another worker after a yield. */
         int slow = sched_worker_index(s) == slow_worker;
         if (slow)
             slow_turns++;

@@ -1,7 +1,7 @@
 /* fiber_spawners.c: two tasks spawn: the first n others, the second another number of them.
  *
- * The fiber scheduler's DifferentSpawners: its 8/10000/100/10 is -t 8 -n 10000 -d 100/10. The
- * workers that begin with the two spawners have unequal loads: who evens them out, and how soon? */
+ * The fiber scheduler's DifferentSpawners: its 8/10000/100/10 is -t 8 -n 10000 -d 100/10. The workers that begin with
+ * the two spawners have unequal loads: how soon are these balanced? */
 
 #include "fibers.h"
 

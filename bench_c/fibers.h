@@ -1,4 +1,4 @@
-/* fibers.h: what the programs of n equal tasks share, which sleep and yield for some turns. */
+/* fibers.h: what the programs share that run n equal tasks, each of which sleeps and yields for some turns. */
 
 #ifndef FIBERS_H
 #define FIBERS_H
@@ -27,7 +27,7 @@ static inline void fibers_run(struct bench *b, taskfunc first)
     bench_run(b, first, fibers_in_turn, NULL);
 }
 
-/* Its line, after a check; so many tasks ran besides the n. */
+/* Checks the run and prints its line; `besides` tasks ran in addition to the n. */
 static inline void fibers_line(struct bench *b, long besides)
 {
     uint64_t sum;

@@ -1,4 +1,4 @@
-/* flood.c: one task spawns n empty tasks: one producer, everybody else a consumer.
+/* flood.c: one task spawns n empty tasks: one producer, and all other workers consume.
  *
  * The worst case for thieves that take one task at a time, and a test of the wake-ups: the
  * others sleep when the flood begins. */
@@ -21,7 +21,7 @@ static void first_task(void *closure, struct scheduler *s)
         bench_spawn(drop, (void *)(intptr_t)i, s);
 }
 
-/* volatile: the serial version, too, calls a function it does not know. */
+/* volatile: the compiler must not know which function the serial version calls. */
 static taskfunc volatile call = drop;
 
 static void serial_run(void *closure)

@@ -1,8 +1,7 @@
-/* grain.c: a binary tree of tasks that all compute for so long: from which length on do threads pay?
+/* grain.c: a binary tree of tasks that all compute for the same time: from which time on do threads pay?
  *
- * A task runs -d iterations of y = y * 3 + 1, each waiting for the one before: the loop that cal= is
- * measured with. Under a shared stack tasks must be long enough for one worker to be away from the
- * lock while another is there. */
+ * A task runs -d iterations of y = y * 3 + 1, each of which waits for the one before. This is the loop with which cal=
+ * is measured. With a shared stack tasks must be so long that one worker computes while another holds the lock. */
 
 #include "bench.h"
 #include "kernels.h"

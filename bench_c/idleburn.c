@@ -1,16 +1,15 @@
 /* idleburn.c: what workers without work cost: one task sleeps for n milliseconds.
  *
- * First it gives each worker a task, so that all have their threads: tasks that wait for each
- * other. burn_percent is the processor time of the whole process while the one task sleeps, as a
- * share of one processor. */
+ * First it gives each worker a task, so that all have their threads; these tasks wait for each other. burn_percent is
+ * the processor time of the whole process while the one task sleeps, as a share of one processor. */
 
 #include "bench.h"
 #include "kernels.h"
 
 #include <stdatomic.h>
 
-static long milliseconds, slept; /* slept: by the task, as it saw the clock */
-static double burnt;             /* seconds of the processors meanwhile */
+static long milliseconds, slept; /* slept: how long, by the task's clock */
+static double burnt;             /* processor seconds meanwhile */
 static int workers;
 static atomic_int here;
 

@@ -8,9 +8,9 @@
 
 /* --- flood -------------------------------------------------------------------- */
 
-/* Neighbouring tasks count themselves in bytes that are height apart, so that two workers
- * do not share a cache line for the check's sake. That is an odd number of lines: 64 bytes so far apart are
- * spread over the places of a cache, while a power of two leaves few to them. */
+/* Neighbouring tasks count themselves in bytes that are `height` apart, so that the check does not make two workers
+ * share a cache line. `height` is an odd number of lines: 64 bytes at this distance are spread over the sets of a
+ * cache, while at a power of two they would share a few sets. */
 struct flood {
     long n, height;
     unsigned char *seen;
@@ -51,7 +51,7 @@ static inline int flood_right(struct flood *f, uint64_t *sum)
 
 /* --- tree --------------------------------------------------------------------- */
 
-/* Tasks 1 to last, each counted once in seen[i]? */
+/* True if each of the tasks 1 to last was counted once in seen[i]. */
 static inline int tree_right(const unsigned char *seen, long last, uint64_t *sum)
 {
     *sum = 0;
@@ -64,7 +64,7 @@ static inline int tree_right(const unsigned char *seen, long last, uint64_t *sum
 
 enum { QUICKSORT_CUTOFF = 128 };
 
-/* Hoare's, the pivot is a[lo]: a[lo..j] <= a[j+1..hi] afterwards, and lo <= j < hi. */
+/* Hoare's partition with the pivot a[lo]. Returns j: a[lo..j] <= a[j+1..hi], and lo <= j < hi. */
 static inline long partition(int *a, long lo, long hi)
 {
     int pivot = a[lo];
@@ -95,7 +95,7 @@ static inline void quicksort(int *a, long lo, long hi)
     }
 }
 
-/* Every task that splits spawns two: with L leaves, counted in leaf[lo], there are L - 1. */
+/* leaf[lo] counts the leaves. With L leaves, L - 1 tasks have split, since each of these spawns two. */
 static inline int quicksort_right(const int *a, const unsigned char *leaf, long n,
                                   uint64_t before, long *tasks)
 {
@@ -119,10 +119,10 @@ static const long queens_solutions[QUEENS_MOST + 1] = {
 };
 
 struct board {
-    unsigned columns, left, right; /* taken: columns, and diagonals at this row */
+    unsigned columns, left, right; /* those taken: columns, and diagonals at this row */
 };
 
-/* `full` has a bit a column. */
+/* `full` has one bit for each column. */
 static inline unsigned board_open(struct board b, unsigned full)
 {
     return full & ~(b.columns | b.left | b.right);
@@ -162,7 +162,7 @@ static inline long queens_tasks(unsigned full, struct board b)
 
 enum { MANDELBROT_LIMIT = 400 }; /* iterations after which a point is said to be inside */
 
-/* One row of n by n points. Exactly mirrored around 0: rows r and n - 1 - r are the same. */
+/* One row of n by n points. The points are exactly symmetric about 0, so rows r and n - 1 - r are the same. */
 static inline void mandelbrot_row(long n, long row, uint16_t *out)
 {
     double ci = (double)(2 * row + 1 - n) * (1.5 / (double)n);
@@ -180,7 +180,7 @@ static inline void mandelbrot_row(long n, long row, uint16_t *out)
     }
 }
 
-/* Every row done once, the picture its own mirror image, every 16th row as computed here. */
+/* True if every row was done once, the picture is its own mirror image, and every 16th row is as computed here. */
 static inline int mandelbrot_right(const uint16_t *image, const unsigned char *seen, long n,
                                    uint64_t *sum)
 {
@@ -203,8 +203,8 @@ static inline int mandelbrot_right(const uint16_t *image, const unsigned char *s
 
 /* --- wake-ups ----------------------------------------------------------------- */
 
-/* How long the sleepers are left alone before round i: between one and three milliseconds,
- * never the same, so that one with a period of its own is not met at one moment of it. */
+/* How long the sleepers are left alone before round i: between one and three milliseconds, and always different, so
+ * that a sleeper with a period of its own is not met at the same point of each period. */
 static inline double wakeup_pause(long i)
 {
     return 1e-3 + 2e-3 * (double)(bench_mix((uint64_t)i) >> 40) / (double)(1 << 24);
@@ -219,12 +219,12 @@ static inline void bench_spin(double seconds)
 
 enum { WAKEUP_PATIENCE = 20 }; /* seconds until a task that does not start is given up */
 
-/* What the one who asks and the one who answers share. */
+/* What the asking and the answering thread share. */
 struct wakeup {
     long n;
     double *latency; /* seconds, one a round; rounds are numbered from 1 */
     double started;  /* the clock at the start of the task ... */
-    long answered;   /* ... of this round, which publishes it */
+    long answered;   /* ... of this round; the store of `answered` publishes it */
 };
 
 static inline struct wakeup wakeup_new(long n)
@@ -248,7 +248,7 @@ static inline void wakeup_answer(struct wakeup *w, long round)
     __atomic_store_n(&w->answered, round, __ATOMIC_RELEASE);
 }
 
-/* Waits for the answer to `round`, asked for at `asked`. */
+/* Waits for the answer to `round`, which was asked for at the time `asked`. */
 static inline void wakeup_record(struct wakeup *w, long round, double asked)
 {
     while (__atomic_load_n(&w->answered, __ATOMIC_ACQUIRE) != round) {
@@ -261,7 +261,7 @@ static inline void wakeup_record(struct wakeup *w, long round, double asked)
     w->latency[round - 1] = w->started - asked;
 }
 
-/* The fields of the line; true when there was an answer in every round. */
+/* Adds the fields of the line; true if every round has had an answer. */
 static inline int wakeup_right(struct wakeup *w, struct bench *b)
 {
     int right = 1;

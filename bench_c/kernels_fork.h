@@ -13,7 +13,7 @@ static inline long fib_serial(long n)
     return n < 2 ? n : fib_serial(n - 1) + fib_serial(n - 2);
 }
 
-/* By addition; *tasks: the forks, one for each call with n >= 2, and the first task. */
+/* fib(n) by addition. *tasks: the first task, and one fork for each call with n >= 2. */
 static inline long fib_answer(long n, long *tasks)
 {
     long fib = 0, next = 1;
@@ -45,7 +45,7 @@ static inline void insertion_sort(int *a, long n)
     }
 }
 
-/* Two sorted runs into out. */
+/* Merges two sorted runs into out. */
 static inline void merge(const int *x, long nx, const int *y, long ny, int *out)
 {
     long i = 0, j = 0;
@@ -89,7 +89,7 @@ static inline struct runs runs_of(const int *from, long half, long n, int *out)
     return r;
 }
 
-/* Halves *r at the middle of its longer run; what is greater is put into *other. */
+/* Cuts *r at the middle element of its longer run; the greater elements are put into *other. */
 static inline void runs_cut(struct runs *r, struct runs *other)
 {
     if (r->nx < r->ny) {
@@ -112,23 +112,23 @@ static inline void runs_cut(struct runs *r, struct runs *other)
 
 /* --- knapsack ------------------------------------------------------------------ */
 
-/* A knapsack to be filled exactly. The items weigh some 2^40 each, so that only the packing
- * that was planted fits. The first KNAPSACK_PREFIX items are taken or left by the number of
- * the attempt, a task each; the task searches the rest. Who finds the packing ends all
- * other attempts: how fast they learn of it is what this measures, beside the search.
+/* A knapsack to be filled exactly. The items weigh some 2^40 each, so that only the packing that was planted fits. The
+ * number of an attempt says which of the first KNAPSACK_PREFIX items are taken; each attempt is a task, which searches
+ * the rest. The task that finds the packing ends all other attempts. This measures the search, and how fast the others
+ * learn of its end.
  *
- * One search is luck: some make the first attempts first, some the last. So there are many,
- * in pairs: where one has its packing at the beginning, the other has it as near the end. */
+ * The time of one search is luck: some systems make the first attempts first, some the last ones. So there are many
+ * searches, in pairs: if the packing of one is near the beginning, that of the other is as near the end. */
 enum {
     KNAPSACK_ITEMS = 24,
     KNAPSACK_PREFIX = 10,
     KNAPSACK_ATTEMPTS = 1 << KNAPSACK_PREFIX,
-    KNAPSACK_POLL = 6, /* items left when an attempt asks whether it is still wanted */
+    KNAPSACK_POLL = 6, /* an attempt asks whether it is still wanted when so many items are left */
 };
 
 struct knapsack {
     uint64_t weight[KNAPSACK_ITEMS];
-    uint64_t rest[KNAPSACK_ITEMS + 1]; /* of all items from this one on */
+    uint64_t rest[KNAPSACK_ITEMS + 1]; /* the weight of all items from this one on */
     uint64_t room, planted;            /* bit i: item i is in */
 };
 
@@ -152,8 +152,8 @@ static inline struct knapsack knapsack_new(uint64_t number)
 
 typedef int knapsack_unwanted(void *context);
 
-/* One attempt; 0, or the packing. Each item after the prefix is first left, then taken. (A loop:
- * what compilers make of a recursion differs by a factor of two.) */
+/* Makes one attempt; returns the packing, or 0. Each item after the prefix is first left, then taken. (This is a loop
+ * because the code that compilers make of a recursion differs by a factor of two in speed.) */
 static inline uint64_t knapsack_attempt(const struct knapsack *k, long attempt,
                                         knapsack_unwanted *unwanted, void *context)
 {
@@ -172,7 +172,7 @@ static inline uint64_t knapsack_attempt(const struct knapsack *k, long attempt,
             item++;
             continue;
         }
-        /* What is left is too little: back to the last item that was left and can be taken. */
+        /* The remaining items weigh too little: go back to the last item that was left out and can be taken. */
         for (;;) {
             if (item == KNAPSACK_PREFIX)
                 return 0;
@@ -205,7 +205,7 @@ static inline uint64_t knapsack_serial(const struct knapsack *k)
     return found;
 }
 
-/* The answers of n searches. */
+/* Checks the answers of n searches. */
 static inline int knapsack_right(const uint64_t *found, long n, uint64_t *sum)
 {
     int right = 1;
@@ -221,7 +221,7 @@ static inline int knapsack_right(const uint64_t *found, long n, uint64_t *sum)
 
 /* The ranges are functions of their own: the serial program and the tasks run the same loop. */
 
-/* A nanosecond or two each; one in a million finds something, and says so. */
+/* An iteration takes a nanosecond or two; one in a million finds something, and counts it. */
 static inline void loop_iteration(size_t i, uint64_t *found)
 {
     if (bench_mix(i) >> 44 == 0)

@@ -1,8 +1,8 @@
-/* knapsack.c: a speculative search: who finds the packing cancels the others.
+/* knapsack.c: a speculative search: the task that finds the packing cancels the others.
  *
- * -n searches one after the other, each a group of a thousand attempts; tasks= are searches.
- * An attempt that has begun asks now and then whether its group is cancelled. The serial
- * version makes the attempts in turn, and half of them on average. */
+ * -n searches one after the other, each a group of a thousand attempts; tasks= counts the searches. An attempt that has
+ * begun asks now and then whether its group is cancelled. The serial version makes one attempt after the other, on
+ * average half of them. */
 
 #include "bench.h"
 #include "kernels_fork.h"
@@ -28,7 +28,7 @@ static void attempt(void *closure, struct scheduler *s)
     uint64_t taken =
         knapsack_attempt(&search.knapsack, (long)(intptr_t)closure, unwanted, &search.group);
     if (taken != 0) {
-        *search.found = taken; /* there is one packing: nobody else writes */
+        *search.found = taken; /* there is one packing, so no other task writes */
         sched_group_cancel(&search.group);
     }
 }

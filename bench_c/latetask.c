@@ -1,10 +1,9 @@
 /* latetask.c: tasks whose spawner does not come back to them for n milliseconds.
  *
- * The first task spawns 1,000 tasks and then computes without touching the scheduler. Where
- * a spawn publishes its task, another worker runs them all meanwhile; where the spawner keeps
- * tasks to itself until asked, somebody must ask. first_us: from the end of the first spawn
- * to the start of the task that starts first, in microseconds (negative: it started before
- * its spawn was over). before_end: tasks that others had run when the computation ended;
+ * The first task spawns 1,000 tasks and then computes without touching the scheduler. If a spawn publishes its task,
+ * another worker runs all of them meanwhile; if the spawner keeps its tasks private until it is asked, another worker
+ * must ask. first_us: from the end of the first spawn to the start of the task that starts first, in microseconds
+ * (negative: it started before its spawn was over). before_end: tasks that others had run when the computation ended;
  * all 1,000 where there is another worker. */
 
 #include "bench.h"
@@ -15,13 +14,13 @@ enum { TASKS = 1000 };
 
 static double spawned, ended;     /* the clock after the first spawn, and after computing */
 static pthread_t spawner;
-static volatile uint64_t answer;  /* the computation's: nobody reads it */
+static volatile uint64_t answer;  /* the result of the computation; never read */
 
-/* A cache line a task. */
+/* One cache line for each task. */
 static struct {
     double start;
     unsigned count;
-    int elsewhere; /* did it run on another thread than its spawner's? */
+    int elsewhere; /* true if it ran on another thread than its spawner */
     char pad[48];
 } seen[TASKS];
 

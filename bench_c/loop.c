@@ -1,6 +1,6 @@
 /* loop.c: a loop of tiny iterations, divided by the library: tasks= are iterations.
  *
- * With one worker nobody is hungry, and the loop must cost what the serial one costs. */
+ * With one worker there are no thieves, and the loop must cost what the serial loop costs. */
 
 #include "bench.h"
 #include "kernels_fork.h"

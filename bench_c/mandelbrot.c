@@ -1,7 +1,7 @@
-/* mandelbrot.c: a task a row: few tasks, coarse and of very different cost.
+/* mandelbrot.c: a task for each row: few and long tasks, of very different cost.
  *
- * Rows through the middle of the set take many times longer than those at its edge. What
- * counts is the balance between workers; the price of a spawn hardly shows. */
+ * Rows through the middle of the set take many times longer than those at its edge. The balance between workers
+ * decides; the price of a spawn hardly shows. */
 
 #include "bench.h"
 #include "kernels.h"

@@ -8,12 +8,11 @@
  *   bench=tree n=1048576 kind=steal threads=2 tasks=1048577 seconds=0.012345
  *   ns_per_task=11.8 checksum=00c0ffee user=0.02 sys=0.00 vcsw=4 icsw=17 cal=0.54 ok
  *
- * seconds is wall time around the run alone; data is made and checked outside it. Between
- * cal and the verdict a program may have fields of its own.
- * user and sys (seconds of processor time) and vcsw and icsw (voluntary and involuntary
- * context switches) let a slow run explain itself: far more wall than processor time is
- * sleep or a busy machine, many icsw are neighbours, sys is the kernel's share. cal is the
- * speed of the processor just before the run: a figure in ns without it says little. */
+ * seconds is wall time around the run alone; data is made and checked outside it. Between cal and the verdict a program
+ * may have fields of its own. user and sys (seconds of processor time) and vcsw and icsw (voluntary and involuntary
+ * context switches) help to explain a slow run: if wall time is far more than processor time, threads slept or the
+ * machine was busy; many icsw come from other programs; sys is the kernel's share. cal is the speed of the processor
+ * just before the run: without it a figure in ns says little. */
 
 #ifndef MEASURE_H
 #define MEASURE_H
@@ -32,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a program says of itself; a constant in each. */
+/* A program's description of itself, a constant in each program. */
 struct bench_about {
     const char *name;
     const char *size;     /* what -n counts */
@@ -48,7 +47,7 @@ struct bench {
     int serial;
     const char *data;     /* the argument of -d, or NULL */
     int failed;
-    double wall;          /* the clock at the start of a run, then what the run took */
+    double wall;          /* the time at the start of a run; after it, the time that the run took */
     struct rusage usage;  /* the same for the process's counters */
     double cal;           /* ns an iteration of the calibration loop, before the run */
     char extra[192];      /* fields of the program's own, or nothing */
@@ -92,7 +91,7 @@ __attribute__((noinline, aligned(64), unused)) static uint64_t bench_turns(uint6
     return y;
 }
 
-/* Nanoseconds that a turn takes: the fastest of some tries of 2^16. */
+/* Nanoseconds that a turn takes: the fastest of some tries of 2^16 turns each. */
 static inline double bench_calibrate(int tries)
 {
     const long turns = 1L << 16;
@@ -198,15 +197,15 @@ static inline double bench_seconds(struct timeval t)
     return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-/* One field more in the next line, from a name and a number. */
+/* Adds a field to the next line: a name and a number. */
 static inline void bench_field(struct bench *b, const char *name, double value)
 {
     size_t used = strlen(b->extra);
     snprintf(b->extra + used, sizeof b->extra - used, " %s=%.6g", name, value);
 }
 
-/* tasks is what the answer needs, counted exactly; with -s, what a scheduler would run. Where
- * the schedule decides how many tasks there are, it is the elements or iterations they do. */
+/* tasks is the exact number of tasks that the answer needs; with -s, the number that a scheduler would run. If the
+ * schedule decides how many tasks there are, it is the number of elements or iterations instead. */
 static inline void bench_print(struct bench *b, const char *kind, int threads, long tasks,
                                uint64_t checksum, int right)
 {
@@ -247,7 +246,7 @@ static inline void bench_lcg(int *a, long n)
     }
 }
 
-/* The same for an array in any order: what a sort must not change. */
+/* The same for an array in any order. A sort must not change it. */
 static inline uint64_t bench_multiset(const int *a, long n)
 {
     uint64_t sum = 0;
@@ -264,7 +263,7 @@ static inline int bench_sorted(const int *a, long n)
     return 1;
 }
 
-/* Were all n counters counted exactly once? The tasks' own proof that none was lost. */
+/* True if each of the n counters is 1: then no task was lost or ran twice. */
 static inline int bench_once(const unsigned char *seen, long n)
 {
     for (long i = 0; i < n; i++)

@@ -1,8 +1,8 @@
-/* mergesort.c: sorting in halves, and merging in halves, too: joins above joins.
+/* mergesort.c: sorts in halves, and merges in halves, too: nested joins.
  *
- * Both halves of a merge are tasks: its longer run is cut in the middle, the other one where
- * that element would stand in it. Without that, the last merge would run alone. How many
- * tasks this makes depends on the data; tasks= are the elements. */
+ * Both halves of a merge are tasks: the longer run is cut in the middle, and the other run at the place where the
+ * middle element would stand. Otherwise the last merge would be serial. The number of tasks depends on the data; tasks=
+ * counts the elements. */
 
 #include "bench.h"
 #include "kernels_fork.h"
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     struct bench b = bench_start(&about, argc, argv);
     long n = b.n;
     struct part all = {bench_alloc((size_t)n, sizeof(int)), bench_alloc((size_t)n, sizeof(int)), n, 0};
-    memset(all.spare, 0, (size_t)n * sizeof(int)); /* its pages are there before the clock runs */
+    memset(all.spare, 0, (size_t)n * sizeof(int)); /* maps its pages before the clock runs */
 
     for (int r = 0; r < b.repetitions; r++) {
         bench_lcg(all.a, n);

@@ -1,7 +1,7 @@
 /* nqueens.c: queens on a board, a task for each placement: an irregular tree of tiny tasks.
  *
- * There is no cut-off: a task looks at one board, forks a task for each queen that the next
- * row can take, and adds what they found. That is some nanoseconds of work of its own. */
+ * There is no cut-off: a task looks at one board, forks a task for each queen that the next row can take, and adds
+ * their results. Its own work takes some nanoseconds. */
 
 #include "bench.h"
 #include "kernels_fork.h"
@@ -14,7 +14,7 @@ struct placement {
     long solutions;
 };
 
-static unsigned full; /* a bit a column */
+static unsigned full; /* one bit for each column */
 
 static void place(void *closure, struct scheduler *s)
 {

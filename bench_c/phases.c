@@ -4,7 +4,7 @@
  *   group   15 sched_group_spawn and a wait         fork    15 forks, joined youngest first
  *   reduce  sched_reduce over 16 numbers
  *
- * With -s the phases are plain loops. The first phases, in which workers begin, count as the others. */
+ * With -s the phases are plain loops. The first phases, in which workers begin, count like the others. */
 
 #include "bench.h"
 #include "phases.h"
@@ -76,7 +76,7 @@ static void by_reduce(struct scheduler *s)
     if (sched_reduce(0, PHASE_PARTS, 1, sizeof none, &none, add_parts, add, &phases, &parts, s) != 0)
         bench_die("sched_reduce");
     if (parts != PHASE_PARTS)
-        phases.sums[0][0]++; /* a wrong sum: the run is wrong */
+        phases.sums[0][0]++; /* spoils a sum, so that the run counts as wrong */
 }
 
 static void serially(struct scheduler *s)

@@ -1,5 +1,6 @@
-/* phases.h: short parallel phases, whatever runs them: n phases of `work` microseconds in all, cut into 16 equal
- * parts, and between two of them a serial gap, in which the caller computes and the others have nothing to do.
+/* phases.h: short parallel phases, whatever runs them: n phases. The work of a phase, `work` microseconds, is cut into
+ * 16 equal parts. Between two phases there is a serial gap, in which the caller computes and the other workers have
+ * nothing to do.
  *
  * -d WAY-WORK-GAP, both in microseconds: -d for-20-50. */
 
@@ -13,8 +14,8 @@ enum { PHASE_PARTS = 16 };
 struct phases {
     char way[16];
     long work, gap;               /* us */
-    long turns;                   /* of the calibration loop, a part */
-    double *took;                 /* us, a phase */
+    long turns;                   /* turns of the calibration loop in each part */
+    double *took;                 /* us, of each phase */
     uint64_t sums[PHASE_PARTS][16]; /* of each part, on lines of their own */
 };
 
@@ -54,8 +55,8 @@ static inline void phases_took(struct phases *p, long k, double start)
     p->took[k] = 1e6 * (bench_now() - start);
 }
 
-/* Each part has been done n times, neither more nor less: its result says so. (The result itself depends on how fast
- * the processor is, and is no checksum.) */
+/* True if the result of each part shows that the part was done exactly n times. (The result depends on the speed of the
+ * processor, so it is not printed as a checksum.) */
 static inline int phases_right(const struct phases *p, long n)
 {
     /* c is what `turns * n` steps y -> 3*y + 1 make of 0; y -> step*y + add makes 1, 2, 4, ... of these steps at once. */

@@ -4,8 +4,8 @@
  * larger one partitions and spawns both halves. The number of tasks is a property of the
  * data alone: with -n 10485760 it is 368,439, and with -d alternate 458,749.
  *
- * The first partition runs alone, and the next ones nearly so: no scheduler gets two
- * processors' worth out of two. How much can be had is measured with -s: see below. */
+ * The first partition runs alone, and the next ones nearly so: no scheduler can be twice as fast on two processors.
+ * With -s the program measures what is possible: see below. */
 
 #include "bench.h"
 #include "kernels.h"
@@ -17,7 +17,7 @@ struct range {
 };
 
 static int *a;
-static unsigned char *leaf; /* leaf[lo]: tasks that sorted serially from lo on */
+static unsigned char *leaf; /* leaf[lo]: the number of tasks that sorted serially from lo on */
 
 static void task(void *closure, struct scheduler *s);
 
@@ -69,23 +69,22 @@ static void serial_run(void *closure)
 
 /* --- what the critical path allows --------------------------------------------
  *
- * A second serial pass, over the same data, reads the clock between the tasks. It prints
- * their total (work) and the longest chain of them, each spawned by the one before (span),
- * in seconds. Brent's bounds follow from these two, but they are far apart: no more than P
- * and than work / span, no less than work / (work / P + span). So we go through the tasks
- * as P processors would that lose no time between tasks, each taking, of the tasks spawned
- * and not begun, the one with the longest chain below it: a list schedule by critical
- * path, in practice within a percent or two of the best there is. allows is work over the
- * length of that schedule, for -t processors (0: as many as the library would take).
+ * A second serial pass, over the same data, reads the clock between the tasks. It prints their total (work) and the
+ * longest chain of them, each spawned by the one before (span), in seconds. Brent's bounds on the speed-up follow from
+ * these two, but they are far apart: at most P and work / span, at least work / (work / P + span). So the program
+ * simulates P processors that lose no time between tasks. A free processor takes, of the tasks that are spawned and not
+ * begun, the one with the longest chain below it. This is a list schedule by critical path, in practice within a
+ * percent or two of the best schedule. allows is work divided by the length of that schedule, for -t processors (0: as
+ * many as the library would take).
  *
- * Not in it: that two processors share the memory's bandwidth and the last cache, and a
- * turbo that one busy processor has and two have not. */
+ * The schedule ignores that processors share the memory's bandwidth and the last-level cache, and that one busy
+ * processor may have a higher clock rate than two. */
 
 struct step {
     struct range range;
     double seconds; /* of this task alone */
     double chain;   /* of the longest chain from its start on */
-    long children;  /* the first one's index, the other follows; 0: none */
+    long children;  /* the index of the first; the other follows; 0: none */
 };
 
 static struct step *steps;
@@ -96,10 +95,10 @@ static void add_step(long lo, long hi)
     steps[step_count++] = (struct step){.range = {lo, hi}};
 }
 
-/* Sorts, and leaves a step for each task: parents before their children. */
+/* Sorts, and records a step for each task; parents come before their children. */
 static void measure_steps(long n)
 {
-    long waiting[2 * 64]; /* the smaller half goes first: at most one waits a halving */
+    long waiting[2 * 64]; /* the smaller half goes first, so at most one step for each halving waits */
     long depth = 0;
     step_count = 0;
     add_step(0, n - 1);
@@ -125,7 +124,7 @@ static void measure_steps(long n)
     }
 }
 
-/* The least key on top. */
+/* A heap with the least key on top. */
 struct heap {
     struct entry {
         double key;
@@ -159,7 +158,7 @@ static struct entry heap_pop(struct heap *h)
     return top;
 }
 
-/* Seconds until `processors` that lose no time have done all steps. */
+/* Seconds until `processors` processors that lose no time have done all steps. */
 static double schedule(int processors)
 {
     struct heap ready = {bench_alloc((size_t)step_count, sizeof(struct entry)), 0};
@@ -182,12 +181,12 @@ static double schedule(int processors)
     return now;
 }
 
-/* For -s, after a run of so many tasks, on the same data; true when the pass sorted, too. */
+/* For -s, after a run of `tasks` tasks on the same data. True if this pass has sorted the data, too. */
 static int critical_path(struct bench *b, long n, long tasks)
 {
     size_t size = (size_t)tasks * sizeof *steps;
     steps = bench_alloc(1, size);
-    memset(steps, 0, size); /* its pages are there before the clock runs */
+    memset(steps, 0, size); /* maps its pages before the clock runs */
     measure_steps(n);
     double work = 0;
     for (long i = step_count - 1; i >= 0; i--) {

@@ -1,16 +1,16 @@
-/* resume.c: from the moment that a task can go on to its going on on another worker, which is awake and looks
- * for work (SCHED_IDLE=spin): what a steal takes, with nobody to be woken.
+/* resume.c: how long a task that can continue waits until another worker continues it. That worker is awake and
+ * searches (SCHED_IDLE=spin), so the time is that of a steal, without a wake-up.
  *
- * Two sides meet n times, each on a worker of its own, and wait for each other without touching the scheduler, so
- * that neither worker can do both. The line has the median (handover_ns) and the slowest but a tenth (p90_ns)
- * of the time between one side's call and the later of the two sides' going on. -d says what the call is:
+ * Two sides meet n times, each on a worker of its own. They wait for each other without touching the scheduler, so that
+ * one worker cannot run both. A time is measured from one side's call until both sides have continued. The line has the
+ * median (handover_ns) and the 90th percentile (p90_ns) of these times. -d says what the call is:
  *
  *   spawn  sched_spawn: the child goes on elsewhere, or in kind cont the spawner, a continuation
  *   wait   sched_sem_post: a task that was suspended in sched_sem_wait goes on elsewhere
  *   line   no scheduler: a thread stores a word that another one reads in a loop. This is what a cache line takes
- *          to the other processor; back_ns is with the answer's way back
+ *          to the other processor; back_ns includes the answer's way back
  *
- * A reading of the clock on each side is in every figure. */
+ * Every figure includes a reading of the clock on each side. */
 
 #include "threads.h"
 #include "bench.h"
@@ -21,15 +21,15 @@
 
 enum { CALLER, OTHER, SIDES };
 
-/* A cache line each. */
+/* One cache line for each side. */
 static struct {
-    _Alignas(64) atomic_long round; /* the last one it has come to */
+    _Alignas(64) atomic_long round; /* the last round that this side has come to */
     double at;                      /* and when */
 } side[SIDES];
 static double *handover, *back; /* seconds, one a round */
 static long rounds;
 
-/* From a few microseconds after the last meeting the other worker looks for work again. */
+/* Waits for long enough that the other worker searches again, and returns the time of the call. */
 static double called(long round)
 {
     bench_spin(1e-3 * wakeup_pause(round));
@@ -53,7 +53,7 @@ static void meet(int i, long round)
     wait_for(&side[1 - i].round, round);
 }
 
-/* The caller's, at the end of a round. */
+/* Called by the caller's side at the end of a round. */
 static void meet_and_record(long round, double asked)
 {
     meet(CALLER, round);
@@ -83,7 +83,7 @@ static void spawns(void *closure, struct scheduler *s)
 /* --- wait -------------------------------------------------------------------------- */
 
 static sched_sem ready;
-static _Alignas(64) atomic_long waits; /* the round that the waiting task waits for, or is about to */
+static _Alignas(64) atomic_long waits; /* the round for which the task waits, or is about to wait */
 
 static void waiter(void *closure, struct scheduler *s)
 {

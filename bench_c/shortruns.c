@@ -1,13 +1,13 @@
-/* shortruns.c: many sched_init in a row, each of a tree of 64 tasks of about a microsecond.
+/* shortruns.c: many calls of sched_init in a row, each with a tree of 64 tasks of about a microsecond.
  *
- * What a run costs beside its tasks: threads made or woken, how long the idle ones take to
- * notice a task, and that the run is over. This is where the idle policies differ most. */
+ * This measures what a run costs beside its tasks: creating or waking threads, and the time until idle workers notice a
+ * task, and notice that the run is over. Here the idle policies differ most. */
 
 #include "bench.h"
 
 enum { TASKS = 64, STEPS = 2000 };
 
-/* A cache line a task, so that the check costs no traffic between workers. */
+/* One cache line for each task, so that the check costs no traffic between workers. */
 static struct {
     unsigned count;
     uint64_t value;

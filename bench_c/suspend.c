@@ -1,9 +1,8 @@
-/* suspend.c: two tasks that wait for each other in turn, n times together, by a semaphore each: the one posts, and
- * thereby lets the other go on, and waits itself. On one worker that is a suspension and a
- * resumption a turn. With more, whoever is free goes on with the other: migrations says how many turns
- * were on another thread than the one before.
+/* suspend.c: two tasks with a semaphore each wait for each other in turn, n times together: a task posts the other's
+ * semaphore, and then waits for its own. On one worker each turn is a suspension and a resumption. With more workers,
+ * any free worker continues the other task: migrations says how many turns were on another thread than the turn before.
  *
- * Beside it, without a scheduler: -d pthread, two threads and POSIX semaphores; -d one, the same two on
+ * For comparison, without a scheduler: -d pthread, two threads and POSIX semaphores; -d one, the same two threads on
  * one processor. */
 
 #include "threads.h"
@@ -15,14 +14,14 @@
 enum { TASKS = 2 };
 
 static sched_sem turn[TASKS];
-/* Only who has the turn touches it. */
+/* Only the task whose turn it is touches this. */
 static struct {
     long done, migrations;
     pthread_t last;
 } ball;
 static long each;
 
-/* A function of its own: a compiler may keep the address of a thread's own data where a task waits. */
+/* Not inlined, because a compiler may keep the address of thread-local data across a wait. */
 __attribute__((noinline)) static void play(void)
 {
     pthread_t self = pthread_self();
@@ -65,7 +64,7 @@ static void *thread(void *closure)
     return NULL;
 }
 
-static int one; /* on one processor? */
+static int one; /* true: both threads on one processor */
 
 static void threads(void *closure)
 {

@@ -1,5 +1,5 @@
-/* threads.h: plain threads, for the programs that show beside the scheduler what the kernel gives. Included before
- * bench.h, for it asks for GNU's interfaces. */
+/* threads.h: plain threads, for the programs that compare the scheduler with what the kernel provides. Include it
+ * before bench.h, because it asks for GNU's interfaces. */
 
 #ifndef THREADS_H
 #define THREADS_H
@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-/* Calls f(0) and f(1) in a thread each, and waits for both; with `one` both on one processor. */
+/* Calls f(0) and f(1), each in a thread of its own, and waits for both. If `one` is true, both run on one processor. */
 static inline void two_threads(void *(*f)(void *), int one)
 {
     pthread_t t[2];

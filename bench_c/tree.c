@@ -1,8 +1,8 @@
 /* tree.c: a binary tree of empty tasks: the price of a spawn and of a task, nothing else.
  *
- * Task i spawns the tasks 2i and 2i + 1, as in a heap. A thief that takes the oldest task
- * takes half of what is left: work stealing's best case, with very few steals. All a task
- * does is to count itself in a byte of its own, so that a lost or doubled task shows. */
+ * Task i spawns the tasks 2i and 2i + 1, as in a heap. A thief that takes the oldest task takes half of what is left.
+ * This is the best case of work stealing, with very few steals. A task only counts itself in a byte of its own, so that
+ * a task that was lost or run twice shows. */
 
 #include "bench.h"
 #include "kernels.h"

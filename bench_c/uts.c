@@ -1,4 +1,4 @@
-/* uts.c: the Unbalanced Tree Search, T1: a task a node, each with a SHA-1 to compute.
+/* uts.c: the Unbalanced Tree Search, T1: a task for each node, which computes a SHA-1.
  *
  * uts_deep.c is this program on T3. */
 

@@ -1,8 +1,8 @@
 /* uts.h: the Unbalanced Tree Search of Olivier and others (2006), our own words and code.
  *
- * A node is a SHA-1 digest. It alone decides how many children there are, and child i is the
- * digest of the node followed by i: the tree is the same for everybody, and nobody knows its
- * shape before he has walked it. The published trees of four million nodes:
+ * A node is a SHA-1 digest, which alone decides how many children the node has; child i is the digest of the node
+ * followed by i. So the tree is the same everywhere, and its shape is known only after a walk through it. The published
+ * trees of four million nodes:
  *
  *   T1  geometric, b0 = 4 to depth 10, seed 19:          4,130,071 nodes, shallow
  *   T3  binomial, b0 = 2000, m = 8, q = 0.124875, seed 42: 4,112,897 nodes, 1,572 deep
@@ -36,7 +36,7 @@ static inline uint32_t uts_rotate(uint32_t x, int by)
     return x << by | x >> (32 - by);
 }
 
-/* Word i of the schedule, from the sixteen before it, of which it takes the oldest's place. */
+/* Word i of the schedule. It is computed from the sixteen words before it, and replaces the oldest of them. */
 static inline uint32_t uts_word(uint32_t w[16], int i)
 {
     if (i >= 16)
@@ -52,11 +52,11 @@ static inline uint32_t uts_mix(int i, uint32_t b, uint32_t c, uint32_t d)
                   : (b ^ c ^ d) + 0xca62c1d6;
 }
 
-/* One round: instead of moving five words on, the caller turns their names. */
+/* One round. The five words are not moved; instead the caller rotates their names. */
 #define UTS_ROUND(a, b, c, d, e, i)                                        \
     (e += uts_rotate(a, 5) + uts_mix(i, b, c, d) + uts_word(w, i), b = uts_rotate(b, 30))
 
-/* SHA-1 of a message of so many words, few enough for one block. */
+/* SHA-1 of a message of `words` words, few enough for one block. */
 static inline void uts_sha1(const uint32_t *message, int words, uint32_t digest[5])
 {
     uint32_t w[16] = {0};
@@ -137,7 +137,7 @@ static inline long uts_count(const struct uts_tree *tree, const struct uts_node 
     return sum;
 }
 
-/* The published number, or at another size than the published one our own. */
+/* The published number; for a size that was not published, our own count. */
 static inline long uts_nodes(const struct uts_tree *tree)
 {
     if (tree->shape == UTS_GEOMETRIC && tree->n == 10)

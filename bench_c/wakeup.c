@@ -1,12 +1,11 @@
 /* wakeup.c: from a spawn to the start of the task, when the other worker sleeps.
  *
- * A first task keeps its worker busy for long enough that all others have gone to sleep,
- * reads the clock, spawns one task, and then waits for it without touching the scheduler:
- * another worker must wake up and take it. n times; the line has the median (wake_us) and
- * the slowest but a tenth (p90_us), in microseconds.
+ * A first task keeps its worker busy for long enough that all others have gone to sleep, reads the clock, spawns one
+ * task, and then waits for it without touching the scheduler: another worker must wake up and take it. This happens n
+ * times; the line has the median (wake_us) and the 90th percentile (p90_us), in microseconds.
  *
- * With -d futex (or -s) two threads do the same with a bare FUTEX_WAIT and FUTEX_WAKE: what
- * the kernel takes for it, and no scheduler can beat. */
+ * With -d futex (or -s) two threads do the same with a bare FUTEX_WAIT and FUTEX_WAKE. This is the kernel's own time,
+ * which no scheduler can beat. */
 
 #define _GNU_SOURCE /* for syscall */
 #include "bench.h"
@@ -18,7 +17,7 @@
 #include <sys/syscall.h>
 
 static struct wakeup wakeup;
-static _Alignas(64) atomic_int word; /* the round begun, for the sleeper of -d futex */
+static _Alignas(64) atomic_int word; /* the round that has begun, for the sleeper of -d futex */
 
 /* --- under the scheduler ------------------------------------------------------- */
 
@@ -43,7 +42,7 @@ static void first_task(void *closure, struct scheduler *s)
 
 static void futex(int operation, int value)
 {
-    /* EAGAIN: the word has changed already; EINTR: looked at again by the caller. */
+    /* EAGAIN: the word has changed already. EINTR: the caller looks at the word again. */
     if (syscall(SYS_futex, &word, operation, value, NULL, NULL, 0) < 0 &&
         errno != EAGAIN && errno != EINTR)
         bench_die("futex");

@@ -1,9 +1,9 @@
-/* yield.c: two tasks that yield in turn, n times together: on one worker each yield is a switch to the
- * other, through the queue. With more workers than one each has its own, and finds nothing to yield to.
+/* yield.c: two tasks that yield in turn, n times together. On one worker each yield is a switch to the other task,
+ * through the queue. With more workers each task has a worker of its own, and finds no task to yield to.
  *
- * Beside it, without a scheduler: -d pthread, two threads on one processor that call sched_yield, which is
- * a switch by the kernel; -d ucontext, two contexts of libc that call swapcontext, which knows no queue, but
- * keeps each its own mask of signals and so asks the kernel, too. */
+ * For comparison, without a scheduler: -d pthread, two threads on one processor that call sched_yield, which is a
+ * switch by the kernel; -d ucontext, two contexts of libc that call swapcontext. This needs no queue, but it asks the
+ * kernel, too, since each context has its own signal mask. */
 
 #include "threads.h"
 #include "bench.h"
@@ -13,7 +13,7 @@
 
 enum { TASKS = 2 };
 
-/* A cache line a task. */
+/* One cache line for each task. */
 static struct {
     long done;
     char pad[56];
@@ -38,7 +38,7 @@ static void first_task(void *closure, struct scheduler *s)
 
 /* --- a call instead ---------------------------------------------------------------- */
 
-/* volatile: the serial version, too, calls a function it does not know. */
+/* volatile: the compiler must not know which function the serial version calls. */
 static void count(long i)
 {
     seen[i].done++;
@@ -97,7 +97,7 @@ static void make(int i, ucontext_t *next)
 static void contexts(void *closure)
 {
     (void)closure;
-    /* The first ends first, where the other has made its last turn and waits to end. */
+    /* The first context ends first, and continues the other, which has made its last turn and then ends, too. */
     make(0, &context[1]);
     make(1, &back);
     if (swapcontext(&back, &context[0]) != 0)

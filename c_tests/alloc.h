@@ -1,4 +1,4 @@
-/* alloc.h: the C library's allocations, those of the library among them, fail where the test says so. */
+/* alloc.h: the C library's allocation functions fail where the test says so, also for libsched. */
 #ifndef ALLOC_H
 #define ALLOC_H
 
@@ -12,7 +12,7 @@ extern void *__libc_memalign(size_t, size_t);
 
 static atomic_long left = LONG_MAX; /* allocations before the first that fails */
 
-/* Called once by each allocation: whether it fails. The test defines it, by `left`. */
+/* Called once by each allocation; returns whether the allocation fails. The test defines it, by `left`. */
 static int fails(void);
 
 static int refused(void)

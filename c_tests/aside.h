@@ -11,7 +11,7 @@ static inline int join_is(const char *join)
     return strcmp(now ? now : "suspend", join) == 0;
 }
 
-/* A task: tells by its closure, an int, that somebody has begun it, and takes some time. */
+/* A task: sets its closure, an int, to show that it has begun, and takes some time. */
 static void aside_other(void *closure, struct scheduler *s)
 {
     (void)s;
@@ -19,7 +19,7 @@ static void aside_other(void *closure, struct scheduler *s)
     pause_us(100);
 }
 
-/* A task: at work until its closure is set, a second at most. */
+/* A task: computes until its closure is set, but for at most a second. */
 static inline void aside_until_set(void *closure, struct scheduler *s)
 {
     double end = now() + 1;
@@ -29,8 +29,8 @@ static inline void aside_until_set(void *closure, struct scheduler *s)
         spin(&turns);
 }
 
-/* Waits for a task that another worker runs, if there is one that is free. With cont it is the caller
- * who goes to that; where the child is then still at work it would come back. */
+/* Waits for a task that another worker runs, if a worker is free. With cont the caller itself moves to that worker; if
+ * the child were still running at the join, the caller would move back to the child's worker. */
 static inline void wait_aside(struct scheduler *s)
 {
     if (kind_is("cont") && threads_of(2) > 1) {
@@ -51,7 +51,7 @@ static inline void wait_aside(struct scheduler *s)
     sched_join(&t, s);
 }
 
-/* A task: as aside_until_set with the first of two; at its end it sets the second. */
+/* A task with two ints: as aside_until_set with the first int; at its end it sets the second. */
 static void aside_until_followed(void *closure, struct scheduler *s)
 {
     int *flags = (int *)closure;
@@ -59,8 +59,8 @@ static void aside_until_followed(void *closure, struct scheduler *s)
     __atomic_store_n(&flags[1], 1, __ATOMIC_SEQ_CST);
 }
 
-/* With cont: lets another worker take the caller from under a child, and the child end before the join; at a
- * join that waits the caller would come back, to where the child ends. */
+/* With cont: lets another worker take the caller while a child runs, and joins after the child has ended. If the join
+ * had to wait, the caller would move back to the worker on which the child ends. */
 static inline void leave_to_thief(struct scheduler *s)
 {
     int flags[2] = {0, 0};
@@ -73,8 +73,8 @@ static inline void leave_to_thief(struct scheduler *s)
     sched_join(&child, s);
 }
 
-/* Waits until the calling task goes on in another thread. With one worker, or where tasks are not
- * set aside, it does not: then it waits once. */
+/* Waits until the calling task goes on in another thread. With one worker, or if waiting tasks are not suspended, the
+ * task stays on its thread: then it waits once. */
 static inline void change_thread(struct scheduler *s)
 {
     int here = thread_id();

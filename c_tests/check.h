@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* gcc's names of the tools that a program is compiled for, with clang as well. */
+/* Defines gcc's names for the sanitizers that a program is compiled with under clang, too. */
 #ifdef __has_feature
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__
@@ -31,7 +31,7 @@
 #endif
 #endif
 
-/* What sizes are divided by, where a tool makes all of it slow: the runner's --smaller. */
+/* The divisor of sizes, for tools that make everything slow: the runner's --smaller. */
 #ifndef SMALLER
 #define SMALLER 1
 #endif
@@ -39,11 +39,11 @@
 #define CHECK(cond) \
     ((cond) ? (void)0 : check_failed(__FILE__, __LINE__, #cond))
 
-/* Both values as signed 64-bit integers. */
+/* Compares both values as signed 64-bit integers. */
 #define CHECK_EQ(a, b) check_eq(__FILE__, __LINE__, #a, #b, (long long)(a), (long long)(b))
 
-/* The calling thread's errno. A compiler keeps its address within a function; so these are for tasks, which
- * may go on in another thread. */
+/* The calling thread's errno. A compiler may keep the address of errno within a function, but a task may go on in
+ * another thread; so tasks use these functions. */
 __attribute__((noinline, unused)) static int get_errno(void)
 {
     return errno;
@@ -64,8 +64,8 @@ __attribute__((noinline, unused)) static void set_errno(int error)
         check_eq(__FILE__, __LINE__, "errno after " #call, #code, check_errno, code); \
     } while (0)
 
-/* No stdio, whose locks may be held by whoever was interrupted; _exit, since the failure
- * may be in a task while others run. */
+/* Uses no stdio, because the interrupted code may hold its locks. Ends by _exit, since the failure may be in a task
+ * while other tasks run. */
 static inline void check_say(const char *text)
 {
     if (write(2, text, strlen(text)) < 0)
@@ -141,8 +141,8 @@ static inline double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* How long a test waits for what must come. A look that is late by more than a second is that of a machine that was
- * stopped, its processes with it. */
+/* How long a test waits for an event that must come. A look that comes more than a second late shows that the machine
+ * with all its processes was stopped. */
 struct patience {
     double left, looked;
 };
@@ -168,15 +168,15 @@ static inline void pause_us(long us)
     nanosleep(&t, NULL);
 }
 
-/* A step of a loop that waits for another thread to do something: mostly spins, since
- * that is what the tests want, but lets others in where processors are few. */
+/* A step of a loop that waits for another thread to do something. It mostly spins, as the tests want, but yields now
+ * and then, for machines with few processors. */
 static inline void spin(unsigned *turns)
 {
     if (++*turns % 512 == 0)
         sched_yield();
 }
 
-/* A small generator for shapes; x must not be 0. */
+/* A small random number generator; *x must not be 0. */
 static inline uint64_t next_random(uint64_t *x)
 {
     *x ^= *x << 13;

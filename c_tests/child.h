@@ -1,4 +1,4 @@
-/* child.h: a part of a test in a process of its own, with what it wrote. C and C++. */
+/* child.h: runs a part of a test in a process of its own, and keeps what it wrote. C and C++. */
 #ifndef CHILD_H
 #define CHILD_H
 
@@ -12,7 +12,7 @@ struct child {
 
 static struct child child;
 
-/* Waits for the end of a child process: its status. */
+/* Waits for the end of a child process; returns its status. */
 static inline int wait_for(pid_t pid)
 {
     int status;
@@ -75,7 +75,7 @@ static inline void check_child(const char *file, int line, int ok, const char *w
                 WIFEXITED(child.status) && WEXITSTATUS(child.status) == (code),      \
                 "exit with " #code)
 
-/* It exited with 0; if it was skipped, so is the test. */
+/* The child exited with 0. If the child was skipped, the test is skipped, too. */
 #define CHECK_CHILD_PASSED()                                                         \
     do {                                                                             \
         if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 77)              \

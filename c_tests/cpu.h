@@ -12,8 +12,9 @@ static inline double cpu(void)
            + 1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
-/* Sleeps for so long, in which the process must use less than such a share of a processor. A busy machine can only
- * add to what is measured, caches being cold and clock ticks others': so it may be tried three times. */
+/* Sleeps for `us` microseconds, in which the process must use less than the share `most` of a processor. A busy machine
+ * can only add to the measured time, by cold caches and by clock ticks of other processes; so there are three
+ * attempts. */
 static inline void check_use(long us, double most)
 {
     double used = 1;

@@ -16,8 +16,8 @@ static inline void crowd_member(void *closure, struct scheduler *s)
         pause_us(200);
 }
 
-/* A thread starts when there is a task for it: here are more than enough. With cont each task needs
- * another worker to go on beside it. */
+/* A thread starts when there is a task for it, so this spawns more tasks than enough. With cont each task needs another
+ * worker, on which the spawner continues. */
 static inline void crowd_root(void *closure, struct scheduler *s)
 {
     int members = kind_is("cont") ? crowd_wanted - 1 : 3 * crowd_wanted;
@@ -29,7 +29,7 @@ static inline void crowd_root(void *closure, struct scheduler *s)
     crowd_counted = 1;
 }
 
-/* Asked for `asked` threads, a run has `wanted`. */
+/* Checks that a run that is asked for `asked` threads has `wanted` threads. */
 static inline void check_crowd(int asked, int wanted)
 {
     crowd_wanted = wanted;

@@ -1,4 +1,4 @@
-/* fenced.h: a program that does the same where membarrier is denied, if it has an argument. */
+/* fenced.h: a program that does the same with membarrier denied if it has an argument. */
 #ifndef FENCED_H
 #define FENCED_H
 

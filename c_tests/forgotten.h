@@ -47,13 +47,13 @@ static void forgets_deep(void *closure, struct scheduler *s)
     CHECK_EQ(frame[f->n], 1);
 }
 
-/* Its child forgets. */
+/* Spawns a child that forgets a join. */
 static void parent(void *closure, struct scheduler *s)
 {
     CHECK_EQ(sched_spawn(forgets, closure, s), 0);
 }
 
-/* The task that it waits for runs on top of it. */
+/* Waits for a task that forgets a join and runs on top of this one. */
 static void waits(void *closure, struct scheduler *s)
 {
     sched_group g = SCHED_GROUP_INIT;
@@ -82,7 +82,7 @@ static void run_helping(void *root)
     run(root);
 }
 
-/* Where a fork calls the task at once, it has ended by then, and nothing is wrong. */
+/* If a fork calls the task at once, the task has ended before the return, and nothing is wrong. */
 static void check_forgotten(void)
 {
     const struct {

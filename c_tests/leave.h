@@ -1,4 +1,4 @@
-/* leave.h: the three ways out of a process, for a task or a deed; and a task that keeps its worker. */
+/* leave.h: the three ways to end a process, for a task or a deed; and a task that keeps its worker busy. */
 #ifndef LEAVE_H
 #define LEAVE_H
 
@@ -6,7 +6,7 @@
 
 enum { WAYS_OUT = 3 };
 
-static int way; /* out of the process, which exits with 40 + way */
+static int way; /* how to end the process, which exits with 40 + way */
 
 static inline void leave(struct scheduler *s)
 {
@@ -24,7 +24,7 @@ static inline void leave_task(void *closure, struct scheduler *s)
     leave(s);
 }
 
-/* A task without an end, which counts itself first. */
+/* A task that counts itself and then never ends. */
 static inline void compute(void *begun, struct scheduler *s)
 {
     volatile unsigned long x = 1;

@@ -1,15 +1,15 @@
-/* leaving.h: a task leaves its process in each way there is, in a state that the test puts it into. The test
- * defines the functions declared here. */
+/* leaving.h: a task ends its process in each possible way, from a state into which the test puts it. The test defines
+ * the functions that are declared first. */
 #ifndef LEAVING_H
 #define LEAVING_H
 
 #include "child.h"
 #include "leave.h"
 
-static void get_ready(struct scheduler *s); /* puts the task into that state; others are busy */
-static void go_on(struct scheduler *s);     /* after that, and a fork */
-static void try_parents(struct scheduler *s); /* what the parent's s does in a forked child */
-static void inner(void *closure, struct scheduler *s); /* a run's first task: sets the closure, an int */
+static void get_ready(struct scheduler *s); /* puts the task into that state, with other tasks busy */
+static void go_on(struct scheduler *s);     /* called in that state, after a fork */
+static void try_parents(struct scheduler *s); /* tries the parent's s in a forked child */
+static void inner(void *closure, struct scheduler *s); /* the first task of a run: sets its closure, an int */
 
 static void leaves(void *closure, struct scheduler *s)
 {
@@ -64,7 +64,7 @@ static void start(void *task)
     check_say("sched_init came back\n");
 }
 
-/* What a task does in a process of its own, which it ends. */
+/* Runs a task that ends its process, in a process of its own. */
 static void run_in_child(taskfunc task)
 {
     in_child(start, &task);

@@ -14,7 +14,7 @@ static inline void mark(long i)
     CHECK_EQ(atomic_fetch_add_explicit(&marks[i], 1, memory_order_relaxed), 0);
 }
 
-/* The first n tasks ran once each, and no other did among the next 64. Clears the marks. */
+/* Checks that each of the first n tasks ran once, and none of the next 64. Clears the marks. */
 static inline void check_marks(long n)
 {
     for (long i = 0; i < n; i++)

@@ -5,19 +5,19 @@
 #include "check.h"
 #include <fenv.h>
 
-/* Valgrind keeps the modes, and rounds to the nearest. */
+/* True if numbers are rounded as fesetround says. Valgrind stores the mode, but always rounds to nearest. */
 __attribute__((noinline, unused)) static int rounds_as_told(void)
 {
     volatile double one = 1, three = 3;
     int before = fegetround();
     fesetround(FE_UPWARD);
-    volatile double third = one / three; /* here and now */
+    volatile double third = one / three; /* computed between the two calls of fesetround */
     fesetround(before);
     return third > 0x1.5555555555555p-2;
 }
 
-/* As fegetround tells it, which on x86-64 asks the x87 unit; and as numbers are rounded, which there is in the hands of
- * another register. */
+/* The mode that fegetround returns. Checks that numbers are rounded in that mode: on x86-64 fegetround reads the
+ * register of the x87 unit, but another register determines the rounding. */
 __attribute__((noinline, unused)) static int mode_now(void)
 {
     volatile double one = 1, minus_one = -1, three = 3, five = 5;

@@ -16,7 +16,7 @@ static void node(void *closure, struct scheduler *s)
         CHECK_EQ(sched_spawn(node, (void *)(depth - 1), s), 0);
 }
 
-/* A run of a tree of depth 5. */
+/* Runs a tree of depth 5. */
 static inline void run_nodes(void)
 {
     ran = 0;

@@ -1,4 +1,4 @@
-/* null.h: loops of the default pool, as its tests want them. */
+/* null.h: loops on the default pool, for its tests. */
 #ifndef NULL_H
 #define NULL_H
 
@@ -15,7 +15,7 @@ static inline void null_add(size_t lo, size_t hi, void *sum, struct scheduler *s
         atomic_fetch_add((atomic_long *)sum, (long)i);
 }
 
-/* The default pool, or the caller's run, does its work. */
+/* Checks that the default pool, or the caller's run, works. */
 static inline void null_works(void)
 {
     atomic_long sum = 0;

@@ -1,4 +1,4 @@
-/* pool.h: a pool as the tests of one want it. */
+/* pool.h: a pool for the tests of pools. */
 #ifndef POOL_H
 #define POOL_H
 
@@ -13,7 +13,7 @@ static inline struct sched_pool *pool_of(int nthreads)
     return pool;
 }
 
-/* A pool that must not be: NULL, and errno. */
+/* Checks that the pool cannot be made: NULL, and errno. */
 #define CHECK_NO_POOL(options, code)                   \
     do {                                               \
         errno = 0;                                     \

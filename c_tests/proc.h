@@ -27,7 +27,7 @@ static inline int descriptor_count(void)
     return entries("/proc/self/fd");
 }
 
-/* A line "key: number" of /proc/self/status, such as VmRSS or VmSize, in kB. */
+/* The number in the line "key: number" of /proc/self/status, in kB; the key is VmRSS, VmSize or the like. */
 static inline long status_kb(const char *key)
 {
     char line[256];
@@ -53,15 +53,15 @@ static inline int mapping_count(void)
     return n;
 }
 
-/* The C library makes a heap, 64 MB of address space, for each thread that allocates when others do: from now on
- * there is one for all. */
+/* From now on all threads share one heap. Otherwise the C library makes a heap, with 64 MB of address space, for each
+ * thread that allocates while others do. */
 static inline void one_heap(void)
 {
     CHECK(mallopt(M_ARENA_MAX, 1));
 }
 
-/* Waits up to twenty seconds for the number of threads; true when it came. A joined thread
- * may be seen in /proc for an instant more, warm ones until their time is over. */
+/* Waits up to twenty seconds until the process has n threads; true if it has. /proc may show a joined thread for a
+ * moment more, and warm threads until their time is over. */
 static inline int threads_become(int n)
 {
     for (struct patience p = patience_of(20); is_patient(&p); pause_us(1000))

@@ -1,4 +1,5 @@
-/* retaken.h: an exception that leaves a forked task which thieves could have had, when its join took it back. C++. */
+/* retaken.h: an exception that leaves a forked task which thieves could have taken before its join took it back.
+ * C++. */
 #ifndef RETAKEN_H
 #define RETAKEN_H
 
@@ -7,7 +8,7 @@
 
 enum { FORKS = 16 };
 
-static int thrower; /* 0 to FORKS - 1: for some of them the join takes back what is public */
+static int thrower; /* 0 to FORKS - 1; some of these tasks are public when their joins take them back */
 static int begun_elsewhere;
 
 static void maybe_throws(void *index, struct scheduler *)
@@ -25,7 +26,7 @@ static inline void join_retaken(struct scheduler *s)
     sched_task t[FORKS];
     for (long i = 0; i < FORKS; i++)
         sched_fork(&t[i], maybe_throws, (void *)i, s);
-    /* A thief makes some public and takes one. */
+    /* A thief makes some tasks public and takes one. */
     for (int i = 0; i < 1000 && threads_of(4) > 1 && !__atomic_load_n(&begun_elsewhere, __ATOMIC_SEQ_CST); i++)
         pause_us(100);
     for (int i = FORKS; i-- > 0;)

@@ -45,7 +45,7 @@ static inline void no_threads(void)
     deny(calls, sizeof calls / sizeof *calls, EAGAIN);
 }
 
-/* From now on this advice of madvise's is unknown. */
+/* From now on madvise does not know this advice. */
 static inline void no_advice(unsigned advice)
 {
     struct sock_filter code[] = {
@@ -59,7 +59,7 @@ static inline void no_advice(unsigned advice)
     filter_calls(code, sizeof code / sizeof *code);
 }
 
-/* From now on MADV_GUARD_INSTALL is unknown, as before Linux 6.13. */
+/* From now on madvise does not know MADV_GUARD_INSTALL, as before Linux 6.13. */
 static inline void no_guards(void)
 {
     no_advice(102);

@@ -31,7 +31,7 @@ static inline char *gathered_stats(void)
     return text;
 }
 
-/* The number behind "key": on a line; the first, when the workers have such a key too. */
+/* The number after "key": on a line. If the workers have such a key, too, the first number. */
 static inline long stat_number(const char *line, const char *key)
 {
     char quoted[64];

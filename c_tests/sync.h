@@ -6,8 +6,8 @@
 #include <sched_tasks.h>
 #include <stdatomic.h>
 
-/* To be put where errno is read in tasks that wait: a compiler may remember, for a whole function, where
- * errno is, and a task that has waited may be in another thread. */
+/* For functions that read errno in tasks that wait. A compiler may keep the address of errno for a whole function, and
+ * a task that has waited may be in another thread. */
 #define APART static __attribute__((noinline))
 
 /* Runs root with n workers. */

@@ -1,5 +1,5 @@
-/* warm.h: a run in which every worker has a task at the same time, so that all threads are there,
- * and what each of them saw. C and C++. */
+/* warm.h: a run in which every worker has a task at the same time, so that all threads exist; it records the thread of
+ * each task. C and C++. */
 #ifndef WARM_H
 #define WARM_H
 
@@ -8,10 +8,10 @@
 enum { MOST_WORKERS = 64 };
 
 struct party {
-    int guests;                         /* as many as workers */
-    void (*look)(struct party *, int i); /* called by each, when all are there; or NULL */
+    int guests;                         /* the number of tasks, and of workers */
+    void (*look)(struct party *, int i); /* called by each task when all have arrived; or NULL */
     int arrived, looked;
-    int thread[MOST_WORKERS]; /* kernel's number; that of the caller is among them */
+    int thread[MOST_WORKERS]; /* the kernel's thread numbers; the caller's is among them */
 };
 
 static inline void party_guest(void *closure, struct scheduler *s)
@@ -39,7 +39,7 @@ static inline void party_host(void *closure, struct scheduler *s)
     party_guest(party, s);
 }
 
-/* A run on so many workers, all of which take part. */
+/* Makes a run on party->guests workers, all of which take part. */
 static inline void give_party(struct party *party)
 {
     party->arrived = party->looked = 0;

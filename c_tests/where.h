@@ -18,9 +18,8 @@ static inline void stay_here(void *closure, struct scheduler *s)
         pause_us(100);
 }
 
-/* A task. In the wrong place it spawns itself once more and keeps its worker busy until
- * the deed is done, so that the copies reach every worker. With cont the busy one is the child, and
- * what others take is this. */
+/* A task. In the wrong place it spawns itself once more and keeps its worker busy until the deed is done, so that the
+ * copies reach every worker. With cont the child keeps the worker busy, and the other workers take this task. */
 static inline void seek_place(void *closure, struct scheduler *s)
 {
     struct deed *deed = (struct deed *)closure;

@@ -1,4 +1,4 @@
-/* A parallel loop: its iterations are divided among the workers, as far as these are idle. */
+/* A parallel loop: its iterations are divided among the workers that are idle. */
 #include <sched_tasks.h>
 #include <stdio.h>
 
@@ -6,7 +6,7 @@ enum { N = 1000000 };
 
 static double squares[N];
 
-/* Iterations lo to hi - 1: as many at a time as the library sees fit. */
+/* Iterations lo to hi - 1; the library chooses how many are done in one call. */
 static void square(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     (void)ctx;

@@ -19,9 +19,9 @@ static void start(void *closure, struct scheduler *s)
     struct greeting mine = {"world", 0}, childs = {"child", 0};
     sched_task t; /* no initialization, no allocation */
     (void)closure;
-    sched_fork(&t, greet, &childs, s); /* any worker may run it from now on */
+    sched_fork(&t, greet, &childs, s); /* any worker may run the child from now on */
     greet(&mine, s);                   /* ... beside this */
-    sched_join(&t, s);                 /* now it has run, here or elsewhere */
+    sched_join(&t, s);                 /* now the child has run, here or elsewhere */
     printf("%d letters in all\n", mine.letters + childs.letters);
 }
 

@@ -1,4 +1,4 @@
-/* A pool: its threads wait for work, which the program hands in whenever it has some. */
+/* A pool: its threads wait for work, which the program submits whenever it has some. */
 #include <sched_tasks.h>
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
  * would need it, calls the child on another stack, and takes the continuation back. One thread, no thieves, no
  * checks, no growth; x86-64.
  *
- * `make bench-floor` runs flood on it and on kind cont, in turn: what is left between the two is what the library adds
- * for thieves, sleepers, other kinds, growth, statistics and wrong arguments. */
+ * `make bench-floor` runs flood on it and on kind cont, in turn: the difference is what the library adds for thieves,
+ * sleepers, other kinds, growth, statistics and wrong arguments. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ typedef void (*taskfunc)(void *, struct scheduler *);
 struct scheduler {
     struct place {
         void *continuation;
-        struct scheduler **stack; /* its end, where who runs there finds the scheduler */
+        struct scheduler **stack; /* its end; there the code on this stack finds the scheduler */
     } *next, places[DEPTH];
 };
 
@@ -70,7 +70,8 @@ int sched_init(int nthreads, int qlen, taskfunc f, void *closure)
     if (stacks == NULL)
         return -1;
     for (int i = 0; i < DEPTH; i++) {
-        /* Each begins elsewhere in its page: loads are held up by stores to such an address. */
+        /* The stacks begin at different offsets in their pages: a store delays loads from addresses with the same
+         * offset. */
         uintptr_t top = (uintptr_t)stacks + (size_t)(i + 1) * STACK - 64 - (size_t)(i % 3) * 832;
         s.places[i].stack = (struct scheduler **)top;
         *s.places[i].stack = &s;

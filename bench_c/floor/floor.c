@@ -1,7 +1,7 @@
 /* floor.c: the least that sched.h can cost: a stack in an array, one thread, no checks, no growth.
  *
- * `make bench-floor` runs tree on it and on the library, in turn: what is left between the two is
- * what the library adds for thieves, sleepers, growth, statistics and wrong arguments. */
+ * `make bench-floor` runs tree on it and on the library, in turn: the difference is what the library adds for thieves,
+ * sleepers, growth, statistics and wrong arguments. */
 
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ int sched_init(int nthreads, int qlen, taskfunc f, void *closure)
     struct scheduler s;
     (void)nthreads;
     (void)qlen;
-    s.top = s.base = malloc(sizeof *s.base << 20); /* tree needs some dozens */
+    s.top = s.base = malloc(sizeof *s.base << 20); /* tree needs a few dozen entries */
     if (s.base == NULL)
         return -1;
     sched_spawn(f, closure, &s);

@@ -1,9 +1,9 @@
-/* fork.h: the workloads whose tasks wait for tasks, for a peer that has the means. C11 and
- * C++20. Part of peer.h; the tasks are those of bench_c's programs.
+/* fork.h: the workloads whose tasks wait for tasks, for a peer that supports this. C11 and C++20. Part of peer.h; the
+ * tasks are those of bench_c's programs.
  *
- * The peer has `struct children`, made where a task forks, and defines the functions below.
- * Its own loop, reduction and sort, if it has one, are whole runs. This is one file, because each workload is some thirty
- * lines over the same few functions of the peer. */
+ * The peer has `struct children`, made where a task forks, and defines the functions below. Its own loop, reduction and
+ * sort (if it has one) are whole runs. All of this is in one file, because each workload is some thirty lines over the
+ * same few functions of the peer. */
 
 #ifndef FORK_H
 #define FORK_H
@@ -22,9 +22,9 @@ static void peer_join(struct children *c); /* all of them */
 /* Makes KNAPSACK_ATTEMPTS attempts by search_attempt, a task each; the first that succeeds
  * cancels the others. From a task. */
 static void peer_search(void);
-static int peer_unwanted(void *context); /* is the attempt's search cancelled? */
+static int peer_unwanted(void *context); /* true if the attempt's search is cancelled */
 static void peer_loop(size_t n, uint64_t *found);
-/* `n` phases, each a loop over its parts, with the gaps between them; how long each took, by phases_took. */
+/* `n` phases, each a loop over its parts, with the gaps between them; reports the time of each by phases_took. */
 static void peer_phases(struct phases *p, long n);
 static uint64_t peer_reduce(size_t n);
 #ifdef PEER_SORTS
@@ -324,12 +324,12 @@ static void mergesort_main(struct bench *b)
 static struct knapsack search;
 static uint64_t *search_found;
 
-/* True when it has found the packing. */
+/* True if the attempt has found the packing. */
 static int search_attempt(long attempt)
 {
     uint64_t taken = knapsack_attempt(&search, attempt, peer_unwanted, NULL);
     if (taken != 0)
-        *search_found = taken; /* there is one packing: nobody else writes */
+        *search_found = taken; /* there is one packing, so no other task writes */
     return taken != 0;
 }
 
@@ -374,7 +374,7 @@ static void loop_main(struct bench *b)
     }
 }
 
-/* With the loop of the system, whatever way is named. */
+/* Uses the loop of the system, whatever way -d names. */
 static void phases_main(struct bench *b)
 {
     struct phases p = phases_new(b);

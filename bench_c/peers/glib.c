@@ -1,6 +1,6 @@
 /* glib.c: GLib's GThreadPool: one queue for all, under one lock.
  *
- * A pool cannot be waited for while its tasks push others, so tasks are counted. */
+ * GLib cannot wait for a pool while its tasks push others, so this program counts the tasks. */
 
 #define PEER "glib"
 

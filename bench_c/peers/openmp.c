@@ -23,7 +23,7 @@ struct children {
 
 static int team;
 
-/* cancel counts only in a process that was started with this setting. */
+/* `cancel` has an effect only in a process that was started with this setting. */
 static void want_cancellation(void)
 {
     if (omp_get_cancellation())
@@ -75,7 +75,8 @@ static void peer_join(struct children *c)
 #pragma omp taskwait
 }
 
-/* A cancellation point must be in the text of the task; in a function it calls, a flag. */
+/* A cancellation point must be in the text of the task itself. A function that the task calls tests this flag
+ * instead. */
 static int search_over;
 
 static int peer_unwanted(void *context)

@@ -1,16 +1,16 @@
 /* peer.h: the workloads of bench_c on another system. C11 and C++20.
  *
- * A peer names itself, includes this header and defines the five functions below; this
- * header has the rest: the tasks, which are those of bench_c's programs, and main. The
- * threads are made before the clock runs where the system keeps them between runs.
+ * A peer names itself, includes this header and defines the five functions below. This header has the rest: main, and
+ * the tasks, which are those of bench_c's programs. If the system keeps threads between runs, they are made before the
+ * clock runs.
  *
  *   PEER WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]     a line a run, as in bench_c
  *   PEER --version
  *
- * A peer whose tasks can wait for others defines PEER_FORKS first, and what fork.h asks for.
+ * A peer whose tasks can wait for others first defines PEER_FORKS, and also defines what fork.h asks for.
  *
- * A task takes two words by value, for this is what the systems have: OpenMP's firstprivate
- * and a C++ closure both copy them. Where a system takes a pointer, the peer allocates. */
+ * A task takes two words by value, since OpenMP's firstprivate and C++ closures copy them. If a system takes a pointer
+ * instead, the peer allocates memory. */
 
 #ifndef PEER_H
 #define PEER_H
@@ -98,7 +98,7 @@ static void flood_main(struct bench *b)
 /* --- tree --------------------------------------------------------------------- */
 
 static long tree_last;
-static unsigned char *seen; /* mandelbrot's, too */
+static unsigned char *seen; /* also used by mandelbrot */
 
 static void tree_node(struct arg a)
 {

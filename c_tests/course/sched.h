@@ -1,5 +1,5 @@
-/* The course's header, written again from its facts: the prototypes, and a default number
- * of threads that is compiled into the program. It knows nothing of POSIX's sched.h. */
+/* The course's header, written anew with the same contents: the prototypes, and a default number of threads that is
+ * compiled into the program. It knows nothing of POSIX's sched.h. */
 #ifndef COURSE_SCHED_H
 #define COURSE_SCHED_H
 

@@ -12,8 +12,8 @@ static double pushing;     /* ns */
 
 static void batch(void *closure, struct scheduler *s);
 
-/* The last task of a batch to run begins the next batch. If a spawn runs its task at once, this task is still
- * within the loop of the spawner; then the loop begins the next batch, so that no batch is within another. */
+/* The task of a batch that runs last begins the next batch. If a spawn runs its task at once, that task still runs
+ * within the spawner's loop; then the loop begins the next batch, so that batches do not nest. */
 static void empty(void *closure, struct scheduler *s)
 {
     (void)closure;
@@ -62,7 +62,7 @@ void measure_batches(void)
 
 /* --- a flood of spawns, into fresh memory ----------------------------------------------------- */
 
-/* The lengths go from the first to the second, each four times the one before. */
+/* The lengths of the floods go from SHORTEST_FLOOD to LONGEST_FLOOD; each is four times the one before. */
 enum { SHORTEST_FLOOD = 1 << 14 };
 
 static long flood_length;

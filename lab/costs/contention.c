@@ -9,7 +9,7 @@ static const long thinks[] = {0, 16, 64, 256}; /* as THINKS in simulator/src/pri
 static long thinking;
 static double first_begun, last_ended;
 
-/* For a time between nothing and twice the average, which depends on the task's number. */
+/* Thinks for a time between zero and twice the average; the task's number decides how long. */
 static void think(uint64_t task)
 {
     if (thinking == 0)
@@ -54,7 +54,7 @@ static void fork_thinkers(void *closure, struct scheduler *s)
 }
 
 /* The run has one worker, or two that contend. If other programs keep one worker from its processor, the other one is
- * faster; so this is the median. */
+ * faster; so the median counts. */
 void measure_contention(void)
 {
     for (size_t t = 0; t < sizeof thinks / sizeof *thinks; t++) {

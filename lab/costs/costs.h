@@ -82,8 +82,8 @@ static inline void nothing(void *closure, struct scheduler *s)
     (void)s;
 }
 
-/* A tree of forks as uneven as those of programs: branches whose pattern repeats cost less. Three eighths of the leaves
- * are below one side of each node. */
+/* A tree of forks that is as uneven as those of programs: in an even one the branches repeat a pattern, and cost less.
+ * Three eighths of the leaves are below one side of each node. */
 struct forks {
     long leaves, seen;
 };

@@ -2,7 +2,7 @@
 
 #include "costs.h"
 
-enum { WAKES = 100, PAUSE = 300000, SHORT_PAUSE = 2000, REST = 1000000 }; /* ns, but for the first */
+enum { WAKES = 100, PAUSE = 300000, SHORT_PAUSE = 2000, REST = 1000000 }; /* ns, except WAKES */
 
 static int pause_before = PAUSE;
 

@@ -1,4 +1,4 @@
-//! The DAG: for each task the steps it does, each a time to compute and what is done then.
+//! The DAG: the steps of each task. A step is a time to compute and the operation that follows.
 //!
 //! # What a stamp costs, and who pays it
 //!
@@ -20,8 +20,8 @@
 //! because a task needs no processor there. Nothing is subtracted from it, and it is no work.
 //!
 //! The time of the recorder's own queue is not subtracted: it is the floor to which the simulator
-//! adds what a policy costs more. Only the cost of its growth is subtracted, because the queues of
-//! other policies do not grow at the same tasks.
+//! adds what a policy costs beyond it. Only the cost of its growth is subtracted, because the
+//! queues of other policies do not grow at the same tasks.
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -72,9 +72,9 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of recordings of the same run, each by a process of its own. `growth`: the
-    /// nanoseconds that the recorder spends on a task that makes its queue longer than it ever was
-    /// in the run, beyond those of other tasks, by that length.
+    /// The graph of recordings of the same run, each by a process of its own. A task that makes the
+    /// recorder's queue longer than it ever was in the run costs more than other tasks; `growth`
+    /// returns the additional nanoseconds for that length.
     pub fn of(recordings: &[Recording], growth: impl Fn(usize) -> f64) -> Result<Graph> {
         let stamp = recordings.first().context("there is no recording")?.stamp;
         let runs = || recordings.iter().flat_map(|recording| &recording.runs);
@@ -111,7 +111,8 @@ impl Graph {
         Ok(Graph { lost, ..Graph::from_events(&run.ops, &intervals)? })
     }
 
-    /// True if others had the processor for so long that the times are theirs as well.
+    /// True if other programs had the processor for so long that the times include too much of
+    /// theirs.
     pub fn is_disturbed(&self) -> bool {
         self.lost > CALM
     }
@@ -238,7 +239,8 @@ impl Graph {
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); self.groups as usize];
         start[0] = 0.0;
         let mut longest: f64 = 0.0;
-        // Tasks that are left in the middle to follow another one first: task, next step, time.
+        // The tasks that the walk has left in the middle, to follow another task first: task, next
+        // step, time.
         let mut open: Vec<(usize, usize, f64)> = Vec::new();
         for first in 0..self.tasks.len() {
             if end[first].is_nan() {
@@ -341,7 +343,7 @@ fn longest(ops: &[Op]) -> usize {
 }
 
 /// Subtracts the cost of the growth of the recorder's queue: the same part of all intervals,
-/// because single ones are not known well enough.
+/// because single intervals are not known well enough.
 fn take_growth_off(intervals: &mut [f32], longest: usize, growth: impl Fn(usize) -> f64) {
     let sum = intervals.iter().map(|&x| f64::from(x)).sum::<f64>();
     let off = (1..=longest).map(growth).sum::<f64>();

@@ -27,7 +27,8 @@ fn invalid() -> c_int {
     -1
 }
 
-/// The number that the program was asked to use, because it may divide its work by that.
+/// The number of processors, although the recorder has one thread: the program may divide its work
+/// by that number.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_default_threads() -> c_int {
     std::thread::available_parallelism().map_or(1, |n| n.get() as c_int)

@@ -59,7 +59,7 @@ pub fn ticks_of_a_stamp() -> f64 {
     loops[loops.len() / 2] as f64 / f64::from(STAMPS)
 }
 
-/// A moment by all clocks.
+/// A point in time, by each clock.
 pub struct Moment {
     ticks: u64,
     instant: Instant,

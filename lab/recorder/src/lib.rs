@@ -4,14 +4,14 @@
 //! LD_LIBRARY_PATH=folder/of/the/recorder SCHED_RECORD=file ./program
 //! ```
 //!
-//! The program need not be built anew; the library knows nothing of the recorder, and pays nothing
-//! for it. Tasks run one after the other on the thread that called `sched_init`, the latest first,
-//! as on one worker of kind `steal`; a fork is run by its join. In every third run of the process
-//! each spawn, fork, join, wait, beginning and end of a task writes a stamp to a tape
+//! The program need not be rebuilt; the library knows nothing of the recorder, and pays nothing for
+//! it. Tasks run one after the other on the thread that called `sched_init`, the latest first, as
+//! on one worker of kind `steal`; a fork is run by its join. In every third run of the process each
+//! spawn, fork, join, wait, beginning and end of a task writes a stamp to a tape
 //! ([`sched_dag::tape`]): the ticks since the stamp before. The runs between are measured as a
 //! whole, which tells what the stamps cost.
 //!
-//! Recorded are `sched_spawn`, `sched_spawn_copy`, fork and join, groups, `sched_for`,
+//! The recorder records `sched_spawn`, `sched_spawn_copy`, fork and join, groups, `sched_for`,
 //! `sched_reduce` and blocking sections ([`calls`]). A call that a recording cannot express ends
 //! the process, with a message that names the call ([`refused`]).
 

@@ -51,7 +51,7 @@ impl Part {
         Part { lo, hi, grain }
     }
 
-    /// Cuts it where a part begins, near the middle.
+    /// Cuts the range in two near its middle, at a multiple of `grain` from `lo`.
     fn halves(self) -> Option<(Part, Part)> {
         let parts = (self.hi - self.lo).div_ceil(self.grain);
         let middle = self.lo + parts / 2 * self.grain;

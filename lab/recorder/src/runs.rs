@@ -23,10 +23,10 @@ struct Kept {
 // SAFETY: it is used under the lock, by one run at a time.
 unsafe impl Send for Kept {}
 
-/// The run that goes on, or null.
+/// The current run, or null.
 static CURRENT: AtomicPtr<Serial> = AtomicPtr::new(ptr::null_mut());
 
-/// The run that goes on, if there is one.
+/// The current run, if there is one.
 pub fn current() -> Option<*mut Serial> {
     Some(CURRENT.load(Ordering::Relaxed)).filter(|s| !s.is_null())
 }

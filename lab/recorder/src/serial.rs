@@ -1,9 +1,8 @@
 //! The scheduler of the recorder: a stack of tasks, and one thread.
 //!
-//! A run without stamps does as little as the library's kind `steal` on one worker, and nearly the
-//! same: the time of such a run is the floor of all predictions, and similar things are compared
-//! best. So the stack has two words for a task ([`crate::stack`]), and a join jumps to the task's
-//! function.
+//! A run without stamps does nearly the same as the library's kind `steal` on one worker, and no
+//! more, because its time is the floor of all predictions. So the stack has two words for a task
+//! ([`crate::stack`]), and a join jumps to the task's function.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;

@@ -1,6 +1,6 @@
 //! The stack of tasks of the recorder's scheduler, and the records that the C side knows.
 //!
-//! An entry has two words, as in the library. What stamps need has memory of its own.
+//! An entry has two words, as in the library. The data for stamps is in separate memory.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -25,7 +25,8 @@ pub struct Descriptor {
     pub unused: usize,
 }
 
-/// The state of a descriptor whose task has run out of the stack.
+/// The state of a descriptor whose task has ended. (A join that calls the task directly does not
+/// set it.)
 pub const OVER: usize = 1;
 
 /// The C side's `sched_group`.
@@ -38,8 +39,9 @@ pub struct Group {
     pub cancelled: usize,
 }
 
-/// A task on the stack: its function and closure if it was spawned; for a forked task a function of
-/// the recorder and the descriptor, for a task of a group another and the group.
+/// A task on the stack. A spawned task: its function and closure. A forked task: a function of the
+/// recorder, and the descriptor. A task of a group: another function of the recorder, and the
+/// group.
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub f: TaskFn,
@@ -53,7 +55,7 @@ impl Entry {
     }
 }
 
-/// Further fields of the entry in the same place.
+/// Further fields of the entry with the same index on the stack.
 #[derive(Clone, Copy)]
 pub struct Beside {
     /// The task, if the entry is of a group.

@@ -147,8 +147,8 @@ impl Calibration {
         }))
     }
 
-    /// The contention for the queue, if it has a lock. The recorder's calls stand for the rest of
-    /// them.
+    /// The contention for the queue, if it has a lock. `least` is the sum of what the recorder's
+    /// `calls` cost.
     fn contention(
         &self,
         policy: Policy,
@@ -173,7 +173,7 @@ impl Calibration {
     }
 }
 
-/// What a task costs that makes the queue longer than it ever was, beyond what other tasks cost.
+/// How much more a task costs than others if it makes the queue longer than it ever was.
 fn growth(measured: &Measured) -> Result<Fresh> {
     let each = usual(measured, "push")? + usual(measured, "run")?;
     let mut fresh = [0.0; LENGTHS.len()];
@@ -206,8 +206,8 @@ fn all<'a>(measured: &'a Measured, name: &str) -> Result<&'a [f64]> {
     Ok(values)
 }
 
-/// The usual one of values that differ because of others on the machine, and by where the memory of
-/// a process lies.
+/// The usual value. The values differ because of other users of the machine, and because of where
+/// the memory of a process lies.
 fn usual(measured: &Measured, name: &str) -> Result<f64> {
     Ok(Estimate::of(all(measured, name)?).map_or(f64::NAN, |of| of.value))
 }

@@ -1,12 +1,12 @@
 //! Compares a prediction with measurements.
 //!
-//! Other users of the machine only add to the time of a run, for hundredths of a second or for
-//! minutes, and at times half as much again. So of the runs of a process, which does the same each
-//! time, the *least* time counts. There is one process in each round, and of these the *middle*
-//! counts, as estimated by Hodges and Lehmann. The least of the processes would not do: one in a
-//! dozen is a tenth faster than the others because of where its memory happens to lie, so that the
-//! least, or any other quantile, is such a process in one row and not in the next. Prices and
-//! recordings are taken in the same way, and so a prediction is about the usual process, too.
+//! Other users of the machine only add to the time of a run: for hundredths of a second or for
+//! minutes, and at times they add half as much again. So of the runs of a process, which does the
+//! same each time, the *least* time counts. There is one process in each round, and of these the
+//! *middle* counts, as estimated by Hodges and Lehmann. The least of the processes would not do:
+//! one in a dozen is a tenth faster than the others because of where its memory happens to lie, so
+//! that the least, or any other quantile, is such a process in one row and not in the next. Prices
+//! and recordings are taken in the same way, and so a prediction is about the usual process, too.
 //!
 //! It is different if workers contend for a lock, and take longer than one worker alone: a worker
 //! that is kept away by other users lets the rest go on, and the least time is that of a run in

@@ -90,7 +90,7 @@ pub fn run(options: &Options, progress: impl Fn(&str)) -> Result<Report> {
     Ok(report)
 }
 
-/// Predicts a recording of the user's. The report says what there is to doubt.
+/// Predicts a recording of the user's. The report lists the reasons to doubt it.
 pub fn replay(options: &Options, file: &Path) -> Result<Report> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let recording = process::read(file)?;

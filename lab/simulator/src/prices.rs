@@ -37,8 +37,8 @@ pub struct Contention {
 }
 
 impl Contention {
-    /// For a worker whose last operation was `ago` nanoseconds ago, as recorded: by how much an
-    /// operation takes longer than alone, and how long it keeps others away, which is at most as
+    /// For a worker whose last operation was `ago` nanoseconds ago, as recorded: how much longer an
+    /// operation takes than alone, and for how long it keeps others away. The latter is at most as
     /// long as if nobody thought.
     pub fn at(&self, ago: f64) -> (f64, f64) {
         let Contention { turns, least } = self;

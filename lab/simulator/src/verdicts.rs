@@ -20,7 +20,7 @@ impl Report {
         let all = Policy::ALL.into_iter().filter_map(|policy| of(policy).max_by(best));
         let all: Vec<&Prediction> = all.collect();
         let Some(first) = all.iter().max_by(|a, b| best(a, b)) else { return String::new() };
-        // The number of workers from which on more of them gain less than a tenth.
+        // The fewest workers that reach nine tenths of the policy's greatest speed-up.
         let ends = |policy| {
             let points: Vec<&Prediction> = of(policy).collect();
             let top = points.iter().map(|p| p.speedup).fold(0.0, f64::max);
@@ -29,8 +29,8 @@ impl Report {
         };
         let ends = Policy::ALL.map(|policy| format!("{} {}", policy.name(), ends(policy)));
         format!(
-            "*{}*: the greatest speed-up is {}, at P = {} by {}; work and span allow {} there. Nine tenths of \
-             its own greatest speed-up each policy reaches at P =: {}.",
+            "*{}*: the greatest speed-up is {}, at P = {} by {}; work and span allow {} there. Each \
+             policy reaches nine tenths of its own greatest speed-up at P =: {}.",
             program.name,
             short(first.speedup),
             first.workers,
@@ -126,8 +126,8 @@ impl Report {
 pub const METHOD: &str = "\
 Recordings, prices and measurements were taken in turn, one process each, round after round. Other users of the machine
 only add to the time of a program, so the least run of a process counts, for predictions and measurements alike. There
-is one process in each round, and the middle of the processes counts (Hodges and Lehmann, 1963), because one in some is
-a tenth faster by where its memory lies. The interval is that of Wilcoxon's signed ranks, which has 95 % if a round is
+is one process in each round, and the middle of the processes counts (Hodges and Lehmann, 1963), because some are a
+tenth faster by where their memory lies. The interval is that of Wilcoxon's signed ranks, which has 95 % if a round is
 about as often above the middle as below. *Contended*: all workers want one lock, and are predicted to take longer than
 one worker. A worker that is kept away from the lock lets the others go on, so in these rows the median run of a process
 counts. *Within the interval*: the prediction is not within a tenth of the figure, but within a tenth of its interval.

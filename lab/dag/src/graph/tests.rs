@@ -5,7 +5,7 @@ fn run(intervals: &[f32], ops: &[Op]) -> Run {
     Run { nanoseconds, wall: nanoseconds, ops: ops.to_vec(), intervals: intervals.to_vec() }
 }
 
-/// Two forked tasks, of which one is joined on top of the first and both take 100 and 50.
+/// Two forked tasks, which take 50 and 100 and run in their joins. The later one is joined first.
 const FORKS: [Op; 9] = [
     Op::Begin(0),
     Op::Fork,

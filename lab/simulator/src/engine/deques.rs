@@ -26,8 +26,9 @@ impl Engine<'_> {
         self.note(w);
     }
 
-    /// The owner adds to its deque. If others have looked since it last did, they have a line of
-    /// it, and it pays. (They do not read what a pop writes.)
+    /// The owner adds to its deque. If others have looked at the deque since it last did so, their
+    /// processors have a line of the deque, and the owner pays for that. (Others do not read what a
+    /// pop writes.)
     pub fn use_deque(&mut self, w: usize) {
         self.touched = true;
         if self.workers[w].seen < self.in_vain {

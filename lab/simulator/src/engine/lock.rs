@@ -8,10 +8,10 @@
 //! each is known to a tenth, but whether two workers meet at the lock depends on smaller
 //! differences.)
 //!
-//! If two workers think for a time *g*, and an operation takes *T* with both together, each spends
-//! 2*T* - *g*. The lock has one user at a time, for *T*, but never for longer than if nobody
-//! thinks. So more workers, however long they think, get no more operations out of it than two that
-//! do not think.
+//! If two workers think for a time *g* between operations, and together end an operation in each
+//! time *T*, each worker spends 2*T* - *g* on an operation. The lock has one user at a time, for
+//! *T*, but never for longer than if nobody thinks. So more workers, however long they think, get
+//! no more operations out of it than two that do not think.
 //!
 //! *T* is the mean of all operations, including those that one worker does in a row, but is charged
 //! only if another worker has used the lock last. Therefore workers that think unevenly are

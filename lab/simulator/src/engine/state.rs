@@ -112,8 +112,8 @@ pub struct Engine<'a> {
     /// A bit for each deque that is not empty, and for each with tasks that thieves may take.
     pub filled: Bits,
     pub offering: Bits,
-    /// Events of workers, by their numbers, and ends of blocking sections: the number of a task is
-    /// counted from the number of workers on.
+    /// Events of workers, by their indices, and ends of blocking sections: that of task t has the
+    /// number of workers plus t.
     pub events: BinaryHeap<Reverse<(Time, u32)>>,
     /// The shared queue. Some of its entries may be of tasks that a join has taken.
     pub shared: VecDeque<u32>,
@@ -130,7 +130,7 @@ pub struct Engine<'a> {
     /// The next step of each task.
     pub step: Vec<u32>,
     pub queued: Vec<bool>,
-    /// True for a task that waits for another, which was taken, and that no worker has.
+    /// True for a task that no worker has, since it waits for another task that was taken.
     pub aside: Vec<bool>,
     /// The task that waits for the end of this one, or NOBODY, or OVER.
     pub waiter: Vec<u32>,

@@ -16,7 +16,8 @@ fn a_shared_queue_serves_one_after_the_other() {
         let prices = Prices { spawns: even(20.0, 100.0), ..prices };
         let two = time(&graph, policy, 2, &prices);
         assert!((2e6..2.01e6).contains(&two), "{policy:?}: {two}");
-        // No number of workers gets more out of it; those who find it empty come in between.
+        // No number of workers gets more out of the queue; the looks of those who find it empty
+        // come in between.
         for workers in [3, 16] {
             let found = time(&graph, policy, workers, &prices);
             assert!(found >= two, "{policy:?} {workers}: {found}");
@@ -34,7 +35,7 @@ fn free_alone(graph: &Graph, policy: Policy) -> f64 {
     time(graph, policy, 1, &Prices { push: 10.0, run: 10.0, ..FREE })
 }
 
-/// However long they think, an operation takes so long in addition to that.
+/// An operation takes this long in addition to the time to think, however long that is.
 pub fn even(alone: f64, two: f64) -> Contention {
     let mut turns = [Turns::default(); THINKS.len()];
     for (turns, think) in turns.iter_mut().zip(THINKS) {
@@ -52,8 +53,7 @@ fn uneven(own: &[f64; THINKS.len()], forks: bool) -> Contention {
     contention
 }
 
-/// The calibration's tree, whose tasks think: the steps of a task, which are pushed on `tasks` at
-/// `own`.
+/// The calibration's tree, whose tasks think. Pushes the steps of the task `own` on `tasks[own]`.
 fn fork_tree(leaves: u32, think: f32, own: usize, tasks: &mut Vec<Vec<(f32, Then)>>) {
     tasks[own].push((think, Then::End)); // to be replaced
     if leaves == 1 {
@@ -70,7 +70,7 @@ fn fork_tree(leaves: u32, think: f32, own: usize, tasks: &mut Vec<Vec<(f32, Then
     tasks[own].push((0.0, Then::End));
 }
 
-/// What two workers need in the calibration is predicted for them.
+/// The prediction for two workers is what two workers needed in the calibration.
 #[test]
 fn the_price_of_contention_is_that_of_the_calibration() {
     let [spawns, forks] = UNEVEN;
@@ -86,7 +86,7 @@ fn the_price_of_contention_is_that_of_the_calibration() {
     for (i, think) in THINKS.into_iter().enumerate() {
         let mut tree = vec![Vec::new()];
         fork_tree(leaves, think as f32, 0, &mut tree);
-        // Where only one of the two thinks, it is less exact.
+        // The prediction is less exact where only one of the two workers thinks.
         let spawning = (flood(leaves, think as f32), spawns[i], 0.2);
         let forking = (graph(&tree), forks[i], 0.01);
         for (graph, two, most) in [spawning, forking] {

@@ -33,14 +33,14 @@ fn a_search_in_vain_costs_who_uses_the_deque() {
     // The thief is there from the beginning, and patient.
     let prices = Prices { late: 1e9, pause: 100.0, wake: 1e9, line: 25.0, vain: 20.0, ..FREE };
     let found = time(&flood(1000, 50.0), Policy::Cont, 2, &prices);
-    // One each 125 ns, since it waits for the owner's line as well.
+    // One search each 125 ns, since the thief waits for the owner's line as well.
     let expected = 1000.0 * 50.0 / (1.0 - 20.0 / 125.0);
     assert!((found / expected - 1.0).abs() < 0.01, "{found} of {expected}");
     // An owner that only computes pays nothing. (The other has taken the rest of the first spawn.)
     let spawns = vec![(0.0, Then::Spawn(1)), (0.0, Then::Spawn(2)), (0.0, Then::End)];
     let computes = graph(&[spawns, vec![(0.0, Then::End)], vec![(50_000.0, Then::End)]]);
     assert_eq!(time(&computes, Policy::Cont, 2, &prices), 50_000.0);
-    // Where nobody else is, nobody looks.
+    // Without another worker nobody looks.
     assert_eq!(time(&flood(1000, 50.0), Policy::Cont, 1, &prices), 50_000.0);
 }
 
@@ -60,10 +60,10 @@ fn an_owner_that_does_not_answer_is_raided() {
         let outcome = simulate(&graph, Policy::Steal, 2, &prices, 1);
         (outcome.steals, outcome.nanoseconds)
     };
-    // The first, for which it was woken; half of the other three; the last.
+    // The thief gets the first task, for which it was woken; half of the other three; and the last.
     assert_eq!(run(300.0), (4, 10_000.0));
-    // Its owner comes to the rest before that, and with the first of it gives away half of the
-    // others.
+    // The owner comes to its other tasks before a raid. It begins one, and gives away half of the
+    // rest.
     assert_eq!(run(20_000.0), (2, 12_000.0));
 }
 
@@ -72,11 +72,11 @@ fn what_a_bounded_deque_has_no_room_for_goes_through_the_queue_of_all() {
     let prices = Prices { fresh: [10.0; 3], ..FREE };
     let alone = |tasks| time(&flood(tasks, 50.0), Policy::StealHalf, 1, &prices);
     assert_eq!(alone(256), 256.0 * 50.0);
-    // 128 go when there are 256, and then with each 128 more.
+    // 128 tasks go to the queue when there are 256, and again with each 128 more.
     assert_eq!(alone(1000), 1000.0 * 50.0 + 6.0 * 128.0 * 10.0);
     let both = time(&flood(1000, 5000.0), Policy::StealHalf, 2, &prices);
     assert!(both < 0.6 * 1000.0 * 5000.0, "{both}");
-    // Many contend for its lock, and all is done in the end.
+    // Many workers contend for the lock of the queue, and all tasks are done in the end.
     let prices = Prices {
         spawns: even(10.0, 300.0),
         wake: 2000.0,
@@ -98,7 +98,8 @@ fn the_first_worker_has_to_be_woken_for_the_end() {
     assert_eq!(found, 100.0 + 10_000.0 + 100.0);
 }
 
-/// One task that spawns these, one each 100 ns, and then computes. Each takes no time, but for one.
+/// One task that spawns `tasks` others, one each 100 ns, and then computes. They take no time,
+/// except for the task in `but`.
 fn slow_flood(tasks: u32, but: Option<(u32, f32)>, then: f32) -> Graph {
     let spawns = (1..=tasks).map(|i| (100.0, Then::Spawn(i))).chain([(then, Then::End)]);
     let mut all = vec![spawns.collect()];
@@ -109,30 +110,30 @@ fn slow_flood(tasks: u32, but: Option<(u32, f32)>, then: f32) -> Graph {
     graph(&all)
 }
 
-/// The thief is there from the beginning, patient, and soon has each task that it is given.
+/// The thief is there from the beginning, is patient, and soon has each task that it is given.
 const PATIENT: Prices = Prices { late: 1e9, wake: 1e9, ..FREE };
 
 #[test]
 fn places_that_thieves_have_emptied_are_not_used_until_the_tasks_move() {
     let prices = Prices { fresh: [10.0; 3], ..PATIENT };
-    // Two tasks at most are in the deque. They come to be at the end of its 255 places, and then
+    // At most two tasks are in the deque. When they have come to the end of its 255 places, they
     // move.
     assert_eq!(time(&slow_flood(200, None, 0.0), Policy::Steal, 2, &prices), 200.0 * 110.0);
     assert_eq!(time(&slow_flood(1000, None, 0.0), Policy::Steal, 2, &prices), 1e5 + 255.0 * 10.0);
-    // The thief has taken so many, and is away until the last spawn.
+    // The thief has taken n tasks, and is away until the last spawn.
     let taken = |n| slow_flood(1000, Some((n, 150_000.0)), 1e5);
     let found = |n| time(&taken(n), Policy::Steal, 2, &prices) - 2e5;
-    // 128 are left when the room ends, more than half as many as places: it grows, and what is
-    // empty stays so.
+    // When the room ends, 128 tasks are left, more than half the number of places: the deque grows,
+    // and the emptied places stay empty.
     assert_eq!(found(128), 1000.0 * 10.0);
-    // 127: they move, and their places are enough until all are in use.
+    // 127 tasks are left: they move, and the places are enough until all are in use.
     assert_eq!(found(129), (1000.0 - 129.0) * 10.0);
-    // Without thieves each has its own.
+    // Without thieves each task has a place of its own.
     assert_eq!(time(&slow_flood(1000, None, 0.0), Policy::Steal, 1, &prices), 1e5 + 1e4);
 }
 
-/// So often: spawns of which the other worker takes all but the last, and a join that waits for the
-/// other, where it goes on.
+/// Does this `times` times: spawns tasks, of which the other worker takes all but the last, and
+/// then joins a task that the other worker runs; there the joining task goes on.
 fn in_turns(times: u32, spawns: u32) -> Graph {
     let (mut first, mut others) = (Vec::new(), Vec::new());
     let mut next = 0..;
@@ -163,8 +164,8 @@ fn a_deque_that_is_found_empty_starts_over() {
         };
         of(1.0) - of(0.0)
     };
-    // 52 places of the one deque, then of the other, and then the same again. (The last is paid for
-    // while the other's task runs.)
+    // The task uses 52 places of one deque, then of the other, and then the same places again. (The
+    // last place is paid for while the other worker's task runs.)
     assert_eq!([1, 2, 4].map(fresh), [51.0, 102.0, 102.0]);
 }
 
@@ -184,14 +185,15 @@ fn a_search_waits_for_a_line_that_was_written_since_the_last() {
 #[test]
 fn who_has_searched_does_not_pay_for_that() {
     let prices = Prices { pause: 100.0, vain: 1000.0, ..PATIENT };
-    // The other takes the first, searches for a while, takes the second, which spawns one more.
+    // The other worker takes the first task, searches for a while, and takes the second, which
+    // spawns one more.
     let first = [(0.0, Then::Spawn(1)), (10_000.0, Then::Spawn(2)), (0.0, Then::Spawn(3))];
     let taken = vec![(0.0, Then::Spawn(4)), (100_000.0, Then::End)];
     let mut tasks = vec![vec![(0.0, Then::End)]; 5];
     tasks[0] = first.into_iter().chain([(0.0, Then::End)]).collect();
     tasks[2] = taken;
     let found = time(&graph(&tasks), Policy::Steal, 2, &prices);
-    // What was searched until then has cost the owner once, when it gave the second away.
+    // The searches until then have cost the owner once, when it gave the second task away.
     assert!((111_000.0..111_300.0).contains(&found), "{found}");
 }
 
@@ -201,7 +203,7 @@ fn a_join_that_takes_its_task_back_pays_for_no_search() {
     let mut tasks = vec![turns.chain([(0.0, Then::End)]).collect()];
     tasks.resize(101, vec![(0.0, Then::End)]);
     let prices = Prices { pause: 10.0, vain: 5.0, ..PATIENT };
-    // The other has taken the first, for which it was woken.
+    // The other worker has taken the first task, for which it was woken.
     let found = time(&graph(&tasks), Policy::Steal, 2, &prices);
     assert_eq!(found, 100.0 * 100.0 + 99.0 * 5.0);
 }

@@ -66,7 +66,7 @@ fn one_worker_pays_for_each_call() {
     ]);
     let found = time(&forks, Policy::Steal, 1, &Prices { fork: 8.0, ..FREE });
     assert_eq!(found, 38.0);
-    // What costs less than the recorder's is taken off what follows.
+    // A call that costs less than the recorder's shortens what follows.
     let found = time(&flood(100, 50.0), Policy::Lifo, 1, &Prices { run: -4.0, ..FREE });
     assert_eq!(found, 100.0 * 46.0);
 }

@@ -35,11 +35,11 @@ fn a_short_section_keeps_its_worker() {
     let prices = Prices { wake: 1000.0, first_wake: 1000.0, ..FREE };
     assert_eq!(time(&graph, Policy::Steal, 1, &prices), 8.0 * 1100.0);
     let longer = time(&blockers(8, 1e5), Policy::Steal, 1, &prices);
-    // Of each its worker is without a thread for as long as a wake-up takes.
+    // In each section the worker is without a thread for as long as a wake-up takes.
     assert!((1e5 + 200.0..1e5 + 12_000.0).contains(&longer), "{longer}");
 }
 
-/// One that waits for a task which is in a section goes on when that is over.
+/// A task that waits for a task in a section goes on when the section's task has ended.
 #[test]
 fn joins_and_sections_meet() {
     let tasks: [Vec<(f32, Then)>; 2] = [
