@@ -1,7 +1,7 @@
 //! The table of kinds: a row for each kind with its deque or lock. This is the only file that knows
-//! the policies and the runtime. A row says what its kind can do (`Row`), and which values of the
-//! variables the kind accepts (`Combination`). Other files ask the row, and never ask which kind it
-//! is. A run picks its row once.
+//! both the policies and the runtime. A row says what its kind can do (`Row`), and which values of
+//! the variables the kind accepts (`Combination`). Other files ask the row, and never ask which
+//! kind it is. A run picks its row once.
 
 use crate::fiber::{Instrumentation, Instrumented, Plain, exceptions, sanitizers};
 use crate::lock::monitor::Monitor;
@@ -156,7 +156,7 @@ fn that_works_here(mut entry: &'static Entry) -> &'static Entry {
     entry
 }
 
-/// The number of tasks for which a queue has room if the program does not say it.
+/// The number of tasks for which a queue has room if the program gives no number.
 const DEFAULT_QLEN: usize = 1024;
 
 /// The row and the request for a run: what the program asks for, with the changes that the
@@ -200,7 +200,7 @@ fn request(
     Ok((entry, Request { config, transfers, deque: combination.deque, row, threads, qlen }))
 }
 
-/// A whole run: `sched_init` behind its checks. The first task, and all that come from it,
+/// A whole run: what `sched_init` does after its checks. The first task, and all that come from it,
 /// have ended when this returns Ok.
 pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
     let (entry, request) = request("sched_init: nthreads", &Config::defaults(), nthreads, qlen)?;
@@ -215,7 +215,7 @@ pub fn open_standing() -> Result<Box<dyn Open>, Errno> {
     (entry.open)(&request)
 }
 
-/// A run that stays open: `sched_pool_create` behind its checks.
+/// A run that stays open: what `sched_pool_create` does after its checks.
 pub fn open(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<dyn Open>, Errno> {
     let (entry, request) = request("sched_pool_create: options.nthreads", asked, nthreads, qlen)?;
     (entry.open)(&request)

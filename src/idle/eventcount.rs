@@ -1,6 +1,6 @@
 //! The event count: sleeping without missing a task, waking without a fence in spawn.
 //!
-//! The essay is a fifth of this file, which makes the file long.
+//! The essay is a quarter of this file, which makes the file long.
 //!
 //! An event count (D. Reed and R. Kanodia, 1979; in the form of D. Vyukov's, 2010) turns "is there
 //! work? no: sleep" into a race-free operation over any lock-free structure: the sleeper
@@ -17,8 +17,8 @@
 //! Under the list's lock, a worker either is in the list, is counted in `sleeping`, and has the
 //! parker WAITING (or ABSENT, see below); or none of the three holds. The two counts have a cache
 //! line each: spawners read `sleeping`, which changes only when a worker goes to sleep or is woken.
-//! (Others pack both counts into one word; then each search would take the line away from every
-//! spawner.)
+//! (Other schedulers pack both counts into one word; then each search takes the line away from
+//! every spawner.)
 //!
 //! A worker may be asleep before it has a thread (ABSENT). At a run's start all workers but worker
 //! 0 are ABSENT. Waking an absent worker means starting its thread. So a run that spawns nothing
@@ -42,7 +42,7 @@
 //! compares with the deque's word `lim` at each push anyway; a thread that writes null to `lim`
 //! *asks* the owner to call `published`. The last searcher asks all owners before its heavy fence
 //! (`policy::stealing`, `listen`). So, when no worker searches and some worker sleeps, each owner's
-//! next push calls `published`, or the last searcher sees the pushed task. While some worker
+//! next push either calls `published` or adds a task that the last searcher sees. While some worker
 //! searches, owners may arm `lim` again: the last searcher will ask them.
 //!
 //! # The bad interleavings
@@ -74,14 +74,14 @@
 //! read `dozing` Relaxed: a stale count only adds a look or a wake-up, or delays a task by the
 //! length of the doze.
 //!
-//! # Waiting for one thing in particular
+//! # Waiting for one event in particular
 //!
-//! A worker that waits in the middle of a task (`Policy::help`) also sleeps here, to be woken for
-//! work; and it is roused when the awaited thing is over. It enlists with that thing, announces its
-//! sleep, and only then looks whether the thing is over. The thread that ends the thing looks
-//! afterwards whether a worker has enlisted, and rouses it. Announcing and rousing both take the
-//! list's lock: if the rousing comes first and finds nobody asleep, the sleeper's look sees the
-//! end.
+//! A worker that waits in the middle of a task (`Policy::help`) also sleeps here. It is woken for
+//! work, or *roused* when the awaited event comes. It enlists with the event, announces its sleep,
+//! and only then looks whether the event has come. The thread that brings about the event looks
+//! afterwards whether a worker has enlisted, and rouses that worker. Announcing and rousing both
+//! take the list's lock: if the rousing comes first and finds nobody asleep, the sleeper's look
+//! sees the event.
 //!
 //! # Orderings
 //!
@@ -348,8 +348,9 @@ impl EventCount {
         })
     }
 
-    /// A worker that is just taken from the list, or about to be, changes from WAITING or ABSENT to
-    /// searching. Returns the former value of its parker. The caller holds the list's lock.
+    /// Changes a worker that is about to be removed from the list, or was removed just now, from
+    /// WAITING or ABSENT to searching. Returns the former value of its parker. The caller holds the
+    /// list's lock.
     fn woken(&self, worker: u32) -> u32 {
         self.searching.fetch_add(1, Ordering::SeqCst);
         self.sleeping.fetch_sub(1, Ordering::SeqCst);
@@ -394,7 +395,7 @@ impl EventCount {
         self.has_sleepers()
     }
 
-    /// A searcher that has reason to wait sleeps for `limit`, or until the run ends.
+    /// Called by a searcher that has a reason to wait: sleeps for `limit`, or until the run ends.
     #[cold]
     pub fn doze(&self, limit: Duration) {
         self.dozing.fetch_add(1, Ordering::SeqCst);

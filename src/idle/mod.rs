@@ -80,9 +80,9 @@ impl Naps {
 /// some worker searches, nobody is woken. So this worker searches for twice as long before it
 /// sleeps again, up to `LONGEST`. (Without this rule, a chain of 2 µs tasks took twice as long on 8
 /// workers as on one, on 2 processors, with a wake-up for every second task: c_tests/few_wakes.c.)
-/// But no worker spends more than a first allowance, and a tenth of its time, on searches in vain.
-/// Beyond that it dozes instead of searching, and still counts as searching. A task may then wait
-/// for as long as the worker dozes.
+/// But once a worker has spent `ALLOWANCE` and a tenth of its time on searches in vain, it dozes
+/// for the rest of each search that may take longer than `LONG`. It still counts as searching, so a
+/// task may wait for as long as the worker dozes.
 pub struct Patience {
     since: Instant,
     burnt: Duration,
@@ -144,8 +144,8 @@ impl Patience {
         self.length = if last.were_short() { Self::LONG } else { usual };
     }
 
-    /// The worker's wait is over, and ended `late` ago: the task that ends it has existed since
-    /// then.
+    /// The worker's wait is over. It counts as ended `late` ago, when the task that ends it
+    /// appeared.
     pub fn found(&mut self, late: Duration, last: &LastWaits) {
         last.add(self.begun.elapsed().saturating_sub(late));
     }

@@ -6,9 +6,9 @@
 //! # State
 //!
 //! `idle`: how many workers are idle. An idle worker runs no task, and its own deque is empty: it
-//! saw so before it entered, and no other thread ever pushes there. At a run's start every worker
-//! is idle except worker 0, which holds the first task. So a worker whose thread could not be
-//! created, or has not started yet, is idle and delays nobody.
+//! saw the deque empty before it entered, and no other thread ever pushes there. At a run's start
+//! every worker is idle except worker 0, which holds the first task. So a worker whose thread could
+//! not be created, or has not started yet, is idle and delays nobody.
 //!
 //! # Protocol
 //!

@@ -1,5 +1,5 @@
-//! The lock that the course asks to compare, as a trait: a type parameter of the queue that it
-//! guards.
+//! The locks that the course asks to compare, as a trait. A lock is a type parameter of the queue
+//! that it guards.
 //!
 //! | type | lock | place to wait |
 //! | --- | --- | --- |
@@ -30,7 +30,7 @@ pub unsafe trait Monitor: Send + Sync + 'static {
     unsafe fn unlock(&self);
 
     /// Unlocks, sleeps until a `notify` that comes after the unlocking, and locks again. May return
-    /// without a reason: callers loop on their condition.
+    /// spuriously: callers loop on their condition.
     ///
     /// # Safety
     /// The caller holds the lock.

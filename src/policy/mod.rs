@@ -30,7 +30,7 @@ use std::time::Duration;
 pub struct Plan {
     pub idle: Idle,
     pub ends: Ends,
-    /// Of kind `serial`.
+    /// For kind `serial`.
     pub ready_order: ReadyOrder,
     pub workers: usize,
     /// How many tasks a queue holds before it overflows.
@@ -80,8 +80,8 @@ pub trait Policy: Sync + Sized + 'static {
     /// started, and nobody occupies the place.
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full>;
 
-    /// Completes a spawn that `sched_spawn` has begun, which has the `put` of this policy's deques
-    /// built in.
+    /// Completes a spawn that `sched_spawn` has begun with its built-in `put` of this policy's
+    /// deques.
     ///
     /// # Safety
     /// As for `spawn`, and the `put` has just returned false.
@@ -158,10 +158,10 @@ pub trait Policy: Sync + Sized + 'static {
     /// The caller occupies `place`, which belongs to a worker of this run.
     unsafe fn next_in_line(&self, place: &impl Place, first: LookFirst) -> Option<Task>;
 
-    /// As `next_in_line`, for a task that `end_exchange` will queue behind all others, in place of
-    /// `line_up`. Takes the next task of the queue to which `end_exchange` will add the other task,
-    /// if that next task was suspended. The queue stays locked until `end_exchange`, which the same
-    /// thread calls a few instructions later.
+    /// Exchanges a task that yields for the next task, in place of `next_in_line` and `line_up`.
+    /// Takes the next task of a queue, if that task was suspended; `end_exchange` then adds the
+    /// yielding task to the same queue, behind all others. The queue stays locked until
+    /// `end_exchange`, which the same thread calls a few instructions later.
     ///
     /// # Safety
     /// As for `next_in_line`.
@@ -184,7 +184,7 @@ pub trait Policy: Sync + Sized + 'static {
     /// Called from any thread.
     fn rouse(&self, worker: usize);
 
-    /// Waits until no task is left, at one moment since the call. The caller then sees what the
+    /// Returns when no task was left at some moment since the call. The caller then sees what the
     /// tasks have written. No task of this run may call this.
     fn wait_for_rest(&self);
 
@@ -251,7 +251,8 @@ pub trait Awaited {
         false
     }
 
-    /// The worker that runs the awaited task: its children are the tasks to run first.
+    /// The worker that runs the awaited task. The caller takes tasks from that worker first: they
+    /// may be children of the awaited task.
     fn thief(&self) -> Option<usize>;
 }
 
@@ -267,9 +268,9 @@ pub trait LoopStack {
     /// Whether the worker that begins here is idle.
     fn activity(&self) -> Activity;
 
-    /// True if the worker begins here because it has suspended a task, and has done so so often
-    /// that it looks at the injector first. (A task that is suspended has not returned, so `tick`
-    /// does not count it.)
+    /// True if the worker begins here because a task has left it without returning, and looks at
+    /// the injector first, as it does for one in [`TICK`] such tasks. (`tick` counts only tasks
+    /// that return.)
     fn begins_outside(&self) -> bool {
         false
     }
@@ -278,7 +279,7 @@ pub trait LoopStack {
     /// worker has taken over the stack meanwhile.
     fn tick(&self) -> bool;
 
-    /// Brings the worker's counter up to date.
+    /// Brings the worker's count of tasks up to date.
     fn flush(&self);
 
     /// Runs a task and counts it.
@@ -305,7 +306,7 @@ pub trait Place {
     fn random_below(&self, n: usize) -> usize;
     /// Called when all workers are idle, no task is queued, and tasks wait, perhaps for ever.
     fn at_rest(&self) {}
-    /// True if the task was suspended and will be resumed.
+    /// True if the task is a continuation: it was suspended, and this resumes it.
     fn is_suspended(_task: Task) -> bool {
         false
     }

@@ -24,8 +24,8 @@ macro_rules! operations {
         ///
         /// # Safety
         /// For each function: the place belongs to a run of this policy, which does not end during
-        /// the call. The thread that occupies the place calls the owner's operations. The caller of
-        /// an operation on a stack is on that stack.
+        /// the call. Only the thread that occupies the place calls the owner's operations. The
+        /// caller of an operation on a stack is on that stack.
         pub struct Operations<W, F> {
             $($(#[$doc])* pub $name: unsafe fn(&W $(, $type)*) $(-> $result)?,)+
             $($(#[$stack_doc])* pub $stack_verb: unsafe fn(&F $(, $stack_type)*),)+

@@ -41,7 +41,7 @@ unsafe impl Sync for Serial {}
 
 impl Policy for Serial {
     const HAS_THREADS: bool = false;
-    /// Of the values, only `SCHED_OVERFLOW=refuse` has an effect.
+    /// Only `SCHED_OVERFLOW=refuse` has an effect.
     const ACCEPTED: Accepted = Accepted::ALL;
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {

@@ -15,11 +15,11 @@
 //! unlocking. So each sleeper is woken once for one task, and spurious returns of the primitive are
 //! harmless.
 //!
-//! Each joiner has a word of its own to sleep on, because one particular joiner must be woken, and
-//! any idle worker may take a ticket. A joiner looks whether the awaited task is over, enlists, and
-//! joins `joiners` under the lock. The thread that ends the awaited task takes the lock to rouse
-//! the joiner. So either the rousing comes later and finds the joiner in `joiners`, or the joiner
-//! has seen that the task is over.
+//! Each joiner has a word of its own to sleep on, because one particular joiner must be woken,
+//! whereas any idle worker may take a ticket. A joiner looks whether the awaited task is over,
+//! enlists, and joins `joiners` under the lock. The thread that ends the awaited task takes the
+//! lock to rouse the joiner. So either the rousing comes later and finds the joiner in `joiners`,
+//! or the joiner has seen that the task is over.
 //!
 //! # The end
 //!
@@ -146,8 +146,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         }
     }
 
-    /// Waits for the next task of a worker that waits in the middle of a task; None when `awaited`
-    /// is over.
+    /// Like `next`, for a worker that waits in the middle of a task; None when `awaited` is over.
     fn next_until<P: Place>(
         &self,
         awaited: &dyn Awaited,
@@ -159,7 +158,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
             if awaited.over() {
-                // If this worker was woken for a task, another must be woken for it.
+                // If this worker was woken for a task, another worker must be woken for that task.
                 let wake = if state.queue.is_empty() { Wake::Nobody } else { self.choose(state) };
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
@@ -215,7 +214,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     unsafe fn spawn(&self, place: &impl Place, task: Task) -> Result<(), Full> {
-        // The run cannot have ended: the caller runs a task of it, or has not started it.
+        // The run cannot have ended: the caller runs one of its tasks, or has not started the run.
         let (len, woke) = self.push(place, task).map_err(|_| Full)?;
         place.counters().queue_peak.peak(len);
         place.counters().wakes.add(usize::from(woke));
@@ -271,7 +270,8 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
 
     /// Runs the youngest task, in both kinds: the older a task is, the more other tasks it may have
     /// to wait for, on top of the task that waits. But if the youngest task was suspended, `help`
-    /// runs the kind's next one: tasks that were suspended have their own stacks, and their turns.
+    /// runs the next task in the kind's order: suspended tasks have their own stacks, and take
+    /// turns.
     #[cold]
     unsafe fn help(&self, stack: &impl LoopStack, awaited: &dyn Awaited) {
         let mut naps = Naps::new(self.idle);

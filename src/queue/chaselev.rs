@@ -16,9 +16,10 @@
 //! # Protocol
 //!
 //! *push* writes the slot, then `bottom + 1`. *pop* announces its claim by writing `bottom - 1`,
-//! and only then reads `top`. If another task lies between the two, no thief can reach the claimed
-//! task. For the last task, owner and thieves compete by the same compare-and-swap on `top`.
-//! *steal* reads `top`, then `bottom`, then the slot, and takes the task by the compare-and-swap.
+//! and only then reads `top`. If `top` is below the claimed position, no thief can reach the
+//! claimed task. For the last task, owner and thieves compete by the same compare-and-swap on
+//! `top`. *steal* reads `top`, then `bottom`, then the slot, and takes the task by the
+//! compare-and-swap.
 //!
 //! # The bad interleaving
 //!
@@ -32,16 +33,17 @@
 //! There are three departures from the paper. First, push does not read `top`, which thieves write;
 //! it compares with a position remembered from its last look. `top` only grows, so the deque is
 //! never fuller than that position says. Second, every store to `bottom` is a Release store. If pop
-//! stored Relaxed, a thief that reads that value would not be ordered after the pushes that a
-//! Release fence published (loom finds this). Third, a push publishes by this store rather than by
-//! a fence before it. This costs the same on x86-64 and aarch64, and race detectors understand it.
+//! stored Relaxed, a thief that reads the stored value would not be ordered after the earlier
+//! pushes (loom finds this). Third, a push publishes by its Release store rather than by a fence
+//! before the store. This costs the same on x86-64 and aarch64, and race detectors understand it.
 //!
 //! # Growth
 //!
 //! The owner copies the tasks into a buffer of twice the size. A thief may still read the old
 //! buffer, so it stays, unchanged, until the deque is dropped (all old buffers together are smaller
-//! than the newest). A thief reads a slot of the old buffer that the new buffer has since reused:
-//! then it reads the same task, or its compare-and-swap fails because `top` has moved on.
+//! than the newest). The owner may meanwhile reuse a slot of the new buffer for a later position.
+//! Then `top` has moved on, and the compare-and-swap of a thief that read the old slot fails.
+//! Otherwise both buffers hold the same task there.
 
 use crate::queue::{Deque, Full, Steal};
 use crate::stats::Counter;
@@ -69,8 +71,8 @@ pub struct ChaseLev {
 /// What a push reads; thieves do not write these lines.
 struct Seldom {
     buffer: AtomicPtr<Buffer>,
-    /// The position at which push must read `top` again: the buffer or the limit is full there,
-    /// according to the last look at `top`. Used by the owner only.
+    /// The position at which push must read `top` again: the buffer is full or the limit is reached
+    /// there, according to the last look at `top`. Used by the owner only.
     full_at: AtomicIsize,
     /// The most tasks that the deque may hold.
     limit: usize,

@@ -9,8 +9,8 @@
 //!
 //! A task that yields, or has waited, cannot be refused: no other task could continue it. So a slot
 //! is reserved for each such task before it leaves its stack. The number of *reserved* slots is the
-//! number of the run's stacks beyond those that its workers began with. A new task never takes the
-//! last of these slots. (If no slot can be reserved, the task does not leave its stack.)
+//! number of the run's stacks beyond those that its workers began with. A new task never takes a
+//! reserved slot. (If no slot can be reserved, the task does not leave its stack.)
 
 use crate::lock::mutex::Mutex;
 use crate::queue::run_gate::{Ends, Rests, RunGate};
@@ -107,9 +107,10 @@ impl Injector {
         })
     }
 
-    /// Like `put_back`, for several tasks: calls `give` with the number of tasks to pass on. It is
-    /// at most `n`, and so small that the queue does not exceed `limit`; `give` may pass on fewer.
-    /// The queue is locked meanwhile. Full: not even one task has room.
+    /// Adds several tasks, whether the gate is open or not; they take no reserved slots. Calls
+    /// `give` with the number of tasks to pass on: at most `n`, and so few that the queue does not
+    /// exceed `limit`. `give` may pass on fewer. The queue is locked meanwhile. Full: not even one
+    /// task has room.
     pub fn put_back_some(
         &self,
         n: usize,
@@ -158,8 +159,8 @@ impl Injector {
         })
     }
 
-    /// Takes the oldest task if it is `fit`, in exchange for a task that will be added at the end.
-    /// The queue is then locked until `end_exchange`, which must follow on the same thread.
+    /// Takes the oldest task if `fit` accepts it, in exchange for a task that will be added at the
+    /// end. The queue is then locked until `end_exchange`, which must follow on the same thread.
     #[cfg(not(loom))]
     #[inline]
     pub fn begin_exchange(&self, fit: impl FnOnce(Task) -> bool) -> Option<Task> {

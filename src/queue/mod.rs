@@ -19,9 +19,9 @@
 //! | [`PrivatePart`] | keeps tasks from thieves until owner or raid publishes them | `split` |
 //! | [`Batches`] | moves several tasks at once | `ring`, `locked` |
 //!
-//! [`Deque::private_part`] and [`Deque::batches`] give the capability or None. A deque without it
-//! names [`Infallible`] as the type, of which there is no value: the compiler then drops the code
-//! behind `Some`.
+//! [`Deque::private_part`] and [`Deque::batches`] return the capability or None. A deque without
+//! the capability names [`Infallible`] as its type. That type has no values, so the compiler drops
+//! the code for `Some`.
 
 pub mod chaselev;
 pub mod injector;
@@ -239,9 +239,9 @@ pub trait PrivatePart: Sized {
     /// The caller is the one [`Owner`].
     unsafe fn publish(&self, lone: LoneTask) -> Published;
 
-    /// Makes puts silent until somebody asks again. The call ends with a full fence. This call may
+    /// Makes puts silent until somebody asks again. The call ends with a full fence. The call may
     /// overwrite the question of a thread that has first written something and executed a fence.
-    /// Then the owner sees what that thread wrote when it reads it after the call.
+    /// Then the owner's reads after the call see what that thread wrote.
     ///
     /// # Safety
     /// The caller is the one [`Owner`].

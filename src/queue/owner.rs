@@ -1,4 +1,4 @@
-//! The owner's end of a deque, as a value: who has it may push and pop.
+//! The owner's end of a deque, as a value: its holder may push and pop.
 
 use crate::queue::{Batches, Deque, Full, LoneTask, PrivatePart, Published};
 use crate::task::Task;

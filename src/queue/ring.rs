@@ -1,7 +1,7 @@
 //! A ring of fixed size with the positions of owner and thief in one word. It is the local queue of
 //! Tokio's scheduler (C. Lerche, "Making the Tokio scheduler 10x faster", 2019), which is Go's (D.
-//! Vyukov, "Scalable Go scheduler design doc", 2012) with a thief that keeps its place. First in,
-//! first out, also for the owner.
+//! Vyukov, "Scalable Go scheduler design doc", 2012) with a second head position, `steal`, which
+//! protects the slots that a thief is copying. First in, first out, also for the owner.
 //!
 //! # State
 //!
@@ -33,9 +33,9 @@
 //! tail must change the word. *take_back* does this (Tokio's queue has no such operation, because
 //! it has no joins). *take_back* moves `steal` and `head`, by a swap, and then the tail, by a
 //! store, up by 2N, which changes no slot. Between the two, the tail is behind `head`: a thief sees
-//! more than N tasks and tries again. If the positions moved up by N only, a thief would see an
-//! empty ring there when the ring is full. So owners take the youngest task in joins, although the
-//! ring is FIFO in all else.
+//! more than N tasks and tries again. If the positions moved up by N only, a thief would in this
+//! state see a full ring as empty. So owners take the youngest task in joins, although the ring is
+//! FIFO in all else.
 //!
 //! # The bad interleavings
 //!
@@ -76,8 +76,8 @@ pub struct Ring<const N: usize = SLOTS> {
 /// What the owner reads; thieves do not write these lines.
 struct Seldom {
     slots: Box<[Slot]>,
-    /// The position at which put must read `word` again: the ring or the limit is full there,
-    /// according to the last look at `word`. Used by the owner only.
+    /// The position at which put must read `word` again: the ring is full or the limit is reached
+    /// there, according to the last look at `word`. Used by the owner only.
     full_at: AtomicU32,
     /// The most tasks that the ring may hold; at most N.
     limit: u32,
@@ -137,7 +137,8 @@ impl Word {
         if self.has_thief() { Word::new(self.steal(), head) } else { Word::at(head) }
     }
 
-    /// The word with positions that nobody has read, for the same slots.
+    /// The word with both positions moved up by `by`, a multiple of N: the same slots, but a value
+    /// that no thief has read.
     fn shifted(self, by: u32) -> Self {
         Word::new(self.steal().wrapping_add(by), self.head().wrapping_add(by))
     }
@@ -180,8 +181,9 @@ impl<const N: usize> Ring<N> {
                 BesideThief::TakeNone if word.has_thief() => 0,
                 _ => n.min(queued),
             };
-            // Relaxed: only the owner writes the slots. A thread that reads this swap also reads
-            // what the thieves' swaps before it released: they form one release sequence.
+            // Relaxed: only the owner writes the slots. A thread that reads the word after this
+            // swap also sees what the thieves' earlier swaps released: the swaps form one release
+            // sequence.
             match if n > 0 { self.swap(word, word.taken(n), Ordering::Relaxed) } else { Ok(()) } {
                 Ok(()) => return Taken { from: word.head(), n, queued },
                 Err(now) => word = now,
@@ -271,7 +273,8 @@ impl<const N: usize> Ring<N> {
             keep(unsafe { self.task(head.wrapping_add(i)) });
         }
         let mut word = reserved;
-        // Release: pairs with the owner's load in `make_room`; the slots were read: interleaving 1.
+        // Release: pairs with the owner's load in `free_slots`; this thief has read the slots:
+        // interleaving 1.
         while let Err(now) = self.swap(word, Word::at(word.head()), Ordering::Release) {
             word = now; // the owner has popped, or taken back
         }

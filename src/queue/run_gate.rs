@@ -14,8 +14,8 @@
 //! or, if the gate is held, announces the rest to the waiting threads. A waiting thread reads the
 //! count first, then checks, under the lock, whether the run is at rest. If not, it sets `awaited`
 //! and sleeps until the count has changed. A thread that stops holding the gate does so under the
-//! lock, and then checks as well. So either it finds the run at rest and ends it, or the worker
-//! that later finds the run at rest ends it.
+//! lock, and there checks, too, whether the run is at rest. If so, this thread ends the run;
+//! otherwise the worker that later finds the run at rest ends it.
 //!
 //! # The bad interleavings
 //!

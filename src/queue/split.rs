@@ -27,8 +27,7 @@
 //! | `open` | under the lock, by the owner or by a raid | thieves; owner on its slow path |
 //! | `lim` | owner; anyone writes null | owner at each push |
 //! | `top` | under the lock | thieves; owner on its slow path |
-//! | slots | owner: at and above `open`, or under the lock | owner; thieves below `open`, under the
-//! lock |
+//! | slots | owner: at and above `open`, or under the lock | owner; thieves, locked, below `open` |
 //!
 //! The words lie on three cache lines. The owner writes the line of `bot`. It reads the line of
 //! `split` and `lim` at each operation, and other threads seldom write there. Thieves poll the line
@@ -68,23 +67,23 @@
 //! 1. *The task taken twice*, by its owner and by a raid. It is Dekker's pattern: the owner writes
 //!    `bot` and reads `split`; the raider writes `split` and reads `bot`. Let `wanted` be the value
 //!    that the raider wrote. A pop whose fence comes after the raider's fence sees `wanted` (or a
-//!    value written later, under the lock); if the pop claims a slot below it, it stops at the
-//!    lock. If the pop's fence comes first, the raider sees the `bot` that the pop wrote. So among
-//!    the slots below both `wanted` and the `bot` read at the end, none was popped unseen: the raid
-//!    publishes these slots and no others. A slot that was popped before and pushed anew holds the
-//!    new task, which the same reading of `bot` makes visible. The owner's fence is free because
-//!    the raider's fence interrupts the owner; without membarrier both fences are real
+//!    value written later, under the lock); if the pop claims a slot below that value, it stops at
+//!    the lock. If the pop's fence comes first, the raider sees the `bot` that the pop wrote. So
+//!    among the slots below both `wanted` and the `bot` read at the end, none was popped unseen:
+//!    the raid publishes these slots and no others. A slot that was popped before and pushed anew
+//!    holds the new task, which the same reading of `bot` makes visible. The owner's fence is free
+//!    because the raider's fence interrupts the owner; without membarrier both fences are real
 //!    (`fence::Fenced`).
 //! 2. *The question overwritten.* A sleeper writes null to `lim` while the owner arms it. Then the
-//!    owner's next pushes are silent and the sleeper may sleep beside them. So the owner arms,
-//!    fences, and *then* looks for sleepers again; if there is one, the owner itself writes null. A
-//!    sleeper announces itself, fences, and *then* asks. Suppose that the owner arms `lim` after
-//!    the null that the sleeper wrote, or found there: then the owner's fence comes after the
-//!    sleeper's first fence, and the owner sees the announcement. Suppose that the owner arms `lim`
-//!    before that null: then a push whose fence comes after the sleeper's heavy fence reads the
-//!    null, and the sleeper sees the task of every other push. (Without the sleeper's first fence
-//!    it would not suffice to look at `lim` again before sleeping: a third thread may have asked
-//!    since, after a silent push.)
+//!    owner's next pushes are silent, and the sleeper may sleep while their tasks are queued. So
+//!    the owner arms, fences, and *then* looks for sleepers again; if there is one, the owner
+//!    itself writes null. A sleeper announces itself, fences, and *then* asks. Suppose that the
+//!    owner arms `lim` after the null that the sleeper wrote, or found there: then the owner's
+//!    fence comes after the sleeper's first fence, and the owner sees the announcement. Suppose
+//!    that the owner arms `lim` before that null: then a push whose fence comes after the sleeper's
+//!    heavy fence reads the null, and the sleeper sees the task of every other push. (Without the
+//!    sleeper's first fence it would not suffice to look at `lim` again before sleeping: a third
+//!    thread may have asked since, after a silent push.)
 //! 3. *The slot that moved.* Growing and compacting move the tasks under the lock. Every other
 //!    thread reads slots under the lock, too. Thieves compare the pointers without the lock, but
 //!    only as a hint. A sleeper that looks during the move may see an empty deque; the owner is
@@ -157,8 +156,8 @@ impl<M: Mode> Split<M> {
         if self.split() == ABANDONED {
             return None;
         }
-        // Nobody moves `top` past `bot`, nor back: thieves have emptied the deque, or it was never
-        // filled.
+        // The deque is empty, and no thief has moved `top` since the owner set it to `base`: there
+        // is nothing to reset, and nothing that the lock would order.
         if self.top() == bot && bot == base {
             self.own.bot.store(bot, Ordering::Release);
             return None;

@@ -17,7 +17,7 @@ pub struct Config {
     pub kind: Kind,
     pub deque: Option<Deque>,
     pub idle: Idle,
-    /// Of this and the next two: None if nobody asked; see `Transfers`.
+    /// Here and in the next two fields, None: nobody asked; see `Transfers`.
     pub steal: Option<Steal>,
     pub overflow: Option<Overflow>,
     pub global: Option<Global>,

@@ -11,14 +11,14 @@ unsafe extern "C" {
 ///
 /// As with secure_getenv, a process that got rights by its execve (those of a set-user-ID program
 /// or of file capabilities) has no such variables: its caller chooses the environment, and must not
-/// determine by it what is done with these rights.
+/// control through it what the process does with these rights.
 pub fn visit_all(mut visit: impl FnMut(&'static str, &'static CStr)) {
-    // SAFETY: takes any number, and has no effect.
+    // SAFETY: getauxval accepts any number, and has no side effect.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return;
     }
-    // SAFETY: environ is the process's, a list that ends with null. As with getenv, the
-    // program must not change it meanwhile, and what it held stays while it is unchanged.
+    // SAFETY: environ is the process's, a list that ends with null. As with getenv, the program
+    // must not change it meanwhile, and its strings stay valid until the program changes it.
     unsafe {
         let mut entry = environ;
         while !entry.is_null() && !(*entry).is_null() {

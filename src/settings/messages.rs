@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 #[derive(Debug)]
 pub struct Refused;
 
-/// Text of the user's, its bytes shown as they can be.
+/// The user's text, with `?` in place of bytes that are not UTF-8.
 pub struct Shown<'a>(pub &'a CStr);
 
 impl fmt::Display for Shown<'_> {
@@ -23,7 +23,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// The constant of sched_tasks.h for a word of a member of `struct sched_options`.
+/// The constant in sched_tasks.h for a member of `struct sched_options` and one of its words.
 pub struct Constant(pub &'static str, pub &'static str);
 
 impl fmt::Display for Constant {
@@ -44,7 +44,7 @@ pub enum Author {
 }
 
 impl Author {
-    /// Of the value in force, if the program has asked for `asked`.
+    /// The author of the value in force, if the program has asked for `asked`.
     pub fn of<T: PartialEq>(in_force: Option<T>, asked: Option<T>) -> Author {
         if asked.is_some() && asked == in_force { Author::Program } else { Author::User }
     }
@@ -70,7 +70,8 @@ impl fmt::Display for Choice {
 }
 
 impl Choice {
-    /// One line on stderr: the choice does not suit these others; what does.
+    /// Prints a line on stderr: the other choices that this one does not suit, and the accepted
+    /// values.
     pub fn refuse(
         &self,
         others: impl Iterator<Item = (&'static str, &'static str)>,

@@ -13,7 +13,7 @@ use crate::sys::output::Out;
 use std::ffi::CStr;
 use std::fmt::Write;
 
-/// The choices of the environment, and the first value that is refused.
+/// Stores the choices of the environment in `config`. Returns the first value that is refused.
 fn read_environment(config: &mut Config) -> Option<(&'static Var, &'static CStr)> {
     let mut refused = None;
     environment::visit_all(|name, value| {
@@ -35,8 +35,9 @@ pub struct Resolved<R: 'static> {
     pub row: &'static R,
 }
 
-/// Resolves what the environment asks for and, where it asks for nothing, what the program has
-/// `asked` for, by the `table` of kinds. If `SCHED_HELP` is set, prints the variables.
+/// Takes each setting from the environment or, if the environment does not set it, from what the
+/// program has `asked` for; finds the row in the `table` of kinds. If `SCHED_HELP` is set, prints
+/// the variables.
 pub fn resolve<R: AsRef<Combination>>(
     asked: &Config,
     table: &[&'static R],
@@ -45,8 +46,8 @@ pub fn resolve<R: AsRef<Combination>>(
     let deque_of = |config: &Config| config.deque.or_else(|| row_of(config)?.as_ref().deque);
     let mut config = Config { deque: None, overflow: None, ..*asked };
     let refused = read_environment(&mut config);
-    // A deque that was asked for with one kind need not suit another, nor an overflow that was
-    // asked for with one deque.
+    // A deque that was asked for with one kind need not suit another kind. An overflow that was
+    // asked for with one deque need not suit another deque.
     if config.kind == asked.kind {
         config.deque = config.deque.or(asked.deque);
     }
@@ -98,7 +99,7 @@ fn refuse_combination(
     accepted: impl Iterator<Item = Deque>,
 ) -> Refused {
     let by = Author::of(config.deque, asked.deque);
-    // (A kind without a deque in the environment or the options has a row.)
+    // (Some deque was asked for: without one, the first row of the kind would have been found.)
     let word = config.deque.map_or("", Deque::word);
     let deque = Choice { by, member: "deque", word };
     deque.refuse([("kind", config.kind.word())].into_iter(), accepted.map(Deque::word))

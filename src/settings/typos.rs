@@ -1,9 +1,10 @@
 //! Names that are nearly those of variables: a user who sets `SCHED_THREAD=2` learns that this does
 //! nothing.
 //!
-//! A name is a mistake if two letters added, left out or changed make it a variable's, or if
-//! another version of this library has such a variable. Other `SCHED_*` names are other programs',
-//! and no business of this library. Each mistake is reported once in the life of the process.
+//! A name is a mistake if adding, removing or changing at most two letters turns it into a
+//! variable's name, or if another version of this library has such a variable. Other `SCHED_*`
+//! names belong to other programs, and are ignored. Each mistake is reported once in the life of
+//! the process.
 
 use crate::sys::output::Out;
 use std::fmt::Write;
@@ -52,7 +53,7 @@ fn is_new(name: &str) -> bool {
     false
 }
 
-/// How many letters must be added, left out or changed to make one name of the other (V.
+/// How many letters must be added, removed or changed to turn one name into the other (V.
 /// Levenshtein, 1965). If the number is at least `FAR`, returns some number that is at least `FAR`.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     const MOST: usize = 32;

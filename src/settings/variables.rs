@@ -17,7 +17,7 @@ pub struct Var {
     pub name: &'static str,
     /// Words accepted, the default first. Empty: the variable takes no words.
     words: &'static [&'static str],
-    /// What else it takes, in words for the reader.
+    /// What else the variable takes, described for the reader.
     form: &'static str,
     /// Stores an accepted value; None: not accepted.
     pub set: fn(&mut Config, &'static CStr) -> Option<()>,
@@ -153,7 +153,7 @@ pub static VARS: [Var; 15] = [
     },
 ];
 
-/// The values whose defaults depend on others.
+/// The settings whose defaults depend on other settings.
 pub struct InForce {
     pub deque: Deque,
     pub transfers: Transfers,
@@ -199,13 +199,13 @@ impl Var {
     }
 }
 
-/// Digits only: parse takes a sign, too.
+/// Accepts digits only; `parse` alone would also accept a sign.
 fn number(text: &CStr) -> Option<u64> {
     let text = text.to_str().ok()?;
     text.bytes().all(|c| c.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// A number with its unit; 0 may go without.
+/// A number with its unit; 0 needs no unit.
 fn time(text: &CStr) -> Option<Duration> {
     let text = text.to_str().ok()?;
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -226,7 +226,7 @@ pub const LEAST_STACK: usize = 32 << 10;
 const _: () = assert!(LEAST_STACK == 32 << 10, "the number in the text");
 const MOST_STACK: usize = 1 << 40;
 
-/// A number of bytes, in units of 1024, 1024^2 or 1024^3 with a letter.
+/// A number of bytes; the letter K, M or G multiplies it by 1024, 1024^2 or 1024^3.
 fn size(text: &CStr) -> Option<usize> {
     let text = text.to_str().ok()?;
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -40,7 +40,7 @@ words! {
     Steal { One = "one", Half = "half" }
 }
 words! {
-    /// `SCHED_IDLE`: what a worker does that finds nothing.
+    /// `SCHED_IDLE`: what a worker that finds no task does.
     Idle { Park = "park", Nap = "nap", Backoff = "backoff", Spin = "spin" }
 }
 words! {
@@ -52,7 +52,7 @@ words! {
     Global { One = "one", All = "all" }
 }
 words! {
-    /// `SCHED_JOIN`: what a task does that waits for another.
+    /// `SCHED_JOIN`: what a task that waits for another does.
     Join { Suspend = "suspend", Help = "help" }
 }
 words! {

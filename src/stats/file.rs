@@ -116,8 +116,8 @@ fn tell(path: &CStr, error: Errno) {
 /// is an error to report, not the program's end. The calling thread must not be cancelled
 /// meanwhile.
 fn without_sigpipe<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: each set is a place for one, initialised before it is read; these calls cannot fail
-    // otherwise.
+    // SAFETY: each pointer is to a set that is initialised before it is read, so these calls cannot
+    // fail.
     unsafe {
         let [mut sigpipe, mut old, mut pending] = [std::mem::zeroed::<libc::sigset_t>(); 3];
         libc::sigemptyset(&raw mut sigpipe);

@@ -9,9 +9,9 @@ pub mod report;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A counter that only its worker writes. It is part of no protocol, and so not loom's atomic. An
-/// increment is a load and a store without a locked instruction; other threads may read it at any
-/// time.
+/// A counter that only its worker writes. It is part of no protocol, so it is std's atomic, not
+/// loom's. An increment is a load and a store without a locked instruction; other threads may read
+/// it at any time.
 #[derive(Default)]
 pub struct Counter(AtomicUsize);
 
@@ -21,7 +21,7 @@ impl Counter {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
     }
 
-    /// Takes one count back, which is or will be counted in vain: the sum is then right.
+    /// Subtracts one, for something that was or will be counted wrongly; then the sum is right.
     pub fn uncount(&self) {
         self.add(usize::MAX);
     }

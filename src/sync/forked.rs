@@ -15,9 +15,9 @@
 //! ```
 //! Functions and names lie below 2^63, so the highest bit tells them apart. *Begun*, *over* and
 //! *joined* are functions, too: a join that finds its task in its own queue calls the function in
-//! the state without comparing it with anything. If a descriptor was forked on twice, its task is
-//! in the queue twice. The second join then calls one of these three functions, which end the
-//! process with a message.
+//! the state without comparing it with anything. If a descriptor was passed to sched_fork twice,
+//! its task is in the queue twice. The second join then calls one of these three functions, which
+//! end the process with a message.
 //!
 //! A worker that takes a child out of a queue writes *begun*, calls the child, and swaps *over*
 //! into the state (Release). This swap is the worker's last access to the descriptor. Then the
@@ -116,8 +116,8 @@ impl Forked {
         self.closure.store(closure, Ordering::Relaxed);
     }
 
-    /// Like `set`, for a spawn that calls the task at once: only the worker that receives it begins
-    /// it, and this worker does not store itself as the runner.
+    /// Like `set`, for a spawn that calls the task at once: the worker that receives the task
+    /// begins it, and does not store itself as the runner.
     #[inline(always)]
     pub fn set_begun(&self, f: TaskFn, closure: *mut c_void) {
         self.f.store(f as usize, Ordering::Relaxed);
@@ -288,8 +288,8 @@ impl Forked {
         None
     }
 
-    /// True if somebody waits for the task and nobody has begun it. To be asked of a task that was
-    /// forked to be queued, while nobody can take it out of a queue.
+    /// True if somebody waits for the task and nobody has begun it. Only for a task that `set` has
+    /// stored, and only while nobody can take it out of a queue.
     pub fn is_lost(&self) -> bool {
         let waits = self.state.load(Ordering::Relaxed) & WAITED != 0;
         waits && self.f.load(Ordering::Relaxed) != 0

@@ -9,7 +9,7 @@
 //! # Protocol
 //!
 //! A spawn adds 4 to the state before it queues the task, and the task's end subtracts 4. If tasks
-//! are left, or nobody waits, the subtraction is the end's last access to the group. The last task
+//! are left, or nobody waits, the subtraction is the task's last access to the group. The last task
 //! of a group with waiters sets the mark 2, takes the nodes out, and then replaces the marked state
 //! by 0 if it is unchanged; so the group exists until then. If the state has changed, a task was
 //! added, or another waiter has come: the last task puts the nodes back, and begins again.
@@ -50,8 +50,7 @@ const WAITED: usize = 1;
 const TAKING: usize = 2;
 const TASK: usize = 4;
 
-/// Greater than any state: each task takes memory, and no process has the
-/// memory for 2^44 tasks.
+/// Greater than any state: each task takes memory, and no process has memory for 2^44 tasks.
 const MOST: usize = 1 << 46;
 
 /// True if this is the state of a group with tasks.

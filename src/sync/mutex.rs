@@ -9,10 +9,10 @@
 //! holder  0, or the holder's name
 //! ```
 //! A task that finds the mutex locked pushes its node onto the stack in `state` by one
-//! compare-and-swap; the same compare-and-swap fails if the mutex is free. There is one holder at a
-//! time, so the holder needs no lock to take nodes out: when `queue` is empty, it takes the whole
-//! stack and reverses it. An unlock with waiters leaves the mutex locked and grants it to the
-//! oldest waiter. (The async_mutex of L. Baker's cppcoro, 2017, does the same.)
+//! compare-and-swap, which fails if the mutex has become free. There is one holder at a time, so
+//! the holder needs no lock to take nodes out: when `queue` is empty, it takes the whole stack and
+//! reverses it. An unlock with waiters leaves the mutex locked and grants it to the oldest waiter.
+//! (The async_mutex of L. Baker's cppcoro, 2017, does the same.)
 //!
 //! Uncontended, lock and unlock are one compare-and-swap each.
 //!
@@ -20,7 +20,7 @@
 //!
 //! A holder may write its name into `holder` once it has locked the mutex, and removes it before it
 //! unlocks. No other task writes the field meanwhile. So a caller finds its own name there if, and
-//! only if, it holds the mutex and has written its name. From 0, or from another's name, a caller
+//! only if, it holds the mutex and has written its name. A caller that finds 0 or another name
 //! learns only that it has not written its own name: the holder may not have written its name yet,
 //! or, after `try_lock`, does not write it.
 

@@ -16,7 +16,7 @@
 //! ```
 //! A task that can leave its stack leaves it first. Then, on another stack, its worker writes the
 //! node with the task's name and links the node. From then on the task is ready to be woken. If the
-//! object can be had by then, the node is not linked, and the task continues.
+//! object is available by then, the node is not linked, and the task continues.
 //!
 //! A task that cannot leave its stack, or waits for a condition or a barrier, links the node first.
 //! When it is ready to be woken, it leaves its name by a compare-and-swap. If the compare-and-swap
@@ -158,7 +158,7 @@ pub struct Taken(pub(super) *const Node);
 impl Iterator for Taken {
     type Item = *const Node;
 
-    /// The next node; it is linked to no other any more.
+    /// The next node; the iterator does not use it afterwards.
     fn next(&mut self) -> Option<*const Node> {
         let node = self.0;
         if node.is_null() {

@@ -11,8 +11,8 @@ pub trait Order: 'static {
     /// The end at which the next task is taken. A task that yields goes to the other end.
     const NEXT: End;
 
-    /// Moves the task that is to be next to that end. `tasks` is not empty; the oldest task is in
-    /// front.
+    /// Moves the task that is to be next to the end `NEXT`. `tasks` is not empty; the oldest task
+    /// is in front.
     #[inline(always)]
     fn arrange(_tasks: &mut VecDeque<Task>, _place: &impl Place) {}
 }
@@ -35,8 +35,8 @@ impl Order for Fifo {
 #[derive(Default)]
 pub(super) struct Queue {
     tasks: VecDeque<Task>,
-    /// How many of the tasks were suspended. No limit counts these. Otherwise, if as many tasks as
-    /// the limit allows yield and then spawn, they would refuse each other for ever.
+    /// How many of the tasks were suspended. No limit counts these. Otherwise tasks that yield
+    /// could fill the queue to its limit, and each spawn of theirs would be refused for ever.
     suspended: usize,
     /// Slots for tasks that were suspended: see `queue::injector`.
     reserved: usize,
@@ -121,7 +121,7 @@ impl Queue {
     }
 }
 
-/// Removes `task` from `tasks`, if it is there. A task that was added lately is found soon.
+/// Removes `task` from `tasks`, if it is there. The search begins at the youngest task.
 pub(in crate::policy) fn take_back(tasks: &mut VecDeque<Task>, task: Task) -> bool {
     let at = tasks.iter().rposition(|queued| *queued == task);
     at.is_some_and(|at| tasks.remove(at).is_some())

@@ -7,8 +7,8 @@ use crate::stats::Counter;
 use crate::sys::atomic::Pad;
 use crate::sys::memory::{self, NoMemory};
 
-/// The values that the variables accept. A full deque that cannot grow does by default as Tokio's.
-/// A deque without batches gives its thieves single tasks, and always grows.
+/// The values that the variables accept. A full deque that cannot grow behaves like Tokio's by
+/// default. A deque without batches gives its thieves single tasks, and always grows.
 pub const fn accepted<D: Deque>() -> Accepted {
     let global = Global::ALL;
     match (D::Batches::EXIST, D::SLOTS) {
@@ -25,9 +25,9 @@ pub const fn accepted<D: Deque>() -> Accepted {
 /// How many tasks are moved at a time.
 pub struct Amounts {
     pub(super) steals_half: bool,
-    /// A counter for each worker, if a worker takes all: how many tasks came into its deque with
-    /// the last batch, less its looks at the oldest task since. Empty if a worker takes one task at
-    /// a time. Only the worker itself uses its counter.
+    /// With `SCHED_GLOBAL=all`, a counter for each worker: how many tasks the last batch brought
+    /// into its deque, less the worker's looks at the oldest task since then. Empty if a worker
+    /// takes one task at a time. Only the worker itself uses its counter.
     pub(super) batches: Box<[Pad<Counter>]>,
     pub(super) spills: Option<Spills>,
 }

@@ -1,7 +1,7 @@
 //! Several tasks at a time: a thief takes more than the task that it runs (`SCHED_STEAL=half`), a
 //! worker empties the injector (`SCHED_GLOBAL=all`), a full deque gives tasks to the injector
 //! (`SCHED_OVERFLOW=one`, `half`). All of it is cold code. For a deque without `queue::Batches`
-//! nothing is compiled.
+//! only `SCHED_GLOBAL=all` is compiled.
 //!
 //! The nine algorithms of the fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`):
 //!
@@ -11,8 +11,8 @@
 //! | MutexQueue, Steal*X*, Get*Y*FromGlob | `SCHED_DEQUE=queue SCHED_STEAL=`*X* `SCHED_GLOBAL=`*Y*|
 //! | LFABQueue, Put*X*ToGlob, Steal*Y* | `SCHED_DEQUE=ring SCHED_OVERFLOW=`*X* `SCHED_STEAL=`*Y* |
 //!
-//! with *X* and *Y* `one`, `half` or `all`. Tokio's is the ring with `half` and `half`, its
-//! default.
+//! with *X* and *Y* `one`, `half` or `all`. Tokio's algorithm is the ring with `half` and `half`,
+//! the ring's default.
 //!
 //! # What must stay true
 //!
@@ -21,10 +21,10 @@
 //! again only when that deque is empty: the proof holds for many tasks as for one. The same is true
 //! of a batch from the injector, and of tasks that an active owner moves to the injector.
 //!
-//! *Nobody sleeps beside a task.* A batch is put as spawned tasks are, and then `added` does what a
-//! spawn does for sleepers. If the thief was idle, `added` wakes nobody, because the thief still
-//! counts as searching; when it stops searching (`found`) it looks at the queues, where its batch
-//! lies.
+//! *No worker sleeps while a task is queued.* The tasks of a batch are put like spawned tasks, and
+//! then `added` does what a spawn does for sleepers. If the thief was idle, `added` wakes nobody,
+//! because the thief still counts as searching; when it stops searching (`found`) it looks at the
+//! queues, where its batch lies.
 //!
 //! *No task is lost for want of room.* A thief makes room in its own deque before it takes tasks.
 //! An owner that moves tasks to the injector makes room there first, under the injector's lock. So
@@ -64,8 +64,8 @@ impl<D: Deque> Stealing<D> {
         own.push(task).or_else(|Full| self.injector.put_back_some(1, limit, |_, put| put(task)))
     }
 
-    /// Takes the next task of the injector, and moves all others into the own deque, which is
-    /// empty, if the run is set up so.
+    /// Takes the next task of the injector. With `SCHED_GLOBAL=all` also moves the other tasks into
+    /// the own deque, which is empty, as far as there is room.
     ///
     /// # Safety
     /// As for `own`.
@@ -110,8 +110,8 @@ impl<D: Deque> Stealing<D> {
         self.injected()
     }
 
-    /// Takes one task from `victim`, or half of them, as the run is set up; all but the first go
-    /// into the own deque.
+    /// Takes one task from `victim`, or half of its tasks (`SCHED_STEAL=half`); all but the first
+    /// go into the own deque.
     ///
     /// # Safety
     /// As for `own`.

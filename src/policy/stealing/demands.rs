@@ -45,7 +45,7 @@ impl Demands {
     /// Which tasks the next search takes.
     pub(super) fn reach(&mut self, now: Instant, raid_cost: Duration) -> Reach {
         if cfg!(loom) {
-            return Reach::Raid; // models know no time
+            return Reach::Raid; // models have no clock
         }
         if now < self.next {
             return Reach::Public;

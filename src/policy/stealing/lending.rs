@@ -45,8 +45,8 @@ impl Lending {
     }
 
     /// Notes that the worker `thief` has taken a task that was alone in the deque of `owner`.
-    /// Returns true if the caller must ask for the thief's attention at its next push, too, as it
-    /// does for the owner's.
+    /// Returns true if the caller must also ask for the thief's attention at the thief's next push,
+    /// as it asks for the owner's.
     #[cold]
     pub fn taken(&self, thief: usize, owner: usize) -> bool {
         self.0[owner].lends.store(true, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Lending {
 impl Lender {
     fn is_far(&self) -> bool {
         if cfg!(loom) {
-            return self.last.replace(Some(Instant::now())).is_none(); // models know no time
+            return self.last.replace(Some(Instant::now())).is_none(); // models have no clock
         }
         let now = Instant::now();
         self.last.replace(Some(now)).is_none_or(|last| now - last > FAR)

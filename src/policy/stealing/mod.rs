@@ -3,18 +3,18 @@
 //! owner pushes and pops at the bottom; a worker without tasks takes the oldest task of another
 //! worker.
 //!
-//! A worker looks for tasks in this order: its own deque, the injector, then a random victim
-//! k and k+1, k+2 … modulo the number of workers. If all are empty the worker is idle, and waits as
-//! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor
-//! never; `idle::eventcount` has the proof that nobody sleeps beside a task.
+//! A worker looks for tasks in this order: its own deque, the injector, then a random victim k and
+//! k+1, k+2 … modulo the number of workers. If all are empty the worker is idle, and waits as
+//! `SCHED_IDLE` says. `idle::quiescence` has the proof that the run ends neither early nor never;
+//! `idle::eventcount` has the proof that no worker sleeps while a task is queued.
 //!
 //! `SCHED_JOIN=help` follows D. Lea's ForkJoinPool ("A Java fork/join framework", 2000, and its
 //! successors): the injector comes after the victims. A join takes its task back if nobody has
 //! begun it. Otherwise the join runs the worker's own tasks, youngest first, then the tasks of
-//! other workers, until the awaited task is over. Unlike ForkJoinPool, it turns first to the worker
-//! that runs the awaited task, and looks at the injector once in `TICK` tasks. By default the
-//! injector comes before the victims, as in Go and Tokio: its tasks have waited longest. (The two
-//! orders showed no difference in tree, flood, and quicksort over the ring.)
+//! other workers, until the awaited task is over. Unlike ForkJoinPool, the join turns first to the
+//! worker that runs the awaited task, and looks at the injector once in `TICK` tasks. By default
+//! the injector comes before the victims, as in Go and Tokio: its tasks have waited longest. (The
+//! two orders showed no difference in tree, flood, and quicksort over the ring.)
 
 mod amounts;
 mod batches;
@@ -82,8 +82,9 @@ impl<D: Deque> Stealing<D> {
                 }
                 self.injected()
             })
-            // Now and then the search raids. The task that is left may yield until another task has
-            // run, and a worker that computes may keep that task private.
+            // Now and then the search raids. The task that this worker leaves may yield until
+            // another task has run, and the owner of that other task may compute and keep it
+            // private.
             .or_else(|| {
                 let reach = match first {
                     LookFirst::AtHome => Reach::Public,
@@ -190,7 +191,7 @@ impl<D: Deque> Policy for Stealing<D> {
         let taken = own.take_back(task);
         if !taken && own.private_part().is_none() {
             // `take_back` may have popped another task and put it back: a sleeper may have missed
-            // that.
+            // that task.
             self.published(place);
         }
         taken

@@ -175,7 +175,8 @@ impl<D: Deque> Stealing<D> {
         activity: Activity,
     ) -> Option<Task> {
         if activity == Activity::Active {
-            // An active worker searches first: a success costs other workers nothing.
+            // An active worker searches before it becomes idle: if it finds a task, the shared
+            // count of idle workers does not change.
             if let Some(task) = self.search(place, Reach::Request, || (), || ()) {
                 naps.success();
                 return Some(task);
@@ -282,9 +283,9 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Delays the search of a worker that was woken although every processor has a worker already.
-    /// During the delay the worker counts as searching, so no other worker is woken. So of a
-    /// thousand workers on two processors only a few ever run. If tasks block, one more worker
-    /// wakes every `HOLD_BACK`.
+    /// During the delay the worker counts as searching, so no other worker is woken. So only a few
+    /// of a thousand workers on two processors ever run. If tasks block, one more worker wakes
+    /// every `HOLD_BACK`.
     ///
     /// A task that blocks leaves its processor idle, so the processor time of this process shows
     /// whether tasks block. While the process keeps the processors busy, the worker waits again,
@@ -328,7 +329,7 @@ impl<D: Deque> Stealing<D> {
             if self.work_visible() {
                 self.sleepers.cancel(me);
                 #[cfg(loom)]
-                spin_loop(); // the holder of the deque's lock must get on
+                spin_loop(); // the holder of the deque's lock must run
                 return true;
             }
         }
@@ -341,10 +342,10 @@ impl<D: Deque> Stealing<D> {
     }
 
     /// Called by a worker that has announced a sleep, or has stopped searching. After this call,
-    /// each spawn either sees that the worker has done so, or is one whose task the worker's next
-    /// reads see. False if the heavy fence has failed: then this is not certain.
+    /// for each spawn, either the spawner sees that the worker has done so, or the worker's next
+    /// reads see the spawned task. False if the heavy fence has failed: then this is not certain.
     fn listen(&self) -> bool {
-        fence(Ordering::SeqCst); // with the one in rearm: `queue::split`, 2
+        fence(Ordering::SeqCst); // pairs with the fence in rearm: `queue::split`, 2
         self.ask_all();
         fence::heavy()
     }

@@ -26,7 +26,8 @@ impl<M: Mode> Split<M> {
     fn is_private(&self, last: *mut Slot) -> bool {
         #[cfg(all(target_arch = "x86_64", not(loom)))]
         // SAFETY: the instruction only reads `split`, an aligned word, as a relaxed load does. (It
-        // saves an instruction per join: the compiler makes two of a load and a comparison.)
+        // saves an instruction per join: the compiler would use two for the load and the
+        // comparison.)
         unsafe {
             std::arch::asm!("cmp {}, [{} + {}]", "jb {}", in(reg) last, in(reg) self,
                             const LAYOUT[1], label { return false }, options(nostack, readonly));
@@ -38,8 +39,8 @@ impl<M: Mode> Split<M> {
         }
     }
 
-    /// Completes a claim that failed. Takes `task` and returns true if `task` is the youngest after
-    /// all, though public, and no thief has it. Otherwise the claim is undone, and the slot was not
+    /// Completes a claim that failed. If the youngest task is `task`, though a public one, and no
+    /// thief has it, takes it and returns true. Otherwise undoes the claim; the slot was not
     /// changed meanwhile. A sleeper that looked during the claim may have missed the youngest task;
     /// the owner pops that task next.
     ///

@@ -99,7 +99,7 @@ pub(super) struct Thieves {
     pub(super) lock: TryLock,
 }
 
-/// Used by the owner alone: in `new`, and later under the lock. Only `armed` needs no lock.
+/// Used by the owner alone, which changes it only under the lock.
 pub(super) struct Seldom {
     pub(super) block: Block<Slot>,
     /// The most tasks that the deque may hold.
@@ -161,8 +161,9 @@ impl<M: Mode> Split<M> {
         self.thieves.open.load(Ordering::Relaxed)
     }
 
-    /// Makes the tasks below `end` public and the others private. The caller holds the lock. It is
-    /// the owner, or a raider whose fence came after `split` was at or above `end` (essay, 1).
+    /// Makes the tasks below `end` public and the others private. The caller holds the lock. The
+    /// caller is the owner, or a raider that set `split` to `end` or above before its fence (essay,
+    /// 1).
     pub(super) fn divide(&self, end: *mut Slot) {
         self.thieves.open.store(end, Ordering::Relaxed);
         self.watched.split.store(end, Ordering::Relaxed);
