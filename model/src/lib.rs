@@ -301,7 +301,7 @@ impl<P: Policy> LoopStack for WorkerOf<P> {
         false
     }
 
-    fn flush(&self) {}
+    fn out_of_tasks(&self) {}
 
     fn run(&self, task: Task) {
         self.call(task);

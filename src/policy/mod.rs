@@ -279,8 +279,8 @@ pub trait LoopStack {
     /// worker has taken over the stack meanwhile.
     fn tick(&self) -> bool;
 
-    /// Brings the worker's count of tasks up to date.
-    fn flush(&self);
+    /// The worker has found its own queue empty.
+    fn out_of_tasks(&self);
 
     /// Runs a task and counts it.
     fn run(&self, task: Task);

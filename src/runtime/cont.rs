@@ -68,6 +68,22 @@
 //! A task cannot leave its stack if another run lies on top of it, or if it is on its thread's own
 //! stack; and there may be no memory for a new stack. Then the child is queued, as in kind `steal`.
 //!
+//! # Nested spawns
+//!
+//! In a chain, where each task spawns its successor and returns, each spawner's continuation keeps
+//! a stack until the rest of the chain has run: a million tasks would need a million stacks. So a
+//! spawner on a fiber that is [`MOST_NESTED`] deep queues its children. Then a task of the chain
+//! ends before its successor begins, and the rest of the chain runs in the loop of that one fiber.
+//! (To change over between the two orders by depth: Y. Guo and others, "SLAW: a scalable
+//! locality-aware adaptive work-stealing scheduler", 2010.)
+//!
+//! The depth counts spawners that thieves have taken, too. Rejected: to count those in the worker's
+//! deque. Where a thief takes spawners as fast as the chain makes them, the depth by that count
+//! does not grow, and each task of the chain costs a stack and a theft.
+//!
+//! The price is the order: one worker runs a program in its serial order only as far as spawns are
+//! nested no deeper.
+//!
 //! # Cost
 //!
 //! A spawn without a theft needs no atomic read-modify-write and no fence. Calls and returns are
@@ -83,6 +99,7 @@ use self::child::{ByFork, BySpawn, Child};
 use crate::fiber::switch::Callee;
 use crate::fiber::{Instrumentation, Plain, exceptions, switch};
 use crate::policy::DequePolicy;
+use crate::runtime::entry;
 use crate::runtime::forked::{misuse, spawn_forked};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Fiber, Worker};
@@ -91,6 +108,9 @@ use crate::sys::errno;
 use crate::task::TaskFn;
 use std::ffi::{c_int, c_void};
 use std::ptr;
+
+/// How deeply spawns are nested at most, each called by the one before.
+const MOST_NESTED: u32 = 1024;
 
 /// `sched_spawn`, and the value that it returns.
 ///
@@ -111,6 +131,8 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
             // SAFETY: the caller owns the worker and is on its fiber; `f` accepts `closure`.
             unsafe { call::<Child<P, BySpawn, Plain>, I>(f as usize, closure, worker, child_fiber) }
         }
+        // SAFETY: the caller owns the worker, whose policy is `P`; `f` accepts `closure`.
+        (Some(f), None) if is_too_deep(worker) => unsafe { entry::queue::<P>(f, closure, worker) },
         // SAFETY: the same contract, word for word; the caller owns the worker.
         _ => unsafe { spawn_slowly::<P, I>(f, closure, worker) },
     }
@@ -152,6 +174,13 @@ fn child_fiber(worker: &Worker) -> Option<&Fiber> {
     // SAFETY: the fiber belongs to the worker's current fiber, which gives it back only on this
     // thread.
     unsafe { worker.child_fiber.get().as_ref() }
+}
+
+/// True if the worker's current fiber is too deep for a child fiber. The caller owns the worker.
+#[inline]
+fn is_too_deep(worker: &Worker) -> bool {
+    // SAFETY: the owner is on the fiber, so its stack is in use.
+    unsafe { &*worker.fiber.get() }.nesting.get() >= MOST_NESTED
 }
 
 /// Calls the child on the child fiber.
@@ -245,17 +274,20 @@ unsafe extern "C" fn fork_slowly<P: DequePolicy, I: Instrumentation>(
     }
 }
 
-/// Gives the worker's current fiber a child fiber, if it can be left and there is a stack.
+/// Gives the worker's current fiber a child fiber, if it is not too deep, can be left, and there is
+/// a stack.
 #[cold]
 #[inline(never)]
 fn add_child_fiber(mine: Mine<'_>) -> Option<&Fiber> {
     let (worker, fiber) = (mine.worker(), mine.fiber());
-    if fiber.can_be_left()
+    if fiber.nesting.get() < MOST_NESTED
+        && fiber.can_be_left()
         && let Ok(stack) = mine.take_stack()
     {
         let child_fiber = Fiber::on(stack);
         child_fiber.worker.set(worker);
         child_fiber.parent_fiber.set(fiber);
+        child_fiber.nesting.set(fiber.nesting.get() + 1);
         fiber.child_fiber.set(child_fiber);
         fiber.leave_limit.set(0);
         worker.child_fiber.set(child_fiber);

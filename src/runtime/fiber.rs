@@ -43,11 +43,9 @@ impl LoopStack for Fiber {
         true
     }
 
-    #[cold]
-    fn flush(&self) {
-        let counted = self.countdown_start.replace(TICK) - self.countdown.replace(TICK);
-        self.place().counters().tasks.add(counted as usize);
-        self.release_child_fibers();
+    fn out_of_tasks(&self) {
+        self.flush();
+        self.nesting.set(0);
     }
 
     #[inline]
@@ -61,6 +59,14 @@ impl LoopStack for Fiber {
 }
 
 impl Fiber {
+    /// Brings the worker's counter up to date, and returns the stacks of child fibers.
+    #[cold]
+    pub(super) fn flush(&self) {
+        let counted = self.countdown_start.replace(TICK) - self.countdown.replace(TICK);
+        self.place().counters().tasks.add(counted as usize);
+        self.release_child_fibers();
+    }
+
     /// Pins the fiber: it cannot be left from now on. Returns true if it was pinned already. The
     /// fiber's worker is the calling thread's, or the fiber has no child fiber.
     pub(super) fn pin(&self) -> bool {

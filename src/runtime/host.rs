@@ -176,6 +176,7 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
     fiber.make_current(worker);
     fiber.first_task.set(first_task);
     fiber.loop_start.set(loop_start);
+    fiber.nesting.set(0); // the stack may have been a child's
     // SAFETY: the caller is on the fiber, and so is the worker; no task has begun here.
     unsafe { fiber.run_to_end() }
 }

@@ -287,6 +287,9 @@ pub struct Fiber {
     pub(super) child_fiber: Cell<*const Fiber>,
     /// Kind `cont`: the fiber of the spawner, valid as long as the spawner waits for the task here.
     pub(super) parent_fiber: Cell<*const Fiber>,
+    /// Kind `cont`: how many child fibers were made one for the other until this one was made; 0
+    /// again when the loop here has found its queue empty.
+    pub(super) nesting: Cell<u32>,
     /// Kind `cont`: the descriptor of the task here, if that was forked. The loop does not read it.
     pub(super) descriptor: Cell<*const Forked>,
     /// Kind `cont`: at its last spawn the task here was not continued by its child's return. Used
@@ -378,6 +381,7 @@ impl Fiber {
             spawner_context: Cell::new(ptr::null_mut()),
             child_fiber: Cell::new(ptr::null()),
             parent_fiber: Cell::new(ptr::null()),
+            nesting: Cell::new(0),
             descriptor: Cell::new(ptr::null()),
             resumed_by_other: Cell::new(false),
             calling_frame: Cell::new(0),

@@ -342,7 +342,7 @@ impl<D: Deque> Policy for Stealing<D> {
                     }
                 }
                 place.stay();
-                stack.flush();
+                stack.out_of_tasks();
                 place.counters().queue_peak.peak(deque.peak());
             }
             match self.find(place, &mut naps, activity) {

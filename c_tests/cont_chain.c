@@ -1,0 +1,65 @@
+/* Kind cont: a chain of a million tasks that each spawn the next takes few stacks. Then tasks are called at once again,
+ * and in the serial order as deep as libsched(7) says.
+ * ctest: matrix kind=cont idle=park threads=1,2,4 timeout=60
+ * ctest: matrix kind=cont deque=split idle=nap,spin threads=2 timeout=60 */
+#include "proc.h"
+#include <stdatomic.h>
+
+enum { LENGTH = 1000000, NESTED = 1000, LEAVES = 1000, MOST_KB = 32 << 10 };
+
+static atomic_long ran;
+static int alone; /* one worker */
+
+static void link_of_chain(void *closure, struct scheduler *s)
+{
+    long left = (long)closure;
+    atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
+    if (left > 1)
+        CHECK_EQ(sched_spawn(link_of_chain, (void *)(left - 1), s), 0);
+}
+
+static void leaf(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    ran++;
+}
+
+/* Spawns the next; after that, in serial order, all deeper ones have ended. */
+static void nested(void *closure, struct scheduler *s)
+{
+    long deeper = (long)closure, before = ran;
+    if (deeper > 0) {
+        CHECK_EQ(sched_spawn(nested, (void *)(deeper - 1), s), 0);
+        if (alone)
+            CHECK_EQ(ran, before + deeper);
+    }
+    ran++;
+}
+
+static void root(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    CHECK_EQ(sched_spawn(link_of_chain, (void *)(long)LENGTH, s), 0);
+    if (alone)
+        CHECK_EQ(ran, LENGTH);
+    for (int i = 0; i < LEAVES; i++) {
+        CHECK_EQ(sched_spawn(leaf, NULL, s), 0);
+        if (alone)
+            CHECK_EQ(ran, LENGTH + i + 1);
+    }
+    CHECK_EQ(sched_spawn(nested, (void *)(long)(NESTED - 1), s), 0);
+}
+
+int main(void)
+{
+    alone = sched_default_threads() == 1;
+    for (int round = 0; round < 3; round++) {
+        ran = 0;
+        CHECK_EQ(sched_init(sched_default_threads(), 4, root, NULL), 0);
+        CHECK_EQ(ran, LENGTH + LEAVES + NESTED);
+    }
+    if (status_kb("VmHWM") >= MOST_KB)
+        CHECK_EQ(status_kb("VmHWM"), MOST_KB);
+    return 0;
+}
