@@ -23,7 +23,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-enum shape { RANDOM, FEW, SORTED, REVERSED, EQUAL, ORGAN, SAW, NEARLY, SHAPES };
+enum shape { RANDOM, FEW, GROUPS, SORTED, REVERSED, LATE, LATE_TIE, EQUAL, ORGAN, SAW, NEARLY, SHAPES };
 
 static uint32_t value(enum shape shape, size_t i, size_t n, uint64_t *seed)
 {
@@ -31,8 +31,11 @@ static uint32_t value(enum shape shape, size_t i, size_t n, uint64_t *seed)
     switch (shape) {
     case RANDOM: return any;
     case FEW: return any % 5;
+    case GROUPS: return any % 2 ? any : 1u << 30; /* half of them equal */
     case SORTED: return (uint32_t)i;
     case REVERSED: return (uint32_t)(n - i);
+    case LATE: return (uint32_t)(i + 1 < n ? i + 1 : 0);          /* sorted, but for the last */
+    case LATE_TIE: return (uint32_t)(i + 1 < n ? n - i : n - i + 1); /* falling, but the last two are equal */
     case EQUAL: return 7;
     case ORGAN: return (uint32_t)(i < n / 2 ? i : n - i);
     case SAW: return (uint32_t)(i % 100);
@@ -104,6 +107,9 @@ static void root(void *closure, struct scheduler *s)
     }
     for (size = 4; size <= 8; size += 4)
         one(RANDOM, 50021 / SMALLER, size / 5, s);
+    size = 8;
+    for (enum shape shape = 0; shape < SHAPES; shape++) /* more than one worker checks at a time */
+        one(shape, 20021, 0, s);
 }
 
 int main(void)

@@ -19,8 +19,12 @@
 //!            else: sort both halves, perhaps on two workers, and merge them
 //! merge:     already in order, or in the opposite order: copy the runs
 //!            large: split by rank into two merges, perhaps on two workers
+//!            many equal elements: find the end of each group of them, and copy the group
 //!            else: merge from both ends at once
 //! ```
+//! Before all that, several workers check together whether the elements are in order already, or in
+//! the opposite order.
+//!
 //! The elements go back and forth between the array and the room: one copy for each level.
 //!
 //! *From both ends*: one step writes the first of the remaining elements, and the last one. The two
@@ -33,6 +37,10 @@
 //! the right run; a binary search finds i. Two independent merges of k and n - k elements follow,
 //! equally long for k = n / 2. (C. Siebert and J. Träff, "Perfectly load-balanced, optimal, stable,
 //! parallel merge", 2013.)
+//!
+//! *Groups of equal elements*: where few values are distinct, runs consist of long groups of equal
+//! elements. The end of a group is found by steps of doubling length and a binary search. (T.
+//! Peters' timsort, 2002.) If a group proves to be short, the rest is merged from both ends.
 //!
 //! # A comparison that contradicts itself
 //!
@@ -86,6 +94,8 @@ const MIN_FORKED_SORT: usize = 1024;
 const INDIRECT_SIZE: usize = 160;
 /// The distance between the element that is prefetched and the element that is used.
 const PREFETCH_DISTANCE: usize = 8;
+/// The most elements whose order one worker checks at a time.
+const MAX_CHECKED: usize = 16 << 10;
 /// The most bytes that one worker copies at a time.
 const MAX_COPY_BYTES: usize = 128 << 10;
 /// The most bytes of room that are taken from the stack.
@@ -143,7 +153,7 @@ unsafe fn sort_by_pointers(
     worker: &Worker,
 ) -> Result<(), NoMemory> {
     // SAFETY: the elements may be read and written, by the caller's promise.
-    if n < 2 || unsafe { sorter.is_in_order(base, n) } {
+    if n < 2 || unsafe { sorter.is_in_order(base, n, worker) } {
         return Ok(());
     }
     let size = sorter.elements.size();
@@ -161,13 +171,13 @@ unsafe fn sort_by_pointers(
     // places of its own.
     unsafe {
         by_pointer.sort(pointers.cast(), spare.cast(), n, To::Here, worker);
-        copy_in_parts(0, n, max_part, worker, &|from, to| {
+        in_parts(0, n, max_part, worker, &|from, to| {
             for i in from..to {
                 memory::prefetch(*pointers.add((i + PREFETCH_DISTANCE).min(n - 1)));
                 sorter.copy(*pointers.add(i), sorter.at(room, i));
             }
         });
-        copy_in_parts(0, n, max_part, worker, &|from, to| {
+        in_parts(0, n, max_part, worker, &|from, to| {
             let run = Run { start: sorter.at(room, from), count: to - from };
             sorter.copy_run(run, sorter.at(base, from));
         });
@@ -175,11 +185,12 @@ unsafe fn sort_by_pointers(
     Ok(())
 }
 
-/// Halves the range until a part has at most `max_part` elements, and calls `part` for each.
+/// Halves the range from..to until a part has at most `max_part` elements, and calls `part` for each,
+/// perhaps on several workers.
 ///
 /// # Safety
 /// `part` may be called on other threads; the caller owns `worker`.
-unsafe fn copy_in_parts(
+unsafe fn in_parts(
     from: usize,
     to: usize,
     max_part: usize,
@@ -194,8 +205,8 @@ unsafe fn copy_in_parts(
     unsafe {
         fork::both::<Comparison, _>(
             worker,
-            |on| copy_in_parts(from, middle, max_part, on, part),
-            |on| copy_in_parts(middle, to, max_part, on, part),
+            |on| in_parts(from, middle, max_part, on, part),
+            |on| in_parts(middle, to, max_part, on, part),
         );
     }
 }
@@ -264,7 +275,7 @@ impl<E: Elements> Sorter<E> {
     /// The contract of places.
     unsafe fn run(self, base: *mut u8, n: usize, worker: &Worker) -> Result<(), NoMemory> {
         // SAFETY: by the contract of places.
-        if n < 2 || unsafe { self.is_in_order(base, n) } {
+        if n < 2 || unsafe { self.is_in_order(base, n, worker) } {
             return Ok(());
         }
         let bytes = n.checked_mul(self.elements.size()).ok_or(NoMemory)?;
@@ -278,22 +289,41 @@ impl<E: Elements> Sorter<E> {
     /// reversed, and in order now. For other inputs the scan usually ends early.
     ///
     /// # Safety
-    /// The contract of places.
-    unsafe fn is_in_order(self, base: *mut u8, n: usize) -> bool {
+    /// The contract of places; `n` is at least 2.
+    unsafe fn is_in_order(self, base: *mut u8, n: usize, worker: &Worker) -> bool {
         // SAFETY: by the contract of places.
         let is_descending = unsafe { self.after(base, self.at(base, 1)) };
-        for i in 2..n {
-            let (before, element) = (self.at(base, i - 1), self.at(base, i));
-            // SAFETY: by the contract of places.
-            if unsafe { self.after(before, element) } != is_descending {
-                return false;
-            }
+        let goes_on = |from: usize, to: usize| {
+            (from..to).all(|i| {
+                let (before, element) = (self.at(base, i - 1), self.at(base, i));
+                // SAFETY: by the contract of places.
+                (unsafe { self.after(before, element) }) == is_descending
+            })
+        };
+        if !goes_on(2.min(n), n.min(MAX_CHECKED)) {
+            return false;
+        }
+        let breaks_off = AtomicBool::new(false); // Relaxed: `in_parts` orders the flag
+        // SAFETY: the array is only read.
+        unsafe {
+            in_parts(n.min(MAX_CHECKED), n, MAX_CHECKED, worker, &|from, to| {
+                if !breaks_off.load(Ordering::Relaxed) && !goes_on(from, to) {
+                    breaks_off.store(true, Ordering::Relaxed);
+                }
+            });
+        }
+        if breaks_off.load(Ordering::Relaxed) {
+            return false;
         }
         if is_descending {
-            for i in 0..n / 2 {
-                let (one, other) = (self.at(base, i), self.at(base, n - 1 - i));
-                // SAFETY: by the contract of places.
-                unsafe { ptr::swap_nonoverlapping(one, other, self.elements.size()) };
+            // SAFETY: by the contract of places; each pair is exchanged once.
+            unsafe {
+                in_parts(0, n / 2, MAX_CHECKED, worker, &|from, to| {
+                    for i in from..to {
+                        let (one, other) = (self.at(base, i), self.at(base, n - 1 - i));
+                        ptr::swap_nonoverlapping(one, other, self.elements.size());
+                    }
+                });
             }
         }
         true

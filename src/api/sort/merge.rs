@@ -10,6 +10,10 @@ use std::hint::select_unpredictable;
 
 /// The fewest elements that two workers may merge together.
 const MIN_FORKED_MERGE: usize = 8192;
+/// The fewest elements of a run in which groups of equal elements are looked for.
+const MIN_GROUPED: usize = 128;
+/// The fewest equal elements that make a group.
+const MIN_GROUP: usize = 8;
 
 // The contract of places, which each unsafe function here asks of its caller, is stated in `super`.
 impl<E: Elements> Sorter<E> {
@@ -26,9 +30,7 @@ impl<E: Elements> Sorter<E> {
                 self.copy_run(right, self.copy_run(left, to));
             } else if self.after(left.start, last_of(right)) {
                 self.copy_run(left, self.copy_run(right, to));
-            } else if n < MIN_FORKED_MERGE {
-                self.merge_alone(left, right, to);
-            } else {
+            } else if n >= MIN_FORKED_MERGE {
                 let (from_left, from_right) = self.rank(left, right, n / 2);
                 let (left, upper_left) = self.split(left, from_left);
                 let (right, upper_right) = self.split(right, from_right);
@@ -37,6 +39,10 @@ impl<E: Elements> Sorter<E> {
                     |on| self.merge(left, right, to, on),
                     |on| self.merge(upper_left, upper_right, self.at(to, n / 2), on),
                 );
+            } else if self.has_groups(left) && self.has_groups(right) {
+                self.merge_groups(left, right, to);
+            } else {
+                self.merge_alone(left, right, to);
             }
         }
     }
@@ -61,6 +67,7 @@ impl<E: Elements> Sorter<E> {
     ///
     /// # Safety
     /// The contract of places.
+    #[inline(never)]
     unsafe fn merge_alone(self, mut left: Run, mut right: Run, mut to: *mut u8) {
         loop {
             let steps = left.count.min(right.count);
@@ -76,6 +83,63 @@ impl<E: Elements> Sorter<E> {
         }
         // SAFETY: by the contract of places.
         unsafe { self.merge_from_one_end(left, right, to) };
+    }
+
+    /// True if the run seems to consist of groups of equal elements: one comparison tells.
+    ///
+    /// # Safety
+    /// The contract of places.
+    unsafe fn has_groups(self, run: Run) -> bool {
+        let at = |i| self.at(run.start, i);
+        let middle = run.count / 2;
+        // SAFETY: by the contract of places.
+        run.count >= MIN_GROUPED && !unsafe { self.after(at(middle + MIN_GROUP), at(middle)) }
+    }
+
+    /// Merges on the calling thread group by group, and from both ends what follows a short group.
+    ///
+    /// # Safety
+    /// The contract of places.
+    #[cold]
+    #[inline(never)] // few sorts need it
+    unsafe fn merge_groups(self, mut left: Run, mut right: Run, mut to: *mut u8) {
+        let (mut group, mut other_group);
+        while left.count > 0 && right.count > 0 {
+            // SAFETY: by the contract of places.
+            unsafe {
+                let before = |element: *mut u8| !self.after(element, right.start);
+                (group, left) = self.split(left, self.length_of_front(left, before));
+                to = self.copy_run(group, to);
+                if left.count == 0 {
+                    break;
+                }
+                let before = |element: *mut u8| self.after(left.start, element);
+                (other_group, right) = self.split(right, self.length_of_front(right, before));
+                to = self.copy_run(other_group, to);
+            }
+            if group.count + other_group.count < 2 * MIN_GROUP {
+                break;
+            }
+        }
+        // SAFETY: by the contract of places.
+        unsafe { self.merge_alone(left, right, to) };
+    }
+
+    /// The number of elements at the front of the run for which `is_front` is true: it is for all
+    /// elements up to some place, and false behind that.
+    fn length_of_front(self, run: Run, is_front: impl Fn(*mut u8) -> bool) -> usize {
+        let is_front = |i| is_front(self.at(run.start, i));
+        let (mut low, mut step) = (0, 1); // all below `low` are at the front
+        while low + step <= run.count && is_front(low + step - 1) {
+            low += step;
+            step *= 2;
+        }
+        let mut high = run.count.min(low + step - 1); // the element there, if there is one, is not
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_front(middle) { low = middle + 1 } else { high = middle }
+        }
+        low
     }
 
     /// Writes the first `steps` elements of the merge, and the last `steps`. Returns the rests of
