@@ -52,8 +52,10 @@
 //! A child fiber belongs to the same worker as its parent: a fiber has no child fiber whenever
 //! another worker continues it.
 //!
-//! Child fibers pile up to the depth that the recursion has had. They go back to the stack cache at
-//! each tick, when a task waits or yields, and when the loop has found its deque empty.
+//! Child fibers pile up to the depth that the recursion has had. They go back to the stack cache
+//! when a task waits or yields, and when the loop has found its deque empty. (Rejected: at each
+//! tick, too. A deep recursion then moved its stacks to the store and back all the time: UTS T3
+//! took 0.69 s instead of 0.50 with one worker, and 0.52 instead of 0.32 with two.)
 //!
 //! # Floating-point controls
 //!

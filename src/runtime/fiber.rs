@@ -39,7 +39,7 @@ impl LoopStack for Fiber {
             return false;
         }
         identity::check_section_closed(self);
-        self.flush();
+        self.count_tasks();
         true
     }
 
@@ -59,11 +59,16 @@ impl LoopStack for Fiber {
 }
 
 impl Fiber {
-    /// Brings the worker's counter up to date, and returns the stacks of child fibers.
+    /// Brings the worker's counter up to date.
     #[cold]
-    pub(super) fn flush(&self) {
+    fn count_tasks(&self) {
         let counted = self.countdown_start.replace(TICK) - self.countdown.replace(TICK);
         self.place().counters().tasks.add(counted as usize);
+    }
+
+    /// Brings the worker's counter up to date, and returns the stacks of child fibers.
+    pub(super) fn flush(&self) {
+        self.count_tasks();
         self.release_child_fibers();
     }
 

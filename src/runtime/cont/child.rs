@@ -234,7 +234,6 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
         worker: &Worker,
         fiber: &Fiber,
     ) {
-        fiber.release_child_fibers();
         // SAFETY: nobody has begun the task; the caller owns the worker, and is on its fiber.
         unsafe {
             let task = Self::task(f, closure);
