@@ -3,9 +3,10 @@
  * ctest: matrix kind=cont idle=park threads=1,2,4 timeout=60
  * ctest: matrix kind=cont deque=split idle=nap,spin threads=2 timeout=60 */
 #include "proc.h"
+#include <sched_tasks.h>
 #include <stdatomic.h>
 
-enum { LENGTH = 1000000, NESTED = 1000, LEAVES = 1000, MOST_KB = 32 << 10 };
+enum { LENGTH = 1000000, NESTED = 1000, LEAVES = 1000, GENERATIONS = 3000, FEW = 10, MOST_KB = 32 << 10 };
 
 static atomic_long ran;
 static int alone; /* one worker */
@@ -37,6 +38,16 @@ static void nested(void *closure, struct scheduler *s)
     ran++;
 }
 
+/* A chain whose tasks wait: each begins anew to count how deeply it spawns. */
+static void generation(void *closure, struct scheduler *s)
+{
+    long left = (long)closure;
+    sched_task_yield(s);
+    CHECK_EQ(sched_spawn(nested, (void *)(long)(FEW - 1), s), 0);
+    if (left > 1)
+        CHECK_EQ(sched_spawn(generation, (void *)(left - 1), s), 0);
+}
+
 static void root(void *closure, struct scheduler *s)
 {
     (void)closure;
@@ -49,6 +60,7 @@ static void root(void *closure, struct scheduler *s)
             CHECK_EQ(ran, LENGTH + i + 1);
     }
     CHECK_EQ(sched_spawn(nested, (void *)(long)(NESTED - 1), s), 0);
+    CHECK_EQ(sched_spawn(generation, (void *)(long)GENERATIONS, s), 0);
 }
 
 int main(void)
@@ -57,7 +69,7 @@ int main(void)
     for (int round = 0; round < 3; round++) {
         ran = 0;
         CHECK_EQ(sched_init(sched_default_threads(), 4, root, NULL), 0);
-        CHECK_EQ(ran, LENGTH + LEAVES + NESTED);
+        CHECK_EQ(ran, LENGTH + LEAVES + NESTED + GENERATIONS * FEW);
     }
     if (status_kb("VmHWM") >= MOST_KB)
         CHECK_EQ(status_kb("VmHWM"), MOST_KB);

@@ -25,17 +25,26 @@ const PAGES_PER_STACK: usize = 4;
 const MAPPINGS_PER_STACK: usize = 2;
 
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
+/// The highest allowed number, as it was when the last stack was made.
+static MOST: AtomicUsize = AtomicUsize::new(0);
 static GUARDS_ARE_MAPPINGS: AtomicBool = AtomicBool::new(false);
 
 /// Counts one more stack of `bytes` bytes, if the limit allows it.
 pub fn count_in(bytes: usize) -> Result<(), NoMemory> {
     // Relaxed: only a count, which publishes nothing
     let before = ALIVE.fetch_add(1, Ordering::Relaxed);
-    if before < most(before, bytes) {
+    let most = most(before, bytes);
+    MOST.store(most, Ordering::Relaxed);
+    if before < most {
         return Ok(());
     }
     count_out();
     Err(NoMemory)
+}
+
+/// True if half of the allowed stacks exist: then idle ones should go back to the store.
+pub fn is_scarce() -> bool {
+    ALIVE.load(Ordering::Relaxed) >= MOST.load(Ordering::Relaxed) / 2
 }
 
 pub fn count_out() {

@@ -13,7 +13,7 @@
 //! groups stays on its thread.)
 
 pub mod exceptions;
-mod limit;
+pub mod limit;
 pub mod overflow;
 pub mod sanitizers;
 mod space;

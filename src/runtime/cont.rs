@@ -53,9 +53,11 @@
 //! another worker continues it.
 //!
 //! Child fibers pile up to the depth that the recursion has had. They go back to the stack cache
-//! when a task waits or yields, and when the loop has found its deque empty. (Rejected: at each
-//! tick, too. A deep recursion then moved its stacks to the store and back all the time: UTS T3
-//! took 0.69 s instead of 0.50 with one worker, and 0.52 instead of 0.32 with two.)
+//! when a task waits or yields, when the loop has found its deque empty, and, if stacks are scarce,
+//! at each tick: otherwise a worker that is busy could keep the stacks that waiting tasks need.
+//! (Rejected: at each tick in any case. A deep recursion then moved its stacks to the store and
+//! back all the time: UTS T3 took 0.69 s instead of 0.50 with one worker, and 0.52 instead of 0.32
+//! with two.)
 //!
 //! # Floating-point controls
 //!
@@ -82,6 +84,10 @@
 //! The depth counts spawners that thieves have taken, too. Rejected: to count those in the worker's
 //! deque. Where a thief takes spawners as fast as the chain makes them, the depth by that count
 //! does not grow, and each task of the chain costs a stack and a theft.
+//!
+//! A task that waits begins to count anew, since it needs a stack of its own anyway. So do tasks
+//! from outside the run, which are called between two tasks of a chain. A fork is never queued for
+//! its depth: its caller waits for the child, and needs its stack until then.
 //!
 //! The price is the order: one worker runs a program in its serial order only as far as spawns are
 //! nested no deeper.
@@ -276,14 +282,12 @@ unsafe extern "C" fn fork_slowly<P: DequePolicy, I: Instrumentation>(
     }
 }
 
-/// Gives the worker's current fiber a child fiber, if it is not too deep, can be left, and there is
-/// a stack.
+/// Gives the worker's current fiber a child fiber, if it can be left and there is a stack.
 #[cold]
 #[inline(never)]
 fn add_child_fiber(mine: Mine<'_>) -> Option<&Fiber> {
     let (worker, fiber) = (mine.worker(), mine.fiber());
-    if fiber.nesting.get() < MOST_NESTED
-        && fiber.can_be_left()
+    if fiber.can_be_left()
         && let Ok(stack) = mine.take_stack()
     {
         let child_fiber = Fiber::on(stack);

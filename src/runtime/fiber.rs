@@ -1,6 +1,7 @@
 //! What the thread that is on a fiber does with the fiber: it counts the tasks, decides whether the
 //! fiber can be left, and returns the fibers of its children.
 
+use crate::fiber::limit;
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::stack::Stack;
 use crate::policy::{Activity, LookFirst, LoopStack, Place, TICK};
@@ -40,6 +41,7 @@ impl LoopStack for Fiber {
         }
         identity::check_section_closed(self);
         self.count_tasks();
+        self.release_scarce_child_fibers();
         true
     }
 
@@ -94,6 +96,13 @@ impl Fiber {
     pub fn make_current(&self, worker: &Worker) {
         worker.fiber.set(self);
         worker.child_fiber.set(self.child_fiber.get());
+    }
+
+    /// `release_child_fibers`, at a tick.
+    pub(super) fn release_scarce_child_fibers(&self) {
+        if limit::is_scarce() {
+            self.release_child_fibers();
+        }
     }
 
     /// Returns the stack of the child fiber, the stack of the child fiber's own child fiber, and so

@@ -143,6 +143,7 @@ pub(super) struct HandedOver<F> {
 
 impl<F: FnMut(Task) -> bool> HandedOver<F> {
     pub(super) fn new(fiber: &Fiber, publish: F) -> Self {
+        fiber.nesting.set(0); // it has a stack of its own while it waits
         HandedOver { continuation: Continuation { context: ptr::null_mut(), fiber }, publish }
     }
 }

@@ -234,6 +234,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
         worker: &Worker,
         fiber: &Fiber,
     ) {
+        fiber.release_scarce_child_fibers();
         // SAFETY: nobody has begun the task; the caller owns the worker, and is on its fiber.
         unsafe {
             let task = Self::task(f, closure);
@@ -247,6 +248,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
                 fiber.first_task.set(Some(task));
             }
             fiber.loop_start.set(LoopStart::Injector);
+            fiber.nesting.set(0); // the tasks from outside are nested in none
             fiber.run_to_end()
         }
     }
