@@ -38,14 +38,29 @@ static void nested(void *closure, struct scheduler *s)
     ran++;
 }
 
-/* A chain whose tasks wait: each begins anew to count how deeply it spawns. */
+/* A chain whose tasks wait: each begins anew to count how deeply it spawns. The partner answers. */
+static sched_sem asked = SCHED_SEM_INIT(0), answered = SCHED_SEM_INIT(0);
+
 static void generation(void *closure, struct scheduler *s)
 {
     long left = (long)closure;
-    sched_task_yield(s);
+    CHECK_EQ(sched_sem_post(&asked), 0);
+    CHECK_EQ(sched_sem_wait(&answered, s), 0);
+    long before = ran;
     CHECK_EQ(sched_spawn(nested, (void *)(long)(FEW - 1), s), 0);
+    if (alone)
+        CHECK_EQ(ran, before + FEW);
     if (left > 1)
         CHECK_EQ(sched_spawn(generation, (void *)(left - 1), s), 0);
+}
+
+static void partner(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (int i = 0; i < GENERATIONS; i++) {
+        CHECK_EQ(sched_sem_wait(&asked, s), 0);
+        CHECK_EQ(sched_sem_post(&answered), 0);
+    }
 }
 
 static void root(void *closure, struct scheduler *s)
@@ -60,6 +75,7 @@ static void root(void *closure, struct scheduler *s)
             CHECK_EQ(ran, LENGTH + i + 1);
     }
     CHECK_EQ(sched_spawn(nested, (void *)(long)(NESTED - 1), s), 0);
+    CHECK_EQ(sched_spawn(partner, NULL, s), 0);
     CHECK_EQ(sched_spawn(generation, (void *)(long)GENERATIONS, s), 0);
 }
 
