@@ -16,8 +16,8 @@ __attribute__((noinline, unused)) static int rounds_as_told(void)
     return third > 0x1.5555555555555p-2;
 }
 
-/* The mode that fegetround returns. Checks that numbers are rounded in that mode: on x86-64 fegetround reads the
- * register of the x87 unit, but another register determines the rounding. */
+/* Returns the mode that fegetround reports, after checking that numbers are rounded in that mode. (On x86-64 fegetround
+ * reads the register of the x87 unit, and the register of SSE decides how numbers are rounded.) */
 __attribute__((noinline, unused)) static int mode_now(void)
 {
     volatile double one = 1, minus_one = -1, three = 3, five = 5;

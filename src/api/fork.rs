@@ -319,7 +319,8 @@ fn joined_before() -> ! {
 /// they call.
 ///
 /// # Safety
-/// The caller owns `worker`; `there` may be called on another thread.
+/// `worker` is the caller's, or was while the caller ran in this run; `there` may be called on
+/// another thread.
 #[inline]
 pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     worker: &Worker,

@@ -189,7 +189,7 @@ unsafe fn sort_by_pointers(
 /// perhaps on several workers.
 ///
 /// # Safety
-/// `part` may be called on other threads; the caller owns `worker`.
+/// `part` may be called on other threads; `worker` is the caller's, or was in this run.
 unsafe fn in_parts(
     from: usize,
     to: usize,
@@ -289,7 +289,7 @@ impl<E: Elements> Sorter<E> {
     /// reversed, and in order now. For other inputs the scan usually ends early.
     ///
     /// # Safety
-    /// The contract of places; `n` is at least 2.
+    /// The contract of places, and of `in_parts`; `n` is at least 2.
     unsafe fn is_in_order(self, base: *mut u8, n: usize, worker: &Worker) -> bool {
         // SAFETY: by the contract of places.
         let is_descending = unsafe { self.after(base, self.at(base, 1)) };
@@ -300,11 +300,11 @@ impl<E: Elements> Sorter<E> {
                 (unsafe { self.after(before, element) }) == is_descending
             })
         };
-        if !goes_on(2.min(n), n.min(MAX_CHECKED)) {
+        if !goes_on(2, n.min(MAX_CHECKED)) {
             return false;
         }
         let breaks_off = AtomicBool::new(false); // Relaxed: `in_parts` orders the flag
-        // SAFETY: the array is only read.
+        // SAFETY: the array is only read; `worker` was the caller's when it called this.
         unsafe {
             in_parts(n.min(MAX_CHECKED), n, MAX_CHECKED, worker, &|from, to| {
                 if !breaks_off.load(Ordering::Relaxed) && !goes_on(from, to) {

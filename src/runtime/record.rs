@@ -287,8 +287,9 @@ pub struct Fiber {
     pub(super) child_fiber: Cell<*const Fiber>,
     /// Kind `cont`: the fiber of the spawner, valid as long as the spawner waits for the task here.
     pub(super) parent_fiber: Cell<*const Fiber>,
-    /// Kind `cont`: how many child fibers were made one for the other until this one was made; 0
-    /// again when the loop here has found its queue empty.
+    /// Kind `cont`: the number of child fibers between this one and the first, each made by a spawn
+    /// on the one before. Set to 0 when the task here waits, when the loop here finds its queue
+    /// empty, and before it runs tasks from outside the run.
     pub(super) nesting: Cell<u32>,
     /// Kind `cont`: the descriptor of the task here, if that was forked. The loop does not read it.
     pub(super) descriptor: Cell<*const Forked>,

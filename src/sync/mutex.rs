@@ -19,10 +19,9 @@
 //! # The holder
 //!
 //! A holder may write its name into `holder` once it has locked the mutex, and removes it before it
-//! unlocks. No other task writes the field meanwhile. So a caller finds its own name there if, and
-//! only if, it holds the mutex and has written its name. A caller that finds 0 or another name
-//! learns only that it has not written its own name: the holder may not have written its name yet,
-//! or, after `try_lock`, does not write it.
+//! unlocks. No other task writes the field meanwhile. So a caller that finds its own name there
+//! holds the mutex. A caller that finds 0 or another name learns only that it has not written its
+//! own: it may hold the mutex all the same, since `try_lock` writes no name.
 
 use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};

@@ -1,4 +1,5 @@
-//! The DAG: the steps of each task. A step is a time to compute and the operation that follows.
+//! The DAG of a recorded run: each task is a sequence of steps. A step is a time to compute, and
+//! the operation that follows it.
 //!
 //! # What a stamp costs, and who pays it
 //!

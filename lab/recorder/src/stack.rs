@@ -39,9 +39,9 @@ pub struct Group {
     pub cancelled: usize,
 }
 
-/// A task on the stack. A spawned task: its function and closure. A forked task: a function of the
-/// recorder, and the descriptor. A task of a group: another function of the recorder, and the
-/// group.
+/// A task on the stack: a function and its argument. For a spawned task, these are its own function
+/// and closure; for a forked task, a function of the recorder and the descriptor; for a task of a
+/// group, another function of the recorder and the group.
 #[derive(Clone, Copy)]
 pub struct Entry {
     pub f: TaskFn,

@@ -72,7 +72,7 @@ fn grant(nodes: impl Iterator<Item = *const Node>) {
         // SAFETY: the node was taken out of a list, once.
         if let Some(name) = unsafe { Node::grant(node) } {
             let name = std::ptr::with_exposed_provenance(name & !LASTING);
-            // SAFETY: the name is a reference that `wait_by` or `wait_aside` has left.
+            // SAFETY: `wait_by` or `wait_aside` made the name of a reference, and gave that up.
             let bell: Arc<Bell> = unsafe { Arc::from_raw(name) };
             bell.rung.store(true, Ordering::Release);
             bell.notify.notify();

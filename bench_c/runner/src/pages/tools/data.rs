@@ -12,7 +12,7 @@ use super::puzzles;
 
 /// One file of text.
 pub const TEXT: &str = "text";
-/// A tree of folders with files, of which one in twenty is binary.
+/// A tree of folders with text files and, one in twenty, binary files.
 pub const TREE: &str = "tree";
 /// Lines to sort: a random key and some words.
 pub const LINES: &str = "lines";
