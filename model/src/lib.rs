@@ -23,7 +23,7 @@ use sched::stats::Counters;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Explores `model` with at most `preemptions` forced switches per execution (each mutant here
 /// needs three or fewer). Prints the number of executions, and fails if it is less than `at_least`:
@@ -212,11 +212,18 @@ pub struct WorkerOf<P: Policy> {
     index: usize,
     counters: Counters,
     scheduler: *const P,
+    /// True once `at_rest` was called here. (A std atomic: no part of what loom explores.)
+    was_at_rest: AtomicBool,
 }
 
 impl<P: Policy> WorkerOf<P> {
     pub fn new(index: usize, scheduler: &P) -> Self {
-        WorkerOf { index, counters: Counters::default(), scheduler }
+        WorkerOf {
+            index,
+            counters: Counters::default(),
+            scheduler,
+            was_at_rest: AtomicBool::new(false),
+        }
     }
 
     /// The worker that a task of the model receives as `s`.
@@ -238,6 +245,11 @@ impl<P: Policy> WorkerOf<P> {
     pub fn help(&self, awaited: &dyn Awaited) {
         // SAFETY: the scheduler outlives its workers; the caller runs at this place.
         unsafe { (*self.scheduler).help(self, awaited) };
+    }
+
+    /// True if this worker has found all workers idle while a task waits.
+    pub fn was_at_rest(&self) -> bool {
+        self.was_at_rest.load(Ordering::Relaxed)
     }
 
     pub fn rouse(&self, worker: usize) {
@@ -278,6 +290,10 @@ impl<P: Policy> Place for WorkerOf<P> {
     }
 
     fn stay(&self) {}
+
+    fn at_rest(&self) {
+        self.was_at_rest.store(true, Ordering::Relaxed);
+    }
 
     /// In the models every worker has its thread.
     fn start(&self, _worker: usize) -> bool {

@@ -196,6 +196,7 @@ fn complete<D: Modelled>(
     let task = Task { f: first, closure: story.closure() };
     // SAFETY: nobody occupies the place yet.
     unsafe { scene.scheduler.spawn(&scene.places[0], task) }.expect("there is memory");
+    let woken_by_a_task = outside.is_none();
     let mut others: Vec<JoinHandle<()>> =
         (1..workers).map(|i| Scene::thread(&scene, move |scene| work(scene, i))).collect();
     if let Some(outside) = outside {
@@ -205,6 +206,13 @@ fn complete<D: Modelled>(
     work(&scene, 0);
     assert_eq!(story.done.get(), 1, "the run has ended before its task");
     join(others);
+    if woken_by_a_task {
+        let was_at_rest = scene.places.iter().any(Worker::was_at_rest);
+        assert!(
+            !was_at_rest,
+            "nothing was to happen, although a task was left that wakes the other"
+        );
+    }
 }
 
 fn explore_aside(
