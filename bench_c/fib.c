@@ -5,7 +5,7 @@
  * be no speed-up over it. ns_per_task is what a task costs: a fork, its join, and the one and a half calls of fib that
  * go with them.
  *
- * fib_inline.c is this program with sched_inline.h. */
+ * fib_inline.c is this program with sched_inline.h, and fib_typed.c with sched_typed.h. */
 
 #include "bench.h"
 #include "kernels_fork.h"
@@ -23,7 +23,21 @@ struct call {
 
 /* --- fork and join ------------------------------------------------------------- */
 
-static void fib_task(void *closure, struct scheduler *s);
+#ifdef LIBSCHED_SCHED_TYPED_H
+
+SCHED_TASK(long, fib, long, n)
+{
+    if (n < 2)
+        return n;
+    fib_task other;
+    SCHED_FORK(fib, &other, n - 2);
+    long value = SCHED_CALL(fib, n - 1);
+    return value + SCHED_JOIN(fib, &other);
+}
+
+#else
+
+static void fork_task(void *closure, struct scheduler *s);
 
 static long fib(long n, struct scheduler *s)
 {
@@ -31,13 +45,15 @@ static long fib(long n, struct scheduler *s)
         return n;
     sched_task other;
     struct call call = {n - 2, 0};
-    sched_fork(&other, fib_task, &call, s);
+    sched_fork(&other, fork_task, &call, s);
     long value = fib(n - 1, s);
     sched_join(&other, s);
     return value + call.value;
 }
 
-static void fib_task(void *closure, struct scheduler *s)
+#endif
+
+static void fork_task(void *closure, struct scheduler *s)
 {
     struct call *call = closure;
     call->value = fib(call->n, s);
@@ -125,7 +141,7 @@ int main(int argc, char **argv)
         struct call call = {b.n, -1};
         counted = -1;
 
-        bench_run(&b, counters ? counters_task : fib_task, serial_run, &call);
+        bench_run(&b, counters ? counters_task : fork_task, serial_run, &call);
 
         long found = counters && !b.serial ? counted : call.value;
         bench_line(&b, tasks, (uint64_t)found, found == right);

@@ -1,12 +1,17 @@
 /* nqueens.c: queens on a board, a task for each placement: an irregular tree of tiny tasks.
  *
  * There is no cut-off: a task looks at one board, forks a task for each queen that the next row can take, and adds
- * their results. Its own work takes some nanoseconds. */
+ * their results. Its own work takes some nanoseconds.
+ *
+ * nqueens_typed.c is this program with sched_typed.h. */
 
 #include "bench.h"
 #include "kernels_fork.h"
 
+#ifndef QUEENS_NAME
+#define QUEENS_NAME "nqueens"
 #include <sched_tasks.h>
+#endif
 
 struct placement {
     sched_task task;
@@ -15,6 +20,30 @@ struct placement {
 };
 
 static unsigned full; /* one bit for each column */
+
+#ifdef LIBSCHED_SCHED_TYPED_H
+
+SCHED_TASK(long, queens, struct board, board)
+{
+    if (board.columns == full)
+        return 1;
+    queens_task next[QUEENS_MOST];
+    int count = 0;
+    for (unsigned open = board_open(board, full); open != 0; open &= open - 1)
+        SCHED_FORK(queens, &next[count++], board_with(board, open & -open));
+    long sum = 0;
+    while (count > 0)
+        sum += SCHED_JOIN(queens, &next[--count]);
+    return sum;
+}
+
+static void place(void *closure, struct scheduler *s)
+{
+    struct placement *p = closure;
+    p->solutions = queens(p->board, s);
+}
+
+#else
 
 static void place(void *closure, struct scheduler *s)
 {
@@ -39,6 +68,8 @@ static void place(void *closure, struct scheduler *s)
     p->solutions = sum;
 }
 
+#endif
+
 static void serial_run(void *closure)
 {
     struct placement *p = closure;
@@ -46,7 +77,7 @@ static void serial_run(void *closure)
 }
 
 static const struct bench_about about = {
-    "nqueens", "queens", 12, 1, QUEENS_MOST, NULL,
+    QUEENS_NAME, "queens", 12, 1, QUEENS_MOST, NULL,
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* uts.c: the Unbalanced Tree Search, T1: a task for each node, which computes a SHA-1.
  *
- * uts_deep.c is this program on T3. */
+ * uts_deep.c is this program on T3, and uts_typed.c with sched_typed.h. */
 
 #ifndef UTS_NAME
 #define UTS_NAME "uts"
@@ -12,7 +12,9 @@
 #include "uts.h"
 
 #include <alloca.h>
+#ifndef LIBSCHED_SCHED_TYPED_H
 #include <sched_tasks.h>
+#endif
 
 struct visit {
     sched_task task;
@@ -21,6 +23,28 @@ struct visit {
 };
 
 static struct uts_tree tree;
+
+#ifdef LIBSCHED_SCHED_TYPED_H
+
+SCHED_TASK(long, count_nodes, struct uts_node, node)
+{
+    long sum = 1;
+    int count = uts_children(&tree, &node);
+    count_nodes_task *children = count > 0 ? alloca((size_t)count * sizeof *children) : NULL;
+    for (int i = 0; i < count; i++)
+        SCHED_FORK(count_nodes, &children[i], uts_child(&node, i));
+    while (count > 0)
+        sum += SCHED_JOIN(count_nodes, &children[--count]);
+    return sum;
+}
+
+static void visit(void *closure, struct scheduler *s)
+{
+    struct visit *v = closure;
+    v->nodes = count_nodes(v->node, s);
+}
+
+#else
 
 static void visit(void *closure, struct scheduler *s)
 {
@@ -39,6 +63,8 @@ static void visit(void *closure, struct scheduler *s)
     }
     v->nodes = sum;
 }
+
+#endif
 
 static void serial_run(void *closure)
 {

@@ -16,6 +16,18 @@
 #endif
 #include "sched_tasks.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For sched_typed.h: the worker that the calling task runs on, if it is in the run of s, which is a
+ * task's; otherwise s. */
+struct scheduler *sched_inline_current(struct scheduler *s);
+
+#ifdef __cplusplus
+}
+#endif
+
 #if defined __GNUC__ && defined __LP64__ && (defined __x86_64__ || defined __aarch64__)
 
 /* Layout 1: bytes from the start of a worker, which is what s points to, ... */
@@ -53,9 +65,9 @@ void sched_inline_joined(void *closure, struct scheduler *s);
 __attribute__((used)) static void (*const sched_layout_needed_)(void *,
                                                                 struct scheduler *) = sched_layout_1;
 
-/* True if the calling thread owns the worker, and that has a deque as is known here. (Each time
- * anew: the task may go on in another thread.) */
-static __inline__ int sched_is_own_(struct scheduler *s)
+/* True if the calling thread owns the worker, which is not NULL, and the worker has a deque as is
+ * known here. (Each time anew: the task may go on in another thread.) */
+static __inline__ int sched_owns_(struct scheduler *s)
 {
     size_t self;
 #ifdef __x86_64__
@@ -63,20 +75,41 @@ static __inline__ int sched_is_own_(struct scheduler *s)
 #else
     __asm__ volatile("mrs %0, tpidr_el0" : "=r"(self));
 #endif
-    return __builtin_expect(s && SCHED_GET_(s, SCHED_LAYOUT_QUICK) == self, 1);
+    return __builtin_expect(SCHED_GET_(s, SCHED_LAYOUT_QUICK) == self, 1);
 }
 
-/* Adds a task at the bottom; 0: somebody is to be answered. */
-static __inline__ int sched_put_(struct scheduler *s, size_t f, void *closure)
+static __inline__ int sched_is_own_(struct scheduler *s)
 {
-    size_t deque = SCHED_GET_(s, SCHED_LAYOUT_DEQUE);
-    size_t bot = SCHED_GET_(deque, SCHED_LAYOUT_BOT);
+    return __builtin_expect(s != NULL, 1) && sched_owns_(s);
+}
+
+/* Adds a task at the bottom, which is bot; 0: somebody is to be answered. */
+static __inline__ int sched_put_at_(size_t deque, size_t bot, size_t f, void *closure)
+{
     SCHED_SET_(bot, SCHED_LAYOUT_F, f);
     SCHED_SET_(bot, SCHED_LAYOUT_CLOSURE, closure);
     __atomic_store_n(&SCHED_WORD_(deque, SCHED_LAYOUT_BOT), bot + SCHED_LAYOUT_PLACE,
                      __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return __builtin_expect(bot < SCHED_GET_(deque, SCHED_LAYOUT_LIM), 1);
+}
+
+static __inline__ int sched_put_(struct scheduler *s, size_t f, void *closure)
+{
+    size_t deque = SCHED_GET_(s, SCHED_LAYOUT_DEQUE);
+    return sched_put_at_(deque, SCHED_GET_(deque, SCHED_LAYOUT_BOT), f, closure);
+}
+
+/* Takes the task at the bottom, whose place is last, if it is the forked task of t; 0: it is not,
+ * or a thief may be there. */
+static __inline__ int sched_take_at_(size_t deque, size_t last, struct sched_task *t)
+{
+    __atomic_store_n(&SCHED_WORD_(deque, SCHED_LAYOUT_BOT), last, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return __builtin_expect(last >= SCHED_GET_(deque, SCHED_LAYOUT_SPLIT)
+                                && SCHED_GET_(last, SCHED_LAYOUT_CLOSURE) == (size_t)t
+                                && SCHED_GET_(last, SCHED_LAYOUT_F) == (size_t)sched_layout_1,
+                            1);
 }
 
 static __inline__ int sched_spawn_inline(taskfunc f, void *closure, struct scheduler *s)
@@ -101,20 +134,14 @@ static __inline__ void sched_fork_inline(struct sched_task *t, taskfunc f, void 
 
 static __inline__ void sched_join_inline(struct sched_task *t, struct scheduler *s)
 {
-    size_t deque, last;
+    size_t deque;
     taskfunc f;
     if (!sched_is_own_(s)) {
         sched_join(t, s);
         return;
     }
     deque = SCHED_GET_(s, SCHED_LAYOUT_DEQUE);
-    last = SCHED_GET_(deque, SCHED_LAYOUT_BOT) - SCHED_LAYOUT_PLACE;
-    __atomic_store_n(&SCHED_WORD_(deque, SCHED_LAYOUT_BOT), last, __ATOMIC_RELEASE);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(last < SCHED_GET_(deque, SCHED_LAYOUT_SPLIT)
-                             || SCHED_GET_(last, SCHED_LAYOUT_CLOSURE) != (size_t)t
-                             || SCHED_GET_(last, SCHED_LAYOUT_F) != (size_t)sched_layout_1,
-                         0)) {
+    if (!sched_take_at_(deque, SCHED_GET_(deque, SCHED_LAYOUT_BOT) - SCHED_LAYOUT_PLACE, t)) {
         sched_inline_join_rest(t, s);
         return;
     }

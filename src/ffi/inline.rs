@@ -48,6 +48,14 @@ pub unsafe extern "C" fn sched_inline_join_rest(t: *mut Forked, s: *mut Schedule
     unsafe { fork::join_slowly(&*t, Worker::of(s)) }
 }
 
+/// # Safety
+/// `s` is a task's `s`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_inline_current(s: *mut Scheduler) -> *mut Scheduler {
+    // SAFETY: by the caller's promise.
+    unsafe { Worker::of(s) }.mine().map_or(s, |mine| mine.worker().handle())
+}
+
 /// An exception has left a task that a join in the program has called.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_inline_join_threw() -> ! {

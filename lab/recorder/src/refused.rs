@@ -19,8 +19,8 @@ macro_rules! refused {
 refused! {
     sched_barrier_init sched_barrier_wait
     sched_cond_broadcast sched_cond_init sched_cond_signal sched_cond_wait
-    sched_inline_fork_rest sched_inline_join_rest sched_inline_join_threw sched_inline_joined
-    sched_inline_spawn_rest
+    sched_inline_current sched_inline_fork_rest sched_inline_join_rest sched_inline_join_threw
+    sched_inline_joined sched_inline_spawn_rest
     sched_last_stats sched_stats
     sched_mutex_init sched_mutex_lock sched_mutex_trylock sched_mutex_unlock
     sched_pool_create sched_pool_destroy sched_pool_run sched_pool_submit sched_pool_submit_copy

@@ -39,6 +39,9 @@ pub const PROGRAMS: &[Program] = &[
 /// The programs of [`Group::Joins`]. Its table also has those of [`PROGRAMS`] that join.
 pub const JOINS: &[Program] = &[
     program("fib_inline", 29, 24, "fib with the fast paths compiled into the program"),
+    program("fib_typed", 29, 24, "fib with arguments and results by value"),
+    program("treef", 20, 16, "a tree that forks one child and calls the other"),
+    program("treef_typed", 20, 16, "the same with arguments and results by value"),
     program("uts", 9, 7, "a fork a node, T1 of the Unbalanced Tree Search"),
     program("uts_deep", 140, 20, "the same on T3, which is deep"),
     program("matmul", 384, 128, "a product of matrices, divided"),

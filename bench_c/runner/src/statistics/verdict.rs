@@ -57,11 +57,15 @@ fn fork_price(summary: &Summary) -> Option<String> {
     let (serial, fork) =
         (summary.joins("fib", Kind::None, 1)?, summary.joins("fib", Kind::Steal, 1)?);
     let ns = fork.ns_per_task().median;
-    let inlined = summary.joins("fib_inline", Kind::Steal, 1).map(|m| m.ns_per_task().median);
-    let inlined =
-        inlined.map_or(String::new(), |ns| format!(" ({} with sched_inline.h)", short(ns)));
+    let with_headers: String = [("fib_inline", "sched_inline.h"), ("fib_typed", "sched_typed.h")]
+        .iter()
+        .filter_map(|(program, header)| {
+            let ns = summary.joins(program, Kind::Steal, 1)?.ns_per_task().median;
+            Some(format!(", {} with {header}", short(ns)))
+        })
+        .collect();
     Some(format!(
-        "fib, 1 thread: a fork and its join cost {} ns{inlined}, with the calls of fib that belong to them, \
+        "fib, 1 thread: a fork and its join cost {} ns{with_headers}, with the calls of fib that belong to them, \
          which cost {} ns serially; an iteration of y = y*3 + 1 takes {} ns: {} times that",
         short(ns),
         short(serial.ns_per_task().median),

@@ -87,6 +87,7 @@ impl Systems {
         let mut found = vec![
             ours(LIBSCHED, "as it is by default", ""),
             ours("inlined", "libsched with sched_inline.h", "_inline"),
+            ours("typed", "libsched with sched_typed.h", "_typed"),
         ];
         let mut skipped = Vec::new();
         for peer in PEERS {

@@ -1,0 +1,344 @@
+/* sched_typed.h: forked tasks with arguments and results, called like functions.
+ *
+ *     SCHED_TASK(long, fib, long, n)
+ *     {
+ *         if (n < 2)
+ *             return n;
+ *         fib_task a;
+ *         SCHED_FORK(fib, &a, n - 1);
+ *         long b = SCHED_CALL(fib, n - 2);
+ *         return SCHED_JOIN(fib, &a) + b;
+ *     }
+ *
+ *     long value = fib(40, NULL);
+ *
+ * SCHED_TASK(R, f, T1, a1, ..., T8, a8) begins the definition of a task: a static function of 1 to
+ * 8 parameters, of type T1 and so on, that returns an R. SCHED_VOID_TASK(f, T1, a1, ...) begins one
+ * that returns nothing. A type must be one that stands before the name it declares (give others a
+ * name by typedef). Either macro defines
+ *
+ *   f_task              the type of a descriptor of a forked call
+ *   R f(a1, ..., s)     an ordinary function, to be called from anywhere: it runs the task in the
+ *                       run of s, or with NULL as sched_tasks.h says, and returns its result
+ *
+ * In the body of a task, and only there:
+ *
+ *   SCHED_FORK(f, &t, a1, ...)   forks a call of f: any worker may run it from now on
+ *   SCHED_JOIN(f, &t)            waits for the call's end, or calls f here if no worker has begun it;
+ *                                its value is the result
+ *   SCHED_CALL(f, a1, ...)       calls f here, at less cost than f(a1, ..., s)
+ *   SCHED_SELF                   the s of this task, for the functions of sched_tasks.h
+ *
+ * Forks and joins follow the rules of sched_fork and sched_join, and may be mixed with them: a
+ * descriptor belongs to its call until SCHED_JOIN has returned, each forked call must be joined by
+ * the task that forked it, and calls that are joined in the opposite order of their forks cost
+ * least. SCHED_JOIN is a suspension point. The arguments are copied by the fork.
+ *
+ * SCHED_TASK_DECL(R, f, T1, a1, ...) and SCHED_VOID_TASK_DECL(f, T1, a1, ...) declare a task that
+ * SCHED_TASK_IMPL or SCHED_VOID_TASK_IMPL, with the same arguments, defines later in the same file:
+ * for tasks that call each other. In C++ results and arguments are constructed without arguments
+ * and then assigned, and an exception that leaves a task ends the process.
+ *
+ * This header includes sched_inline.h, whose promise about versions holds here, too. With the usual
+ * kind and deque, fork, join and call are compiled into the program; otherwise they call the
+ * library. A frame keeps its worker and the end of the worker's queue in registers, and compares
+ * them with the thread and the queue at each fork and join, since the code between may have waited,
+ * and gone on elsewhere. (The tasks by value are those of Wool: K.-F. Faxen, "Efficient work
+ * stealing for fine grained parallelism", 2010; Lace has them, too.) */
+
+#ifndef LIBSCHED_SCHED_TYPED_H
+#define LIBSCHED_SCHED_TYPED_H
+
+#ifdef __GNUC__
+#pragma GCC system_header /* as in sched_inline.h */
+#endif
+#include "sched_inline.h"
+
+/* ThreadSanitizer sees what the library's functions order, but not what this header's loads and
+ * stores do. */
+#if defined __SANITIZE_THREAD__
+#define SCHED_TYPED_INLINE_ 0
+#elif defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define SCHED_TYPED_INLINE_ 0
+#endif
+#endif
+#ifndef SCHED_TYPED_INLINE_
+#ifdef SCHED_LAYOUT_PLACE
+#define SCHED_TYPED_INLINE_ 1
+#else
+#define SCHED_TYPED_INLINE_ 0
+#endif
+#endif
+
+#ifdef __GNUC__
+#define SCHED_TYPED_FN_ static __inline__ __attribute__((always_inline, unused))
+#define SCHED_TYPED_COLD_ static __attribute__((noinline, cold, unused))
+#define SCHED_TYPED_STATIC_ static __attribute__((unused))
+#define SCHED_TYPED_LIKELY_(condition) __builtin_expect(!!(condition), 1)
+#else
+#define SCHED_TYPED_FN_ static inline
+#define SCHED_TYPED_COLD_ static
+#define SCHED_TYPED_STATIC_ static
+#define SCHED_TYPED_LIKELY_(condition) (condition)
+#endif
+
+/* What a frame knows of where it runs: a worker of its run, and the end of that worker's queue (0:
+ * not known, or no queue that this header knows). Both may be outdated. s is not NULL: where the
+ * library has no worker, since no pool can be made, it is one that nobody owns. */
+struct sched_at_ {
+    struct scheduler *s;
+    size_t end;
+};
+
+SCHED_TYPED_FN_ struct scheduler *sched_typed_none_(void)
+{
+    static size_t none[2]; /* as far as sched_owns_ reads it */
+    return (struct scheduler *)none;
+}
+
+SCHED_TYPED_FN_ struct scheduler *sched_typed_known_(struct scheduler *s)
+{
+    return s ? s : sched_typed_none_();
+}
+
+/* The s for the library's functions. */
+SCHED_TYPED_FN_ struct scheduler *sched_typed_self_(const struct sched_at_ *at)
+{
+    return at->s == sched_typed_none_() ? NULL : at->s;
+}
+
+#if SCHED_TYPED_INLINE_
+
+/* The end of the queue that the calling thread owns as worker s; 0: it owns none, or s is NULL. */
+SCHED_TYPED_FN_ size_t sched_typed_end_(struct scheduler *s)
+{
+    return sched_is_own_(s) ? SCHED_GET_(SCHED_GET_(s, SCHED_LAYOUT_DEQUE), SCHED_LAYOUT_BOT) : 0;
+}
+
+/* True if the calling thread owns worker at->s, and at->end is the end of its queue. */
+SCHED_TYPED_FN_ int sched_typed_is_at_(const struct sched_at_ *at)
+{
+    return sched_owns_(at->s)
+           && SCHED_TYPED_LIKELY_(
+               SCHED_WORD_(SCHED_WORD_(at->s, SCHED_LAYOUT_DEQUE), SCHED_LAYOUT_BOT) == at->end);
+}
+
+#else
+
+SCHED_TYPED_FN_ size_t sched_typed_end_(struct scheduler *s)
+{
+    (void)s;
+    return 0;
+}
+
+#endif
+
+SCHED_TYPED_COLD_ void sched_typed_find_(struct sched_at_ *at)
+{
+    if (sched_typed_self_(at))
+        at->s = sched_inline_current(at->s);
+    at->end = sched_typed_end_(at->s);
+}
+
+/* Fork and join where the usual case does not apply; begun: the queue was changed already. */
+SCHED_TYPED_COLD_ struct sched_at_ sched_typed_fork_rest_(struct sched_task *t, taskfunc f,
+                                                          struct scheduler *s, int begun)
+{
+    struct sched_at_ at;
+    at.s = s;
+#if SCHED_TYPED_INLINE_
+    if (begun)
+        sched_inline_fork_rest(t, f, t, s);
+    else
+#endif
+        (sched_fork)(t, f, t, sched_typed_self_(&at));
+    (void)begun;
+    sched_typed_find_(&at);
+    return at;
+}
+
+SCHED_TYPED_COLD_ struct sched_at_ sched_typed_join_rest_(struct sched_task *t,
+                                                          struct scheduler *s, int begun)
+{
+    struct sched_at_ at;
+    at.s = s;
+#if SCHED_TYPED_INLINE_
+    if (begun)
+        sched_inline_join_rest(t, s);
+    else
+#endif
+        (sched_join)(t, sched_typed_self_(&at));
+    (void)begun;
+    sched_typed_find_(&at);
+    return at;
+}
+
+/* Forks a call whose descriptor begins with t; f is to be called with t. */
+SCHED_TYPED_FN_ void sched_typed_fork_(struct sched_at_ *at, struct sched_task *t, taskfunc f)
+{
+    int begun = 0;
+#if SCHED_TYPED_INLINE_
+    if (sched_typed_is_at_(at)) {
+        size_t deque = SCHED_WORD_(at->s, SCHED_LAYOUT_DEQUE), end = at->end;
+        __atomic_store_n(&t->state, (size_t)f, __ATOMIC_RELAXED);
+        __atomic_store_n(&t->closure, (void *)t, __ATOMIC_RELAXED);
+        at->end = end + SCHED_LAYOUT_PLACE;
+        if (sched_put_at_(deque, end, (size_t)sched_layout_1, t))
+            return;
+        begun = 1;
+    }
+#endif
+    *at = sched_typed_fork_rest_(t, f, at->s, begun);
+}
+
+/* Takes a forked call back, or waits for its end. 1: taken, so the caller calls the function. */
+SCHED_TYPED_FN_ int sched_typed_join_(struct sched_at_ *at, struct sched_task *t)
+{
+    int begun = 0;
+#if SCHED_TYPED_INLINE_
+    if (sched_typed_is_at_(at)) {
+        size_t deque = SCHED_WORD_(at->s, SCHED_LAYOUT_DEQUE), last = at->end - SCHED_LAYOUT_PLACE;
+        if (sched_take_at_(deque, last, t)) {
+            at->end = last;
+            SCHED_WORD_(at->s, SCHED_LAYOUT_TASKS)++;
+            __atomic_store_n(&t->state, (size_t)sched_inline_joined, __ATOMIC_RELAXED);
+            return 1;
+        }
+        begun = 1;
+    }
+#endif
+    *at = sched_typed_join_rest_(t, at->s, begun);
+    return 0;
+}
+
+/* An ordinary call, from anywhere: true if the caller runs on worker s, so that the body may run
+ * right here. Otherwise the call is forked and joined, so that a worker runs it. */
+SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
+{
+    return s && (sched_typed_end_(s) || sched_worker_index(s) >= 0);
+}
+
+#if defined __cplusplus && defined __EXCEPTIONS
+#define SCHED_TYPED_GUARD_(call)                                                                   \
+    try {                                                                                          \
+        call                                                                                       \
+    } catch (...) {                                                                                \
+        sched_typed_threw_();                                                                      \
+    }
+#if SCHED_TYPED_INLINE_
+#define sched_typed_threw_ sched_inline_join_threw
+#else
+#include <exception>
+#define sched_typed_threw_ std::terminate
+#endif
+#else
+#define SCHED_TYPED_GUARD_(call) call
+#endif
+
+/* Lists made of the pairs (type, name) of a task's parameters. */
+#define SCHED_TYPED_PICK_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, pick, ...) pick
+#define SCHED_TYPED_PAIRS_(...)                                                                    \
+    SCHED_TYPED_PICK_(__VA_ARGS__, SCHED_TYPED_8_, odd, SCHED_TYPED_7_, odd, SCHED_TYPED_6_, odd,  \
+                      SCHED_TYPED_5_, odd, SCHED_TYPED_4_, odd, SCHED_TYPED_3_, odd,               \
+                      SCHED_TYPED_2_, odd, SCHED_TYPED_1_, odd, )
+#define SCHED_TYPED_1_(m, T, a) m(T, a)
+#define SCHED_TYPED_2_(m, T, a, ...) m(T, a) SCHED_TYPED_1_(m, __VA_ARGS__)
+#define SCHED_TYPED_3_(m, T, a, ...) m(T, a) SCHED_TYPED_2_(m, __VA_ARGS__)
+#define SCHED_TYPED_4_(m, T, a, ...) m(T, a) SCHED_TYPED_3_(m, __VA_ARGS__)
+#define SCHED_TYPED_5_(m, T, a, ...) m(T, a) SCHED_TYPED_4_(m, __VA_ARGS__)
+#define SCHED_TYPED_6_(m, T, a, ...) m(T, a) SCHED_TYPED_5_(m, __VA_ARGS__)
+#define SCHED_TYPED_7_(m, T, a, ...) m(T, a) SCHED_TYPED_6_(m, __VA_ARGS__)
+#define SCHED_TYPED_8_(m, T, a, ...) m(T, a) SCHED_TYPED_7_(m, __VA_ARGS__)
+#define SCHED_TYPED_EACH_(m, ...) SCHED_TYPED_PAIRS_(__VA_ARGS__)(m, __VA_ARGS__)
+
+#define SCHED_TYPED_FIELD_(T, a) T a;
+#define SCHED_TYPED_PARAMETER_(T, a) , T a
+#define SCHED_TYPED_FIRST_(T, a) T a,
+#define SCHED_TYPED_PASS_(T, a) , a
+#define SCHED_TYPED_KEEP_(T, a) sched_t_->a = a;
+#define SCHED_TYPED_KEPT_(T, a) , sched_t_->a
+
+#define SCHED_TYPED_DECL_(R, FIELD, SET, RETURN, GET, f, ...)                                      \
+    typedef struct {                                                                               \
+        struct sched_task sched_task_;                                                             \
+        FIELD SCHED_TYPED_EACH_(SCHED_TYPED_FIELD_, __VA_ARGS__)                                   \
+    } f##_task;                                                                                    \
+    SCHED_TYPED_STATIC_ R f##_run_(struct scheduler *, size_t SCHED_TYPED_EACH_(                   \
+        SCHED_TYPED_PARAMETER_, __VA_ARGS__));                                                     \
+    SCHED_TYPED_STATIC_ void f##_forked_(void *sched_p_, struct scheduler *sched_s_)               \
+    {                                                                                              \
+        f##_task *sched_t_ = (f##_task *)sched_p_;                                                 \
+        SET f##_run_(sched_typed_known_(sched_s_), sched_typed_end_(sched_s_) SCHED_TYPED_EACH_(   \
+            SCHED_TYPED_KEPT_, __VA_ARGS__));                                                      \
+    }                                                                                              \
+    SCHED_TYPED_FN_ R f##_call_(struct sched_at_ *sched_at_ SCHED_TYPED_EACH_(                     \
+        SCHED_TYPED_PARAMETER_, __VA_ARGS__))                                                      \
+    {                                                                                              \
+        RETURN f##_run_(sched_at_->s, sched_at_->end SCHED_TYPED_EACH_(SCHED_TYPED_PASS_,          \
+                                                                       __VA_ARGS__));              \
+    }                                                                                              \
+    SCHED_TYPED_FN_ void f##_fork_(struct sched_at_ *sched_at_, f##_task *sched_t_                 \
+                                       SCHED_TYPED_EACH_(SCHED_TYPED_PARAMETER_, __VA_ARGS__))     \
+    {                                                                                              \
+        SCHED_TYPED_EACH_(SCHED_TYPED_KEEP_, __VA_ARGS__)                                          \
+        sched_typed_fork_(sched_at_, &sched_t_->sched_task_, f##_forked_);                         \
+    }                                                                                              \
+    SCHED_TYPED_FN_ R f##_join_(struct sched_at_ *sched_at_, f##_task *sched_t_)                   \
+    {                                                                                              \
+        if (SCHED_TYPED_LIKELY_(sched_typed_join_(sched_at_, &sched_t_->sched_task_)))             \
+            RETURN f##_run_(sched_at_->s, sched_at_->end SCHED_TYPED_EACH_(SCHED_TYPED_KEPT_,      \
+                                                                           __VA_ARGS__));          \
+        else                                                                                       \
+            GET;                                                                                   \
+    }                                                                                              \
+    SCHED_TYPED_STATIC_ R f(SCHED_TYPED_EACH_(SCHED_TYPED_FIRST_, __VA_ARGS__)                     \
+                                struct scheduler *sched_s_)                                        \
+    {                                                                                              \
+        if (sched_typed_is_task_(sched_s_)) {                                                      \
+            RETURN f##_run_(sched_s_, sched_typed_end_(sched_s_) SCHED_TYPED_EACH_(                \
+                SCHED_TYPED_PASS_, __VA_ARGS__));                                                  \
+        } else {                                                                                   \
+            f##_task sched_call_, *sched_t_ = &sched_call_;                                        \
+            SCHED_TYPED_EACH_(SCHED_TYPED_KEEP_, __VA_ARGS__)                                      \
+            (sched_fork)(&sched_t_->sched_task_, f##_forked_, sched_t_, sched_s_);                 \
+            (sched_join)(&sched_t_->sched_task_, sched_s_);                                        \
+            GET;                                                                                   \
+        }                                                                                          \
+    }
+
+#define SCHED_TYPED_IMPL_(R, RETURN, f, ...)                                                       \
+    SCHED_TYPED_FN_ R f##_body_(struct sched_at_ *SCHED_TYPED_EACH_(SCHED_TYPED_PARAMETER_,        \
+                                                                    __VA_ARGS__));                 \
+    static R f##_run_(struct scheduler *sched_s_, size_t sched_end_ SCHED_TYPED_EACH_(             \
+        SCHED_TYPED_PARAMETER_, __VA_ARGS__))                                                      \
+    {                                                                                              \
+        struct sched_at_ sched_at_;                                                                \
+        sched_at_.s = sched_s_;                                                                    \
+        sched_at_.end = sched_end_;                                                                \
+        SCHED_TYPED_GUARD_(RETURN f##_body_(&sched_at_ SCHED_TYPED_EACH_(SCHED_TYPED_PASS_,        \
+                                                                         __VA_ARGS__));)           \
+    }                                                                                              \
+    SCHED_TYPED_FN_ R f##_body_(struct sched_at_ *sched_at_ SCHED_TYPED_EACH_(                     \
+        SCHED_TYPED_PARAMETER_, __VA_ARGS__))
+
+#define SCHED_TASK_DECL(R, f, ...)                                                                 \
+    SCHED_TYPED_DECL_(R, R sched_value_;, sched_t_->sched_value_ =, return,                        \
+                      return sched_t_->sched_value_, f, __VA_ARGS__)
+#define SCHED_TASK_IMPL(R, f, ...) SCHED_TYPED_IMPL_(R, return, f, __VA_ARGS__)
+#define SCHED_TASK(R, f, ...)                                                                      \
+    SCHED_TASK_DECL(R, f, __VA_ARGS__)                                                             \
+    SCHED_TASK_IMPL(R, f, __VA_ARGS__)
+
+#define SCHED_VOID_TASK_DECL(f, ...) SCHED_TYPED_DECL_(void, , , , return, f, __VA_ARGS__)
+#define SCHED_VOID_TASK_IMPL(f, ...) SCHED_TYPED_IMPL_(void, , f, __VA_ARGS__)
+#define SCHED_VOID_TASK(f, ...)                                                                    \
+    SCHED_VOID_TASK_DECL(f, __VA_ARGS__)                                                           \
+    SCHED_VOID_TASK_IMPL(f, __VA_ARGS__)
+
+#define SCHED_FORK(f, ...) f##_fork_(sched_at_, __VA_ARGS__)
+#define SCHED_JOIN(f, t) f##_join_(sched_at_, t)
+#define SCHED_CALL(f, ...) f##_call_(sched_at_, __VA_ARGS__)
+#define SCHED_SELF sched_typed_self_(sched_at_)
+
+#endif
