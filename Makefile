@@ -289,7 +289,7 @@ bench: $(if $(PROGRAM),stage,bench-programs)
 
 # The same workloads on other systems, as far as they are there: bench_c/peers.
 bench-peers: bench-programs
-	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO)
+	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO) LACE='$(abspath $(LACE))'
 	$(TOOL) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
 
 # Compares the programs of programs/ with the usual tools that are here.

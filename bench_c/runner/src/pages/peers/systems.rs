@@ -33,6 +33,7 @@ const PEERS: &[Peer] = &[
     peer("rayon", "rust", &["rayon"]),
     peer("crossbeam", "rust", &["crossbeam"]),
     peer("glib", "glib", &[]),
+    Peer { only: Some(&["fib", "nqueens", "uts", "uts_deep"]), ..peer("lace", "lace", &[]) },
     peer("go", "go", &[]),
     Peer { call: Call::Java, compiles: 2, ..peer("java", "java", &[]) },
     Peer { only: Some(&["yield", "suspend"]), ..peer("boost.fiber", "boost", &["fiber"]) },
