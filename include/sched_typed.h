@@ -97,11 +97,6 @@ SCHED_TYPED_FN_ struct scheduler *sched_typed_none_(void)
     return (struct scheduler *)none;
 }
 
-SCHED_TYPED_FN_ struct scheduler *sched_typed_known_(struct scheduler *s)
-{
-    return s ? s : sched_typed_none_();
-}
-
 /* The s for the library's functions. */
 SCHED_TYPED_FN_ struct scheduler *sched_typed_self_(const struct sched_at_ *at)
 {
@@ -139,6 +134,14 @@ SCHED_TYPED_COLD_ void sched_typed_find_(struct sched_at_ *at)
     if (sched_typed_self_(at))
         at->s = sched_inline_current(at->s);
     at->end = sched_typed_end_(at->s);
+}
+
+SCHED_TYPED_FN_ struct sched_at_ sched_typed_at_(struct scheduler *s)
+{
+    struct sched_at_ at;
+    at.s = s ? s : sched_typed_none_();
+    at.end = sched_typed_end_(s);
+    return at;
 }
 
 /* Fork and join where the usual case does not apply; begun: the queue was changed already. */
@@ -219,21 +222,13 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
     return s && (sched_typed_end_(s) || sched_worker_index(s) >= 0);
 }
 
-#if defined __cplusplus && defined __EXCEPTIONS
-#define SCHED_TYPED_GUARD_(call)                                                                   \
-    try {                                                                                          \
-        call                                                                                       \
-    } catch (...) {                                                                                \
-        sched_typed_threw_();                                                                      \
-    }
-#if SCHED_TYPED_INLINE_
-#define sched_typed_threw_ sched_inline_join_threw
+/* An exception ends the process where it leaves the task. */
+#ifndef __cplusplus
+#define SCHED_TYPED_NOEXCEPT_
+#elif __cplusplus >= 201103L
+#define SCHED_TYPED_NOEXCEPT_ noexcept
 #else
-#include <exception>
-#define sched_typed_threw_ std::terminate
-#endif
-#else
-#define SCHED_TYPED_GUARD_(call) call
+#define SCHED_TYPED_NOEXCEPT_ throw()
 #endif
 
 /* Lists made of the pairs (type, name) of a task's parameters. */
@@ -264,19 +259,12 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
         struct sched_task sched_task_;                                                             \
         FIELD SCHED_TYPED_EACH_(SCHED_TYPED_FIELD_, __VA_ARGS__)                                   \
     } f##_task;                                                                                    \
-    SCHED_TYPED_STATIC_ R f##_run_(struct scheduler *, size_t SCHED_TYPED_EACH_(                   \
-        SCHED_TYPED_PARAMETER_, __VA_ARGS__));                                                     \
+    SCHED_TYPED_STATIC_ R f##_run_(struct sched_at_ SCHED_TYPED_EACH_(                             \
+        SCHED_TYPED_PARAMETER_, __VA_ARGS__)) SCHED_TYPED_NOEXCEPT_;                               \
     SCHED_TYPED_STATIC_ void f##_forked_(void *sched_p_, struct scheduler *sched_s_)               \
     {                                                                                              \
         f##_task *sched_t_ = (f##_task *)sched_p_;                                                 \
-        SET f##_run_(sched_typed_known_(sched_s_), sched_typed_end_(sched_s_) SCHED_TYPED_EACH_(   \
-            SCHED_TYPED_KEPT_, __VA_ARGS__));                                                      \
-    }                                                                                              \
-    SCHED_TYPED_FN_ R f##_call_(struct sched_at_ *sched_at_ SCHED_TYPED_EACH_(                     \
-        SCHED_TYPED_PARAMETER_, __VA_ARGS__))                                                      \
-    {                                                                                              \
-        RETURN f##_run_(sched_at_->s, sched_at_->end SCHED_TYPED_EACH_(SCHED_TYPED_PASS_,          \
-                                                                       __VA_ARGS__));              \
+        SET f##_run_(sched_typed_at_(sched_s_) SCHED_TYPED_EACH_(SCHED_TYPED_KEPT_, __VA_ARGS__)); \
     }                                                                                              \
     SCHED_TYPED_FN_ void f##_fork_(struct sched_at_ *sched_at_, f##_task *sched_t_                 \
                                        SCHED_TYPED_EACH_(SCHED_TYPED_PARAMETER_, __VA_ARGS__))     \
@@ -287,8 +275,7 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
     SCHED_TYPED_FN_ R f##_join_(struct sched_at_ *sched_at_, f##_task *sched_t_)                   \
     {                                                                                              \
         if (SCHED_TYPED_LIKELY_(sched_typed_join_(sched_at_, &sched_t_->sched_task_)))             \
-            RETURN f##_run_(sched_at_->s, sched_at_->end SCHED_TYPED_EACH_(SCHED_TYPED_KEPT_,      \
-                                                                           __VA_ARGS__));          \
+            RETURN f##_run_(*sched_at_ SCHED_TYPED_EACH_(SCHED_TYPED_KEPT_, __VA_ARGS__));         \
         else                                                                                       \
             GET;                                                                                   \
     }                                                                                              \
@@ -296,8 +283,8 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
                                 struct scheduler *sched_s_)                                        \
     {                                                                                              \
         if (sched_typed_is_task_(sched_s_)) {                                                      \
-            RETURN f##_run_(sched_s_, sched_typed_end_(sched_s_) SCHED_TYPED_EACH_(                \
-                SCHED_TYPED_PASS_, __VA_ARGS__));                                                  \
+            RETURN f##_run_(                                                                       \
+                sched_typed_at_(sched_s_) SCHED_TYPED_EACH_(SCHED_TYPED_PASS_, __VA_ARGS__));      \
         } else {                                                                                   \
             f##_task sched_call_, *sched_t_ = &sched_call_;                                        \
             SCHED_TYPED_EACH_(SCHED_TYPED_KEEP_, __VA_ARGS__)                                      \
@@ -307,38 +294,29 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
         }                                                                                          \
     }
 
-#define SCHED_TYPED_IMPL_(R, RETURN, f, ...)                                                       \
-    SCHED_TYPED_FN_ R f##_body_(struct sched_at_ *SCHED_TYPED_EACH_(SCHED_TYPED_PARAMETER_,        \
-                                                                    __VA_ARGS__));                 \
-    static R f##_run_(struct scheduler *sched_s_, size_t sched_end_ SCHED_TYPED_EACH_(             \
-        SCHED_TYPED_PARAMETER_, __VA_ARGS__))                                                      \
-    {                                                                                              \
-        struct sched_at_ sched_at_;                                                                \
-        sched_at_.s = sched_s_;                                                                    \
-        sched_at_.end = sched_end_;                                                                \
-        SCHED_TYPED_GUARD_(RETURN f##_body_(&sched_at_ SCHED_TYPED_EACH_(SCHED_TYPED_PASS_,        \
-                                                                         __VA_ARGS__));)           \
-    }                                                                                              \
-    SCHED_TYPED_FN_ R f##_body_(struct sched_at_ *sched_at_ SCHED_TYPED_EACH_(                     \
-        SCHED_TYPED_PARAMETER_, __VA_ARGS__))
+/* sched_at_ is a parameter, so that the body can follow as it is; the macros in it use and change
+ * the parameter. */
+#define SCHED_TYPED_IMPL_(R, f, ...)                                                               \
+    static R f##_run_(struct sched_at_ sched_at_ SCHED_TYPED_EACH_(                                \
+        SCHED_TYPED_PARAMETER_, __VA_ARGS__)) SCHED_TYPED_NOEXCEPT_
 
 #define SCHED_TASK_DECL(R, f, ...)                                                                 \
     SCHED_TYPED_DECL_(R, R sched_value_;, sched_t_->sched_value_ =, return,                        \
                       return sched_t_->sched_value_, f, __VA_ARGS__)
-#define SCHED_TASK_IMPL(R, f, ...) SCHED_TYPED_IMPL_(R, return, f, __VA_ARGS__)
+#define SCHED_TASK_IMPL(R, f, ...) SCHED_TYPED_IMPL_(R, f, __VA_ARGS__)
 #define SCHED_TASK(R, f, ...)                                                                      \
     SCHED_TASK_DECL(R, f, __VA_ARGS__)                                                             \
     SCHED_TASK_IMPL(R, f, __VA_ARGS__)
 
 #define SCHED_VOID_TASK_DECL(f, ...) SCHED_TYPED_DECL_(void, , , , return, f, __VA_ARGS__)
-#define SCHED_VOID_TASK_IMPL(f, ...) SCHED_TYPED_IMPL_(void, , f, __VA_ARGS__)
+#define SCHED_VOID_TASK_IMPL(f, ...) SCHED_TYPED_IMPL_(void, f, __VA_ARGS__)
 #define SCHED_VOID_TASK(f, ...)                                                                    \
     SCHED_VOID_TASK_DECL(f, __VA_ARGS__)                                                           \
     SCHED_VOID_TASK_IMPL(f, __VA_ARGS__)
 
-#define SCHED_FORK(f, ...) f##_fork_(sched_at_, __VA_ARGS__)
-#define SCHED_JOIN(f, t) f##_join_(sched_at_, t)
-#define SCHED_CALL(f, ...) f##_call_(sched_at_, __VA_ARGS__)
-#define SCHED_SELF sched_typed_self_(sched_at_)
+#define SCHED_FORK(f, ...) f##_fork_(&sched_at_, __VA_ARGS__)
+#define SCHED_JOIN(f, t) f##_join_(&sched_at_, t)
+#define SCHED_CALL(f, ...) f##_run_(sched_at_, __VA_ARGS__)
+#define SCHED_SELF sched_typed_self_(&sched_at_)
 
 #endif
