@@ -1,14 +1,31 @@
-/* sort.c: the library's sort, a parallel qsort: tasks= are elements; serial is libc's qsort. */
+/* sort.c: the library's sort, a parallel qsort: tasks= are elements; serial is libc's qsort.
+ *
+ * sort_typed.c is this program with sched_sort.h. */
 
 #include "bench.h"
 #include "kernels_fork.h"
 
+#ifndef SORT_NAME
+#define SORT_NAME "sort"
 #include <sched_tasks.h>
+#endif
 
 struct numbers {
     int *a;
     size_t n;
 };
+
+#ifdef LIBSCHED_SCHED_SORT_H
+
+SCHED_SORT(sort_ints, int, *a < *b)
+
+static void first_task(void *closure, struct scheduler *s)
+{
+    struct numbers *numbers = closure;
+    sort_ints(numbers->a, numbers->n, s);
+}
+
+#else
 
 static void first_task(void *closure, struct scheduler *s)
 {
@@ -17,6 +34,8 @@ static void first_task(void *closure, struct scheduler *s)
         bench_die("sched_sort");
 }
 
+#endif
+
 static void serial_run(void *closure)
 {
     struct numbers *numbers = closure;
@@ -24,7 +43,7 @@ static void serial_run(void *closure)
 }
 
 static const struct bench_about about = {
-    "sort", "elements", 1024 * 1024, 1, 1L << 30, NULL,
+    SORT_NAME, "elements", 1024 * 1024, 1, 1L << 30, NULL,
 };
 
 int main(int argc, char **argv)

@@ -44,6 +44,7 @@ const SIZES: &[(&str, &str)] = &[
     ("loop", "1000000"),
     ("reduce", "1000000"),
     ("sort", "20000"),
+    ("sort_typed", "20000"),
     ("fib_cpp", "14"),
     ("tree_cpp", "1000"),
     ("loop_cpp", "1000000"),

@@ -16,14 +16,15 @@ use crate::report::{Job, Outcome};
 use crate::session::Session;
 
 /// Orders of inclusion, which include the library's header twice. OURS stands for sched.h, TASKS
-/// for sched_tasks.h, INLINE for sched_inline.h, TYPED for sched_typed.h, HPP for sched.hpp.
+/// for sched_tasks.h, INLINE for sched_inline.h, TYPED for sched_typed.h, SORT for sched_sort.h,
+/// HPP for sched.hpp.
 const ORDERS: &[(&str, &[&str])] = &[
     ("alone", &["OURS", "OURS"]),
     ("before-pthread", &["OURS", "<pthread.h>", "OURS"]),
     ("after-pthread", &["<pthread.h>", "OURS", "OURS"]),
     ("after-posix", &["<sched.h>", "OURS", "OURS"]),
     ("tasks", &["TASKS", "<pthread.h>", "OURS", "TASKS"]),
-    ("typed", &["TASKS", "INLINE", "TYPED", "<pthread.h>", "OURS", "INLINE", "TYPED"]),
+    ("typed", &["TASKS", "INLINE", "TYPED", "SORT", "<pthread.h>", "OURS", "INLINE", "TYPED"]),
     ("hpp", &["HPP", "<pthread.h>", "OURS", "HPP"]),
     ("inline-hpp", &["INLINE", "HPP", "TASKS", "HPP"]),
 ];
@@ -76,7 +77,9 @@ const CPP_MAIN: &str = "int main()\n{\n    std::atomic<int> got{0};\n    sched::
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let work = session.work.join("header");
     fs::create_dir_all(&work)?;
-    for header in ["sched.h", "sched_tasks.h", "sched_inline.h", "sched_typed.h", "sched.hpp"] {
+    for header in
+        ["sched.h", "sched_tasks.h", "sched_inline.h", "sched_typed.h", "sched_sort.h", "sched.hpp"]
+    {
         fs::copy(session.prefix.join("include/libsched").join(header), work.join(header))?;
     }
 
@@ -184,6 +187,7 @@ impl Snippet {
                 "TASKS" => named("sched_tasks.h"),
                 "INLINE" => named("sched_inline.h"),
                 "TYPED" => named("sched_typed.h"),
+                "SORT" => named("sched_sort.h"),
                 "HPP" => named("sched.hpp"),
                 other => other.to_string(),
             };

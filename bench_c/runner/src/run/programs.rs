@@ -50,6 +50,7 @@ pub const JOINS: &[Program] = &[
     elements("loop", 50_000_000, 5_000_000, "iterations of a nanosecond or two"),
     elements("reduce", 50_000_000, 5_000_000, "a sum of such terms"),
     elements("sort", 1 << 20, 1 << 17, "the library's sort; serial is libc's qsort"),
+    elements("sort_typed", 1 << 20, 1 << 17, "the same with the comparison compiled in"),
 ];
 pub const ALSO_JOIN: &[&str] = &["fib", "nqueens", "mergesort"];
 

@@ -1,0 +1,174 @@
+/* sched_sort.h: sorts numbers, pairs, strings and large elements, whatever their order at first and wherever they lie;
+ * touches nothing beside the array; loses nothing where the comparison is no order; and makes few comparisons also
+ * where an adversary answers them.
+ * ctest: static debug
+ * ctest: matrix threads=1,2,4,16 */
+#include "check.h"
+#include <math.h>
+#include <sched_sort.h>
+
+typedef struct {
+    uint32_t key, number;
+} pair;
+
+typedef struct {
+    char text[203];
+    unsigned char key;
+} large;
+
+typedef const char *string;
+
+SCHED_SORT(sort_bytes, unsigned char, *a < *b)
+SCHED_SORT(sort_ints, int, *a < *b)
+SCHED_SORT(sort_falling, long long, *a > *b)
+SCHED_SORT(sort_doubles, double, *a < *b)
+SCHED_SORT(sort_pairs, pair, a->key < b->key)
+SCHED_SORT(sort_large, large, a->key < b->key)
+SCHED_SORT(sort_strings, string, strcmp(*a, *b) < 0)
+
+enum shape { RANDOM, FEW, SORTED, REVERSED, LATE, LATE_TIE, EQUAL, ORGAN, SAW, NEARLY, SHAPES };
+
+static uint32_t value(enum shape shape, size_t i, size_t n, uint64_t *seed)
+{
+    uint32_t any = (uint32_t)(next_random(seed) >> 33);
+    switch (shape) {
+    case RANDOM: return any;
+    case FEW: return any % 5;
+    case SORTED: return (uint32_t)i;
+    case REVERSED: return (uint32_t)(n - i);
+    case LATE: return (uint32_t)(i + 1 < n ? i + 1 : 0);
+    case LATE_TIE: return (uint32_t)(i + 1 < n ? n - i : n - i + 1);
+    case EQUAL: return 7;
+    case ORGAN: return (uint32_t)(i < n / 2 ? i : n - i);
+    case SAW: return (uint32_t)(i % 100);
+    default: return any % 50 ? (uint32_t)i : any;
+    }
+}
+
+/* What does not depend on the order. */
+static uint64_t mixed(uint64_t x)
+{
+    x *= 0x9e3779b97f4a7c15;
+    return x ^ x >> 29;
+}
+
+/* Fills an array of T between two guards, sorts it and checks it. SET gives the element *e the value v, ORDERED says whether
+ * *d may stand before *e, and HASH is a number of *e. */
+#define CHECK_SORT(T, sort, ORDERED, SET, HASH)                                                                        \
+    do {                                                                                                               \
+        uint64_t before = 0, after = 0;                                                                                \
+        T *room = malloc((n + 2) * sizeof(T)), guard;                                                                  \
+        CHECK(room != NULL);                                                                                           \
+        memset(&guard, 0x5a, sizeof guard);                                                                            \
+        memcpy(&room[0], &guard, sizeof guard);                                                                        \
+        memcpy(&room[n + 1], &guard, sizeof guard);                                                                    \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            T *e = &room[i + 1];                                                                                       \
+            uint32_t v = value(shape, i, n, &seed);                                                                    \
+            SET;                                                                                                       \
+            before += mixed(HASH);                                                                                     \
+        }                                                                                                              \
+        sort(room + 1, n, s);                                                                                          \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            T *e = &room[i + 1], *d = &room[i];                                                                        \
+            after += mixed(HASH);                                                                                      \
+            CHECK(i == 0 || (ORDERED));                                                                                \
+        }                                                                                                              \
+        CHECK_EQ(before, after);                                                                                       \
+        CHECK(memcmp(&room[0], &guard, sizeof guard) == 0 && memcmp(&room[n + 1], &guard, sizeof guard) == 0);         \
+        free(room);                                                                                                    \
+    } while (0)
+
+static char names[1000][8];
+
+static void sort_all(enum shape shape, size_t n, uint64_t seed, struct scheduler *s)
+{
+    CHECK_SORT(unsigned char, sort_bytes, *d <= *e, *e = (unsigned char)v, *e);
+    CHECK_SORT(int, sort_ints, *d <= *e, *e = (int)v, (uint64_t)*e);
+    CHECK_SORT(long long, sort_falling, *d >= *e, *e = v, (uint64_t)*e);
+    CHECK_SORT(double, sort_doubles, *d <= *e, *e = v / 3.0, (uint64_t)(*e * 3));
+    CHECK_SORT(pair, sort_pairs, d->key <= e->key, (e->key = v, e->number = (uint32_t)i), (uint64_t)e->key << 32 | e->number);
+    CHECK_SORT(string, sort_strings, strcmp(*d, *e) <= 0, *e = names[v % 1000], (uint64_t)(uintptr_t)*e);
+    if (n <= 20000)
+        CHECK_SORT(large, sort_large, d->key <= e->key,
+                   (memset(e, (int)(v >> 8), sizeof *e), e->key = (unsigned char)v), e->key + 256u * (unsigned char)e->text[9]);
+}
+
+/* NaNs are neither before nor after anything. */
+static void not_an_order(struct scheduler *s)
+{
+    for (size_t n = 2; n <= 5000; n = n * 3 / 2 + 1) {
+        double *a = malloc(n * sizeof *a);
+        CHECK(a != NULL);
+        size_t nans = 0, found = 0;
+        uint64_t seed = n, before = 0, after = 0;
+        for (size_t i = 0; i < n; i++) {
+            int is_nan = next_random(&seed) >> 62 == 0;
+            nans += (size_t)is_nan;
+            a[i] = is_nan ? NAN : (double)(next_random(&seed) >> 40);
+            before += is_nan ? 0 : mixed((uint64_t)a[i]);
+        }
+        sort_doubles(a, n, s);
+        for (size_t i = 0; i < n; i++) {
+            found += isnan(a[i]) != 0;
+            after += isnan(a[i]) ? 0 : mixed((uint64_t)a[i]);
+        }
+        CHECK_EQ(nans, found);
+        CHECK_EQ(before, after);
+        free(a);
+    }
+}
+
+/* M. D. McIlroy, "A killer adversary for quicksort", 1999: an element gets its value when a comparison needs it, and the
+ * one that looks like the pivot gets the least value left. */
+enum { KILLED = 2000, GAS = KILLED };
+static int worth[KILLED], solid, candidate;
+static long comparisons;
+
+static int killer(int x, int y)
+{
+    comparisons++;
+    if (worth[x] == GAS && worth[y] == GAS)
+        worth[x == candidate ? x : y] = solid++;
+    if (worth[x] == GAS)
+        candidate = x;
+    else if (worth[y] == GAS)
+        candidate = y;
+    return worth[x] < worth[y];
+}
+
+SCHED_SORT(sort_killing, int, killer(*a, *b))
+
+static void adversary(void)
+{
+    int a[KILLED];
+    for (int i = 0; i < KILLED; i++) {
+        a[i] = i;
+        worth[i] = GAS;
+    }
+    sort_killing_serial_(a, KILLED, sched_sort_limit_(KILLED), 0); /* without the look whether all is sorted already */
+    CHECK(comparisons < 6L * KILLED * 11); /* log2 of 2000 is 11 */
+    for (int i = 1; i < KILLED; i++)
+        CHECK(worth[a[i - 1]] <= worth[a[i]]);
+}
+
+static void root(void *closure, struct scheduler *s)
+{
+    static const size_t sizes[] = {0,  1,  2,  3,  5,  19, 20, 21,   22,   47,   100,  129,
+                                   130, 400, 2047, 2048, 2049, 5000, 20000, 100000};
+    for (int i = 0; i < 1000; i++)
+        snprintf(names[i], sizeof names[i], "%d", i);
+    for (int shape = 0; shape < SHAPES; shape++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes && sizes[i] <= 100000 / SMALLER; i++)
+            sort_all((enum shape)shape, sizes[i], i + 1, s);
+    not_an_order(s);
+    if (closure != NULL)
+        adversary();
+}
+
+int main(void)
+{
+    CHECK_EQ(sched_init(0, 0, root, names), 0);
+    root(NULL, NULL); /* in the default pool */
+    return 0;
+}

@@ -1,0 +1,280 @@
+/* sched_sort.h: a parallel sort with the comparison compiled in, for elements that may be copied.
+ *
+ *     SCHED_SORT(sort_longs, long, *a < *b)
+ *     SCHED_SORT(sort_words, const char *, strcmp(*a, *b) < 0)
+ *
+ *     sort_longs(numbers, n, NULL);
+ *
+ * SCHED_SORT(f, T, LESS) defines a static function
+ *
+ *     void f(T *base, size_t n, struct scheduler *s)
+ *
+ * which sorts the n elements from base on. LESS is an expression: true if *a belongs before *b,
+ * where a and b are of type const T *. It must be an order (false for equal elements; if a is
+ * before b and b before c, then a is before c), may be evaluated by any worker, and must not wait.
+ * Equal elements may be exchanged: for a stable sort call sched_sort. s is the caller's, or NULL as
+ * sched_tasks.h says.
+ *
+ * Nothing is allocated. Small inputs are sorted by the caller alone. Cost: n log n comparisons also
+ * in the worst case, n if the elements are in order already or in the opposite order, n log d for
+ * d different elements. The first pass over all elements is made by one worker, the second by two,
+ * and so on: for more than some 8 workers sched_sort scales better.
+ *
+ * (A quicksort: branches of the partition that depend on the elements are not predictable, so there
+ * are none, after the cyclic Lomuto partition of L. Bergdoll and O. Peters's ipnsort, 2024; equal
+ * elements and bad pivots are treated as in O. Peters, "Pattern-defeating quicksort", 2021.) */
+
+#ifndef LIBSCHED_SCHED_SORT_H
+#define LIBSCHED_SCHED_SORT_H
+
+#ifdef __GNUC__
+#pragma GCC system_header /* as in sched_inline.h */
+#endif
+#include "sched_typed.h"
+
+/* From so many elements on a part is sorted by tasks, and up to so many without partition. */
+#define SCHED_SORT_TASK_ 2048
+#define SCHED_SORT_SMALL_ 20
+/* Elements up to this size are cheap to copy. */
+#define SCHED_SORT_CHEAP_ 64
+
+/* True for numbers: the comparison of two takes next to nothing. */
+#ifdef __GNUC__
+#define SCHED_SORT_IS_NUMBER_(T)                                                                   \
+    (__builtin_classify_type(*(T *)0) == __builtin_classify_type(0)                                \
+     || __builtin_classify_type(*(T *)0) == __builtin_classify_type(0.0))
+#else
+#define SCHED_SORT_IS_NUMBER_(T) 0
+#endif
+
+/* How many bad pivots are allowed for n elements. */
+SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
+{
+    int limit = 1;
+    for (; n > 1; n /= 2)
+        limit++;
+    return limit;
+}
+
+#define SCHED_SORT(f, T, LESS)                                                                     \
+    SCHED_TYPED_FN_ int f##_less_(const T *a, const T *b)                                          \
+    {                                                                                              \
+        return (LESS) ? 1 : 0;                                                                     \
+    }                                                                                              \
+                                                                                                   \
+    SCHED_TYPED_FN_ void f##_swap_(T *one, T *other)                                               \
+    {                                                                                              \
+        T kept = *one;                                                                             \
+        *one = *other;                                                                             \
+        *other = kept;                                                                             \
+    }                                                                                              \
+                                                                                                   \
+    SCHED_TYPED_STATIC_ void f##_by_insertion_(T *v, size_t n)                                     \
+    {                                                                                              \
+        size_t i, j;                                                                               \
+        for (i = 1; i < n; i++) {                                                                  \
+            if (f##_less_(&v[i], &v[i - 1])) {                                                     \
+                T kept = v[i];                                                                     \
+                for (j = i; j > 0 && f##_less_(&kept, &v[j - 1]); j--)                             \
+                    v[j] = v[j - 1];                                                               \
+                v[j] = kept;                                                                       \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    /* Each element's place is the number of those before it: no branch depends on an element.     \
+     * (Where LESS is no order, with NaNs for instance, two may have one place.) */                \
+    SCHED_TYPED_STATIC_ void f##_by_rank_(T *v, size_t n)                                          \
+    {                                                                                              \
+        T sorted[SCHED_SORT_SMALL_];                                                               \
+        unsigned char rank[SCHED_SORT_SMALL_];                                                     \
+        unsigned places = 0;                                                                       \
+        size_t i, j;                                                                               \
+        for (i = 0; i < n; i++) {                                                                  \
+            unsigned before = (unsigned)i;                                                         \
+            for (j = 0; j < i; j++) {                                                              \
+                unsigned moves = (unsigned)f##_less_(&v[i], &v[j]);                                \
+                rank[j] = (unsigned char)(rank[j] + moves);                                        \
+                before -= moves;                                                                   \
+            }                                                                                      \
+            rank[i] = (unsigned char)before;                                                       \
+        }                                                                                          \
+        for (i = 0; i < n; i++) {                                                                  \
+            sorted[rank[i]] = v[i];                                                                \
+            places |= 1u << rank[i];                                                               \
+        }                                                                                          \
+        if (places != (1u << n) - 1) {                                                             \
+            f##_by_insertion_(v, n);                                                               \
+            return;                                                                                \
+        }                                                                                          \
+        for (i = 0; i < n; i++)                                                                    \
+            v[i] = sorted[i];                                                                      \
+    }                                                                                              \
+    /* For the parts where pivot after pivot was bad. */                                           \
+    SCHED_TYPED_STATIC_ void f##_by_heap_(T *v, size_t n)                                          \
+    {                                                                                              \
+        size_t start = n / 2, end = n, at, child;                                                  \
+        while (end > 1) {                                                                          \
+            if (start > 0)                                                                         \
+                start--;                                                                           \
+            else                                                                                   \
+                f##_swap_(&v[0], &v[--end]);                                                       \
+            for (at = start; (child = 2 * at + 1) < end; at = child) {                             \
+                if (child + 1 < end && f##_less_(&v[child], &v[child + 1]))                        \
+                    child++;                                                                       \
+                if (!f##_less_(&v[at], &v[child]))                                                 \
+                    break;                                                                         \
+                f##_swap_(&v[at], &v[child]);                                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    SCHED_TYPED_FN_ T *f##_median_(T *a, T *b, T *c)                                               \
+    {                                                                                              \
+        if (f##_less_(a, b))                                                                       \
+            return f##_less_(b, c) ? b : f##_less_(a, c) ? c : a;                                  \
+        return f##_less_(a, c) ? a : f##_less_(b, c) ? c : b;                                      \
+    }                                                                                              \
+                                                                                                   \
+    /* Moves a pivot to v[0]: a median of 3 elements, of many a median of medians. */              \
+    SCHED_TYPED_STATIC_ void f##_choose_(T *v, size_t n)                                           \
+    {                                                                                              \
+        size_t step = n / 8;                                                                       \
+        T *pivot = &v[n / 2];                                                                      \
+        if (n > 128) {                                                                             \
+            T *low = f##_median_(&v[step / 2], &v[step], &v[2 * step]);                            \
+            T *high = f##_median_(&v[6 * step], &v[7 * step], &v[n - 1 - step / 2]);               \
+            T *middle = f##_median_(&v[3 * step], pivot, &v[5 * step]);                            \
+            pivot = f##_median_(low, middle, high);                                                \
+        } else {                                                                                   \
+            pivot = f##_median_(&v[step], pivot, &v[n - 1 - step]);                                \
+        }                                                                                          \
+        f##_swap_(&v[0], pivot);                                                                   \
+    }                                                                                              \
+                                                                                                   \
+    /* Moves the elements that belong before *pivot to the front of v, and with `equals` those     \
+     * that equal it, too; returns their number. `gap` is the place whose element was copied       \
+     * last. */                                                                                    \
+    SCHED_TYPED_FN_ size_t f##_divide_cheap_(T *v, size_t n, const T *pivot, int equals)           \
+    {                                                                                              \
+        size_t left = 0, gap = 0, i;                                                               \
+        T first, kept = *pivot;                                                                    \
+        if (n == 0)                                                                                \
+            return 0;                                                                              \
+        first = v[0];                                                                              \
+        for (i = 1; i < n; i++) {                                                                  \
+            T here = v[i];                                                                         \
+            v[gap] = v[left];                                                                      \
+            v[left] = here;                                                                        \
+            gap = i;                                                                               \
+            left += (size_t)(equals ? !f##_less_(&kept, &here) : f##_less_(&here, &kept));         \
+        }                                                                                          \
+        v[gap] = v[left];                                                                          \
+        v[left] = first;                                                                           \
+        return left + (size_t)(equals ? !f##_less_(&kept, &first) : f##_less_(&first, &kept));     \
+    }                                                                                              \
+                                                                                                   \
+    /* The same with fewer copies, and branches. */                                                \
+    SCHED_TYPED_FN_ size_t f##_divide_large_(T *v, size_t n, const T *pivot, int equals)           \
+    {                                                                                              \
+        size_t low = 0, high = n;                                                                  \
+        for (;;) {                                                                                 \
+            while (low < high                                                                      \
+                   && (equals ? !f##_less_(pivot, &v[low]) : f##_less_(&v[low], pivot)))           \
+                low++;                                                                             \
+            while (low < high                                                                      \
+                   && !(equals ? !f##_less_(pivot, &v[high - 1]) : f##_less_(&v[high - 1], pivot)))\
+                high--;                                                                            \
+            if (low >= high)                                                                       \
+                return low;                                                                        \
+            f##_swap_(&v[low++], &v[--high]);                                                      \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    SCHED_TYPED_FN_ size_t f##_divide_(T *v, size_t n, int equals)                                 \
+    {                                                                                              \
+        return sizeof(T) <= SCHED_SORT_CHEAP_ ? f##_divide_cheap_(v + 1, n - 1, v, equals)         \
+                                              : f##_divide_large_(v + 1, n - 1, v, equals);        \
+    }                                                                                              \
+                                                                                                   \
+    /* One step: sorts v, or divides it, so that v[*middle] is at its place, and sorts nothing. 1: \
+     * v is sorted. If `follows`, v[-1] is not after any element of v. */                          \
+    SCHED_TYPED_STATIC_ int f##_step_(T **v, size_t *n, int *limit, int follows, size_t *middle)   \
+    {                                                                                              \
+        while (*n > SCHED_SORT_SMALL_) {                                                           \
+            if (*limit == 0) {                                                                     \
+                f##_by_heap_(*v, *n);                                                              \
+                return 1;                                                                          \
+            }                                                                                      \
+            f##_choose_(*v, *n);                                                                   \
+            if (follows && !f##_less_(*v - 1, *v)) {                                               \
+                /* The pivot equals v[-1]: so the elements that equal it are at their places. */   \
+                size_t done = f##_divide_(*v, *n, 1) + 1;                                          \
+                *v += done;                                                                        \
+                *n -= done;                                                                        \
+                continue;                                                                          \
+            }                                                                                      \
+            *middle = f##_divide_(*v, *n, 0);                                                      \
+            f##_swap_(*v, *v + *middle);                                                           \
+            if (*middle < *n / 8 || *n - *middle < *n / 8) {                                       \
+                /* Breaks up a pattern that may have made the pivot bad. */                        \
+                T *after = *v + *middle + 1;                                                       \
+                size_t more = *n - *middle - 1;                                                    \
+                --*limit;                                                                          \
+                if (*middle > SCHED_SORT_SMALL_)                                                   \
+                    f##_swap_(*v + *middle / 4, *v + *middle / 2);                                 \
+                if (more > SCHED_SORT_SMALL_)                                                      \
+                    f##_swap_(after + more / 4, after + more / 2);                                 \
+            }                                                                                      \
+            return 0;                                                                              \
+        }                                                                                          \
+        if (SCHED_SORT_IS_NUMBER_(T))                                                              \
+            f##_by_rank_(*v, *n);                                                                  \
+        else                                                                                       \
+            f##_by_insertion_(*v, *n);                                                             \
+        return 1;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
+    SCHED_TYPED_STATIC_ void f##_serial_(T *v, size_t n, int limit, int follows)                   \
+    {                                                                                              \
+        size_t middle;                                                                             \
+        while (!f##_step_(&v, &n, &limit, follows, &middle)) {                                     \
+            f##_serial_(v, middle, limit, follows);                                                \
+            v += middle + 1;                                                                       \
+            n -= middle + 1;                                                                       \
+            follows = 1;                                                                           \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    SCHED_VOID_TASK(f##_part_, T *, v, size_t, n, int, limit, int, follows)                        \
+    {                                                                                              \
+        size_t middle;                                                                             \
+        f##_part__task before;                                                                     \
+        if (n < SCHED_SORT_TASK_) {                                                                \
+            f##_serial_(v, n, limit, follows);                                                     \
+            return;                                                                                \
+        }                                                                                          \
+        if (f##_step_(&v, &n, &limit, follows, &middle))                                           \
+            return;                                                                                \
+        SCHED_FORK(f##_part_, &before, v, middle, limit, follows);                                 \
+        SCHED_CALL(f##_part_, v + middle + 1, n - middle - 1, limit, 1);                           \
+        SCHED_JOIN(f##_part_, &before);                                                            \
+    }                                                                                              \
+                                                                                                   \
+    SCHED_TYPED_STATIC_ void f(T *base, size_t n, struct scheduler *s)                             \
+    {                                                                                              \
+        size_t i = 1;                                                                              \
+        int falls = n > 1 && f##_less_(&base[1], &base[0]);                                        \
+        while (i < n && f##_less_(&base[i], &base[i - 1]) == falls)                                \
+            i++;                                                                                   \
+        if (i >= n) {                                                                              \
+            for (i = 0; falls && i < n / 2; i++)                                                   \
+                f##_swap_(&base[i], &base[n - 1 - i]);                                             \
+        } else if (n < SCHED_SORT_TASK_) {                                                         \
+            f##_serial_(base, n, sched_sort_limit_(n), 0);                                         \
+        } else {                                                                                   \
+            f##_part_(base, n, sched_sort_limit_(n), 0, s);                                        \
+        }                                                                                          \
+    }
+
+#endif
