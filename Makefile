@@ -78,7 +78,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants asan tsan valgrind aarch64 stress install uninstall installcheck \
+        check check-deep knobs loom mutants asan tsan valgrind aarch64 stress pdf install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
@@ -95,7 +95,7 @@ help:
 	@echo 'make install-programs  ... and install them: BINDIR=PREFIX/bin. uninstall-programs removes them'
 	@echo 'make test          all tests: 5 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
 	@echo 'make check         format, lints, manual pages'
-	@echo 'make check-deep    knobs loom mutants asan tsan valgrind aarch64 stress abi packages: hours; each is a target, too'
+	@echo 'make check-deep    knobs loom mutants asan tsan valgrind aarch64 stress abi packages pdf: hours; each is a target, too'
 	@echo 'make dist          target/dist/libsched-VERSION.tar.xz: the source, with all crates. deb, rpm: packages of it'
 	@echo 'make bench         compare the schedulers: tables and figures. bench-peers: and other systems'
 	@echo 'make bench-programs-peers  the programs of programs/ beside gzip, pigz, grep, ripgrep, sort, sha256sum'
@@ -283,22 +283,22 @@ bench-programs: $(BENCHES)
 # FIGURE=docs/speedup.svg: the figure of speed-ups goes there, too. PROGRAM=./mine ARGS='-n 100': measures that
 # program instead, on this library, if it was linked with the shared one.
 bench: $(if $(PROGRAM),stage,bench-programs)
-	$(TOOL) run --profile tools --quiet --package sched-bench -- \
+	$(TOOL) run --profile tools --quiet --package sched-bench --features pdf -- \
 	        $(if $(PROGRAM),--program $(PROGRAM) --library $(STAGE)/lib,--programs $(BENCH)) \
 	        $(if $(FIGURE),--figure $(FIGURE)) $(BENCH_ARGS) $(if $(PROGRAM),-- $(ARGS))
 
 # The same workloads on other systems, as far as they are there: bench_c/peers.
 bench-peers: bench-programs
 	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO) LACE='$(abspath $(LACE))'
-	$(TOOL) run --profile tools --quiet --package sched-bench -- peers --programs $(BENCH) $(BENCH_ARGS)
+	$(TOOL) run --profile tools --quiet --package sched-bench --features pdf -- peers --programs $(BENCH) $(BENCH_ARGS)
 
 # Compares the programs of programs/ with the usual tools that are here.
 bench-programs-peers: programs
-	$(TOOL) run --profile tools --quiet --package sched-bench -- tools --programs $(PROGRAMS) $(BENCH_ARGS)
+	$(TOOL) run --profile tools --quiet --package sched-bench --features pdf -- tools --programs $(PROGRAMS) $(BENCH_ARGS)
 
 # The questions of docs/LAB.md, and their answers: twenty minutes, or with QUICK=1 three.
 lab: lab-programs
-	$(TOOL) run --profile tools --quiet --package sched-bench -- lab --programs $(BENCH) \
+	$(TOOL) run --profile tools --quiet --package sched-bench --features pdf -- lab --programs $(BENCH) \
 	        --recorder $(LAB) $(if $(QUICK),--quick) $(BENCH_ARGS)
 
 # The least that the interface can cost, beside what the library costs: tree, 1 thread, in turn. And the least that
@@ -417,7 +417,7 @@ check:
 
 MINUTES ?= 10
 
-check-deep: knobs loom mutants asan tsan valgrind aarch64 stress abi packages
+check-deep: knobs loom mutants asan tsan valgrind aarch64 stress abi packages pdf
 
 # Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
 # hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
@@ -431,6 +431,11 @@ loom:
 	        --target-dir $(TARGET)/loom -- -D warnings
 	RUSTFLAGS="--cfg loom" $(CARGO) test --profile tools --package sched-model \
 	        --target-dir $(TARGET)/loom -- --nocapture
+
+# The figures as PDF files, which make test leaves out: their crates take long to compile.
+pdf:
+	$(CARGO) clippy --quiet --package sched-bench --all-targets --features pdf -- -D warnings
+	$(CARGO) test --quiet --package sched-bench --features pdf
 
 # MUTANTS='NAME ...' runs these mutants alone.
 mutants:

@@ -1,4 +1,4 @@
-//! Writes a drawing as SVG, and as PNG and PDF made from it.
+//! Writes a drawing as SVG, and as PNG and, with the feature `pdf`, as PDF made from it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
-use svg2pdf::{ConversionOptions, PageOptions};
 
 use crate::figures::drawing::font;
 
 /// Units of a drawing: half a point each.
+#[cfg(feature = "pdf")]
 const UNITS_PER_INCH: f32 = 144.0;
 /// Pixels of a PNG file for a unit of the drawing.
 const SCALE: f32 = 2.0;
@@ -18,7 +18,12 @@ const SCALE: f32 = 2.0;
 /// Writes `base`.svg, .png and .pdf.
 pub fn write_all(base: &Path, svg: &str) -> Result<Vec<PathBuf>> {
     let tree = tree(svg)?;
-    let files = [("svg", svg.as_bytes().to_vec()), ("png", png(&tree)?), ("pdf", pdf(&tree)?)];
+    let files = [
+        ("svg", svg.as_bytes().to_vec()),
+        ("png", png(&tree)?),
+        #[cfg(feature = "pdf")]
+        ("pdf", pdf(&tree)?),
+    ];
     files
         .into_iter()
         .map(|(extension, bytes)| {
@@ -49,7 +54,9 @@ fn png(tree: &usvg::Tree) -> Result<Vec<u8>> {
 }
 
 /// The text of the PDF can be searched and copied.
+#[cfg(feature = "pdf")]
 fn pdf(tree: &usvg::Tree) -> Result<Vec<u8>> {
+    use svg2pdf::{ConversionOptions, PageOptions};
     let page = PageOptions { dpi: UNITS_PER_INCH };
     svg2pdf::to_pdf(tree, ConversionOptions::default(), page).map_err(|e| anyhow!("PDF: {e}"))
 }
@@ -66,9 +73,13 @@ pub mod tests {
         let paths = write_all(&folder.join("figure"), svg).unwrap();
         let start = |path: &Path| std::fs::read(path).unwrap()[..4].to_vec();
         let starts: Vec<Vec<u8>> = paths.iter().map(|path| start(path)).collect();
-        assert_eq!(starts, [b"<svg".to_vec(), b"\x89PNG".to_vec(), b"%PDF".to_vec()]);
-        let pdf = String::from_utf8_lossy(&std::fs::read(&paths[2]).unwrap()).into_owned();
-        assert!(pdf.contains("/MediaBox [0 0 72 36]"), "144 units are an inch");
+        assert_eq!(starts[..2], [b"<svg".to_vec(), b"\x89PNG".to_vec()]);
+        #[cfg(feature = "pdf")]
+        {
+            assert_eq!(starts[2], b"%PDF");
+            let pdf = String::from_utf8_lossy(&std::fs::read(&paths[2]).unwrap()).into_owned();
+            assert!(pdf.contains("/MediaBox [0 0 72 36]"), "144 units are an inch");
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
