@@ -100,15 +100,14 @@ static __inline__ int sched_put_(struct scheduler *s, size_t f, void *closure)
     return sched_put_at_(deque, SCHED_GET_(deque, SCHED_LAYOUT_BOT), f, closure);
 }
 
-/* Takes the task at the bottom, whose place is last, if it is the forked task of t; 0: it is not,
- * or a thief may be there. */
+/* Takes the task at the bottom, whose place is last, if its closure is t; 0: it is not, or a thief
+ * may be there. */
 static __inline__ int sched_take_at_(size_t deque, size_t last, struct sched_task *t)
 {
     __atomic_store_n(&SCHED_WORD_(deque, SCHED_LAYOUT_BOT), last, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return __builtin_expect(last >= SCHED_GET_(deque, SCHED_LAYOUT_SPLIT)
-                                && SCHED_GET_(last, SCHED_LAYOUT_CLOSURE) == (size_t)t
-                                && SCHED_GET_(last, SCHED_LAYOUT_F) == (size_t)sched_layout_1,
+                                && SCHED_GET_(last, SCHED_LAYOUT_CLOSURE) == (size_t)t,
                             1);
 }
 
@@ -134,14 +133,17 @@ static __inline__ void sched_fork_inline(struct sched_task *t, taskfunc f, void 
 
 static __inline__ void sched_join_inline(struct sched_task *t, struct scheduler *s)
 {
-    size_t deque;
+    size_t deque, last;
     taskfunc f;
     if (!sched_is_own_(s)) {
         sched_join(t, s);
         return;
     }
     deque = SCHED_GET_(s, SCHED_LAYOUT_DEQUE);
-    if (!sched_take_at_(deque, SCHED_GET_(deque, SCHED_LAYOUT_BOT) - SCHED_LAYOUT_PLACE, t)) {
+    last = SCHED_GET_(deque, SCHED_LAYOUT_BOT) - SCHED_LAYOUT_PLACE;
+    if (__builtin_expect(!sched_take_at_(deque, last, t)
+                             || SCHED_GET_(last, SCHED_LAYOUT_F) != (size_t)sched_layout_1,
+                         0)) {
         sched_inline_join_rest(t, s);
         return;
     }

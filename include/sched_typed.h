@@ -29,15 +29,18 @@
  *   SCHED_CALL(f, a1, ...)       calls f here, at less cost than f(a1, ..., s)
  *   SCHED_SELF                   the s of this task, for the functions of sched_tasks.h
  *
- * Forks and joins follow the rules of sched_fork and sched_join, and may be mixed with them: a
- * descriptor belongs to its call until SCHED_JOIN has returned, each forked call must be joined by
- * the task that forked it, and calls that are joined in the opposite order of their forks cost
- * least. SCHED_JOIN is a suspension point. The arguments are copied by the fork.
+ * Forks and joins follow the rules of sched_fork and sched_join, and may stand beside those in the
+ * same task: a descriptor belongs to its call until SCHED_JOIN has returned, each forked call must
+ * be joined by the task that forked it, and calls that are joined in the opposite order of their
+ * forks cost least. SCHED_JOIN is a suspension point. The arguments are copied by the fork, so a
+ * parameter's type has no const at its top.
  *
- * SCHED_TASK_DECL(R, f, T1, a1, ...) and SCHED_VOID_TASK_DECL(f, T1, a1, ...) declare a task that
- * SCHED_TASK_IMPL or SCHED_VOID_TASK_IMPL, with the same arguments, defines later in the same file:
- * for tasks that call each other. In C++ results and arguments are constructed without arguments
- * and then assigned, and an exception that leaves a task ends the process.
+ * SCHED_TASK_DECL(R, f, T1, a1, ...) and SCHED_VOID_TASK_DECL(f, T1, a1, ...), without a semicolon,
+ * declare a task that SCHED_TASK_IMPL or SCHED_VOID_TASK_IMPL, with the same arguments, defines
+ * later in the same file: for tasks that call each other. In C++ results and arguments are
+ * constructed without arguments and then copied, and an exception that leaves a task ends the
+ * process, also if SCHED_CALL has called the task. The macros define further names that begin with
+ * f_ and end in an underscore.
  *
  * This header includes sched_inline.h, whose promise about versions holds here, too. With the usual
  * kind and deque, fork, join and call are compiled into the program; otherwise they call the
@@ -75,11 +78,13 @@
 #define SCHED_TYPED_FN_ static __inline__ __attribute__((always_inline, unused))
 #define SCHED_TYPED_COLD_ static __attribute__((noinline, cold, unused))
 #define SCHED_TYPED_STATIC_ static __attribute__((unused))
+#define SCHED_TYPED_UNUSED_ __attribute__((unused))
 #define SCHED_TYPED_LIKELY_(condition) __builtin_expect(!!(condition), 1)
 #else
 #define SCHED_TYPED_FN_ static inline
 #define SCHED_TYPED_COLD_ static
 #define SCHED_TYPED_STATIC_ static
+#define SCHED_TYPED_UNUSED_
 #define SCHED_TYPED_LIKELY_(condition) (condition)
 #endif
 
@@ -196,13 +201,17 @@ SCHED_TYPED_FN_ void sched_typed_fork_(struct sched_at_ *at, struct sched_task *
 }
 
 /* Takes a forked call back, or waits for its end. 1: taken, so the caller calls the function. */
-SCHED_TYPED_FN_ int sched_typed_join_(struct sched_at_ *at, struct sched_task *t)
+SCHED_TYPED_FN_ int sched_typed_join_(struct sched_at_ *at, struct sched_task *t, taskfunc f)
 {
     int begun = 0;
+    (void)f;
 #if SCHED_TYPED_INLINE_
     if (sched_typed_is_at_(at)) {
         size_t deque = SCHED_WORD_(at->s, SCHED_LAYOUT_DEQUE), last = at->end - SCHED_LAYOUT_PLACE;
-        if (sched_take_at_(deque, last, t)) {
+        /* A task with this closure and a state that nobody has changed is the forked one. Other
+         * states are mistakes, which the library reports. */
+        if (sched_take_at_(deque, last, t)
+            && SCHED_TYPED_LIKELY_(SCHED_WORD_(&t->state, 0) == (size_t)f)) {
             at->end = last;
             SCHED_WORD_(at->s, SCHED_LAYOUT_TASKS)++;
             __atomic_store_n(&t->state, (size_t)sched_inline_joined, __ATOMIC_RELAXED);
@@ -274,7 +283,7 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
     }                                                                                              \
     SCHED_TYPED_FN_ R f##_join_(struct sched_at_ *sched_at_, f##_task *sched_t_)                   \
     {                                                                                              \
-        if (SCHED_TYPED_LIKELY_(sched_typed_join_(sched_at_, &sched_t_->sched_task_)))             \
+        if (SCHED_TYPED_LIKELY_(sched_typed_join_(sched_at_, &sched_t_->sched_task_, f##_forked_))) \
             RETURN f##_run_(*sched_at_ SCHED_TYPED_EACH_(SCHED_TYPED_KEPT_, __VA_ARGS__));         \
         else                                                                                       \
             GET;                                                                                   \
@@ -297,7 +306,7 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
 /* sched_at_ is a parameter, so that the body can follow as it is; the macros in it use and change
  * the parameter. */
 #define SCHED_TYPED_IMPL_(R, f, ...)                                                               \
-    static R f##_run_(struct sched_at_ sched_at_ SCHED_TYPED_EACH_(                                \
+    static R f##_run_(struct sched_at_ sched_at_ SCHED_TYPED_UNUSED_ SCHED_TYPED_EACH_(            \
         SCHED_TYPED_PARAMETER_, __VA_ARGS__)) SCHED_TYPED_NOEXCEPT_
 
 #define SCHED_TASK_DECL(R, f, ...)                                                                 \
@@ -308,7 +317,10 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
     SCHED_TASK_DECL(R, f, __VA_ARGS__)                                                             \
     SCHED_TASK_IMPL(R, f, __VA_ARGS__)
 
-#define SCHED_VOID_TASK_DECL(f, ...) SCHED_TYPED_DECL_(void, , , , return, f, __VA_ARGS__)
+#define SCHED_TYPED_NONE_ /* C89 and C++98 have no empty arguments */
+#define SCHED_VOID_TASK_DECL(f, ...)                                                               \
+    SCHED_TYPED_DECL_(void, SCHED_TYPED_NONE_, SCHED_TYPED_NONE_, SCHED_TYPED_NONE_, return, f,    \
+                      __VA_ARGS__)
 #define SCHED_VOID_TASK_IMPL(f, ...) SCHED_TYPED_IMPL_(void, f, __VA_ARGS__)
 #define SCHED_VOID_TASK(f, ...)                                                                    \
     SCHED_VOID_TASK_DECL(f, __VA_ARGS__)                                                           \
