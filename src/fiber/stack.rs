@@ -14,12 +14,19 @@
 //! A new stack takes some microseconds and page faults, so stacks are kept. Each worker keeps some;
 //! the last one used is the first one taken. When a worker has too many, or its run ends, they go
 //! to the process's store, where all but a few return their pages to the system.
+//!
+//! In kind `cont` a deep recursion has a stack for each level. When a thief has taken the spawner,
+//! the worker below is soon out of tasks, and gives the stacks of the levels below to the store;
+//! the next recursion needs as many. So during a run of that kind the store keeps thousands of
+//! stacks as they are. It is trimmed when no task is left: at the end of the run, or when all
+//! workers are idle. (Trimmed at each return instead, UTS T3 on two workers spent a seventh of its
+//! time in mmap, munmap and madvise.)
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::valgrind::Registered;
 use crate::fiber::{limit, space, valgrind};
 use crate::lock::mutex::Mutex;
-use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::memory::{NoMemory, page_size};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -154,6 +161,14 @@ impl FreeList {
     fn push(&mut self, stack: Stack) {
         stack.record().next.set(self.0.replace(stack));
     }
+
+    /// Unmaps the stacks, which were in the store, or meant for it.
+    fn unmap_all(&mut self) {
+        while let Some(stack) = self.pop() {
+            // SAFETY: nobody uses a stack of the store.
+            unsafe { stack.unmap() };
+        }
+    }
 }
 
 /// Free stacks, an array of which the first `count` are in use; the last one used is taken first.
@@ -195,9 +210,12 @@ impl<const N: usize> FreeArray<N> {
     }
 }
 
-/// The most stacks in the store, and how many of these keep their pages. Further ones are unmapped.
-const MOST_STORED: usize = 256;
-const STORED_WITH_PAGES: usize = 64;
+/// The most stacks in the store. Further ones are unmapped.
+const MOST_STORED: usize = 4096;
+/// The most stacks in the store after `trim`, and in kinds that do not nest; and how many of these
+/// keep their pages.
+const MOST_KEPT: usize = 256;
+const KEPT_WITH_PAGES: usize = 64;
 /// The most stacks that a worker keeps.
 const MOST_CACHED: usize = 16;
 
@@ -209,8 +227,50 @@ struct Store {
     most: usize,
 }
 
+impl Store {
+    /// Adds a free stack of the store's size; returns it if the store has `most` stacks already, or
+    /// as many as it may have.
+    fn push(&self, stack: Stack, most: usize) -> Option<Stack> {
+        if self.free.count() >= most.min(self.most) {
+            return Some(stack);
+        }
+        // SAFETY: the store holds fewer than `most`, which is at most `MOST_STORED`.
+        unsafe { self.free.push(stack) };
+        None
+    }
+}
+
 static STORE: Mutex<Store> =
     Mutex::new(Store { free: FreeArray::new(), size: 0, most: MOST_STORED });
+
+/// True if the store may hold more than `MOST_KEPT` stacks. Relaxed: a hint, for `trim`.
+static HAS_SURPLUS: AtomicBool = AtomicBool::new(false);
+
+/// Brings the store down to `MOST_KEPT` stacks, of which `KEPT_WITH_PAGES` keep their pages.
+pub fn trim() {
+    if !HAS_SURPLUS.swap(false, Ordering::Relaxed) {
+        return;
+    }
+    let (mut emptied, mut outdated) = (FreeList::default(), FreeList::default());
+    let size = STORE.with(|store| {
+        while store.free.count() > MOST_KEPT {
+            store.free.pop().into_iter().for_each(|stack| outdated.push(stack));
+        }
+        while store.free.count() > KEPT_WITH_PAGES {
+            store.free.pop().into_iter().for_each(|stack| emptied.push(stack));
+        }
+        store.size
+    });
+    while let Some(stack) = emptied.pop() {
+        stack.discard_pages();
+        // A run with stacks of another size may have begun meanwhile.
+        let push = |store: &mut Store| {
+            if store.size == size { store.push(stack, MOST_KEPT) } else { Some(stack) }
+        };
+        STORE.with(push).into_iter().for_each(|stack| outdated.push(stack));
+    }
+    outdated.unmap_all();
+}
 
 /// In the child of a fork: the stacks that nobody used are the child's own. `caches` are those of
 /// all workers.
@@ -254,19 +314,22 @@ pub fn unload() {
 #[repr(C)]
 pub struct StackCache {
     size: Cell<usize>,
+    /// True in runs in which a deep recursion has a stack for each level: kind `cont`.
+    nests: Cell<bool>,
     free: FreeArray<MOST_CACHED>,
 }
 
 impl Default for StackCache {
     fn default() -> Self {
-        StackCache { size: Cell::new(0), free: FreeArray::new() }
+        StackCache { size: Cell::new(0), nests: Cell::new(false), free: FreeArray::new() }
     }
 }
 
 impl StackCache {
-    /// Prepares the empty cache for a run with stacks of this size.
-    pub fn open(&self, size: usize) {
+    /// Prepares the empty cache for a run with stacks of this size. `nests`: see the field.
+    pub fn open(&self, size: usize, nests: bool) {
         self.size.set(size);
+        self.nests.set(nests);
     }
 
     /// A stack that nobody uses, from the cache, the store or the system.
@@ -321,6 +384,7 @@ impl StackCache {
     #[cold]
     unsafe fn store(&self, stack: Stack) {
         let size = self.size.get();
+        let most = if self.nests.get() && !limit::is_scarce() { MOST_STORED } else { MOST_KEPT };
         let mut outdated = FreeList::default();
         STORE.with(|store| {
             if store.size != size {
@@ -329,21 +393,18 @@ impl StackCache {
                 }
                 store.size = size;
             }
-            if store.free.count() >= STORED_WITH_PAGES {
+            if most == MOST_KEPT && store.free.count() >= KEPT_WITH_PAGES {
                 // Rare: so many stacks are free at once only after many tasks have waited.
                 stack.discard_pages();
             }
-            if store.free.count() < store.most {
-                // SAFETY: the store holds fewer than `MOST_STORED`.
-                unsafe { store.free.push(stack) };
-            } else {
+            if let Some(stack) = store.push(stack, most) {
                 outdated.push(stack);
             }
+            if store.free.count() > MOST_KEPT {
+                HAS_SURPLUS.store(true, Ordering::Relaxed);
+            }
         });
-        while let Some(stack) = outdated.pop() {
-            // SAFETY: the stack was in the store, or meant for it, so nobody uses it.
-            unsafe { stack.unmap() };
-        }
+        outdated.unmap_all();
     }
 
     /// The run has ended: moves all stacks to the store.

@@ -142,6 +142,11 @@ impl Quiescence {
         }
     }
 
+    /// True if all workers were idle just now: a hint.
+    pub fn are_all_idle(&self) -> bool {
+        self.idle.load(Ordering::Relaxed) == self.workers
+    }
+
     /// The count of waiting tasks of one worker.
     pub fn waiting(&self, worker: usize) -> &Waiting {
         &self.waiting[worker]

@@ -306,6 +306,9 @@ pub trait Place {
     fn random_below(&self, n: usize) -> usize;
     /// Called when all workers are idle, no task is queued, and tasks wait, perhaps for ever.
     fn at_rest(&self) {}
+    /// Called, where workers steal, when all of them are idle: no task is left, but for those that
+    /// wait and those from outside.
+    fn all_idle(&self) {}
     /// True if the task is a continuation: it was suspended, and this resumes it.
     fn is_suspended(_task: Task) -> bool {
         false

@@ -1,5 +1,6 @@
 //! The worker as a policy sees it; and the check of joins that wait for a lost task.
 
+use crate::fiber::stack;
 use crate::policy::operations::Hosted;
 use crate::policy::{Place, TICK};
 use crate::runtime::identity;
@@ -70,6 +71,10 @@ impl Place for Worker {
     fn at_rest(&self) {
         // SAFETY: the `Run` outlives the run, whose end waits for the caller.
         unsafe { &*self.run.get() }.check_joins();
+    }
+
+    fn all_idle(&self) {
+        stack::trim();
     }
 
     #[inline]

@@ -277,7 +277,7 @@ impl Worker {
     ) {
         self.block_cache.reset(run.block_pool());
         let settings = run.fiber_settings();
-        self.stacks.open(settings.stack_size);
+        self.stacks.open(settings.stack_size, row.calls_at_once);
         self.join.set(settings.join);
         self.float_control.set(settings.float_control);
         self.run.set(run);

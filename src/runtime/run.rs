@@ -8,7 +8,7 @@
 //! the end. The caller of `sched_init` may have left worker 0 to another thread
 //! (`runtime::blocking`), so it waits for the announcement.
 
-use crate::fiber::valgrind;
+use crate::fiber::{stack, valgrind};
 use crate::policy::{Place, Plan, Policy, ReadyOrder};
 use crate::queue::run_gate::Ends;
 use crate::runtime::arg_blocks::BlockPool;
@@ -141,6 +141,7 @@ impl Run {
         // SAFETY: no thread is on a stack of the run any more: `threads.finish` has waited for all
         // jobs.
         self.workers.iter().for_each(|worker| unsafe { worker.stacks.close() });
+        stack::trim();
         let totals = self.totals();
         LAST_TOTALS.set(Some(totals));
         self.report.print(&Summary {

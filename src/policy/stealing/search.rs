@@ -211,6 +211,9 @@ impl<D: Deque> Stealing<D> {
             place.counters().wakes.add(self.sleepers.wake_all());
         }
         self.quiescence.when_all_wait(&self.injector, || place.at_rest());
+        if self.quiescence.are_all_idle() {
+            place.all_idle();
+        }
     }
 
     /// Searches and waits. Returns a task, or None when `until` has come.
