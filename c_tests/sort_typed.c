@@ -16,7 +16,6 @@ typedef struct {
     unsigned char key;
 } large;
 
-typedef const char *string;
 
 SCHED_SORT(sort_bytes, unsigned char, *a < *b)
 SCHED_SORT(sort_ints, int, *a < *b)
@@ -24,7 +23,7 @@ SCHED_SORT(sort_falling, long long, *a > *b)
 SCHED_SORT(sort_doubles, double, *a < *b)
 SCHED_SORT(sort_pairs, pair, a->key < b->key)
 SCHED_SORT(sort_large, large, a->key < b->key)
-SCHED_SORT(sort_strings, string, strcmp(*a, *b) < 0)
+SCHED_SORT(sort_strings, const char *, strcmp(*a, *b) < 0)
 
 enum shape { RANDOM, FEW, SORTED, REVERSED, LATE, LATE_TIE, EQUAL, ORGAN, SAW, NEARLY, SHAPES };
 
@@ -78,6 +77,8 @@ static uint64_t mixed(uint64_t x)
         CHECK(memcmp(&room[0], &guard, sizeof guard) == 0 && memcmp(&room[n + 1], &guard, sizeof guard) == 0);         \
         free(room);                                                                                                    \
     } while (0)
+
+typedef const char *string;
 
 static char names[1000][8];
 

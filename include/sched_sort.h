@@ -10,10 +10,12 @@
  *     void f(T *base, size_t n, struct scheduler *s)
  *
  * which sorts the n elements from base on. LESS is an expression: true if *a belongs before *b,
- * where a and b are of type const T *. It must be an order (false for equal elements; if a is
- * before b and b before c, then a is before c), may be evaluated by any worker, and must not wait.
- * Equal elements may be exchanged: for a stable sort call sched_sort. s is the caller's, or NULL as
- * sched_tasks.h says.
+ * where a and b are of type const T *. With a comparison cmp for qsort it is cmp(a, b) < 0. It must
+ * be an order (false for equal elements; if a is before b and b before c, then a is before c);
+ * otherwise the elements are left in some other order, and none is lost. It may be evaluated by any
+ * worker, and must not wait or jump away. Elements are copied by assignment, so T is no array and
+ * has no const at its top. Equal elements may be exchanged: for a stable sort call sched_sort. s is
+ * the caller's, or NULL as sched_tasks.h says. A call is a suspension point.
  *
  * Nothing is allocated. Small inputs are sorted by the caller alone. Cost: n log n comparisons also
  * in the worst case, n if the elements are in order already or in the opposite order, n log d for
@@ -56,10 +58,15 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
     return limit;
 }
 
-#define SCHED_SORT(f, T, LESS)                                                                     \
+/* T may be a type such as char *, which must not be pasted where several names are declared. */
+#define SCHED_SORT(f, T, ...)                                                                      \
+    typedef T f##_element_;                                                                        \
+    SCHED_SORT_BY_(f, f##_element_, (__VA_ARGS__))
+
+#define SCHED_SORT_BY_(f, T, LESS)                                                                 \
     SCHED_TYPED_FN_ int f##_less_(const T *a, const T *b)                                          \
     {                                                                                              \
-        return (LESS) ? 1 : 0;                                                                     \
+        return LESS ? 1 : 0;                                                                       \
     }                                                                                              \
                                                                                                    \
     SCHED_TYPED_FN_ void f##_swap_(T *one, T *other)                                               \

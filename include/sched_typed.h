@@ -21,6 +21,9 @@
  *   R f(a1, ..., s)     an ordinary function, to be called from anywhere: it runs the task in the
  *                       run of s, or with NULL as sched_tasks.h says, and returns its result
  *
+ * The parameters are variables of the call. f is known in this file alone; a task without parameters
+ * gets one that it does not use.
+ *
  * In the body of a task, and only there:
  *
  *   SCHED_FORK(f, &t, a1, ...)   forks a call of f: any worker may run it from now on
@@ -243,9 +246,13 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
 /* Lists made of the pairs (type, name) of a task's parameters. */
 #define SCHED_TYPED_PICK_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, pick, ...) pick
 #define SCHED_TYPED_PAIRS_(...)                                                                    \
-    SCHED_TYPED_PICK_(__VA_ARGS__, SCHED_TYPED_8_, odd, SCHED_TYPED_7_, odd, SCHED_TYPED_6_, odd,  \
-                      SCHED_TYPED_5_, odd, SCHED_TYPED_4_, odd, SCHED_TYPED_3_, odd,               \
-                      SCHED_TYPED_2_, odd, SCHED_TYPED_1_, odd, )
+    SCHED_TYPED_PICK_(__VA_ARGS__, SCHED_TYPED_8_, SCHED_TYPED_ODD_, SCHED_TYPED_7_,               \
+                      SCHED_TYPED_ODD_, SCHED_TYPED_6_, SCHED_TYPED_ODD_, SCHED_TYPED_5_,          \
+                      SCHED_TYPED_ODD_, SCHED_TYPED_4_, SCHED_TYPED_ODD_, SCHED_TYPED_3_,          \
+                      SCHED_TYPED_ODD_, SCHED_TYPED_2_, SCHED_TYPED_ODD_, SCHED_TYPED_1_,          \
+                      SCHED_TYPED_ODD_, )
+/* A name that explains the compiler's message. */
+#define SCHED_TYPED_ODD_(...) sched_task_has_1_to_8_pairs_of_a_type_and_a_name
 #define SCHED_TYPED_1_(m, T, a) m(T, a)
 #define SCHED_TYPED_2_(m, T, a, ...) m(T, a) SCHED_TYPED_1_(m, __VA_ARGS__)
 #define SCHED_TYPED_3_(m, T, a, ...) m(T, a) SCHED_TYPED_2_(m, __VA_ARGS__)
@@ -303,10 +310,10 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
         }                                                                                          \
     }
 
-/* sched_at_ is a parameter, so that the body can follow as it is; the macros in it use and change
+/* sched_only_in_a_task_ is a parameter, so that the body can follow as it is; the macros in it use and change
  * the parameter. */
 #define SCHED_TYPED_IMPL_(R, f, ...)                                                               \
-    static R f##_run_(struct sched_at_ sched_at_ SCHED_TYPED_UNUSED_ SCHED_TYPED_EACH_(            \
+    static R f##_run_(struct sched_at_ sched_only_in_a_task_ SCHED_TYPED_UNUSED_ SCHED_TYPED_EACH_(            \
         SCHED_TYPED_PARAMETER_, __VA_ARGS__)) SCHED_TYPED_NOEXCEPT_
 
 #define SCHED_TASK_DECL(R, f, ...)                                                                 \
@@ -326,9 +333,9 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
     SCHED_VOID_TASK_DECL(f, __VA_ARGS__)                                                           \
     SCHED_VOID_TASK_IMPL(f, __VA_ARGS__)
 
-#define SCHED_FORK(f, ...) f##_fork_(&sched_at_, __VA_ARGS__)
-#define SCHED_JOIN(f, t) f##_join_(&sched_at_, t)
-#define SCHED_CALL(f, ...) f##_run_(sched_at_, __VA_ARGS__)
-#define SCHED_SELF sched_typed_self_(&sched_at_)
+#define SCHED_FORK(f, ...) f##_fork_(&sched_only_in_a_task_, __VA_ARGS__)
+#define SCHED_JOIN(f, t) f##_join_(&sched_only_in_a_task_, t)
+#define SCHED_CALL(f, ...) f##_run_(sched_only_in_a_task_, __VA_ARGS__)
+#define SCHED_SELF sched_typed_self_(&sched_only_in_a_task_)
 
 #endif
