@@ -264,11 +264,15 @@ fn none(wrong: Vec<String>) {
 #[test]
 fn each_function_has_a_page_with_its_prototype() {
     let (functions, pages) = (functions(), pages());
+    let macros = read("include/sched_typed.h") + &read("include/sched_sort.h");
     let mut wrong = Vec::new();
     let mut seen = BTreeSet::new();
     for (file, page) in &pages {
         for name in page.names.iter().chain(page.prototypes.keys()) {
             let Some(function) = functions.get(name) else {
+                if name.starts_with("SCHED_") && macros.contains(&format!("#define {name}(")) {
+                    continue;
+                }
                 wrong.push(format!("man/{file}: {name} is in no header"));
                 continue;
             };
