@@ -223,15 +223,15 @@ const MOST_CACHED: usize = 16;
 struct Store {
     free: FreeArray<MOST_STORED>,
     size: usize,
-    /// How many stacks are kept.
-    most: usize,
+    /// True once the library is unloaded: no stack is kept any more.
+    is_closed: bool,
 }
 
 impl Store {
     /// Adds a free stack of the store's size; returns it if the store has `most` stacks already, or
-    /// as many as it may have.
+    /// is closed.
     fn push(&self, stack: Stack, most: usize) -> Option<Stack> {
-        if self.free.count() >= most.min(self.most) {
+        if self.is_closed || self.free.count() >= most {
             return Some(stack);
         }
         // SAFETY: the store holds fewer than `most`, which is at most `MOST_STORED`.
@@ -241,7 +241,7 @@ impl Store {
 }
 
 static STORE: Mutex<Store> =
-    Mutex::new(Store { free: FreeArray::new(), size: 0, most: MOST_STORED });
+    Mutex::new(Store { free: FreeArray::new(), size: 0, is_closed: false });
 
 /// True if the store may hold more than `MOST_KEPT` stacks. Relaxed: a hint, for `trim`.
 static HAS_SURPLUS: AtomicBool = AtomicBool::new(false);
@@ -303,7 +303,7 @@ pub unsafe fn renew<'a>(caches: impl Iterator<Item = &'a StackCache> + Clone) {
 
 /// The object that contains the library is unloaded: unmaps the kept stacks, and keeps no more.
 pub fn unload() {
-    STORE.with(|store| store.most = 0);
+    STORE.with(|store| store.is_closed = true);
     while let Some(stack) = STORE.with(|store| store.free.pop()) {
         // SAFETY: the stack was in the store, so nobody uses it.
         unsafe { stack.unmap() };
