@@ -4,19 +4,9 @@
  * ctest: static debug
  * ctest: matrix threads=1,2,4,16 */
 #include "check.h"
-#include <sched_typed.h>
+#include "typed_fib.h"
 
 enum { FORKED = 1000, LEAVES = 4096 };
-
-SCHED_TASK(long, fib, long, n)
-{
-    if (n < 2)
-        return n;
-    fib_task a;
-    SCHED_FORK(fib, &a, n - 1);
-    long b = SCHED_CALL(fib, n - 2);
-    return SCHED_JOIN(fib, &a) + b;
-}
 
 /* --- parameters and results ---------------------------------------------------- */
 

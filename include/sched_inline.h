@@ -83,7 +83,9 @@ static __inline__ int sched_is_own_(struct scheduler *s)
     return __builtin_expect(s != NULL, 1) && sched_owns_(s);
 }
 
-/* Adds a task at the bottom, which is bot; 0: somebody is to be answered. */
+/* Adds a task at the bottom, which is bot; 0: somebody is to be answered. The release is for the
+ * raider that loads the bottom. The compiler fence, here and below, is the light half of a fence
+ * whose heavy half, membarrier, a raider or a sleeper executes. */
 static __inline__ int sched_put_at_(size_t deque, size_t bot, size_t f, void *closure)
 {
     SCHED_SET_(bot, SCHED_LAYOUT_F, f);

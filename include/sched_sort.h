@@ -9,13 +9,13 @@
  *
  *     void f(T *base, size_t n, struct scheduler *s)
  *
- * which sorts the n elements from base on. LESS is an expression: true if *a belongs before *b,
- * where a and b are of type const T *. With a comparison cmp for qsort it is cmp(a, b) < 0. It must
- * be an order (false for equal elements; if a is before b and b before c, then a is before c);
- * otherwise the elements are left in some other order, and none is lost. It may be evaluated by any
- * worker, and must not wait or jump away. Elements are copied by assignment, so T is no array and
- * has no const at its top. Equal elements may be exchanged: for a stable sort call sched_sort. s is
- * the caller's, or NULL as sched_tasks.h says. A call is a suspension point.
+ * which sorts the n elements from base on. s is the caller's, or NULL as sched_tasks.h says. A call
+ * is a suspension point. LESS is an expression: true if *a belongs before *b, where a and b are of
+ * type const T *. With a comparison cmp for qsort it is cmp(a, b) < 0. LESS must be an order: false
+ * for equal elements, and if a is before b and b before c, then a is before c. If LESS is no order,
+ * the sort ends and loses no element, but the elements are not sorted. Any worker may evaluate LESS,
+ * which must not wait or jump away. Elements are copied by assignment, so T is no array and has no
+ * const at its top. Equal elements may be exchanged: for a stable sort call sched_sort.
  *
  * Nothing is allocated. Small inputs are sorted by the caller alone. Cost: n log n comparisons also
  * in the worst case, n if the elements are in order already or in the opposite order, n log d for
@@ -117,6 +117,7 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         for (i = 0; i < n; i++)                                                                    \
             v[i] = sorted[i];                                                                      \
     }                                                                                              \
+                                                                                                   \
     /* For the parts where pivot after pivot was bad. */                                           \
     SCHED_TYPED_STATIC_ void f##_by_heap_(T *v, size_t n)                                          \
     {                                                                                              \
@@ -159,16 +160,13 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         f##_swap_(&v[0], pivot);                                                                   \
     }                                                                                              \
                                                                                                    \
-    /* Moves the elements that belong before *pivot to the front of v, and with `equals` those     \
-     * that equal it, too; returns their number. `gap` is the place whose element was copied       \
-     * last. */                                                                                    \
+    /* Moves the elements that belong before *pivot to the front of v, with `equals` also those    \
+     * that equal it, and returns their number. n is not 0. v[gap] is free: its element was copied \
+     * before. */                                                                                  \
     SCHED_TYPED_FN_ size_t f##_divide_cheap_(T *v, size_t n, const T *pivot, int equals)           \
     {                                                                                              \
         size_t left = 0, gap = 0, i;                                                               \
-        T first, kept = *pivot;                                                                    \
-        if (n == 0)                                                                                \
-            return 0;                                                                              \
-        first = v[0];                                                                              \
+        T first = v[0], kept = *pivot;                                                             \
         for (i = 1; i < n; i++) {                                                                  \
             T here = v[i];                                                                         \
             v[gap] = v[left];                                                                      \
@@ -204,8 +202,8 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
                                               : f##_divide_large_(v + 1, n - 1, v, equals);        \
     }                                                                                              \
                                                                                                    \
-    /* One step: sorts v, or divides it, so that v[*middle] is at its place, and sorts nothing. 1: \
-     * v is sorted. If `follows`, v[-1] is not after any element of v. */                          \
+    /* Either sorts v and returns 1, or divides v, so that v[*middle] is at its place, and returns \
+     * 0. With `follows`, v[-1] exists, and no element of v belongs before it. */                  \
     SCHED_TYPED_STATIC_ int f##_step_(T **v, size_t *n, int *limit, int follows, size_t *middle)   \
     {                                                                                              \
         while (*n > SCHED_SORT_SMALL_) {                                                           \

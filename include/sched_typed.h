@@ -27,30 +27,29 @@
  * In the body of a task, and only there:
  *
  *   SCHED_FORK(f, &t, a1, ...)   forks a call of f: any worker may run it from now on
- *   SCHED_JOIN(f, &t)            waits for the call's end, or calls f here if no worker has begun it;
- *                                its value is the result
+ *   SCHED_JOIN(f, &t)            waits until the call has ended, or runs it here if no worker has
+ *                                begun it; its value is the result
  *   SCHED_CALL(f, a1, ...)       calls f here, at less cost than f(a1, ..., s)
  *   SCHED_SELF                   the s of this task, for the functions of sched_tasks.h
  *
- * Forks and joins follow the rules of sched_fork and sched_join, and may stand beside those in the
- * same task: a descriptor belongs to its call until SCHED_JOIN has returned, each forked call must
- * be joined by the task that forked it, and calls that are joined in the opposite order of their
- * forks cost least. SCHED_JOIN is a suspension point. The arguments are copied by the fork, so a
- * parameter's type has no const at its top.
+ * SCHED_FORK and SCHED_JOIN follow the rules of sched_fork and sched_join, and a task may use all
+ * four. The task that forks a call must join it, and leaves the descriptor alone until then. Joins
+ * in the reverse order of the forks cost least. SCHED_JOIN is a suspension point. The fork copies
+ * the arguments, so a parameter's type has no const at its top.
  *
  * SCHED_TASK_DECL(R, f, T1, a1, ...) and SCHED_VOID_TASK_DECL(f, T1, a1, ...), without a semicolon,
  * declare a task that SCHED_TASK_IMPL or SCHED_VOID_TASK_IMPL, with the same arguments, defines
- * later in the same file: for tasks that call each other. In C++ results and arguments are
- * constructed without arguments and then copied, and an exception that leaves a task ends the
- * process, also if SCHED_CALL has called the task. The macros define further names that begin with
- * f_ and end in an underscore.
+ * later in the same file: for tasks that call each other. In C++ the types of results and arguments
+ * need a default constructor and a copy assignment. A C++ exception that leaves a task ends the
+ * process, even if the task was called by SCHED_CALL. The macros define further names that begin
+ * with f_ and end in an underscore.
  *
- * This header includes sched_inline.h, whose promise about versions holds here, too. With the usual
- * kind and deque, fork, join and call are compiled into the program; otherwise they call the
- * library. A frame keeps its worker and the end of the worker's queue in registers, and compares
- * them with the thread and the queue at each fork and join, since the code between may have waited,
- * and gone on elsewhere. (The tasks by value are those of Wool: K.-F. Faxen, "Efficient work
- * stealing for fine grained parallelism", 2010; Lace has them, too.) */
+ * A program that includes this header needs a library with the same layout of queues, as
+ * sched_inline.h says. With the usual kind and deque, fork, join and call are compiled into the
+ * program; otherwise they call the library. A frame keeps its worker and the end of the worker's
+ * queue in registers. Each fork and join compares them with the calling thread and the queue, since
+ * the code before it may have waited and gone on in another thread. (Wool has tasks by value:
+ * K.-F. Faxen, "Efficient work stealing for fine grained parallelism", 2010; so has Lace.) */
 
 #ifndef LIBSCHED_SCHED_TYPED_H
 #define LIBSCHED_SCHED_TYPED_H
@@ -119,7 +118,8 @@ SCHED_TYPED_FN_ size_t sched_typed_end_(struct scheduler *s)
     return sched_is_own_(s) ? SCHED_GET_(SCHED_GET_(s, SCHED_LAYOUT_DEQUE), SCHED_LAYOUT_BOT) : 0;
 }
 
-/* True if the calling thread owns worker at->s, and at->end is the end of its queue. */
+/* True if the calling thread owns worker at->s, and at->end is the end of its queue. (The loads need
+ * no order: only the owner writes the two words.) */
 SCHED_TYPED_FN_ int sched_typed_is_at_(const struct sched_at_ *at)
 {
     return sched_owns_(at->s)

@@ -1,6 +1,6 @@
 /* lace.c: Lace (T. van Dijk and J. van de Pol, 2014), whose typed tasks lie in the deque itself.
  *
- *   lace WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]     a line a run, as in bench_c
+ *   lace WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]     prints one line for each run, as bench_c's programs do
  *   lace --version
  *
  * Built where LACE names a checkout of Lace: see Makefile. The tasks are those of bench_c's programs. */

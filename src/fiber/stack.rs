@@ -243,14 +243,16 @@ impl Store {
 static STORE: Mutex<Store> =
     Mutex::new(Store { free: FreeArray::new(), size: 0, is_closed: false });
 
-/// True if the store may hold more than `MOST_KEPT` stacks. Relaxed: a hint, for `trim`.
+/// True if the store may hold more than `MOST_KEPT` stacks. Relaxed: a hint for `trim`, which looks
+/// at the store itself under the lock; two callers that trim at once do no harm.
 static HAS_SURPLUS: AtomicBool = AtomicBool::new(false);
 
 /// Brings the store down to `MOST_KEPT` stacks, of which `KEPT_WITH_PAGES` keep their pages.
 pub fn trim() {
-    if !HAS_SURPLUS.swap(false, Ordering::Relaxed) {
+    if !HAS_SURPLUS.load(Ordering::Relaxed) {
         return;
     }
+    HAS_SURPLUS.store(false, Ordering::Relaxed);
     let (mut emptied, mut outdated) = (FreeList::default(), FreeList::default());
     let size = STORE.with(|store| {
         while store.free.count() > MOST_KEPT {

@@ -142,7 +142,8 @@ impl Quiescence {
         }
     }
 
-    /// True if all workers were idle just now: a hint.
+    /// True if all workers were idle just now. Relaxed: a hint, after which nothing is read that the
+    /// workers wrote.
     pub fn are_all_idle(&self) -> bool {
         self.idle.load(Ordering::Relaxed) == self.workers
     }

@@ -17,9 +17,9 @@
 //!
 //! Each joiner sleeps on a word of its own, because one particular joiner must be woken. An idle
 //! worker takes a ticket instead, because any of them may be woken. A joiner looks whether the
-//! awaited task is over, enlists, and joins `joiners` under the lock. The thread that ends the awaited task takes the
-//! lock to rouse the joiner. So either the rousing comes later and finds the joiner in `joiners`,
-//! or the joiner has seen that the task is over.
+//! awaited task is over, enlists, and joins `joiners` under the lock. The thread that ends the
+//! awaited task takes the lock to rouse the joiner. So either the rousing comes later and finds the
+//! joiner in `joiners`, or the joiner has seen that the task is over.
 //!
 //! # The end
 //!

@@ -85,9 +85,9 @@
 //! deque. Where a thief takes spawners as fast as the chain makes them, the depth by that count
 //! does not grow, and each task of the chain costs a stack and a theft.
 //!
-//! A task that waits begins to count anew, since it needs a stack of its own anyway. So do tasks
-//! from outside the run, which are called between two tasks of a chain. A fork is never queued for
-//! its depth: its caller waits for the child, and needs its stack until then.
+//! The depth counts from 0 again in a task that has waited, since that task has a stack of its own
+//! anyway, and in a task from outside the run, which the loop calls between two tasks of a chain. A
+//! forked task is called at once at any depth: its caller joins it, and keeps its stack until then.
 //!
 //! The price is the order: one worker runs a program in its serial order only as far as spawns are
 //! nested no deeper.
