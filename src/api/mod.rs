@@ -6,7 +6,7 @@
 //! | [`fork`] | a task that is waited for by its descriptor, which the caller owns |
 //! | [`group`] | any number of tasks, waited for together |
 //! | `nodes` | waiting with a node: for groups and for [`sync`] |
-//! | [`range`] | loops and reductions over a range of numbers |
+//! | [`loops`], [`reduce`] | loops and reductions over a [`range`] of numbers |
 //! | [`sort`] | a parallel qsort(3) |
 //! | [`scratch`] | memory for the time of a call |
 //! | [`pool`] | a run that stays open |
@@ -34,9 +34,11 @@
 pub mod default_pool;
 pub mod fork;
 pub mod group;
+pub mod loops;
 mod nodes;
 pub mod pool;
 pub mod range;
+pub mod reduce;
 pub mod scratch;
 pub mod sort;
 pub mod sync;

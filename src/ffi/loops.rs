@@ -1,8 +1,11 @@
 //! Loops, reductions and sorts in the C interface. `include/sched_tasks.h` is made from this file,
 //! too.
 
-use crate::api::range::{Loop, Range, Reduction};
-use crate::api::{range, sort};
+use crate::api::loops::Loop;
+use crate::api::range::Range;
+use crate::api::reduce;
+use crate::api::reduce::Reduction;
+use crate::api::sort;
 use crate::ffi::running;
 use crate::sys::errno;
 use crate::sys::errno::Errno;
@@ -72,9 +75,7 @@ pub unsafe extern "C" fn sched_for(
     let Some(range) = Range::new(lo, hi, grain.max(1)) else { return 0 };
     let most = if grain == 0 { usize::MAX } else { 1 };
     // SAFETY: by the caller's promise.
-    call_guarded::<LoopBody, _>(|| unsafe {
-        Loop { range, max_chunk: most, body, ctx }.run(worker)
-    })
+    call_guarded::<LoopBody, _>(|| unsafe { Loop::new(range, most, body, ctx).run(worker) })
 }
 
 /// Reduces the numbers lo to hi - 1 to one value of size bytes. The numbers are cut into parts of
@@ -156,7 +157,7 @@ pub unsafe extern "C" fn sched_reduce(
         Ok(worker) => worker,
         Err(Errno(error)) => return errno::failed(error),
     };
-    let grain = if grain > 0 { grain } else { range::default_grain(hi.saturating_sub(lo), size) };
+    let grain = if grain > 0 { grain } else { reduce::default_grain(hi.saturating_sub(lo), size) };
     let reduction = Reduction { size, identity, body, combine, ctx };
     // SAFETY: by the caller's promise.
     call_guarded::<Reducer, _>(|| unsafe {

@@ -217,11 +217,11 @@ pub trait Deque: Send + Sync + Sized + 'static {
 pub trait PrivatePart: Sized {
     // --- thieves and sleepers --------------------------------------------------------
 
-    /// Asks for the owner's attention at its next put.
+    /// Asks for the owner's attention at its next put, or between two parts of a loop.
     fn ask(&self);
 
-    /// Requests that the owner shares its private tasks, if it has any, at its next pop or join.
-    /// Cheap.
+    /// Requests that the owner shares its private tasks, if it has any, at its next pop or join, and
+    /// asks for its attention. Cheap.
     fn request(&self);
 
     /// Raids the deque, if the owner has private tasks and has not answered a request.
@@ -246,6 +246,9 @@ pub trait PrivatePart: Sized {
     /// # Safety
     /// The caller is the one [`Owner`].
     unsafe fn rearm(&self);
+
+    /// True if somebody has asked for the owner's attention. One load.
+    fn is_asked(&self) -> bool;
 }
 
 /// The outcome of [`PrivatePart::press`].
@@ -325,6 +328,10 @@ impl PrivatePart for Infallible {
     }
 
     unsafe fn rearm(&self) {
+        match *self {}
+    }
+
+    fn is_asked(&self) -> bool {
         match *self {}
     }
 }

@@ -102,6 +102,10 @@ impl<P: PrivatePart> Owner<'_, P> {
         unsafe { self.0.publish(lone) }
     }
 
+    pub fn is_asked(&self) -> bool {
+        self.0.is_asked()
+    }
+
     pub fn rearm(&mut self) {
         // SAFETY: this is the one owner.
         unsafe { self.0.rearm() }

@@ -42,7 +42,8 @@
 //! the room ends (`lim` is the slot after the last one), or somebody has *asked* by writing null.
 //! A thief asks when it finds no public task, and a worker asks when it is about to sleep. The
 //! owner then publishes the older half of its private tasks (`publish`), and, when no worker
-//! sleeps, arms `lim` again (`rearm`).
+//! sleeps, arms `lim` again (`rearm`). The owner of a loop also looks for null between two chunks,
+//! and then does the same (`Policy::share`).
 //!
 //! *pop* writes `bot - 1`, then compares with `split`: a task at or above `split` is the owner's.
 //! Below `split` the owner takes the lock. If a request is pending, the owner makes the older half

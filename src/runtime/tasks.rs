@@ -8,7 +8,7 @@
 
 use crate::fiber::stack::Stack;
 use crate::queue::injector::Refused;
-use crate::queue::{Full, Owner};
+use crate::queue::{Full, LoneTask, Owner, PrivatePart};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Row, Run, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
@@ -85,6 +85,23 @@ impl Worker {
         let taken = unsafe { (*self.built_in.load(Ordering::Relaxed)).retake(task) };
         self.counters.tasks.add(usize::from(taken));
         taken
+    }
+
+    /// True if a thief or a sleeper has asked for this worker's tasks. One load.
+    #[inline]
+    pub fn is_asked(&self) -> bool {
+        let deque = self.built_in.load(Ordering::Relaxed);
+        // SAFETY: the deque of a worker lives as long as the run that the caller belongs to.
+        !deque.is_null() && unsafe { (*deque).is_asked() }
+    }
+
+    /// See `Policy::share`.
+    ///
+    /// # Safety
+    /// The caller owns this worker.
+    pub unsafe fn share(&self, lone: LoneTask) {
+        // SAFETY: by the caller's promise the run goes on, and row and policy are those of the run.
+        unsafe { (self.row().operations.share)(self, lone) };
     }
 
     /// Queues a task that has run already, behind all others. From any thread; the run does not end

@@ -38,7 +38,7 @@ use crate::policy::{
     Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
 };
 use crate::queue::injector::{Injector, Refused};
-use crate::queue::{Deque, End, Full};
+use crate::queue::{Deque, End, Full, LoneTask};
 use crate::settings::{Accepted, Join, Overflow};
 use crate::sys::atomic::Pad;
 use crate::sys::memory;
@@ -195,6 +195,18 @@ impl<D: Deque> Policy for Stealing<D> {
             self.published(place);
         }
         taken
+    }
+
+    unsafe fn share(&self, place: &impl Place, lone: LoneTask) {
+        // SAFETY: by the caller's promise.
+        let mut own = unsafe { self.own(place) };
+        let Some(mut private) = own.private_part() else { return };
+        if lone == LoneTask::Publish {
+            private.publish(lone);
+        }
+        if private.is_asked() {
+            self.added(&mut own, place);
+        }
     }
 
     fn requeue(&self, place: &impl Place, task: Task) -> Result<(), NoMemory> {

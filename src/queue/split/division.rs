@@ -19,6 +19,7 @@ impl<M: Mode> PrivatePart for Split<M> {
             && let Some(_held) = Held::try_now(&self.thieves)
         {
             self.request_held();
+            self.ask();
         }
     }
 
@@ -57,6 +58,11 @@ impl<M: Mode> PrivatePart for Split<M> {
         let armed = self.seldom.with_mut(|seldom| unsafe { (*seldom).armed });
         self.watched.lim.store(armed, Ordering::Relaxed);
         processor_fence(Ordering::SeqCst); // with the sleeper's: see the essay, 2
+    }
+
+    #[inline]
+    fn is_asked(&self) -> bool {
+        self.watched.lim.load(Ordering::Relaxed).is_null()
     }
 }
 

@@ -1,0 +1,292 @@
+//! Loops over a range of numbers: `sched_for`. The text counts in units (see [`range`](super::range)).
+//!
+//! # Protocol
+//!
+//! Lazy splitting (A. Tzannes, G. Caragea, R. Barua and U. Vishkin, "Lazy binary-splitting: a
+//! run-time adaptive work-stealing scheduler", 2010): a worker splits its part of the range only
+//! when it has no part on offer. The authors test whether the worker's deque is empty. Here the
+//! *theft* of the last offer shows that some worker is hungry; the test reads one word in the
+//! owner's own frame.
+//!
+//! ```text
+//! from       to
+//!  |..chunks..|....offer 2....|...........offer 1............|..................offer 0 ...
+//! ```
+//! At first the range is halved down to one unit, and each upper half is offered. Thus many
+//! hungry workers get their parts at once, however few and long the units are. The owner does the
+//! rest in chunks. Then it takes the youngest offer back, if no thief has it, does that part in
+//! chunks, and so on. If nothing is on offer between two chunks, and more than one unit is left,
+//! there are two cases. If the youngest offer was stolen, thieves are hungry, and all halves of the
+//! rest are offered as at first. If the oldest offer was taken back, no thief is hungry, and one
+//! half is offered.
+//!
+//! So one worker alone forks 2 log2 n times. The stack of offers holds one offer for each halving:
+//! offer i has at most n / 2^(i + 1) units. There are never more than `MAX_OFFERS` offers.
+//!
+//! The size of a chunk grows with the rest. It is at most twice the size of the chunk before, since
+//! the duration of a unit is unknown at first. And it is at most an eighth of the rest, the
+//! youngest offer included, so that a worker that waits for the rest waits for a small part of the
+//! whole. (C. Polychronopoulos and D. Kuck, "Guided self-scheduling", 1987.) With a grain a chunk
+//! is always one unit.
+//!
+//! An owner that joins an offer may find the offer's task in a queue, on its own thread. The task
+//! then does not do the units on top of the join: it gives them back. So the stack is equally deep
+//! under all kinds.
+//!
+//! Rejected: one offer at a time from the start. Of n long units on n workers only log2 n would be
+//! begun at once; the next units would be offered when the first unit is over.
+//!
+//! # Offers within reach
+//!
+//! An offer lies in the owner's deque, whose younger part is private (`queue::split`). A thief that
+//! finds only private offers waits until the owner pops, or interrupts it by a raid. In a virtual
+//! machine a raid takes some 15 µs. Two rules make raids rare:
+//!
+//! - Between two chunks the owner answers thieves that have asked.
+//! - Once the pace of the loop is known, new offers are shared at once, without a question.
+//!
+//! The *pace* is measured after the first theft, so a loop without thieves reads no clock. It also
+//! shows which parts take less than `WORTHWHILE`; these are not offered. The pace may change at any
+//! moment. So a worker that keeps its whole rest to itself measures again after each chunk.
+//!
+//! Rejected: to look at the pace while the range is halved at first. Another worker may have measured
+//! it already, in quick units; then the rest of the owner's part is out of reach while the owner
+//! does its first unit, however long that takes (c_tests/for_spread.c).
+//!
+//! On two workers, loops of 1 ms with unequal units took 5 to 12 % longer than libgomp's best
+//! schedule without these rules, and take 0 to 4 % longer with them (`bench_c/loops.c`).
+
+use crate::api::fork;
+use crate::api::fork::Forked;
+use crate::api::range::Range;
+use crate::queue::LoneTask;
+use crate::runtime::record::Worker;
+use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sys::unwind::{LoopBody, call_guarded};
+use crate::task::Scheduler;
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+/// The C side's `sched_range`; not NULL.
+pub type Body = unsafe extern "C" fn(usize, usize, *mut c_void, *mut Scheduler);
+
+/// The most offers of one worker at a time: see the essay.
+const MAX_OFFERS: usize = 32;
+
+/// A chunk is at most the units that are left, divided by this number.
+const CHUNK_PART: usize = 8;
+
+/// A part of a loop that takes less time is not worth a theft: some four times the cost of one.
+const WORTHWHILE: Duration = Duration::from_micros(2);
+
+pub struct Loop {
+    range: Range,
+    /// The most units with which `body` is called at once.
+    max_chunk: usize,
+    body: Body,
+    ctx: *mut c_void,
+    /// The most units that take less than `WORTHWHILE`, as the last measurement of any worker
+    /// says; 0: the pace is not known. (Relaxed: the figure orders no other memory.)
+    small: AtomicUsize,
+}
+
+/// Some units of a loop, which another worker may do.
+struct Offer {
+    task: Forked,
+    whole_loop: *const Loop,
+    from: usize,
+    to: usize,
+    owner: *const Worker,
+    /// The owner has come to join the offer.
+    join_begun: AtomicBool,
+    given_back: AtomicBool,
+}
+
+impl Loop {
+    pub fn new(range: Range, max_chunk: usize, body: Body, ctx: *mut c_void) -> Self {
+        Loop { range, max_chunk, body, ctx, small: AtomicUsize::new(0) }
+    }
+
+    fn small(&self) -> usize {
+        self.small.load(Ordering::Relaxed)
+    }
+
+    /// Calls the body for the whole range. Returns as `sched_for` does.
+    ///
+    /// # Safety
+    /// The body accepts `ctx`, on any thread.
+    pub unsafe fn run(&self, worker: &Worker) -> c_int {
+        // SAFETY: `within` waits for the closure and calls it on a worker that it owns; the body
+        // accepts `ctx`, by the caller's promise.
+        unsafe {
+            fork::within::<LoopBody, _>(worker, |mine| {
+                self.share(0, self.range.units(), mine, false)
+            })
+        }
+    }
+
+    /// Calls the body for the units `from` to `to`.
+    ///
+    /// # Safety
+    /// As for `run`; the caller owns `worker`.
+    #[inline]
+    unsafe fn call(&self, from: usize, to: usize, worker: &Worker) {
+        let (lo, hi) = (self.range.start_of(from), self.range.start_of(to));
+        // SAFETY: the body accepts `ctx`, by the caller's promise.
+        unsafe { (self.body)(lo, hi, self.ctx, worker.handle()) };
+    }
+
+    /// Does the units `from` to `to`, of which it offers parts to other workers. `is_stolen`: the
+    /// caller has taken them from another worker.
+    ///
+    /// # Safety
+    /// As for `call`.
+    unsafe fn share(&self, mut from: usize, mut to: usize, mut worker: &Worker, is_stolen: bool) {
+        // The offers are used through pointers only, since other threads have references to them.
+        let mut room = [const { MaybeUninit::<Offer>::uninit() }; MAX_OFFERS];
+        let offers: *mut Offer = (&raw mut room).cast();
+        let mut count = 0;
+        let mut thieves_hungry = true;
+        let mut chunk = 1;
+        let mut pace = Pace { begun: is_stolen.then(Instant::now), done: 0 };
+        loop {
+            if (count == 0 || thieves_hungry) && to - from > 1 {
+                if thieves_hungry || to - from <= self.small() {
+                    pace.measure(&self.small);
+                }
+                let small = self.small().max(1); // once: the first division goes down to one unit
+                while to - from > small && count < MAX_OFFERS {
+                    let middle = from + (to - from) / 2;
+                    // SAFETY: the place is within the array, and no task uses it. The task is
+                    // joined below.
+                    if !unsafe { self.offer(offers.add(count), middle, to, worker) } {
+                        break;
+                    }
+                    count += 1;
+                    to = middle;
+                    if !thieves_hungry {
+                        break;
+                    }
+                }
+                if count > 0 && pace.begun.is_some() && self.small() > 0 {
+                    // SAFETY: the caller owns the worker.
+                    unsafe { worker.share(LoneTask::Publish) };
+                }
+            }
+            // SAFETY: the place is within the array and holds an offer.
+            let youngest = (count > 0).then(|| unsafe { &*offers.add(count - 1) });
+            let units_left = to - from + youngest.map_or(0, |offer| offer.to - offer.from);
+            chunk = chunk.min(units_left / CHUNK_PART).clamp(1, self.max_chunk.min(to - from));
+            // SAFETY: the same contract, word for word.
+            unsafe { self.call(from, from + chunk, worker) };
+            // SAFETY: this is the caller's worker; if the body has waited, the worker that has
+            // continued it.
+            worker = unsafe { Worker::current_in_run_of(worker.handle()) };
+            from += chunk;
+            pace.done += chunk;
+            if count > 0 && worker.is_asked() && (from < to || self.small() > 0) {
+                pace.measure(&self.small);
+                let lone = if self.small() > 0 { LoneTask::Publish } else { LoneTask::Keep };
+                // SAFETY: the caller owns the worker.
+                unsafe { worker.share(lone) };
+            }
+            chunk = chunk.saturating_mul(2);
+            while from == to {
+                if count == 0 {
+                    return;
+                }
+                count -= 1;
+                // SAFETY: the place is within the array and holds an offer that is not joined yet.
+                let offer = unsafe { &*offers.add(count) };
+                // SAFETY: the caller owns the worker and the offer, which is not joined yet.
+                if unsafe { offer.take_back(worker) } {
+                    (from, to) = (offer.from, offer.to);
+                }
+            }
+            // SAFETY: the place is within the array and holds an offer.
+            thieves_hungry = count > 0 && unsafe { !(*offers.add(count - 1)).task.is_fresh() };
+        }
+    }
+
+    /// Offers the units `from` to `to` to other workers. False if no queue has room.
+    ///
+    /// # Safety
+    /// As for `call`; only the caller uses `at` until it has joined the task.
+    #[inline]
+    unsafe fn offer(&self, at: *mut Offer, from: usize, to: usize, worker: &Worker) -> bool {
+        // SAFETY: `at` may be written, and stays until the task is joined, by the caller's promise.
+        unsafe {
+            at.write(Offer {
+                task: Forked::unset(),
+                whole_loop: self,
+                from,
+                to,
+                owner: worker,
+                join_begun: AtomicBool::new(false),
+                given_back: AtomicBool::new(false),
+            });
+            (*at).task.offer(run_offer, at.cast(), worker)
+        }
+    }
+}
+
+/// Measures the pace of a worker in its part of a loop.
+struct Pace {
+    /// The start of the measurement; None: no thief has come yet.
+    begun: Option<Instant>,
+    /// The units done since `begun`.
+    done: usize,
+}
+
+impl Pace {
+    /// Measures [`Loop::small`] from the units done since the last measurement, if there are any.
+    fn measure(&mut self, small: &AtomicUsize) {
+        if self.done == 0 {
+            return;
+        }
+        let now = Instant::now();
+        if let Some(begun) = self.begun {
+            let elapsed = (now - begun).as_nanos().max(1);
+            let units = self.done as u128 * WORTHWHILE.as_nanos() / elapsed;
+            small.store(usize::try_from(units).unwrap_or(usize::MAX).max(1), Ordering::Relaxed);
+        }
+        *self = Pace { begun: Some(now), done: 0 };
+    }
+}
+
+impl Offer {
+    /// Joins the offer. True: the units are the owner's again. False: they are done.
+    ///
+    /// # Safety
+    /// The caller owns `worker` and the offer, which is not joined yet.
+    #[inline]
+    unsafe fn take_back(&self, worker: &Worker) -> bool {
+        // Relaxed: the owner's thread reads its own store; to other threads the value is a hint.
+        self.join_begun.store(true, Ordering::Relaxed);
+        // SAFETY: the caller owns the offer, whose task was forked and is not joined yet.
+        let taken = unsafe { self.task.take_back(worker) };
+        // Relaxed: the join, which pairs with the task's end, orders the flag.
+        taken || self.given_back.load(Ordering::Relaxed)
+    }
+}
+
+/// The task of an offer.
+///
+/// # Safety
+/// `offer` points to an offer that its owner has not joined.
+unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the offer and the loop live until the offer is joined; `s` is the worker that runs
+    // the task.
+    let (offer, worker) = unsafe { (&*offer.cast::<Offer>(), Worker::of(s)) };
+    if ptr::eq(offer.owner, worker) && offer.join_begun.load(Ordering::Relaxed) {
+        // Relaxed: the task's end releases the flag to the join.
+        offer.given_back.store(true, Ordering::Relaxed);
+    } else {
+        // SAFETY: the loop lives until the offer is joined, and its body accepts `ctx`.
+        call_guarded::<LoopBody, _>(|| unsafe {
+            (*offer.whole_loop).share(offer.from, offer.to, worker, true)
+        });
+    }
+}
