@@ -6,21 +6,36 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::measure::{Bench, Spent};
-use crate::work::{System, fresh, lcg, mix, multiset, sum};
+use crate::work::{fresh, lcg, mix, multiset, sum};
 
 mod dense;
 mod phases;
+mod single;
 mod uts;
 
 /// A system whose tasks can wait for tasks.
-pub trait Joins: System {
+pub trait Joins: Sized {
+    /// The worker that runs a task, where the system passes it to each closure.
+    type Here<'a>;
+
     /// Runs `f` in the pool.
-    fn enter<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R;
-    /// Both, perhaps at the same time. From a task.
-    fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send)
-    -> (A, B);
-    /// What some `f(i)` found, for an i below `n`; once one has, no other is begun. From a task.
-    fn search(n: u64, f: impl Fn(u64) -> Option<u64> + Sync + Send) -> Option<u64>;
+    fn enter<R: Send>(&self, f: impl FnOnce(&mut Self::Here<'_>) -> R + Send) -> R;
+
+    /// Both, perhaps at the same time: calls `a`, and offers `b` to the other workers.
+    fn join<A: Send, B: Send>(
+        here: &mut Self::Here<'_>,
+        a: impl FnOnce(&mut Self::Here<'_>) -> A + Send,
+        b: impl FnOnce(&mut Self::Here<'_>) -> B + Send,
+    ) -> (A, B);
+
+    /// What some `f(i)` found, for an i below `n`; once one has, no other is begun.
+    fn search(
+        here: &mut Self::Here<'_>,
+        n: u64,
+        f: impl Fn(u64) -> Option<u64> + Sync + Send,
+    ) -> Option<u64> {
+        attempts::<Self>(here, 0, n, &f, &AtomicBool::new(false))
+    }
 }
 
 /// A system with loops of its own. From a task.
@@ -34,6 +49,7 @@ pub trait Loops: Joins {
 pub fn run<S: Joins>(system: &S, bench: &Bench) -> Option<bool> {
     Some(match bench.workload() {
         "fib" => fib_main(system, bench),
+        "treef" => treef_main(system, bench),
         "nqueens" => nqueens_main(system, bench),
         "uts" => uts::main(system, bench, uts::GEOMETRIC),
         "uts_deep" => uts::main(system, bench, uts::BINOMIAL),
@@ -41,6 +57,16 @@ pub fn run<S: Joins>(system: &S, bench: &Bench) -> Option<bool> {
         "strassen" => dense::main(system, bench, dense::strassen::<S>, dense::strassen_tasks),
         "mergesort" => mergesort_main(system, bench),
         "knapsack" => knapsack_main(system, bench),
+        _ => return None,
+    })
+}
+
+/// The workloads of single tasks, for a system without a spawn.
+pub fn run_single<S: Joins>(system: &S, bench: &Bench) -> Option<bool> {
+    Some(match bench.workload() {
+        "emptyrun" => single::emptyrun(system, bench),
+        "wakeup" => single::wakeup(system, bench),
+        "idleburn" => single::idleburn(system, bench),
         _ => return None,
     })
 }
@@ -56,7 +82,11 @@ pub fn run_loops<S: Loops>(system: &S, bench: &Bench) -> Option<bool> {
 }
 
 /// Runs `f` in the pool, under the clock.
-fn timed<S: Joins, R: Send>(system: &S, bench: &Bench, f: impl FnOnce() -> R + Send) -> (Spent, R) {
+fn timed<S: Joins, R: Send>(
+    system: &S,
+    bench: &Bench,
+    f: impl FnOnce(&mut S::Here<'_>) -> R + Send,
+) -> (Spent, R) {
     let mut result = None;
     let spent = bench.timed(|| result = Some(system.enter(f)));
     (spent, result.expect("it has run"))
@@ -64,19 +94,35 @@ fn timed<S: Joins, R: Send>(system: &S, bench: &Bench, f: impl FnOnce() -> R + S
 
 // --- fib ----------------------------------------------------------------------------
 
-fn fib<S: Joins>(n: u64) -> u64 {
+fn fib<S: Joins>(here: &mut S::Here<'_>, n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let (a, b) = S::join(|| fib::<S>(n - 1), || fib::<S>(n - 2));
+    let (a, b) = S::join(here, |here| fib::<S>(here, n - 1), |here| fib::<S>(here, n - 2));
     a + b
 }
 
 fn fib_main<S: Joins>(system: &S, bench: &Bench) -> bool {
     let n = bench.n as u64;
     let (right, tasks) = (0..n).fold((0, 1), |(fib, next), _| (next, fib + next));
-    let (spent, found) = timed(system, bench, || fib::<S>(n));
+    let (spent, found) = timed(system, bench, |here| fib::<S>(here, n));
     bench.line(&spent, tasks, found, "", found == right)
+}
+
+// --- treef --------------------------------------------------------------------------
+
+fn treef<S: Joins>(here: &mut S::Here<'_>, depth: usize) -> u64 {
+    if depth == 0 {
+        return 1;
+    }
+    let (a, b) =
+        S::join(here, |here| treef::<S>(here, depth - 1), |here| treef::<S>(here, depth - 1));
+    a + b
+}
+
+fn treef_main<S: Joins>(system: &S, bench: &Bench) -> bool {
+    let (spent, found) = timed(system, bench, |here| treef::<S>(here, bench.n));
+    bench.line(&spent, 1 << bench.n, found, "", found == 1 << bench.n)
 }
 
 // --- nqueens ------------------------------------------------------------------------
@@ -118,17 +164,20 @@ impl Board {
     }
 }
 
-fn place<S: Joins>(board: Board, full: u32) -> u64 {
-    if board.columns == full { 1 } else { place_each::<S>(board, full, board.open(full)) }
+fn place<S: Joins>(here: &mut S::Here<'_>, board: Board, full: u32) -> u64 {
+    if board.columns == full { 1 } else { place_each::<S>(here, board, full, board.open(full)) }
 }
 
-fn place_each<S: Joins>(board: Board, full: u32, open: u32) -> u64 {
+fn place_each<S: Joins>(here: &mut S::Here<'_>, board: Board, full: u32, open: u32) -> u64 {
     if open == 0 {
         return 0;
     }
     let first = board.with(open & open.wrapping_neg());
-    let (a, b) =
-        S::join(|| place::<S>(first, full), || place_each::<S>(board, full, open & (open - 1)));
+    let (a, b) = S::join(
+        here,
+        |here| place::<S>(here, first, full),
+        |here| place_each::<S>(here, board, full, open & (open - 1)),
+    );
     a + b
 }
 
@@ -136,7 +185,7 @@ fn nqueens_main<S: Joins>(system: &S, bench: &Bench) -> bool {
     let Some(&solutions) = SOLUTIONS.get(bench.n) else { return false };
     let full = (1 << bench.n) - 1;
     let empty = Board { columns: 0, left: 0, right: 0 };
-    let (spent, found) = timed(system, bench, || place::<S>(empty, full));
+    let (spent, found) = timed(system, bench, |here| place::<S>(here, empty, full));
     bench.line(&spent, empty.placements(full), found, "", found == solutions)
 }
 
@@ -191,7 +240,7 @@ fn sort_serially(a: &mut [i32], spare: &mut [i32], away: bool) {
     merge_serially(&from[..half], &from[half..], out);
 }
 
-fn merge<S: Joins>(x: &[i32], y: &[i32], out: &mut [i32]) {
+fn merge<S: Joins>(here: &mut S::Here<'_>, x: &[i32], y: &[i32], out: &mut [i32]) {
     if x.len() + y.len() <= MERGE_LEAF {
         merge_serially(x, y, out);
         return;
@@ -200,10 +249,14 @@ fn merge<S: Joins>(x: &[i32], y: &[i32], out: &mut [i32]) {
     let (x, x_above) = x.split_at(x.len() / 2);
     let (y, y_above) = y.split_at(y.partition_point(|&element| element < x_above[0]));
     let (out, out_above) = out.split_at_mut(x.len() + y.len());
-    S::join(|| merge::<S>(x, y, out), || merge::<S>(x_above, y_above, out_above));
+    S::join(
+        here,
+        |here| merge::<S>(here, x, y, out),
+        |here| merge::<S>(here, x_above, y_above, out_above),
+    );
 }
 
-fn merge_sort<S: Joins>(a: &mut [i32], spare: &mut [i32], away: bool) {
+fn merge_sort<S: Joins>(here: &mut S::Here<'_>, a: &mut [i32], spare: &mut [i32], away: bool) {
     if a.len() <= SORT_LEAF {
         sort_serially(a, spare, away);
         return;
@@ -212,17 +265,19 @@ fn merge_sort<S: Joins>(a: &mut [i32], spare: &mut [i32], away: bool) {
     let (a_left, a_right) = a.split_at_mut(half);
     let (spare_left, spare_right) = spare.split_at_mut(half);
     S::join(
-        || merge_sort::<S>(a_left, spare_left, !away),
-        || merge_sort::<S>(a_right, spare_right, !away),
+        here,
+        |here| merge_sort::<S>(here, a_left, spare_left, !away),
+        |here| merge_sort::<S>(here, a_right, spare_right, !away),
     );
     let (from, out) = if away { (a, spare) } else { (spare, a) };
-    merge::<S>(&from[..half], &from[half..], out);
+    merge::<S>(here, &from[..half], &from[half..], out);
 }
 
 fn mergesort_main<S: Joins>(system: &S, bench: &Bench) -> bool {
     let (mut numbers, mut spare) = (lcg(bench.n), fresh(bench.n));
     let before = multiset(&numbers);
-    let (spent, ()) = timed(system, bench, || merge_sort::<S>(&mut numbers, &mut spare, false));
+    let (spent, ()) =
+        timed(system, bench, |here| merge_sort::<S>(here, &mut numbers, &mut spare, false));
     let right = numbers.is_sorted() && multiset(&numbers) == before;
     bench.line(&spent, bench.n as u64, before, "", right)
 }
@@ -294,16 +349,44 @@ impl Knapsack {
 }
 
 fn knapsack_main<S: Joins>(system: &S, bench: &Bench) -> bool {
-    let search = |number| {
+    let search = |here: &mut S::Here<'_>, number| {
         let (knapsack, over) = (Knapsack::new(number), AtomicBool::new(false));
-        S::search(1 << PREFIX, |attempt| knapsack.attempt(attempt, &over))
+        S::search(here, 1 << PREFIX, |attempt| knapsack.attempt(attempt, &over))
     };
     let numbers = 0..bench.n as u64;
-    let (spent, found) =
-        timed(system, bench, || numbers.clone().map(search).collect::<Vec<Option<u64>>>());
+    let (spent, found) = timed(system, bench, |here| {
+        numbers.clone().map(|number| search(here, number)).collect::<Vec<Option<u64>>>()
+    });
     let right = numbers.zip(&found).all(|(i, &f)| f == Some(Knapsack::new(i).planted));
     let checksum = sum(found.iter().map(|f| mix(f.unwrap_or(0))));
     bench.line(&spent, bench.n as u64, checksum, "", right)
+}
+
+/// By halves, down to one.
+fn attempts<S: Joins>(
+    here: &mut S::Here<'_>,
+    lo: u64,
+    hi: u64,
+    f: &(impl Fn(u64) -> Option<u64> + Sync),
+    over: &AtomicBool,
+) -> Option<u64> {
+    if over.load(Relaxed) {
+        return None;
+    }
+    if hi - lo == 1 {
+        let found = f(lo);
+        if found.is_some() {
+            over.store(true, Relaxed);
+        }
+        return found;
+    }
+    let middle = lo + (hi - lo) / 2;
+    let (a, b) = S::join(
+        here,
+        |here| attempts::<S>(here, lo, middle, f, over),
+        |here| attempts::<S>(here, middle, hi, f, over),
+    );
+    a.or(b)
 }
 
 // --- loop, reduce, sort -------------------------------------------------------------
@@ -316,14 +399,14 @@ fn loop_main<S: Loops>(system: &S, bench: &Bench) -> bool {
         }
     };
     let (found, wanted) = (AtomicU64::new(0), AtomicU64::new(0));
-    let (spent, ()) = timed(system, bench, || S::each(bench.n, |i| iteration(i, &found)));
+    let (spent, ()) = timed(system, bench, |_| S::each(bench.n, |i| iteration(i, &found)));
     (0..bench.n).for_each(|i| iteration(i, &wanted));
     let (found, wanted) = (found.into_inner(), wanted.into_inner());
     bench.line(&spent, bench.n as u64, found, "", found == wanted)
 }
 
 fn reduce_main<S: Loops>(system: &S, bench: &Bench) -> bool {
-    let (spent, found) = timed(system, bench, || S::total(bench.n, |i| mix(i as u64)));
+    let (spent, found) = timed(system, bench, |_| S::total(bench.n, |i| mix(i as u64)));
     let wanted = sum((0..bench.n as u64).map(mix));
     bench.line(&spent, bench.n as u64, found, "", found == wanted)
 }
@@ -331,7 +414,7 @@ fn reduce_main<S: Loops>(system: &S, bench: &Bench) -> bool {
 fn sort_main<S: Loops>(system: &S, bench: &Bench) -> bool {
     let mut numbers = lcg(bench.n);
     let before = multiset(&numbers);
-    let (spent, ()) = timed(system, bench, || S::sort(&mut numbers));
+    let (spent, ()) = timed(system, bench, |_| S::sort(&mut numbers));
     let right = numbers.is_sorted() && multiset(&numbers) == before;
     bench.line(&spent, bench.n as u64, before, "", right)
 }

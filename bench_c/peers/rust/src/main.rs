@@ -1,80 +1,28 @@
-//! The workloads of bench_c on rayon's scopes, on crossbeam-deque with plain threads, and those
-//! that corosensei's coroutines have:
+//! The workloads of bench_c on rayon's scopes, on crossbeam-deque with plain threads, on chili's
+//! joins, and those that corosensei's coroutines have:
 //!
-//!     rust-peers rayon|crossbeam|corosensei WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]
-//!     rust-peers rayon|crossbeam|corosensei --version
+//!     rust-peers SYSTEM WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]
+//!     rust-peers SYSTEM --version
 //!
-//! A line a run, as bench_c's programs print it. [`measure`] has the clock and the line,
-//! [`work`] the tasks, [`fork`] those that wait for others, and each system a module of its own.
+//! A line a run, as bench_c's programs print it. The library has the workloads, and each system a
+//! module of its own.
 
-mod fork;
-mod measure;
+mod on_chili;
 mod on_corosensei;
 mod on_crossbeam;
 mod on_rayon;
-mod work;
 
 use std::process::ExitCode;
 
-use measure::Bench;
-use work::System;
+use rust_peers::Peer;
 
-const SYSTEMS: [&str; 3] = ["rayon", "crossbeam", "corosensei"];
-
-/// The exact versions that were built.
-const LOCK: &str = include_str!("../Cargo.lock");
+const PEERS: &[Peer] = &[
+    Peer { name: "rayon", package: "rayon", run: on_rayon::run },
+    Peer { name: "crossbeam", package: "crossbeam-deque", run: on_crossbeam::run },
+    Peer { name: "chili", package: "chili", run: on_chili::run },
+    Peer { name: "corosensei", package: "corosensei", run: on_corosensei::run },
+];
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let right = match words[..] {
-        ["rayon", "--version"] => version("rayon"),
-        ["crossbeam", "--version"] => version("crossbeam-deque"),
-        ["corosensei", "--version"] => version("corosensei"),
-        [kind, workload, ref options @ ..] => {
-            let Some(kind) = SYSTEMS.iter().find(|name| **name == kind) else { return usage() };
-            let Some(bench) = Bench::new(kind, workload, options) else { return usage() };
-            let Some(right) = repeat(kind, &bench) else { return usage() };
-            right
-        }
-        _ => return usage(),
-    };
-    if right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// Were all answers right? None: no such workload.
-fn repeat(kind: &str, bench: &Bench) -> Option<bool> {
-    match kind {
-        "rayon" => {
-            let system = on_rayon::Rayon::new(bench.threads);
-            let loops = || fork::run_loops(&system, bench);
-            all(bench, || {
-                work::run(&system, bench).or_else(|| fork::run(&system, bench)).or_else(loops)
-            })
-        }
-        "crossbeam" => {
-            let system = on_crossbeam::Crossbeam::new(bench.threads);
-            all(bench, || work::run(&system, bench).or_else(|| fork::run(&system, bench)))
-        }
-        _ => all(bench, || on_corosensei::run(bench)),
-    }
-}
-
-fn all(bench: &Bench, mut run: impl FnMut() -> Option<bool>) -> Option<bool> {
-    (0..bench.repetitions).try_fold(true, |right, _| Some(run()? && right))
-}
-
-fn usage() -> ExitCode {
-    eprintln!(
-        "usage: rust-peers {} WORKLOAD [-n SIZE] [-t THREADS] [-r REPETITIONS]",
-        SYSTEMS.join("|")
-    );
-    ExitCode::from(2)
-}
-
-fn version(name: &str) -> bool {
-    let package = format!("name = \"{name}\"\nversion = \"");
-    let version = LOCK.split(&package).nth(1).and_then(|rest| rest.split('"').next());
-    println!("{name} {}", version.unwrap_or("unknown"));
-    version.is_some()
+    rust_peers::main(PEERS, include_str!("../Cargo.lock"))
 }

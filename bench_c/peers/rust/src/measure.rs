@@ -60,6 +60,11 @@ impl Bench {
         &self.workload
     }
 
+    /// Runs the workload as often as was asked for. Were all answers right?
+    pub fn repeat(&self, mut run: impl FnMut() -> Option<bool>) -> Option<bool> {
+        (0..self.repetitions).try_fold(true, |right, _| Some(run()? && right))
+    }
+
     /// Runs `f` under the clock.
     pub fn timed(&self, f: impl FnOnce()) -> Spent {
         let cal = calibrate(4);

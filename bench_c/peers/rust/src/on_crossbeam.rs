@@ -22,17 +22,24 @@ use std::time::Duration;
 use crossbeam_deque::{Stealer, Worker};
 use crossbeam_utils::{Backoff, CachePadded};
 
-use crate::fork::Joins;
-use crate::on_rayon::STACK;
-use crate::work::{Arg, Spawner, System, Task};
+use rust_peers::STACK;
+use rust_peers::fork::{self, Joins};
+use rust_peers::measure::Bench;
+use rust_peers::work::{self, Arg, Spawner, System, Task};
 
 type Job = (fn(&Local, Arg), Arg);
 
-pub struct Crossbeam {
+struct Crossbeam {
     threads: usize,
 }
 
-pub struct Local<'a> {
+/// Were all answers right? None: no such workload.
+pub fn run(bench: &Bench) -> Option<bool> {
+    let system = Crossbeam { threads: bench.threads };
+    bench.repeat(|| work::run(&system, bench).or_else(|| fork::run(&system, bench)))
+}
+
+struct Local<'a> {
     deque: Worker<Job>,
     index: usize,
     shared: &'a Shared,
@@ -44,12 +51,8 @@ struct Shared {
 }
 
 impl System for Crossbeam {
-    fn new(threads: usize) -> Crossbeam {
-        Crossbeam { threads }
-    }
-
     fn run<T: Task>(&self, arg: Arg) {
-        self.work_off((run::<T>, arg));
+        self.work_off((run_task::<T>, arg));
     }
 }
 
@@ -80,13 +83,13 @@ impl Crossbeam {
     }
 }
 
-fn run<T: Task>(local: &Local, arg: Arg) {
+fn run_task<T: Task>(local: &Local, arg: Arg) {
     T::run(local, arg);
 }
 
 impl Spawner for Local<'_> {
     fn spawn<T: Task>(&self, arg: Arg) {
-        self.deque.push((run::<T>, arg));
+        self.deque.push((run_task::<T>, arg));
     }
 }
 
@@ -170,22 +173,25 @@ impl<F: FnOnce() -> R, R> Forked<F, R> {
 }
 
 impl Joins for Crossbeam {
-    fn enter<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        let forked = Forked::new(f);
+    type Here<'a> = ();
+
+    fn enter<R: Send>(&self, f: impl FnOnce(&mut ()) -> R + Send) -> R {
+        let forked = Forked::new(|| f(&mut ()));
         self.work_off(forked.job());
         forked.result.take().expect("it has run")
     }
 
     fn join<A: Send, B: Send>(
-        a: impl FnOnce() -> A + Send,
-        b: impl FnOnce() -> B + Send,
+        (): &mut (),
+        a: impl FnOnce(&mut ()) -> A + Send,
+        b: impl FnOnce(&mut ()) -> B + Send,
     ) -> (A, B) {
         // SAFETY: joins are called from tasks, within `Local::work`, which has set HERE to a
         // reference to its own `Local`.
         let local = unsafe { &*HERE.get().cast::<Local>() };
-        let forked = Forked::new(b);
+        let forked = Forked::new(|| b(&mut ()));
         local.deque.push(forked.job());
-        let a = a();
+        let a = a(&mut ());
         let backoff = Backoff::new();
         while !forked.ended.load(Ordering::Acquire) {
             match local.deque.pop().or_else(|| local.steal()) {
@@ -199,32 +205,4 @@ impl Joins for Crossbeam {
         }
         (a, forked.result.take().expect("it has run"))
     }
-
-    fn search(n: u64, f: impl Fn(u64) -> Option<u64> + Sync + Send) -> Option<u64> {
-        let over = AtomicBool::new(false);
-        attempts(0, n, &f, &over)
-    }
-}
-
-/// By halves, down to one.
-fn attempts(
-    lo: u64,
-    hi: u64,
-    f: &(impl Fn(u64) -> Option<u64> + Sync),
-    over: &AtomicBool,
-) -> Option<u64> {
-    if over.load(Ordering::Relaxed) {
-        return None;
-    }
-    if hi - lo == 1 {
-        let found = f(lo);
-        if found.is_some() {
-            over.store(true, Ordering::Relaxed);
-        }
-        return found;
-    }
-    let middle = lo + (hi - lo) / 2;
-    let (a, b) =
-        Crossbeam::join(|| attempts(lo, middle, f, over), || attempts(middle, hi, f, over));
-    a.or(b)
 }

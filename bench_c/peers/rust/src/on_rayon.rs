@@ -3,44 +3,57 @@
 use rayon::prelude::*;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
-use crate::fork::{Joins, Loops};
-use crate::work::{Arg, Spawner, System, Task};
+use rust_peers::STACK;
+use rust_peers::fork::{self, Joins, Loops};
+use rust_peers::measure::Bench;
+use rust_peers::work::{self, Arg, Spawner, System, Task};
 
-pub struct Rayon(ThreadPool);
+struct Rayon(ThreadPool);
 
-/// Rust's threads have 2 MB: not enough for the deeper of the trees.
-pub const STACK: usize = 16 << 20;
+/// Were all answers right? None: no such workload.
+pub fn run(bench: &Bench) -> Option<bool> {
+    let system = Rayon::new(bench.threads);
+    let loops = || fork::run_loops(&system, bench);
+    bench.repeat(|| work::run(&system, bench).or_else(|| fork::run(&system, bench)).or_else(loops))
+}
 
-impl System for Rayon {
+impl Rayon {
     fn new(threads: usize) -> Rayon {
         let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build();
         Rayon(pool.expect("rayon makes its threads"))
     }
+}
 
+impl System for Rayon {
     fn run<T: Task>(&self, arg: Arg) {
-        self.0.scope(|scope| T::run(scope, arg));
+        self.0.scope(|scope| T::run(&InScope(scope), arg));
     }
 }
 
-impl<'scope> Spawner for Scope<'scope> {
+struct InScope<'a, 'scope>(&'a Scope<'scope>);
+
+impl Spawner for InScope<'_, '_> {
     fn spawn<T: Task>(&self, arg: Arg) {
-        Scope::spawn(self, move |scope| T::run(scope, arg));
+        self.0.spawn(move |scope| T::run(&InScope(scope), arg));
     }
 }
 
 impl Joins for Rayon {
-    fn enter<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        self.0.install(f)
+    type Here<'a> = ();
+
+    fn enter<R: Send>(&self, f: impl FnOnce(&mut ()) -> R + Send) -> R {
+        self.0.install(|| f(&mut ()))
     }
 
     fn join<A: Send, B: Send>(
-        a: impl FnOnce() -> A + Send,
-        b: impl FnOnce() -> B + Send,
+        (): &mut (),
+        a: impl FnOnce(&mut ()) -> A + Send,
+        b: impl FnOnce(&mut ()) -> B + Send,
     ) -> (A, B) {
-        rayon::join(a, b)
+        rayon::join(|| a(&mut ()), || b(&mut ()))
     }
 
-    fn search(n: u64, f: impl Fn(u64) -> Option<u64> + Sync + Send) -> Option<u64> {
+    fn search((): &mut (), n: u64, f: impl Fn(u64) -> Option<u64> + Sync + Send) -> Option<u64> {
         (0..n).into_par_iter().find_map_any(f)
     }
 }

@@ -20,24 +20,22 @@ pub trait Spawner {
 }
 
 pub trait System {
-    fn new(threads: usize) -> Self;
     /// Runs a task and all that are spawned from it; returns when they have ended.
     fn run<T: Task>(&self, arg: Arg);
 }
 
 /// Was the answer right? None: no such workload.
 pub fn run<S: System>(system: &S, bench: &Bench) -> Option<bool> {
-    let workload = match bench.workload() {
-        "flood" => flood::<S>,
-        "tree" => tree::<S>,
-        "quicksort" => quicksort::<S>,
-        "mandelbrot" => mandelbrot::<S>,
-        "wakeup" => wakeup::<S>,
-        "idleburn" => idleburn::<S>,
-        "emptyrun" => emptyrun::<S>,
+    Some(match bench.workload() {
+        "flood" => flood(system, bench),
+        "tree" => tree(system, bench),
+        "quicksort" => quicksort(system, bench),
+        "mandelbrot" => mandelbrot(system, bench),
+        "wakeup" => wakeup(bench, |n| system.run::<WakeupFirst>([n, 0])),
+        "idleburn" => idleburn(bench, |n| system.run::<Nap>([n, 0])),
+        "emptyrun" => emptyrun(bench, || system.run::<Empty>([0, 0])),
         _ => return None,
-    };
-    Some(workload(system, bench))
+    })
 }
 
 /// Data that tasks share without a lock, each writing elements no other touches. What is
@@ -303,12 +301,40 @@ fn clock() -> u64 {
     ORIGIN.elapsed().as_nanos() as u64
 }
 
+/// What the task of a round does.
+pub fn answer(round: u64) {
+    STARTED.store(clock(), Relaxed);
+    ANSWERED.store(round, Release);
+}
+
+/// Waits for the answer to a round, and calls `meanwhile` repeatedly.
+pub fn await_answer(round: u64, mut meanwhile: impl FnMut()) {
+    let start = clock();
+    while ANSWERED.load(Acquire) != round {
+        assert!(clock() - start < 20_000_000_000, "in 20 s no other worker started it");
+        meanwhile();
+    }
+}
+
+/// The rounds of a wakeup. `ask` starts the task of a round and waits for its answer.
+pub fn wake_each(n: u64, mut ask: impl FnMut(u64)) {
+    for round in 1..=n {
+        let pause = 1e6 + 2e6 * (mix(round) >> 40) as f64 / f64::from(1 << 24);
+        let start = clock();
+        while ((clock() - start) as f64) < pause {}
+        let asked = clock();
+        ask(round);
+        let latency = STARTED.load(Relaxed) as f64 - asked as f64;
+        // SAFETY: LATENCY was lent n numbers; this task alone writes them.
+        unsafe { *LATENCY.at(round as usize - 1) = latency * 1e-3 };
+    }
+}
+
 struct Woken;
 
 impl Task for Woken {
     fn run<S: Spawner>(_: &S, [round, _]: Arg) {
-        STARTED.store(clock(), Relaxed);
-        ANSWERED.store(round, Release);
+        answer(round);
     }
 }
 
@@ -316,27 +342,19 @@ struct WakeupFirst;
 
 impl Task for WakeupFirst {
     fn run<S: Spawner>(spawner: &S, [n, _]: Arg) {
-        for round in 1..=n {
-            let pause = 1e6 + 2e6 * (mix(round) >> 40) as f64 / f64::from(1 << 24);
-            let start = clock();
-            while ((clock() - start) as f64) < pause {}
-            let asked = clock();
+        wake_each(n, |round| {
             spawner.spawn::<Woken>([round, 0]);
-            while ANSWERED.load(Acquire) != round {
-                assert!(clock() - asked < 20_000_000_000, "in 20 s no other worker started it");
-            }
-            let latency = STARTED.load(Relaxed) as f64 - asked as f64;
-            // SAFETY: LATENCY was lent n numbers; this task alone writes them.
-            unsafe { *LATENCY.at(round as usize - 1) = latency * 1e-3 };
-        }
+            await_answer(round, || ());
+        });
     }
 }
 
-fn wakeup<S: System>(system: &S, bench: &Bench) -> bool {
+/// `run` runs [`wake_each`] with so many rounds.
+pub fn wakeup(bench: &Bench, run: impl FnOnce(u64)) -> bool {
     let mut latency = vec![-1.0; bench.n];
     ANSWERED.store(0, Relaxed);
     let n = bench.n as u64;
-    let spent = LATENCY.lend(&mut latency, || bench.timed(|| system.run::<WakeupFirst>([n, 0])));
+    let spent = LATENCY.lend(&mut latency, || bench.timed(|| run(n)));
     latency.sort_by(f64::total_cmp);
     let at = |share: f64| latency[(share * n as f64) as usize];
     let extra = format!(" wake_us={:.3} p90_us={:.3}", at(0.5), at(0.9));
@@ -345,21 +363,26 @@ fn wakeup<S: System>(system: &S, bench: &Bench) -> bool {
 
 static SLEPT: AtomicBool = AtomicBool::new(false);
 
+pub fn nap(milliseconds: u64) {
+    let wanted = Duration::from_millis(milliseconds);
+    let start = Instant::now();
+    thread::sleep(wanted);
+    SLEPT.store(start.elapsed() >= wanted, Relaxed);
+}
+
 struct Nap;
 
 impl Task for Nap {
     fn run<S: Spawner>(_: &S, [milliseconds, _]: Arg) {
-        let wanted = Duration::from_millis(milliseconds);
-        let start = Instant::now();
-        thread::sleep(wanted);
-        SLEPT.store(start.elapsed() >= wanted, Relaxed);
+        nap(milliseconds);
     }
 }
 
-fn idleburn<S: System>(system: &S, bench: &Bench) -> bool {
+/// `run` runs [`nap`] with so many milliseconds.
+pub fn idleburn(bench: &Bench, run: impl FnOnce(u64)) -> bool {
     SLEPT.store(false, Relaxed);
     let n = bench.n as u64;
-    let spent = bench.timed(|| system.run::<Nap>([n, 0]));
+    let spent = bench.timed(|| run(n));
     let Spent { wall, user, sys, .. } = spent;
     let extra = format!(" burn_percent={:.4}", 100.0 * (user + sys) / wall);
     bench.line(&spent, 1, mix(n), &extra, SLEPT.load(Relaxed))
@@ -367,17 +390,22 @@ fn idleburn<S: System>(system: &S, bench: &Bench) -> bool {
 
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
+pub fn count_run() {
+    RUNS.store(RUNS.load(Relaxed) + 1, Relaxed);
+}
+
 struct Empty;
 
 impl Task for Empty {
     fn run<S: Spawner>(_: &S, _: Arg) {
-        RUNS.store(RUNS.load(Relaxed) + 1, Relaxed);
+        count_run();
     }
 }
 
-fn emptyrun<S: System>(system: &S, bench: &Bench) -> bool {
+/// `run` runs [`count_run`].
+pub fn emptyrun(bench: &Bench, run: impl Fn()) -> bool {
     RUNS.store(0, Relaxed);
-    let spent = bench.timed(|| (0..bench.n).for_each(|_| system.run::<Empty>([0, 0])));
+    let spent = bench.timed(|| (0..bench.n).for_each(|_| run()));
     let runs = RUNS.load(Relaxed);
     bench.line(&spent, bench.n as u64, mix(runs), "", runs == bench.n as u64)
 }

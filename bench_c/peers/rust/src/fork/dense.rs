@@ -49,14 +49,20 @@ impl Product {
     }
 }
 
-pub fn matmul<S: Joins>(c: &mut [f64], a: &[f64], b: &[f64], n: usize) {
+pub fn matmul<S: Joins>(here: &mut S::Here<'_>, c: &mut [f64], a: &[f64], b: &[f64], n: usize) {
     let factor = |data| Factor { data, stride: n };
     let product = Product { start: c.as_mut_ptr(), stride: n };
-    multiply::<S>(product, factor(a), factor(b), [n; 3]);
+    multiply::<S>(here, product, factor(a), factor(b), [n; 3]);
 }
 
 /// Divides along the longest side.
-fn multiply<S: Joins>(c: Product, a: Factor, b: Factor, [rows, inner, columns]: [usize; 3]) {
+fn multiply<S: Joins>(
+    here: &mut S::Here<'_>,
+    c: Product,
+    a: Factor,
+    b: Factor,
+    [rows, inner, columns]: [usize; 3],
+) {
     let longest = rows.max(inner).max(columns);
     let half = longest / 2;
     if longest <= LEAF {
@@ -64,18 +70,20 @@ fn multiply<S: Joins>(c: Product, a: Factor, b: Factor, [rows, inner, columns]: 
     } else if rows == longest {
         let below = c.at(half, 0);
         S::join(
-            move || multiply::<S>(c, a, b, [half, inner, columns]),
-            move || multiply::<S>(below, a.at(half, 0), b, [rows - half, inner, columns]),
+            here,
+            move |here| multiply::<S>(here, c, a, b, [half, inner, columns]),
+            move |here| multiply::<S>(here, below, a.at(half, 0), b, [rows - half, inner, columns]),
         );
     } else if columns == longest {
         let right = c.at(0, half);
         S::join(
-            move || multiply::<S>(c, a, b, [rows, inner, half]),
-            move || multiply::<S>(right, a, b.at(0, half), [rows, inner, columns - half]),
+            here,
+            move |here| multiply::<S>(here, c, a, b, [rows, inner, half]),
+            move |here| multiply::<S>(here, right, a, b.at(0, half), [rows, inner, columns - half]),
         );
     } else {
-        multiply::<S>(c.at(0, 0), a, b, [rows, half, columns]);
-        multiply::<S>(c, a.at(0, half), b.at(half, 0), [rows, inner - half, columns]);
+        multiply::<S>(here, c.at(0, 0), a, b, [rows, half, columns]);
+        multiply::<S>(here, c, a.at(0, half), b.at(half, 0), [rows, inner - half, columns]);
     }
 }
 
@@ -116,12 +124,12 @@ const SHARES: [[f64; 7]; 4] = [
     [1.0, -1.0, 1.0, 0.0, 0.0, 1.0, 0.0],
 ];
 
-pub fn strassen<S: Joins>(c: &mut [f64], a: &[f64], b: &[f64], n: usize) {
+pub fn strassen<S: Joins>(here: &mut S::Here<'_>, c: &mut [f64], a: &[f64], b: &[f64], n: usize) {
     let factor = |data| Factor { data, stride: n };
-    square::<S>(c, factor(a), factor(b), n);
+    square::<S>(here, c, factor(a), factor(b), n);
 }
 
-fn square<S: Joins>(c: &mut [f64], a: Factor, b: Factor, n: usize) {
+fn square<S: Joins>(here: &mut S::Here<'_>, c: &mut [f64], a: Factor, b: Factor, n: usize) {
     if n <= LEAF || !n.is_multiple_of(2) {
         c.fill(0.0);
         Product { start: c.as_mut_ptr(), stride: n }.add(a, b, [n; 3]);
@@ -130,7 +138,7 @@ fn square<S: Joins>(c: &mut [f64], a: Factor, b: Factor, n: usize) {
     let half = n / 2;
     let size = half * half;
     let mut space = vec![0.0; 21 * size];
-    products::<S>(&mut space, a, b, half, 0);
+    products::<S>(here, &mut space, a, b, half, 0);
     for (q, shares) in SHARES.iter().enumerate() {
         let start = (q / 2 * n + q % 2) * half;
         for i in 0..half {
@@ -148,20 +156,27 @@ fn square<S: Joins>(c: &mut [f64], a: Factor, b: Factor, n: usize) {
 }
 
 /// The products from `first` on, each in its part of the space.
-fn products<S: Joins>(space: &mut [f64], a: Factor, b: Factor, half: usize, first: usize) {
+fn products<S: Joins>(
+    here: &mut S::Here<'_>,
+    space: &mut [f64],
+    a: Factor,
+    b: Factor,
+    half: usize,
+    first: usize,
+) {
     let (own, rest) = space.split_at_mut(3 * half * half);
-    let mut one = move || {
+    let mut one = move |here: &mut S::Here<'_>| {
         let (c, operands) = own.split_at_mut(half * half);
         let (x, y) = operands.split_at_mut(half * half);
         operand(x, a, half, OPERANDS[first][0]);
         operand(y, b, half, OPERANDS[first][1]);
         let factor = |data| Factor { data, stride: half };
-        square::<S>(c, factor(x), factor(y), half);
+        square::<S>(here, c, factor(x), factor(y), half);
     };
     if rest.is_empty() {
-        one();
+        one(here);
     } else {
-        S::join(one, move || products::<S>(rest, a, b, half, first + 1));
+        S::join(here, one, move |here| products::<S>(here, rest, a, b, half, first + 1));
     }
 }
 
@@ -183,11 +198,13 @@ pub fn strassen_tasks(n: usize) -> u64 {
     1 + forks(n)
 }
 
+type Multiply<S> = fn(&mut <S as Joins>::Here<'_>, &mut [f64], &[f64], &[f64], usize);
+
 /// C = A B, checked by Freivalds: C x = A (B x).
 pub fn main<S: Joins>(
     system: &S,
     bench: &Bench,
-    multiply: fn(&mut [f64], &[f64], &[f64], usize),
+    multiply: Multiply<S>,
     tasks: fn(usize) -> u64,
 ) -> bool {
     let n = bench.n;
@@ -197,7 +214,7 @@ pub fn main<S: Joins>(
     };
     let (a, b) = (fill(1), fill(1 + size));
     let mut c = fresh(n * n);
-    let (spent, ()) = timed(system, bench, || multiply(&mut c, &a, &b, n));
+    let (spent, ()) = timed(system, bench, |here| multiply(here, &mut c, &a, &b, n));
     let times = |m: &[f64], x: &[f64]| -> Vec<f64> {
         m.chunks(n).map(|row| row.iter().zip(x).map(|(m, x)| m * x).sum()).collect()
     };

@@ -25,7 +25,7 @@ pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
     let each = (work * 1000.0 / PARTS as f64 / calibrate(64)) as u64;
     let parts: [Part; PARTS] = Default::default();
     let mut took = vec![0.0; bench.n];
-    let (spent, ()) = timed(system, bench, || {
+    let (spent, ()) = timed(system, bench, |_| {
         for took in &mut took {
             let begins = Instant::now() + Duration::from_micros(gap);
             while gap > 0 && Instant::now() < begins {}

@@ -84,21 +84,28 @@ fn count(tree: &Tree, node: &Node) -> u64 {
     1 + (0..node.children(tree)).map(|i| count(tree, &node.child(i))).sum::<u64>()
 }
 
-fn visit<S: Joins>(tree: &Tree, node: &Node) -> u64 {
+fn visit<S: Joins>(here: &mut S::Here<'_>, tree: &Tree, node: &Node) -> u64 {
     1 + match node.children(tree) {
         0 => 0,
-        children => visit_children::<S>(tree, node, 0, children),
+        children => visit_children::<S>(here, tree, node, 0, children),
     }
 }
 
-fn visit_children<S: Joins>(tree: &Tree, node: &Node, lo: u32, hi: u32) -> u64 {
+fn visit_children<S: Joins>(
+    here: &mut S::Here<'_>,
+    tree: &Tree,
+    node: &Node,
+    lo: u32,
+    hi: u32,
+) -> u64 {
     if hi - lo == 1 {
-        return visit::<S>(tree, &node.child(lo));
+        return visit::<S>(here, tree, &node.child(lo));
     }
     let middle = lo + (hi - lo) / 2;
     let (a, b) = S::join(
-        || visit_children::<S>(tree, node, lo, middle),
-        || visit_children::<S>(tree, node, middle, hi),
+        here,
+        |here| visit_children::<S>(here, tree, node, lo, middle),
+        |here| visit_children::<S>(here, tree, node, middle, hi),
     );
     a + b
 }
@@ -108,6 +115,6 @@ pub fn main<S: Joins>(system: &S, bench: &Bench, shape: Shape) -> bool {
     let root = Node { digest: sha1([0, 0, 0, 0, shape.seed]), depth: 0 };
     let (size, published) = shape.published;
     let nodes = if bench.n == size { published } else { count(&tree, &root) };
-    let (spent, found) = timed(system, bench, || visit::<S>(&tree, &root));
+    let (spent, found) = timed(system, bench, |here| visit::<S>(here, &tree, &root));
     bench.line(&spent, nodes, found, "", found == nodes)
 }

@@ -26,12 +26,30 @@ enum Call {
     Java,
 }
 
+/// What a system has whose only call is a join of two closures.
+const JOINS: &[&str] = &[
+    "fib",
+    "treef",
+    "nqueens",
+    "uts",
+    "uts_deep",
+    "matmul",
+    "strassen",
+    "mergesort",
+    "knapsack",
+    "emptyrun",
+    "wakeup",
+    "idleburn",
+];
+
 const PEERS: &[Peer] = &[
     peer("libgomp", "libgomp", &[]),
     peer("libomp", "libomp", &[]),
     peer("onetbb", "onetbb", &[]),
     peer("rayon", "rust", &["rayon"]),
     peer("crossbeam", "rust", &["crossbeam"]),
+    Peer { only: Some(JOINS), ..peer("chili", "rust", &["chili"]) },
+    peer("forte", "forte", &["forte"]),
     peer("glib", "glib", &[]),
     Peer { only: Some(&["fib", "nqueens", "uts", "uts_deep"]), ..peer("lace", "lace", &[]) },
     peer("go", "go", &[]),

@@ -68,13 +68,25 @@ impl Workload {
 }
 
 const NO_JOIN: &[(&str, &str)] = &[("glib", "a task of a GThreadPool cannot wait for others")];
+/// The programs of these peers do not have `treef`, whose pattern is that of `fib`.
+const NO_TREEF: &[(&str, &str)] = &[
+    ("libgomp", FIB_INSTEAD),
+    ("libomp", FIB_INSTEAD),
+    ("onetbb", FIB_INSTEAD),
+    ("glib", "a task of a GThreadPool cannot wait for others"),
+    ("go", FIB_INSTEAD),
+    ("java", FIB_INSTEAD),
+];
+const FIB_INSTEAD: &str = "its program has fib, of the same pattern";
 const NO_LOOP: &[(&str, &str)] = &[
     ("crossbeam", "has no loop; its sister rayon has"),
+    ("forte", "has no loop"),
     ("glib", "has no loop"),
     ("go", "has no parallel loop"),
 ];
 const NO_PHASES: &[(&str, &str)] = &[
     ("crossbeam", "has no loop; its sister rayon has"),
+    ("forte", "has no loop"),
     ("glib", "has no loop"),
     ("go", "has no parallel loop"),
     ("java", "its program times whole runs only"),
@@ -96,6 +108,7 @@ const NO_SORT: &[(&str, &str)] = &[
     ("libgomp", "OpenMP has no sort"),
     ("libomp", "OpenMP has no sort"),
     ("crossbeam", "has no sort; its sister rayon has"),
+    ("forte", "has no sort"),
     ("glib", "has no sort"),
     ("go", "has no parallel sort"),
 ];
@@ -107,6 +120,7 @@ const NO_TURNS: &[(&str, &str)] = &[
     ("onetbb", "has no yield, and no semaphore that lets other tasks run"),
     ("rayon", "its yield runs another task on top of the one that yields"),
     ("crossbeam", "is a deque only"),
+    ("forte", "only its futures can hand over to each other"),
     ("glib", "its tasks keep their threads"),
     ("java", "its tasks keep their threads; virtual threads come with Java 21"),
 ];
@@ -191,6 +205,15 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             n: 30,
             quick: Some(23),
             what: "a fork and a join a call, no cut-off",
+            ..joins.clone()
+        },
+        Workload {
+            program: "treef",
+            n: 20,
+            quick: Some(14),
+            what: "a binary tree of forks and joins; chili and forte offer a forked task only at \
+                   intervals",
+            without: NO_TREEF,
             ..joins.clone()
         },
         Workload {
@@ -313,7 +336,9 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             program: "wakeup",
             n: 100,
             quick: Some(30),
-            what: "from a spawn to the start on a worker left alone for 1 to 3 ms",
+            what: "from a spawn to the start on a worker left alone for 1 to 3 ms; of chili from a \
+                   fork whose forker then joins empty closures, because chili offers a task only \
+                   in a join",
             figure: Figure::Own("wake_us", "µs"),
             baselines: &[Baseline { name: "futex", words: &["-d", "futex"] }],
             ..together.clone()
