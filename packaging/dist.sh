@@ -32,14 +32,16 @@ if git rev-parse --git-dir >/dev/null 2>&1 && [ "$(git rev-parse --show-toplevel
     git archive HEAD | tar -x -C "$tree"
 else
     time=$(stat -c %Y Cargo.lock)
-    tar -c --exclude=./target --exclude=./bench_c/results --exclude=./bench_c/peers/rust/target . | tar -x -C "$tree"
+    tar -c --exclude=./target --exclude=./bench_c/results --exclude='./bench_c/peers/*/target' . | tar -x -C "$tree"
 fi
 
-# The crates that one of these systems needs, with or without `--cfg loom`.
+# The crates that a package needs on one of these systems, with one of these RUSTFLAGS. Usage: needed FOLDER FLAGS...
 needed() {
+    manifest=$tree/$1/Cargo.toml
+    shift
     for system in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu; do
-        for flags in "" "--cfg loom"; do
-            RUSTFLAGS=$flags "$cargo" tree --quiet --locked --manifest-path "$1" --workspace --target $system \
+        for flags in "$@"; do
+            RUSTFLAGS=$flags "$cargo" tree --quiet --locked --manifest-path "$manifest" --workspace --target $system \
                 --edges normal,build,dev --prefix none --format '{p}'
         done
     done
@@ -49,7 +51,8 @@ needed() {
 # which cargo reads.
 if ! [ -d "$tree/vendor" ]; then
     mkdir "$tree/.cargo"
-    (cd "$tree" && "$cargo" vendor --quiet --locked --versioned-dirs --sync bench_c/peers/rust/Cargo.toml vendor)
+    (cd "$tree" && "$cargo" vendor --quiet --locked --versioned-dirs --sync bench_c/peers/rust/Cargo.toml \
+        --sync bench_c/peers/forte/Cargo.toml vendor)
     cat > "$tree/.cargo/config.toml" <<'END'
 [source.crates-io]
 replace-with = "vendor"
@@ -57,7 +60,7 @@ replace-with = "vendor"
 [source.vendor]
 directory = "vendor"
 END
-    { needed "$tree/Cargo.toml"; needed "$tree/bench_c/peers/rust/Cargo.toml"; } |
+    { needed . "" "--cfg loom"; needed bench_c/peers/rust ""; needed bench_c/peers/forte ""; } |
         sed -n 's/^\([^ ]*\) v\([^ ]*\).*/\1-\2/p' | sort -u > "$work/needed"
     for crate in "$tree"/vendor/*; do
         if ! grep -q -F -x -e "${crate##*/}" "$work/needed"; then

@@ -6,7 +6,8 @@
 //!
 //! A worker keeps its tasks in queues of its own. In a join or a spawn it reads the processor's
 //! counter, and when 10 µs have passed since the last time, it offers its oldest tasks to workers
-//! that are idle. A join that finds four tasks queued is two plain calls.
+//! that are idle; a forker that computes without either offers nothing. A join that finds four
+//! tasks queued is two plain calls.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
 //! chili, a heartbeat scheduler: a pool that stays, and joins only.
 //!
-//! A join keeps its second closure in a queue that only its own worker reads. Every 100 µs a timer
-//! thread raises a flag for each worker, and a worker that finds its flag raised in a join gives
-//! the oldest closure of its queue to the pool. Of 64 joins that find three closures queued, 63
-//! are plain calls.
+//! A join keeps one closure in a queue that only its own worker reads. Every 100 µs a timer thread
+//! raises a flag for each worker, and a worker that finds its flag raised in a join gives the
+//! oldest closure of its queue to the pool. A forker that computes without joins offers nothing.
+//! Where three closures are queued, 63 of 64 joins are plain calls.
 
 use std::num::NonZero;
 
