@@ -17,7 +17,7 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
 use sched::queue::run_gate::Ends;
 use sched::queue::split::Split;
-use sched::queue::{Deque, Owner, Steal};
+use sched::queue::{Deque, LoneTask, Owner, Steal};
 use sched::settings::{Global, Idle, Join, Overflow, Steal as Amount};
 use sched::stats::Counters;
 use sched::sys::fence::Asymmetric;
@@ -239,6 +239,13 @@ impl<P: Policy> WorkerOf<P> {
     pub fn spawn(&self, f: TaskFn, closure: *mut c_void) {
         // SAFETY: the scheduler outlives its workers; the caller runs at this place.
         unsafe { (*self.scheduler).spawn(self, Task { f, closure }) }.expect("there is memory");
+    }
+
+    /// Shares the private tasks, as a loop does between two chunks. Called by a task that runs at
+    /// this place.
+    pub fn share(&self, lone: LoneTask) {
+        // SAFETY: the scheduler outlives its workers; the caller runs at this place.
+        unsafe { (*self.scheduler).share(self, lone) };
     }
 
     /// Runs other tasks until `awaited` is over. Called by a task that runs at this place.

@@ -5,6 +5,7 @@
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
 use sched::policy::Policy;
+use sched::queue::LoneTask;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::injector::Refused;
 use sched::queue::split::Split;
@@ -48,6 +49,16 @@ unsafe extern "C" fn spawn_all<D: Modelled>(closure: *mut c_void, s: *mut Schedu
     let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
     for cell in cells {
         worker.spawn(count, cell.closure());
+    }
+}
+
+/// Spawns a counting task for each cell, and shares the tasks after each spawn.
+unsafe extern "C" fn spawn_and_share<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: `complete` passes its cells, and `s` is a worker of the model.
+    let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
+    for (cell, lone) in cells.iter().zip([LoneTask::Publish, LoneTask::Keep]) {
+        worker.spawn(count, cell.closure());
+        worker.share(lone);
     }
 }
 
@@ -119,6 +130,13 @@ fn two_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
+fn two_shared_children<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("run over {}, a parent that shares two children", D::NAME);
+    explore(&name, preemptions, at_least, || {
+        complete(&Scene::<D>::new(2, 2), spawn_and_share::<D>);
+    });
+}
+
 /// For the ring, half of which is stolen; one task more than it holds.
 fn three_children_two_workers<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("run over {}, three children on two workers", D::NAME);
@@ -185,6 +203,7 @@ models! {
         a_blocked_parent(2, 10_000);
         one_child_two_workers(2, 10_000);
         two_children_two_workers(2, 100_000);
+        two_shared_children(2, 100_000);
         a_chain_on_two_workers(2, 40_000);
         one_child_three_workers(1, 10_000);
         a_foreign_task(2, 20_000);
