@@ -91,6 +91,20 @@ __attribute__((noinline, aligned(64), unused)) static uint64_t bench_turns(uint6
     return y;
 }
 
+/* The result of bench_turns(y, turns), without taking the turns. */
+static inline uint64_t bench_turned(uint64_t y, uint64_t turns)
+{
+    /* y -> step*y + add makes 1, 2, 4, ... of the turns at once. */
+    uint64_t step = 3, add = 1;
+    for (; turns != 0; turns >>= 1) {
+        if (turns & 1)
+            y = step * y + add;
+        add = step * add + add;
+        step *= step;
+    }
+    return y;
+}
+
 /* Nanoseconds that a turn takes: the fastest of some tries of 2^16 turns each. */
 static inline double bench_calibrate(int tries)
 {
@@ -202,6 +216,13 @@ static inline void bench_field(struct bench *b, const char *name, double value)
 {
     size_t used = strlen(b->extra);
     snprintf(b->extra + used, sizeof b->extra - used, " %s=%.6g", name, value);
+}
+
+/* The same for a word. */
+static inline void bench_word(struct bench *b, const char *name, const char *word)
+{
+    size_t used = strlen(b->extra);
+    snprintf(b->extra + used, sizeof b->extra - used, " %s=%s", name, word);
 }
 
 /* tasks is the exact number of tasks that the answer needs; with -s, the number that a scheduler would run. If the

@@ -59,16 +59,9 @@ static inline void phases_took(struct phases *p, long k, double start)
  * processor, so it is not printed as a checksum.) */
 static inline int phases_right(const struct phases *p, long n)
 {
-    /* c is what `turns * n` steps y -> 3*y + 1 make of 0; y -> step*y + add makes 1, 2, 4, ... of these steps at once. */
-    uint64_t c = 0, step = 3, add = 1;
-    for (uint64_t k = (uint64_t)p->turns * (uint64_t)n; k != 0; k >>= 1) {
-        if (k & 1)
-            c = step * c + add;
-        add = step * add + add;
-        step *= step;
-    }
+    uint64_t wanted = bench_turned(0, (uint64_t)p->turns * (uint64_t)n);
     for (int i = 0; i < PHASE_PARTS; i++)
-        if (p->sums[i][0] != c)
+        if (p->sums[i][0] != wanted)
             return 0;
     return 1;
 }

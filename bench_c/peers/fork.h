@@ -8,12 +8,18 @@
 #ifndef FORK_H
 #define FORK_H
 
+#include "../loops.h"
 #include "../phases.h"
 #include "../dense.h"
 #include "../kernels_fork.h"
 #include "../uts.h"
 
 #include <alloca.h>
+
+/* The names of the schedules that the peer lets a program choose for a loop. NULL: there is no choice. */
+#ifndef PEER_SCHEDULES
+#define PEER_SCHEDULES {NULL}
+#endif
 
 typedef void (*fork_fn)(void *closure);
 
@@ -26,6 +32,8 @@ static int peer_unwanted(void *context); /* true if the attempt's search is canc
 static void peer_loop(size_t n, uint64_t *found);
 /* `n` phases, each a loop over its parts, with the gaps between them; reports the time of each by phases_took. */
 static void peer_phases(struct phases *p, long n);
+/* `n` loops of loops.h under a schedule, an index into PEER_SCHEDULES; reports the time of each by loops_took. */
+static void peer_loops(struct loops *l, long n, int schedule);
 static uint64_t peer_reduce(size_t n);
 #ifdef PEER_SORTS
 static void peer_sort(int *a, size_t n);
@@ -359,7 +367,7 @@ static void knapsack_main(struct bench *b)
     free(found);
 }
 
-/* --- phases, loop, reduce, sort ------------------------------------------------------------- */
+/* --- phases, loop, loops, reduce, sort ------------------------------------------------------ */
 
 static void loop_main(struct bench *b)
 {
@@ -387,6 +395,37 @@ static void phases_main(struct bench *b)
         peer_line(b, b->n * PHASE_PARTS, bench_mix((uint64_t)b->n), phases_right(&p, b->n));
     }
     free(p.took);
+}
+
+/* Runs the loops under each schedule. The line names the one with the least median, and has its figures. */
+static void loops_main(struct bench *b)
+{
+    static const char *const schedules[] = PEER_SCHEDULES;
+    const int count = (int)(sizeof schedules / sizeof *schedules);
+    struct loops l = loops_new(b);
+    for (int r = 0; r < b->repetitions; r++) {
+        int right = loops_serially(&l, b->n);
+        struct bench best;
+        double least = 0;
+        for (int i = 0; i < count; i++) {
+            struct bench one = *b;
+            loops_clear(&l);
+            bench_clock_start(&one);
+            peer_loops(&l, b->n, i);
+            bench_clock_stop(&one);
+            right = loops_right(&l, b->n) && right;
+            double median = loops_fields(&one, &l, b->threads);
+            if (schedules[i] != NULL)
+                bench_word(&one, "schedule", schedules[i]);
+            if (i == 0 || median < least) {
+                best = one;
+                least = median;
+            }
+        }
+        peer_line(&best, b->n * l.iterations, bench_mix((uint64_t)b->n), right);
+        b->failed = best.failed || b->failed;
+    }
+    loops_free(&l);
 }
 
 static void reduce_main(struct bench *b)
@@ -430,6 +469,7 @@ static void sort_main(struct bench *b)
     {{"knapsack", "searches", 32, 1, 1000000, NULL}, knapsack_main},                       \
     {{"loop", "iterations", 100000000, 1, 1L << 40, NULL}, loop_main},                     \
     {{"phases", "phases", 2000, 1, 100000000, "WAY-WORK-GAP, times in us"}, phases_main},   \
+    {{"loops", "loops", 60, 1, 1000000, "SHAPE-WORK-ITERATIONS, the work in us"}, loops_main}, \
     {{"reduce", "terms", 100000000, 1, 1L << 40, NULL}, reduce_main}                       \
     SORT_WORKLOAD
 

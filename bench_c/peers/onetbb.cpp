@@ -103,6 +103,18 @@ static void peer_phases(struct phases *p, long n)
     });
 }
 
+static void peer_loops(struct loops *l, long n, int)
+{
+    arena.execute([=] {
+        for (long k = 0; k < n; k++) {
+            double start = loops_begin(l, k);
+            tbb::parallel_for(tbb_range(0, (size_t)l->iterations),
+                              [=](const tbb_range &r) { loops_range(l, r.begin(), r.end()); });
+            loops_took(l, k, start);
+        }
+    });
+}
+
 static uint64_t peer_reduce(size_t n)
 {
     auto add = [](const tbb_range &r, uint64_t sum) {

@@ -16,6 +16,7 @@ struct children {
 };
 
 #define PEER_FORKS
+#define PEER_SCHEDULES {"static", "dynamic", "guided"}
 
 #include "peer.h"
 
@@ -116,6 +117,23 @@ static void peer_phases(struct phases *p, long n)
         for (size_t i = 0; i < PHASE_PARTS; i++)
             phases_parts(p, i, i + 1);
         phases_took(p, k, start);
+    }
+}
+
+/* A dynamic schedule hands out a hundredth of the iterations at a time; the other two have the default of the system. */
+static void peer_loops(struct loops *l, long n, int schedule)
+{
+    static const omp_sched_t schedules[] = {omp_sched_static, omp_sched_dynamic, omp_sched_guided};
+    int chunk = 0;
+    if (schedules[schedule] == omp_sched_dynamic)
+        chunk = l->iterations > 100 ? (int)(l->iterations / 100) : 1;
+    omp_set_schedule(schedules[schedule], chunk);
+    for (long k = 0; k < n; k++) {
+        double start = loops_begin(l, k);
+#pragma omp parallel for num_threads(team) schedule(runtime)
+        for (long i = 0; i < l->iterations; i++)
+            loops_iteration(l, (size_t)i);
+        loops_took(l, k, start);
     }
 }
 

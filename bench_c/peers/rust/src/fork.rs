@@ -9,6 +9,7 @@ use crate::measure::{Bench, Spent};
 use crate::work::{fresh, lcg, mix, multiset, sum};
 
 mod dense;
+mod loops;
 mod phases;
 mod single;
 mod uts;
@@ -76,6 +77,7 @@ pub fn run_loops<S: Loops>(system: &S, bench: &Bench) -> Option<bool> {
         "loop" => loop_main(system, bench),
         "reduce" => reduce_main(system, bench),
         "phases" => phases::main(system, bench),
+        "loops" => loops::main(system, bench),
         "sort" => sort_main(system, bench),
         _ => return None,
     })

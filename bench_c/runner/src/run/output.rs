@@ -21,11 +21,14 @@ pub struct Line {
     /// Nanoseconds that an iteration of the calibration loop took just before the run. A peer may
     /// have no such loop.
     pub cal: Option<f64>,
+    /// The schedule by which OpenMP distributed the loops of `loops`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     /// The fields that only this program prints.
     pub extra: BTreeMap<String, f64>,
 }
 
-/// The fields that every program prints. All other fields of a line are the program's own.
+/// The fields that [`Line`] names. All other fields of a line are the program's own.
 const COMMON: &[&str] = &[
     "bench",
     "n",
@@ -40,6 +43,7 @@ const COMMON: &[&str] = &[
     "vcsw",
     "icsw",
     "cal",
+    "schedule",
 ];
 
 /// What `SCHED_STATS=json` says at the end of a run; the sums, if a process has several runs.
@@ -142,6 +146,7 @@ impl Line {
             vcsw: field("vcsw")?.parse()?,
             icsw: field("icsw")?.parse()?,
             cal: fields.get("cal").map(|cal| cal.parse()).transpose()?,
+            schedule: fields.get("schedule").map(|&schedule| schedule.to_owned()),
             extra: extra(&fields)?,
         })
     }
@@ -185,6 +190,10 @@ mod tests {
         assert_eq!((line.tasks, line.seconds, line.user), (9, 0.5, 0.25));
         assert_eq!(line.checksum, "ab");
         assert_eq!((line.cal, line.extra["wake_us"], line.extra.len()), (Some(0.5), 2.5, 1));
+        assert_eq!(line.schedule, None);
+        let line = Line::parse(&format!("{LINE} schedule=guided ok\n"), &setup()).unwrap();
+        assert_eq!((line.schedule.as_deref(), line.extra.len()), (Some("guided"), 1));
+        assert!(Line::parse(&format!("{LINE} us_a_loop=guided ok\n"), &setup()).is_err());
     }
 
     #[test]

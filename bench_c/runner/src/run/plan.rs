@@ -2,8 +2,8 @@
 
 use super::programs::{
     BLOCKING_WAYS, BURNERS, CLOSURE_WAYS, CLOSURES, HAND_OVER_DEQUES, HAND_OVERS, IDLE_PROGRAMS,
-    IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, OVERHEADS, OWNED, PHASE_KINDS, PHASES, PROGRAMS,
-    Program,
+    IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, OVERHEADS, OWNED, PHASE_KINDS, PHASES,
+    PROGRAMS, Program,
 };
 use super::setup::{Group, Kind, Setup};
 
@@ -140,6 +140,10 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
                     })
                     .map(|(data, kind)| Setup { kind, data, ..steal.clone() }),
             );
+        }
+        "loops" => {
+            let datas = LOOPS.iter().map(|&(_, data)| data);
+            setups.extend(datas.map(|data| Setup { data: Some(data), ..steal.clone() }));
         }
         "blocking" => {
             let ways = BLOCKING_WAYS.iter();

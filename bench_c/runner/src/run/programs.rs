@@ -64,6 +64,7 @@ pub const OVERHEADS: &[Program] = &[
     program("resume", 300, 60, "hand-overs to a worker that looks for work"),
     program("blocking", 400, 100, "tasks that sleep in blocking sections"),
     elements("phases", 1000, 200, "short parallel phases, one after the other"),
+    elements("loops", 60, 20, "loops whose iterations take unequal times"),
     Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
 ];
 /// The arguments of `-d` of blocking.
@@ -79,6 +80,16 @@ pub const PHASES: &[(&str, &str)] = &[
     ("... of 20 µs, after 50 µs alone", "for-20-50"),
 ];
 pub const PHASE_KINDS: &[Kind] = &[Kind::Steal, Kind::Cont];
+/// The arguments of `-d` of loops.
+pub const LOOPS: &[(&str, &str)] = &[
+    ("a loop of 1,000 µs in 1,000 equal iterations", "even-1000-1000"),
+    ("... in iterations of rising cost", "rising-1000-1000"),
+    ("... of falling cost", "falling-1000-1000"),
+    ("... of random cost", "random-1000-1000"),
+    ("... one of which has 20 % of the work", "huge-1000-1000"),
+    ("a loop of 300 µs, 10,000 iterations of rising cost", "rising-300-10000"),
+    ("... of random cost", "random-300-10000"),
+];
 /// What resume hands over, under which kind and with which argument of `-d`, and from which deques.
 pub const HAND_OVERS: &[(&str, Kind, &str)] = &[
     ("a task just spawned", Kind::Steal, "spawn"),

@@ -206,6 +206,7 @@ pub mod tests {
             ("ns_a_turn", 15_524.0),
             ("handover_ns", 261.0),
             ("us_a_phase", 11.3),
+            ("over_ideal", 1.034),
             ("back_ns", 190.0),
             ("tasks_per_second", 21_844.0),
             ("ns_a_section", 1615.0),
@@ -228,6 +229,7 @@ pub mod tests {
                     vcsw: 0,
                     icsw: 0,
                     cal: Some(0.5),
+                    schedule: None,
                     extra: figures.map(|(name, value)| (name.to_owned(), value * noise)).into(),
                 };
                 let stats = (setup.kind != Kind::None).then(|| Stats {

@@ -3,7 +3,7 @@
 use sched_tools::table::Table;
 
 use crate::run::plan::Plan;
-use crate::run::programs::{BURNERS, HAND_OVER_DEQUES, HAND_OVERS, PHASE_KINDS, PHASES};
+use crate::run::programs::{BURNERS, HAND_OVER_DEQUES, HAND_OVERS, LOOPS, PHASE_KINDS, PHASES};
 use crate::statistics::quartiles::{Quartiles, with_quartiles};
 use crate::statistics::summary::{Measured, Summary};
 
@@ -75,6 +75,11 @@ pub fn overheads(plan: &Plan, summary: &Summary) -> Table {
             let found = own(summary.phases(data, *kind), "us_a_phase");
             row(&format!("{what}, {}", kind.name()), Some(t), "µs", found);
         }
+    }
+
+    for (what, data) in LOOPS {
+        let found = own(summary.runs("loops", Some(data), None, t), "over_ideal");
+        row(what, Some(t), &format!("× serial/{t}"), found);
     }
 
     let [section, plain, empty] =

@@ -161,10 +161,11 @@ impl Session {
 
     /// Runs that disagree with the first on the answer or on the number of tasks.
     fn disagreements(&self) -> Vec<String> {
-        let mut first: HashMap<(&str, u64), &Run> = HashMap::new();
+        let mut first: HashMap<_, &Run> = HashMap::new();
         let mut found = Vec::new();
         for run in &self.runs {
-            let other = first.entry((run.case.program, run.case.n)).or_insert(run);
+            let Case { program, n, data, .. } = run.case;
+            let other = first.entry((program, n, data)).or_insert(run);
             let said = |run: &Run| match run.case.program {
                 // Our program has further tasks: one for each worker, and one that spawns the
                 // others.
@@ -191,6 +192,7 @@ impl Session {
                 && r.case.system == system
                 && r.case.program == workload.program
                 && r.case.n == workload.n
+                && r.case.data == workload.data
                 && r.case.threads == threads
         })
     }
@@ -235,6 +237,7 @@ fn entries<'a>(workload: &Workload, systems: &'a [System]) -> Vec<Entry<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pages::peers::workloads;
 
     fn run(system: &str, checksum: &str) -> Run {
         let line = format!(
@@ -250,18 +253,36 @@ mod tests {
         }
     }
 
-    #[test]
-    fn another_answer_than_the_others_is_a_failure() {
-        let session = |runs| Session {
+    fn session(runs: Vec<Run>) -> Session {
+        Session {
             runs,
             rounds: 1,
             failures: Vec::new(),
             too_long: Vec::new(),
             calibration: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn another_answer_than_the_others_is_a_failure() {
         assert!(session(vec![run("go", "ab"), run("java", "ab")]).disagreements().is_empty());
         let found = session(vec![run("go", "ab"), run("java", "cd")]).disagreements();
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("java: tree -n 8 -t 2: checksum cd"));
+    }
+    #[test]
+    fn what_differs_in_its_data_alone_is_another_workload() {
+        let with = |data, checksum| {
+            let mut run = run("go", checksum);
+            run.case.data = Some(data);
+            run
+        };
+        let session = session(vec![with("even", "ab"), with("rising", "cd")]);
+        assert!(session.disagreements().is_empty());
+        let mut workload = workloads::all(2, None).remove(0);
+        (workload.program, workload.n, workload.data) = ("tree", 8, Some("rising"));
+        let counted: Vec<_> = session.counted(&workload, "go", 2).collect();
+        assert_eq!(counted.len(), 1);
+        assert_eq!(counted[0].line.checksum, "cd");
     }
 }

@@ -1,6 +1,8 @@
 //! A table for each workload: the figure of each system, and its ratio to libsched's of the same
 //! session.
 
+use std::collections::BTreeMap;
+
 use sched_tools::number::short;
 use sched_tools::table::Table;
 use sched_tools::text::say;
@@ -46,6 +48,9 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
     let processor = matches!(workload.figure, Figure::Own("wake_us", _));
     if processor {
         head.extend(["p90".into(), "processors busy".into()]);
+    }
+    if workload.schedules {
+        head.push("schedule".into());
     }
     let mut table = Table::new(1, &head);
 
@@ -93,9 +98,23 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
             row.push(p90.map_or("-".into(), |q| short(q.median)));
             row.push(busy.map_or("-".into(), |q| short(q.median)));
         }
+        if workload.schedules {
+            row.push(schedules(session.counted(workload, name, measured)));
+        }
         table.add_row(row);
     }
     table
+}
+
+/// The schedules that the runs of a system name, and after each how often it was the best.
+fn schedules<'a>(runs: impl Iterator<Item = &'a Run>) -> String {
+    let mut times = BTreeMap::new();
+    for schedule in runs.filter_map(|r| r.line.schedule.as_deref()) {
+        *times.entry(schedule).or_insert(0) += 1;
+    }
+    let texts: Vec<_> =
+        times.iter().map(|(schedule, times)| format!("{schedule} {times}")).collect();
+    if texts.is_empty() { "-".into() } else { texts.join(", ") }
 }
 
 fn quartiles(values: impl Iterator<Item = f64>) -> Option<Quartiles> {

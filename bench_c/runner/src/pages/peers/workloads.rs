@@ -51,6 +51,8 @@ pub struct Workload {
     pub baselines: &'static [Baseline],
     /// True if the table has columns for the memory.
     pub memory: bool,
+    /// True if the table names the schedules of OpenMP.
+    pub schedules: bool,
     /// The systems that do not have it, and why. A system with few workloads names these itself.
     pub without: &'static [(&'static str, &'static str)],
 }
@@ -84,7 +86,7 @@ const NO_LOOP: &[(&str, &str)] = &[
     ("glib", "has no loop"),
     ("go", "has no parallel loop"),
 ];
-const NO_PHASES: &[(&str, &str)] = &[
+const NO_TIMED_LOOPS: &[(&str, &str)] = &[
     ("crossbeam", "has no loop; its sister rayon has"),
     ("forte", "has no loop"),
     ("glib", "has no loop"),
@@ -102,6 +104,21 @@ const PHASES: &[(&str, u64, &str)] = &[
     ("for-100-50", 260, "loops of 100 µs, 50 µs between two"),
     ("for-20-500", 80, "loops of 20 µs, 500 µs between two"),
     ("for-100-500", 70, "loops of 100 µs, 500 µs between two"),
+];
+
+/// Loops whose iterations take unequal times: the argument of `-d`, and a description.
+const LOOPS: &[(&str, &str)] = &[
+    (
+        "even-1000-1000",
+        "loops of 1,000 µs in 1,000 equal iterations; the ratio of a loop's time to serial time / \
+         threads; of OpenMP by the best of three schedules, and in how many runs each was the best",
+    ),
+    ("rising-1000-1000", "iterations of rising cost"),
+    ("falling-1000-1000", "iterations of falling cost"),
+    ("random-1000-1000", "iterations of random cost"),
+    ("huge-1000-1000", "one iteration has 20 % of the work"),
+    ("rising-300-10000", "loops of 300 µs in 10,000 iterations of rising cost"),
+    ("random-300-10000", "iterations of random cost"),
 ];
 
 const NO_SORT: &[(&str, &str)] = &[
@@ -142,6 +159,7 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         warm_up: 1,
         baselines: SERIAL,
         memory: false,
+        schedules: false,
         without: &[],
     };
     let joins = Workload { without: NO_JOIN, counted: 2, rounds: 2, ..base.clone() };
@@ -319,7 +337,21 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         counted: 1,
         warm_up: 1,
         baselines: &[],
-        without: NO_PHASES,
+        without: NO_TIMED_LOOPS,
+        ..joins.clone()
+    }));
+    all.extend(LOOPS.iter().map(|&(data, what)| Workload {
+        program: "loops",
+        n: 60,
+        data: Some(data),
+        quick: Some(20),
+        what,
+        figure: Figure::Own("over_ideal", "× serial/threads"),
+        threads: vec![cores],
+        warm_up: 0,
+        baselines: &[],
+        schedules: true,
+        without: NO_TIMED_LOOPS,
         ..joins.clone()
     }));
     all.extend([
@@ -386,4 +418,17 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         all.iter_mut().for_each(|w| w.rounds = rounds);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_workload_is_measured_twice() {
+        let all = all(2, None);
+        let distinct: std::collections::HashSet<_> =
+            all.iter().map(|w| (w.program, w.n, w.data)).collect();
+        assert_eq!(distinct.len(), all.len());
+    }
 }
