@@ -100,7 +100,7 @@ help:
 	@echo 'make bench         compare the schedulers: tables and figures. bench-peers: and other systems'
 	@echo 'make bench-programs-peers  the programs of programs/ beside gzip, pigz, grep, ripgrep, sort, sha256sum'
 	@echo 'make lab           the questions of docs/LAB.md. scaling: up to 1024 simulated workers'
-	@echo 'make bench-cpp     what sched.hpp costs, beside C'
+	@echo 'make bench-cpp     what sched.hpp and sched_typed.hpp cost, beside C'
 	@echo 'make headers       write include/sched_tasks.h anew from src/ffi'
 	@echo 'make clean         remove what was built'
 	@echo 'Variables: CC CFLAGS CXX CXXFLAGS LDFLAGS AR OBJCOPY CARGO CARGO_TARGET_DIR; for another processor CARGO_BUILD_TARGET,'
@@ -317,7 +317,7 @@ $(BENCH)/floor/%/libsched.so.1: bench_c/floor/%.c sched.map
 	@mkdir -p $(@D)
 	$(CC) -std=c11 $(CFLAGS) $(CWARN) -shared -fPIC $(VERSIONED) -o $@ $<
 
-# What sched.hpp costs: the same programs in C and in C++, in turn, and their instructions, if valgrind is here.
+# What sched.hpp and sched_typed.hpp cost: the same programs in C and in C++, in turn, and their instructions, if valgrind is here.
 .PHONY: bench-cpp
 bench-cpp: bench-programs
 	@$(if $(HAVE_CXX),bench_c/cpp/compare.sh $(BENCH),echo 'bench-cpp: no C++ compiler here, skipped')

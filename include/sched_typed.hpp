@@ -51,9 +51,10 @@ struct frames {
     }
     [[gnu::always_inline]] static bool join(frame &of, sched_task *t, taskfunc f) /* true: the caller is to call it */
     {
-        bool inside = is_inside(of), taken = sched_typed_join_(&of.at, t, f);
+        bool inside = is_inside(of);
+        if (SCHED_TYPED_LIKELY_(sched_typed_join_(&of.at, t, f))) return true;
         if (!inside) of.at.end = outside;
-        return SCHED_TYPED_LIKELY_(taken);
+        return false;
     }
 };
 template <class F> auto value_at(F &f, frame at)
@@ -74,8 +75,9 @@ template <class G> struct forked_call : sched_task {
     static void run(void *p, ::scheduler *s)
     {
         auto &me = *static_cast<forked_call *>(static_cast<sched_task *>(p));
-        outcome &made = *::new (static_cast<void *>(&me.theirs)) outcome;
-        try { made.value.emplace(value_at(me.g, frames::of_task(s))); } catch (...) { made.thrown = std::current_exception(); }
+        auto &made = *::new (static_cast<void *>(&me.theirs)) outcome;
+        try { made.value.emplace(value_at(me.g, frames::of_task(s))); }
+        catch (...) { made.thrown = std::current_exception(); }
     }
     [[gnu::always_inline]] auto join(frame &at)
     {
@@ -99,8 +101,8 @@ template <class F, class G> [[gnu::always_inline]] inline auto both(frame &at, F
     else if constexpr (g_has_value) return other.join(at);
     else if constexpr (other.join(at); f_has_value) return mine;
 }
-/* Outside of tasks a worker calls f, too. */
-template <class F, class G> [[gnu::noinline, gnu::cold]] auto both_in_task(frame at, F &f, G &&g)
+/* Outside of tasks: a worker calls f, too. (A copy of g, so that fork_join can keep its own in registers.) */
+template <class G, class F> [[gnu::noinline, gnu::cold]] auto both_in_task(frame at, F &f, G g)
 {
     auto call = [&](frame inside) { return both(inside, f, std::forward<G>(g)); };
     return forked_call<decltype(call) &>(at, call).join(at);
@@ -109,15 +111,14 @@ template <class F, class G> [[gnu::noinline, gnu::cold]] auto both_in_task(frame
 inline frame::frame(::scheduler *s) : at(sched_typed_at_(s))
 { if (!sched_typed_is_task_(s)) at.end = detail::frames::outside; }
 
-/* As sched::fork_join(f, g), of f(frame) and g(frame); outside of tasks both are called by workers. g is moved, unless
- * it is an lvalue. */
+/* As sched::fork_join(f, g), of f(frame) and g(frame); outside of tasks workers call both. g is moved, unless it is an
+ * lvalue. */
 template <class F, class G> [[gnu::always_inline]] inline auto fork_join(frame &at, F &&f, G &&g)
 {
-    if (!detail::frames::is_inside(at)) return detail::both_in_task(at, f, std::forward<G>(g));
-    return detail::both(at, f, std::forward<G>(g));
+    if (detail::frames::is_inside(at)) return detail::both(at, f, std::forward<G>(g));
+    return detail::both_in_task<G>(at, f, std::forward<G>(g));
 }
-template <class F, class G> auto fork_join(frame &&at, F &&f, G &&g)
-{ return fork_join(at, std::forward<F>(f), std::forward<G>(g)); }
+template <class F, class G> auto fork_join(frame &&at, F &&f, G &&g) { return fork_join(at, f, std::forward<G>(g)); }
 
 /* A forked call of g(frame), for several at a time. join, once, gives its value or rethrows; at is the frame of the
  * function that has forked it. The destructor waits if join was not called, and drops what g returns or throws. */

@@ -1,7 +1,7 @@
 #!/bin/sh
-# compare.sh FOLDER [ROUNDS]: what sched.hpp costs. It runs the programs of bench_c and their counterparts in
-# bench_c/cpp in turn, and prints their median times and the ratios of C++ to C; then, with valgrind, the instructions
-# per task.
+# compare.sh FOLDER [ROUNDS]: what sched.hpp and sched_typed.hpp cost. It runs the programs of bench_c and their
+# counterparts in bench_c/cpp in turn, and prints their median times and the ratios of C++ to C; then, with valgrind,
+# the instructions per task.
 set -eu
 bench=$1 rounds=${2:-7}
 work=$(mktemp -d)
@@ -19,6 +19,7 @@ for round in $(seq "$rounds"); do
     for threads in 1 2; do
         for suffix in "" _cpp; do
             run fib$suffix-$threads fib$suffix -n 29 -t $threads
+            run fib_typed$suffix-$threads fib_typed$suffix -n 32 -t $threads
             run tree$suffix-$threads tree$suffix -n 1048576 -t $threads
             run loop$suffix-$threads loop$suffix -n 50000000 -t $threads
             run sort$suffix-$threads sort$suffix -n 1048576 -t $threads
@@ -32,11 +33,11 @@ done
 median() { sort -n "$work/$1" | awk '{ x[NR] = $1 } END { print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'; }
 
 echo "medians of $rounds runs, in turn"
-printf '%-6s %7s %12s %12s %7s\n' "" threads "C [ms]" "C++ [ms]" C++/C
-for program in fib tree loop sort; do
+printf '%-9s %7s %12s %12s %7s\n' "" threads "C [ms]" "C++ [ms]" C++/C
+for program in fib fib_typed tree loop sort; do
     for threads in 1 2; do
         awk -v c="$(median $program-$threads)" -v cpp="$(median ${program}_cpp-$threads)" -v p=$program -v t=$threads \
-            'BEGIN { printf "%-6s %7d %12.1f %12.1f %7.2f\n", p, t, 1e3 * c, 1e3 * cpp, cpp / c }'
+            'BEGIN { printf "%-9s %7d %12.1f %12.1f %7.2f\n", p, t, 1e3 * c, 1e3 * cpp, cpp / c }'
     done
 done
 echo
@@ -57,12 +58,12 @@ per_task() {
 }
 echo
 echo "instructions per task, one worker"
-for program in fib fib_cpp; do
-    printf '%-9s %s\n' $program "$(per_task $program 15 986 20 10945)"
+for program in fib fib_cpp fib_typed fib_typed_cpp; do
+    printf '%-13s %s\n' $program "$(per_task $program 15 986 20 10945)"
 done
 for program in tree tree_cpp; do
-    printf '%-9s %s\n' $program "$(per_task $program 16384 16384 65536 65536)"
+    printf '%-13s %s\n' $program "$(per_task $program 16384 16384 65536 65536)"
 done
 for program in loop loop_cpp; do
-    printf '%-9s %s\n' $program "$(per_task $program 100000 100000 1000000 1000000)"
+    printf '%-13s %s\n' $program "$(per_task $program 100000 100000 1000000 1000000)"
 done

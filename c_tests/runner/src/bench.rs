@@ -46,6 +46,7 @@ const SIZES: &[(&str, &str)] = &[
     ("sort", "20000"),
     ("sort_typed", "20000"),
     ("fib_cpp", "14"),
+    ("fib_typed_cpp", "14"),
     ("tree_cpp", "1000"),
     ("loop_cpp", "1000000"),
     ("sort_cpp", "20000"),

@@ -17,7 +17,7 @@ use crate::session::Session;
 
 /// Orders of inclusion, which include the library's header twice. OURS stands for sched.h, TASKS
 /// for sched_tasks.h, INLINE for sched_inline.h, TYPED for sched_typed.h, SORT for sched_sort.h,
-/// HPP for sched.hpp.
+/// HPP for sched.hpp, LAMBDAS for sched_typed.hpp.
 const ORDERS: &[(&str, &[&str])] = &[
     ("alone", &["OURS", "OURS"]),
     ("before-pthread", &["OURS", "<pthread.h>", "OURS"]),
@@ -27,6 +27,7 @@ const ORDERS: &[(&str, &[&str])] = &[
     ("typed", &["TASKS", "INLINE", "TYPED", "SORT", "<pthread.h>", "OURS", "INLINE", "TYPED"]),
     ("hpp", &["HPP", "<pthread.h>", "OURS", "HPP"]),
     ("inline-hpp", &["INLINE", "HPP", "TASKS", "HPP"]),
+    ("lambdas", &["LAMBDAS", "<pthread.h>", "OURS", "HPP", "TYPED", "LAMBDAS"]),
 ];
 
 /// How a program may find the header.
@@ -54,7 +55,7 @@ const WAYS: &[(&str, Way)] = &[
     ("beside+-I.", Way::BesideHere),
 ];
 
-/// Old standards, which are tried in the first way only, and not with sched.hpp.
+/// Old standards, which are tried in the first way only, and not with the headers of C++17.
 const OLD: &[&str] = &["c89", "c++98", "c++11"];
 /// The newest standard of C++, which is tried in the first way only.
 const NEW: &[&str] = &["c++23", "c++2b"];
@@ -70,6 +71,8 @@ const MAIN: &str = "static int got;\n\nstatic void leaf(void *closure, struct sc
     int five = 5;\n    taskfunc f = task;\n    if (sched_default_threads() < 1)\n        return 1;\n    \
     return sched_init(2, 10, f, &five) == 0 && got == 5 ? 0 : 1;\n}\n";
 
+const LAMBDAS_MAIN: &str = "int main()\n{\n    auto one = [](sched::frame) { return 1; };\n    \
+    auto [a, b] = sched::fork_join(sched::frame(), one, one);\n    return a + b == 2 ? 0 : 1;\n}\n";
 const CPP_MAIN: &str = "int main()\n{\n    std::atomic<int> got{0};\n    sched::run(2, [&] {\n        \
     sched::spawn([&] { got += 1; });\n        sched::parallel_for(0, 4, [&](int) { got += 1; });\n    });\n    \
     return got == 5 ? 0 : 1;\n}\n";
@@ -77,10 +80,8 @@ const CPP_MAIN: &str = "int main()\n{\n    std::atomic<int> got{0};\n    sched::
 pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
     let work = session.work.join("header");
     fs::create_dir_all(&work)?;
-    for header in
-        ["sched.h", "sched_tasks.h", "sched_inline.h", "sched_typed.h", "sched_sort.h", "sched.hpp"]
-    {
-        fs::copy(session.prefix.join("include/libsched").join(header), work.join(header))?;
+    for header in fs::read_dir(session.prefix.join("include/libsched"))?.flatten() {
+        fs::copy(header.path(), work.join(header.file_name()))?;
     }
 
     let mut compilers: Vec<(String, PathBuf, bool)> =
@@ -112,7 +113,7 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             let few = old || NEW.contains(standard);
             for (way_name, way) in WAYS.iter().take(if few { 1 } else { WAYS.len() }) {
                 for (order_name, order) in ORDERS {
-                    // A compilation with sched.hpp takes a second or two.
+                    // A compilation with a header of C++17 takes a second or two.
                     let slow = order.contains(&"HPP");
                     if slow && (old || !cpp || !matches!(way, Way::Installed | Way::Beside)) {
                         continue;
@@ -189,6 +190,7 @@ impl Snippet {
                 "TYPED" => named("sched_typed.h"),
                 "SORT" => named("sched_sort.h"),
                 "HPP" => named("sched.hpp"),
+                "LAMBDAS" => named("sched_typed.hpp"),
                 other => other.to_string(),
             };
             text += &format!("#include {name}\n");
@@ -198,6 +200,9 @@ impl Snippet {
         }
         if self.gnu {
             text += GNU;
+        }
+        if self.order.contains(&"LAMBDAS") {
+            return text + LAMBDAS_MAIN;
         }
         if self.order.contains(&"HPP") {
             return text + CPP_MAIN;
@@ -306,15 +311,17 @@ fn refuses(session: &Session, name: &str, compiler: &Path, work: &Path) -> Job {
         (work.to_path_buf(), session.tools.clone(), compiler.to_path_buf());
     Job::new("header", format!("{name} what sched.hpp needs"), move |worker| {
         let source = work.join(format!("refused-{worker}.cpp"));
-        fs::write(&source, "#include <sched.hpp>\n")?;
-        for option in REFUSED {
-            let mut command = Command::new(&compiler);
-            command.args(["-std=c++17", option, "-fsyntax-only"]).args(&tools.pc.cflags);
-            let out = command.arg(&source).output()?;
-            let said = String::from_utf8_lossy(&out.stderr);
-            let errors = said.lines().filter(|line| line.contains("error:")).count();
-            if out.status.success() || errors != 1 || !said.contains("sched.hpp needs C++17") {
-                return Ok(Outcome::Failed(format!("{}\n{said}", shown(&command))));
+        for header in ["sched.hpp", "sched_typed.hpp"] {
+            fs::write(&source, format!("#include <{header}>\n"))?;
+            for option in REFUSED {
+                let mut command = Command::new(&compiler);
+                command.args(["-std=c++17", option, "-fsyntax-only"]).args(&tools.pc.cflags);
+                let out = command.arg(&source).output()?;
+                let said = String::from_utf8_lossy(&out.stderr);
+                let errors = said.lines().filter(|line| line.contains("error:")).count();
+                if out.status.success() || errors != 1 || !said.contains("sched.hpp needs C++17") {
+                    return Ok(Outcome::Failed(format!("{}\n{said}", shown(&command))));
+                }
             }
         }
         Ok(Outcome::Passed)
