@@ -45,17 +45,11 @@ struct frames {
     }
     [[gnu::always_inline]] static void fork(frame &of, sched_task *t, taskfunc f)
     {
-        bool inside = is_inside(of);
-        sched_typed_fork_(&of.at, t, f);
-        if (!inside) of.at.end = outside;
+        if (is_inside(of)) sched_typed_fork_(&of.at, t, f);
+        else (sched_fork)(t, f, t, self(of));
     }
     [[gnu::always_inline]] static bool join(frame &of, sched_task *t, taskfunc f) /* true: the caller is to call it */
-    {
-        bool inside = is_inside(of);
-        if (SCHED_TYPED_LIKELY_(sched_typed_join_(&of.at, t, f))) return true;
-        if (!inside) of.at.end = outside;
-        return false;
-    }
+    { return SCHED_TYPED_LIKELY_(sched_typed_join_(&of.at, t, f)); }
 };
 template <class F> auto value_at(F &f, frame at)
 {
@@ -79,9 +73,15 @@ template <class G> struct forked_call : sched_task {
         try { made.value.emplace(value_at(me.g, frames::of_task(s))); }
         catch (...) { made.thrown = std::current_exception(); }
     }
-    [[gnu::always_inline]] auto join(frame &at)
+    [[gnu::always_inline]] auto join(frame &at) /* with a frame that is inside */
     {
         if (frames::join(at, this, run)) return g(at);
+        return take();
+    }
+    [[gnu::always_inline]] auto join_anywhere(frame &at)
+    {
+        if (frames::is_inside(at)) return join(at);
+        (sched_join)(this, frames::self(at));
         return take();
     }
     [[gnu::noinline, gnu::cold]] auto take()
@@ -105,7 +105,7 @@ template <class F, class G> [[gnu::always_inline]] inline auto both(frame &at, F
 template <class G, class F> [[gnu::noinline, gnu::cold]] auto both_in_task(frame at, F &f, G g)
 {
     auto call = [&](frame inside) { return both(inside, f, std::forward<G>(g)); };
-    return forked_call<decltype(call) &>(at, call).join(at);
+    return forked_call<decltype(call) &>(at, call).join_anywhere(at);
 }
 } // namespace detail
 inline frame::frame(::scheduler *s) : at(sched_typed_at_(s))
@@ -129,7 +129,7 @@ template <class G> class forked : detail::fixed {
 public:
     forked(frame &at, G g) : call(at, std::move(g)), s(detail::frames::self(at)) {}
     ~forked() { if (!joined) call.drop(s); }
-    [[gnu::always_inline]] auto join(frame &at) { joined = true; return call.join(at); }
+    [[gnu::always_inline]] auto join(frame &at) { joined = true; return call.join_anywhere(at); }
 };
 } // namespace sched
 #endif
