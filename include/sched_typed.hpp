@@ -32,9 +32,8 @@ public:
     explicit frame(::scheduler *s); /* for a task that is a C function, with this s */
 };
 namespace detail {
-struct frames {
-    /* The end in a frame whose holder may run outside of the run: it is the end of no queue. */
-    static constexpr size_t outside = 1;
+struct frames { /* what the functions of this header do with frames */
+    static constexpr size_t outside = 1; /* the end in a frame that was not made in a task of its run; no queue's end */
     static bool is_inside(const frame &of) { return SCHED_TYPED_LIKELY_(of.at.end != outside); }
     static ::scheduler *self(const frame &of) { return sched_typed_self_(&of.at); }
     static frame of_task(::scheduler *s) /* null where the library cannot make a pool */
@@ -92,6 +91,7 @@ template <class G> struct forked_call : sched_task {
     }
     [[gnu::noinline, gnu::cold]] void drop(::scheduler *s) noexcept { (sched_join)(this, s), theirs.~outcome(); }
 };
+/* fork_join with a frame that is inside. */
 template <class F, class G> [[gnu::always_inline]] inline auto both(frame &at, F &f, G &&g)
 {
     forked_call<G> other(at, std::forward<G>(g));
@@ -99,7 +99,10 @@ template <class F, class G> [[gnu::always_inline]] inline auto both(frame &at, F
     constexpr bool f_has_value = !std::is_void_v<decltype(f(at))>, g_has_value = !std::is_void_v<decltype(g(at))>;
     if constexpr (f_has_value && g_has_value) return std::pair(std::move(mine), other.join(at));
     else if constexpr (g_has_value) return other.join(at);
-    else if constexpr (other.join(at); f_has_value) return mine;
+    else {
+        other.join(at);
+        if constexpr (f_has_value) return mine;
+    }
 }
 /* Outside of tasks: a worker calls f, too. (A copy of g, so that fork_join can keep its own in registers.) */
 template <class G, class F> [[gnu::noinline, gnu::cold]] auto both_in_task(frame at, F &f, G g)
