@@ -153,11 +153,11 @@ impl Loop {
         let mut pace = Pace { begun: is_stolen.then(Instant::now), done: 0 };
         loop {
             if (count == 0 || thieves_hungry) && to - from > 1 {
-                if thieves_hungry || to - from <= self.small() {
+                if thieves_hungry || to - from < 2 * self.small() {
                     pace.measure(&self.small);
                 }
-                let small = self.small().max(1); // once: the first division goes down to one unit
-                while to - from > small && count < MAX_OFFERS {
+                let least = self.small().max(1); // once: the first division goes down to one unit
+                while to - from >= 2 * least && count < MAX_OFFERS {
                     let middle = from + (to - from) / 2;
                     // SAFETY: the place is within the array, and no task uses it. The task is
                     // joined below.
@@ -170,9 +170,9 @@ impl Loop {
                         break;
                     }
                 }
-                if count > 0 && pace.begun.is_some() && self.small() > 0 {
-                    // SAFETY: the caller owns the worker.
-                    unsafe { worker.share(LoneTask::Publish) };
+                if pace.begun.is_some() {
+                    // SAFETY: the caller owns the worker and the offers.
+                    unsafe { self.share_offers(offers, count, worker) };
                 }
             }
             // SAFETY: the place is within the array and holds an offer.
@@ -186,11 +186,10 @@ impl Loop {
             worker = unsafe { Worker::current_in_run_of(worker.handle()) };
             from += chunk;
             pace.done += chunk;
-            if count > 0 && worker.is_asked() && (from < to || self.small() > 0) {
+            if count > 0 && worker.is_asked() {
                 pace.measure(&self.small);
-                let lone = if self.small() > 0 { LoneTask::Publish } else { LoneTask::Keep };
-                // SAFETY: the caller owns the worker.
-                unsafe { worker.share(lone) };
+                // SAFETY: the caller owns the worker and the offers.
+                unsafe { self.share_offers(offers, count, worker) };
             }
             chunk = chunk.saturating_mul(2);
             while from == to {
@@ -207,6 +206,21 @@ impl Loop {
             }
             // SAFETY: the place is within the array and holds an offer.
             thieves_hungry = count > 0 && unsafe { !(*offers.add(count - 1)).task.is_fresh() };
+        }
+    }
+
+    /// Shares the offers with thieves, if the pace is known and the largest offer that nobody has
+    /// taken is worth a theft.
+    ///
+    /// # Safety
+    /// The caller owns `worker`, which has made these offers and not joined them yet.
+    unsafe fn share_offers(&self, offers: *const Offer, count: usize, worker: &Worker) {
+        // SAFETY: by the caller's promise.
+        let mut all = (0..count).map(|i| unsafe { &*offers.add(i) });
+        let Some(largest) = all.find(|offer| offer.task.is_fresh()) else { return };
+        if (1..=largest.to - largest.from).contains(&self.small()) {
+            // SAFETY: the caller owns the worker.
+            unsafe { worker.share(LoneTask::Publish) };
         }
     }
 
