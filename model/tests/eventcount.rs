@@ -62,12 +62,16 @@ impl Shared {
         let shared = Arc::clone(this);
         thread::spawn(move || {
             for _ in 0..n {
+                let mut was_woken = false;
                 let mut role = shared.events.start_search(me);
                 if role == Role::Searcher {
                     first(&shared.events);
                 }
                 loop {
                     if role == Role::Searcher && shared.take() {
+                        if was_woken {
+                            shared.events.wake_another(shared.events.searching(), |_| false);
+                        }
                         if shared.events.stop_search() {
                             fence::heavy();
                             if shared.visible() {
@@ -84,6 +88,7 @@ impl Shared {
                         shared.events.cancel(me);
                     } else {
                         shared.events.commit(me, Duration::MAX);
+                        was_woken = true;
                     }
                     role = Role::Searcher;
                 }
@@ -136,6 +141,18 @@ fn two_spawners_one_sleeper() {
         shared.publish();
         other.join().unwrap();
         worker.join().unwrap();
+    });
+}
+
+/// Of four workers two may search at a time: a woken worker wakes another one.
+#[test]
+fn a_woken_worker_wakes_another() {
+    explore("eventcount, two of four workers are woken in turn", 2, 1000, || {
+        let shared = Shared::new(4);
+        let workers = [Shared::worker(&shared, 0, 1), Shared::worker(&shared, 1, 1)];
+        shared.publish();
+        shared.publish();
+        join(workers);
     });
 }
 

@@ -94,11 +94,22 @@
 //!
 //! # Waking is bounded
 //!
-//! A woken worker counts as searching at once. So a flood of spawns wakes one worker, which wakes
-//! the next when it finds work and there is more. At most half of the workers (at least one) search
-//! at a time, as in Tokio's scheduler; the others go straight to sleep. Only idle workers count. A
-//! worker that has just run out of tasks may search once without being counted: until it is
-//! counted, nobody relies on its search.
+//! A woken worker counts as searching at once. So a flood of spawns wakes one worker. At most half
+//! of the workers (at least one) search at a time, as in Tokio's scheduler; the others go straight
+//! to sleep. Only idle workers count. A worker that has just run out of tasks may search once
+//! without being counted: until it is counted, nobody relies on its search.
+//!
+//! # Waking in a tree
+//!
+//! A woken worker that finds work wakes up to four others (`wake_another`), if there are more tasks
+//! than searchers and a processor is free. So the time until n workers are awake grows with log n.
+//! A wake-up too many is harmless: the woken worker searches, and goes to sleep by the protocol
+//! above.
+//!
+//! Rejected: that only the last searcher wakes the next worker, as in Go and Tokio; the time then
+//! grows with n. With wake-ups of 42 µs and half a second of work (uts), 256 simulated workers were
+//! 87 times as fast as one. With two others they are 187 times as fast, with four 218, with eight
+//! 217.
 
 use crate::idle::LastWaits;
 use crate::lock::mutex::Mutex;
@@ -278,9 +289,33 @@ impl EventCount {
     /// worker if another one already searches.
     #[cold]
     pub fn wake_one(&self, start: impl Fn(usize) -> bool) -> bool {
+        self.wake_if(|| self.wants_searcher(), start)
+    }
+
+    /// As `wake_one`, for a caller that counts as searching: wakes a worker if there are sleepers, a
+    /// processor is free, and at most `searching` workers search.
+    #[cold]
+    pub fn wake_another(&self, searching: usize, start: impl Fn(usize) -> bool) -> bool {
+        let wanted = || {
+            let now = self.searching.load(Ordering::Relaxed);
+            now as usize <= searching
+                && now < self.most_searching
+                && self.has_sleepers()
+                && self.awake() < self.processors
+        };
+        wanted() && self.wake_if(wanted, start)
+    }
+
+    /// The number of workers that search. A hint.
+    pub fn searching(&self) -> usize {
+        self.searching.load(Ordering::Relaxed) as usize
+    }
+
+    /// Wakes the worker that went to sleep last if `wanted`, called under the list's lock, agrees.
+    fn wake_if(&self, wanted: impl Fn() -> bool, start: impl Fn(usize) -> bool) -> bool {
         loop {
             let woken = self.list.with(|list| {
-                if !self.wants_searcher() {
+                if !wanted() {
                     return None;
                 }
                 let worker = list.pop()?;
@@ -362,6 +397,11 @@ impl EventCount {
     }
 
     // --- the searcher's side -------------------------------------------------------
+
+    /// True if the worker's thread was started by a wake-up, and has not called `start_search` yet.
+    pub fn was_started(&self, worker: usize) -> bool {
+        self.parkers[worker].word.load(Ordering::Relaxed) == STARTED
+    }
 
     /// The role of the calling idle worker. A Searcher counts as searching from now on.
     pub fn start_search(&self, worker: usize) -> Role {

@@ -261,6 +261,11 @@ impl Deque for ChaseLev {
         }
     }
 
+    fn len_hint(&self) -> usize {
+        let top = self.top.load(Ordering::Relaxed);
+        usize::try_from(self.bottom.load(Ordering::Relaxed) - top).unwrap_or(0)
+    }
+
     #[inline]
     fn looks_empty(&self) -> bool {
         let top = self.top.load(Ordering::Acquire);

@@ -139,6 +139,10 @@ impl<L: Monitor, E: OwnerEnd> Deque for Locked<L, E> {
         }
     }
 
+    fn len_hint(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
     fn looks_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }

@@ -129,6 +129,9 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// A hint, read without a lock: it may be out of date when the call returns.
     fn looks_empty(&self) -> bool;
 
+    /// The number of tasks. A hint, too.
+    fn len_hint(&self) -> usize;
+
     /// The most tasks that a pop has found.
     fn peak(&self) -> usize;
 

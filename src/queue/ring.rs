@@ -368,6 +368,11 @@ impl<const N: usize> Deque for Ring<N> {
         !self.word(Ordering::Relaxed).has_thief() && !self.looks_empty()
     }
 
+    fn len_hint(&self) -> usize {
+        let head = self.word(Ordering::Relaxed).head();
+        self.tail.load(Ordering::Relaxed).wrapping_sub(head) as usize
+    }
+
     #[inline]
     fn looks_empty(&self) -> bool {
         // Relaxed: a hint. A thread that must not miss a task executes a fence first, and so does

@@ -338,6 +338,11 @@ impl<M: Mode> Deque for Split<M> {
         false
     }
 
+    fn len_hint(&self) -> usize {
+        let tasks = slots(self.top(), self.open().max(self.bot()));
+        usize::try_from(tasks).unwrap_or(0)
+    }
+
     fn looks_empty(&self) -> bool {
         let open = self.open(); // once: a raid may move it meanwhile
         self.top() >= open && self.bot() <= open

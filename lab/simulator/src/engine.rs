@@ -23,9 +23,10 @@
 //!   looks there first.
 //! - A worker without tasks looks at the deques of the others, beginning with a random one. Thieves
 //!   of one victim come one after the other, because of its lock. A spawn wakes a sleeper if no
-//!   worker searches. A searcher that has found a task wakes the next worker if there are more
-//!   tasks and no other worker searches. At most half of the workers search. A worker that finds
-//!   nothing for as long as a wake-up takes goes to sleep.
+//!   worker searches. A woken worker that has found a task wakes two others, as long as there are
+//!   more tasks than searchers. A searcher that has found a task and was the last one wakes another
+//!   worker if there are more tasks. At most half of the workers search. A worker that finds nothing
+//!   for as long as a wake-up takes goes to sleep.
 //! - A search that finds nothing has read lines of memory that the owners write: it waits for a
 //!   line that was written since the last search, and each owner pays when it next adds to its
 //!   deque.

@@ -20,6 +20,9 @@ const MOST_TRIES: u32 = if cfg!(loom) { 2 } else { 64 };
 const HOLD_BACK: Duration = Duration::from_micros(100);
 const LONGEST_HOLD_BACK: Duration = Duration::from_micros(1600);
 
+/// The most workers that a woken worker wakes in turn.
+const FANOUT: usize = 4;
+
 /// The longest sleep after the heavy fence has failed.
 const UNSURE: Duration = Duration::from_millis(1);
 
@@ -224,6 +227,7 @@ impl<D: Deque> Stealing<D> {
         naps: &mut Naps,
     ) -> Option<Task> {
         let idle = matches!(until, Until::Ended);
+        let mut was_woken = self.sleepers.was_started(place.index());
         let mut role =
             if self.parks() { self.sleepers.start_search(place.index()) } else { Role::Searcher };
         if role == Role::Searcher && self.surplus() && idle {
@@ -250,6 +254,9 @@ impl<D: Deque> Stealing<D> {
                 let task = self.search_until(until, place, reach);
                 if task.is_some() {
                     naps.patience.found(Duration::ZERO, last);
+                    if was_woken {
+                        self.wake_others(place);
+                    }
                     return task;
                 }
             }
@@ -268,6 +275,7 @@ impl<D: Deque> Stealing<D> {
                 Next::Doze(_) | Next::Park => {
                     let in_vain = woken;
                     woken = self.park(until, place, role);
+                    was_woken |= woken;
                     role = Role::Searcher;
                     if self.surplus() && !self.is_over(until) {
                         self.hold_back(until, place);
@@ -278,6 +286,23 @@ impl<D: Deque> Stealing<D> {
                     }
                 }
             }
+        }
+    }
+
+    /// Wakes as many others as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking in
+    /// a tree". The caller was woken, has found a task, and still counts as searching.
+    fn wake_others(&self, place: &impl Place) {
+        for _ in 0..FANOUT {
+            // The caller is one of the searchers, and has its task already: there must be a task
+            // for each of the others, and one more.
+            let searching = self.sleepers.searching();
+            let woke = self.sleepers.has_sleepers()
+                && self.has_tasks(searching)
+                && self.sleepers.wake_another(searching, |worker| place.start(worker));
+            if !woke {
+                return;
+            }
+            place.counters().wakes.add(1);
         }
     }
 

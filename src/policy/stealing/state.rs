@@ -137,6 +137,16 @@ impl<D: Deque> Stealing<D> {
         matches!(self.idle, Idle::Park | Idle::Spin)
     }
 
+    /// True if at least `n` tasks are visible in the queues. A hint.
+    pub(super) fn has_tasks(&self, n: usize) -> bool {
+        let mut seen = usize::from(self.has_injected());
+        seen >= n
+            || self.deques.iter().any(|deque| {
+                seen += deque.len_hint();
+                seen >= n
+            })
+    }
+
     /// True if a task is visible in a queue. A hint.
     pub(super) fn work_visible(&self) -> bool {
         self.has_injected() || self.deques.iter().any(|deque| !deque.looks_empty())

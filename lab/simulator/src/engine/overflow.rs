@@ -3,6 +3,9 @@
 use super::lock::Does;
 use super::state::{Engine, Time};
 
+/// The most workers that a woken worker wakes: `FANOUT` of the library's `policy::stealing`.
+const FANOUT: usize = 4;
+
 impl Engine<'_> {
     /// Moves the older half of the tasks to the queue of all. Half of the price of a task in this
     /// queue is paid here, the other half by the worker that takes the task.
@@ -28,9 +31,27 @@ impl Engine<'_> {
         true
     }
 
+    /// A woken worker that has found a task wakes others, one after the other.
+    fn wake_others(&mut self, w: usize, mut now: Time) {
+        for _ in 0..FANOUT {
+            let queued: usize =
+                self.filled.all().map(|victim| self.workers[victim].deque.len()).sum();
+            let enough = queued + self.overflow.len() >= self.searching;
+            if !enough || self.searching >= (self.workers.len() / 2).max(1) {
+                return;
+            }
+            let Some(price) = self.wake(now) else { return };
+            self.workers[w].debt += price;
+            now += price.max(0) as Time;
+        }
+    }
+
     /// Begins a task that was not in the worker's own deque.
     pub fn begin_found(&mut self, w: usize, task: u32, now: Time) {
         let searched = self.workers[w].searching;
+        if std::mem::replace(&mut self.workers[w].woken, false) {
+            self.wake_others(w, now);
+        }
         self.stop_search(w);
         self.workers[w].seen = self.in_vain;
         let more = self.filled.first_from(0).is_some() || !self.overflow.is_empty();

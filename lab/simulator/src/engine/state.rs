@@ -70,6 +70,8 @@ pub struct Worker {
     /// True if it counts as searching, which it does until `patience`.
     pub searching: bool,
     pub patience: Time,
+    /// True if it was woken, and has found no task since.
+    pub woken: bool,
     /// When it began to look for a task.
     pub looks_since: Time,
     /// When it last released the lock.
@@ -175,6 +177,7 @@ impl<'a> Engine<'a> {
             next: Next::Take,
             debt: 0,
             searching: false,
+            woken: false,
             patience: 0,
             looks_since: 0,
             unlocked: 0,

@@ -45,6 +45,7 @@ impl Engine<'_> {
         } else {
             self.workers[sleeper as usize].next = Next::Search;
             self.workers[sleeper as usize].looks_since = at;
+            self.workers[sleeper as usize].woken = true;
             self.start_search(sleeper as usize, at);
         }
         self.events.push(Reverse((at, sleeper)));
