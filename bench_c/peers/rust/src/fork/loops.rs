@@ -92,7 +92,7 @@ pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
     let serially_right = work.right(n);
     work.clear();
     let by_system = |start| S::each(iterations, |i| work.iteration(i, start));
-    let (spent, took) = timed(system, bench, || times(n, by_system));
+    let (spent, took) = timed(system, bench, |_| times(n, by_system));
     let all_done = sum(work.turns.iter().copied()) == all_turns;
     let right = serially_right && work.right(n) && all_done;
     let (median, mean) = (took[n / 2], took.iter().sum::<f64>() / n as f64);
