@@ -302,16 +302,22 @@ lab: lab-programs
 	        --recorder $(LAB) $(if $(QUICK),--quick) $(BENCH_ARGS)
 
 # The least that the interface can cost, beside what the library costs: tree, 1 thread, in turn. And the least that
-# continuation stealing can, on x86-64: flood.
+# continuation stealing can, on x86-64: flood. And what the memory of ten million queued tasks costs.
 FLOORS := floor $(if $(filter x86_64,$(shell uname -m)),cont)
 
-bench-floor: $(BENCH)/tree $(BENCH)/flood $(FLOORS:%=$(BENCH)/floor/%/libsched.so.1)
+bench-floor: $(BENCH)/tree $(BENCH)/flood $(BENCH)/floor/touch $(FLOORS:%=$(BENCH)/floor/%/libsched.so.1)
 	@for i in 1 2 3 4 5 6 7; do \
 	     $(BENCH)/tree -t 1; \
 	     SCHED_KIND=floor LD_LIBRARY_PATH=$(BENCH)/floor/floor $(BENCH)/tree -t 1; \
 	     $(if $(filter cont,$(FLOORS)), \
 	     SCHED_KIND=cont $(BENCH)/flood -t 1; \
-	     SCHED_KIND=floor LD_LIBRARY_PATH=$(BENCH)/floor/cont $(BENCH)/flood -t 1;) done
+	     SCHED_KIND=floor LD_LIBRARY_PATH=$(BENCH)/floor/cont $(BENCH)/flood -t 1;) \
+	     $(BENCH)/flood -t 1 -n 10000000; \
+	     $(BENCH)/floor/touch -n 10000000; done
+
+$(BENCH)/floor/touch: bench_c/floor/touch.c bench_c/measure.h
+	@mkdir -p $(@D)
+	$(CC) -std=c11 $(CFLAGS) $(CWARN) -o $@ $<
 
 $(BENCH)/floor/%/libsched.so.1: bench_c/floor/%.c sched.map
 	@mkdir -p $(@D)
