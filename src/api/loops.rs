@@ -81,6 +81,9 @@ const CHUNK_PART: usize = 8;
 /// A part of a loop that takes less time is not worth a theft: some four times the cost of one.
 const WORTHWHILE: Duration = Duration::from_micros(2);
 
+/// The greatest value of [`Loop::small`]: twice as many units are still a `usize`.
+const MOST_SMALL: u128 = usize::MAX as u128 / 2;
+
 pub struct Loop {
     range: Range,
     /// The most units with which `body` is called at once.
@@ -264,7 +267,7 @@ impl Pace {
         if let Some(begun) = self.begun {
             let elapsed = (now - begun).as_nanos().max(1);
             let units = self.done as u128 * WORTHWHILE.as_nanos() / elapsed;
-            small.store(usize::try_from(units).unwrap_or(usize::MAX).max(1), Ordering::Relaxed);
+            small.store(units.clamp(1, MOST_SMALL) as usize, Ordering::Relaxed);
         }
         *self = Pace { begun: Some(now), done: 0 };
     }
