@@ -161,8 +161,8 @@ static inline int loops_serially(struct loops *l, long n)
     return right;
 }
 
-/* The fields of a run: us_a_loop is the median and us_mean the mean; us_serial is the median of the serial loops, and
- * over_ideal the ratio of us_a_loop to us_serial / threads. Returns us_a_loop. */
+/* The fields of a run: us_a_loop is the median and us_mean the mean; us_serial is the median of the serial loops.
+ * over_ideal is us_a_loop divided by the ideal time, us_serial / threads. Returns us_a_loop. */
 static inline double loops_fields(struct bench *b, struct loops *l, int threads)
 {
     double sum = 0, median = loops_median(l, b->n);

@@ -84,8 +84,8 @@ static __inline__ int sched_is_own_(struct scheduler *s)
 }
 
 /* Adds a task at the bottom, which is bot; 0: somebody is to be answered. The release is for the
- * raider that loads the bottom. The compiler fence, here and below, is the light half of a fence
- * whose heavy half, membarrier, a raider or a sleeper executes. */
+ * raider that loads the bottom. The compiler fence, here and below, is the light half of an
+ * asymmetric fence. A raider or a sleeper executes the heavy half, membarrier. */
 static __inline__ int sched_put_at_(size_t deque, size_t bot, size_t f, void *closure)
 {
     SCHED_SET_(bot, SCHED_LAYOUT_F, f);

@@ -17,7 +17,7 @@ use sched::queue::chaselev::ChaseLev;
 use sched::queue::ring::Ring;
 use sched::queue::run_gate::Ends;
 use sched::queue::split::Split;
-use sched::queue::{Deque, LoneTask, Owner, Steal};
+use sched::queue::{Deque, Owner, Steal};
 use sched::settings::{Global, Idle, Join, Overflow, Steal as Amount};
 use sched::stats::Counters;
 use sched::sys::fence::Asymmetric;
@@ -243,9 +243,9 @@ impl<P: Policy> WorkerOf<P> {
 
     /// Shares the private tasks, as a loop does between two chunks. Called by a task that runs at
     /// this place.
-    pub fn share(&self, lone: LoneTask) {
+    pub fn share(&self) {
         // SAFETY: the scheduler outlives its workers; the caller runs at this place.
-        unsafe { (*self.scheduler).share(self, lone) };
+        unsafe { (*self.scheduler).share(self) };
     }
 
     /// Runs other tasks until `awaited` is over. Called by a task that runs at this place.

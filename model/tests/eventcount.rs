@@ -118,15 +118,18 @@ fn a_sleeper_comes_back_for_more() {
     });
 }
 
+/// Of two workers one may search at a time; of four, two, so a woken worker wakes another one.
 #[test]
 fn two_sleepers_two_tasks() {
-    explore("eventcount, two sleepers", 2, 1000, || {
-        let shared = Shared::new(2);
-        let workers = [Shared::worker(&shared, 0, 1), Shared::worker(&shared, 1, 1)];
-        shared.publish();
-        shared.publish();
-        join(workers);
-    });
+    for workers in [2, 4] {
+        explore(&format!("eventcount, two sleepers of {workers}"), 2, 1000, move || {
+            let shared = Shared::new(workers);
+            let sleepers = [Shared::worker(&shared, 0, 1), Shared::worker(&shared, 1, 1)];
+            shared.publish();
+            shared.publish();
+            join(sleepers);
+        });
+    }
 }
 
 #[test]
@@ -141,18 +144,6 @@ fn two_spawners_one_sleeper() {
         shared.publish();
         other.join().unwrap();
         worker.join().unwrap();
-    });
-}
-
-/// Of four workers two may search at a time: a woken worker wakes another one.
-#[test]
-fn a_woken_worker_wakes_another() {
-    explore("eventcount, two of four workers are woken in turn", 2, 1000, || {
-        let shared = Shared::new(4);
-        let workers = [Shared::worker(&shared, 0, 1), Shared::worker(&shared, 1, 1)];
-        shared.publish();
-        shared.publish();
-        join(workers);
     });
 }
 

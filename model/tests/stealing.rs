@@ -5,7 +5,6 @@
 use loom::sync::Arc;
 use loom::thread::{self, JoinHandle};
 use sched::policy::Policy;
-use sched::queue::LoneTask;
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::injector::Refused;
 use sched::queue::split::Split;
@@ -56,9 +55,9 @@ unsafe extern "C" fn spawn_all<D: Modelled>(closure: *mut c_void, s: *mut Schedu
 unsafe extern "C" fn spawn_and_share<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: `complete` passes its cells, and `s` is a worker of the model.
     let (cells, worker) = unsafe { (&*closure.cast::<Vec<Cell>>(), Worker::<D>::of(s)) };
-    for (cell, lone) in cells.iter().zip([LoneTask::Publish, LoneTask::Keep]) {
+    for cell in cells {
         worker.spawn(count, cell.closure());
-        worker.share(lone);
+        worker.share();
     }
 }
 

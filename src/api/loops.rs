@@ -23,10 +23,9 @@
 //! So one worker alone forks 2 log2 n times. The stack of offers holds one offer for each halving:
 //! offer i has at most n / 2^(i + 1) units. There are never more than `MAX_OFFERS` offers.
 //!
-//! The size of a chunk grows with the rest. It is at most twice the size of the chunk before, since
-//! the duration of a unit is unknown at first. And it is at most an eighth of the rest, the
-//! youngest offer included, so that a worker that waits for the rest waits for a small part of the
-//! whole. (C. Polychronopoulos and D. Kuck, "Guided self-scheduling", 1987.) With a grain a chunk
+//! A chunk is at most twice as large as the chunk before, since the duration of a unit is unknown at
+//! first. A chunk is also at most an eighth of the rest, the youngest offer included, so that a
+//! worker that waits for the owner waits for a small part of the whole. (C. Polychronopoulos and D. Kuck, "Guided self-scheduling", 1987.) With a grain a chunk
 //! is always one unit.
 //!
 //! An owner that joins an offer may find the offer's task in a queue, on its own thread. The task
@@ -59,7 +58,6 @@
 use crate::api::fork;
 use crate::api::fork::Forked;
 use crate::api::range::Range;
-use crate::queue::LoneTask;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::unwind::{LoopBody, call_guarded};
@@ -125,7 +123,7 @@ impl Loop {
         // accepts `ctx`, by the caller's promise.
         unsafe {
             fork::within::<LoopBody, _>(worker, |mine| {
-                self.share(0, self.range.units(), mine, false)
+                self.share(0, self.range.units(), mine, Pace::UNMEASURED)
             })
         }
     }
@@ -141,19 +139,18 @@ impl Loop {
         unsafe { (self.body)(lo, hi, self.ctx, worker.handle()) };
     }
 
-    /// Does the units `from` to `to`, of which it offers parts to other workers. `is_stolen`: the
-    /// caller has taken them from another worker.
+    /// Does the units `from` to `to`, of which it offers parts to other workers. `pace` has
+    /// begun if the caller has taken the units from another worker.
     ///
     /// # Safety
     /// As for `call`.
-    unsafe fn share(&self, mut from: usize, mut to: usize, mut worker: &Worker, is_stolen: bool) {
+    unsafe fn share(&self, mut from: usize, mut to: usize, mut worker: &Worker, mut pace: Pace) {
         // The offers are used through pointers only, since other threads have references to them.
         let mut room = [const { MaybeUninit::<Offer>::uninit() }; MAX_OFFERS];
         let offers: *mut Offer = (&raw mut room).cast();
         let mut count = 0;
         let mut thieves_hungry = true;
         let mut chunk = 1;
-        let mut pace = Pace { begun: is_stolen.then(Instant::now), done: 0 };
         loop {
             if (count == 0 || thieves_hungry) && to - from > 1 {
                 if thieves_hungry || to - from < 2 * self.small() {
@@ -182,7 +179,7 @@ impl Loop {
             let youngest = (count > 0).then(|| unsafe { &*offers.add(count - 1) });
             let units_left = to - from + youngest.map_or(0, |offer| offer.to - offer.from);
             chunk = chunk.min(units_left / CHUNK_PART).clamp(1, self.max_chunk.min(to - from));
-            // SAFETY: the same contract, word for word.
+            // SAFETY: the caller owns the worker; the rest is its promise.
             unsafe { self.call(from, from + chunk, worker) };
             // SAFETY: this is the caller's worker; if the body has waited, the worker that has
             // continued it.
@@ -223,7 +220,7 @@ impl Loop {
         let Some(largest) = all.find(|offer| offer.task.is_fresh()) else { return };
         if (1..=largest.to - largest.from).contains(&self.small()) {
             // SAFETY: the caller owns the worker.
-            unsafe { worker.share(LoneTask::Publish) };
+            unsafe { worker.share() };
         }
     }
 
@@ -258,7 +255,14 @@ struct Pace {
 }
 
 impl Pace {
-    /// Measures [`Loop::small`] from the units done since the last measurement, if there are any.
+    const UNMEASURED: Pace = Pace { begun: None, done: 0 };
+
+    fn from_now() -> Self {
+        Pace { begun: Some(Instant::now()), done: 0 }
+    }
+
+    /// Writes to `small` how many units take `WORTHWHILE`, at the worker's pace since the last
+    /// measurement. Writes nothing if the worker has done no unit since then.
     fn measure(&mut self, small: &AtomicUsize) {
         if self.done == 0 {
             return;
@@ -303,7 +307,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
     } else {
         // SAFETY: the loop lives until the offer is joined, and its body accepts `ctx`.
         call_guarded::<LoopBody, _>(|| unsafe {
-            (*offer.whole_loop).share(offer.from, offer.to, worker, true)
+            (*offer.whole_loop).share(offer.from, offer.to, worker, Pace::from_now())
         });
     }
 }

@@ -19,8 +19,8 @@ use std::ptr;
 /// The size up to which an accumulator needs no memory from the heap.
 const INLINE_BYTES: usize = 128;
 
-/// The most units of a range without a grain. Large accumulators reduce the number, down to
-/// `MIN_UNITS`.
+/// A range without a grain is cut into at most so many units; into fewer if accumulators are large,
+/// but not into fewer than `MIN_UNITS`.
 const MAX_UNITS: usize = 1024;
 const MIN_UNITS: usize = 64;
 

@@ -298,10 +298,7 @@ impl EventCount {
     pub fn wake_another(&self, searching: usize, start: impl Fn(usize) -> bool) -> bool {
         let wanted = || {
             let now = self.searching.load(Ordering::Relaxed);
-            now as usize <= searching
-                && now < self.most_searching
-                && self.has_sleepers()
-                && self.awake() < self.processors
+            now as usize <= searching && now < self.most_searching && self.awake() < self.processors
         };
         wanted() && self.wake_if(wanted, start)
     }

@@ -18,7 +18,7 @@ pub mod stealing;
 use crate::idle::quiescence::Waiting;
 use crate::queue::injector::Refused;
 use crate::queue::run_gate::Ends;
-use crate::queue::{Deque, Full, LoneTask};
+use crate::queue::{Deque, Full};
 use crate::settings::{Accepted, Global, Idle, Join, Overflow, Steal};
 use crate::stats::Counters;
 use crate::sys::memory::NoMemory;
@@ -146,13 +146,13 @@ pub trait Policy: Sync + Sized + 'static {
         self.waiting(place.index()).expect(COUNTED).let_go();
     }
 
-    /// Makes the worker's tasks known to the thieves and sleepers that have asked for them. With
-    /// `LoneTask::Publish`, also shares the older half of the private tasks, even if nobody has
-    /// asked. For a task that computes for long without adding or taking tasks.
+    /// Shares the older half of the worker's private tasks with thieves, and answers the thieves and
+    /// sleepers that have asked for tasks. For a task that computes for long without adding or
+    /// taking tasks.
     ///
     /// # Safety
     /// As for `spawn`.
-    unsafe fn share(&self, _place: &impl Place, _lone: LoneTask) {}
+    unsafe fn share(&self, _place: &impl Place) {}
 
     /// Takes `task` out of the queue, if the worker at `place` has added it and can reach it.
     ///

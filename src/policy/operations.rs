@@ -2,8 +2,8 @@
 //! policy.
 
 use crate::policy::{Awaited, LookFirst, LoopStack, Place, Policy};
+use crate::queue::Full;
 use crate::queue::injector::Refused;
-use crate::queue::{Full, LoneTask};
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 
@@ -76,7 +76,7 @@ mod made {
         /// The owner's.
         fn let_go(place) = let_go(place);
         /// The owner's.
-        fn share(place, lone: LoneTask) = share(place, lone);
+        fn share(place) = share(place);
         /// The owner's.
         fn take_back(place, task: Task) -> bool = take_back(place, task);
         /// The owner's.

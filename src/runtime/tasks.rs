@@ -8,7 +8,7 @@
 
 use crate::fiber::stack::Stack;
 use crate::queue::injector::Refused;
-use crate::queue::{Full, LoneTask, Owner, PrivatePart};
+use crate::queue::{Full, Owner, PrivatePart};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Row, Run, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
@@ -99,9 +99,9 @@ impl Worker {
     ///
     /// # Safety
     /// The caller owns this worker.
-    pub unsafe fn share(&self, lone: LoneTask) {
+    pub unsafe fn share(&self) {
         // SAFETY: by the caller's promise the run goes on, and row and policy are those of the run.
-        unsafe { (self.row().operations.share)(self, lone) };
+        unsafe { (self.row().operations.share)(self) };
     }
 
     /// Queues a task that has run already, behind all others. From any thread; the run does not end

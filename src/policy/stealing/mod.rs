@@ -197,13 +197,11 @@ impl<D: Deque> Policy for Stealing<D> {
         taken
     }
 
-    unsafe fn share(&self, place: &impl Place, lone: LoneTask) {
+    unsafe fn share(&self, place: &impl Place) {
         // SAFETY: by the caller's promise.
         let mut own = unsafe { self.own(place) };
         let Some(mut private) = own.private_part() else { return };
-        if lone == LoneTask::Publish {
-            private.publish(lone);
-        }
+        private.publish(LoneTask::Publish);
         if private.is_asked() {
             self.added(&mut own, place);
         }

@@ -62,6 +62,8 @@ impl<M: Mode> PrivatePart for Split<M> {
 
     #[inline]
     fn is_asked(&self) -> bool {
+        // Relaxed: a null that is seen late is answered later. What was written before it is read
+        // after the fences of the essay, 2.
         self.watched.lim.load(Ordering::Relaxed).is_null()
     }
 }

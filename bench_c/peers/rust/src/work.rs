@@ -307,7 +307,7 @@ pub fn answer(round: u64) {
     ANSWERED.store(round, Release);
 }
 
-/// Waits for the answer to a round, and calls `meanwhile` repeatedly.
+/// Calls `meanwhile` again and again until the task of this round has answered.
 pub fn await_answer(round: u64, mut meanwhile: impl FnMut()) {
     let start = clock();
     while ANSWERED.load(Acquire) != round {
