@@ -79,7 +79,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
         check check-deep knobs loom mutants asan tsan valgrind aarch64 stress pdf install uninstall installcheck \
-        programs install-programs uninstall-programs stage dist deb rpm abi packages clean
+        programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
 
@@ -100,6 +100,7 @@ help:
 	@echo 'make bench         compare the schedulers: tables and figures. bench-peers: and other systems'
 	@echo 'make bench-programs-peers  the programs of programs/ beside gzip, pigz, grep, ripgrep, sort, sha256sum'
 	@echo 'make lab           the questions of docs/LAB.md. scaling: up to 1024 simulated workers'
+	@echo 'make report        docs/REPORT.md and docs/report.pdf, from the last bench, lab and bench-peers'
 	@echo 'make bench-cpp     what sched.hpp and sched_typed.hpp cost, beside C'
 	@echo 'make headers       write include/sched_tasks.h anew from src/ffi'
 	@echo 'make clean         remove what was built'
@@ -133,12 +134,13 @@ $(LIB): $(OUT)/libsched.a sched.map
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # The archive as rustc makes it shows the whole Rust runtime to the linker. Here it is
-# linked into one object that keeps what the library uses, and shows its symbols only.
+# linked into one object that keeps what the library uses, and shows its symbols only; and the hidden one that all
+# probes of a program share (src/sys/probe.rs).
 $(OUT)/lean/libsched.a: $(OUT)/libsched.a sched.map
 	mkdir -p $(@D)
 	$(CC) -nostdlib -r -Wl,--gc-sections $(SYMBOLS:%=-Wl,-u,%) -o $(@D)/libsched.o $(OUT)/libsched.a
-	$(OBJCOPY) $(SYMBOLS:%=--keep-global-symbol=%) --remove-section=.llvmbc --remove-section=.llvmcmd \
-	        --remove-section=.group --strip-unneeded $(@D)/libsched.o
+	$(OBJCOPY) $(SYMBOLS:%=--keep-global-symbol=%) --keep-global-symbol=_.stapsdt.base \
+	        --remove-section=.llvmbc --remove-section=.llvmcmd --remove-section=.group --strip-unneeded $(@D)/libsched.o
 	rm -f $@
 	$(AR) rcs $@ $(@D)/libsched.o
 
@@ -180,7 +182,7 @@ endif
 
 # The README, and what it and its pages refer to.
 DOCS  := README.md CHANGELOG.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE
-PAGES := $(wildcard docs/*.md docs/*.svg docs/*.png)
+PAGES := $(wildcard docs/*.md docs/*.svg docs/*.png docs/*.pdf)
 
 # Where the library lies below the prefix, the tree may be moved: libsched.pc finds it from its own place.
 PC_PREFIX = $(if $(filter $(PREFIX)/%,$(LIBDIR)),$${pcfiledir}/$(shell realpath -m -s \
@@ -296,10 +298,17 @@ bench-peers: bench-programs
 bench-programs-peers: programs
 	$(TOOL) run --profile tools --quiet --package sched-bench --features pdf -- tools --programs $(PROGRAMS) $(BENCH_ARGS)
 
-# The questions of docs/LAB.md, and their answers: twenty minutes, or with QUICK=1 three.
+# The questions of docs/LAB.md, and their answers: twenty minutes, or with QUICK=1 three. QUESTION=locks measures one
+# section alone and replaces it: bench_c/runner/src/pages/lab/question.rs has the names.
 lab: lab-programs
 	$(TOOL) run --profile tools --quiet --package sched-bench --features pdf -- lab --programs $(BENCH) \
-	        --recorder $(LAB) $(if $(QUICK),--quick) $(BENCH_ARGS)
+	        --recorder $(LAB) $(if $(QUICK),--quick) $(if $(QUESTION),--question $(QUESTION)) $(BENCH_ARGS)
+
+# docs/REPORT.md and its figures from the results of the last make bench, make lab and make bench-peers, and the PDF file of
+# it. What was not measured anew is as in the last report.
+report:
+	$(TOOL) run --profile tools --quiet --package sched-bench -- report
+	@docs/report/pdf.sh $(SKIPS)
 
 # The least that the interface can cost, beside what the library costs: tree, 1 thread, in turn. And the least that
 # continuation stealing can, on x86-64: flood. And what the memory of ten million queued tasks costs.
@@ -348,7 +357,7 @@ scaling: lab-programs
 
 # --- testing ----------------------------------------------------------------
 
-CTEST = $(TOOL) run --profile tools --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
+CTEST = $(TOOL) run --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
 
 # make test first says how long it will take: as long as the last time, or an estimate for a tree where nothing is built:
 # 800 s of processor time, and 60 s in which one processor has nothing to do.
@@ -380,7 +389,6 @@ test-lints:
 test-programs: bench-programs examples programs
 	@if command -v pkg-config >/dev/null; then $(MAKE) --no-print-directory -s installcheck $(STAGED); \
 	 else echo "test: no pkg-config here, installcheck skipped"; fi
-	@$(TOOL) build --profile tools --quiet --package sched-ctest
 
 # Built as a user would, and run.
 examples: $(EXAMPLES)

@@ -136,9 +136,9 @@ static void takes(const char *deque, int all)
 
 int main(void)
 {
-    static const char *const deques[] = {"mutex", "spin", "sem", "queue", "ring", "split", "chaselev"};
-    for (int i = 0; i < 7; i++) {
-        int shares = i < 5, ring = i == 4;
+    static const char *const deques[] = {"mutex", "spin", "sem", "fair", "adaptive", "queue", "ring", "split", "chaselev"};
+    for (int i = 0; i < 9; i++) {
+        int shares = i < 7, ring = i == 6;
         for (int half = 0; half <= shares; half++)
             steals(deques[i], half);
         takes(deques[i], 0);

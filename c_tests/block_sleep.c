@@ -1,7 +1,8 @@
 /* 64 tasks that each sleep 100 ms in a blocking section end together, in under 250 ms with 2 workers, while a
  * task beside them computes and keeps its processor; with one, when that has computed its 100 ms. Of several attempts one must do it: others
  * use the machine, too.
- * ctest: matrix deque=mutex,split idle=park,nap threads=1,2,4 */
+ * ctest: matrix deque=mutex,split idle=park,nap threads=1,2,4
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "block.h"
 
 enum { TASKS = 64, MS = 100, ATTEMPTS = 30 };

@@ -3,7 +3,8 @@
  * ctest: static debug
  * ctest: matrix deque=mutex,split,ring idle=park,spin
  * ctest: matrix deque=mutex,split threads=1,2,4 join=help
- * ctest: matrix deque=mutex,split idle=park threads=2,4 env=SCHED_WARM=0 */
+ * ctest: matrix deque=mutex,split idle=park threads=2,4 env=SCHED_WARM=0
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "block.h"
 #include "marks.h"
 

@@ -1,7 +1,8 @@
 /* A bounded buffer with two conditions: each item comes out once, no wake-up is lost.
  * ctest: static debug
  * ctest: matrix refuse
- * ctest: matrix idle=park join=help */
+ * ctest: matrix idle=park join=help
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "marks.h"
 #include "sync.h"
 

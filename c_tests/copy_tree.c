@@ -1,6 +1,7 @@
 /* A task may spawn copies out of its own copy, over and over; it is not used for another task
  * before the task has returned.
- * ctest: matrix threads=1,4 */
+ * ctest: matrix threads=1,4
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "marks.h"
 #include <sched_tasks.h>
 

@@ -3,7 +3,8 @@
  * when it returns. Empty ranges, and ranges at the end of the type, too.
  * ctest: static
  * ctest: matrix refuse threads=1,4
- * ctest: matrix idle=park threads=2,16 */
+ * ctest: matrix idle=park threads=2,16
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "marks.h"
 #include <sched_tasks.h>
 

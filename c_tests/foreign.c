@@ -1,6 +1,7 @@
 /* A thread that is no worker may spawn into a running scheduler: accepted and run, also
  * while the workers sleep.
- * ctest: matrix */
+ * ctest: matrix
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "marks.h"
 
 enum { THREADS = 2, N = 500 };

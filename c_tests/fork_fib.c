@@ -1,6 +1,7 @@
 /* fork; call; join: fib without a cut-off. Each forked task is counted once, whoever ran it.
  * ctest: static debug
- * ctest: matrix refuse stats=2584 */
+ * ctest: matrix refuse stats=2584
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace stats=2584 */
 #include "check.h"
 #include "fib.h"
 

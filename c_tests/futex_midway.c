@@ -1,6 +1,6 @@
 /* futex denied by seccomp in the middle of a run, to a worker that others sleep beside: the
  * run completes, perhaps a second late.
- * ctest: matrix kind=steal,cont deque=split,chaselev,spin idle=park threads=2,4 */
+ * ctest: matrix kind=steal,cont deque=split,chaselev,spin,fair,adaptive idle=park threads=2,4 */
 #include "child.h"
 #include "seccomp.h"
 #include <stdatomic.h>

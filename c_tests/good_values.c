@@ -9,6 +9,9 @@ static const char *const goods[][4] = {
     {"SCHED_DEQUE", "split"}, {"SCHED_DEQUE", "chaselev"}, {"SCHED_DEQUE", "ring"}, {"SCHED_DEQUE", "queue"}, {"SCHED_DEQUE", "mutex"}, {"SCHED_DEQUE", "spin"}, {"SCHED_DEQUE", "sem"},
     {"SCHED_DEQUE", "mutex", "SCHED_KIND", "lifo"}, {"SCHED_DEQUE", "spin", "SCHED_KIND", "lifo"},
     {"SCHED_DEQUE", "sem", "SCHED_KIND", "lifo"}, {"SCHED_DEQUE", "sem", "SCHED_KIND", "fifo"},
+    {"SCHED_DEQUE", "fair"}, {"SCHED_DEQUE", "fair", "SCHED_KIND", "lifo"}, {"SCHED_DEQUE", "fair", "SCHED_KIND", "fifo"},
+    {"SCHED_DEQUE", "adaptive"}, {"SCHED_DEQUE", "adaptive", "SCHED_KIND", "lifo"},
+    {"SCHED_DEQUE", "adaptive", "SCHED_KIND", "fifo"}, {"SCHED_STEAL", "half", "SCHED_DEQUE", "fair"},
     {"SCHED_IDLE", "park"}, {"SCHED_IDLE", "nap"}, {"SCHED_IDLE", "backoff"}, {"SCHED_IDLE", "spin"},
     {"SCHED_THREADS", "1"}, {"SCHED_THREADS", "3"}, {"SCHED_THREADS", "auto"},
     {"SCHED_OVERFLOW", "grow"}, {"SCHED_OVERFLOW", "refuse"},
@@ -22,7 +25,7 @@ static const char *const goods[][4] = {
     {"SCHED_WARM", "100ms"}, {"SCHED_WARM", "0"}, {"SCHED_WARM", "2s"}, {"SCHED_WARM", "500us"},
     {"SCHED_WARM", "1min"}, {"SCHED_WARM", "0", "SCHED_KIND", "lifo"}, {"SCHED_WARM", "1us", "SCHED_KIND", "serial"},
     {"SCHED_BLOCKING", "1"}, {"SCHED_BLOCKING", "65536"}, {"SCHED_BLOCKING", "512", "SCHED_KIND", "serial"},
-    {"SCHED_STATS", "0"}, {"SCHED_HELP", "0"},
+    {"SCHED_STATS", "0"}, {"SCHED_HELP", "0"}, {"SCHED_WATCHDOG", "0"}, {"SCHED_WATCHDOG", "30s"},
     {"SCHED_SEED", "0"}, {"SCHED_SEED", "12345678901234567890"},
 };
 

@@ -1,7 +1,8 @@
 /* A group may have any number of tasks, spawned by who waits and by the tasks themselves; waits may be
  * repeated, and the group used anew; groups within a group's tasks are groups of their own.
  * ctest: static debug
- * ctest: matrix */
+ * ctest: matrix
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "marks.h"
 #include <sched_tasks.h>
 

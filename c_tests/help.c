@@ -6,12 +6,13 @@
 static const char *const variables[] = {
     "SCHED_KIND",  "SCHED_THREADS", "SCHED_DEQUE", "SCHED_STEAL", "SCHED_IDLE",       "SCHED_OVERFLOW",
     "SCHED_GLOBAL", "SCHED_JOIN",   "SCHED_STACK", "SCHED_WARM",  "SCHED_STATS",      "SCHED_STATS_FILE",
-    "SCHED_SEED",  "SCHED_HELP", "SCHED_BLOCKING",
+    "SCHED_SEED",  "SCHED_HELP", "SCHED_BLOCKING", "SCHED_TRACE", "SCHED_TRACE_SIZE", "SCHED_TRACE_MERGE", "SCHED_PROFILE",
+    "SCHED_WATCHDOG",
 };
 
 /* Variables of other versions. */
 static const char *const elsewhere[] = {
-    "SCHED_PIN", "SCHED_TRACE", "SCHED_PROFILE", "SCHED_WATCHDOG", "SCHED_FUZZ", "this version",
+    "SCHED_PIN", "SCHED_FUZZ", "this version",
 };
 
 static int ran;

@@ -3,7 +3,9 @@
  * ctest: static debug libs=m
  * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split,chaselev idle=park,nap threads=2,4,16
  * ctest: matrix deque=mutex,split idle=park threads=1,4 join=help
- * ctest: matrix deque=mutex,split idle=park threads=4 env=SCHED_STACK=64K */
+ * ctest: matrix deque=mutex,split idle=park threads=4 env=SCHED_STACK=64K
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 join=help trace */
 #include "aside.h"
 #include "modes.h"
 #include <stdatomic.h>

@@ -1,7 +1,8 @@
 /* A mutex excludes, also where its holder yields and goes on elsewhere; trylock never waits.
  * ctest: static debug
  * ctest: matrix refuse
- * ctest: matrix idle=park join=help */
+ * ctest: matrix idle=park join=help
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "sync.h"
 
 enum { TASKS = 20, ROUNDS = 40 };

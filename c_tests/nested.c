@@ -1,6 +1,7 @@
 /* sched_init inside a task is a run of its own; its tasks may also spawn into the outer
  * run, which goes on.
- * ctest: matrix */
+ * ctest: matrix
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "marks.h"
 
 enum { OUTER = 3, INNER = 20 };

@@ -1,7 +1,8 @@
 /* A pool runs what it is given, each task once, and what those spawn; sched_pool_wait and
  * sched_pool_run return when no task is left, again and again; what the tasks wrote is then seen.
  * ctest: static
- * ctest: matrix */
+ * ctest: matrix
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "marks.h"
 #include "pool.h"
 

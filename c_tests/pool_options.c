@@ -47,8 +47,8 @@ static void check_says(const char *kind, const char *deque, const char *idle, in
 static void values(void)
 {
     check_says("steal", "split", "park", 0);
-    static const char *const deques[] = {"", "split", "chaselev", "ring", "mutex", "spin", "sem", "queue"};
-    for (int i = 1; i <= 7; i++) {
+    static const char *const deques[] = {"", "split", "chaselev", "ring", "mutex", "spin", "sem", "queue", "fair", "adaptive"};
+    for (int i = 1; i <= 9; i++) {
         options = (struct sched_options){.deque = i, .nthreads = i};
         check_says("steal", deques[i], "park", i);
     }
@@ -124,14 +124,14 @@ static void refused(void)
         const char *name, *accepted;
     } members[] = {
         {&options.kind, "options.kind is ", "SCHED_KIND_STEAL to SCHED_KIND_SERIAL, which are 1 to 5"},
-        {&options.deque, "options.deque is ", "SCHED_DEQUE_SPLIT to SCHED_DEQUE_QUEUE, which are 1 to 7"},
+        {&options.deque, "options.deque is ", "SCHED_DEQUE_SPLIT to SCHED_DEQUE_ADAPTIVE, which are 1 to 9"},
         {&options.idle, "options.idle is ", "SCHED_IDLE_PARK to SCHED_IDLE_SPIN, which are 1 to 4"},
         {&options.overflow, "options.overflow is ", "SCHED_OVERFLOW_GROW to SCHED_OVERFLOW_REFUSE, which are 1 to 4"},
     };
     for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
         for (int bad = 0; bad < 4; bad++) {
             char says[64];
-            *members[m].member = (int[]){-1, 8, INT_MAX, INT_MIN}[bad];
+            *members[m].member = (int[]){-1, 10, INT_MAX, INT_MIN}[bad];
             snprintf(says, sizeof says, "%s%d;", members[m].name, *members[m].member);
             check_refused(says, members[m].accepted);
         }
@@ -145,7 +145,7 @@ static void refused(void)
     options.kind = SCHED_KIND_LIFO;
     options.deque = SCHED_DEQUE_CHASELEV;
     check_refused("options.deque is SCHED_DEQUE_CHASELEV: not with SCHED_KIND_LIFO;",
-                  "accepted: SCHED_DEQUE_MUTEX SCHED_DEQUE_SPIN SCHED_DEQUE_SEM");
+                  "accepted: SCHED_DEQUE_MUTEX SCHED_DEQUE_SPIN SCHED_DEQUE_SEM SCHED_DEQUE_FAIR SCHED_DEQUE_ADAPTIVE");
     options.overflow = SCHED_OVERFLOW_HALF;
     check_refused("options.overflow is SCHED_OVERFLOW_HALF: not with SCHED_KIND_STEAL SCHED_DEQUE_SPLIT;",
                   "accepted: SCHED_OVERFLOW_GROW SCHED_OVERFLOW_REFUSE");

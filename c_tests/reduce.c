@@ -3,7 +3,8 @@
  * number of workers, and each time. Values of any size; the result is written at the end.
  * ctest: static
  * ctest: matrix refuse threads=1,4
- * ctest: matrix idle=park threads=2,16 */
+ * ctest: matrix idle=park threads=2,16
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stddef.h>

@@ -2,7 +2,8 @@
  * has passed it is not touched any more.
  * ctest: static debug
  * ctest: matrix refuse
- * ctest: matrix idle=park join=help */
+ * ctest: matrix idle=park join=help
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace */
 #include "sync.h"
 
 enum { TASKS = 16, ROUNDS = 20, K = 3, FREED = 60 };

@@ -2,7 +2,8 @@
  * at any alignment, in any order at first; and touches nothing beside the array.
  * ctest: static
  * ctest: matrix refuse idle=park
- * ctest: matrix deque=split,mutex idle=nap,spin threads=4 */
+ * ctest: matrix deque=split,mutex idle=nap,spin threads=4
+ */
 #include "check.h"
 #include <sched_tasks.h>
 

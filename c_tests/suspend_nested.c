@@ -1,7 +1,8 @@
 /* Runs within runs, and tasks that wait for those of another run: the outer's within the inner, in a task or at
  * its side, and a task of one run for a group whose tasks are another run's.
  * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split,chaselev idle=park,nap threads=4,16
- * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 join=help */
+ * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 join=help
+ * ctest: matrix kind=lifo,fifo,steal,cont deque=mutex,split idle=park threads=4 trace */
 #include "aside.h"
 #include <stdatomic.h>
 

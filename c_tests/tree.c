@@ -1,5 +1,6 @@
 /* A binary tree of tasks: the count is exact, in the program and in the statistics.
- * ctest: matrix stats=4095 */
+ * ctest: matrix stats=4095
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace stats=4095 */
 #include "check.h"
 #include <stdatomic.h>
 

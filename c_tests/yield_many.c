@@ -2,7 +2,9 @@
  * ctest: static debug
  * ctest: matrix
  * ctest: matrix deque=mutex,split idle=park join=help
- * ctest: matrix deque=mutex,split idle=park env=SCHED_STACK=64K */
+ * ctest: matrix deque=mutex,split idle=park env=SCHED_STACK=64K
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 trace
+ * ctest: matrix deque=split,mutex idle=park threads=2,4 join=help trace */
 #include "check.h"
 #include <sched_tasks.h>
 #include <stdatomic.h>

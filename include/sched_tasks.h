@@ -73,6 +73,8 @@ typedef struct sched_barrier sched_barrier;
 #define SCHED_DEQUE_SPIN 5
 #define SCHED_DEQUE_SEM 6
 #define SCHED_DEQUE_QUEUE 7
+#define SCHED_DEQUE_FAIR 8
+#define SCHED_DEQUE_ADAPTIVE 9
 
 /* Values of the member idle: the words of SCHED_IDLE. */
 #define SCHED_IDLE_PARK 1

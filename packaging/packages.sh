@@ -40,7 +40,7 @@ echo "2 of 5: a build without a network"
     export CARGO_HOME="$work/cargo" CARGO_NET_OFFLINE=true
     make -s stage programs
     mkdir -p target/bench
-    cargo run --profile tools --quiet --package sched-ctest -- --prefix "$PWD/target/stage" \
+    cargo run --quiet --package sched-ctest -- --prefix "$PWD/target/stage" \
         --bench "$PWD/target/bench" --filter symbols
 )
 if [ -n "$(git status --porcelain 2>&1)" ]; then

@@ -22,17 +22,20 @@
 //! | floor | contents |
 //! | --- | --- |
 //! | [`sys`] | what Linux and the processor provide: atomics, futex, memory, threads |
-//! | [`lock`] | the library's mutex, the one-byte lock, the locks that `SCHED_DEQUE` compares |
+//! | [`lock`] | the library's mutex, the one-byte lock, the line of waiters, the compared locks |
 //! | [`settings`] | the environment variables, and which of them suit each other |
 //! | [`threads`] | the cache of threads; the hand-over of a worker from one thread to another |
 //! | [`task`] | the two-word task |
-//! | [`stats`] | the counters of each worker, and the report of a run |
+//! | [`stats`] | the counters of each worker, how it spends its time, and the report of a run |
+//! | `trace` | the timeline of a run |
+//! | `profile` | the work and the span of a run |
 //! | `fiber` | stacks, the switch between two stacks, sanitizers, stack overflow |
 //! | [`queue`] | the queues, one file each, without policy; the injector; the gate of a run |
 //! | [`idle`] | waiting for work; the event count; the end of a run |
 //! | [`sync`] | the states of mutex, condition, semaphore, barrier, forked task and group |
 //! | [`policy`] | the kinds of scheduler: stealing, shared, serial |
 //! | `runtime` | workers, fibers, suspension, blocking sections, argument blocks, runs |
+//! | `inspect` | what all runs do and wait for: the watchdog, the proof of a deadlock, the live line |
 //! | `table` | one row for each kind and queue: the only file that joins policies and runtime |
 //! | `api` | what C programs build from tasks: fork and join, groups, loops, sort, pools, mutexes |
 //! | `ffi` | the exported functions: checks of arguments, errno, no panic beyond |
@@ -76,6 +79,12 @@ pub mod task;
 pub mod stats;
 
 #[cfg(not(loom))]
+pub mod trace;
+
+#[cfg(not(loom))]
+pub mod profile;
+
+#[cfg(not(loom))]
 pub mod fiber;
 
 pub mod queue;
@@ -88,6 +97,9 @@ pub mod policy;
 
 #[cfg(not(loom))]
 pub mod runtime;
+
+#[cfg(not(loom))]
+pub mod inspect;
 
 #[cfg(not(loom))]
 pub mod table;

@@ -3,10 +3,10 @@
 //! the variables the kind accepts (`Combination`). Other files ask the row, and never ask which
 //! kind it is. A run picks its row once.
 
-use crate::fiber::{Instrumentation, Instrumented, Plain, exceptions, sanitizers};
+use crate::fiber::{Instrumentation, Instrumented, Plain, exceptions, listeners, sanitizers};
+use crate::lock::bell::{Adaptive, Fair, Spin};
 use crate::lock::monitor::Monitor;
 use crate::lock::posix::{PthreadMutex, Semaphore};
-use crate::lock::spin::Spin;
 use crate::policy::operations::Operations;
 use crate::policy::shared::{self, Shared};
 use crate::policy::{Policy, serial, stealing};
@@ -14,7 +14,8 @@ use crate::queue::chaselev::ChaseLev;
 use crate::queue::locked::{Locked, Oldest};
 use crate::queue::ring::Ring;
 use crate::queue::split::Split;
-use crate::runtime::record::{BuiltIn, Row};
+use crate::runtime::observed;
+use crate::runtime::record::{BuiltIn, FunctionOf, Row};
 use crate::runtime::run::{Open, Request};
 use crate::runtime::{cont, entry, forked, run};
 use crate::settings::{Accepted, Combination, Config, Deque, Kind, Resolved};
@@ -23,12 +24,14 @@ use crate::sys::fence::Fenced;
 use crate::sys::thread::Uncancelled;
 use crate::sys::{fence, futex, output, processors, stack_room, symbol};
 use crate::task::Task;
-use crate::{queue, settings};
+use crate::{inspect, queue, settings};
 
 /// A row of the table.
 pub struct Entry {
     combination: Combination,
     row: Row,
+    /// The row of runs that are observed.
+    observed: Row,
     start: fn(&Request, &Uncancelled, Task) -> Result<(), Errno>,
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
     /// The entry to use instead where the system has no membarrier.
@@ -53,11 +56,14 @@ pub const fn row<P: Policy>() -> Row {
         spawn: entry::spawn::<P>,
         finish_spawn: entry::finish_spawn::<P>,
         fork: forked::fork,
+        offer: forked::offer,
         queue: entry::queue::<P>,
         operations: Operations::of::<P>(),
         calls_at_once: false,
         has_threads: P::HAS_THREADS,
         lines_up: P::LINES_UP,
+        plain: None,
+        doctor: &inspect::DOCTOR,
     }
 }
 
@@ -65,6 +71,7 @@ const fn entry<P: Policy>(kind: Kind, deque: Option<Deque>) -> Entry {
     Entry {
         combination: Combination { kind, deque, accepted: &P::ACCEPTED },
         row: row::<P>(),
+        observed: observed::row(const { &row::<P>() }),
         start: run::start::<P>,
         open: run::open::<P>,
         without_membarrier: None,
@@ -80,10 +87,15 @@ const fn steal<D: queue::Deque>(deque: Deque) -> Entry {
 /// Continuation stealing.
 const fn cont<D: queue::Deque, I: Instrumentation>(deque: Deque) -> Entry {
     let entry = entry::<stealing::Stealing<D>>(Kind::Cont, Some(deque));
+    let combination = Combination { accepted: &Accepted::ONE_BY_ONE, ..entry.combination };
+    let observed = observed::row(const { &cont_row::<D, I>() });
+    Entry { combination, row: cont_row::<D, I>(), observed, ..entry }
+}
+
+const fn cont_row<D: queue::Deque, I: Instrumentation>() -> Row {
     let (spawn, fork) =
         (cont::spawn::<stealing::Stealing<D>, I>, cont::fork::<stealing::Stealing<D>, I>);
-    let combination = Combination { accepted: &Accepted::ONE_BY_ONE, ..entry.combination };
-    Entry { combination, row: Row { spawn, fork, calls_at_once: true, ..entry.row }, ..entry }
+    Row { spawn, fork, calls_at_once: true, ..row::<stealing::Stealing<D>>() }
 }
 
 const fn lifo<L: Monitor>(lock: Deque) -> Entry {
@@ -109,7 +121,7 @@ impl Entry {
 }
 
 /// The first row of a kind has its default deque or lock.
-static TABLE: [&Entry; 16] = {
+static TABLE: [&Entry; 22] = {
     use Deque::{ChaseLev as C, Mutex, Queue, Ring as R, Sem, Split as Pl};
     [
         const { &steal::<BuiltIn>(Pl).or_without_membarrier(&STEAL_FENCED) },
@@ -119,12 +131,18 @@ static TABLE: [&Entry; 16] = {
         const { &steal::<Locked<PthreadMutex>>(Mutex).or_without_futex(&STEAL_SPIN) },
         &STEAL_SPIN,
         const { &steal::<Locked<Semaphore>>(Sem).or_without_futex(&STEAL_SPIN) },
+        const { &steal::<Locked<Fair>>(Deque::Fair) },
+        const { &steal::<Locked<Adaptive>>(Deque::Adaptive) },
         const { &lifo::<PthreadMutex>(Mutex).or_without_futex(&LIFO_SPIN) },
         &LIFO_SPIN,
         const { &lifo::<Semaphore>(Sem).or_without_futex(&LIFO_SPIN) },
+        const { &lifo::<Fair>(Deque::Fair) },
+        const { &lifo::<Adaptive>(Deque::Adaptive) },
         const { &fifo::<PthreadMutex>(Mutex).or_without_futex(&FIFO_SPIN) },
         &FIFO_SPIN,
         const { &fifo::<Semaphore>(Sem).or_without_futex(&FIFO_SPIN) },
+        const { &fifo::<Fair>(Deque::Fair) },
+        const { &fifo::<Adaptive>(Deque::Adaptive) },
         const {
             let with_split = cont::<BuiltIn, Plain>(Pl).or_without_membarrier(&CONT_FENCED);
             &with_split.or_instrumented(&CONT_INSTRUMENTED)
@@ -167,6 +185,7 @@ fn request(
     asked: &Config,
     nthreads: i32,
     qlen: i32,
+    function_of: FunctionOf,
 ) -> Result<(&'static Entry, Request), Errno> {
     const INVALID: Errno = Errno(libc::EINVAL);
     stack_room::look_for_room().map_err(|stack_room::NoRoom { left, least }| {
@@ -179,7 +198,7 @@ fn request(
     let resolved = settings::resolve(asked, &TABLE).map_err(|settings::Refused| INVALID)?;
     let Resolved { config, transfers, row: entry } = resolved;
     fence::prepare();
-    sanitizers::detect();
+    listeners::detect();
     let entry = that_works_here(entry);
     let threads = match (config.threads, usize::try_from(nthreads)) {
         (Some(settings::Threads::Count(n)), _) => n,
@@ -196,27 +215,41 @@ fn request(
     };
     let threads = if entry.row.has_threads { threads } else { 1 };
     let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
-    let Entry { combination, row, .. } = entry;
-    Ok((entry, Request { config, transfers, deque: combination.deque, row, threads, qlen }))
+    let row = if config.is_observed() { &entry.observed } else { &entry.row };
+    let deque = entry.combination.deque;
+    Ok((entry, Request { config, transfers, deque, row, function_of, threads, qlen }))
 }
 
 /// A whole run: what `sched_init` does after its checks. The first task, and all that come from it,
 /// have ended when this returns Ok.
-pub fn run(uncancelled: &Uncancelled, nthreads: i32, qlen: i32, first: Task) -> Result<(), Errno> {
-    let (entry, request) = request("sched_init: nthreads", &Config::defaults(), nthreads, qlen)?;
+pub fn run(
+    uncancelled: &Uncancelled,
+    nthreads: i32,
+    qlen: i32,
+    first: Task,
+    function_of: FunctionOf,
+) -> Result<(), Errno> {
+    let asked = &Config::defaults();
+    let (entry, request) = request("sched_init: nthreads", asked, nthreads, qlen, function_of)?;
     (entry.start)(&request, uncancelled, first)
 }
 
 /// The run of the default pool.
-pub fn open_standing() -> Result<Box<dyn Open>, Errno> {
-    let (entry, mut request) = request("", &Config::defaults(), 0, 0)?;
+pub fn open_standing(function_of: FunctionOf) -> Result<Box<dyn Open>, Errno> {
+    let (entry, mut request) = request("", &Config::defaults(), 0, 0, function_of)?;
     // The threads of this pool are not joined at its end: see `default_pool`.
     request.config.warm = request.config.warm.filter(|warm| !warm.is_zero());
     (entry.open)(&request)
 }
 
 /// A run that stays open: what `sched_pool_create` does after its checks.
-pub fn open(asked: &Config, nthreads: i32, qlen: i32) -> Result<Box<dyn Open>, Errno> {
-    let (entry, request) = request("sched_pool_create: options.nthreads", asked, nthreads, qlen)?;
+pub fn open(
+    asked: &Config,
+    nthreads: i32,
+    qlen: i32,
+    function_of: FunctionOf,
+) -> Result<Box<dyn Open>, Errno> {
+    let threads = "sched_pool_create: options.nthreads";
+    let (entry, request) = request(threads, asked, nthreads, qlen, function_of)?;
     (entry.open)(&request)
 }

@@ -127,6 +127,7 @@ impl Modelled for Split<Asymmetric> {
 pub trait ModelledPolicy: Policy {
     const OVERFLOW: Overflow = Overflow::Grow;
     const STEAL: Amount = Amount::One;
+    const PROCESSORS: usize = usize::MAX;
 }
 
 impl<D: Modelled> ModelledPolicy for Stealing<D> {
@@ -134,7 +135,10 @@ impl<D: Modelled> ModelledPolicy for Stealing<D> {
     const STEAL: Amount = D::STEAL;
 }
 
-impl<O: Order> ModelledPolicy for SharedQueue<LoomMonitor, O> {}
+/// With one processor, so that some pushes wake nobody.
+impl<O: Order> ModelledPolicy for SharedQueue<LoomMonitor, O> {
+    const PROCESSORS: usize = 1;
+}
 
 impl ModelledPolicy for Serial {}
 
@@ -415,7 +419,7 @@ impl<P: ModelledPolicy> SceneOf<P> {
             steal: P::STEAL,
             global: Global::One,
             join: Join::Suspend,
-            processors: usize::MAX,
+            processors: P::PROCESSORS,
         };
         let scheduler = Box::new(P::new(&plan).expect("there is memory"));
         Arc::new(SceneOf {

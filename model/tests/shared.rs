@@ -4,9 +4,9 @@
 //! run, shows as a cell whose count is not 1.
 #![cfg(loom)]
 
-use loom::sync::Arc;
 use loom::sync::atomic::AtomicBool;
 use loom::sync::atomic::Ordering::{Acquire, Release};
+use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread::JoinHandle;
 use sched::policy::serial::Serial;
 use sched::policy::shared::{self, Shared};
@@ -119,6 +119,59 @@ fn chain<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
     let name = format!("{}, {workers} workers, a chain", P::NAME);
     explore(&name, preemptions, at_least, move || {
         each_ran_once(&complete::<P>(workers, 3, spawns_a_chain::<P>));
+    });
+}
+
+/// Where tasks meet: each waits until all have begun.
+struct Meeting {
+    begun: Mutex<usize>,
+    all: Condvar,
+    tasks: usize,
+}
+
+impl Meeting {
+    fn wait(&self) {
+        let mut begun = self.begun.lock().unwrap();
+        *begun += 1;
+        if *begun == self.tasks {
+            self.all.notify_all();
+        }
+        while *begun < self.tasks {
+            begun = self.all.wait(begun).unwrap();
+        }
+    }
+}
+
+/// Spawns the other tasks of the meeting, and takes part in it.
+unsafe extern "C" fn invites<P: Named>(meeting: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the model passes its meeting, which lives until the run has ended; `s` is a worker of
+    // the model.
+    let (here, worker) = unsafe { (&*meeting.cast::<Meeting>(), WorkerOf::<P>::of(s)) };
+    for _ in 1..here.tasks {
+        worker.spawn(meets, meeting);
+    }
+    here.wait();
+}
+
+unsafe extern "C" fn meets(meeting: *mut c_void, _: *mut Scheduler) {
+    // SAFETY: as above.
+    unsafe { &*meeting.cast::<Meeting>() }.wait();
+}
+
+/// As many tasks as workers: no worker sleeps beside a task.
+fn meeting<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
+    let name = format!("{}, {workers} workers meet", P::NAME);
+    explore(&name, preemptions, at_least, move || {
+        let meeting = Meeting { begun: Mutex::new(0), all: Condvar::new(), tasks: workers };
+        let closure = std::ptr::from_ref(&meeting).cast_mut().cast();
+        let scene = SceneOf::<P>::new(workers, 0);
+        // SAFETY: nobody occupies the place yet.
+        unsafe { scene.scheduler.spawn(&scene.places[0], Task { f: invites::<P>, closure }) }
+            .expect("there is memory");
+        let others = start(&scene, 1..workers);
+        work(&scene, 0);
+        join(others);
+        assert_eq!(*meeting.begun.lock().unwrap(), workers);
     });
 }
 
@@ -246,14 +299,15 @@ fn released<P: Named>(workers: usize, preemptions: usize, at_least: usize) {
 models! {
     lifo: Lifo {
         children: children(2, 5, 300);
-        children_three_workers: children(3, 3, 4000);
+        children_three_workers: children(3, 3, 3700);
         helper: helper(2, 4, 600);
         rest: rest(2, 3, 9000);
     }
     fifo: Fifo {
         children: children(2, 5, 300);
-        chain: chain(3, 3, 4000);
+        chain: chain(3, 3, 3700);
         foreign: foreign(2, 3, 400);
+        meeting: meeting(3, 2, 1200);
         helper: helper(2, 4, 600);
         rest: rest(1, 4, 150);
         released: released(2, 3, 1400);

@@ -23,6 +23,7 @@
 //! Rejected: to wait at exit until no task is left. A task may wait for something that the exiting
 //! thread holds.
 
+use crate::api::names::function_of;
 use crate::fiber::valgrind;
 use crate::runtime::record::Worker;
 use crate::runtime::run::Open;
@@ -90,7 +91,7 @@ fn make() -> Result<&'static Worker, Errno> {
     // The memory is allocated first: an open run must be closed before it can be dropped.
     let room = memory::boxed(MaybeUninit::uninit());
     let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
-    let run = table::open_standing()?;
+    let run = table::open_standing(function_of)?;
     let worker = run.run().worker(0);
     let older = NEWEST.load(Ordering::Relaxed);
     let pool = Box::into_raw(Box::write(room, DefaultPool { run, older }));

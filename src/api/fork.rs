@@ -24,8 +24,10 @@ use crate::api::Latch;
 pub use crate::runtime::forked::{misuse, run_forked};
 use crate::runtime::forked::{queued_task, run_now};
 use crate::runtime::identity::Mine;
+use crate::runtime::observed;
 use crate::runtime::record::Worker;
 use crate::runtime::tasks::BuiltInStep;
+use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::runtime::waiter::Waiter;
 pub use crate::sync::forked::Forked;
 use crate::sys::atomic::AtomicUsize;
@@ -53,19 +55,28 @@ impl Forked {
         }
     }
 
-    /// Forks a task that the caller can also run itself. False if no queue has room for the task:
+    /// Forks a task that the caller can also run itself. `function` is the address of the program's
+    /// function that the task will call. False if no queue has room for the task:
     /// then it was not forked.
     ///
     /// # Safety
     /// As for `fork`.
     #[inline]
-    pub unsafe fn offer(&self, f: TaskFn, closure: *mut c_void, worker: &Worker) -> bool {
+    pub unsafe fn offer(
+        &self,
+        f: TaskFn,
+        closure: *mut c_void,
+        function: usize,
+        worker: &Worker,
+    ) -> bool {
         let offered = match worker.put_built_in(Some(f), |f| self.to_queue(f, closure)) {
             BuiltInStep::Done => true,
             // SAFETY: the built-in part has begun to queue this task just now.
             BuiltInStep::Unfinished => unsafe { finish_queueing(self, worker) },
             // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined.
-            BuiltInStep::NotApplicable => unsafe { worker.queue(self.to_queue(f, closure)) == 0 },
+            BuiltInStep::NotApplicable => unsafe {
+                (worker.row().offer)(self, Task { f, closure }, function, worker).is_ok()
+            },
         };
         #[cfg(debug_assertions)]
         if offered {
@@ -138,8 +149,17 @@ impl Forked {
             // SAFETY: the built-in part has begun to take this task just now.
             BuiltInStep::Unfinished => unsafe { retake_or_wait(self, worker) },
             // SAFETY: the descriptor was forked on, and not joined yet.
-            BuiltInStep::NotApplicable => unsafe { take_back_or_wait(self, worker) },
+            BuiltInStep::NotApplicable => unsafe { take_back_elsewhere(self, worker) },
         }
+    }
+
+    /// `is_fresh`, also in a profiled run.
+    #[inline]
+    pub fn is_untaken(&self) -> bool {
+        if self.was_joined() {
+            return observed::shadow_of(self).is_some_and(Forked::is_fresh);
+        }
+        self.is_fresh()
     }
 
     /// Sets the descriptor, and returns the task to be queued.
@@ -246,7 +266,7 @@ unsafe fn retake_or_wait(forked: &Forked, worker: &Worker) -> bool {
 fn wait(forked: &Forked, worker: &Worker) -> bool {
     let mine = if forked.is_fresh() { worker.mine() } else { None };
     mine.inspect(|mine| mine.note_join(forked));
-    let waited = crate::api::wait(forked, worker);
+    let waited = crate::api::wait(forked, WaitsFor::new(Object::Forked, forked), worker);
     mine.inspect(|mine| mine.forget_join(forked));
     waited
 }
@@ -275,6 +295,23 @@ unsafe extern "C" fn join_elsewhere(forked: &Forked, worker: &Worker) {
     }
 }
 
+/// `Forked::take_back` where the built-in part does not apply.
+///
+/// # Safety
+/// As for `join_elsewhere`.
+#[cold]
+unsafe fn take_back_elsewhere(forked: &Forked, worker: &Worker) -> bool {
+    // SAFETY: by the caller's promise. A task that was taken out of the queue, as only a worker can
+    // do, has not begun, and is the caller's.
+    unsafe {
+        let taken = take_back_or_wait(forked, worker);
+        if taken && worker.row().plain.is_some() {
+            observed::unwrap(forked.task(), worker.mine().map(Mine::worker));
+        }
+        taken
+    }
+}
+
 /// Joins, but leaves a task that nobody has begun, and that can be taken from the queue, for the
 /// caller to run. Returns true in that case.
 ///
@@ -286,7 +323,9 @@ unsafe fn take_back_or_wait(forked: &Forked, worker: &Worker) -> bool {
         return false;
     }
     if forked.was_joined() {
-        joined_before();
+        // SAFETY: by the caller's promise.
+        unsafe { join_shadow(forked, worker) };
+        return false;
     }
     if forked.is_fresh()
         && let Some(mine) = worker.mine()
@@ -304,6 +343,23 @@ unsafe fn take_back_or_wait(forked: &Forked, worker: &Worker) -> bool {
     false
 }
 
+/// Joins a task that was forked in a profiled run: the program's descriptor leads to the one in the
+/// queue, and looks otherwise as if it was joined already.
+///
+/// # Safety
+/// As for `join_elsewhere`.
+#[cold]
+#[inline(never)]
+unsafe fn join_shadow(forked: &Forked, worker: &Worker) {
+    let Some(shadow) = observed::shadow_of(forked) else { joined_before() };
+    // SAFETY: the shadow lives until `joined`; the rest is the caller's promise.
+    unsafe {
+        join_elsewhere(shadow, worker);
+        observed::joined(shadow, worker);
+    }
+    forked.forget_shadow();
+}
+
 #[cold]
 #[inline(never)]
 fn joined_before() -> ! {
@@ -316,13 +372,14 @@ fn joined_before() -> ! {
 
 /// Calls `here`, and `there`, which another worker may call at the same time. Returns when both
 /// have ended. Each gets the worker that runs it. `C` is the kind of the program's function that
-/// they call.
+/// they call, and `function` its address.
 ///
 /// # Safety
 /// `worker` is the caller's, or was while the caller ran in this run; `there` may be called on
 /// another thread.
 #[inline]
 pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
+    function: usize,
     worker: &Worker,
     here: impl FnOnce(&Worker),
     there: T,
@@ -330,8 +387,8 @@ pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
     let forked = Forked::unset();
     // SAFETY: `there` and the descriptor live until the task is joined, below.
     unsafe {
-        let offered =
-            forked.offer(run_closure::<C, T>, (&raw const there).cast_mut().cast(), worker);
+        let there_closure = (&raw const there).cast_mut().cast();
+        let offered = forked.offer(run_closure::<C, T>, there_closure, function, worker);
         here(worker);
         let worker = Worker::current_in_run_of(worker.handle()); // `here` may have waited
         if !offered || forked.take_back(worker) {
@@ -342,11 +399,12 @@ pub unsafe fn both<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
 
 /// Calls `work` on the caller's own worker, or on any worker of the run if the caller has none, and
 /// waits for its end. Returns as `sched_spawn` does. `C` is the kind of the program's function that
-/// `work` calls.
+/// `work` calls, and `function` its address.
 ///
 /// # Safety
 /// `work` may be called on another thread.
 pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
+    function: usize,
     worker: &Worker,
     work: T,
 ) -> c_int {
@@ -355,12 +413,12 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
         return 0;
     }
     let forked = Forked::unset();
-    let queued = forked.to_queue(run_closure::<C, T>, (&raw const work).cast_mut().cast());
+    let task = Task { f: run_closure::<C, T>, closure: (&raw const work).cast_mut().cast() };
     // SAFETY: `work` and the descriptor live until the task has ended, which is waited for below.
-    if unsafe { worker.queue(queued) } != 0 {
+    if unsafe { (worker.row().offer)(&forked, task, function, worker) }.is_err() {
         return -1;
     }
-    crate::api::wait_outside_run(&forked);
+    crate::api::wait_outside_run(&forked, WaitsFor::new(Object::Forked, &raw const forked));
     0
 }
 

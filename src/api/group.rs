@@ -11,7 +11,8 @@ use crate::api::nodes::{WakeOrder, grant, may_wait};
 use crate::api::{wait_in_task, wait_outside_run};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
-use crate::runtime::{arg_blocks, spawn_copy};
+use crate::runtime::wait_note::{Object, WaitsFor};
+use crate::runtime::{arg_blocks, profiled, spawn_copy};
 use crate::sync::members::{Members, no_group};
 use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicUsize, Ordering};
@@ -21,7 +22,8 @@ use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// The C side's `sched_group`. If all bytes are zero, it is a group without tasks.
+/// The C side's `sched_group`. If all bytes are zero, it is a group without tasks. (The address of
+/// the group, which a fiber has, is that of `members`, which a note of a wait has.)
 #[repr(C)]
 pub struct Group {
     members: Members,
@@ -129,11 +131,13 @@ impl Group {
                 // SAFETY: the nodes were taken out of the group just now.
                 unsafe { grant(nodes, || worker, WakeOrder::Soon) };
             }
+            let what = WaitsFor::new(Object::Group, &raw const self.members);
             match fiber {
-                Some(fiber) => wait_in_task(&node, fiber, fiber.join()),
-                None => wait_outside_run(&node),
+                Some(fiber) => wait_in_task(&node, what, fiber, fiber.join()),
+                None => wait_outside_run(&node, what),
             }
         }
+        profiled::note_group_over(worker, ptr::from_ref(self).addr());
         if self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0 {
             return errno::failed(libc::ECANCELED);
         }
@@ -158,6 +162,20 @@ impl Group {
 #[inline(never)]
 fn not_cancelled(flag: usize) -> ! {
     no_group("sched_group", flag)
+}
+
+/// The program's function of a group's task, whose own function is `f`. None: it is another task.
+pub fn function_of(f: TaskFn, argument: *mut c_void) -> Option<usize> {
+    // SAFETY: a task with this function has such an argument.
+    unsafe {
+        if ptr::fn_addr_eq(f, run_member as TaskFn) {
+            Some((*argument.cast::<Member>()).f as usize)
+        } else if ptr::fn_addr_eq(f, run_copied as TaskFn) {
+            Some((*argument.cast::<Copied>()).f as usize)
+        } else {
+            None
+        }
+    }
 }
 
 /// Runs a group's task.
@@ -198,6 +216,9 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
         call_guarded::<GroupTask, _>(|| unsafe { f(closure, s) });
         group_of_fiber.set(outer_group);
     }
-    // SAFETY: `spawn` has counted the task in. The caller's worker may differ from `s` by now.
-    unsafe { group.leave(Worker::current_in_run_of(s)) };
+    // SAFETY: the task was given to the run of `s`. The caller's worker may differ from `s` by now.
+    let worker = unsafe { Worker::current_in_run_of(s) };
+    profiled::note_group_end(worker, ptr::from_ref(group).addr());
+    // SAFETY: `spawn` has counted the task in.
+    unsafe { group.leave(worker) };
 }

@@ -1,4 +1,5 @@
-//! Loops over a range of numbers: `sched_for`. The text counts in units (see [`range`](super::range)).
+//! Loops over a range of numbers: `sched_for`. The text counts in units (see
+//! [`range`](super::range)).
 //!
 //! # Protocol
 //!
@@ -23,10 +24,10 @@
 //! So one worker alone forks 2 log2 n times. The stack of offers holds one offer for each halving:
 //! offer i has at most n / 2^(i + 1) units. There are never more than `MAX_OFFERS` offers.
 //!
-//! A chunk is at most twice as large as the chunk before, since the duration of a unit is unknown at
-//! first. A chunk is also at most an eighth of the rest, the youngest offer included, so that a
-//! worker that waits for the owner waits for a small part of the whole. (C. Polychronopoulos and D. Kuck, "Guided self-scheduling", 1987.) With a grain a chunk
-//! is always one unit.
+//! A chunk is at most twice as large as the chunk before, since the duration of a unit is unknown
+//! at first. A chunk is also at most an eighth of the rest, the youngest offer included, so that a
+//! worker that waits for the owner waits for a small part of the whole. (C. Polychronopoulos and D.
+//! Kuck, "Guided self-scheduling", 1987.) With a grain a chunk is always one unit.
 //!
 //! An owner that joins an offer may find the offer's task in a queue, on its own thread. The task
 //! then does not do the units on top of the join: it gives them back. So the stack is equally deep
@@ -45,27 +46,28 @@
 //! - Once the pace of the loop is known, new offers are shared at once, without a question.
 //!
 //! The *pace* is measured after the first theft, so a loop without thieves reads no clock. It also
-//! shows which parts take less than `WORTHWHILE`; these are not offered. The pace may change at any
-//! moment. So a worker that keeps its whole rest to itself measures again after each chunk.
+//! shows which parts take less than `pace::WORTHWHILE`; these are not offered. The pace may change
+//! at any moment. So a worker that keeps its whole rest to itself measures again after each chunk.
 //!
-//! Rejected: to look at the pace while the range is halved at first. Another worker may have measured
-//! it already, in quick units; then the rest of the owner's part is out of reach while the owner
-//! does its first unit, however long that takes (c_tests/for_spread.c).
+//! Rejected: to look at the pace while the range is halved at first. Another worker may have
+//! measured it already, in quick units; then the rest of the owner's part is out of reach while the
+//! owner does its first unit, however long that takes (c_tests/for_spread.c).
 //!
 //! On two workers, loops of 1 ms with unequal units took 5 to 12 % longer than libgomp's best
 //! schedule without these rules, and take 0 to 4 % longer with them (`bench_c/loops.c`).
 
 use crate::api::fork;
 use crate::api::fork::Forked;
+use crate::api::pace::Pace;
 use crate::api::range::Range;
+use crate::runtime::profiled;
 use crate::runtime::record::Worker;
-use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sys::unwind::{LoopBody, call_guarded};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::time::{Duration, Instant};
 
 /// The C side's `sched_range`; not NULL.
 pub type Body = unsafe extern "C" fn(usize, usize, *mut c_void, *mut Scheduler);
@@ -76,21 +78,17 @@ const MAX_OFFERS: usize = 32;
 /// A chunk is at most the units that are left, divided by this number.
 const CHUNK_PART: usize = 8;
 
-/// A part of a loop that takes less time is not worth a theft: some four times the cost of one.
-const WORTHWHILE: Duration = Duration::from_micros(2);
-
-/// The greatest value of [`Loop::small`]: twice as many units are still a `usize`.
-const MOST_SMALL: u128 = usize::MAX as u128 / 2;
-
 pub struct Loop {
     range: Range,
     /// The most units with which `body` is called at once.
     max_chunk: usize,
     body: Body,
     ctx: *mut c_void,
-    /// The most units that take less than `WORTHWHILE`, as the last measurement of any worker
+    /// The most units that take less than `pace::WORTHWHILE`, as the last measurement of any worker
     /// says; 0: the pace is not known. (Relaxed: the figure orders no other memory.)
     small: AtomicUsize,
+    /// In a profiled run, the length of the longest path through a unit, in ticks.
+    longest: AtomicU64,
 }
 
 /// Some units of a loop, which another worker may do.
@@ -107,7 +105,7 @@ struct Offer {
 
 impl Loop {
     pub fn new(range: Range, max_chunk: usize, body: Body, ctx: *mut c_void) -> Self {
-        Loop { range, max_chunk, body, ctx, small: AtomicUsize::new(0) }
+        Loop { range, max_chunk, body, ctx, small: AtomicUsize::new(0), longest: AtomicU64::new(0) }
     }
 
     fn small(&self) -> usize {
@@ -122,8 +120,10 @@ impl Loop {
         // SAFETY: `within` waits for the closure and calls it on a worker that it owns; the body
         // accepts `ctx`, by the caller's promise.
         unsafe {
-            fork::within::<LoopBody, _>(worker, |mine| {
-                self.share(0, self.range.units(), mine, Pace::UNMEASURED)
+            fork::within::<LoopBody, _>(self.body as usize, worker, |mine| {
+                self.share(0, self.range.units(), mine, Pace::UNMEASURED);
+                // Relaxed: the joins order the figure.
+                profiled::note_loop(mine, self.longest.load(Ordering::Relaxed));
             })
         }
     }
@@ -135,8 +135,14 @@ impl Loop {
     #[inline]
     unsafe fn call(&self, from: usize, to: usize, worker: &Worker) {
         let (lo, hi) = (self.range.start_of(from), self.range.start_of(to));
+        let before = profiled::path_length(worker);
         // SAFETY: the body accepts `ctx`, by the caller's promise.
         unsafe { (self.body)(lo, hi, self.ctx, worker.handle()) };
+        if let Some(before) = before {
+            let length = profiled::take_path_back(worker, before);
+            // Relaxed: the joins order the figure.
+            self.longest.fetch_max(length / (to - from) as u64, Ordering::Relaxed);
+        }
     }
 
     /// Does the units `from` to `to`, of which it offers parts to other workers. `pace` has
@@ -170,7 +176,7 @@ impl Loop {
                         break;
                     }
                 }
-                if pace.begun.is_some() {
+                if pace.is_begun() {
                     // SAFETY: the caller owns the worker and the offers.
                     unsafe { self.share_offers(offers, count, worker) };
                 }
@@ -205,7 +211,7 @@ impl Loop {
                 }
             }
             // SAFETY: the place is within the array and holds an offer.
-            thieves_hungry = count > 0 && unsafe { !(*offers.add(count - 1)).task.is_fresh() };
+            thieves_hungry = count > 0 && unsafe { !(*offers.add(count - 1)).task.is_untaken() };
         }
     }
 
@@ -217,7 +223,7 @@ impl Loop {
     unsafe fn share_offers(&self, offers: *const Offer, count: usize, worker: &Worker) {
         // SAFETY: by the caller's promise.
         let mut all = (0..count).map(|i| unsafe { &*offers.add(i) });
-        let Some(largest) = all.find(|offer| offer.task.is_fresh()) else { return };
+        let Some(largest) = all.find(|offer| offer.task.is_untaken()) else { return };
         if (1..=largest.to - largest.from).contains(&self.small()) {
             // SAFETY: the caller owns the worker.
             unsafe { worker.share() };
@@ -241,39 +247,8 @@ impl Loop {
                 join_begun: AtomicBool::new(false),
                 given_back: AtomicBool::new(false),
             });
-            (*at).task.offer(run_offer, at.cast(), worker)
+            (*at).task.offer(run_offer, at.cast(), self.body as usize, worker)
         }
-    }
-}
-
-/// Measures the pace of a worker in its part of a loop.
-struct Pace {
-    /// The start of the measurement; None: no thief has come yet.
-    begun: Option<Instant>,
-    /// The units done since `begun`.
-    done: usize,
-}
-
-impl Pace {
-    const UNMEASURED: Pace = Pace { begun: None, done: 0 };
-
-    fn from_now() -> Self {
-        Pace { begun: Some(Instant::now()), done: 0 }
-    }
-
-    /// Writes to `small` how many units take `WORTHWHILE`, at the worker's pace since the last
-    /// measurement. Writes nothing if the worker has done no unit since then.
-    fn measure(&mut self, small: &AtomicUsize) {
-        if self.done == 0 {
-            return;
-        }
-        let now = Instant::now();
-        if let Some(begun) = self.begun {
-            let elapsed = (now - begun).as_nanos().max(1);
-            let units = self.done as u128 * WORTHWHILE.as_nanos() / elapsed;
-            small.store(units.clamp(1, MOST_SMALL) as usize, Ordering::Relaxed);
-        }
-        *self = Pace { begun: Some(now), done: 0 };
     }
 }
 
@@ -304,6 +279,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
     if ptr::eq(offer.owner, worker) && offer.join_begun.load(Ordering::Relaxed) {
         // Relaxed: the task's end releases the flag to the join.
         offer.given_back.store(true, Ordering::Relaxed);
+        profiled::note_given_back(worker);
     } else {
         // SAFETY: the loop lives until the offer is joined, and its body accepts `ctx`.
         call_guarded::<LoopBody, _>(|| unsafe {

@@ -6,8 +6,9 @@
 //! | [`fork`] | a task that is waited for by its descriptor, which the caller owns |
 //! | [`group`] | any number of tasks, waited for together |
 //! | `nodes` | waiting with a node: for groups and for [`sync`] |
-//! | [`loops`], [`reduce`] | loops and reductions over a [`range`] of numbers |
+//! | [`loops`], [`reduce`] | loops and reductions over a [`range`] of numbers, and their `pace` |
 //! | [`sort`] | a parallel qsort(3) |
+//! | [`names`] | the program's function behind a task |
 //! | [`scratch`] | memory for the time of a call |
 //! | [`pool`] | a run that stays open |
 //! | [`default_pool`] | the pool of the process, and the meaning of NULL in place of an `s` |
@@ -35,7 +36,9 @@ pub mod default_pool;
 pub mod fork;
 pub mod group;
 pub mod loops;
+pub mod names;
 mod nodes;
+mod pace;
 pub mod pool;
 pub mod range;
 pub mod reduce;
@@ -47,8 +50,9 @@ use crate::policy::{Awaited, UNAWAITED};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::Fiber;
 use crate::runtime::record::Worker;
+use crate::runtime::wait_note::WaitsFor;
 use crate::runtime::waiter::Waiter;
-use crate::runtime::{identity, suspend, yielding};
+use crate::runtime::{identity, suspend, waiter, yielding};
 use crate::settings::Join;
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::futex::Futex;
@@ -109,32 +113,47 @@ impl<L: Latch> Awaited for Help<'_, L> {
 
 /// Waits without running other tasks: the calling thread sleeps.
 fn sleep_until_over(latch: &impl Latch) {
+    let mut counted = false;
     while !latch.is_over() {
         if let Some(value) = latch.register(Waiter::Thread) {
+            if !std::mem::replace(&mut counted, true) {
+                waiter::count_thread();
+            }
             <&Futex>::from(latch.word()).wait(value as u32, MAX_SLEEP);
         }
     }
 }
 
-/// Waits until the latch is over. `worker` is any worker of the run. If the calling thread is a
-/// worker of that run, its task waits there. False if the wait would have no end: the run has
-/// ended, or it is a parent process's run, and the latch is not over.
-fn wait(latch: &impl Latch, worker: &Worker) -> bool {
+/// Waits until the latch is over; an observer is told that the task waits for `what`. `worker` is
+/// any worker of the run. If the calling thread is a worker of that run, its task waits there.
+/// False if the wait would have no end: the run has ended, or it is a parent process's run, and the
+/// latch is not over.
+fn wait(latch: &impl Latch, what: WaitsFor, worker: &Worker) -> bool {
     let Some(mine) = worker.mine() else {
         // When the run has ended, all its tasks have ended.
         if worker.has_ended() {
             return latch.is_over();
         }
-        wait_outside_run(latch);
+        wait_outside_run(latch, what);
         return true;
     };
-    wait_in_task(latch, mine.fiber(), mine.fiber().join());
+    wait_in_task(latch, what, mine.fiber(), mine.fiber().join());
     true
 }
 
 /// Waits in the middle of a task on this fiber. The task keeps the fiber, whichever worker
 /// continues it. With `Join::Suspend` the task is suspended, if the fiber can be left.
-fn wait_in_task(latch: &impl Latch, fiber: &Fiber, join: Join) {
+fn wait_in_task(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, join: Join) {
+    fiber.wait.begin(what, latch.word());
+    fiber.note_wait(true);
+    wait_noted(latch, what, fiber, join);
+    fiber.note_wait(false);
+    fiber.wait.end();
+}
+
+/// The rest of `wait_in_task`: the wait is noted.
+#[inline]
+fn wait_noted(latch: &impl Latch, what: WaitsFor, fiber: &Fiber, join: Join) {
     while !latch.is_over() {
         let publish = |task: Task| latch.register(Waiter::Task(task.closure)).is_some();
         // SAFETY: the caller is on the fiber, in a task; once `register` has published the task, it
@@ -143,7 +162,7 @@ fn wait_in_task(latch: &impl Latch, fiber: &Fiber, join: Join) {
             break;
         }
         if Worker::current().is_some_and(|mine| fiber.is_right_below(mine)) {
-            return wait_nested(latch, fiber.worker());
+            return wait_nested(latch, what, fiber.worker());
         }
         // SAFETY: the caller is on the fiber, in a task.
         unsafe { fiber.help(&Help { latch, fiber }) };
@@ -158,12 +177,14 @@ fn wait_in_task(latch: &impl Latch, fiber: &Fiber, join: Join) {
 /// there like any task of its run.
 #[cold]
 #[inline(never)]
-fn wait_nested(latch: &impl Latch, outer: &Worker) {
+fn wait_nested(latch: &impl Latch, what: WaitsFor, outer: &Worker) {
     let mut looks = 0u32;
     while !latch.is_over() {
         let Some(mine) = Worker::current() else { return sleep_until_over(latch) };
         let below = outer.mine().map(Mine::fiber).filter(|below| below.is_right_below(mine));
-        let Some(below) = below else { return wait_in_task(latch, mine.fiber(), Join::Suspend) };
+        let Some(below) = below else {
+            return wait_in_task(latch, what, mine.fiber(), Join::Suspend);
+        };
         // SAFETY: `outer` is the calling thread's worker, and the caller is on top of its fiber
         // with no other task in between.
         while !latch.is_over() && unsafe { yielding::help_once(below) } {}
@@ -178,9 +199,9 @@ fn wait_nested(latch: &impl Latch, outer: &Worker) {
 /// Waits as a caller that is not a task of the latch's run. If the caller is a task of another run,
 /// and its thread is a worker of that run alone, the task is suspended there. Otherwise the thread
 /// sleeps.
-fn wait_outside_run(latch: &impl Latch) {
+fn wait_outside_run(latch: &impl Latch, what: WaitsFor) {
     match identity::lone_fiber() {
-        Some(fiber) => wait_in_task(latch, fiber, Join::Suspend),
+        Some(fiber) => wait_in_task(latch, what, fiber, Join::Suspend),
         None => sleep_until_over(latch),
     }
 }
@@ -193,7 +214,7 @@ fn wait_outside_run(latch: &impl Latch) {
 unsafe fn suspend_task(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> bool {
     // SAFETY: the caller is on the fiber.
     unsafe { fiber.mine() }.hold(); // the wait may be ended from outside of the run
-    // SAFETY: the same contract, word for word.
+    // SAFETY: the caller promises what `suspend` demands.
     let left = unsafe { suspend::suspend(fiber, publish) };
     // SAFETY: the task goes on, with the worker that its fiber has now.
     unsafe { fiber.mine() }.let_go();

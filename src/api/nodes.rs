@@ -4,6 +4,7 @@
 use crate::api::{Latch, suspend_task, wait_in_task, wait_outside_run};
 use crate::runtime::record::Worker;
 use crate::runtime::suspend;
+use crate::runtime::wait_note::WaitsFor;
 use crate::runtime::waiter::Waiter;
 use crate::settings::Join;
 use crate::sync::node::Node;
@@ -30,28 +31,32 @@ impl Latch for Node {
 /// Waits until the node is granted.
 #[cold]
 #[inline(never)]
-pub(super) fn wait(node: &Node, worker: Option<&Worker>) {
+pub(super) fn wait(node: &Node, what: WaitsFor, worker: Option<&Worker>) {
     match worker.and_then(Worker::mine) {
-        Some(mine) => wait_in_task(node, mine.fiber(), Join::Suspend),
-        None => wait_outside_run(node),
+        Some(mine) => wait_in_task(node, what, mine.fiber(), Join::Suspend),
+        None => wait_outside_run(node, what),
     }
 }
 
-/// Waits for an object. `get_or_link` returns true if the caller gets the object at once; otherwise
-/// it links the node, to which the object will be granted. Returns false if the caller must not
-/// wait: see `may_wait`. `worker` is of the caller's run; None if the caller is not a task.
+/// Waits for an object; an observer is told that it is `what`. `get_or_link` returns true if the
+/// caller gets the object at once; otherwise it links the node, to which the object will be
+/// granted. Returns false if the caller must not wait: see `may_wait`. `worker` is of the caller's
+/// run; None if the caller is not a task.
 ///
 /// # Safety
 /// When `get_or_link` links the node, this is its last action. The node lives until it is granted.
 #[inline]
 pub(super) unsafe fn wait_for(
     worker: Option<&Worker>,
+    what: WaitsFor,
     get_or_link: impl Fn(&Node) -> bool + Copy,
 ) -> bool {
     if let Some(mine) = worker.and_then(Worker::mine) {
         let fiber = mine.fiber();
         let mut node = MaybeUninit::uninit();
         let this = &raw mut node;
+        // SAFETY: the place is the caller's.
+        fiber.wait.begin(what, unsafe { Node::begin(this.cast()) });
         let publish = move |task: Task| {
             let name = Waiter::Task(task.closure).pack();
             // SAFETY: the place of the node is on the task's stack, which stays until the task goes
@@ -61,20 +66,25 @@ pub(super) unsafe fn wait_for(
         // SAFETY: the caller is on the fiber, in a task. `publish` links the node last, by the
         // caller's promise.
         let left = unsafe { suspend_task(fiber, publish) };
+        fiber.wait.end();
         // If the task was suspended, it goes on only when the node is granted.
-        return left || wait_on_top(Some(fiber.worker()), get_or_link);
+        return left || wait_on_top(Some(fiber.worker()), what, get_or_link);
     }
-    wait_on_top(worker, get_or_link)
+    wait_on_top(worker, what, get_or_link)
 }
 
 /// `wait_for`, for a caller that cannot leave its stack.
 #[cold]
 #[inline(never)]
-fn wait_on_top(worker: Option<&Worker>, get_or_link: impl Fn(&Node) -> bool) -> bool {
+fn wait_on_top(
+    worker: Option<&Worker>,
+    what: WaitsFor,
+    get_or_link: impl Fn(&Node) -> bool,
+) -> bool {
     let may = may_wait(worker);
     let node = Node::default();
     if may && !get_or_link(&node) {
-        wait(&node, worker);
+        wait(&node, what, worker);
     }
     may
 }

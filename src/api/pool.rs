@@ -11,6 +11,7 @@
 //! is the address of its policy, and the policy of a pool is freed only when the pool is destroyed,
 //! which is refused in the child.
 
+use crate::api::names::function_of;
 use crate::runtime::record::Worker;
 use crate::runtime::run::Open;
 use crate::runtime::{identity, spawn_copy};
@@ -39,7 +40,7 @@ impl Pool {
         // The memory is allocated first: an open run must be closed before it can be dropped.
         let room = memory::boxed(MaybeUninit::uninit());
         let room = room.map_err(|NoMemory| Errno(libc::ENOMEM))?;
-        let run = table::open(asked, nthreads, qlen)?;
+        let run = table::open(asked, nthreads, qlen, function_of)?;
         let worker = run.run().worker(0);
         Ok(Box::write(room, Pool { run, worker, id: worker.run_id() }))
     }
@@ -84,7 +85,7 @@ impl Pool {
         if let Err(Errno(error)) = self.check_wait() {
             return errno::failed(error);
         }
-        // SAFETY: the same contract, word for word.
+        // SAFETY: `f` accepts `closure`, by the caller's promise.
         if unsafe { self.submit(f, closure) } != 0 {
             return -1;
         }

@@ -135,7 +135,7 @@ pub unsafe fn sort(
     };
     // SAFETY: `within` waits for the closure, so its variables live as long; `work` may run on any
     // thread.
-    let outcome = unsafe { fork::within::<Comparison, _>(worker, work) };
+    let outcome = unsafe { fork::within::<Comparison, _>(cmp as usize, worker, work) };
     if outcome == 0 && failed.load(Ordering::Relaxed) {
         return errno::failed(libc::ENOMEM);
     }
@@ -171,13 +171,13 @@ unsafe fn sort_by_pointers(
     // places of its own.
     unsafe {
         by_pointer.sort(pointers.cast(), spare.cast(), n, To::Here, worker);
-        in_parts(0, n, max_part, worker, &|from, to| {
+        in_parts(0, n, max_part, sorter.cmp as usize, worker, &|from, to| {
             for i in from..to {
                 memory::prefetch(*pointers.add((i + PREFETCH_DISTANCE).min(n - 1)));
                 sorter.copy(*pointers.add(i), sorter.at(room, i));
             }
         });
-        in_parts(0, n, max_part, worker, &|from, to| {
+        in_parts(0, n, max_part, sorter.cmp as usize, worker, &|from, to| {
             let run = Run { start: sorter.at(room, from), count: to - from };
             sorter.copy_run(run, sorter.at(base, from));
         });
@@ -185,8 +185,8 @@ unsafe fn sort_by_pointers(
     Ok(())
 }
 
-/// Halves the range from..to until a part has at most `max_part` elements, and calls `part` for each,
-/// perhaps on several workers.
+/// Halves the range from..to until a part has at most `max_part` elements, and calls `part` for
+/// each, perhaps on several workers.
 ///
 /// # Safety
 /// `part` may be called on other threads; `worker` is the caller's, or was in this run.
@@ -194,6 +194,7 @@ unsafe fn in_parts(
     from: usize,
     to: usize,
     max_part: usize,
+    function: usize,
     worker: &Worker,
     part: &impl Fn(usize, usize),
 ) {
@@ -204,9 +205,10 @@ unsafe fn in_parts(
     // SAFETY: the same contract; each closure gets a worker that it owns.
     unsafe {
         fork::both::<Comparison, _>(
+            function,
             worker,
-            |on| in_parts(from, middle, max_part, on, part),
-            |on| in_parts(middle, to, max_part, on, part),
+            |on| in_parts(from, middle, max_part, function, on, part),
+            |on| in_parts(middle, to, max_part, function, on, part),
         );
     }
 }
@@ -306,7 +308,7 @@ impl<E: Elements> Sorter<E> {
         let breaks_off = AtomicBool::new(false); // Relaxed: `in_parts` orders the flag
         // SAFETY: the array is only read; `worker` was the caller's when it called this.
         unsafe {
-            in_parts(n.min(MAX_CHECKED), n, MAX_CHECKED, worker, &|from, to| {
+            in_parts(n.min(MAX_CHECKED), n, MAX_CHECKED, self.cmp as usize, worker, &|from, to| {
                 if !breaks_off.load(Ordering::Relaxed) && !goes_on(from, to) {
                     breaks_off.store(true, Ordering::Relaxed);
                 }
@@ -318,7 +320,7 @@ impl<E: Elements> Sorter<E> {
         if is_descending {
             // SAFETY: by the contract of places; each pair is exchanged once.
             unsafe {
-                in_parts(0, n / 2, MAX_CHECKED, worker, &|from, to| {
+                in_parts(0, n / 2, MAX_CHECKED, self.cmp as usize, worker, &|from, to| {
                     for i in from..to {
                         let (one, other) = (self.at(base, i), self.at(base, n - 1 - i));
                         ptr::swap_nonoverlapping(one, other, self.elements.size());
@@ -357,7 +359,7 @@ impl<E: Elements> Sorter<E> {
             upper(worker);
         } else {
             // SAFETY: by the contract of places.
-            unsafe { fork::both::<Comparison, _>(worker, lower, upper) };
+            unsafe { fork::both::<Comparison, _>(self.cmp as usize, worker, lower, upper) };
         }
         let (from, to) = match to {
             To::Here => (there, here),

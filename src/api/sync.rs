@@ -35,6 +35,7 @@ use crate::api::fork::misuse;
 use crate::api::nodes::{WakeOrder, grant, grant_one, may_wait, wait, wait_for};
 use crate::runtime::identity;
 use crate::runtime::record::{Fiber, Worker};
+use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::settings::LEAST_STACK;
 use crate::sync::barrier::Barrier;
 use crate::sync::cond;
@@ -86,8 +87,9 @@ fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>
              has not unlocked it",
         );
     }
+    let what = WaitsFor::new(Object::Mutex, mutex);
     // SAFETY: when `lock_or_link` links the node, this is its last action.
-    if !unsafe { wait_for(worker, |node| mutex.lock_or_link(node)) } {
+    if !unsafe { wait_for(worker, what, |node| mutex.lock_or_link(node)) } {
         return errno::failed(libc::EINVAL);
     }
     mutex.set_holder(caller_id(worker));
@@ -180,11 +182,11 @@ pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
         return errno::failed(libc::EPERM);
     }
     check_holder(mutex, "sched_cond_wait");
-    let waiting = cond::Waiting::new(mutex);
+    let waiting = cond::Waiting::new(cond, mutex);
     // SAFETY: the node lives until it is granted: the wait below lasts until then.
     unsafe { cond.link(&waiting) };
     hand_over(mutex, WakeOrder::InTurn);
-    wait(&waiting.node, worker);
+    wait(&waiting.node, WaitsFor::new(Object::Cond, &raw const waiting), worker);
     mutex.set_holder(caller_id(worker));
     0
 }
@@ -219,8 +221,9 @@ pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c
 #[cold]
 #[inline(never)]
 fn sem_wait_contended<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
+    let what = WaitsFor::new(Object::Sem, sem);
     // SAFETY: when `wait_or_link` links the node, this is its last action.
-    if unsafe { wait_for(worker(), |node| sem.wait_or_link(node)) } {
+    if unsafe { wait_for(worker(), what, |node| sem.wait_or_link(node)) } {
         0
     } else {
         errno::failed(libc::EINVAL)
@@ -268,7 +271,7 @@ pub fn arrive(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
     // SAFETY: the node lives until it is granted: the wait below lasts until then.
     match unsafe { barrier.arrive(&node) } {
         None => {
-            wait(&node, worker);
+            wait(&node, WaitsFor::new(Object::Barrier, barrier), worker);
             0
         }
         Some(others) => {

@@ -1,10 +1,11 @@
 //! The course's functions. `include/sched.h` is their documentation.
 
+use crate::api::names::function_of;
 use crate::ffi::{given, taskfunc};
 use crate::runtime::record::Worker;
 use crate::sys::errno::Errno;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{errno, processors};
+use crate::sys::{errno, probe, processors};
 use crate::table;
 use crate::task::{Scheduler, Task};
 use std::ffi::{c_int, c_void};
@@ -29,7 +30,7 @@ pub unsafe extern "C" fn sched_init(
 ) -> c_int {
     let Some(f) = f else { return errno::failed(libc::EINVAL) };
     let uncancelled = Uncancelled::begin();
-    match table::run(&uncancelled, nthreads, qlen, Task { f, closure }) {
+    match table::run(&uncancelled, nthreads, qlen, Task { f, closure }, function_of) {
         Ok(()) => 0,
         Err(Errno(error)) => errno::failed(error),
     }
@@ -71,3 +72,5 @@ pub unsafe extern "C" fn sched_spawn(
     // SAFETY: not null, so given by this library; the rest by the caller's promise.
     unsafe { Worker::of(s).spawn(f, closure) }
 }
+
+probe::entry!("spawn", sched_spawn, 0, 1, 2);

@@ -3,8 +3,8 @@
 use crate::api::group::Group;
 use crate::ffi::tasks::can_be_copied;
 use crate::ffi::{given, taskfunc, waited};
-use crate::sys::errno;
 use crate::sys::errno::Errno;
+use crate::sys::{errno, probe};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -63,6 +63,8 @@ pub unsafe extern "C" fn sched_group_spawn(
     }
 }
 
+probe::entry!("spawn", sched_group_spawn, 1, 2, 3);
+
 /// Adds the task f(copy, s) to the group and to the run of s. copy points to a copy of the size
 /// bytes at arg, as in sched_spawn_copy. In kind cont the task is called first, as by sched_spawn.
 ///
@@ -107,6 +109,8 @@ pub unsafe extern "C" fn sched_group_spawn_copy(
         Err(Errno(error)) => errno::failed(error),
     }
 }
+
+probe::entry!("spawn", sched_group_spawn_copy, 1, 2, 4);
 
 /// Waits until no task of the group is left. The caller then sees what the tasks have written, and
 /// the group may be used again. While it waits, the caller is suspended with its stack, and its

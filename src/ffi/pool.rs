@@ -6,7 +6,7 @@ use crate::ffi::tasks::can_be_copied;
 use crate::settings;
 use crate::settings::{Config, Deque, Idle, Kind, Overflow, Refused};
 use crate::sys::errno::Errno;
-use crate::sys::{errno, memory, output, symbol, thread};
+use crate::sys::{errno, memory, output, probe, symbol, thread};
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr;
@@ -29,6 +29,8 @@ pub const SCHED_DEQUE_MUTEX: c_int = 4;
 pub const SCHED_DEQUE_SPIN: c_int = 5;
 pub const SCHED_DEQUE_SEM: c_int = 6;
 pub const SCHED_DEQUE_QUEUE: c_int = 7;
+pub const SCHED_DEQUE_FAIR: c_int = 8;
+pub const SCHED_DEQUE_ADAPTIVE: c_int = 9;
 
 /// Values of the member idle: the words of SCHED_IDLE.
 pub const SCHED_IDLE_PARK: c_int = 1;
@@ -133,6 +135,8 @@ impl sched_options {
             (SCHED_DEQUE_SPIN, Deque::Spin),
             (SCHED_DEQUE_SEM, Deque::Sem),
             (SCHED_DEQUE_QUEUE, Deque::Queue),
+            (SCHED_DEQUE_FAIR, Deque::Fair),
+            (SCHED_DEQUE_ADAPTIVE, Deque::Adaptive),
         ];
         const IDLES: &[(c_int, Idle)] = &[
             (SCHED_IDLE_PARK, Idle::Park),
@@ -298,6 +302,8 @@ pub unsafe extern "C" fn sched_pool_submit(
     }
 }
 
+probe::entry!("spawn", sched_pool_submit, 1, 2, 0);
+
 /// Adds the task f(copy, s) to the pool. copy points to a copy of the size bytes at arg, as in
 /// sched_spawn_copy.
 ///
@@ -334,6 +340,8 @@ pub unsafe extern "C" fn sched_pool_submit_copy(
         _ => errno::failed(libc::EINVAL),
     }
 }
+
+probe::entry!("spawn", sched_pool_submit_copy, 1, 2, 0);
 
 /// Waits until, at one moment after the call, no task is left in the pool: none runs and none is
 /// queued. The caller then sees what the tasks have written. If threads go on adding tasks, that

@@ -8,7 +8,7 @@ use crate::runtime::identity;
 use crate::runtime::record::Worker;
 use crate::runtime::{arg_blocks, spawn_copy, yielding};
 use crate::sys::errno::Errno;
-use crate::sys::{errno, time};
+use crate::sys::{errno, probe, time};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -57,6 +57,8 @@ pub unsafe extern "C" fn sched_spawn_copy(
         Err(Errno(error)) => errno::failed(error),
     }
 }
+
+probe::entry!("spawn", sched_spawn_copy, 0, 1, 3);
 
 /// True if no argument is visibly wrong.
 pub(super) fn can_be_copied(arg: *const c_void, size: usize) -> bool {
@@ -127,6 +129,8 @@ pub unsafe extern "C" fn sched_fork(
     // SAFETY: not null, so given by this library; the rest by the caller's promise.
     unsafe { forked.fork(f, closure, Worker::of(s)) }
 }
+
+probe::entry!("spawn", sched_fork, 1, 2, 3);
 
 /// `sched_fork` with `s` NULL, which `s` is.
 ///

@@ -14,7 +14,8 @@ use crate::sys::cgroup;
 use crate::sys::memory::{NoMemory, page_size};
 
 /// A process may have this many stacks before the library reads the system's limits, which takes
-/// some ten files.
+/// some ten files. The limit of the address space, which costs a system call, is read once for so
+/// many stacks.
 const UNCHECKED: usize = 64;
 
 /// The least memory of a stack in pages: its two highest pages, and the page tables of those and of
@@ -27,15 +28,17 @@ const MAPPINGS_PER_STACK: usize = 2;
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
 /// The highest allowed number, as it was when the last stack was made.
 static MOST: AtomicUsize = AtomicUsize::new(0);
+/// RLIMIT_AS, as it was read last.
+static SPACE: AtomicUsize = AtomicUsize::new(0);
 static GUARDS_ARE_MAPPINGS: AtomicBool = AtomicBool::new(false);
 
 /// Counts one more stack of `bytes` bytes, if the limit allows it.
 pub fn count_in(bytes: usize) -> Result<(), NoMemory> {
     // Relaxed: only a count, which publishes nothing
     let before = ALIVE.fetch_add(1, Ordering::Relaxed);
-    let most = most(before, bytes);
-    MOST.store(most, Ordering::Relaxed);
-    if before < most {
+    let anew = before.is_multiple_of(UNCHECKED);
+    // The program may have raised the limit of its address space since the library has read it.
+    if before < most(before, bytes, anew) || !anew && before < most(before, bytes, true) {
         return Ok(());
     }
     count_out();
@@ -62,9 +65,19 @@ pub fn guards_are_mappings() {
     GUARDS_ARE_MAPPINGS.store(true, Ordering::Relaxed);
 }
 
-/// The highest allowed number of stacks, while `alive` exist.
-fn most(alive: usize, bytes: usize) -> usize {
-    let by_space = address_space() / 2 / bytes;
+/// The highest allowed number of stacks, while `alive` exist. `anew`: reads the limit of the
+/// address space, which costs a system call; otherwise the limit is the one that was read last.
+fn most(alive: usize, bytes: usize, anew: bool) -> usize {
+    if anew {
+        SPACE.store(address_space(), Ordering::Relaxed);
+    }
+    let most = most_with(SPACE.load(Ordering::Relaxed), alive, bytes);
+    MOST.store(most, Ordering::Relaxed);
+    most
+}
+
+fn most_with(space: usize, alive: usize, bytes: usize) -> usize {
+    let by_space = space / 2 / bytes;
     if alive < UNCHECKED {
         return by_space;
     }

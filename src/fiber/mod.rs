@@ -14,11 +14,13 @@
 
 pub mod exceptions;
 pub mod limit;
+pub mod listeners;
 pub mod overflow;
 pub mod sanitizers;
 mod space;
 pub mod stack;
 pub mod switch;
+pub mod trace;
 pub mod valgrind;
 
 /// Whether the sanitizers and the C++ runtime are informed of each switch of stacks.

@@ -108,8 +108,8 @@ pub unsafe fn discard(at: *mut u8, bytes: usize) {
 }
 
 /// # Safety
-/// The range is the whole of a mapping of `map`, which nobody uses any more.
+/// The range consists of whole mappings of `map`, which nobody uses any more.
 pub unsafe fn unmap(low: *mut u8, bytes: usize) {
-    // SAFETY: by the caller's promise nobody uses the mapping.
+    // SAFETY: by the caller's promise nobody uses the mappings.
     unsafe { libc::munmap(low.cast(), bytes) };
 }

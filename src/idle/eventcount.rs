@@ -292,8 +292,8 @@ impl EventCount {
         self.wake_if(|| self.wants_searcher(), start)
     }
 
-    /// As `wake_one`, for a caller that counts as searching: wakes a worker if there are sleepers, a
-    /// processor is free, and at most `searching` workers search.
+    /// As `wake_one`, for a caller that counts as searching: wakes a worker if there are sleepers,
+    /// a processor is free, and at most `searching` workers search.
     #[cold]
     pub fn wake_another(&self, searching: usize, start: impl Fn(usize) -> bool) -> bool {
         let wanted = || {

@@ -12,7 +12,7 @@ pub mod quiescence;
 
 use crate::settings::Idle;
 use crate::sys::atomic::spin_loop;
-use crate::sys::time;
+use crate::sys::{futex, time};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,11 @@ impl Naps {
         Naps { policy, next: SHORTEST, searches: 0, patience: Patience::new() }
     }
 
+    /// True if `wait` sleeps.
+    pub fn are_sleeps(&self) -> bool {
+        matches!(self.policy, Idle::Nap | Idle::Backoff)
+    }
+
     /// Waits once after a failed search. True if it slept.
     pub fn wait(&mut self) -> bool {
         match self.policy {
@@ -64,6 +69,25 @@ impl Naps {
     /// The worker has found work.
     pub fn success(&mut self) {
         self.next = (self.next / 2).max(SHORTEST);
+    }
+}
+
+/// How long a worker has been idle: tells when [`futex::LONGEST`] has passed, again and again.
+pub struct LongWait(Instant);
+
+impl LongWait {
+    pub fn begin() -> Self {
+        LongWait(Instant::now())
+    }
+
+    /// True if that time has passed since the beginning, or since the last time that this was true.
+    pub fn is_due(&mut self) -> bool {
+        // (A sleep of that length may end some microseconds early.)
+        let due = !cfg!(loom) && self.0.elapsed() >= futex::LONGEST.mul_f32(0.9);
+        if due {
+            self.0 = Instant::now();
+        }
+        due
     }
 }
 

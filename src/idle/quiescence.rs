@@ -142,8 +142,22 @@ impl Quiescence {
         }
     }
 
-    /// True if all workers were idle just now. Relaxed: a hint, after which nothing is read that the
-    /// workers wrote.
+    /// Calls `then` if all workers are idle and no task is queued, with the number of waiting tasks
+    /// and of the threads that wait for a rest. The injector is locked meanwhile, so nothing of
+    /// this changes.
+    pub fn when_idle(&self, injector: &Injector, then: impl FnOnce(usize, usize)) {
+        let all_idle = || self.idle.load(Ordering::Acquire) == self.workers;
+        injector.when_quiet(all_idle, |threads| then(self.waits() as usize, threads));
+    }
+
+    /// The number of waiting tasks. A hint: while workers are active, the sum of their counters
+    /// need not belong to one moment.
+    pub fn waits_hint(&self) -> usize {
+        usize::try_from(self.waits().cast_signed()).unwrap_or(0)
+    }
+
+    /// True if all workers were idle just now. Relaxed: a hint, after which nothing is read that
+    /// the workers wrote.
     pub fn are_all_idle(&self) -> bool {
         self.idle.load(Ordering::Relaxed) == self.workers
     }

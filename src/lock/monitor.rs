@@ -1,13 +1,30 @@
 //! The locks that the course asks to compare, as a trait. A lock is a type parameter of the queue
 //! that it guards.
 //!
-//! | type | lock | place to wait |
-//! | --- | --- | --- |
-//! | `posix::PthreadMutex` | pthread_mutex_t | pthread_cond_t |
-//! | `posix::Semaphore` | sem_t at 1 | sem_t at 0 |
-//! | `spin::Spin` | test-and-test-and-set, exponential backoff, then sched_yield | futex |
+//! | type | lock | the next holder is | a waiter | place to wait |
+//! | --- | --- | --- | --- | --- |
+//! | `posix::PthreadMutex` | pthread_mutex_t | who comes first | sleeps | pthread_cond_t |
+//! | `posix::Semaphore` | sem_t at 1 | who comes first | sleeps | sem_t at 0 |
+//! | `bell::Spin` | test-and-test-and-set | who comes first | spins ever longer, yields | futex |
+//! | `bell::Adaptive` | three-state futex | who comes first | spins, then sleeps | futex |
+//! | `bell::Fair` | hand-over | the oldest waiter | sleeps | futex |
 //!
-//! The models bring a monitor of their own.
+//! The models of whole runs bring a monitor of their own.
+
+/// A lock without a place to wait.
+///
+/// # Safety
+/// Between `lock` and `unlock` the holder must be alone, and the next holder must see everything
+/// that this one wrote.
+pub unsafe trait RawLock: Send + Sync + 'static {
+    fn new() -> Self;
+
+    fn lock(&self);
+
+    /// # Safety
+    /// The caller holds the lock.
+    unsafe fn unlock(&self);
+}
 
 /// A lock with a place to wait, as a monitor has (C. A. R. Hoare, 1974).
 ///
@@ -29,14 +46,14 @@ pub unsafe trait Monitor: Send + Sync + 'static {
     /// The caller holds the lock.
     unsafe fn unlock(&self);
 
-    /// Unlocks, sleeps until a `notify` that comes after the unlocking, and locks again. May return
-    /// spuriously: callers loop on their condition.
+    /// Unlocks, sleeps until a `notify` that comes after the unlocking, but for at most
+    /// `futex::LONGEST`, and locks again. May return spuriously: callers loop on their condition.
     ///
     /// # Safety
     /// The caller holds the lock.
     unsafe fn wait(&self);
 
-    /// Wakes one of the threads in `wait`; at least one is there.
+    /// Wakes one of the threads in `wait`, if one is there.
     fn notify_one(&self);
 
     /// Wakes all threads in `wait`; at most `n` are there.

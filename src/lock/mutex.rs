@@ -1,23 +1,107 @@
 //! The library's own lock, for data that is rarely contended: a futex with three states (U.
-//! Drepper, "Futexes are tricky", 2004, the third mutex).
+//! Drepper, "Futexes are tricky", 2004, the third mutex). [`super::adaptive`] spins before it.
+//!
+//! ```text
+//! FREE     nobody holds the lock; sleepers that were woken may be on their way
+//! HELD     held; nobody sleeps who relies on being woken by this holder
+//! WANTED   held, and perhaps a thread sleeps: the holder wakes one when it unlocks
+//! ```
+//! A thread writes WANTED before it sleeps. A woken thread takes the lock by writing WANTED again,
+//! because others may still sleep, so its unlock wakes the next one. A newcomer first tries to take
+//! the lock by writing HELD. If it thereby overwrites WANTED, the lock is held, so the newcomer
+//! writes WANTED next and the holder's unlock still wakes a sleeper.
 //!
 //! This is not `std`'s mutex for two reasons: the child of a fork must be able to free it, and a
 //! waiter must not wait for ever when a filter forbids the holder to wake it (`futex::LONGEST`).
 
 pub use real::Mutex;
 
+use crate::sys::atomic::Ordering;
+use crate::sys::futex::{Futex, LONGEST};
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const WANTED: u32 = 2;
+
+/// The lock alone.
+pub struct ThreeStates(Futex);
+
+impl ThreeStates {
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        ThreeStates(Futex::new(FREE))
+    }
+
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        ThreeStates(Futex::new(FREE))
+    }
+
+    #[inline]
+    pub fn looks_free(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == FREE
+    }
+
+    /// True if the caller now holds the lock.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        self.0.acquire_if(FREE, HELD) // pairs with the Release in the last holder's `unlock`
+    }
+
+    #[inline]
+    pub fn lock(&self) {
+        // Acquire: pairs with the Release in the last holder's `unlock`.
+        if self.0.swap(HELD, Ordering::Acquire) != FREE {
+            self.lock_asleep();
+        }
+    }
+
+    /// Locks, and sleeps as long as the lock is held.
+    #[cold]
+    #[inline(never)]
+    pub fn lock_asleep(&self) {
+        // Acquire: as in `lock`.
+        while self.0.swap(WANTED, Ordering::Acquire) != FREE {
+            self.0.wait(WANTED, LONGEST);
+        }
+    }
+
+    /// # Safety
+    /// The caller holds the lock.
+    #[inline]
+    pub unsafe fn unlock(&self) {
+        if self.0.swap(FREE, Ordering::Release) == WANTED {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        self.0.wake(1);
+    }
+
+    /// # Safety
+    /// No other thread of this process uses the lock.
+    #[cfg(not(loom))]
+    unsafe fn force_unlock(&self) {
+        self.0.store(FREE, Ordering::Release);
+    }
+}
+
+impl Default for ThreeStates {
+    fn default() -> Self {
+        ThreeStates::new()
+    }
+}
+
 #[cfg(not(loom))]
 mod real {
-    use crate::sys::atomic::Ordering;
-    use crate::sys::futex::{Futex, LONGEST};
+    use super::ThreeStates;
     use std::cell::UnsafeCell;
 
-    const FREE: u32 = 0;
-    const HELD: u32 = 1;
-    const WANTED: u32 = 2; // held, and perhaps a thread sleeps
-
     pub struct Mutex<T> {
-        state: Futex,
+        state: ThreeStates,
         value: UnsafeCell<T>,
     }
 
@@ -26,7 +110,7 @@ mod real {
 
     impl<T> Mutex<T> {
         pub const fn new(value: T) -> Self {
-            Mutex { state: Futex::new(FREE), value: UnsafeCell::new(value) }
+            Mutex { state: ThreeStates::new(), value: UnsafeCell::new(value) }
         }
 
         /// Locks, calls `work` with the value, and unlocks.
@@ -45,20 +129,9 @@ mod real {
         #[inline]
         #[allow(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
         pub unsafe fn lock(&self) -> &mut T {
-            // Acquire in both swaps: pairs with the Release in the last holder's `unlock`.
-            if self.state.swap(HELD, Ordering::Acquire) != FREE {
-                self.lock_contended();
-            }
+            self.state.lock();
             // SAFETY: the calling thread holds the lock from now on.
             unsafe { &mut *self.value.get() }
-        }
-
-        #[cold]
-        #[inline(never)]
-        fn lock_contended(&self) {
-            while self.state.swap(WANTED, Ordering::Acquire) != FREE {
-                self.state.wait(WANTED, LONGEST);
-            }
         }
 
         /// The value, for a thread that already holds the lock.
@@ -75,15 +148,8 @@ mod real {
         /// The calling thread holds the lock.
         #[inline]
         pub unsafe fn unlock(&self) {
-            if self.state.swap(FREE, Ordering::Release) == WANTED {
-                self.wake();
-            }
-        }
-
-        #[cold]
-        #[inline(never)]
-        fn wake(&self) {
-            self.state.wake(1);
+            // SAFETY: by the caller's promise.
+            unsafe { self.state.unlock() };
         }
 
         /// Frees the lock, whichever thread held it. The value must be consistent at every moment
@@ -92,7 +158,8 @@ mod real {
         /// # Safety
         /// No other thread of this process uses the lock.
         pub unsafe fn force_unlock(&self) {
-            self.state.store(FREE, Ordering::Release);
+            // SAFETY: by the caller's promise.
+            unsafe { self.state.force_unlock() };
         }
 
         /// Frees the lock, whichever thread held it, and replaces the value: for the child of a
@@ -104,7 +171,8 @@ mod real {
             // SAFETY: by the caller's promise no other thread uses the value. The old value is not
             // dropped, because it may be half changed.
             unsafe { self.value.get().write(value) };
-            self.state.store(FREE, Ordering::Release);
+            // SAFETY: by the caller's promise.
+            unsafe { self.state.force_unlock() };
         }
     }
 }

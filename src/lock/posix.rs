@@ -2,8 +2,9 @@
 
 use crate::lock::monitor::Monitor;
 use crate::sys::atomic::UnsafeCell;
-use crate::sys::errno;
+use crate::sys::futex::LONGEST;
 use crate::sys::thread::Uncancelled;
+use crate::sys::{errno, time};
 use std::mem::MaybeUninit;
 
 pub struct PthreadMutex {
@@ -38,8 +39,14 @@ unsafe impl Monitor for PthreadMutex {
 
     unsafe fn wait(&self) {
         let _uncancelled = Uncancelled::begin();
-        // SAFETY: mutex and condition are initialised and do not move; the caller holds the mutex.
-        self.cond.with_mut(|c| self.mutex.with_mut(|m| unsafe { libc::pthread_cond_wait(c, m) }));
+        let until = time::wall_clock_after(LONGEST);
+        self.cond.with_mut(|c| {
+            self.mutex.with_mut(|m| {
+                // SAFETY: mutex and condition are initialised and do not move; the caller holds the
+                // mutex.
+                unsafe { libc::pthread_cond_timedwait(c, m, &raw const until) }
+            })
+        });
     }
 
     fn notify_one(&self) {
@@ -123,7 +130,13 @@ unsafe impl Monitor for Semaphore {
 
     unsafe fn wait(&self) {
         sem_post(&self.free);
-        sem_wait(&self.bell);
+        let uncancelled = Uncancelled::begin();
+        let until = time::wall_clock_after(LONGEST);
+        // SAFETY: `initialize_in_place` has initialised the semaphore. After a signal, too, the
+        // caller looks again. (A post for a thread that has slept for too long stays for the next
+        // wait, which then returns spuriously.)
+        self.bell.with_mut(|s| unsafe { libc::sem_timedwait(s.cast(), &raw const until) });
+        drop(uncancelled);
         sem_wait(&self.free);
     }
 

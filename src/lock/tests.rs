@@ -1,8 +1,9 @@
-//! Each monitor excludes, and wakes the threads that wait.
+//! Each monitor excludes, and wakes the threads that wait. The fair lock keeps the order.
 
-use crate::lock::monitor::Monitor;
+use crate::lock::bell::{Adaptive, Fair, Spin};
+use crate::lock::fair::FairLock;
+use crate::lock::monitor::{Monitor, RawLock};
 use crate::lock::posix::{PthreadMutex, Semaphore};
-use crate::lock::spin::Spin;
 use std::cell::UnsafeCell;
 
 struct Shared<L> {
@@ -89,4 +90,47 @@ fn spin() {
 fn semaphore() {
     excludes::<Semaphore>();
     wakes::<Semaphore>();
+}
+
+#[test]
+fn fair() {
+    excludes::<Fair>();
+    wakes::<Fair>();
+}
+
+#[test]
+fn adaptive() {
+    excludes::<Adaptive>();
+    wakes::<Adaptive>();
+}
+
+/// Three threads come one after the other while the lock is held; the holder unlocks it, and at
+/// once wants it again. It gets it after all of them.
+#[test]
+fn the_fair_lock_keeps_the_order() {
+    let lock = &FairLock::new();
+    let order = &std::sync::Mutex::new(Vec::new());
+    let note = |who: usize| order.lock().expect("no thread has panicked").push(who);
+    std::thread::scope(|scope| {
+        lock.lock();
+        for who in 1..=3 {
+            let waiters = lock.newcomers();
+            scope.spawn(move || {
+                lock.lock();
+                note(who);
+                // SAFETY: this thread holds the lock.
+                unsafe { lock.unlock() };
+            });
+            while lock.newcomers() == waiters {
+                std::thread::yield_now();
+            }
+        }
+        // SAFETY: this thread holds the lock.
+        unsafe { lock.unlock() };
+        lock.lock();
+        note(4);
+        // SAFETY: this thread holds the lock.
+        unsafe { lock.unlock() };
+    });
+    assert_eq!(*order.lock().expect("no thread has panicked"), [1, 2, 3, 4]);
 }

@@ -6,6 +6,7 @@
 //! yields its own processor at each try. After some milliseconds it sleeps briefly at each try, in
 //! case the holder has a lower priority.
 
+use crate::lock::monitor::RawLock;
 use crate::sys::atomic::{AtomicBool, Ordering, spin_loop};
 #[cfg(not(loom))]
 use crate::sys::time;
@@ -102,6 +103,25 @@ impl TryLock {
         while !self.try_set() {
             spin_loop();
         }
+    }
+}
+
+// SAFETY: the lock goes from free to held in one step, with Acquire; only the holder frees it, with
+// Release.
+unsafe impl RawLock for TryLock {
+    fn new() -> Self {
+        TryLock::new()
+    }
+
+    #[inline]
+    fn lock(&self) {
+        TryLock::lock(self);
+    }
+
+    #[inline]
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller holds the lock.
+        unsafe { TryLock::unlock(self) };
     }
 }
 

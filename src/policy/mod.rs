@@ -15,12 +15,13 @@ pub mod serial;
 pub mod shared;
 pub mod stealing;
 
+use crate::idle::Naps;
 use crate::idle::quiescence::Waiting;
 use crate::queue::injector::Refused;
 use crate::queue::run_gate::Ends;
 use crate::queue::{Deque, Full};
 use crate::settings::{Accepted, Global, Idle, Join, Overflow, Steal};
-use crate::stats::Counters;
+use crate::stats::{Counters, Phase};
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::any::Any;
@@ -94,6 +95,12 @@ pub trait Policy: Sync + Sized + 'static {
         None
     }
 
+    /// The number of tasks in the queue of worker `index`, if each worker has one. A hint; from any
+    /// thread.
+    fn queued(&self, _index: usize) -> Option<usize> {
+        None
+    }
+
     /// Called once, before the run starts. True if all workers but worker 0 sleep until
     /// `Place::start` is called for them; false if they must have their threads from the start.
     fn starts_asleep(&self) -> bool {
@@ -146,8 +153,8 @@ pub trait Policy: Sync + Sized + 'static {
         self.waiting(place.index()).expect(COUNTED).let_go();
     }
 
-    /// Shares the older half of the worker's private tasks with thieves, and answers the thieves and
-    /// sleepers that have asked for tasks. For a task that computes for long without adding or
+    /// Shares the older half of the worker's private tasks with thieves, and answers the thieves
+    /// and sleepers that have asked for tasks. For a task that computes for long without adding or
     /// taking tasks.
     ///
     /// # Safety
@@ -199,6 +206,17 @@ pub trait Policy: Sync + Sized + 'static {
     /// Lets a run that was held open end when no task is left.
     fn release(&self);
 
+    /// How many tasks are in the queue for all workers. A hint, from any thread.
+    fn queued_for_all(&self) -> usize;
+
+    /// How many tasks wait for something that may come from outside the run. A hint, from any
+    /// thread.
+    fn waits(&self) -> usize;
+
+    /// Calls `then` if all workers are idle, no task is queued, and the run has not ended. None of
+    /// this changes before `then` returns: the run is locked. From any thread.
+    fn when_idle(&self, then: &mut dyn FnMut(AllIdle));
+
     /// The loop of a worker. Returns when the run has ended.
     ///
     /// # Safety
@@ -227,6 +245,15 @@ pub enum Activity {
     /// The worker runs no task, and its queue is empty.
     Idle,
     Active,
+}
+
+/// A run without a task that could run now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AllIdle {
+    /// The number of tasks that wait.
+    pub tasks: usize,
+    /// The number of threads that wait until no task is left.
+    pub threads: usize,
 }
 
 /// Where a worker that leaves a task in the middle looks for the next one.
@@ -299,6 +326,19 @@ pub trait LoopStack {
 /// keep step with the program.
 pub const TICK: u32 = 61;
 
+/// What a worker does, beside running tasks, that an observed run records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It has taken tasks from the queue of this worker.
+    Steal(usize),
+    /// It has opened the private part of the queue of this worker.
+    Raid(usize),
+    /// It has woken so many workers.
+    Wake(usize),
+    /// It has found no task. (Where workers have deques, `LoopStack::out_of_tasks` says so.)
+    OutOfTasks,
+}
+
 /// The place where a worker runs, as a policy sees it: the worker record in the library, a smaller
 /// record in the models.
 pub trait Place {
@@ -317,6 +357,20 @@ pub trait Place {
     /// Called, where workers steal, when all of them are idle: no task is left, but for those that
     /// wait and those from outside.
     fn all_idle(&self) {}
+    /// Records an event in an observed run.
+    fn note(&self, _event: Event) {}
+    /// From now on the worker, which the calling thread occupies, is in this phase.
+    fn begin(&self, _phase: Phase) {}
+    /// Calls `sleep`, for a worker that searches; in an observed run the time that it takes is
+    /// recorded.
+    fn sleeping<R>(&self, sleep: impl FnOnce() -> R) -> R {
+        sleep()
+    }
+    /// Notes for an observer whether the worker is idle.
+    fn note_activity(&self, _activity: Activity) {}
+    /// Called about once in `futex::LONGEST` by a worker that has been idle for so long. The caller
+    /// holds no lock.
+    fn idles_long(&self) {}
     /// True if the task is a continuation: it was suspended, and this resumes it.
     fn is_suspended(_task: Task) -> bool {
         false
@@ -326,4 +380,15 @@ pub trait Place {
     /// Called after a task has returned and before the next one. If the task has returned in a
     /// child process that it made by fork, this ends the child.
     fn stay(&self);
+}
+
+/// Waits once after a search that failed, and counts the sleep, if it was one.
+fn wait_once(place: &impl Place, naps: &mut Naps) {
+    if naps.are_sleeps() {
+        place.begin(Phase::Parked);
+    }
+    if naps.wait() {
+        place.counters().naps.add(1);
+        place.begin(Phase::Searching);
+    }
 }

@@ -1,7 +1,7 @@
 //! The operations of a policy as a table of functions, for callers that know a worker and not its
 //! policy.
 
-use crate::policy::{Awaited, LookFirst, LoopStack, Place, Policy};
+use crate::policy::{AllIdle, Awaited, LookFirst, LoopStack, Place, Policy};
 use crate::queue::Full;
 use crate::queue::injector::Refused;
 use crate::sys::memory::NoMemory;
@@ -30,6 +30,14 @@ macro_rules! operations {
             $($(#[$doc])* pub $name: unsafe fn(&W $(, $type)*) $(-> $result)?,)+
             $($(#[$stack_doc])* pub $stack_verb: unsafe fn(&F $(, $stack_type)*),)+
         }
+
+        impl<W, F> Clone for Operations<W, F> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl<W, F> Copy for Operations<W, F> {}
 
         impl<W: Hosted, F: LoopStack<Place = W>> Operations<W, F> {
             pub const fn of<P: Policy>() -> Self {
@@ -86,7 +94,15 @@ mod made {
         /// The owner's.
         fn end_exchange(place, task: Task) = end_exchange(place, task);
         /// From any thread.
+        fn queued(place) -> Option<usize> = queued(place.index());
+        /// From any thread.
         fn rouse(place) = rouse(place.index());
+        /// From any thread.
+        fn queued_for_all(place) -> usize = queued_for_all();
+        /// From any thread.
+        fn waits(place) -> usize = waits();
+        /// From any thread.
+        fn when_idle(place, then: &mut dyn FnMut(AllIdle)) = when_idle(then);
         on stack:
         fn work(stack);
         fn help(stack, awaited: &dyn Awaited);

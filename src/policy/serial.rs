@@ -7,14 +7,17 @@
 //! either the worker sees the change, or the lock orders ASLEEP before the ringing, which then
 //! wakes the worker.
 
+use crate::idle::LongWait;
 use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::policy::shared::queue::take_back;
 use crate::policy::{
-    Awaited, LookFirst, LoopStack, Place, Plan, Policy, ReadyOrder, TICK, UNAWAITED,
+    Activity, AllIdle, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy, ReadyOrder, TICK,
+    UNAWAITED,
 };
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
 use crate::settings::Accepted;
+use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, UnsafeCell, spin_loop};
 use crate::sys::futex::Futex;
 use crate::sys::memory::NoMemory;
@@ -126,7 +129,11 @@ impl Policy for Serial {
                 injected.or_else(|| self.next(stack.place())).or_else(|| self.injector.take());
             match task {
                 Some(task) => stack.run(task),
-                None => time::sleep(UNAWAITED), // a thread outside the run will end what is awaited
+                None => {
+                    stack.place().begin(Phase::Parked);
+                    time::sleep(UNAWAITED); // a thread outside the run will end what is awaited
+                    stack.place().begin(Phase::Busy);
+                }
             }
         }
     }
@@ -141,6 +148,19 @@ impl Policy for Serial {
         if self.quiescence.release(&self.injector) {
             self.ring();
         }
+    }
+
+    fn queued_for_all(&self) -> usize {
+        self.injector.len_hint()
+    }
+
+    fn waits(&self) -> usize {
+        self.quiescence.waits_hint()
+    }
+
+    fn when_idle(&self, then: &mut dyn FnMut(AllIdle)) {
+        self.quiescence
+            .when_idle(&self.injector, |tasks, threads| then(AllIdle { tasks, threads }));
     }
 
     unsafe fn work(&self, stack: &impl LoopStack) {
@@ -162,11 +182,14 @@ impl Policy for Serial {
                     return;
                 }
                 self.quiescence.when_all_wait(&self.injector, || stack.place().at_rest());
+                stack.place().note_activity(Activity::Idle);
                 self.sleep(stack.place());
                 if self.quiescence.ended() {
                     return;
                 }
                 self.quiescence.leave();
+                stack.place().note_activity(Activity::Active);
+                stack.place().begin(Phase::Busy);
             }
         }
     }
@@ -175,10 +198,15 @@ impl Policy for Serial {
 impl Serial {
     /// Sleeps while the run is at rest. May return early.
     fn sleep(&self, place: &impl Place) {
+        place.note(Event::OutOfTasks);
         self.bell.store(ASLEEP, Ordering::Relaxed);
         if self.injector.is_quiet() {
             place.counters().parks.add(1);
-            self.bell.wait(ASLEEP, futex::LONGEST);
+            let mut wait = LongWait::begin();
+            place.sleeping(|| self.bell.wait(ASLEEP, futex::LONGEST));
+            if wait.is_due() {
+                place.idles_long();
+            }
         } else {
             spin_loop(); // perhaps a thread has closed the gate and is about to set `ended`
         }

@@ -12,8 +12,25 @@
 //!   there is a task to run.
 //!
 //! A thread that decides a wake-up moves one from `asleep` to `tickets`, and notifies after
-//! unlocking. So each sleeper is woken once for one task, and spurious returns of the primitive are
-//! harmless.
+//! unlocking. So spurious returns of the primitive are harmless.
+//!
+//! # Wake-ups
+//!
+//! A thread that adds a task wakes a sleeper for it. But if a ticket is unused, so that a worker is
+//! on its way, and each processor has a worker already, it wakes nobody. A worker that has slept
+//! and leaves tasks in the queue wakes the next sleeper by the same rule. So this holds whenever
+//! the lock is free: *if a task is queued and an idle worker is asleep, a ticket is unused.* For a
+//! worker goes to sleep only when the queue is empty; and a worker that takes a ticket looks at the
+//! queue next, under the same lock, and hands on what it leaves. A joiner that was woken hands on
+//! likewise, so no task waits beside a joiner that sleeps.
+//!
+//! Without the rule each push wakes a sleeper. If one task spawns short ones, the stack often runs
+//! empty, so workers park and wake all the time. Where they are more than the processors, they
+//! also take the spawner's processor: 8.3 million empty tasks from one spawner made 277,000
+//! wake-ups with 8 workers on 2 processors and took 180 to 1,500 ns a task. With the rule they make
+//! 1,600 to 5,000 wake-ups and take 65 to 105 ns.
+//!
+//! # Joiners
 //!
 //! Each joiner sleeps on a word of its own, because one particular joiner must be woken. An idle
 //! worker takes a ticket instead, because any of them may be woken. A joiner looks whether the
@@ -38,15 +55,16 @@ mod state;
 pub use queue::{Fifo, Lifo, Order};
 pub use state::Shared;
 
-use crate::idle::Naps;
+use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::shared::queue::Queue;
 use crate::policy::shared::state::{AWAKE, State, Wake};
-use crate::policy::{Activity, Awaited, LookFirst, LoopStack, Place, Plan, Policy};
+use crate::policy::{Activity, AllIdle, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy};
 use crate::queue::injector::Refused;
 use crate::queue::run_gate::{Rests, RunGate};
 use crate::queue::{End, Full};
 use crate::settings::Idle;
+use crate::stats::Phase;
 use crate::sys::atomic::{Pad, UnsafeCell};
 use crate::sys::futex::Futex;
 use crate::sys::memory;
@@ -112,28 +130,49 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         }
     }
 
+    /// Carries out what `choose_next` has decided.
+    fn wake_next(&self, wake: Wake, place: &impl Place) {
+        if self.wake(wake) {
+            place.counters().wakes.add(1);
+            place.note(Event::Wake(1));
+        }
+    }
+
     fn take_next<P: Place>(&self, place: &P) -> Option<Task> {
         self.with(|state| state.queue.next::<O, P>(place))
     }
 
     /// Waits for the next task; None at the end of the run.
     fn next<P: Place>(&self, place: &P, activity: &mut Activity, naps: &mut Naps) -> Option<Task> {
+        let mut idle = None;
         self.monitor.lock();
+        let mut slept = false;
         loop {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
             let task = state.queue.next::<O, P>(place);
             if task.is_some() || state.gate.is_closed() {
-                if task.is_some() && mem::replace(activity, Activity::Active) == Activity::Idle {
+                let is_back =
+                    task.is_some() && mem::replace(activity, Activity::Active) == Activity::Idle;
+                if is_back {
                     state.active += 1;
+                    place.note_activity(Activity::Active);
                 }
+                let wake = self.choose_next(state, slept);
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
+                if is_back {
+                    place.begin(Phase::Busy);
+                }
+                self.wake_next(wake, place);
                 naps.success();
                 return task;
             }
+            slept = true;
             if mem::replace(activity, Activity::Idle) == Activity::Active {
+                place.note(Event::OutOfTasks);
                 state.active -= 1;
+                place.note_activity(Activity::Idle);
                 if state.active == 0 && state.gate.rest(&self.rests) {
                     place.counters().wakes.add(self.wake_all_and_unlock());
                     return None;
@@ -142,7 +181,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                     place.at_rest();
                 }
             }
-            self.wait(place, naps);
+            self.wait(place, naps, idle.get_or_insert_with(LongWait::begin));
         }
     }
 
@@ -154,15 +193,19 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         naps: &mut Naps,
     ) -> Option<Task> {
         self.monitor.lock();
+        let mut slept = false;
         loop {
             // SAFETY: locked, here and after each wait below.
             let state = unsafe { self.state() };
             if awaited.over() {
                 // If this worker was woken for a task, another worker must be woken for that task.
-                let wake = if state.queue.is_empty() { Wake::Nobody } else { self.choose(state) };
+                let wake = self.choose_next(state, true);
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
-                self.wake(wake);
+                if slept {
+                    place.begin(Phase::Busy);
+                }
+                self.wake_next(wake, place);
                 return None;
             }
             let end = match state.queue.peek(End::Youngest) {
@@ -171,13 +214,20 @@ impl<L: Monitor, O: Order> Shared<L, O> {
             };
             let task = state.queue.pop::<P>(end);
             if task.is_some() {
+                let wake = self.choose_next(state, slept);
                 // SAFETY: locked.
                 unsafe { self.monitor.unlock() };
+                if slept {
+                    place.begin(Phase::Busy);
+                }
+                self.wake_next(wake, place);
                 naps.success();
                 return task;
             }
+            slept = true;
+            place.begin(Phase::Searching);
             if self.idle != Idle::Park {
-                self.wait(place, naps);
+                self.nap(place, naps);
             } else {
                 self.wait_until(awaited, place);
             }
@@ -203,6 +253,7 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             }),
             rests: Rests::new(),
             limit: plan.limit(),
+            processors: plan.processors,
             idle: plan.idle,
             order: PhantomData,
         })
@@ -218,6 +269,9 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
         let (len, woke) = self.push(place, task).map_err(|_| Full)?;
         place.counters().queue_peak.peak(len);
         place.counters().wakes.add(usize::from(woke));
+        if woke {
+            place.note(Event::Wake(1));
+        }
         Ok(())
     }
 
@@ -285,11 +339,11 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
     }
 
     fn wait_for_rest(&self) {
-        self.rests.wait(|| {
+        self.rests.wait(|thread| {
             self.with(|state| {
                 let rests = state.active == 0 && state.queue.is_empty();
                 if !rests {
-                    state.gate.expect_rest();
+                    state.gate.expect_rest(&self.rests, thread);
                 }
                 rests
             })
@@ -307,6 +361,23 @@ impl<L: Monitor, O: Order> Policy for Shared<L, O> {
             // SAFETY: locked above.
             unsafe { self.monitor.unlock() };
         }
+    }
+
+    fn queued_for_all(&self) -> usize {
+        self.with(|state| state.queue.len())
+    }
+
+    fn waits(&self) -> usize {
+        self.with(|state| state.held)
+    }
+
+    fn when_idle(&self, then: &mut dyn FnMut(AllIdle)) {
+        self.with(|state| {
+            let all_wait = state.active == state.held && state.queue.is_empty();
+            if all_wait && !state.gate.is_closed() {
+                then(AllIdle { tasks: state.held, threads: state.gate.awaited() });
+            }
+        });
     }
 
     unsafe fn work(&self, stack: &impl LoopStack) {

@@ -218,13 +218,28 @@ impl Injector {
         !state.gate.is_closed() && state.queue.is_empty() && still() && state.gate.rest(&self.rests)
     }
 
+    /// Calls `then` with the number of threads that wait for a rest, if the queue is empty, the
+    /// gate is open, and `still` holds. The queue is locked meanwhile.
+    pub fn when_quiet(&self, still: impl FnOnce() -> bool, then: impl FnOnce(usize)) {
+        self.state.with(|state| {
+            if !state.gate.is_closed() && state.queue.is_empty() && still() {
+                then(state.gate.awaited());
+            }
+        });
+    }
+
+    /// The number of tasks. A hint.
+    pub fn len_hint(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
     /// Waits for a moment when the queue is empty and `still` holds.
     pub fn wait_for_rest(&self, still: impl Fn() -> bool) {
-        self.rests.wait(|| {
+        self.rests.wait(|thread| {
             self.state.with(|state| {
                 let rests = state.queue.is_empty() && still();
                 if !rests {
-                    state.gate.expect_rest();
+                    state.gate.expect_rest(&self.rests, thread);
                 }
                 rests
             })

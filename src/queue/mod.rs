@@ -223,7 +223,7 @@ pub trait PrivatePart: Sized {
     /// Asks for the owner's attention at its next put, or between two parts of a loop.
     fn ask(&self);
 
-    /// Requests that the owner shares its private tasks, if it has any, at its next pop or join, and
+    /// If the owner has private tasks: requests that it shares them at its next pop or join, and
     /// asks for its attention. Cheap.
     fn request(&self);
 

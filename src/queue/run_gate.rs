@@ -5,17 +5,18 @@
 //!
 //! [`RunGate`] lies under the lock that decides whether a task is left: the injector's lock, or
 //! that of a shared queue. `closed`: no further task comes in. `ends`: whether the run is still
-//! held open. `awaited`: some thread waits for a rest. [`Rests`], beside that lock, counts the
+//! held open. `awaited`: how many threads wait for a rest. [`Rests`], beside that lock, counts the
 //! awaited rests, and is a word to sleep on.
 //!
 //! # Protocol
 //!
 //! A worker that finds, under the lock, that no task is left calls `rest`. This closes the gate;
 //! or, if the gate is held, announces the rest to the waiting threads. A waiting thread reads the
-//! count first, then checks, under the lock, whether the run is at rest. If not, it sets `awaited`
-//! and sleeps until the count has changed. A thread that stops holding the gate does so under the
-//! lock, and there checks, too, whether the run is at rest. If so, this thread ends the run;
-//! otherwise the worker that later finds the run at rest ends it.
+//! count first, then checks, under the lock, whether the run is at rest. If not, and if the count
+//! is still the same, it adds itself to `awaited`, and sleeps until the count has changed. A thread
+//! that stops holding the gate does so under the lock, and there checks, too, whether the run is at
+//! rest. If so, this thread ends the run; otherwise the worker that later finds the run at rest
+//! ends it.
 //!
 //! # The bad interleavings
 //!
@@ -30,6 +31,7 @@
 use crate::sys::atomic::Ordering;
 use crate::sys::futex;
 use crate::sys::futex::Futex;
+use std::cell::Cell;
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +46,13 @@ pub enum Ends {
 pub struct RunGate {
     closed: bool,
     ends: Ends,
-    awaited: bool,
+    awaited: usize,
 }
 
 impl RunGate {
     /// An open gate.
     pub fn new(ends: Ends) -> Self {
-        RunGate { closed: false, ends, awaited: false }
+        RunGate { closed: false, ends, awaited: 0 }
     }
 
     pub fn is_closed(&self) -> bool {
@@ -61,7 +63,7 @@ impl RunGate {
     /// the gate.
     pub fn rest(&mut self, rests: &Rests) -> bool {
         if self.ends == Ends::AfterRelease {
-            if std::mem::take(&mut self.awaited) {
+            if std::mem::take(&mut self.awaited) > 0 {
                 rests.announce();
             }
             return false;
@@ -70,15 +72,32 @@ impl RunGate {
         true
     }
 
-    /// Requests that the next rest is announced.
-    pub fn expect_rest(&mut self) {
-        self.awaited = true;
+    /// Requests that the next rest is announced to this thread, unless the rest for which it waits
+    /// has come. Called under the lock, like `rest`.
+    pub fn expect_rest(&mut self, rests: &Rests, thread: &RestAwaited) {
+        // Relaxed: the lock orders this with `announce`
+        if rests.0.load(Ordering::Relaxed) == thread.seen && !thread.counted.replace(true) {
+            self.awaited += 1;
+        }
+    }
+
+    /// How many threads wait for a rest that has not come.
+    pub fn awaited(&self) -> usize {
+        self.awaited
     }
 
     /// From now on `rest` closes the gate.
     pub fn release(&mut self) {
         self.ends = Ends::AtRest;
     }
+}
+
+/// A thread that waits for a rest.
+pub struct RestAwaited {
+    /// The number of rests when it began to wait.
+    seen: u32,
+    /// The thread is in `awaited`, until the next rest.
+    counted: Cell<bool>,
 }
 
 /// The number of announced rests.
@@ -98,9 +117,10 @@ impl Rests {
     /// Returns when the run was at rest at some moment since the call; the caller then sees what
     /// the run's tasks wrote before. `now` checks under the lock whether the run is at rest; if
     /// not, it calls `expect_rest`.
-    pub fn wait(&self, now: impl Fn() -> bool) {
+    pub fn wait(&self, now: impl Fn(&RestAwaited) -> bool) {
         let seen = self.0.load(Ordering::Relaxed);
-        while self.0.load(Ordering::Acquire) == seen && !now() {
+        let thread = RestAwaited { seen, counted: Cell::new(false) };
+        while self.0.load(Ordering::Acquire) == seen && !now(&thread) {
             self.0.wait(seen, futex::LONGEST);
         }
     }

@@ -1,8 +1,8 @@
 //! Compares each deque with a `VecDeque`, on one thread. The models check what threads do to each
 //! other.
 
+use crate::lock::bell::{Adaptive, Fair, Spin};
 use crate::lock::posix::{PthreadMutex, Semaphore};
-use crate::lock::spin::Spin;
 use crate::queue::chaselev::ChaseLev;
 use crate::queue::locked::{Locked, Oldest};
 use crate::queue::ring::Ring;
@@ -194,6 +194,8 @@ fn ring() {
 fn locked() {
     behaves_like_a_deque::<Locked<PthreadMutex>>();
     behaves_like_a_deque::<Locked<Spin>>();
+    behaves_like_a_deque::<Locked<Fair>>();
+    behaves_like_a_deque::<Locked<Adaptive>>();
     behaves_like_a_deque::<Locked<Semaphore>>();
     behaves_like_a_deque::<Locked<PthreadMutex, Oldest>>();
     behaves_like_a_deque::<Locked<Spin, Oldest>>();

@@ -192,7 +192,7 @@ impl BlockCache {
     pub(super) unsafe fn take(&self, class: usize) -> Result<*mut BlockHead, NoMemory> {
         let mut list = self.lists[class].get();
         let Some(block) = list.pop() else {
-            // SAFETY: the same contract, word for word.
+            // SAFETY: the caller owns the block cache, and the run has not ended.
             return unsafe { self.refill(class) };
         };
         self.lists[class].set(list);

@@ -69,6 +69,7 @@ use crate::runtime::identity::{self, Mine, count_section, enter_section, leave_s
 use crate::runtime::life;
 use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::suspend;
+use crate::stats::Phase;
 use crate::sys::errno;
 use crate::sys::errno::Errno;
 use crate::threads::cache::Job;
@@ -87,8 +88,13 @@ pub fn begin(worker: &Worker) -> Result<(), Errno> {
     if fiber.is_covered() {
         return Ok(());
     }
-    if depth.get() == 0 && fiber.worker().row().has_threads {
-        hand_over_worker(fiber)?;
+    if depth.get() == 0 {
+        let worker = fiber.worker();
+        if worker.row().has_threads {
+            hand_over_worker(fiber)?;
+        } else {
+            worker.begin_phase(Phase::Blocked);
+        }
     }
     depth.set(depth.get() + 1);
     Ok(())
@@ -105,8 +111,11 @@ pub fn end(worker: &Worker) -> Result<(), Errno> {
     }
     let depth = &fiber.section.depth;
     depth.set(depth.get().checked_sub(1).ok_or(Errno(libc::EPERM))?);
-    if depth.get() == 0 && section.is_some() {
-        resume_task(fiber);
+    if depth.get() == 0 {
+        match section {
+            Some(_) => resume_task(fiber),
+            None => fiber.worker().begin_phase(Phase::Busy),
+        }
     }
     Ok(())
 }
@@ -125,6 +134,8 @@ fn hand_over_worker(fiber: &Fiber) -> Result<(), Errno> {
     fiber.force_tick(); // also gives the fibers of future children back
     fiber.section.host_stack.set(mine.host_stack());
     let worker = mine.worker();
+    worker.note_block(fiber);
+    worker.begin_phase(Phase::Blocked);
     worker.vacate();
     enter_section(fiber);
     let Some(handoff_word) = worker.relieve() else {
@@ -142,7 +153,10 @@ fn reoccupy(fiber: &Fiber) {
     let worker = fiber.worker();
     leave_section(fiber);
     worker.occupy();
+    worker.begin_phase(Phase::Busy);
     fiber.make_current(worker);
+    fiber.note_unblock();
+    worker.note_arrival(fiber);
     // SAFETY: the calling thread has occupied it just now.
     unsafe { worker.owned() }.let_go();
 }
@@ -157,6 +171,7 @@ fn resume_task(fiber: &Fiber) {
     }
     let errno = errno::get();
     leave_section(fiber);
+    fiber.note_unblock();
     // SAFETY: the fiber could be left when the section began, and its host stack is this thread's;
     // the task is counted (`hold`), so the run goes on.
     unsafe { suspend::retire(fiber, &*fiber.section.host_stack.get()) };

@@ -89,6 +89,13 @@
 //! anyway, and in a task from outside the run, which the loop calls between two tasks of a chain. A
 //! forked task is called at once at any depth: its caller joins it, and keeps its stack until then.
 //!
+//! When the deepest task of a chain waits, the rest of the chain runs in a new loop, whose depth is
+//! 0, while the spawners are still in the deque. So a worker whose deque has `MOST_NESTED` tasks
+//! queues the children of its spawns, too; otherwise each such wait would put another `MOST_NESTED`
+//! spawners into the deque. (Without this rule, a chain of a million tasks that each spawn the
+//! next, compute for 0.2 µs and lock one mutex took 300 to 500 MB and 3 s on two workers, instead
+//! of 10 MB and 0.3 s: c_tests/cont_chain_waits.c.)
+//!
 //! The price is the order: one worker runs a program in its serial order only as far as spawns are
 //! nested no deeper.
 //!
@@ -107,6 +114,7 @@ use self::child::{ByFork, BySpawn, Child};
 use crate::fiber::switch::Callee;
 use crate::fiber::{Instrumentation, Plain, exceptions, switch};
 use crate::policy::DequePolicy;
+use crate::queue::Deque;
 use crate::runtime::entry;
 use crate::runtime::forked::{misuse, spawn_forked};
 use crate::runtime::identity::Mine;
@@ -140,8 +148,10 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
             unsafe { call::<Child<P, BySpawn, Plain>, I>(f as usize, closure, worker, child_fiber) }
         }
         // SAFETY: the caller owns the worker, whose policy is `P`; `f` accepts `closure`.
-        (Some(f), None) if is_too_deep(worker) => unsafe { entry::queue::<P>(f, closure, worker) },
-        // SAFETY: the same contract, word for word; the caller owns the worker.
+        (Some(f), None) if unsafe { is_too_deep::<P>(worker) } => unsafe {
+            entry::queue::<P>(f, closure, worker)
+        },
+        // SAFETY: the caller owns the worker; `f` accepts `closure`.
         _ => unsafe { spawn_slowly::<P, I>(f, closure, worker) },
     }
 }
@@ -184,11 +194,19 @@ fn child_fiber(worker: &Worker) -> Option<&Fiber> {
     unsafe { worker.child_fiber.get().as_ref() }
 }
 
-/// True if the worker's current fiber is too deep for a child fiber. The caller owns the worker.
+/// True if the worker's current fiber is too deep for a child fiber, or too many spawners may be in
+/// the deque.
+///
+/// # Safety
+/// The caller owns the worker, the policy of whose run is `P`.
 #[inline]
-fn is_too_deep(worker: &Worker) -> bool {
-    // SAFETY: the owner is on the fiber, so its stack is in use.
-    unsafe { &*worker.fiber.get() }.nesting.get() >= MOST_NESTED
+unsafe fn is_too_deep<P: DequePolicy>(worker: &Worker) -> bool {
+    // SAFETY: the owner is on the fiber, so its stack is in use; by the caller's promise the deque
+    // has this type.
+    unsafe {
+        (*worker.fiber.get()).nesting.get() >= MOST_NESTED
+            || worker.deque::<P::Deque>().len_hint() >= MOST_NESTED as usize
+    }
 }
 
 /// Calls the child on the child fiber.
@@ -203,7 +221,7 @@ unsafe fn call<C: Callee, I: Instrumentation>(
     child_fiber: &Fiber,
 ) -> c_int {
     if I::IS_ON {
-        // SAFETY: the same contract, word for word.
+        // SAFETY: the caller owns the worker and is on its fiber; `child` is for `C::run`.
         return unsafe { call_instrumented::<C>(child, closure, worker, child_fiber) };
     }
     // The record lies where the stack begins.
@@ -228,7 +246,7 @@ unsafe fn call_instrumented<C: Callee>(
     let handled = exceptions::take();
     spawner_fiber.resumed_by_other.set(false);
     child_fiber.sanitizer_state().enter_new(|| spawner_fiber.sanitizer_state());
-    // SAFETY: the same contract, word for word.
+    // SAFETY: the caller owns the worker and is on its fiber; `child` is for `C::run`.
     let outcome = unsafe { call::<C, Plain>(child, closure, worker, child_fiber) };
     if !spawner_fiber.resumed_by_other.get() {
         spawner_fiber.sanitizer_state().enter(|| None);

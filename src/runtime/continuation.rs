@@ -6,6 +6,7 @@
 
 use crate::fiber::switch::{self, Arrival, Context};
 use crate::runtime::record::{Fiber, Worker};
+use crate::sys::peek;
 use crate::task::{Task, TaskFn};
 use std::ffi::c_void;
 use std::ptr;
@@ -14,9 +15,18 @@ use std::ptr;
 /// its address are free for `Waiter`, which packs it into a word.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
-pub(super) struct Continuation {
+pub struct Continuation {
     pub context: Context,
     pub fiber: *const Fiber,
+}
+
+impl Continuation {
+    /// For an observer: the context and the fiber of the continuation at this address.
+    pub fn peek(at: usize) -> Option<(usize, usize)> {
+        // SAFETY: any bytes are two pointers.
+        let seen = unsafe { peek::read::<Continuation>(at) }?;
+        Some((seen.context.addr(), seen.fiber.addr()))
+    }
 }
 
 /// A suspended task that no other thread knows yet.

@@ -48,6 +48,7 @@ impl LoopStack for Fiber {
     fn out_of_tasks(&self) {
         self.flush();
         self.nesting.set(0);
+        self.place().note_out_of_tasks();
     }
 
     #[inline]

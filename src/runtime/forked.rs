@@ -8,12 +8,19 @@ use crate::sync::forked::Forked;
 use crate::sys::unwind::{ForkedTask, call_guarded};
 use crate::sys::{errno, output, symbol};
 use crate::task::{Scheduler, Task, TaskFn};
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 /// The task that stands in a queue for a forked task.
 #[inline(always)]
 pub fn queued_task(forked: &Forked) -> Task {
     Task { f: run_forked, closure: std::ptr::from_ref(forked).cast_mut().cast() }
+}
+
+/// The function of a forked task that is queued. None: it is another task.
+pub fn function_of(task: Task) -> Option<usize> {
+    // SAFETY: the descriptor lives until the task is joined.
+    std::ptr::fn_addr_eq(task.f, run_forked as TaskFn)
+        .then(|| unsafe { &*task.closure.cast::<Forked>() }.function())
 }
 
 /// Runs a forked task that was taken out of a queue. The function is exported because
@@ -59,8 +66,10 @@ fn not_joined(function: usize) -> ! {
 pub unsafe fn end(forked: &Forked, from: &Worker) {
     let word = std::ptr::from_ref(forked.word());
     if let Some(name) = forked.end() {
+        from.note_joiner(true);
         // SAFETY: a waiter has left this word, which `pack` has returned.
         unsafe { Waiter::unpack(name) }.wake(word, Some(from));
+        from.note_joiner(false);
     }
 }
 
@@ -80,6 +89,24 @@ pub unsafe extern "C" fn fork(
     unsafe { spawn_forked(forked, worker) }
 }
 
+/// `Row::offer`.
+///
+/// # Safety
+/// The task's function accepts its closure; the descriptor lives until it is joined.
+pub unsafe fn offer(
+    forked: &Forked,
+    task: Task,
+    _function: usize,
+    worker: &Worker,
+) -> Result<(), c_int> {
+    forked.set(task.f, task.closure);
+    // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined.
+    match unsafe { worker.queue(queued_task(forked)) } {
+        0 => Ok(()),
+        error => Err(error),
+    }
+}
+
 /// The rest of a fork: spawns the task of a descriptor that is already set. A task that no queue
 /// has room for is run at once.
 ///
@@ -90,7 +117,7 @@ pub unsafe extern "C" fn fork(
 pub unsafe fn spawn_forked(forked: &Forked, worker: &Worker) {
     let queued = queued_task(forked);
     // SAFETY: `run_forked` accepts the descriptor, which lives until it is joined.
-    if unsafe { (worker.row().spawn)(Some(queued.f), queued.closure, worker) } == 0 {
+    if unsafe { (worker.plain_row().spawn)(Some(queued.f), queued.closure, worker) } == 0 {
         return;
     }
     if errno::get() == libc::EINVAL {

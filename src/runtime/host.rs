@@ -60,6 +60,7 @@ use crate::runtime::continuation::{Continuation, Unpublished, finish_switch};
 use crate::runtime::identity;
 use crate::runtime::record::{Fiber, HostStack, LoopStart, Worker};
 use crate::sys::float::FloatControl;
+use crate::sys::probe::probe;
 use crate::sys::{registers, unwind};
 use crate::task::Task;
 use std::ffi::c_void;
@@ -161,12 +162,16 @@ pub(super) unsafe extern "C" fn run_loop(start: *mut c_void) -> ! {
     let own = Fiber::new(None);
     let fiber = stack.map_or(&own, Fiber::on);
     fiber.worker.set(worker);
+    worker.note_departure(); // before the task is published
     if let FiberOrigin::Suspended(left) = origin {
         // SAFETY: `left` is not published yet, so no other thread touches it.
         let Continuation { context, fiber: below } = unsafe { (*left).continuation };
         // SAFETY: the context is saved, and this is another stack.
         if let Err(back) = unsafe { Unpublished::publish(left) } {
             if first_task.is_none_or(|task| mine.put_back(task).is_ok()) {
+                // SAFETY: the fiber of a task that was not published is in use.
+                worker.note_arrival(unsafe { &*below });
+                probe!("resume", below, worker.handle());
                 // SAFETY: nobody else knows the context, and no task is on this fiber.
                 unsafe { fiber.leave(worker, (*below).sanitizer_state(), context) }
             }
@@ -268,6 +273,7 @@ impl Fiber {
         self.place().float_control.get().set();
         self.help_depth.set(self.help_depth.get() + 1);
         let frame = self.calling_frame.replace(registers::stack_pointer());
+        let work = || self.wait.keep(work);
         unwind::call_guarded::<unwind::Task, _>(|| outside_section(self, work));
         self.calling_frame.set(frame);
         self.help_depth.set(self.help_depth.get() - 1);

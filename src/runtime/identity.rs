@@ -196,7 +196,9 @@ impl Worker {
         // In most kinds a spawn only puts the task into the built-in deque. `sched_spawn` then does
         // this itself and does not call the row's function. In debug builds it always calls that
         // function: debug builds count forks and joins, and the code in sched_inline.h does not.
-        let puts = cfg!(not(debug_assertions)) && !self.calls_at_once();
+        // The functions of an observed row see each task.
+        let puts =
+            cfg!(not(debug_assertions)) && !self.calls_at_once() && self.row().plain.is_none();
         if puts && !self.built_in.load(Ordering::Relaxed).is_null() {
             self.spawn_owner.store(registers::thread_pointer(), Ordering::Relaxed);
             if !exceptions::has_runtime() {

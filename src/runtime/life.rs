@@ -3,6 +3,7 @@
 use crate::policy::{Place, UNAWAITED};
 use crate::runtime::host::{WorkerStart, host};
 use crate::runtime::record::Worker;
+use crate::stats::Phase;
 use crate::sys::unwind;
 use crate::threads::handoff::Found;
 use std::ffi::c_void;
@@ -36,8 +37,13 @@ pub(super) unsafe extern "C" fn work(occupation: *mut c_void) {
     // SAFETY: `run` passes a pointer to an `Occupation` that nothing else uses during the call.
     let occupation = unsafe { &mut *occupation.cast::<Occupation>() };
     occupation.worker.occupy();
+    occupation.worker.begin_phase(match occupation.start {
+        WorkerStart::Idle => Phase::Searching,
+        WorkerStart::FirstTask | WorkerStart::Relief => Phase::Busy,
+    });
     // SAFETY: the worker was occupied just now; the run goes on by the promise made to `run`.
     if unsafe { host(occupation.worker, occupation.start) } {
+        occupation.worker.begin_phase(Phase::Parked);
         occupation.worker.announce_end();
         occupation.worker.vacate();
     } else {

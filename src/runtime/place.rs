@@ -2,15 +2,17 @@
 
 use crate::fiber::stack;
 use crate::policy::operations::Hosted;
-use crate::policy::{Place, TICK};
+use crate::policy::{Activity, Event, Place, TICK};
 use crate::runtime::identity;
 use crate::runtime::record::{Run, Worker};
 use crate::runtime::suspend::is_continuation;
-use crate::stats::Counters;
+use crate::stats::{Counters, Phase};
 use crate::sync::forked::Forked;
 use crate::sys::atomic::Ordering;
-use crate::sys::{output, symbol};
+use crate::sys::probe::probe;
+use crate::sys::{output, probe, symbol};
 use crate::task::Task;
+use crate::trace::event::Kind;
 use rand::RngExt;
 use std::ptr;
 
@@ -45,21 +47,30 @@ impl Place for Worker {
 
     #[inline]
     fn call(&self, task: Task) {
-        #[cfg(debug_assertions)]
-        let (fiber, before) = (
-            self.fiber.get(), // SAFETY: only the owner calls a task.
-            unsafe { self.owned() }.fiber().count_forks(0),
-        );
-        // SAFETY: the program promises that `f` accepts its closure and returns.
-        unsafe { (task.f)(task.closure, self.handle()) };
-        #[cfg(debug_assertions)]
-        // SAFETY: the caller's fiber: a task may change its worker, but not its fiber.
-        if unsafe { &*fiber }.count_forks(0) != before {
-            output::die(format_args!(
-                "sched_fork: a task has returned and did not join a task that it forked: \
-                 a sched_join is missing"
-            ));
+        probe::passing!("start", task.f, task.closure, self.handle());
+        self.call_at_once(task);
+        probe::passing!("end");
+    }
+
+    #[inline]
+    fn note(&self, event: Event) {
+        match event {
+            Event::Steal(victim) => self.note_steal(victim),
+            Event::Raid(victim) => self.record(Kind::Raid, victim, 0),
+            Event::Wake(woken) => self.note_wakes(woken),
+            Event::OutOfTasks => self.note_out_of_tasks(),
         }
+    }
+
+    #[inline]
+    fn begin(&self, phase: Phase) {
+        self.begin_phase(phase);
+    }
+
+    #[inline]
+    fn sleeping<R>(&self, sleep: impl FnOnce() -> R) -> R {
+        self.note_park();
+        self.record_sleep(sleep)
     }
 
     #[inline]
@@ -74,7 +85,16 @@ impl Place for Worker {
     }
 
     fn all_idle(&self) {
-        stack::trim();
+        stack::free::trim();
+    }
+
+    fn note_activity(&self, activity: Activity) {
+        self.is_idle.store(activity == Activity::Idle, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn idles_long(&self) {
+        (self.row().doctor.idles_long)();
     }
 
     #[inline]
@@ -105,7 +125,48 @@ impl Hosted for Worker {
     }
 }
 
+// Not inlined: a probe in a function that is compiled once is one place, and tools attach to each.
 impl Worker {
+    #[inline(never)]
+    fn note_steal(&self, victim: usize) {
+        probe!("steal", self.index(), victim);
+        self.record(Kind::Steal, victim, 0);
+    }
+
+    #[inline(never)]
+    fn note_wakes(&self, woken: usize) {
+        probe!("wake", self.index(), woken);
+        self.record(Kind::Wake, self.index(), woken);
+    }
+
+    #[inline(never)]
+    fn note_park(&self) {
+        probe!("park", self.index(), self.handle());
+    }
+}
+
+impl Worker {
+    /// Calls the task, as `Place::call` does; the probes `start` and `end` do not see it. For kind
+    /// `cont`, where a probe after the call would cost each spawn some instructions.
+    #[inline]
+    pub(super) fn call_at_once(&self, task: Task) {
+        #[cfg(debug_assertions)]
+        let (fiber, before) = (
+            self.fiber.get(), // SAFETY: only the owner calls a task.
+            unsafe { self.owned() }.fiber().count_forks(0),
+        );
+        // SAFETY: the program promises that `f` accepts its closure and returns.
+        unsafe { (task.f)(task.closure, self.handle()) };
+        #[cfg(debug_assertions)]
+        // SAFETY: the caller's fiber: a task may change its worker, but not its fiber.
+        if unsafe { &*fiber }.count_forks(0) != before {
+            output::die(format_args!(
+                "sched_fork: a task has returned and did not join a task that it forked: \
+                 a sched_join is missing"
+            ));
+        }
+    }
+
     /// Notes that a task here is about to wait for `forked`, which no worker has begun. The caller
     /// occupies this place. Relaxed: `check_join` reads it when all workers are idle, and their
     /// counting as idle (`idle::quiescence`) orders the two.

@@ -26,7 +26,9 @@
 //! | `join`, `float_control`, `waiting` | before the run starts | the owner |
 //! | `built_in` | before the run starts; when it ends | the owner; in a forked child |
 //! | `handoff` | by its own protocol: `threads::handoff` | |
+//! | `watch` | before the run starts | the owner; while the run goes on, any thread |
 //! | `unbegun_join` | by the owner; by whoever continues the task | when all workers are idle |
+//! | `is_idle` | by the owner; before the run starts | an observer, on any thread |
 //! | `run_tag` | before the run starts; at its end, under `run_lock`; by fork | any thread |
 //! | `counters` | by the owner | any thread |
 //! | `block_cache`, `stacks`, `rng` | by the owner | the owner |
@@ -51,33 +53,42 @@
 //! `registry::MIN_RESTING` records always rest. A program that keeps an `s` for longer than that
 //! may find a later run's worker.
 
+use crate::fiber::listeners::Listener;
 use crate::fiber::sanitizers::SanitizerState;
-use crate::fiber::stack::{Stack, StackCache};
+use crate::fiber::stack::Stack;
+use crate::fiber::stack::free::StackCache;
 use crate::fiber::switch::Context;
 use crate::idle::quiescence::Waiting;
 use crate::lock::mutex::Mutex;
 use crate::policy::operations::Operations;
 use crate::policy::{Awaited, Place, TICK};
+use crate::profile::run::Profile;
 use crate::queue::split::Split;
 use crate::runtime::arg_blocks::{BlockCache, BlockPool};
 use crate::runtime::countdown::Countdown;
+use crate::runtime::wait_note::{Noted, WaitNote};
+use crate::runtime::watch::{Watch, Watched};
 use crate::settings::{Config, Deque, Join};
+use crate::stats::phases::Phases;
 use crate::stats::report::Report;
 use crate::stats::{Counters, Totals};
 use crate::sync::forked::Forked;
-use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, Pad};
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::fence::Asymmetric;
 use crate::sys::float::FloatControl;
+use crate::sys::{clock, peek};
 use crate::task::{Scheduler, Task, TaskFn};
 use crate::threads::cache::RunThreads;
 use crate::threads::event::Event;
 use crate::threads::handoff::Handoff;
+use crate::threads::watcher::Duty;
+use crate::trace::timeline::Timeline;
 use rand::rngs::SmallRng;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The part of a row of the table of kinds that a worker uses: the functions of the interface, the
 /// operations of the policy, and what the policy can do.
@@ -89,6 +100,10 @@ pub struct Row {
     pub finish_spawn: unsafe extern "C" fn(Option<TaskFn>, *mut c_void, &Worker) -> c_int,
     /// `sched_fork` where the built-in part does not apply: from any thread.
     pub fork: unsafe extern "C" fn(&Forked, Option<TaskFn>, *mut c_void, &Worker),
+    /// Queues a forked task that its owner may also run: sets the descriptor to the task, and
+    /// queues it. The number is the address of the program's function. From any thread. An error:
+    /// the result of `sched_spawn`.
+    pub offer: unsafe fn(&Forked, Task, usize, &Worker) -> Result<(), c_int>,
     /// Queues a task; called by the worker's owner. Returns as `sched_spawn` does.
     pub queue: unsafe extern "C" fn(TaskFn, *mut c_void, &Worker) -> c_int,
     pub operations: Operations<Worker, Fiber>,
@@ -99,6 +114,20 @@ pub struct Row {
     pub has_threads: bool,
     /// See `Policy::LINES_UP`.
     pub lines_up: bool,
+    /// The row of runs that are not observed; None: this row. See `runtime::observed`.
+    pub plain: Option<&'static Row>,
+    pub doctor: &'static Doctor,
+}
+
+/// What a run tells the observer of the process (`inspect`).
+pub struct Doctor {
+    /// A run begins. `Duty::Doctor`: after the time in its `Config` without the end of a task, the
+    /// state is shown. `Duty::Live`: its statistics are shown while it goes on.
+    pub begin: fn(Duty),
+    /// That run has ended.
+    pub end: fn(Duty),
+    /// A worker has been idle for long while tasks wait.
+    pub idles_long: fn(),
 }
 
 /// The deque of the default row: `sched_spawn` contains its `put`.
@@ -135,6 +164,8 @@ pub struct Worker {
     pub(super) policy_deque: Cell<*const ()>,
     /// The result of `Policy::waiting`; null: none.
     pub(super) waiting: Cell<*const Waiting>,
+    /// What observes this worker; null: the run is not observed, and prints no statistics.
+    pub(super) watch: Cell<*const Watch>,
     /// The own stack of the owner's thread.
     pub host_stack: Cell<*const HostStack>,
     /// What a task does that waits in a join.
@@ -161,6 +192,8 @@ pub struct Worker {
     /// The task that a task of this worker last began to join although no worker had begun it. Null
     /// once that join is over.
     pub(super) unbegun_join: AtomicPtr<Forked>,
+    /// The worker is idle. Relaxed: only shown to the user.
+    pub(super) is_idle: AtomicBool,
     /// Decides which thread gets the place after its owner has left it for a blocking section.
     pub(super) handoff: Handoff,
     /// Links the list of all records of the registry.
@@ -190,6 +223,12 @@ impl Worker {
         // Relaxed: see the top of this file.
         // SAFETY: from the making of the record on, `row` points to a row of the static table.
         unsafe { &*self.row.load(Ordering::Relaxed) }
+    }
+
+    /// `row`, without what observes the run.
+    pub(super) fn plain_row(&self) -> &'static Row {
+        let row = self.row();
+        row.plain.unwrap_or(row)
     }
 
     /// This worker's deque.
@@ -277,6 +316,8 @@ pub struct Fiber {
     pub(super) section: Section,
     /// The group of the task here, or null. Only its address is used.
     pub group: Cell<*const ()>,
+    /// The youngest task here; null in a run that is not observed.
+    pub(super) observed: Cell<*const Watched>,
     /// Debug builds: how many tasks were forked here and not joined yet.
     pub(super) unjoined_forks: Cell<isize>,
     /// Kind `cont`: the context of the spawner at the spawn that called the task here.
@@ -303,6 +344,8 @@ pub struct Fiber {
     pub(super) help_depth: Cell<u32>,
     /// What the last of those tasks waits for, if it waits.
     pub(super) awaited: Cell<Option<NonNull<dyn Awaited>>>,
+    /// What the task here waits for, for an observer.
+    pub wait: WaitNote,
     /// How often tasks here have yielded, modulo the period of `is_nth_yield`.
     pub(super) yields: Cell<u32>,
     /// How many more tasks run here before the next tick. At a tick the loop looks at what is rare:
@@ -378,6 +421,7 @@ impl Fiber {
             leave_limit: Cell::new(Fiber::usable_bytes_of(stack)),
             section: Section::default(),
             group: Cell::new(ptr::null()),
+            observed: Cell::new(ptr::null()),
             unjoined_forks: Cell::new(0),
             spawner_context: Cell::new(ptr::null_mut()),
             child_fiber: Cell::new(ptr::null()),
@@ -388,6 +432,7 @@ impl Fiber {
             calling_frame: Cell::new(0),
             help_depth: Cell::new(0),
             awaited: Cell::new(None),
+            wait: WaitNote::none(),
             yields: Cell::new(0),
             countdown: Cell::new(TICK),
             countdown_start: Cell::new(TICK),
@@ -424,6 +469,13 @@ impl Fiber {
         }
     }
 
+    /// The note of the fiber on a stack that may belong to another thread, or have no fiber yet.
+    pub fn wait_on<'a>(stack: Stack) -> &'a WaitNote {
+        // SAFETY: the place is in the stack's memory, which is zero before there is a fiber; a note
+        // of zeroes says that nothing waits. All fields of a note are atomics.
+        unsafe { &(*Fiber::record_address(stack)).wait }
+    }
+
     /// The fiber's stack. None: this is a thread's own stack.
     pub fn stack(&self) -> Option<Stack> {
         self.stack
@@ -441,20 +493,117 @@ impl Fiber {
     }
 }
 
+/// Tells which function of the program a task will call: functions of the library stand between the
+/// queue and that function. A run is given it, since the features that have such functions stand on
+/// a higher floor.
+pub type FunctionOf = fn(Task) -> usize;
+
+/// What an observer on another thread reads of a fiber: plain words, each as it was at some moment.
+pub struct SeenFiber {
+    pub address: usize,
+    pub stack: Stack,
+    pub worker: &'static Worker,
+    pub waits: Option<Noted>,
+    pub group: usize,
+    pub is_in_section: bool,
+    /// How many tasks have ended here that no worker has counted yet.
+    pub uncounted: u32,
+}
+
+impl SeenFiber {
+    /// None: the stack has no fiber that serves a run now.
+    pub fn on(stack: Stack) -> Option<SeenFiber> {
+        let place = Fiber::record_address(stack);
+        // SAFETY: the place is in the stack's memory, which holds a record, or zeroes. The owner
+        // may write these words meanwhile; each is read whole, by one load.
+        unsafe {
+            let worker = (&raw const (*place).worker).cast::<*const Worker>().read_volatile();
+            let group = (&raw const (*place).group).cast::<usize>().read_volatile();
+            let depth = (&raw const (*place).section.depth).cast::<u32>().read_volatile();
+            let left = (&raw const (*place).countdown).cast::<u32>().read_volatile();
+            let start = (&raw const (*place).countdown_start).cast::<u32>().read_volatile();
+            let worker = worker.as_ref().filter(|worker| !worker.has_ended())?;
+            Some(SeenFiber {
+                address: place.addr(),
+                stack,
+                worker,
+                waits: Fiber::wait_on(stack).read(),
+                group,
+                is_in_section: depth > 0,
+                uncounted: start.saturating_sub(left),
+            })
+        }
+    }
+}
+
+impl Worker {
+    /// For an observer: how many tasks have ended on the worker's fiber that the worker has not
+    /// counted yet.
+    pub fn uncounted(&self) -> u32 {
+        let word = |offset| peek::word(self.seen_fiber() + offset).map(|word| word as u32);
+        let start = word(offset_of!(Fiber, countdown_start));
+        let left = word(offset_of!(Fiber, countdown));
+        start.zip(left).map_or(0, |(start, left)| start.saturating_sub(left)).min(TICK)
+    }
+
+    /// For an observer: a number that changes when a task of this worker ends, or waits.
+    pub fn progress(&self) -> usize {
+        // SAFETY: the owner may write the word meanwhile; it is read whole, by one load.
+        let fiber = unsafe { self.fiber.as_ptr().read_volatile() };
+        let left = peek::word(fiber.addr() + offset_of!(Fiber, countdown)).unwrap_or(0) as u32;
+        let ended = self.counters.values().tasks;
+        ended.wrapping_add(fiber.addr()).wrapping_sub(left as usize)
+    }
+
+    /// For an observer: the fiber that the worker's thread is on, or was on last.
+    pub fn seen_fiber(&self) -> usize {
+        // SAFETY: as in `progress`.
+        unsafe { self.fiber.as_ptr().read_volatile() }.addr()
+    }
+
+    /// For an observer: true if a thread occupies the place.
+    pub fn has_thread(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) != 0
+    }
+
+    /// For an observer.
+    pub fn is_idle(&self) -> bool {
+        self.is_idle.load(Ordering::Relaxed)
+    }
+}
+
+/// A run that the observer of the process attends to; its end is told to the observer.
+pub struct Attended(pub(super) &'static Doctor, pub(super) Duty);
+
 /// The part of a run that does not depend on its kind.
 pub struct Run {
     /// Dropped first: no thread works any more when the argument blocks are freed.
     pub(super) threads: RunThreads,
+    #[allow(dead_code, reason = "to drop them tells the end of the run")]
+    pub(super) attended: [Option<Attended>; 2],
     pub(super) workers: Box<[&'static Worker]>,
     pub(super) block_pool: BlockPool,
     pub(super) fiber_settings: FiberSettings,
     pub(super) report: Report,
+    pub(super) timeline: Option<Box<Timeline>>,
+    #[allow(dead_code, reason = "while it is there, switches are told to the watches")]
+    pub(super) listener: Option<Listener>,
+    pub(super) profile: Option<Box<Profile>>,
+    /// One for each worker, if the run prints statistics.
+    pub(super) phases: Box<[Pad<Phases>]>,
+    /// One for each worker, if the run is observed or prints statistics; they point to the three
+    /// above.
+    pub(super) watches: Box<[Watch]>,
+    pub(super) function_of: FunctionOf,
     /// Happens when the loop of worker 0 has returned.
     pub(super) end: Event,
+    /// How many threads wait for `end`, without a time limit.
+    pub(super) ends_awaited: AtomicUsize,
     /// How many tasks were called at once by threads that are no workers, because no queue had
     /// room.
     pub(super) outside: AtomicUsize,
-    pub(super) began: Instant,
+    /// In nanoseconds of `clock::nanos`.
+    pub(super) began: u64,
     pub(super) config: Config,
     pub(super) deque: Option<Deque>,
     pub(super) qlen: usize,
@@ -496,6 +645,36 @@ impl Run {
         self.outside.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// True if the run is shown while it goes on.
+    pub fn is_live(&self) -> bool {
+        self.report.is_live()
+    }
+
+    /// When it has begun, in nanoseconds of `clock::nanos`.
+    pub fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// The phases of the worker, if the run prints statistics.
+    pub fn phases(&self, worker: usize) -> Option<&Phases> {
+        self.phases.get(worker).map(|phases| &**phases)
+    }
+
+    /// What observes the worker, if anything does.
+    pub fn watch(&self, worker: usize) -> Option<&Watch> {
+        self.watches.get(worker)
+    }
+
+    /// The timeline, if the run is traced.
+    pub fn timeline(&self) -> Option<&Timeline> {
+        self.timeline.as_deref()
+    }
+
+    /// The function of the program that the task will call.
+    pub fn function_of(&self, task: Task) -> usize {
+        (self.function_of)(task)
+    }
+
     pub fn fiber_settings(&self) -> FiberSettings {
         self.fiber_settings
     }
@@ -509,14 +688,34 @@ impl Run {
     }
 
     /// The workers that have a thread.
-    pub(super) fn present_workers(&self) -> impl Iterator<Item = &'static Worker> + Clone {
+    pub fn present_workers(&self) -> impl Iterator<Item = &'static Worker> + Clone {
         let there = |i: &usize| !self.threads.is_missing(*i);
         (0..self.workers()).filter(there).map(|i| self.worker(i))
     }
 
+    /// How many threads occupy workers, or wait for the run's end. Not more than there are, if the
+    /// caller has locked the run while all workers are idle.
+    pub fn threads_inside(&self) -> usize {
+        let workers = self.workers.iter().filter(|worker| worker.has_thread()).count();
+        workers + self.ends_awaited.load(Ordering::Relaxed)
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub fn deque(&self) -> Option<Deque> {
+        self.deque
+    }
+
     /// The sums of all workers' counters up to now.
     pub fn totals(&self) -> Totals {
-        let mut totals = Totals { time: self.began.elapsed(), ..Totals::default() };
+        self.totals_at(clock::nanos())
+    }
+
+    pub(super) fn totals_at(&self, now: u64) -> Totals {
+        let time = Duration::from_nanos(now - self.began);
+        let mut totals = Totals { time, ..Totals::default() };
         for worker in self.present_workers() {
             totals.values.merge(worker.counters().values());
             totals.threads += 1;

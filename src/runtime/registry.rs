@@ -2,23 +2,24 @@
 //! child made by fork.
 
 use crate::fiber::overflow::On;
-use crate::fiber::stack::StackCache;
+use crate::fiber::stack::free::StackCache;
 use crate::fiber::{overflow, stack};
 use crate::lock::mutex::Mutex;
 use crate::policy::{Policy, TICK};
+use crate::profile;
 use crate::runtime::arg_blocks::BlockCache;
 use crate::runtime::countdown::Countdown;
-use crate::runtime::default_worker;
-use crate::runtime::identity;
 use crate::runtime::record::{BuiltIn, Fiber, Row, Run, WAKES_IN_TURN, Worker};
+use crate::runtime::{default_worker, identity, waiter};
 use crate::settings::Join;
 use crate::stats::report;
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, Pad};
 use crate::sys::float::FloatControl;
 use crate::sys::memory::NoMemory;
-use crate::sys::{memory, process};
-use crate::threads::cache;
+use crate::sys::{memory, output, process};
 use crate::threads::handoff::Handoff;
+use crate::threads::{cache, watcher};
+use crate::trace::timeline;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::cell::{Cell, UnsafeCell};
@@ -119,6 +120,7 @@ impl Lease {
                 counters: Pad::default(),
                 block_cache: BlockCache::default(),
                 stacks: StackCache::default(),
+                watch: Cell::new(ptr::null()),
                 host_stack: Cell::new(ptr::null()),
                 join: Cell::new(Join::Suspend),
                 float_control: Cell::new(FloatControl::get()),
@@ -129,6 +131,7 @@ impl Lease {
                 wakes_until_behind: Countdown::new(u32::MAX),
                 outer_worker: Cell::new(ptr::null()),
                 unbegun_join: AtomicPtr::new(ptr::null_mut()),
+                is_idle: AtomicBool::new(false),
                 handoff: Handoff::default(),
                 next_record: Cell::new(ptr::null()),
                 next_resting: Cell::new(ptr::null()),
@@ -184,9 +187,11 @@ pub fn watch_process() {
 static UNLOAD: extern "C" fn() = unload;
 
 extern "C" fn unload() {
+    output::clear_line();
+    timeline::write_open();
     if cache::unload() {
         overflow::unload();
-        stack::unload();
+        stack::free::unload();
     }
 }
 
@@ -223,8 +228,22 @@ unsafe extern "C" fn after_fork_in_child() {
     process::watch(reset_in_child);
 }
 
+/// How many runs have become ready.
+static RUNS: AtomicUsize = AtomicUsize::new(0);
+
+/// All records of a run belong to it, and none of its threads has begun.
+pub(super) fn run_is_ready() {
+    RUNS.fetch_add(1, Ordering::SeqCst); // SeqCst: pairs with `runs_made`
+}
+
+/// How many runs have become ready up to now. If the number is the same at two moments, then a walk
+/// of the records after the first one meets all runs that have threads at the second.
+pub fn runs_made() -> usize {
+    RUNS.load(Ordering::SeqCst)
+}
+
 /// All records that exist now.
-fn all_records() -> impl Iterator<Item = &'static Worker> + Clone {
+pub fn all_records() -> impl Iterator<Item = &'static Worker> + Clone {
     // SAFETY: records are never freed.
     let get = |worker: *const Worker| unsafe { worker.as_ref() };
     let first = get(REGISTRY.all.load(Ordering::Acquire)); // pairs with `add`
@@ -237,11 +256,18 @@ fn reset_in_child() {
     // SAFETY: no other thread of this process uses this library yet.
     unsafe {
         cache::renew();
-        stack::renew(all_records().map(|worker| &worker.stacks));
+        watcher::renew();
+        stack::free::renew(all_records().map(|worker| &worker.stacks));
         default_worker::renew();
     }
     identity::forget_sections();
+    waiter::forget_threads();
+    // A stack that was in use stays in use here, but its task belongs to the parent.
+    stack::for_each(|stack| Fiber::wait_on(stack).forget());
+    output::forget_line();
     report::after_fork_in_child();
+    profile::report::after_fork_in_child();
+    timeline::after_fork_in_child();
     let mut resting = Resting::none();
     for worker in all_records() {
         let deque = worker.built_in.load(Ordering::Relaxed);
@@ -290,6 +316,8 @@ impl Worker {
         self.policy_deque.set(deque.map_or(ptr::null(), |deque| ptr::from_ref(deque).cast()));
         self.waiting.set(policy.waiting(index).map_or(ptr::null(), ptr::from_ref));
         self.index.set(index);
+        self.watch.set(run.watch(index).map_or(ptr::null(), ptr::from_ref));
+        self.is_idle.store(index > 0, Ordering::Relaxed);
         self.counters.clear();
         self.wakes_until_behind.set(WAKES_IN_TURN);
         self.unbegun_join.store(ptr::null_mut(), Ordering::Relaxed);

@@ -8,29 +8,36 @@
 //! the end. The caller of `sched_init` may have left worker 0 to another thread
 //! (`runtime::blocking`), so it waits for the announcement.
 
+use crate::fiber::listeners::Listener;
 use crate::fiber::{stack, valgrind};
 use crate::policy::{Place, Plan, Policy, ReadyOrder};
+use crate::profile::run::Profile;
 use crate::queue::run_gate::Ends;
 use crate::runtime::arg_blocks::BlockPool;
 use crate::runtime::host::WorkerStart;
 use crate::runtime::life::{Occupation, run_member};
-use crate::runtime::record::{FiberSettings, Row, Run, Worker};
+use crate::runtime::observed;
+use crate::runtime::record::{Attended, Doctor, FiberSettings, FunctionOf, Row, Run, Worker};
 use crate::runtime::registry::{self, Lease};
-use crate::settings::{Config, Deque, Transfers};
+use crate::runtime::watch::Watch;
+use crate::settings::{Config, Deque, Stats, Transfers};
 use crate::stats::Totals;
+use crate::stats::phases::Phases;
 use crate::stats::report::{Report, Summary};
-use crate::sys::atomic::AtomicUsize;
+use crate::sys::atomic::{AtomicUsize, Ordering, Pad};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{futex, memory, stack_room};
+use crate::sys::{clock, futex, memory, stack_room};
 use crate::task::Task;
 use crate::threads::cache;
 use crate::threads::cache::{Job, RunThreads, Terms};
 use crate::threads::event::Event;
+use crate::threads::watcher::Duty;
+use crate::trace::timeline::Timeline;
 use std::cell::Cell;
 use std::ptr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A request for a run, with all settings resolved.
 pub struct Request {
@@ -39,6 +46,8 @@ pub struct Request {
     /// The deque or lock, for the report.
     pub deque: Option<Deque>,
     pub row: &'static Row,
+    /// See `record::FunctionOf`.
+    pub function_of: FunctionOf,
     pub threads: usize,
     pub qlen: usize,
 }
@@ -63,6 +72,19 @@ pub fn last_totals() -> Option<Totals> {
     LAST_TOTALS.get()
 }
 
+impl Attended {
+    fn begin(doctor: &'static Doctor, duty: Duty) -> Attended {
+        (doctor.begin)(duty);
+        Attended(doctor, duty)
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        (self.0.end)(self.1);
+    }
+}
+
 impl Run {
     /// A run of which the workers from `first` on get threads of the run. The workers below `first`
     /// have threads already.
@@ -75,9 +97,25 @@ impl Run {
         leases: &[Lease],
         first: usize,
     ) -> Result<Run, Errno> {
-        let &Request { config, deque, qlen, .. } = request;
+        let &Request { config, deque, qlen, function_of, .. } = request;
         let report = Report::new(&config)?;
-        let began = Instant::now();
+        let timeline = Timeline::new(&config, leases.len())?;
+        let attended = [
+            config.watchdog.map(|_| Attended::begin(request.row.doctor, Duty::Doctor)),
+            report.is_live().then(|| Attended::begin(request.row.doctor, Duty::Live)),
+        ];
+        let profile = Profile::new(&config, leases.len())?;
+        let listener = config.is_observed().then(Listener::new);
+        let began = clock::nanos();
+        let timed = if config.stats == Stats::Off { 0 } else { leases.len() };
+        let phases = memory::slice(timed, |_| Ok(Pad(Phases::new(began)))).map_err(no_memory)?;
+        let watches = if config.is_observed() { leases.len() } else { timed };
+        let watch = |i: usize| {
+            let phases = phases.get(i).map(|phases| &**phases);
+            // SAFETY: all of them are boxed, and belong to the run.
+            Ok(unsafe { Watch::new(timeline.as_deref(), profile.as_deref(), phases, i) })
+        };
+        let watches = memory::slice(watches, watch).map_err(no_memory)?;
         let workers = memory::slice(leases.len(), |i| Ok(leases[i].worker())).map_err(no_memory)?;
         let job =
             |worker: &&'static Worker| Job { main: run_member, arg: ptr::from_ref(*worker).cast() };
@@ -91,14 +129,23 @@ impl Run {
         };
         let block_pool = BlockPool::default();
         let end = Event::new();
+        let ends_awaited = AtomicUsize::new(0);
         let outside = AtomicUsize::new(0);
         Ok(Run {
             threads,
+            attended,
             workers,
             block_pool,
             fiber_settings,
             report,
+            timeline,
+            listener,
+            profile,
+            phases,
+            watches,
+            function_of,
             end,
+            ends_awaited,
             outside,
             began,
             config,
@@ -119,6 +166,7 @@ impl Run {
         for (i, worker) in self.workers.iter().enumerate() {
             worker.assign(i, row, policy, self, seed);
         }
+        registry::run_is_ready();
     }
 
     /// Calls threads for the workers from 1 on. The threads that can be had do the work; the
@@ -135,14 +183,18 @@ impl Run {
     /// no more threads are called. Then waits for the threads that are still at work, and prints
     /// the report.
     fn finish(&self) {
+        self.ends_awaited.fetch_add(1, Ordering::Relaxed); // before this thread sleeps
         self.end.wait();
         self.workers.iter().for_each(|worker| worker.retire());
         self.threads.finish();
         // SAFETY: no thread is on a stack of the run any more: `threads.finish` has waited for all
         // jobs.
         self.workers.iter().for_each(|worker| unsafe { worker.stacks.close() });
-        stack::trim();
-        let totals = self.totals();
+        stack::free::trim();
+        let now = clock::nanos();
+        self.timeline().inspect(|timeline| timeline.write());
+        self.profile.as_deref().inspect(|profile| profile.print());
+        let totals = self.totals_at(now);
         LAST_TOTALS.set(Some(totals));
         self.report.print(&Summary {
             kind: self.config.kind.word(),
@@ -150,7 +202,10 @@ impl Run {
             idle: self.config.idle.word(),
             qlen: self.qlen,
             totals,
-            workers: &self.present_workers().map(|worker| worker.counters().values()),
+            workers: &self.present_workers().map(|worker| {
+                let times = self.phases(worker.index()).map(|phases| phases.times(now));
+                (worker.counters().values(), times.unwrap_or_default())
+            }),
         });
     }
 }
@@ -207,8 +262,15 @@ pub fn start<P: Policy>(
     // function.
     unsafe { run.make_ready(request.row, &policy) };
     let worker = run.worker(0);
-    // SAFETY: the run has not started, so nobody occupies the worker.
-    unsafe { policy.spawn(worker, first) }.map_err(|_| NO_MEMORY)?;
+    let first = observed::wrap_outside(&run, first);
+    // SAFETY: the run has not started, so nobody occupies the worker. A task that was refused has
+    // not left this thread.
+    unsafe {
+        policy.spawn(worker, first).map_err(|_| {
+            observed::unwrap(first, None);
+            NO_MEMORY
+        })
+    }?;
     if !policy.starts_asleep() {
         // SAFETY: called once, after `make_ready`.
         unsafe { run.call_other_workers() };

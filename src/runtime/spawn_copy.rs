@@ -32,6 +32,39 @@ unsafe fn pack(
     bytes: usize,
     fill: impl FnOnce(*mut u8),
 ) -> Result<Task, NoMemory> {
+    // SAFETY: by the caller's promise.
+    let (block, task) = unsafe { pack_block(worker, run_block, bytes, fill) }?;
+    // SAFETY: the block is the caller's, and has room for its head.
+    unsafe { block.write(BlockHead { f }) };
+    Ok(task)
+}
+
+/// Makes a task {`f`, closure}, with an argument of `bytes` bytes, at most `MAX_BYTES`, which
+/// `fill` writes. `f` finds it by `argument`, and ends with `give_back`.
+///
+/// # Safety
+/// The caller owns `worker`.
+pub(super) unsafe fn pack_for(
+    worker: Option<&Worker>,
+    f: TaskFn,
+    bytes: usize,
+    fill: impl FnOnce(*mut u8),
+) -> Result<Task, NoMemory> {
+    // SAFETY: by the caller's promise.
+    unsafe { pack_block(worker, f, bytes, fill) }.map(|(_, task)| task)
+}
+
+/// `pack_for`; the head of the block is not written.
+///
+/// # Safety
+/// As for `pack_for`.
+#[inline]
+unsafe fn pack_block(
+    worker: Option<&Worker>,
+    f: TaskFn,
+    bytes: usize,
+    fill: impl FnOnce(*mut u8),
+) -> Result<(*mut BlockHead, Task), NoMemory> {
     let (block, class) = if let Some(worker) = worker {
         let class = class_for(bytes);
         // SAFETY: the caller owns the worker, so the run of the worker has not ended.
@@ -42,15 +75,26 @@ unsafe fn pack(
         if place.is_null() {
             return Err(NoMemory);
         }
-        (place.wrapping_add(16 - FUNCTION_BYTES).cast(), HEAP_CLASS)
+        (place.wrapping_add(16 - FUNCTION_BYTES).cast::<BlockHead>(), HEAP_CLASS)
     };
     // SAFETY: the block is empty, nobody else uses it, and it has room for `bytes` bytes.
-    unsafe {
-        block.write(BlockHead { f });
-        let copy = block.add(1).cast();
-        fill(copy);
-        Ok(Task { f: run_block, closure: copy.wrapping_add(class).cast() })
-    }
+    let copy: *mut u8 = unsafe { block.add(1) }.cast();
+    fill(copy);
+    Ok((block, Task { f, closure: copy.wrapping_add(class).cast() }))
+}
+
+/// The argument of a task that `pack_for` has made.
+pub(super) fn argument(closure: *mut c_void) -> *mut c_void {
+    closure.wrapping_byte_sub(closure as usize & CLASS_MASK)
+}
+
+/// The function of a task with a copy of its argument, and the copy. None: it is another task.
+pub fn content_of(task: Task) -> Option<(TaskFn, *mut c_void)> {
+    std::ptr::fn_addr_eq(task.f, run_block as TaskFn).then(|| {
+        let (block, _) = block_of(task.closure);
+        // SAFETY: `pack` has made the task, so its block has a head.
+        (unsafe { (*block).f }, argument(task.closure))
+    })
 }
 
 /// Spawns `f` with a copy of the `bytes` bytes at `arg`, at most `MAX_ARG`. Returns as
@@ -127,7 +171,7 @@ fn block_of(closure: *mut c_void) -> (*mut BlockHead, usize) {
 /// Nobody uses the block afterwards. The caller owns `worker`, if it is given; if it is not, the
 /// block is from the heap.
 #[inline]
-unsafe fn give_back(closure: *mut c_void, worker: Option<&Worker>) {
+pub(super) unsafe fn give_back(closure: *mut c_void, worker: Option<&Worker>) {
     let (block, class) = block_of(closure);
     match worker {
         // SAFETY: the caller owns the worker; the block is of the worker's run, and nobody else

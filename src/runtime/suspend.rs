@@ -8,15 +8,17 @@
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::switch::{Context, Publish};
-use crate::fiber::{exceptions, sanitizers, switch};
+use crate::fiber::{exceptions, listeners, switch};
 use crate::policy::{LookFirst, LoopStack, Place, UNAWAITED};
 use crate::runtime::continuation::{
     Continuation, RETIRED, Unpublished, detach_spawner, finish_switch,
 };
+use crate::runtime::hooks::note_wake;
 use crate::runtime::host::{FiberOrigin, FiberStart, run_loop};
 use crate::runtime::identity::Mine;
 use crate::runtime::record::{Fiber, HostStack, Worker};
 use crate::sys::memory::NoMemory;
+use crate::sys::probe::probe;
 use crate::sys::time;
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
@@ -100,11 +102,12 @@ where
     F: FnMut(Task) -> bool,
 {
     let worker = fiber.worker();
+    probe!("suspend", ptr::from_ref(fiber), worker.handle());
     // SAFETY: by the caller's promise, the same as that to `adopt_task`.
     let context = unsafe { adopt_task(worker, next) };
-    if sanitizers::watched() || exceptions::has_runtime() {
+    if listeners::any() {
         // SAFETY: by the caller's promise; the worker's fiber is that of `context`.
-        return unsafe { leave_for_continuation_instrumented(fiber, context, &mut left.publish) };
+        return unsafe { leave_for_continuation_told(fiber, context, &mut left.publish) };
     }
     let left = ptr::from_mut(left).cast();
     // SAFETY: `left` stays in this frame until the task continues, and whoever gets it from
@@ -117,20 +120,21 @@ where
     }
 }
 
-/// The rest of `leave_for_continuation`, where each switch is reported to a sanitizer or to C++'s
-/// runtime.
+/// The rest of `leave_for_continuation`, where somebody is told of each switch.
 ///
 /// # Safety
 /// As for `leave_for_continuation`; the worker's fiber is that of `to` already.
 #[cold]
 #[inline(never)]
-unsafe fn leave_for_continuation_instrumented(
+unsafe fn leave_for_continuation_told(
     fiber: &Fiber,
     to: Context,
     publish: &mut dyn FnMut(Task) -> bool,
 ) {
     // SAFETY: the caller is on the fiber.
-    let there = unsafe { fiber.mine() }.fiber();
+    let mine = unsafe { fiber.mine() };
+    mine.note_switch(fiber);
+    let there = mine.fiber();
     switch_away(fiber, there.sanitizer_state(), to, 0, publish);
 }
 
@@ -191,6 +195,7 @@ pub(super) unsafe fn leave_for_new_loop(
     let worker = fiber.worker();
     // SAFETY: the caller is on the fiber.
     let stack = unsafe { fiber.mine() }.take_stack()?;
+    probe!("suspend", ptr::from_ref(fiber), worker.handle());
     let handled = exceptions::take();
     let continuation = Continuation { context: ptr::null_mut(), fiber };
     let mut left = Unpublished { continuation, resume, publish };
@@ -238,8 +243,9 @@ pub fn is_continuation(task: Task) -> bool {
 pub unsafe fn queue_continuation(continuation: *mut c_void, from: Option<&Worker>) {
     let task = task_of(continuation.cast());
     // SAFETY: the continuation lies on its fiber, whose stack is in use until the task continues.
-    let worker = unsafe { (*(*continuation.cast::<Continuation>()).fiber).worker() };
-    worker.queue_continued(task, from);
+    let fiber = unsafe { &*(*continuation.cast::<Continuation>()).fiber };
+    note_wake(fiber, from);
+    fiber.worker().queue_continued(task, from);
 }
 
 /// If this task was suspended on the calling thread's innermost worker, returns that worker and the
@@ -256,7 +262,11 @@ pub unsafe fn local_continuation<'a>(continuation: *mut c_void) -> Option<(Mine<
     // a worker of that run, and cannot leave the fiber.
     // SAFETY: `is_mine` has compared the owner just now.
     let mine = worker.is_mine().then(|| unsafe { worker.owned() })?;
-    (!mine.fiber().pinned.get()).then(|| (mine, task_of(continuation)))
+    (!mine.fiber().pinned.get()).then(|| {
+        // SAFETY: as in `queue_continuation`.
+        note_wake(unsafe { &*(*continuation).fiber }, Some(mine.worker()));
+        (mine, task_of(continuation))
+    })
 }
 
 /// The function of a queued continuation: continues the suspended task. Returns only if a task lies
@@ -305,6 +315,9 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
     }
     // SAFETY: by the caller's promise.
     let context = unsafe { adopt(worker, content()) };
+    if listeners::any() {
+        mine.note_switch(old);
+    }
     if old.help_depth.get() == 0 {
         old.flush();
         // SAFETY: only the loop and this call are on the old fiber; nobody else has `context`.
@@ -344,6 +357,7 @@ unsafe fn adopt(worker: &Worker, Continuation { context, fiber }: Continuation) 
         there.move_to(worker);
     }
     there.make_current(worker);
+    probe!("resume", fiber, worker.handle());
     context
 }
 
@@ -370,6 +384,7 @@ unsafe fn suspend_helping(old: &Fiber, to: Context) {
         }
         true
     };
+    probe!("suspend", ptr::from_ref(old), worker.handle());
     switch_away(old, mine.fiber().sanitizer_state(), to, 0, &mut publish);
     // SAFETY: the task continues, so the calling thread occupies the worker that the fiber has now.
     unsafe { old.mine() }.let_go();
@@ -412,5 +427,6 @@ pub unsafe fn retire(fiber: &Fiber, host_stack: &HostStack) {
         worker.requeue(task);
         true
     };
+    probe!("suspend", ptr::from_ref(fiber), worker.handle());
     switch_away(fiber, &host_stack.sanitizers, host_stack.base.get(), RETIRED, &mut publish);
 }

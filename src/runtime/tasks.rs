@@ -7,9 +7,11 @@
 //! and `built_in` are Relaxed for the reason that [`record`](super::record) gives.
 
 use crate::fiber::stack::Stack;
+use crate::policy::AllIdle;
 use crate::queue::injector::Refused;
 use crate::queue::{Full, Owner, PrivatePart};
 use crate::runtime::identity::Mine;
+use crate::runtime::observed;
 use crate::runtime::record::{Row, Run, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
@@ -183,10 +185,15 @@ impl Worker {
     /// `f` accepts `closure`, as for sched_spawn.
     #[cold]
     #[inline(never)]
-    unsafe fn inject(&self, f: TaskFn, closure: *mut c_void) -> c_int {
+    pub(super) unsafe fn inject(&self, f: TaskFn, closure: *mut c_void) -> c_int {
         let task = Task { f, closure };
-        // SAFETY: the run does not end during `with_open_run`, and the row is that of the run.
-        match self.with_open_run(|row| unsafe { (row.operations.inject)(self, task) }) {
+        // SAFETY: the run does not end during `with_open_run`, and the row is that of the run. A
+        // task that was refused has not left this thread.
+        let outcome = self.with_open_run(|row| unsafe {
+            let task = observed::wrap_outside(&*self.run.get(), task);
+            (row.operations.inject)(self, task).inspect_err(|_| _ = observed::unwrap(task, None))
+        });
+        match outcome {
             Some(Ok(())) => 0,
             Some(Err(Refused::Full)) => errno::failed(libc::EAGAIN),
             Some(Err(Refused::Closed)) | None => errno::failed(libc::EINVAL),
@@ -202,6 +209,28 @@ impl Worker {
             // SAFETY: the run does not end during `with_open_run`.
             None => self.with_open_run(|_| look(unsafe { &*self.run.get() })),
         }
+    }
+
+    /// Calls `then` if this worker's run goes on, all its workers are idle, and none of its tasks
+    /// is queued: see `Policy::when_idle`.
+    pub fn when_run_is_idle(&self, then: &mut dyn FnMut(&Run, AllIdle)) {
+        self.with_open_run(|row| {
+            // SAFETY: the run does not end during `with_open_run`, and the row is that of the run.
+            let run = unsafe { &*self.run.get() };
+            // SAFETY: as above.
+            unsafe { (row.operations.when_idle)(self, &mut |idle| then(run, idle)) };
+        });
+    }
+
+    /// Calls `look` with this worker's run, if the run goes on and this is its worker 0. The caller
+    /// occupies no worker of the run, or holds no lock of it.
+    pub fn with_run_of_first(&self, look: &mut dyn FnMut(&Run)) {
+        self.with_open_run(|_| {
+            if self.index.get() == 0 {
+                // SAFETY: the run does not end during `with_open_run`.
+                look(unsafe { &*self.run.get() });
+            }
+        });
     }
 
     /// Calls `work` if the run has not ended. The run cannot end before `work` returns, since

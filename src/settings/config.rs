@@ -1,8 +1,13 @@
 //! What a program and its user ask for, before it is compared with the table of kinds.
 
-use crate::settings::words::{Deque, Global, Idle, Join, Kind, Overflow, Stats, Steal, Switch};
+use crate::settings::words::{
+    Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
+};
 use std::ffi::CStr;
 use std::time::Duration;
+
+/// The bytes of a worker's events, if `SCHED_TRACE_SIZE` is not set.
+pub const TRACE_SIZE: usize = 16 << 20;
 
 /// `SCHED_THREADS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +35,15 @@ pub struct Config {
     pub blocking: Option<usize>,
     pub stats: Stats,
     pub stats_file: Option<&'static CStr>,
+    /// The file of the timeline.
+    pub trace: Option<&'static CStr>,
+    /// Bytes of events that are kept of each worker.
+    pub trace_size: usize,
+    /// Tasks shorter than this are merged in the timeline.
+    pub trace_merge: Duration,
+    /// After so long without the end of a task the state is shown; None: never.
+    pub watchdog: Option<Duration>,
+    pub profile: Profile,
     pub help: Switch,
 }
 
@@ -50,7 +64,17 @@ impl Config {
             blocking: None,
             stats: Stats::Off,
             stats_file: None,
+            trace: None,
+            trace_size: TRACE_SIZE,
+            trace_merge: Duration::ZERO,
+            watchdog: None,
+            profile: Profile::Off,
             help: Switch::Off,
         }
+    }
+
+    /// What the tasks of the run do is recorded.
+    pub fn is_observed(&self) -> bool {
+        self.trace.is_some() || self.profile != Profile::Off
     }
 }

@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const FAR: usize = 3;
 
 /// Variables of other versions.
-const ELSEWHERE: &[&str] =
-    &["SCHED_PIN", "SCHED_TRACE", "SCHED_PROFILE", "SCHED_WATCHDOG", "SCHED_FUZZ"];
+const ELSEWHERE: &[&str] = &["SCHED_PIN", "SCHED_FUZZ"];
 
 /// Reports the name on stderr if it is that of a variable of another version, or nearly one of the
 /// `known` names. The name is not that of a variable of this version.

@@ -1,9 +1,11 @@
 //! The table of variables.
 
-use crate::settings::config::{Config, Threads};
+use crate::settings::config::{Config, TRACE_SIZE, Threads};
 use crate::settings::messages::{Refused, Shown};
 use crate::settings::suits::Transfers;
-use crate::settings::words::{Deque, Global, Idle, Join, Kind, Overflow, Stats, Steal, Switch};
+use crate::settings::words::{
+    Deque, Global, Idle, Join, Kind, Overflow, Profile, Stats, Steal, Switch,
+};
 use crate::sys::output::Out;
 use crate::sys::processors::MOST_WORKERS;
 use std::ffi::CStr;
@@ -24,7 +26,7 @@ pub struct Var {
     meaning: &'static str,
 }
 
-pub static VARS: [Var; 15] = [
+pub static VARS: [Var; 20] = [
     Var {
         name: "SCHED_KIND",
         words: Kind::WORDS,
@@ -52,14 +54,14 @@ pub static VARS: [Var; 15] = [
         words: Deque::WORDS,
         form: "",
         set: |c, v| Deque::parse(v.to_bytes()).map(|d| c.deque = Some(d)),
-        meaning: "the deque of steal and cont; the lock of lifo and fifo (mutex, spin or sem)",
+        meaning: "the deque of steal and cont; the lock of lifo and fifo (from mutex on)",
     },
     Var {
         name: "SCHED_STEAL",
         words: Steal::WORDS,
         form: "",
         set: |c, v| Steal::parse(v.to_bytes()).map(|s| c.steal = Some(s)),
-        meaning: "how much a thief takes: a task, or half of them (ring, queue, mutex, spin, sem)",
+        meaning: "how much a thief takes: a task, or half of them (ring, queue, and the locks)",
     },
     Var {
         name: "SCHED_IDLE",
@@ -122,7 +124,7 @@ pub static VARS: [Var; 15] = [
         words: Stats::WORDS,
         form: "",
         set: |c, v| Stats::parse(v.to_bytes()).map(|s| c.stats = s),
-        meaning: "statistics of each run: none, a table, or a line of JSON",
+        meaning: "statistics of each run: none, a table, a table and a line while it goes on, or JSON",
     },
     Var {
         name: "SCHED_STATS_FILE",
@@ -135,6 +137,40 @@ pub static VARS: [Var; 15] = [
         meaning: "with SCHED_STATS: where they are appended; unset: stderr",
     },
     Var {
+        name: "SCHED_TRACE",
+        words: &[],
+        form: "PATH",
+        set: |c, v| {
+            c.trace = Some(v);
+            Some(())
+        },
+        meaning: "write a timeline of the runs to this file, for Perfetto or speedscope",
+    },
+    Var {
+        name: "SCHED_TRACE_SIZE",
+        words: &["16M"],
+        form: "a size, at least 4K (64K, 8M, 1G)",
+        set: |c, v| {
+            let accepted = |size: &usize| (LEAST_TRACE..=MOST_STACK).contains(size);
+            size(v).filter(accepted).map(|n| c.trace_size = n)
+        },
+        meaning: "with SCHED_TRACE: memory for each worker's events; the youngest are kept",
+    },
+    Var {
+        name: "SCHED_TRACE_MERGE",
+        words: &["0"],
+        form: "a time (1us, 2ms, 1s)",
+        set: |c, v| time(v).map(|least| c.trace_merge = least),
+        meaning: "with SCHED_TRACE: neighbouring tasks shorter than this are shown as one",
+    },
+    Var {
+        name: "SCHED_PROFILE",
+        words: Profile::WORDS,
+        form: "",
+        set: |c, v| Profile::parse(v.to_bytes()).map(|p| c.profile = p),
+        meaning: "work, span and parallelism of each run: none, as text, or as a line of JSON",
+    },
+    Var {
         name: "SCHED_SEED",
         words: &[],
         form: "N (0 to 2^64-1)",
@@ -143,6 +179,13 @@ pub static VARS: [Var; 15] = [
             Some(())
         },
         meaning: "seed of every random choice; with serial, of the order of the ready tasks",
+    },
+    Var {
+        name: "SCHED_WATCHDOG",
+        words: &["0"],
+        form: "a time (500ms, 5s, 1min)",
+        set: |c, v| time(v).map(|time| c.watchdog = Some(time).filter(|time| !time.is_zero())),
+        meaning: "show what all tasks wait for, after so long without the end of one, and at SIGQUIT; 0: never",
     },
     Var {
         name: "SCHED_HELP",
@@ -182,7 +225,7 @@ impl Var {
         in_force: &InForce,
         value: Option<&'static CStr>,
     ) -> fmt::Result {
-        write!(out, "{:<17}", self.name)?;
+        write!(out, "{:<18}", self.name)?;
         match (value, self.words.first()) {
             (Some(value), _) => write!(out, "{}", Shown(value))?,
             (None, Some(default)) => out.write_str(match self.name {
@@ -225,6 +268,8 @@ fn time(text: &CStr) -> Option<Duration> {
 pub const LEAST_STACK: usize = 32 << 10;
 const _: () = assert!(LEAST_STACK == 32 << 10, "the number in the text");
 const MOST_STACK: usize = 1 << 40;
+const LEAST_TRACE: usize = 4 << 10;
+const _: () = assert!(TRACE_SIZE == 16 << 20, "the number in the text");
 
 /// A number of bytes; the letter K, M or G multiplies it by 1024, 1024^2 or 1024^3.
 fn size(text: &CStr) -> Option<usize> {

@@ -32,7 +32,7 @@ words! {
     /// `SCHED_DEQUE`: the deque of `steal`; the lock of `lifo` and `fifo`.
     Deque {
         Split = "split", ChaseLev = "chaselev", Ring = "ring", Queue = "queue", Mutex = "mutex",
-        Spin = "spin", Sem = "sem"
+        Spin = "spin", Sem = "sem", Fair = "fair", Adaptive = "adaptive"
     }
 }
 words! {
@@ -57,7 +57,11 @@ words! {
 }
 words! {
     /// `SCHED_STATS`: whether and how the statistics are printed.
-    Stats { Off = "0", Table = "1", Json = "json" }
+    Stats { Off = "0", Table = "1", Live = "live", Json = "json" }
+}
+words! {
+    /// `SCHED_PROFILE`: whether and how the profile is printed.
+    Profile { Off = "0", Table = "1", Json = "json" }
 }
 words! {
     /// `SCHED_HELP`.

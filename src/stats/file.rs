@@ -1,4 +1,4 @@
-//! The file of `SCHED_STATS_FILE`.
+//! A file that a variable names: that of `SCHED_STATS_FILE`, or of `SCHED_TRACE`.
 //!
 //! The file is opened when the run begins, so that a file that cannot be written is an error of
 //! `sched_init`. It is closed at once: a task that calls closefrom(3) could close a descriptor that
@@ -6,8 +6,8 @@
 //! file is opened again by its absolute path, since a task may change the working directory or the
 //! environment.
 //!
-//! The text is appended by one write(2), so that the texts of several processes do not interleave
-//! in one file.
+//! Statistics are appended by one write(2), so that the texts of several processes do not
+//! interleave in one file.
 //!
 //! No reader delays the library without limit. With O_NONBLOCK, opening a FIFO that nobody reads is
 //! an error; a reader that reads too little is given up after a second ([`write_all`]).
@@ -27,17 +27,29 @@ const NO_MEMORY: Errno = Errno(libc::ENOMEM);
 pub struct File {
     /// Absolute; ends with a zero byte.
     path: Vec<u8>,
+    /// The variable that names the file.
+    variable: &'static str,
+}
+
+/// Where a text goes in a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Behind all that the file contains.
+    End,
+    /// Where the writer says, if the file is a regular one.
+    Anywhere,
 }
 
 impl File {
     /// Checks that the file can be written, and creates it if it does not exist. An error is
     /// reported on stderr.
-    pub fn new(path: &CStr) -> Result<File, Errno> {
-        let file = File::absolute(path).and_then(|file| file.open().map(|_| file));
-        file.inspect_err(|&error| tell(path, error))
+    pub fn new(path: &CStr, variable: &'static str) -> Result<File, Errno> {
+        let file = File::absolute(path, variable);
+        let file = file.and_then(|file| file.open(Place::End).map(|_| file));
+        file.inspect_err(|&error| tell(variable, path, error))
     }
 
-    fn absolute(path: &CStr) -> Result<File, Errno> {
+    fn absolute(path: &CStr, variable: &'static str) -> Result<File, Errno> {
         let mut all = Vec::new();
         if !path.to_bytes().starts_with(b"/") {
             const MOST: usize = libc::PATH_MAX as usize;
@@ -53,11 +65,17 @@ impl File {
         }
         all.try_reserve_exact(path.count_bytes() + 1).map_err(|_| NO_MEMORY)?;
         all.extend_from_slice(path.to_bytes_with_nul());
-        Ok(File { path: all })
+        Ok(File { path: all, variable })
     }
 
-    fn open(&self) -> Result<OwnedFd, Errno> {
-        let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT;
+    /// The absolute path.
+    pub fn path(&self) -> &[u8] {
+        &self.path
+    }
+
+    pub fn open(&self, place: Place) -> Result<OwnedFd, Errno> {
+        let append = if place == Place::End { libc::O_APPEND } else { 0 };
+        let how = libc::O_WRONLY | append | libc::O_CREAT;
         let how = how | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
         let fd = loop {
             // SAFETY: the path ends with a zero byte.
@@ -83,14 +101,14 @@ impl File {
 
     /// The calling thread must not be cancelled meanwhile.
     pub fn append(&self, text: &[u8]) -> Result<(), Errno> {
-        let fd = self.open()?;
+        let fd = self.open(Place::End)?;
         without_sigpipe(|| write_all(fd.as_raw_fd(), text))
     }
 
     /// Reports an error on stderr.
     pub fn tell(&self, error: Errno) {
         if let Ok(path) = CStr::from_bytes_with_nul(&self.path) {
-            tell(path, error);
+            tell(self.variable, path, error);
         }
     }
 }
@@ -100,9 +118,9 @@ fn is_appendable(mode: libc::mode_t) -> bool {
     matches!(mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFIFO | libc::S_IFCHR)
 }
 
-fn tell(path: &CStr, error: Errno) {
+fn tell(variable: &str, path: &CStr, error: Errno) {
     let mut out = Out::stderr();
-    let _ = write!(out, "libsched: SCHED_STATS_FILE={}: ", Shown(path));
+    let _ = write!(out, "libsched: {variable}={}: ", Shown(path));
     let _ = match error.0 {
         libc::EINVAL => writeln!(out, "neither a file, nor a FIFO, nor a character device"),
         libc::ENXIO => writeln!(out, "a FIFO that nobody reads, or a socket"),
@@ -115,7 +133,7 @@ fn tell(path: &CStr, error: Errno) {
 /// Calls `f`, and removes the SIGPIPE that a write in `f` has raised: the loss of a FIFO's reader
 /// is an error to report, not the program's end. The calling thread must not be cancelled
 /// meanwhile.
-fn without_sigpipe<R>(f: impl FnOnce() -> R) -> R {
+pub fn without_sigpipe<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: each pointer is to a set that is initialised before it is read, so these calls cannot
     // fail.
     unsafe {

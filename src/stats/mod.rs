@@ -2,7 +2,13 @@
 //! reader makes the sums, so counting disturbs no other worker.
 
 #[cfg(not(loom))]
+pub mod bars;
+#[cfg(not(loom))]
 pub mod file;
+#[cfg(not(loom))]
+pub mod live;
+#[cfg(not(loom))]
+pub mod phases;
 #[cfg(not(loom))]
 pub mod report;
 
@@ -44,6 +50,50 @@ impl Counter {
 
     fn clear(&self) {
         self.set(0);
+    }
+}
+
+/// What a worker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It runs a task, or takes the next one from its own queue.
+    Busy,
+    /// It looks for a task.
+    Searching,
+    /// It sleeps, or has no thread.
+    Parked,
+    /// Its thread is in a blocking section, and no other thread has come to it.
+    Blocked,
+}
+
+impl Phase {
+    pub const ALL: [Phase; 4] = [Phase::Busy, Phase::Searching, Phase::Parked, Phase::Blocked];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Phase::Busy => "busy",
+            Phase::Searching => "searching",
+            Phase::Parked => "parked",
+            Phase::Blocked => "blocked",
+        }
+    }
+}
+
+/// The nanoseconds that a worker, or several, have spent in each phase.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Times(pub [u64; Phase::ALL.len()]);
+
+impl Times {
+    pub fn of(&self, phase: Phase) -> u64 {
+        self.0[phase as usize]
+    }
+
+    pub fn all(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    pub fn merge(&mut self, other: Times) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }
 }
 

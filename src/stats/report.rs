@@ -2,10 +2,12 @@
 
 use crate::lock::mutex::Mutex;
 use crate::settings::{Config, Stats};
+use crate::stats::bars;
 use crate::stats::file::File;
-use crate::stats::{Totals, Values};
+use crate::stats::{Phase, Times, Totals, Values, live};
 use crate::sys::errno::Errno;
-use crate::sys::output::{Out, write_all};
+use crate::sys::output::{self, Out, write_all};
+use crate::sys::terminal::Screen;
 use std::fmt::{self, Write};
 use std::mem;
 
@@ -14,16 +16,26 @@ pub struct Report {
     format: Stats,
     /// The file of `SCHED_STATS_FILE`; None: stderr.
     file: Option<File>,
+    is_live: bool,
 }
 
 /// What the report of a run contains.
-pub struct Summary<'a, W: Iterator<Item = Values> + Clone> {
+pub struct Summary<'a, W: Iterator<Item = (Values, Times)> + Clone> {
     pub kind: &'static str,
     pub deque: &'static str,
     pub idle: &'static str,
     pub qlen: usize,
     pub totals: Totals,
     pub workers: &'a W,
+}
+
+impl<W: Iterator<Item = (Values, Times)> + Clone> Summary<'_, W> {
+    /// The times of all workers.
+    fn times(&self) -> Times {
+        let mut sum = Times::default();
+        self.workers.clone().for_each(|(_, times)| sum.merge(times));
+        sum
+    }
 }
 
 /// Runs may end at the same time: this lock separates their reports.
@@ -35,45 +47,73 @@ pub fn after_fork_in_child() {
     unsafe { ONE_AT_A_TIME.reset(()) };
 }
 
+/// Calls `f` while nothing else calls a function by this one. The calling thread must not be
+/// cancelled meanwhile.
+pub fn alone(f: impl FnOnce()) {
+    ONE_AT_A_TIME.with(|()| f());
+}
+
 impl Report {
     /// Called before the run: a file that cannot be written is an error.
     pub fn new(config: &Config) -> Result<Report, Errno> {
         let file = config.stats_file.filter(|_| config.stats != Stats::Off);
-        Ok(Report { format: config.stats, file: file.map(File::new).transpose()? })
+        Ok(Report {
+            format: config.stats,
+            is_live: config.stats == Stats::Live && live::is_possible(),
+            file: file.map(|path| File::new(path, "SCHED_STATS_FILE")).transpose()?,
+        })
     }
 
     /// Called after the run, on a thread that is not cancelled. If the file refuses the text, the
     /// text goes to stderr after a line that says why. The text leaves by one write(2), except when
     /// there is no memory for the whole text.
-    pub fn print<W: Iterator<Item = Values> + Clone>(&self, summary: &Summary<W>) {
+    pub fn print<W: Iterator<Item = (Values, Times)> + Clone>(&self, summary: &Summary<W>) {
         if self.format == Stats::Off {
             return;
         }
-        ONE_AT_A_TIME.with(|()| {
-            let mut text = Text(Vec::new());
-            let made = self.write(&mut text, summary).map_err(|fmt::Error| Errno(libc::ENOMEM));
+        alone(|| {
+            if self.is_live {
+                live::ended(summary.totals.values.tasks, summary.times());
+            }
+            let make = |screen| {
+                let mut text = Text(Vec::new());
+                self.write(&mut text, summary, screen).map(|()| text.0)
+            };
             if let Some(file) = &self.file {
-                match made.and_then(|()| file.append(&text.0)) {
+                let made = make(Screen::Plain).map_err(|fmt::Error| Errno(libc::ENOMEM));
+                match made.and_then(|text| file.append(&text)) {
                     Ok(()) => return,
                     Err(error) => file.tell(error),
                 }
             }
-            let _ = match made {
+            let screen = Screen::of_stderr();
+            output::clear_line();
+            let _ = match make(screen) {
                 // An error here cannot be reported.
-                Ok(()) => write_all(2, &text.0).map_err(|_| fmt::Error),
-                Err(_) => self.write(&mut Out::stderr(), summary),
+                Ok(text) => write_all(2, &text).map_err(|_| fmt::Error),
+                Err(_) => self.write(&mut Out::stderr(), summary, screen),
             };
         });
     }
 
-    fn write<W: Iterator<Item = Values> + Clone>(
+    /// True if a line is drawn while the run goes on.
+    pub fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    fn write<W: Iterator<Item = (Values, Times)> + Clone>(
         &self,
         out: &mut dyn Write,
         summary: &Summary<W>,
+        screen: Screen,
     ) -> fmt::Result {
         match self.format {
             Stats::Off => Ok(()),
-            Stats::Table => table(out, summary),
+            Stats::Table | Stats::Live => {
+                table(out, summary)?;
+                let workers = summary.workers.clone().map(|(_, times)| times);
+                bars::write(out, workers, summary.totals.threads, screen)
+            }
             Stats::Json => json(out, summary),
         }
     }
@@ -90,16 +130,21 @@ impl Write for Text {
     }
 }
 
-fn json<W: Iterator<Item = Values> + Clone>(out: &mut dyn Write, s: &Summary<W>) -> fmt::Result {
+fn json<W>(out: &mut dyn Write, s: &Summary<W>) -> fmt::Result
+where
+    W: Iterator<Item = (Values, Times)> + Clone,
+{
     let Totals { values: sum, threads, threads_missing, time } = s.totals;
     write!(out, "{{\"kind\":\"{}\",\"deque\":\"{}\",\"idle\":\"{}\"", s.kind, s.deque, s.idle)?;
     write!(out, ",\"threads\":{threads},\"qlen\":{}", s.qlen)?;
     write!(out, ",\"seconds\":{}.{:09}", time.as_secs(), time.subsec_nanos())?;
     members(out, sum, ",")?;
+    times_members(out, s.times())?;
     write!(out, ",\"threads_missing\":{threads_missing},\"workers\":[")?;
-    for (i, values) in s.workers.clone().enumerate() {
+    for (i, (values, times)) in s.workers.clone().enumerate() {
         out.write_str(if i > 0 { ",{" } else { "{" })?;
         members(out, values, "")?;
+        times_members(out, times)?;
         out.write_char('}')?;
     }
     out.write_str("]}\n")
@@ -115,7 +160,17 @@ fn members(out: &mut dyn Write, values: Values, mut comma: &str) -> fmt::Result 
     result
 }
 
-fn table<W: Iterator<Item = Values> + Clone>(out: &mut dyn Write, s: &Summary<W>) -> fmt::Result {
+/// Writes the times as members of an object, behind others.
+fn times_members(out: &mut dyn Write, times: Times) -> fmt::Result {
+    Phase::ALL
+        .into_iter()
+        .try_for_each(|phase| write!(out, ",\"{}_ns\":{}", phase.word(), times.of(phase)))
+}
+
+fn table<W>(out: &mut dyn Write, s: &Summary<W>) -> fmt::Result
+where
+    W: Iterator<Item = (Values, Times)> + Clone,
+{
     let Totals { values: sum, threads, threads_missing, time } = s.totals;
     writeln!(
         out,
@@ -130,7 +185,7 @@ fn table<W: Iterator<Item = Values> + Clone>(out: &mut dyn Write, s: &Summary<W>
     let mut result = write!(out, "{:>6}", "worker");
     sum.each(|name, _| result = result.and_then(|()| write!(out, " {name:>13}")));
     result?;
-    for (i, values) in s.workers.clone().enumerate() {
+    for (i, (values, _)) in s.workers.clone().enumerate() {
         write!(out, "\n{i:>6}")?;
         row(out, values)?;
     }

@@ -10,6 +10,7 @@
 
 use crate::sync::node::{Fifo, Node, Taken};
 use crate::sys::atomic::UnsafeCell;
+use std::mem::offset_of;
 
 /// The C side's `sched_barrier`.
 #[repr(C)]
@@ -26,6 +27,10 @@ unsafe impl Send for Barrier {}
 unsafe impl Sync for Barrier {}
 
 impl Barrier {
+    /// Where an observer finds the two numbers.
+    pub const SIZE: usize = offset_of!(Barrier, size);
+    pub const ARRIVED: usize = offset_of!(Barrier, arrived);
+
     pub fn new(size: usize) -> Self {
         Barrier { size, arrived: UnsafeCell::new(0), list: Fifo::new() }
     }

@@ -9,6 +9,8 @@
 
 use crate::sync::mutex::Mutex;
 use crate::sync::node::{Fifo, Node, Taken};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The C side's `sched_cond`. All bytes zero is a condition without waiters.
 #[repr(C)]
@@ -19,12 +21,16 @@ pub struct Cond(Fifo);
 pub struct Waiting {
     /// The first field, so that the address of the node is the address of the whole.
     pub node: Node,
-    mutex: *const Mutex,
+    pub mutex: *const Mutex,
+    /// The condition; null once the waiter was signalled, and waits for the mutex. Only an observer
+    /// reads it. (A std atomic: no part of what the models explore.)
+    pub cond: AtomicPtr<Cond>,
 }
 
 impl Waiting {
-    pub fn new(mutex: &Mutex) -> Self {
-        Waiting { node: Node::default(), mutex }
+    pub fn new(cond: &Cond, mutex: &Mutex) -> Self {
+        let cond = AtomicPtr::new(ptr::from_ref(cond).cast_mut());
+        Waiting { node: Node::default(), mutex, cond }
     }
 }
 
@@ -72,5 +78,9 @@ impl Cond {
 pub unsafe fn relock(node: *const Node) -> bool {
     // SAFETY: `link` only adds nodes of this type. The task waits until it holds the mutex, which
     // exists until then.
-    unsafe { (*(*node.cast::<Waiting>()).mutex).lock_or_link(node) }
+    unsafe {
+        let waiting = node.cast::<Waiting>();
+        (*waiting).cond.store(ptr::null_mut(), Ordering::Relaxed);
+        (*(*waiting).mutex).lock_or_link(node)
+    }
 }

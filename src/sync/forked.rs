@@ -28,6 +28,7 @@ use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::output;
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
+use std::mem::offset_of;
 
 /// The C side's `sched_task`.
 #[repr(C)]
@@ -97,7 +98,35 @@ unsafe fn function(word: usize) -> TaskFn {
     unsafe { std::mem::transmute::<usize, TaskFn>(word) }
 }
 
+/// What an observer finds of a forked task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeenForked {
+    /// The task's function. In a kind that queues forked tasks, nobody has begun the task.
+    Function(usize),
+    /// The worker on which the task began.
+    Begun(usize),
+    Over,
+}
+
+/// The name in a state, or in the word of a `sync::node::Node`. Without a waiter, no name.
+pub fn name_in(word: usize) -> usize {
+    if word & WAITED != 0 || word < NAMES_END { word & !WAITED } else { 0 }
+}
+
 impl Forked {
+    /// Where an observer finds `f`.
+    pub const FUNCTION: usize = offset_of!(Forked, f);
+
+    /// What the words of a descriptor say.
+    pub fn seen([state, closure, f]: [usize; 3]) -> SeenForked {
+        match state {
+            state if state == over() || state == 0 || state == joined() => SeenForked::Over,
+            state if state & WAITED == 0 && state != begun() => SeenForked::Function(state),
+            _ if f == 0 => SeenForked::Begun(closure),
+            _ => SeenForked::Function(f),
+        }
+    }
+
     /// A descriptor that has not been forked.
     #[inline(always)]
     pub fn unset() -> Self {
@@ -241,6 +270,26 @@ impl Forked {
     #[inline(always)]
     pub fn forget(&self) {
         self.state.store(0, Ordering::Relaxed);
+    }
+
+    /// Stores another descriptor, which is the one in the queue: a join must go there. `mark` is a
+    /// function that no program can fork.
+    pub fn lead_to(&self, shadow: *const Forked, mark: TaskFn) {
+        self.forget();
+        self.closure.store(shadow.cast_mut().cast(), Ordering::Relaxed);
+        self.f.store(mark as usize, Ordering::Relaxed);
+    }
+
+    /// The descriptor that `lead_to` has stored with this mark. Null: none was stored.
+    pub fn shadow(&self, mark: TaskFn) -> *const Forked {
+        let is = self.state.load(Ordering::Relaxed) == 0
+            && self.f.load(Ordering::Relaxed) == mark as usize;
+        if is { self.closure.load(Ordering::Relaxed).cast() } else { std::ptr::null_mut() }
+    }
+
+    /// The descriptor leads nowhere any more: it counts as joined.
+    pub fn forget_shadow(&self) {
+        self.f.store(0, Ordering::Relaxed);
     }
 
     /// True if the task was joined, or never forked.

@@ -33,6 +33,7 @@
 //! for something else. Then the process ends with a message. (A spawn only compares with `MOST`:
 //! the task's end, or the wait, finds the rest.)
 
+use crate::lock::handover::Link;
 use crate::sync::node::{Node, Taken};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::output;
@@ -40,7 +41,7 @@ use std::ptr;
 
 /// All bytes zero is a group without tasks.
 #[derive(Default)]
-#[repr(C)]
+#[repr(C)] // the state is first: `inspect` relies on it
 pub struct Members {
     state: AtomicUsize,
     nodes: AtomicPtr<Node>,
@@ -60,6 +61,11 @@ fn has_tasks(state: usize) -> bool {
 }
 
 impl Members {
+    /// For an observer: the number of tasks that a state counts.
+    pub fn tasks_in(state: usize) -> usize {
+        state / TASK
+    }
+
     #[inline]
     pub fn enter(&self) {
         let state = self.state.fetch_add(TASK, Ordering::Relaxed);

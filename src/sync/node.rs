@@ -40,6 +40,7 @@
 //! So the thread that lets it continue does nothing with the mutex afterwards: it unlinks, unlocks
 //! the list, and grants last. The semaphore of glibc had this mistake until 2.21 (its bug 12674).
 
+use crate::lock::handover::Link;
 use crate::lock::trylock::TryLock;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
 use std::ptr;
@@ -73,6 +74,21 @@ impl Node {
     #[inline]
     pub fn named(name: usize) -> Self {
         Node::new(name)
+    }
+
+    /// Writes the word of a node that is not made yet: it waits, and has not left its name. For an
+    /// observer, who may read the word before the node is made.
+    ///
+    /// # Safety
+    /// There is room for a node.
+    #[inline(always)]
+    pub unsafe fn begin(this: *mut Node) -> *const AtomicUsize {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let word = &raw mut (*this).word;
+            word.write(AtomicUsize::new(WAITING));
+            word
+        }
     }
 
     pub fn word(&self) -> &AtomicUsize {
@@ -117,17 +133,16 @@ impl Node {
         let name = word.swap(GRANTED, Ordering::AcqRel);
         (name != WAITING).then_some(name)
     }
+}
 
-    /// # Safety
-    /// The node is the caller's: not linked yet, or in a list that is the caller's.
-    pub(super) unsafe fn next(this: *const Node) -> *const Node {
+// SAFETY: the node has one link, and holds a word.
+unsafe impl Link for Node {
+    unsafe fn next(this: *const Node) -> *const Node {
         // SAFETY: the node is not granted yet, and `next` is the caller's.
         unsafe { (*this).next.with(|next| *next) }
     }
 
-    /// # Safety
-    /// The node is the caller's: not linked yet, or in a list that is the caller's.
-    pub(super) unsafe fn set_next(this: *const Node, to: *const Node) {
+    unsafe fn set_next(this: *const Node, to: *const Node) {
         // SAFETY: the node is not granted yet, and `next` is the caller's.
         unsafe { (*this).next.with_mut(|next| *next = to) }
     }

@@ -11,7 +11,6 @@ use crate::sys::atomic::{AtomicU32, Ordering};
 use crate::sys::errno;
 #[cfg(not(loom))]
 use crate::sys::time;
-#[cfg(not(loom))]
 use std::time::Duration;
 
 #[cfg(not(loom))]
@@ -89,6 +88,12 @@ impl Futex {
         self.0.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// Like `swap_if`; the caller acquires what was released with `old`.
+    #[inline]
+    pub fn acquire_if(&self, old: u32, new: u32) -> bool {
+        self.0.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
     /// Sleeps if the word is still `expected`, until a wake-up, a signal, or the end of `limit`.
     pub fn wait(&self, expected: u32, limit: Duration) {
         let limit = if FUTEX_REFUSED.load(Ordering::Relaxed) { REFUSED_WAIT } else { limit };
@@ -131,8 +136,57 @@ impl Futex {
     }
 }
 
+/// A word whose last store lets its owner free it. So the thread that stores wakes an address, of
+/// which it knows nothing any more.
+pub struct SpentWord(Shared);
+
+#[cfg(not(loom))]
+type Shared = Futex;
+/// The model's futex lasts until the last wake-up: it is more than an address.
 #[cfg(loom)]
-pub const LONGEST: std::time::Duration = std::time::Duration::MAX;
+type Shared = std::sync::Arc<Futex>;
+
+impl SpentWord {
+    #[inline]
+    pub fn new(value: u32) -> Self {
+        #[allow(clippy::useless_conversion, reason = "in the models it makes an Arc")]
+        SpentWord(Futex::new(value).into())
+    }
+
+    pub fn load(&self, order: Ordering) -> u32 {
+        self.0.load(order)
+    }
+
+    /// See `Futex::wait`.
+    pub fn wait(&self, expected: u32, limit: Duration) {
+        self.0.wait(expected, limit);
+    }
+
+    /// Stores `value` with Release, and wakes the sleeper.
+    ///
+    /// # Safety
+    /// The word lives until its owner has loaded `value`.
+    pub unsafe fn store_and_wake(this: *const Self, value: u32) {
+        #[cfg(not(loom))]
+        {
+            // SAFETY: the address alone is taken.
+            let word = unsafe { &raw const (*this).0 };
+            // SAFETY: by the caller's promise the word lives until the store.
+            unsafe { (*word).store(value, Ordering::Release) };
+            Futex::wake_at(word, 1);
+        }
+        #[cfg(loom)]
+        {
+            // SAFETY: by the caller's promise the word lives until the store.
+            let word = unsafe { (*this).0.clone() };
+            word.store(value, Ordering::Release);
+            word.wake(1);
+        }
+    }
+}
+
+#[cfg(loom)]
+pub const LONGEST: Duration = Duration::MAX;
 
 #[cfg(loom)]
 pub fn probe() -> bool {
@@ -182,8 +236,12 @@ impl Futex {
         self.word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    pub fn acquire_if(&self, old: u32, new: u32) -> bool {
+        self.word.compare_exchange(old, new, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
     /// A sleep with a time limit ends at once.
-    pub fn wait(&self, expected: u32, limit: std::time::Duration) {
+    pub fn wait(&self, expected: u32, limit: Duration) {
         if limit < LONGEST {
             return loom::thread::yield_now();
         }

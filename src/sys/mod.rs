@@ -15,11 +15,19 @@ pub mod thread;
 pub mod time;
 
 #[cfg(not(loom))]
+pub mod clock;
+#[cfg(not(loom))]
 pub mod float;
+#[cfg(not(loom))]
+pub mod peek;
+#[cfg(not(loom))]
+pub mod probe;
 #[cfg(not(loom))]
 pub mod process;
 #[cfg(not(loom))]
 pub mod symbol;
+#[cfg(not(loom))]
+pub mod terminal;
 #[cfg(not(loom))]
 pub mod unwind;
 #[cfg(not(loom))]

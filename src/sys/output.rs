@@ -5,6 +5,7 @@ use crate::sys::errno;
 use crate::sys::errno::Errno;
 use std::ffi::c_int;
 use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How long to wait for a descriptor that accepts nothing, such as a pipe that nobody reads.
 const PATIENCE_MS: c_int = 1000;
@@ -36,6 +37,35 @@ fn may_take_more(fd: c_int) -> bool {
     n > 0 || (n < 0 && errno::get() == libc::EINTR)
 }
 
+/// Tells a terminal to erase what is to the right of the cursor.
+const ERASE_REST: &str = "\x1b[K";
+
+/// True while stderr, a terminal, shows a line of `show_line`.
+static HAS_LINE: AtomicBool = AtomicBool::new(false);
+
+/// Shows a line on stderr, in place of the one that it shows already. The cursor stays behind it.
+pub fn show_line(line: fmt::Arguments) {
+    let mut out = Out::stderr();
+    HAS_LINE.store(false, Ordering::Relaxed); // so that `flush` does not clear it first
+    let _ = write!(out, "\r{line}{ERASE_REST}");
+    out.flush();
+    HAS_LINE.store(true, Ordering::Relaxed);
+}
+
+/// Erases the line of `show_line`, if there is one. Relaxed: the line is for people, and whoever
+/// writes a line at the same time from another thread mixes the two anyway.
+pub fn clear_line() {
+    if HAS_LINE.load(Ordering::Relaxed) && HAS_LINE.swap(false, Ordering::Relaxed) {
+        // An error cannot be reported anywhere.
+        let _ = write_all(2, b"\r").and_then(|()| write_all(2, ERASE_REST.as_bytes()));
+    }
+}
+
+/// In the child of a fork: the line is the parent's.
+pub fn forget_line() {
+    HAS_LINE.store(false, Ordering::Relaxed);
+}
+
 pub struct Out {
     fd: c_int,
     len: usize,
@@ -52,6 +82,9 @@ impl Out {
     }
 
     pub fn flush(&mut self) {
+        if self.fd == 2 && self.len > 0 {
+            clear_line();
+        }
         // An error cannot be reported anywhere.
         let _ = write_all(self.fd, &self.buffer[..self.len]);
         self.len = 0;

@@ -5,7 +5,7 @@
 
 use crate::sys::weak::weak;
 use std::ffi::{CStr, c_int, c_void};
-use std::fmt;
+use std::fmt::{self, Write};
 use std::mem;
 use std::ptr;
 
@@ -14,6 +14,65 @@ pub struct Function(pub usize);
 
 /// Displays the program's function that has called the library: ` (in NAME)`.
 pub struct Caller;
+
+/// A place in the program's code, or in the library's.
+pub struct Place<'a> {
+    /// The function's name; None: unknown.
+    pub name: Option<&'a str>,
+    /// Where the function begins, if it has a name.
+    pub start: usize,
+    /// The distance from the function's start, or, without a name, from that of the module.
+    pub offset: usize,
+    /// The name of the module's file.
+    pub module: &'a str,
+    /// The function seems to belong to this library.
+    pub is_ours: bool,
+}
+
+/// Passes on what is known of an address in code.
+pub fn locate(address: usize, to: &mut dyn FnMut(&Place)) {
+    let ours = Module::of(locate as *const () as usize);
+    let Some(module) = Module::of(address) else {
+        return to(&Place { name: None, start: 0, offset: address, module: "?", is_ours: false });
+    };
+    let beside_us = ours.is_some_and(|ours| ours.base == module.base);
+    let file = module.file_name();
+    let mut found = false;
+    module.name_at(address, &mut |name, start| {
+        found = true;
+        // Names as the Rust compiler makes them.
+        let is_rust = name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h");
+        let is_ours = beside_us && (is_rust || name.starts_with("sched_"));
+        let offset = address - start;
+        to(&Place { name: Some(name), start, offset, module: file, is_ours });
+    });
+    if !found {
+        let offset = address.wrapping_sub(module.base);
+        to(&Place { name: None, start: 0, offset, module: file, is_ours: beside_us });
+    }
+}
+
+/// Displays the name of the program's variable at this address, if it is known: ` (NAME+OFFSET)`.
+pub struct Variable(pub usize);
+
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut outcome = Ok(());
+        let Some(module) = Module::of(self.0) else { return outcome };
+        let Some(file) = module.open() else { return outcome };
+        file.find(OBJECT, module.base, self.0, &mut |name, start| {
+            outcome = match self.0 - start {
+                0 => write!(f, " ({name})"),
+                offset => write!(f, " ({name}+{offset:#x})"),
+            };
+        });
+        outcome
+    }
+}
+
+/// The types of symbols.
+const OBJECT: u8 = 1;
+const FUNCTION: u8 = 2;
 
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -63,6 +122,41 @@ impl fmt::Display for Caller {
     }
 }
 
+/// Passes on the name of the function that begins at this address; or the file that contains the
+/// address, and the offset there; or the address. Returns true if the function has a name.
+pub fn name(address: usize, to: &mut dyn FnMut(&str)) -> bool {
+    let mut is_named = false;
+    let module = Module::of(address);
+    if let Some(module) = &module {
+        module.name_at(address, &mut |name, start| {
+            if start == address {
+                is_named = true;
+                to(name);
+            }
+        });
+    }
+    if !is_named {
+        let mut text = Passing(to);
+        let _ = match module {
+            Some(module) => {
+                write!(text, "{}+{:#x}", module.file_name(), address.wrapping_sub(module.base))
+            }
+            None => write!(text, "{address:#x}"),
+        };
+    }
+    is_named
+}
+
+/// Text that is passed on.
+struct Passing<'a>(&'a mut dyn FnMut(&str));
+
+impl fmt::Write for Passing<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        (self.0)(text);
+        Ok(())
+    }
+}
+
 /// A program or shared library in this process.
 struct Module {
     /// What the dynamic linker knows of the address.
@@ -80,8 +174,18 @@ impl Module {
         }
     }
 
-    /// Passes on the name and the start of the function that contains this address.
-    fn name_at(&self, address: usize, to: &mut dyn FnMut(&str, usize)) {
+    /// The last part of the file's path.
+    fn file_name(&self) -> &str {
+        if self.symbol.dli_fname.is_null() {
+            return "?";
+        }
+        // SAFETY: the dynamic linker gave this string.
+        let path = unsafe { CStr::from_ptr(self.symbol.dli_fname) }.to_str().unwrap_or("?");
+        path.rsplit('/').next().unwrap_or(path)
+    }
+
+    /// The module's file.
+    fn open(&self) -> Option<File> {
         // SAFETY: getauxval takes a number.
         let program = unsafe { libc::getauxval(libc::AT_PHDR) } as usize & !0xfff == self.base;
         let file = if program || self.symbol.dli_fname.is_null() {
@@ -90,8 +194,13 @@ impl Module {
             // SAFETY: the dynamic linker gave this string.
             unsafe { CStr::from_ptr(self.symbol.dli_fname) }
         };
-        let file = File::open(file);
-        let found = file.is_some_and(|file| file.find(self.base, address, to).is_some());
+        File::open(file)
+    }
+
+    /// Passes on the name and the start of the function that contains this address.
+    fn name_at(&self, address: usize, to: &mut dyn FnMut(&str, usize)) {
+        let file = self.open();
+        let found = file.is_some_and(|file| file.find(FUNCTION, self.base, address, to).is_some());
         let start = self.symbol.dli_saddr.addr();
         if !found && start == address && !self.symbol.dli_sname.is_null() {
             // SAFETY: the dynamic linker gave this string.
@@ -143,11 +252,17 @@ impl File {
             .then(|| unsafe { std::slice::from_raw_parts(first, n) })
     }
 
-    /// Passes on the function at this address. The file is that of a module loaded at `base`.
-    fn find(&self, base: usize, address: usize, to: &mut dyn FnMut(&str, usize)) -> Option<()> {
+    /// Passes on the function or the object at this address. The file is that of a module loaded at
+    /// `base`.
+    fn find(
+        &self,
+        kind: u8,
+        base: usize,
+        address: usize,
+        to: &mut dyn FnMut(&str, usize),
+    ) -> Option<()> {
         const ELF64: [u8; 5] = [0x7f, b'E', b'L', b'F', 2];
         const SYMTAB: u32 = 2;
-        const FUNCTION: u8 = 2;
         let head = self.at::<libc::Elf64_Ehdr>(0, 1)?.first()?;
         if head.e_ident[..5] != ELF64 {
             return None;
@@ -163,8 +278,8 @@ impl File {
         let symbols = table.sh_size / size_of::<libc::Elf64_Sym>() as u64;
         for symbol in self.at::<libc::Elf64_Sym>(table.sh_offset, symbols)? {
             let start = moved.wrapping_add(symbol.st_value as usize);
-            let is_function = symbol.st_info & 15 == FUNCTION;
-            if is_function && address.wrapping_sub(start) < symbol.st_size as usize {
+            let fits = symbol.st_info & 15 == kind;
+            if fits && address.wrapping_sub(start) < symbol.st_size as usize {
                 let name = names.get(symbol.st_name as usize..)?;
                 let name = CStr::from_bytes_until_nul(name).ok()?.to_str().ok()?;
                 to(name, start);

@@ -84,9 +84,8 @@ impl Drop for SignalsBlocked {
     }
 }
 
-/// The signals that a thread of ours accepts: those it raises itself by a fault or by abort, and
-/// the profiler's signal.
-const TAKEN: [c_int; 8] = [
+/// The signals that a thread raises itself by a fault or by abort. All threads of ours accept them.
+const FAULTS: [c_int; 7] = [
     libc::SIGSEGV,
     libc::SIGBUS,
     libc::SIGFPE,
@@ -94,7 +93,6 @@ const TAKEN: [c_int; 8] = [
     libc::SIGTRAP,
     libc::SIGSYS,
     libc::SIGABRT,
-    libc::SIGPROF,
 ];
 
 /// The signals that a write raises in its thread: a write to a pipe without a reader, and a write
@@ -125,22 +123,80 @@ impl WriteSignals {
     }
 }
 
-/// Sets the calling thread's signal mask and its name, `sched/index`. Called before each job,
-/// because a task may have changed both.
-pub fn prepare_current(index: usize, writes: WriteSignals) {
+/// Lets the calling thread accept the signals of faults and these, and no others.
+fn accept_only(others: impl Iterator<Item = c_int>) {
     // SAFETY: the set is a valid place, and the signals are valid numbers.
     unsafe {
         let mut mask = std::mem::zeroed();
         libc::sigfillset(&raw mut mask);
-        for signal in TAKEN.into_iter().chain(writes.accepted()) {
+        for signal in FAULTS.into_iter().chain(others) {
             libc::sigdelset(&raw mut mask, signal);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
     }
+}
+
+/// Sets the calling thread's signal mask, which lets the profiler's signal in, and its name,
+/// `sched/index`. Called before each job, because a task may have changed both.
+pub fn prepare_current(index: usize, writes: WriteSignals) {
+    accept_only(writes.accepted().chain([libc::SIGPROF]));
     let mut name = Name([0; 16], 0);
     let _ = write!(name, "sched/{index}");
     // SAFETY: `name` ends with a zero byte, because `Name` never writes its last byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.0.as_ptr()) };
+}
+
+/// The calling thread, which has blocked all signals, gets this name and the signals of faults.
+pub fn prepare_watcher() {
+    accept_only(std::iter::empty());
+    // SAFETY: the name ends with a zero byte.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"sched/watch".as_ptr()) };
+}
+
+/// The number of threads of this process, as the kernel knows them. None: it does not tell.
+pub fn count() -> Option<usize> {
+    /// The offset of the name in a `linux_dirent64`, and of the record's length.
+    const NAME: usize = 19;
+    const LENGTH: usize = 16;
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: the name is a string.
+    let fd = unsafe { libc::open(c"/proc/self/task".as_ptr(), flags) };
+    if fd < 0 {
+        return None;
+    }
+    let (mut buffer, mut threads) = ([0u8; 2048], 0);
+    let read_all = loop {
+        // SAFETY: the buffer has that length.
+        let n =
+            unsafe { libc::syscall(libc::SYS_getdents64, fd, buffer.as_mut_ptr(), buffer.len()) };
+        let Some(mut rest) = usize::try_from(n).ok().and_then(|n| buffer.get(..n)) else {
+            break false;
+        };
+        if rest.is_empty() {
+            break true;
+        }
+        while let Some(&[low, high]) = rest.get(LENGTH..LENGTH + 2) {
+            threads += usize::from(rest.get(NAME).is_some_and(u8::is_ascii_digit));
+            rest = rest.get(usize::from(u16::from_le_bytes([low, high]))..).unwrap_or(&[]);
+        }
+    };
+    // SAFETY: the descriptor is our own.
+    unsafe { libc::close(fd) };
+    read_all.then_some(threads)
+}
+
+/// True if the process handles a signal that something outside of it may send, apart from `except`.
+/// Signals that faults raise do not count.
+pub fn handles_signals(except: libc::sighandler_t) -> bool {
+    (1..=libc::SIGRTMAX()).filter(|signal| !FAULTS.contains(signal)).any(|signal| {
+        // SAFETY: all zero is a valid value in a valid place; a null pointer changes nothing. The
+        // call fails for the signals that the C library keeps to itself.
+        unsafe {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &raw mut now) == 0
+                && ![libc::SIG_DFL, libc::SIG_IGN, except].contains(&now.sa_sigaction)
+        }
+    })
 }
 
 struct Name([u8; 16], usize);

@@ -15,6 +15,14 @@ pub fn sleep(time: Duration) {
     unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, rest) };
 }
 
+/// The time of the wall clock in a while, for functions of POSIX that wait until then.
+pub fn wall_clock_after(while_: Duration) -> libc::timespec {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid place.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut now) };
+    timespec(Duration::new(now.tv_sec as u64, now.tv_nsec as u32) + while_)
+}
+
 /// The processor time that this process has used.
 pub fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

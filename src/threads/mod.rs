@@ -1,5 +1,5 @@
 //! The threads of runs: the cache of threads between runs, the state of one thread's job, and the
-//! hand-over of a worker from one thread to another.
+//! hand-over of a worker from one thread to another; the thread that watches the others.
 
 pub mod event;
 pub mod handoff;
@@ -9,3 +9,5 @@ pub mod job;
 pub mod affinity;
 #[cfg(not(loom))]
 pub mod cache;
+#[cfg(not(loom))]
+pub mod watcher;

@@ -3,6 +3,7 @@
 
 mod random;
 
+use sched::api::names::function_of;
 use sched::ffi::course::sched_spawn;
 use sched::ffi::tasks::{sched_fork, sched_join};
 use sched::lock::posix::PthreadMutex;
@@ -28,7 +29,7 @@ static ROW: Row = table::row::<Random>();
 fn request(threads: usize, seed: Option<u64>) -> Request {
     let config = Config { seed, ..Config::defaults() };
     let transfers = Transfers::of(&config, &Random::ACCEPTED);
-    Request { config, transfers, deque: None, row: &ROW, threads, qlen: 16 }
+    Request { config, transfers, deque: None, row: &ROW, function_of, threads, qlen: 16 }
 }
 
 fn run(threads: usize, seed: Option<u64>, f: TaskFn, closure: *mut c_void) {

@@ -34,6 +34,7 @@ mod setting;
 mod stats;
 mod stress;
 mod symbols;
+mod timeline;
 
 use std::process::ExitCode;
 

@@ -9,6 +9,7 @@
 //! refuse                  include overflow=refuse in the matrix
 //! plain                   only the settings of kind × deque × idle × threads
 //! stats=N                 the run writes one line of statistics, with N tasks
+//! trace                   the run writes a timeline, which is checked: see timeline.rs
 //! env=NAME=VALUE args=A,B timeout=SECONDS
 //! static                  also linked with libsched.a
 //! debug                   also linked with the library's debug build; debug=only: with no other
@@ -37,6 +38,7 @@ pub struct Run {
     pub arguments: Vec<String>,
     pub timeout: Option<f64>,
     pub tasks: Option<u64>,
+    pub trace: bool,
 }
 
 /// Whether a program runs with the library's debug build.
@@ -108,6 +110,7 @@ fn parse_line(words: &str, matrix: &Matrix, markers: &mut Markers) -> Result<()>
             "matrix" => run.matrix = Some(Part::default()),
             "plain" => part.plain = true,
             "refuse" => part.refuse = true,
+            "trace" => run.trace = true,
             "stats" => run.tasks = Some(value.parse()?),
             "args" => run.arguments = list(value),
             "timeout" => run.timeout = Some(value.parse()?),

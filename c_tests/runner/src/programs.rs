@@ -15,6 +15,7 @@ use crate::report::{Job, Outcome, Report, in_parallel};
 use crate::session::Session;
 use crate::setting::Setting;
 use crate::stats;
+use crate::timeline;
 
 /// Builds, in parallel, every program that the filter leaves, and returns the jobs that run them. A
 /// failure to build is a failed test.
@@ -188,6 +189,11 @@ fn one_run(
             let _ = fs::remove_file(&stats_file);
             command.env("SCHED_STATS", "json").env("SCHED_STATS_FILE", &stats_file);
         }
+        let trace_file = work.join(format!("trace-{worker}.json"));
+        if run.trace {
+            let _ = fs::remove_file(&trace_file);
+            command.env("SCHED_TRACE", &trace_file);
+        }
         let ended = exec::run(&mut command, &work.join(format!("log-{worker}")), limit)?;
         let again = || {
             let variables: Vec<String> =
@@ -208,6 +214,11 @@ fn one_run(
         }
         if let Some(tasks) = run.tasks
             && let Err(error) = stats::check(&stats_file, tasks, &environment)
+        {
+            return Ok(Outcome::Failed(format!("{}{error:#}\n", again())));
+        }
+        if run.trace
+            && let Err(error) = timeline::check(&trace_file, run.tasks)
         {
             return Ok(Outcome::Failed(format!("{}{error:#}\n", again())));
         }

@@ -20,7 +20,13 @@ const NUMBERS: &[&str] = &[
     "wakes",
     "queue_peak",
     "threads_missing",
+    "busy_ns",
+    "searching_ns",
+    "parked_ns",
+    "blocked_ns",
 ];
+/// A worker's times, which add up to the time of the run.
+const TIMES: [&str; 4] = ["busy_ns", "searching_ns", "parked_ns", "blocked_ns"];
 const NAMES: &[(&str, &str)] =
     &[("kind", "SCHED_KIND"), ("deque", "SCHED_DEQUE"), ("idle", "SCHED_IDLE")];
 
@@ -60,7 +66,11 @@ fn check_text(text: &str, tasks: u64, environment: &[(String, String)]) -> Resul
         ensure!(wanted.parse() == Ok(threads), "{threads} threads, not {wanted}");
     }
     let mut sum = 0;
+    let nanoseconds = (number(&line, "seconds")? * 1e9).round();
     for worker in workers {
+        let times: Vec<f64> = TIMES.iter().map(|key| number(worker, key)).collect::<Result<_>>()?;
+        let all: f64 = times.iter().sum();
+        ensure!(all == nanoseconds, "times {times:?} of a worker add up to {all}");
         sum += worker.get("tasks").and_then(Value::as_u64).context("a worker without tasks")?;
     }
     ensure!(sum == tasks, "the workers' tasks add up to {sum}, not {tasks}");

@@ -155,7 +155,7 @@ impl Scene {
     }
 
     fn cond_wait(&self) {
-        let waiting = cond::Waiting::new(&self.mutex);
+        let waiting = cond::Waiting::new(&self.cond, &self.mutex);
         // SAFETY: the node lives until it is granted.
         unsafe { self.cond.link(&waiting) };
         self.unlock();

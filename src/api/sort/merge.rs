@@ -35,6 +35,7 @@ impl<E: Elements> Sorter<E> {
                 let (left, upper_left) = self.split(left, from_left);
                 let (right, upper_right) = self.split(right, from_right);
                 fork::both::<Comparison, _>(
+                    self.cmp as usize,
                     worker,
                     |on| self.merge(left, right, to, on),
                     |on| self.merge(upper_left, upper_right, self.at(to, n / 2), on),

@@ -1,10 +1,10 @@
 //! The state of a run, under one lock, and how its workers sleep and are woken: see the essay of
 //! [`super`].
 
-use crate::idle::Naps;
+use crate::idle::{LongWait, Naps};
 use crate::lock::monitor::Monitor;
 use crate::policy::shared::queue::{Order, Queue};
-use crate::policy::{Awaited, Place, UNAWAITED};
+use crate::policy::{Awaited, Place, UNAWAITED, wait_once};
 use crate::queue::End;
 use crate::queue::run_gate::{Rests, RunGate};
 use crate::settings::Idle;
@@ -20,6 +20,7 @@ pub struct Shared<L: Monitor, O: Order> {
     pub(super) joiner_words: Box<[Pad<Futex>]>,
     pub(super) rests: Rests,
     pub(super) limit: usize,
+    pub(super) processors: usize,
     pub(super) idle: Idle,
     pub(super) order: PhantomData<fn() -> O>,
 }
@@ -72,9 +73,13 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         result
     }
 
-    /// Decides which sleeper is woken for a task. The caller holds the lock; it calls `wake` after
-    /// unlocking.
+    /// Decides which sleeper is woken for a task that is queued now. The caller holds the lock; it
+    /// calls `wake` after unlocking.
     pub(super) fn choose(&self, state: &mut State) -> Wake {
+        let awake = self.joiner_words.len() - state.asleep - state.joiners.len();
+        if state.tickets > 0 && awake >= self.processors {
+            return Wake::Nobody; // a worker is on its way: "Wake-ups" in the essay
+        }
         if state.asleep > 0 {
             state.asleep -= 1;
             state.tickets += 1;
@@ -87,6 +92,12 @@ impl<L: Monitor, O: Order> Shared<L, O> {
                 Wake::Joiner(joiner)
             }
         }
+    }
+
+    /// Decides which sleeper is woken by a worker that leaves the queue, perhaps with tasks in it.
+    /// A worker that has not slept wakes nobody.
+    pub(super) fn choose_next(&self, state: &mut State, slept: bool) -> Wake {
+        if slept && !state.queue.is_empty() { self.choose(state) } else { Wake::Nobody }
     }
 
     /// Carries out what `choose` has decided. Returns true if it woke a worker.
@@ -112,25 +123,56 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         sleepers
     }
 
-    /// Waits for a change. The caller holds the lock before and after the call.
-    pub(super) fn wait(&self, place: &impl Place, naps: &mut Naps) {
+    /// Waits for a change. The caller is idle, and holds the lock before and after the call.
+    pub(super) fn wait(&self, place: &impl Place, naps: &mut Naps, idle: &mut LongWait) {
         if self.idle == Idle::Park {
             place.counters().parks.add(1);
             // SAFETY: the caller has locked; each reference ends before the wait.
             unsafe { self.state().asleep += 1 };
-            // SAFETY: as above.
-            while unsafe { self.state().tickets } == 0 {
-                // SAFETY: as above.
-                unsafe { self.monitor.wait() };
-            }
+            // A ticket that is there already is left to a worker that has slept for longer: it is
+            // on its way, and this worker has just seen that the queue is empty.
+            place.sleeping(|| {
+                loop {
+                    // SAFETY: as above.
+                    unsafe { self.monitor.wait() };
+                    // SAFETY: as above.
+                    if unsafe { self.state().tickets } > 0 {
+                        break;
+                    }
+                    self.look_at_time(place, idle);
+                    // A ticket that came during that look was announced to nobody.
+                    // SAFETY: as above.
+                    if unsafe { self.state().tickets } > 0 {
+                        break;
+                    }
+                }
+            });
             // SAFETY: as above.
             unsafe { self.state().tickets -= 1 };
         } else {
-            // SAFETY: the caller has locked.
+            self.nap(place, naps);
+            self.look_at_time(place, idle);
+        }
+    }
+
+    /// Tells the place that its worker has been idle for long while tasks wait. The caller holds
+    /// the lock before and after the call.
+    fn look_at_time(&self, place: &impl Place, idle: &mut LongWait) {
+        // SAFETY: the caller has locked.
+        if unsafe { self.state().held } > 0 && idle.is_due() {
+            // SAFETY: as above.
             unsafe { self.monitor.unlock() };
-            place.counters().naps.add(usize::from(naps.wait()));
+            place.idles_long();
             self.monitor.lock();
         }
+    }
+
+    /// Waits for a while. The caller holds the lock before and after the call.
+    pub(super) fn nap(&self, place: &impl Place, naps: &mut Naps) {
+        // SAFETY: the caller has locked.
+        unsafe { self.monitor.unlock() };
+        wait_once(place, naps);
+        self.monitor.lock();
     }
 
     /// Sleeps until `awaited` is over, or there is a task. The caller holds the lock before and
@@ -144,7 +186,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
         place.counters().parks.add(1);
-        self.joiner_words[me].wait(WAITING, limit);
+        place.sleeping(|| self.joiner_words[me].wait(WAITING, limit));
         self.monitor.lock();
         // A joiner that was woken for a task is no longer in the list; one that was roused still
         // is.

@@ -35,11 +35,12 @@ use crate::idle::eventcount::EventCount;
 use crate::idle::eventcount::Role;
 use crate::idle::quiescence::{Quiescence, Waiting};
 use crate::policy::{
-    Activity, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
+    Activity, AllIdle, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
 };
 use crate::queue::injector::{Injector, Refused};
 use crate::queue::{Deque, End, Full, LoneTask};
 use crate::settings::{Accepted, Join, Overflow};
+use crate::stats::Phase;
 use crate::sys::atomic::Pad;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
@@ -170,6 +171,10 @@ impl<D: Deque> Policy for Stealing<D> {
         unsafe { self.spawn_slowly(place, task) }
     }
 
+    fn queued(&self, index: usize) -> Option<usize> {
+        Some(self.deques[index].len_hint())
+    }
+
     fn deque_of(&self, index: usize) -> Option<&dyn Any> {
         let deque: &D = &self.deques[index];
         Some(deque)
@@ -292,9 +297,10 @@ impl<D: Deque> Policy for Stealing<D> {
             let task = injected.or_else(|| unsafe { self.own(place) }.pop_youngest());
             let found =
                 task.or_else(|| self.search_until(&until, place, Reach::Public)).or_else(|| {
-                    let task = self.wait_for_work(&until, place, &mut naps)?;
-                    self.found(place);
-                    Some(task)
+                    place.begin(Phase::Searching);
+                    let task = self.wait_for_work(&until, place, &mut naps);
+                    place.begin(Phase::Busy);
+                    task.inspect(|_| self.found(place))
                 });
             let Some(task) = found else { return };
             naps.success();
@@ -316,6 +322,19 @@ impl<D: Deque> Policy for Stealing<D> {
         if self.quiescence.release(&self.injector) && self.parks() {
             self.sleepers.wake_all();
         }
+    }
+
+    fn queued_for_all(&self) -> usize {
+        self.injector.len_hint()
+    }
+
+    fn waits(&self) -> usize {
+        self.quiescence.waits_hint()
+    }
+
+    fn when_idle(&self, then: &mut dyn FnMut(AllIdle)) {
+        self.quiescence
+            .when_idle(&self.injector, |tasks, threads| then(AllIdle { tasks, threads }));
     }
 
     unsafe fn work(&self, stack: &impl LoopStack) {

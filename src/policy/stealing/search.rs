@@ -1,11 +1,12 @@
 //! A worker without tasks of its own searches, waits, and sleeps.
 
 use crate::idle::eventcount::{Role, Slept};
-use crate::idle::{Naps, Next};
+use crate::idle::{LongWait, Naps, Next};
 use crate::policy::stealing::demands::{Demands, Reach};
 use crate::policy::stealing::state::Stealing;
-use crate::policy::{Activity, Awaited, Place, UNAWAITED};
+use crate::policy::{Activity, Awaited, Event, Place, UNAWAITED, wait_once};
 use crate::queue::{Deque, Press, PrivatePart, Steal};
+use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, fence, spin_loop};
 use crate::sys::{fence, futex, time};
 use crate::task::Task;
@@ -95,8 +96,11 @@ impl<D: Deque> Stealing<D> {
     ) -> Option<Task> {
         let owner = victim;
         let victim = &self.deques[owner];
-        if !victim.offers() && !self.open(victim, reach) {
-            return None;
+        if !victim.offers() {
+            if !self.open(victim, reach) {
+                return None;
+            }
+            place.note(Event::Raid(owner));
         }
         before();
         for _ in 0..MOST_TRIES {
@@ -105,6 +109,7 @@ impl<D: Deque> Stealing<D> {
                 Steal::Taken(task) => {
                     place.counters().steals.add(1);
                     place.counters().stolen_tasks.add(1);
+                    place.note(Event::Steal(owner));
                     if let Some(private) = victim.private_part()
                         && victim.looks_empty()
                     {
@@ -147,7 +152,11 @@ impl<D: Deque> Stealing<D> {
     ) -> Option<Task> {
         match until {
             Until::Ended => {
-                self.search(place, reach, || self.quiescence.leave(), || self.enter(place))
+                let leave = || {
+                    self.quiescence.leave();
+                    place.note_activity(Activity::Active);
+                };
+                self.search(place, reach, leave, || self.enter(place))
             }
             Until::Over(awaited) => {
                 // Leapfrogging (D. Wagner and B. Calder, "Leapfrogging: a portable technique for
@@ -181,12 +190,14 @@ impl<D: Deque> Stealing<D> {
             // An active worker searches before it becomes idle: if it finds a task, the shared
             // count of idle workers does not change.
             if let Some(task) = self.search(place, Reach::Request, || (), || ()) {
+                place.begin(Phase::Busy);
                 naps.success();
                 return Some(task);
             }
             self.enter(place);
         }
         let task = self.wait_for_work(&Until::Ended, place, naps)?;
+        place.begin(Phase::Busy);
         self.found(place);
         naps.success();
         Some(task)
@@ -199,6 +210,9 @@ impl<D: Deque> Stealing<D> {
             if self.work_visible() {
                 let woke = self.sleepers.wake_one(|worker| place.start(worker));
                 place.counters().wakes.add(usize::from(woke));
+                if woke {
+                    place.note(Event::Wake(1));
+                }
             }
         }
     }
@@ -210,8 +224,13 @@ impl<D: Deque> Stealing<D> {
 
     /// Makes the worker idle. Ends the run if it was the last active worker.
     pub(super) fn enter(&self, place: &impl Place) {
+        place.note_activity(Activity::Idle);
         if self.quiescence.enter(&self.injector) && self.parks() {
-            place.counters().wakes.add(self.sleepers.wake_all());
+            let woken = self.sleepers.wake_all();
+            place.counters().wakes.add(woken);
+            if woken > 0 {
+                place.note(Event::Wake(woken));
+            }
         }
         self.quiescence.when_all_wait(&self.injector, || place.at_rest());
         if self.quiescence.are_all_idle() {
@@ -237,6 +256,7 @@ impl<D: Deque> Stealing<D> {
         naps.patience.begin(self.sleepers.wake_cost(), last);
         let mut demands = Demands::new(Instant::now());
         let mut woken = false; // true: the worker was woken, and has found nothing since
+        let mut long = LongWait::begin();
         loop {
             if self.is_over(until) {
                 if role == Role::Searcher && !idle {
@@ -261,7 +281,10 @@ impl<D: Deque> Stealing<D> {
                 }
             }
             if !self.parks() {
-                place.counters().naps.add(usize::from(naps.wait()));
+                wait_once(place, naps);
+                if idle && long.is_due() {
+                    place.idles_long();
+                }
                 continue;
             }
             let next = if role == Role::Searcher && !self.surplus() {
@@ -275,6 +298,9 @@ impl<D: Deque> Stealing<D> {
                 Next::Doze(_) | Next::Park => {
                     let in_vain = woken;
                     woken = self.park(until, place, role);
+                    if idle && !woken && long.is_due() {
+                        place.idles_long();
+                    }
                     was_woken |= woken;
                     role = Role::Searcher;
                     if self.surplus() && !self.is_over(until) {
@@ -289,8 +315,8 @@ impl<D: Deque> Stealing<D> {
         }
     }
 
-    /// Wakes as many others as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking in
-    /// a tree". The caller was woken, has found a task, and still counts as searching.
+    /// Wakes as many others as there are tasks for, at most `FANOUT`: `idle::eventcount`, "Waking
+    /// in a tree". The caller was woken, has found a task, and still counts as searching.
     fn wake_others(&self, place: &impl Place) {
         for _ in 0..FANOUT {
             // The caller is one of the searchers, and has its task already: there must be a task
@@ -303,6 +329,7 @@ impl<D: Deque> Stealing<D> {
                 return;
             }
             place.counters().wakes.add(1);
+            place.note(Event::Wake(1));
         }
     }
 
@@ -337,7 +364,9 @@ impl<D: Deque> Stealing<D> {
     }
 
     fn doze(&self, place: &impl Place, time: Duration) {
+        place.begin(Phase::Parked);
         self.sleepers.doze(time);
+        place.begin(Phase::Searching);
         place.counters().naps.add(1);
     }
 
@@ -366,7 +395,7 @@ impl<D: Deque> Stealing<D> {
             return true;
         }
         place.counters().parks.add(1);
-        self.sleepers.commit(me, limit) == Slept::Woken
+        place.sleeping(|| self.sleepers.commit(me, limit)) == Slept::Woken
     }
 
     /// Called by a worker that has announced a sleep, or has stopped searching. After this call,

@@ -5,7 +5,7 @@ use crate::idle::quiescence::Quiescence;
 use crate::policy::stealing::amounts::Amounts;
 use crate::policy::stealing::demands::RaidCost;
 use crate::policy::stealing::lending::Lending;
-use crate::policy::{DequePolicy, Place};
+use crate::policy::{DequePolicy, Event, Place};
 use crate::queue::injector::Injector;
 use crate::queue::{Deque, Full, Owner, PrivatePart};
 use crate::settings::Idle;
@@ -83,6 +83,7 @@ impl<D: Deque> Stealing<D> {
     pub(super) fn published(&self, place: &impl Place) {
         if self.parks() && self.sleepers.published(|worker| place.start(worker)) {
             place.counters().wakes.add(1);
+            place.note(Event::Wake(1));
         }
     }
 

@@ -1,8 +1,8 @@
 //! The child of a spawn under kind `cont`: how it begins on its stack, and how it ends. The essay
 //! of [`super`] says why.
 
-use crate::fiber::Instrumentation;
 use crate::fiber::switch::{self, Callee, Context};
+use crate::fiber::{Instrumentation, listeners};
 use crate::policy::DequePolicy;
 use crate::policy::Place;
 use crate::policy::operations::Hosted;
@@ -156,6 +156,9 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
                 && is_continuation(next)
             {
                 let context = adopt_task(worker, next);
+                if listeners::any() {
+                    worker.note_switch(fiber);
+                }
                 fiber.leave(worker, worker.owned().fiber().sanitizer_state(), context)
             }
             fiber.first_task.set(next);
@@ -218,7 +221,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
             return unsafe { Self::call_after_outside(f, closure, worker, fiber) };
         }
         // SAFETY: nobody has begun the task.
-        worker.call(unsafe { Self::task(f, closure) });
+        worker.call_at_once(unsafe { Self::task(f, closure) });
     }
 
     /// `call`, when it is time to look for tasks from outside the run. Those tasks run first. The
@@ -240,7 +243,7 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Child<P, B, I> {
             let task = Self::task(f, closure);
             let policy = worker.policy::<P>();
             if !policy.has_injected() {
-                return worker.call(task);
+                return worker.call_at_once(task);
             }
             let task =
                 if B::IS_FORK { forked::queued_task(&*fiber.descriptor.get()) } else { task };

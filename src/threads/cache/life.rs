@@ -1,12 +1,12 @@
 //! The life of a thread: it gets a job, works, rests, and ends.
 
-use crate::sys::atomic::spin_loop;
+use crate::sys::atomic::{Ordering, fence, spin_loop};
 use crate::sys::errno::Errno;
 use crate::sys::thread::SignalsBlocked;
 use crate::sys::{futex, output, thread, time};
 use crate::threads::affinity::ThreadAffinity;
 use crate::threads::cache::ending::{is_exiting, join_ended};
-use crate::threads::cache::records::{CACHE, Caller, Job, RunThreads, ThreadSlot};
+use crate::threads::cache::records::{CACHE, Caller, Job, RunThreads, ThreadSlot, all_slots};
 use crate::threads::job::NextStep;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -16,6 +16,19 @@ use std::time::{Duration, Instant};
 /// How long a thread rests awake, if there are processors for it and for the threads of lower
 /// index: about as long as waking a sleeping thread takes.
 const AWAKE: Duration = Duration::from_micros(50);
+
+/// The number of threads that rest until a run that has reserved them gives them a job, or ends. A
+/// thread that the caller has seen at a worker before this call, and that has not left that worker,
+/// is not among them. (A thread that nobody has reserved ends by itself some time. Then destructors
+/// of the program run in it, which may do anything.)
+pub fn resting() -> usize {
+    fence(Ordering::SeqCst); // pairs with the fence in `rest`
+    CACHE.with(|_| {
+        let reserved = |slot: &&ThreadSlot| !slot.is_warm.get() && !slot.is_spare.get();
+        let rests = |slot: &&ThreadSlot| slot.rests.load(Ordering::SeqCst);
+        all_slots().filter(reserved).filter(rests).count()
+    })
+}
 
 impl ThreadSlot {
     /// Gives the thread a job; creates the thread if there is none. False if it cannot be created.
@@ -80,6 +93,15 @@ impl ThreadSlot {
     /// The thread's rest after a job. True if the thread got another job; false if it must end. In
     /// the second case it no longer has a slot.
     fn rest(&self, keep: Duration, awake: Duration) -> bool {
+        self.rests.store(true, Ordering::SeqCst);
+        let works = self.rest_noted(keep, awake);
+        self.rests.store(false, Ordering::SeqCst);
+        fence(Ordering::SeqCst); // pairs with the fence in `resting`
+        works
+    }
+
+    /// `rest`, while the thread notes that it rests.
+    fn rest_noted(&self, keep: Duration, awake: Duration) -> bool {
         let began = Instant::now();
         while self.state.next_step() == NextStep::Rest && began.elapsed() < awake.min(keep) {
             (0..8).for_each(|_| spin_loop());
@@ -118,6 +140,7 @@ impl ThreadSlot {
                     return None;
                 }
                 self.state.set_has_thread(false);
+                self.rests.store(false, Ordering::SeqCst); // under the lock, for `resting`
                 if is_warm {
                     cache.unlist(self);
                     cache.add_blank(self);

@@ -39,6 +39,7 @@ mod relief;
 mod run;
 
 pub use self::ending::{is_unloaded, unload, watch_exit};
+pub use self::life::resting;
 pub use self::records::{Job, RunThreads, Terms};
 pub use self::relief::MOST_RELIEFS;
 pub use self::run::renew;

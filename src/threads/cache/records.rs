@@ -1,7 +1,7 @@
 //! The records of the cache: a slot for a thread, the lists of slots, and the threads of a run.
 
 use crate::lock::mutex::Mutex;
-use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use crate::sys::float::FloatControl;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
@@ -71,6 +71,8 @@ pub(super) struct ThreadSlot {
     /// Under the cache's lock: whether the slot is warm, whether it is spare, and until when.
     pub(super) is_warm: Cell<bool>,
     pub(super) is_spare: Cell<bool>,
+    /// The thread is in `rest`. Written by the thread.
+    pub(super) rests: AtomicBool,
     pub(super) until: Cell<Instant>,
     pub(super) next_in_list: Cell<*const ThreadSlot>,
     /// Under the cache's lock: the link of a run's reliefs.
@@ -104,6 +106,14 @@ pub(super) unsafe fn get(slot: *const ThreadSlot) -> Option<&'static ThreadSlot>
     unsafe { slot.as_ref() }
 }
 
+/// All slots that exist now.
+pub(super) fn all_slots() -> impl Iterator<Item = &'static ThreadSlot> {
+    // SAFETY: null or a slot; slots are never freed. The Acquire pairs with `ThreadSlot::new`.
+    let first = unsafe { get(ALL.load(Ordering::Acquire)) };
+    // SAFETY: as above.
+    std::iter::successors(first, |slot| unsafe { get(slot.next_slot.get()) })
+}
+
 impl ThreadSlot {
     pub(super) fn new() -> Result<&'static ThreadSlot, NoMemory> {
         let place = memory::allocate::<ThreadSlot>()?;
@@ -116,6 +126,7 @@ impl ThreadSlot {
                 id: Cell::new(MaybeUninit::uninit()),
                 is_warm: Cell::new(false),
                 is_spare: Cell::new(false),
+                rests: AtomicBool::new(false),
                 until: Cell::new(Instant::now()),
                 next_in_list: Cell::new(ptr::null()),
                 next_relief: Cell::new(ptr::null()),

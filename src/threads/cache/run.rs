@@ -8,8 +8,8 @@ use crate::sys::thread::WriteSignals;
 use crate::threads::affinity::CallerAffinity;
 use crate::threads::cache::ending::{end_kept, is_unloaded};
 use crate::threads::cache::records::{
-    ALL, CACHE, Caller, Job, MISSING, Member, Reliefs, RunThreads, Terms, ThreadCache, ThreadSlot,
-    WORKS, get,
+    CACHE, Caller, Job, MISSING, Member, Reliefs, RunThreads, Terms, ThreadCache, ThreadSlot,
+    WORKS, all_slots,
 };
 use std::time::{Duration, Instant};
 
@@ -139,15 +139,12 @@ impl Drop for RunThreads {
 /// No other thread of this process uses a run's threads before this returns.
 pub unsafe fn renew() {
     let mut cache = ThreadCache::none();
-    // SAFETY: null or a slot; slots are never freed.
-    let mut next = unsafe { get(ALL.load(Ordering::Acquire)) };
-    while let Some(slot) = next {
+    for slot in all_slots() {
         slot.state.forget_thread();
         slot.is_warm.set(false);
         slot.is_spare.set(false);
+        slot.rests.store(false, Ordering::Relaxed);
         cache.add_blank(slot);
-        // SAFETY: null or a slot; slots are never freed.
-        next = unsafe { get(slot.next_slot.get()) };
     }
     // SAFETY: by the caller's promise; a thread that held the lock exists only in the parent.
     unsafe { CACHE.reset(cache) };

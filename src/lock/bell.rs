@@ -1,21 +1,31 @@
-//! The monitor made of a spinlock and a futex.
+//! Monitors made of a lock and a futex. The locks differ; the place to wait is the same.
 
-use crate::lock::monitor::Monitor;
+use crate::lock::adaptive::AdaptiveLock;
+use crate::lock::fair::FairLock;
+use crate::lock::monitor::{Monitor, RawLock};
 use crate::lock::trylock::TryLock;
 use crate::sys::atomic::Ordering;
 use crate::sys::futex::Futex;
 
-/// A [`TryLock`] that is always locked by spinning, and an epoch to sleep on.
-pub struct Spin {
-    lock: TryLock,
+/// `SCHED_DEQUE=spin`: waiters spin, and whoever comes at the right moment gets the lock.
+pub type Spin = WithBell<TryLock>;
+
+/// `SCHED_DEQUE=fair`: waiters sleep in a line.
+pub type Fair = WithBell<FairLock>;
+
+/// `SCHED_DEQUE=adaptive`: waiters spin, then sleep, and compete with newcomers when they wake.
+pub type Adaptive = WithBell<AdaptiveLock>;
+
+/// A lock, and an epoch to sleep on.
+pub struct WithBell<L: RawLock> {
+    lock: L,
     epoch: Futex,
 }
 
-// SAFETY: the lock goes from free to held in one step, with Acquire; only the holder frees it, with
-// Release.
-unsafe impl Monitor for Spin {
+// SAFETY: by the contract of `RawLock` the lock excludes and orders.
+unsafe impl<L: RawLock> Monitor for WithBell<L> {
     fn new() -> Self {
-        Spin { lock: TryLock::new(), epoch: Futex::new(0) }
+        WithBell { lock: L::new(), epoch: Futex::new(0) }
     }
 
     #[inline]

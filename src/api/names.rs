@@ -1,0 +1,14 @@
+//! The program's function behind a task, for what is shown to people. The function in the queue is
+//! one of this library's if the task is forked, has a copy of its argument, or belongs to a group.
+
+use crate::api::group;
+use crate::runtime::{forked, spawn_copy};
+use crate::task::Task;
+
+/// The address of the function of the program that the task will call.
+pub fn function_of(task: Task) -> usize {
+    if let Some((f, copy)) = spawn_copy::content_of(task) {
+        return group::function_of(f, copy).unwrap_or(f as usize);
+    }
+    forked::function_of(task).unwrap_or(task.f as usize)
+}

@@ -1,0 +1,47 @@
+//! Whether anybody is told of each switch of stacks: a sanitizer, the C++ runtime, or an observed
+//! run. A switch asks with one load, and tells them on a slower way.
+
+use crate::fiber::{exceptions, sanitizers};
+use crate::sys::atomic::{AtomicUsize, Ordering};
+
+/// 0: nobody. The lowest bit: a sanitizer or the C++ runtime. Each observed run counts two.
+static LISTENERS: AtomicUsize = AtomicUsize::new(0);
+
+const RUN: usize = 2;
+
+/// Looks for the sanitizers and the C++ runtime. Called before a run.
+pub fn detect() {
+    sanitizers::detect();
+    if sanitizers::watched() || exceptions::has_runtime() {
+        LISTENERS.fetch_or(1, Ordering::Relaxed); // Relaxed: see `any`
+    }
+}
+
+/// True if somebody listens. Relaxed: what a run needs was stored before it began. The slower way
+/// does the same if nobody listens, so a run need not notice that another one begins or ends.
+#[inline(always)]
+pub fn any() -> bool {
+    LISTENERS.load(Ordering::Relaxed) != 0
+}
+
+/// An observed run listens until this is dropped.
+pub struct Listener(());
+
+impl Listener {
+    pub fn new() -> Self {
+        LISTENERS.fetch_add(RUN, Ordering::Relaxed);
+        Listener(())
+    }
+}
+
+impl Default for Listener {
+    fn default() -> Self {
+        Listener::new()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        LISTENERS.fetch_sub(RUN, Ordering::Relaxed);
+    }
+}

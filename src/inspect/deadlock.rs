@@ -1,0 +1,202 @@
+//! The proof that no task of the process can ever go on: then the process ends, and says why.
+//!
+//! # What is proved
+//!
+//! At one moment all of this holds:
+//!
+//! 1. In each run of the process all workers are idle, and no task is queued. At least one task
+//!    waits.
+//! 2. Each thread of the process sleeps in this library, without a time limit, for something that
+//!    only another thread can bring about.
+//! 3. The process handles no signal that something outside of it could send.
+//!
+//! Then no thread will ever execute the program's code again: a thread that sleeps is woken by
+//! another thread only (2), and the handlers of signals are the only code without a thread of its
+//! own (3). The library has no timers. So each task that waits (1) waits for ever. A thread that
+//! only the program knows, or another copy of this library, is not among those counted in 2: it
+//! could still post a semaphore, so nothing is proved. (A thread of the system, for timers or
+//! asynchronous input, is one of these, too.) Nor is a thread that rests between two runs counted:
+//! it ends some time, and then calls the destructors of the program's thread-local variables.
+//!
+//! # How
+//!
+//! An idle worker looks when it has been idle for a second while tasks wait (`Place::idles_long`),
+//! and every second from then on. So this costs nothing while anything happens; and it finds, one
+//! second late, a state that was complete only after the last worker had become idle.
+//!
+//! *Rule 1.* `Policy::when_idle` calls back under the lock of a run if all its workers are idle and
+//! nothing is queued; under that lock this does not change, as `idle::quiescence` proves. The calls
+//! are nested, one for each run of the process; so the rule holds for all runs at one moment. Two
+//! threads never look at the same time, and other code never holds the locks of two runs. So no
+//! order of these locks can lead to a deadlock. A run that ends meanwhile makes the next rule fail.
+//! A run that begins meanwhile changes `registry::runs_made`, which is read before the runs are
+//! looked up, and once more at the end.
+//!
+//! *Rule 2.* The threads that certainly sleep are counted, and their number is compared with that
+//! of the threads in /proc/self/task. The count is never too high:
+//!
+//! | threads | counted | why each of them sleeps on |
+//! | --- | --- | --- |
+//! | at idle workers | `Worker::owner`s | nothing is queued, and the run is locked |
+//! | waiting for a pool's rest | under the lock of the run | the rest takes them out of the count |
+//! | waiting for a run's end | `Run::ends_awaited` | the run has not ended: tasks wait |
+//! | waiting for an object | `waiter::threads` | whoever wakes them takes them out of the count |
+//! | resting, without a run | `cache::resting` | whoever gives them a job is a thread |
+//! | the watchdog's | `watcher::threads` | it only looks |
+//!
+//! No thread is counted twice: a thread at an idle worker of a locked run does not leave the
+//! worker, and `cache::resting` is read after the workers. The directory is read last. A thread
+//! that is not counted is found there: it exists until the end of its last call of this library,
+//! which needs the lock of a run to queue a task, and any thread that it has created appears behind
+//! it.
+//!
+//! A thread that waits for an object needs no run's lock to be woken. The bad interleaving: it is
+//! counted; another thread wakes it, and ends; the directory is read, and lacks that other thread,
+//! so the numbers agree. So the count of these threads (`waiter::Threads`) is read again behind the
+//! directory, and must be the same word, which changes whenever a thread is woken.
+//!
+//! The state of a deadlock is stable. As a further guard the look is repeated after a pause
+//! (`PAUSE`), and the process ends only if both looks prove it and neither count has changed.
+//!
+//! *Rule 3.* The actions of all signals are read, except for those that faults raise.
+//!
+//! # What is not found
+//!
+//! Tasks that help (`SCHED_JOIN=help`, or without a stack) wait on workers that are not idle. A run
+//! within a task keeps the outer worker busy. In these cases, and where /proc cannot be read, the
+//! process hangs as before; `SCHED_WATCHDOG` shows the state.
+
+use crate::inspect::dump::{self, Title};
+use crate::policy::AllIdle;
+use crate::runtime::record::{Run, Worker};
+use crate::runtime::registry;
+use crate::runtime::waiter::Threads;
+use crate::sys::atomic::{AtomicU32, Ordering};
+use crate::sys::thread::{self, SignalsBlocked, Uncancelled};
+use crate::sys::{clock, peek, process, time};
+use crate::threads::{cache, watcher};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// More runs than these are not looked at.
+const MOST_RUNS: usize = 32;
+
+/// The time between the two looks that end a process.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The least time between two looks, whichever workers look.
+const LEAST_GAP: Duration = Duration::from_millis(500);
+
+/// When a thread has looked last, in nanoseconds. Relaxed: used by one thread at a time.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// The generation of the process in which a thread looks; 0: none does. (A number, since a child of
+/// fork does not have that thread.)
+static LOOKING: AtomicU32 = AtomicU32::new(0);
+
+/// Looks whether the proof holds; if so, ends the process.
+pub fn check() {
+    let here = process::generation();
+    // Acquire: pairs with the Release below; one thread at a time takes the locks.
+    if here == 0 || LOOKING.swap(here, Ordering::Acquire) == here {
+        return;
+    }
+    let _uncancelled = Uncancelled::begin();
+    let now = clock::nanos();
+    if now.saturating_sub(LAST.load(Ordering::Relaxed)) >= LEAST_GAP.as_nanos() as u64 {
+        if let Some(first) = proof() {
+            time::sleep(PAUSE);
+            if proof() == Some(first) {
+                end_process(first.tasks);
+            }
+        }
+        LAST.store(clock::nanos(), Ordering::Relaxed);
+    }
+    LOOKING.store(0, Ordering::Release);
+}
+
+/// A state in which no task can go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Proof {
+    /// How many tasks wait.
+    tasks: usize,
+    runs_made: usize,
+    threads: Threads,
+}
+
+/// The state, if no task can go on.
+fn proof() -> Option<Proof> {
+    let (runs_made, threads) = (registry::runs_made(), Threads::now());
+    let tasks = tasks_for_ever(threads)?;
+    let is_same = registry::runs_made() == runs_made && Threads::now() == threads;
+    is_same.then_some(Proof { tasks, runs_made, threads })
+}
+
+/// The number of tasks that wait for ever, if the three rules hold, and neither count changes
+/// meanwhile. `waiting`: the threads that wait for an object.
+fn tasks_for_ever(waiting: Threads) -> Option<usize> {
+    let mut found = 0;
+    let mut runs: [Option<&Worker>; MOST_RUNS] = [None; MOST_RUNS];
+    for worker in registry::all_records().filter(|worker| !worker.has_ended()) {
+        let mut is_first = false;
+        worker.with_run_of_first(&mut |_| is_first = true);
+        if is_first {
+            *runs.get_mut(found)? = Some(worker);
+            found += 1;
+        }
+    }
+    let mut proved = None;
+    when_all_idle(&runs[..found], AllIdle { tasks: 0, threads: 0 }, &mut |all| {
+        proved = (all.tasks > 0 && is_every_thread(all.threads, waiting)).then_some(all.tasks);
+    });
+    proved
+}
+
+/// Calls `then` while all these runs are locked, if all their workers are idle: rule 1. `so_far` is
+/// the sum of the runs before these.
+fn when_all_idle(runs: &[Option<&Worker>], so_far: AllIdle, then: &mut dyn FnMut(AllIdle)) {
+    let Some((first, rest)) = runs.split_first() else { return then(so_far) };
+    let Some(first) = first else { return };
+    first.when_run_is_idle(&mut |run: &Run, idle| {
+        let threads = so_far.threads + idle.threads + run.threads_inside();
+        when_all_idle(rest, AllIdle { tasks: so_far.tasks + idle.tasks, threads }, then);
+    });
+}
+
+/// True if these threads and those without a run are all threads of the process, and it handles no
+/// signals: rules 2 and 3.
+fn is_every_thread(in_runs: usize, waiting: Threads) -> bool {
+    let others = cache::resting().wrapping_add(waiting.number()).wrapping_add(watcher::threads());
+    !thread::handles_signals(watcher::handler())
+        && thread::count() == Some(in_runs.wrapping_add(others))
+}
+
+/// Says why, and ends the process. The state does not change any more, so the locks are free again.
+/// A new thread writes the text, since the calling worker's stack may be small.
+#[cold]
+fn end_process(tasks: usize) -> ! {
+    let here = 0_usize;
+    if peek::word(ptr::from_ref(&here).addr()).is_none() {
+        peek::read_directly();
+    }
+    let tasks: *mut c_void = ptr::without_provenance_mut(tasks);
+    let writer = {
+        let _blocked = SignalsBlocked::block();
+        // SAFETY: the argument is a number.
+        unsafe { thread::create(write, tasks, None) }
+    };
+    match writer {
+        // SAFETY: the thread is ours, and joined once.
+        Ok(id) => _ = unsafe { thread::join(id) },
+        Err(_) => _ = write(tasks),
+    }
+    // SAFETY: abort takes nothing and does not return.
+    unsafe { libc::abort() }
+}
+
+extern "C" fn write(tasks: *mut c_void) -> *mut c_void {
+    dump::write(&Title::Deadlock(tasks.addr()), &|_, _| None);
+    ptr::null_mut()
+}

@@ -1,0 +1,30 @@
+//! `SCHED_STATS=live`: takes the samples of `stats::live`. The thread is that of
+//! `threads::watcher`.
+
+use crate::inspect::walk::each_run;
+use crate::stats::live::{self, PERIOD, Sample};
+use crate::stats::report;
+use crate::sys::clock;
+use crate::threads::watcher::Reason;
+use std::time::Duration;
+
+/// Takes a sample of all runs that are to be shown, and draws the line. No report is written
+/// meanwhile: a run is not in the sample after its report has erased the line.
+pub fn look(_reason: Reason) -> Duration {
+    report::alone(|| {
+        let mut sample = Sample::default();
+        each_run(&mut |_, run| {
+            if !run.is_live() {
+                return;
+            }
+            let uncounted: usize =
+                run.present_workers().map(|worker| worker.uncounted() as usize).sum();
+            sample.add_run(run.began(), run.totals().values.tasks + uncounted);
+            let now = clock::nanos();
+            let phases = (0..run.workers()).filter_map(|worker| run.phases(worker));
+            phases.for_each(|phases| sample.add_worker(phases.phase(), phases.times(now)));
+        });
+        live::draw(&sample);
+    });
+    PERIOD
+}

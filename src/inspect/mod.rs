@@ -1,0 +1,47 @@
+//! What the library tells of a program that hangs: what each worker does, which tasks wait, for
+//! what, and where; and of one that goes on.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`walk`] | the runs, their workers, and the tasks that wait |
+//! | [`trace`] | a waiting task's function, and the functions in which it waits |
+//! | [`objects`] | what a task waits for, and who could end the wait |
+//! | [`dump`] | all of this as text on stderr |
+//! | [`deadlock`] | the proof that no task can ever go on; then the process ends |
+//! | [`live`] | `SCHED_STATS=live`: the line that shows what runs do that go on |
+//! | [`watchdog`] | `SCHED_WATCHDOG`: the text after a time without progress, and at SIGQUIT |
+//!
+//! An observer disturbs nobody: it takes the lock of a run or of the list of stacks for moments,
+//! and reads what belongs to other threads as plain words, from memory that may be gone
+//! (`sys::peek`). So what it reads may not belong to one moment. It checks where a mixture would
+//! mislead: the stack of a task that continues meanwhile is not shown (`runtime::wait_note`).
+
+pub mod deadlock;
+mod dump;
+mod live;
+mod objects;
+mod trace;
+mod walk;
+mod watchdog;
+
+use crate::runtime::record::Doctor;
+use crate::sys::output;
+use crate::threads::watcher::{self, Duty};
+
+pub static DOCTOR: Doctor = Doctor { begin, end, idles_long: deadlock::check };
+
+fn begin(duty: Duty) {
+    watcher::begin(
+        duty,
+        match duty {
+            Duty::Doctor => watchdog::look,
+            Duty::Live => live::look,
+        },
+    );
+}
+
+fn end(duty: Duty) {
+    if watcher::end(duty) && duty == Duty::Live {
+        output::clear_line();
+    }
+}

@@ -1,0 +1,78 @@
+//! What a task waits for, and which tasks could end the wait. The objects lie in memory of the
+//! program, which may be gone: they are read by `sys::peek`, as words. The layouts are those of
+//! `crate::sync`, whose types say where their fields are.
+
+use crate::inspect::walk::SeenTask;
+use crate::runtime::wait_note::Object;
+use crate::sync::barrier::Barrier;
+use crate::sync::cond::Waiting;
+use crate::sync::forked::{Forked, SeenForked};
+use crate::sync::members::Members;
+use crate::sync::mutex::Mutex;
+use crate::sys::peek;
+use std::mem::offset_of;
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// `holder`: a fiber, a thread, or 0. `cond`: the task has waited for a condition, and was
+    /// signalled.
+    Mutex {
+        at: usize,
+        holder: usize,
+        after_signal: bool,
+    },
+    Cond {
+        at: usize,
+        mutex: usize,
+    },
+    Sem {
+        at: usize,
+    },
+    Barrier {
+        at: usize,
+        arrived: usize,
+        size: usize,
+    },
+    Forked {
+        at: usize,
+        state: SeenForked,
+    },
+    Group {
+        at: usize,
+        tasks: usize,
+    },
+    /// The object could not be read.
+    Unknown,
+}
+
+pub fn awaited(task: &SeenTask) -> Option<Awaited> {
+    let (kind, at) = task.waits?.waits_for.object();
+    Some(read(kind, at).unwrap_or(Awaited::Unknown))
+}
+
+fn read(kind: Object, at: usize) -> Option<Awaited> {
+    let holder = |mutex: usize| peek::word(mutex + Mutex::HOLDER);
+    Some(match kind {
+        Object::Mutex => Awaited::Mutex { at, holder: holder(at)?, after_signal: false },
+        Object::Cond => {
+            let mutex = peek::word(at + offset_of!(Waiting, mutex))?;
+            match peek::word(at + offset_of!(Waiting, cond))? {
+                0 => Awaited::Mutex { at: mutex, holder: holder(mutex)?, after_signal: true },
+                cond => Awaited::Cond { at: cond, mutex },
+            }
+        }
+        Object::Sem => Awaited::Sem { at },
+        Object::Barrier => Awaited::Barrier {
+            at,
+            arrived: peek::word(at + Barrier::ARRIVED)?,
+            size: peek::word(at + Barrier::SIZE)?,
+        },
+        Object::Forked => {
+            // SAFETY: any bytes are words.
+            let state = Forked::seen(unsafe { peek::read::<[usize; 3]>(at) }?);
+            Awaited::Forked { at, state }
+        }
+        Object::Group => Awaited::Group { at, tasks: Members::tasks_in(peek::word(at)?) },
+    })
+}

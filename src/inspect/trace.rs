@@ -1,0 +1,91 @@
+//! Where a suspended task waits: the return addresses on its stack, and its function.
+//!
+//! The stack is copied, unless the task continues meanwhile: `runtime::wait_note` has the protocol.
+//! The same copy tells which forked task this is. `run_forked` keeps the address of the descriptor
+//! in its frame, or in a register that the task's function saves in its own; so the address lies
+//! near the high end of the stack. An old word may look the same. So the task is taken for that of
+//! the descriptor only if `run_forked` is among its callers, or if the descriptor has its function,
+//! as in kind `cont`. (A store in each forked task would tell it for sure, at the price of that
+//! store.)
+
+use crate::fiber::trace::{MOST, return_addresses};
+use crate::inspect::walk::SeenTask;
+use crate::runtime::continuation::Continuation;
+use crate::runtime::forked::run_forked;
+use crate::runtime::waiter::Waiter;
+use crate::sync::forked::{self, Forked};
+use crate::sys::{peek, symbol};
+
+/// A stack with more bytes in use is not copied.
+const MOST_BYTES: usize = 4 << 20;
+/// The first frames of a task lie within so many bytes from the high end of the stack.
+const FIRST_FRAMES: usize = 1 << 10;
+
+/// At least the size of `run_forked` in bytes.
+const MOST_OF_CALLER: usize = 512;
+
+/// The stack of a suspended task.
+pub struct Trace {
+    frames: [usize; MOST],
+    count: usize,
+    /// The descriptor of the task here, if it is among those that were asked for.
+    pub descriptor: Option<usize>,
+    /// Where the task's function begins; 0: not known.
+    pub function: usize,
+}
+
+impl Trace {
+    /// None: the task is not suspended, continues meanwhile, or its stack cannot be read.
+    /// `descriptors` are sorted.
+    pub fn of(task: &SeenTask, descriptors: &[usize]) -> Option<Trace> {
+        let noted = task.waits?;
+        let word = peek::word(noted.latch.addr())?;
+        // SAFETY: a name that `pack` has returned, or no name at all; only its bits are used.
+        let at = unsafe { Waiter::continuation(forked::name_in(word)) }?.addr();
+        let stack = task.low..task.fiber;
+        let (context, fiber) = stack.contains(&at).then(|| Continuation::peek(at))??;
+        let bytes = task.fiber.wrapping_sub(context);
+        if fiber != task.fiber || !stack.contains(&context) || bytes > MOST_BYTES {
+            return None;
+        }
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(bytes / size_of::<usize>()).ok()?;
+        copy.resize(bytes / size_of::<usize>(), 0_usize);
+        // SAFETY: `copy` has so many bytes.
+        let copied = unsafe { peek::copy(context, copy.as_mut_ptr().cast(), size_of_val(&*copy)) };
+        if !copied || peek::word(noted.latch.addr()) != Some(word) || task.waits_for_other() {
+            return None;
+        }
+        let first_frames = &copy[copy.len().saturating_sub(FIRST_FRAMES / size_of::<usize>())..];
+        let descriptor = first_frames.iter().copied().find(|word| {
+            !(context..task.fiber).contains(word) && descriptors.binary_search(word).is_ok()
+        });
+        let mut trace = Trace { frames: [0; MOST], count: 0, descriptor, function: 0 };
+        trace.count = return_addresses(&mut copy, context, &mut trace.frames);
+        let mut function = 0;
+        trace.each_frame(&mut |place| function = place.start);
+        trace.function = function;
+        trace.descriptor = descriptor.filter(|&descriptor| trace.is_task_of(descriptor));
+        Some(trace)
+    }
+
+    /// True if the task here may be that of the descriptor.
+    fn is_task_of(&self, descriptor: usize) -> bool {
+        let caller = run_forked as *const () as usize;
+        let was_queued = |frame: &usize| (caller..caller + MOST_OF_CALLER).contains(frame);
+        let f = peek::word(descriptor + Forked::FUNCTION).unwrap_or(0);
+        self.frames[..self.count].iter().any(was_queued) || f != 0 && f == self.function
+    }
+
+    /// Calls `show` with each function of the program, the innermost first.
+    pub fn each_frame(&self, show: &mut dyn FnMut(&symbol::Place)) {
+        for &frame in &self.frames[..self.count] {
+            // The return address minus one lies in the call.
+            symbol::locate(frame.wrapping_sub(1), &mut |place| {
+                if !place.is_ours {
+                    show(place);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The walk over runs, workers and waiting tasks. It collects words, and prints nothing.
+
+use crate::fiber::stack;
+use crate::runtime::record::{Fiber, Run, SeenFiber, Worker};
+use crate::runtime::registry;
+use crate::runtime::wait_note::Noted;
+use crate::settings::Config;
+use std::time::Duration;
+
+/// A run at some moment.
+pub struct SeenRun {
+    pub id: usize,
+    pub kind: &'static str,
+    pub deque: Option<&'static str>,
+    pub watchdog: Option<Duration>,
+    pub queued_for_all: usize,
+    pub workers: Vec<SeenWorker>,
+    /// How many tasks have ended.
+    pub ended: usize,
+    /// How many tasks wait, with a stack of their own.
+    pub waiting: usize,
+}
+
+impl SeenRun {
+    /// True if a task could run, or waits.
+    pub fn has_work(&self) -> bool {
+        let queued: usize = self.workers.iter().map(|worker| worker.queued).sum();
+        queued + self.queued_for_all + self.waiting > 0
+    }
+}
+
+pub struct SeenWorker {
+    pub has_thread: bool,
+    pub is_idle: bool,
+    pub queued: usize,
+    pub progress: usize,
+    pub fiber: usize,
+}
+
+/// A task that waits, or is in a blocking section.
+pub struct SeenTask {
+    pub fiber: usize,
+    /// The lowest address of its stack.
+    pub low: usize,
+    pub run: usize,
+    /// None: the task is in a blocking section.
+    pub waits: Option<Noted>,
+    pub group: usize,
+}
+
+impl SeenTask {
+    /// True if the task waits for something else by now, or no longer waits.
+    pub fn waits_for_other(&self) -> bool {
+        let mut same = false;
+        stack::for_each(|stack| {
+            same |= stack.low() == self.low && Fiber::wait_on(stack).read() == self.waits;
+        });
+        !same
+    }
+}
+
+/// Calls `look` with each run of the process.
+pub fn each_run(look: &mut dyn FnMut(usize, &Run)) {
+    for worker in registry::all_records() {
+        if !worker.has_ended() {
+            worker.with_run_of_first(&mut |run| look(worker.run_id(), run));
+        }
+    }
+}
+
+/// The runs of the process, and their waiting tasks.
+pub fn walk() -> (Vec<SeenRun>, Vec<SeenTask>) {
+    let (mut runs, mut tasks) = (Vec::new(), Vec::new());
+    each_run(&mut |id, run| runs.push(see_run(id, run)));
+    stack::for_each(|stack| {
+        let Some(fiber) = SeenFiber::on(stack) else { return };
+        let id = fiber.worker.run_id();
+        let Some(run) = runs.iter_mut().find(|run| run.id == id) else { return };
+        run.ended += fiber.uncounted as usize;
+        run.waiting += usize::from(fiber.waits.is_some());
+        if fiber.waits.is_some() || fiber.is_in_section {
+            tasks.push(SeenTask {
+                fiber: fiber.address,
+                low: stack.low(),
+                run: id,
+                waits: fiber.waits,
+                group: fiber.group,
+            });
+        }
+    });
+    tasks.reverse(); // the list begins with the youngest stack
+    (runs, tasks)
+}
+
+fn see_run(id: usize, run: &Run) -> SeenRun {
+    let first = run.worker(0);
+    let operations = &first.row().operations;
+    let see = |worker: &Worker| SeenWorker {
+        has_thread: worker.has_thread(),
+        is_idle: worker.is_idle(),
+        // SAFETY: the run does not end while `each_run` looks at it.
+        queued: unsafe { (operations.queued)(worker) }.unwrap_or(0),
+        progress: worker.progress(),
+        fiber: worker.seen_fiber(),
+    };
+    let &Config { kind, watchdog, .. } = run.config();
+    SeenRun {
+        id,
+        kind: kind.word(),
+        deque: run.deque().map(|deque| deque.word()),
+        watchdog,
+        // SAFETY: as above.
+        queued_for_all: unsafe { (operations.queued_for_all)(first) },
+        workers: (0..run.workers()).map(|index| see(run.worker(index))).collect(),
+        ended: run.totals().values.tasks,
+        waiting: 0,
+    }
+}

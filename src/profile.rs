@@ -1,0 +1,40 @@
+//! `SCHED_PROFILE`: the work and the span of a run, and what follows from them.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`path`] | the longest path that leads to a task, while the task goes on |
+//! | [`sums`] | what a worker adds up |
+//! | [`run`] | the profile of a run |
+//! | [`figures`] | the measures that follow from the sums |
+//! | [`report`] | the text |
+//!
+//! # What is measured
+//!
+//! The *work* T1 is the time that all tasks ran. The *span* T∞ is the length of the longest path
+//! through the run, where a path goes on
+//!
+//! - within a task, except while the task waits;
+//! - from a spawn or a fork to the task that is spawned or forked;
+//! - from the end of a task to the join that waits for it, and from the tasks of a group to the
+//!   wait for the group;
+//! - from a task that wakes another one to the task that is woken.
+//!
+//! Of several paths that meet, the longest counts. So the span does not depend on how many workers
+//! there are, nor on which task runs where. (R. Blumofe and C. Leiserson, "Scheduling multithreaded
+//! computations by work stealing", 1999; Y. He, C. Leiserson and W. Leiserson, "The Cilkview
+//! scalability analyzer", 2010.)
+//!
+//! The units of `sched_for` count as parallel, each as long as the average unit of its chunk,
+//! although a worker does the units of a chunk one by one.
+//!
+//! # What is not seen
+//!
+//! A post of a semaphore before the wait that it ends, a mutex that is free when it is locked, and
+//! shared memory lead to no edge: nobody was woken. Time in a blocking section is part of the span
+//! and not of the work, since the worker has another thread meanwhile.
+
+pub mod figures;
+pub mod path;
+pub mod report;
+pub mod run;
+pub mod sums;

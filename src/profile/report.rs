@@ -1,0 +1,142 @@
+//! The text of a profile.
+
+use crate::lock::mutex::Mutex;
+use crate::profile::figures::{Figures, WORKERS};
+use crate::settings::Profile;
+use crate::sys::output::Out;
+use std::fmt::{self, Write};
+
+/// Runs may end at the same time: this lock separates their texts.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// In the child of a fork, the thread that was printing does not exist.
+pub fn after_fork_in_child() {
+    // SAFETY: a forked child has one thread.
+    unsafe { ONE_AT_A_TIME.reset(()) };
+}
+
+/// The median task should be so long, in nanoseconds: twenty times what it takes to spawn, steal
+/// and end a task, which is between ten and a hundred nanoseconds.
+const SHORT: u64 = 1000;
+
+/// A run in which the parallelism is less than this many times the number of workers keeps them
+/// busy only if their tasks are spread with luck (C. Leiserson, "The Cilk++ concurrency platform",
+/// 2010: at least ten times).
+const SLACK: f64 = 10.0;
+
+pub fn print(figures: &Figures, format: Profile, kind: &str, unseen: usize) {
+    ONE_AT_A_TIME.with(|()| {
+        let mut out = Out::stderr();
+        // An error cannot be reported.
+        let _ = match format {
+            Profile::Off => Ok(()),
+            Profile::Table => table(&mut out, figures, kind, unseen),
+            Profile::Json => json(&mut out, figures, kind, unseen),
+        };
+    });
+}
+
+/// A length of time in the largest unit in which it is at least 1.
+struct Time(u64);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let nanos = self.0 as f64;
+        let (number, digits, unit) = match self.0 {
+            0..1_000 => (nanos, 0, "ns"),
+            1_000..1_000_000 => (nanos / 1e3, 2, "us"),
+            1_000_000..1_000_000_000 => (nanos / 1e6, 2, "ms"),
+            _ => (nanos / 1e9, 3, "s"),
+        };
+        let width = f.width().map_or(0, |width| width.saturating_sub(unit.len() + 1));
+        write!(f, "{number:>width$.digits$} {unit}")
+    }
+}
+
+fn table(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Result {
+    let Figures { work, span, tasks, workers, .. } = *figures;
+    writeln!(out, "libsched: profile: kind={kind} threads={workers} tasks={tasks}")?;
+    writeln!(out, "  work         {:>12}   the time of all tasks", Time(work))?;
+    writeln!(out, "  span         {:>12}   the longest path through them", Time(span))?;
+    writeln!(out, "  parallelism  {:>12.2}   work / span", figures.parallelism())?;
+    writeln!(out, "  speed-up on {:>8}  at least   at most", "workers")?;
+    for n in WORKERS {
+        let (least, most) = (figures.least_speedup(n), figures.most_speedup(n));
+        writeln!(out, "  {n:>20} {least:>9.2} {most:>9.2}")?;
+    }
+    writeln!(out, "  tasks of at least           number")?;
+    let present = || figures.classes.iter().filter(|class| class.1 > 0);
+    let most = present().map(|class| class.1).max().unwrap_or(1);
+    for &(least, number) in present() {
+        const BAR: &str = "########################################";
+        let length = (number as f64 / most as f64 * BAR.len() as f64).ceil() as usize;
+        writeln!(out, "  {:>20} {number:>12}  {}", Time(least), &BAR[..length])?;
+    }
+    if unseen > 0 {
+        writeln!(out, "  {unseen} tasks could not be measured: there was no memory")?;
+    }
+    advice(figures, &mut |text| writeln!(out, "  {text}"))
+}
+
+/// Passes on what the figures advise, a sentence at a time.
+fn advice(figures: &Figures, to: &mut dyn FnMut(fmt::Arguments) -> fmt::Result) -> fmt::Result {
+    let Figures { median, workers, .. } = *figures;
+    let (workers, parallelism) = (workers as f64, figures.parallelism());
+    let mut fine = true;
+    if figures.tasks > 1 && median < SHORT {
+        fine = false;
+        to(format_args!(
+            "Half of the tasks take less than about {}: much of the time goes into spawning them. \
+             Give each task more to do.",
+            Time(median)
+        ))?;
+    }
+    if parallelism < workers {
+        fine = false;
+        to(format_args!(
+            "The span bounds this run: no more than {parallelism:.1} of the {workers} workers can \
+             be busy. Split the longest path."
+        ))?;
+    } else if parallelism < SLACK * workers && workers > 1.0 {
+        fine = false;
+        to(format_args!(
+            "There is little to spare: {workers} workers have work for {parallelism:.1}. More and \
+             shorter paths would keep them busy when tasks take unequal times."
+        ))?;
+    }
+    if fine {
+        to(format_args!(
+            "Nothing stands in the way of {workers} workers, and there is work for up to {}.",
+            (parallelism / SLACK).max(workers).floor()
+        ))?;
+    }
+    Ok(())
+}
+
+fn json(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Result {
+    let Figures { work, span, tasks, workers, median, .. } = *figures;
+    write!(out, "{{\"kind\":\"{kind}\",\"threads\":{workers},\"tasks\":{tasks}")?;
+    write!(out, ",\"work_ns\":{work},\"span_ns\":{span}")?;
+    write!(out, ",\"parallelism\":{:.4},\"median_ns\":{median}", figures.parallelism())?;
+    write!(out, ",\"unseen\":{unseen},\"speedup\":[")?;
+    for (i, n) in WORKERS.into_iter().enumerate() {
+        let (least, most) = (figures.least_speedup(n), figures.most_speedup(n));
+        let comma = if i > 0 { "," } else { "" };
+        let members = format_args!("\"workers\":{n},\"least\":{least:.4},\"most\":{most:.4}");
+        write!(out, "{comma}{{{members}}}")?;
+    }
+    write!(out, "],\"lengths\":[")?;
+    let present = figures.classes.iter().filter(|class| class.1 > 0);
+    for (i, (least, number)) in present.enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        write!(out, "{comma}{{\"least_ns\":{least},\"tasks\":{number}}}")?;
+    }
+    write!(out, "],\"advice\":[")?;
+    let mut comma = "";
+    advice(figures, &mut |text| {
+        write!(out, "{comma}\"{text}\"")?;
+        comma = ",";
+        Ok(())
+    })?;
+    writeln!(out, "]}}")
+}

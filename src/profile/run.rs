@@ -1,0 +1,95 @@
+//! The profile of a run: the sums of its workers, and the paths that lead to the ends of its
+//! groups.
+
+use crate::lock::mutex::Mutex;
+use crate::profile::figures::Figures;
+use crate::profile::report;
+use crate::profile::sums::Sums;
+use crate::settings::{Config, Profile as Format};
+use crate::sys::clock::{Calibration, Moment};
+use crate::sys::errno::Errno;
+use crate::sys::memory::{self, NoMemory};
+use std::array;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// So many locks share the groups of a run.
+const SHARDS: usize = 64;
+
+pub struct Profile {
+    sums: Box<[Sums]>,
+    groups: [Mutex<Groups>; SHARDS],
+    begin: Moment,
+    format: Format,
+    kind: &'static str,
+    /// The tasks that could not be measured, for want of memory.
+    unseen: AtomicUsize,
+}
+
+/// The groups that have tasks, by their addresses, each with the length of the longest path to the
+/// end of a task.
+struct Groups(Vec<(usize, u64)>);
+
+fn no_memory(_: NoMemory) -> Errno {
+    Errno(libc::ENOMEM)
+}
+
+impl Profile {
+    /// The profile that `config` asks for, if it asks for one.
+    pub fn new(config: &Config, workers: usize) -> Result<Option<Box<Profile>>, Errno> {
+        if config.profile == Format::Off {
+            return Ok(None);
+        }
+        let profile = Profile {
+            sums: memory::slice(workers, |_| Ok(Sums::default())).map_err(no_memory)?,
+            groups: array::from_fn(|_| Mutex::new(Groups(Vec::new()))),
+            begin: Moment::now(),
+            format: config.profile,
+            kind: config.kind.word(),
+            unseen: AtomicUsize::new(0),
+        };
+        memory::boxed(profile).map(Some).map_err(no_memory)
+    }
+
+    pub fn sums(&self, worker: usize) -> &Sums {
+        &self.sums[worker]
+    }
+
+    /// Counts a task that cannot be measured.
+    pub fn miss(&self) {
+        self.unseen.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn shard(&self, group: usize) -> &Mutex<Groups> {
+        &self.groups[(group >> 4) % SHARDS]
+    }
+
+    /// A task of the group ends; a path of this length leads there.
+    pub fn leave(&self, group: usize, length: u64) {
+        self.shard(group).with(|Groups(groups)| {
+            if let Some((_, longest)) = groups.iter_mut().find(|(address, _)| *address == group) {
+                *longest = length.max(*longest);
+            } else if groups.try_reserve(1).is_ok() {
+                groups.push((group, length));
+            }
+        });
+    }
+
+    /// The wait for the group is over. Returns the length of the longest path to the end of one of
+    /// its tasks.
+    pub fn forget(&self, group: usize) -> u64 {
+        self.shard(group).with(|Groups(groups)| {
+            let at = groups.iter().position(|(address, _)| *address == group);
+            at.map_or(0, |at| groups.swap_remove(at).1)
+        })
+    }
+
+    /// Prints the profile on stderr. Called when no task of the run is left.
+    pub fn print(&self) {
+        let all = Sums::default();
+        self.sums.iter().for_each(|sums| all.merge(sums));
+        let calibration = Calibration::since(self.begin);
+        let figures = Figures::new(&all, self.sums.len(), calibration);
+        let unseen = self.unseen.load(Ordering::Relaxed);
+        report::print(&figures, self.format, self.kind, unseen);
+    }
+}

@@ -1,0 +1,183 @@
+//! What the runtime tells the watch of an observed run, where tasks are suspended and resumed, and
+//! where workers sleep, steal and wake each other; and that of a run that prints statistics, where
+//! a worker's phase changes. [`observed`](super::observed) tells where each of these functions is
+//! called.
+
+use crate::fiber::listeners;
+use crate::policy::Place;
+use crate::profile::sums::Sums;
+use crate::runtime::identity;
+use crate::runtime::record::{Fiber, Worker};
+use crate::runtime::watch::{Watch, Watched};
+use crate::stats::Phase;
+use crate::sys::clock;
+use crate::task::Task;
+use crate::trace::event::Kind;
+use crate::trace::track::Track;
+
+/// A suspended task on this fiber is about to be queued by the calling thread. `from` is a worker
+/// of that thread, if it has one.
+#[inline(always)]
+pub(super) fn note_wake(fiber: &Fiber, from: Option<&Worker>) {
+    if listeners::any() {
+        note_wake_slowly(fiber, from);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn note_wake_slowly(fiber: &Fiber, from: Option<&Worker>) {
+    let Some(woken) = fiber.youngest_task() else { return };
+    let mine = from.and_then(|from| from.mine_in_run_of(fiber.worker()));
+    woken.slice.wake(mine.map(|mine| mine.index() as u16));
+    // A task that joins learns of the path when it goes on: the waker is no part of it.
+    let joins = from.and_then(Worker::sums).is_some_and(Sums::wakes_joiner);
+    let here = identity::current_fiber();
+    let here = here.filter(|here| !joins && here.worker().run_id() == fiber.worker().run_id());
+    if let Some(waker) = here.and_then(Fiber::youngest_task) {
+        let now = clock::ticks();
+        woken.path.meet(waker.path.length_at(now), now);
+    }
+}
+
+impl Fiber {
+    /// The youngest task on the fiber, if the run is observed. The caller is on the fiber, or has
+    /// its continuation.
+    pub(super) fn youngest_task(&self) -> Option<&Watched> {
+        // SAFETY: the task is in the middle of its run here.
+        unsafe { self.observed.get().as_ref() }
+    }
+
+    /// The length of the path to the point where the youngest task is.
+    pub(super) fn path_length(&self) -> u64 {
+        self.youngest_task().map_or(0, |task| task.path.length_at(clock::ticks()))
+    }
+
+    /// The youngest task begins to wait, or its wait is over. The caller is on the fiber.
+    #[inline]
+    pub fn note_wait(&self, waits: bool) {
+        if let Some(task) = self.youngest_task() {
+            let now = clock::ticks();
+            if waits { task.path.begin_wait(now) } else { task.path.end_wait(now) }
+        }
+    }
+
+    /// The blocking section of the youngest task is over.
+    pub(super) fn note_unblock(&self) {
+        if let Some(task) = self.youngest_task() {
+            let now = clock::ticks();
+            task.path.block(false, now);
+            task.path.stop(now);
+        }
+    }
+}
+
+impl Worker {
+    /// What observes the worker, if its run is observed.
+    #[inline]
+    pub(super) fn watch(&self) -> Option<&Watch> {
+        // SAFETY: it lives as long as the run.
+        unsafe { self.watch.get().as_ref() }
+    }
+
+    /// The worker's track, if its run is traced.
+    #[inline]
+    pub(super) fn track(&self) -> Option<&Track> {
+        self.watch()?.track()
+    }
+
+    /// The worker's sums, if its run is profiled.
+    #[inline]
+    pub(super) fn sums(&self) -> Option<&Sums> {
+        self.watch()?.sums()
+    }
+
+    /// From now on, or no longer, the worker wakes the task that joins one that has ended here.
+    pub(super) fn note_joiner(&self, wakes: bool) {
+        self.sums().inspect(|sums| sums.set_wakes_joiner(wakes));
+    }
+
+    pub(super) fn function_of(&self, task: Task) -> usize {
+        // SAFETY: the calling thread occupies the worker, so the run has not ended.
+        unsafe { &*self.run.get() }.function_of(task)
+    }
+
+    /// The worker is about to leave the fiber that it is on. The calling thread occupies it.
+    pub(super) fn note_departure(&self) {
+        // SAFETY: the calling thread is on the fiber.
+        if let Some(fiber) = unsafe { self.fiber.get().as_ref() } {
+            self.note_departure_from(fiber);
+        }
+    }
+
+    #[cold]
+    fn note_departure_from(&self, fiber: &Fiber) {
+        if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
+            watch.track().inspect(|track| track.suspend(&task.slice));
+            watch.sums().inspect(|_| task.path.stop(clock::ticks()));
+        }
+    }
+
+    /// The worker, which the calling thread occupies, leaves the fiber `from` for the fiber that
+    /// counts as its own already.
+    #[cold]
+    pub(super) fn note_switch(&self, from: &Fiber) {
+        self.note_departure_from(from);
+        // SAFETY: the stack of the owner's fiber is in use.
+        self.note_arrival(unsafe { &*self.fiber.get() });
+    }
+
+    /// The worker has come to the fiber. The calling thread occupies the worker.
+    #[cold]
+    pub(super) fn note_arrival(&self, fiber: &Fiber) {
+        if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
+            watch.track().inspect(|track| track.arrive(&task.slice));
+            watch.sums().inspect(|_| task.path.go_on(clock::ticks()));
+        }
+    }
+
+    /// The task on the fiber has begun a blocking section; the calling thread still occupies the
+    /// worker.
+    pub(super) fn note_block(&self, fiber: &Fiber) {
+        if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
+            watch.track().inspect(|track| track.block(&task.slice));
+            watch.sums().inspect(|_| task.path.block(true, clock::ticks()));
+        }
+    }
+
+    /// The number of tasks in the worker's queue, if the policy knows it.
+    pub(super) fn queued(&self) -> Option<usize> {
+        // SAFETY: the row is that of the worker's run, which has not ended.
+        unsafe { (self.row().operations.queued)(self) }
+    }
+
+    /// Something that concerns the worker `whom`, or `number` workers.
+    pub(super) fn record(&self, kind: Kind, whom: usize, number: usize) {
+        self.track().inspect(|track| track.note(kind, whom as u16, number as u64));
+    }
+
+    /// The worker has found its queue empty.
+    #[inline]
+    pub(super) fn note_out_of_tasks(&self) {
+        self.watch().inspect(|watch| watch.out_of_tasks());
+    }
+
+    /// From now on the worker, which the calling thread occupies, is in this phase.
+    #[inline]
+    pub(super) fn begin_phase(&self, phase: Phase) {
+        self.watch().inspect(|watch| watch.begin(phase));
+    }
+
+    /// Calls `sleep`, and records how long it took. The worker searches before and afterwards.
+    pub(super) fn record_sleep<R>(&self, sleep: impl FnOnce() -> R) -> R {
+        let Some(watch) = self.watch() else { return sleep() };
+        let begun = watch.track().map(|_| clock::ticks());
+        watch.begin(Phase::Parked);
+        let result = sleep();
+        watch.begin(Phase::Searching);
+        if let (Some(track), Some(begun)) = (watch.track(), begun) {
+            track.slept(begun);
+        }
+        result
+    }
+}

@@ -1,0 +1,321 @@
+//! Runs that are observed: the functions of their rows, and what the runtime tells their watches.
+//!
+//! A kind has two rows: the *plain* one, and the *observed* one for runs with `SCHED_TRACE`
+//! or `SCHED_PROFILE`. The
+//! functions of the observed row wrap each task: the task in the queue is `run_observed`, and its
+//! closure is an argument block with a [`Watched`]. Then they call the function of the plain row.
+//! So queues and policies work as ever, and the functions of the plain rows contain nothing of
+//! this. In an observed run the built-in parts of `sched_spawn`, `sched_fork` and `sched_join`, and
+//! those of sched_inline.h and sched_typed.h, do not apply (`Worker::occupy`).
+//!
+//! Observing changes no outcome. If there is no memory for a record, the task is not recorded, and
+//! counted as such.
+//!
+//! # Where the time of a task is cut
+//!
+//! | where | call |
+//! | --- | --- |
+//! | a task begins, ends | `run_observed` |
+//! | a worker goes from one stack to another, perhaps in the middle of tasks | `Worker::note_switch` |
+//! | a task is left in the middle, for a new stack | `Worker::note_departure` |
+//! | the worker comes back to a stack | `Worker::note_arrival` |
+//! | kind `cont`: a child is called on another stack, and has returned | `around_child` |
+//! | a task begins a blocking section | `Worker::note_block` |
+//! | a suspended task is woken | `note_wake` |
+//! | a task begins to wait, and has waited | `Fiber::note_wait` |
+//! | a forked task is joined | `joined` |
+//!
+//! `Fiber::observed` is the youngest task on a fiber, and `Watched::below` links the tasks below
+//! it. None of this stands in a spawn, a fork, or the join of a task that nobody has taken. Where a
+//! task is suspended or resumed, a process without observed runs pays one load (`listeners`), which
+//! it also pays for the sanitizers.
+
+use crate::profile::path::Path;
+use crate::runtime::forked::misuse;
+use crate::runtime::identity::{self, Mine};
+use crate::runtime::record::{Fiber, Row, Run, Worker};
+use crate::runtime::spawn_copy::{argument, give_back, pack_for};
+use crate::runtime::watch::{Watch, Watched};
+use crate::sync::forked::Forked;
+use crate::sys::unwind::{ForkedTask, ProgramFunction, call_guarded};
+use crate::sys::{clock, errno, unwind};
+use crate::task::{Scheduler, Task, TaskFn};
+use crate::trace::track::Observed;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+/// The observed row of a plain one.
+pub const fn row(plain: &'static Row) -> Row {
+    Row {
+        spawn,
+        fork,
+        offer,
+        finish_spawn: plain.finish_spawn,
+        queue: plain.queue,
+        operations: plain.operations,
+        calls_at_once: plain.calls_at_once,
+        has_threads: plain.has_threads,
+        lines_up: plain.lines_up,
+        doctor: plain.doctor,
+        plain: Some(plain),
+    }
+}
+
+/// Wraps a task of which the program's function is `function`. `C` is what messages call it. The
+/// task that is returned must run, or be taken back by `unwrap`. Without a track, or without
+/// memory, the task itself is returned.
+fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> Task {
+    let Some(watch) = mine.watch() else { return task };
+    // SAFETY: the caller occupies the worker.
+    unsafe { pack::<C>(Some(mine.worker()), watched(watch, mine.fiber(), task, function)) }
+        .unwrap_or_else(|| {
+            watch.miss();
+            task
+        })
+}
+
+/// The record of a task that the youngest task on the fiber spawns.
+fn watched(watch: &Watch, fiber: &Fiber, task: Task, function: usize) -> Watched {
+    let slice = match watch.track() {
+        Some(track) => track.spawn(task, function),
+        None => Observed::unrecorded(task, function),
+    };
+    Watched::new(slice, Path::new(watch.profile().map_or(0, |_| fiber.path_length())))
+}
+
+/// # Safety
+/// As for `pack_for`.
+unsafe fn pack<C: ProgramFunction>(worker: Option<&Worker>, watched: Watched) -> Option<Task> {
+    // SAFETY: the block has room for the record and is aligned for any type.
+    let fill = |place: *mut u8| unsafe { place.cast::<Watched>().write(watched) };
+    // SAFETY: by the caller's promise.
+    unsafe { pack_for(worker, run_observed::<C>, size_of::<Watched>(), fill) }.ok()
+}
+
+/// A task that a thread outside of the run adds, as it is queued.
+pub fn wrap_outside(run: &Run, task: Task) -> Task {
+    let Some(watch) = run.watch(0).filter(|_| run.config().is_observed()) else { return task };
+    let function = run.function_of(task);
+    let slice = match run.timeline() {
+        Some(timeline) => Observed::outside(timeline.shared(), task, function),
+        None => Observed::unrecorded(task, function),
+    };
+    // A task in a blocking section spawns from there.
+    let section = identity::current_fiber().filter(|fiber| ptr::eq(fiber.worker().run.get(), run));
+    let length = section.map_or(0, Fiber::path_length);
+    // SAFETY: without a worker the block comes from the heap.
+    unsafe { pack::<unwind::Task>(None, Watched::new(slice, Path::new(length))) }.unwrap_or_else(
+        || {
+            watch.miss();
+            task
+        },
+    )
+}
+
+/// Undoes `wrap`: the task was refused, or taken back before it has begun. Returns the task that
+/// was wrapped.
+///
+/// # Safety
+/// Nobody else has the task. The calling thread occupies `worker`, if it is given; if not, the task
+/// was wrapped by `wrap_outside`, or not at all.
+pub unsafe fn unwrap(task: Task, worker: Option<&Worker>) -> Task {
+    let ours: [TaskFn; 2] = [run_observed::<unwind::Task>, run_observed::<ForkedTask>];
+    if !ours.iter().any(|&f| ptr::fn_addr_eq(f, task.f)) {
+        return task;
+    }
+    // SAFETY: the closure is that of `pack`, and nobody else has the block.
+    unsafe {
+        let inner = (*argument(task.closure).cast::<Watched>()).slice.task;
+        give_back(task.closure, worker);
+        inner
+    }
+}
+
+/// `Row::spawn`.
+///
+/// # Safety
+/// As for `entry::spawn`.
+unsafe extern "C" fn spawn(f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) -> c_int {
+    let Some(f) = f else { return errno::failed(libc::EINVAL) };
+    let task = Task { f, closure };
+    let Some(mine) = worker.mine() else {
+        // SAFETY: `f` accepts `closure`, by the caller's promise.
+        return unsafe { worker.inject(f, closure) };
+    };
+    let worker = mine.worker();
+    let wrapped = wrap::<unwind::Task>(mine, task, worker.function_of(task));
+    let Task { f, closure } = wrapped;
+    // SAFETY: the calling thread occupies the worker, whose row is `plain`'s.
+    let outcome = around_child(mine, |worker| unsafe {
+        (worker.plain_row().spawn)(Some(f), closure, worker)
+    });
+    if outcome != 0 {
+        // A task that was refused has not left this thread.
+        // SAFETY: nobody else has the task; the calling thread occupies the worker.
+        unsafe { unwrap(wrapped, worker.mine().map(Mine::worker)) };
+    }
+    outcome
+}
+
+/// `Row::fork`.
+///
+/// # Safety
+/// As for `forked::fork`.
+unsafe extern "C" fn fork(
+    forked: &Forked,
+    f: Option<TaskFn>,
+    closure: *mut c_void,
+    worker: &Worker,
+) {
+    let Some(f) = f else { misuse("sched_fork", "f is NULL") };
+    let task = Task { f, closure };
+    let Some(mine) = worker.mine() else {
+        // SAFETY: by the caller's promise.
+        return unsafe { (worker.plain_row().fork)(forked, Some(f), closure, worker) };
+    };
+    let function = mine.worker().function_of(task);
+    let Task { f, closure } = wrap::<ForkedTask>(mine, task, function);
+    let forked = add_shadow(forked, Task { f, closure }, mine);
+    // SAFETY: the calling thread occupies the worker, whose row is `plain`'s.
+    around_child(mine, |worker| unsafe {
+        (worker.plain_row().fork)(forked, Some(f), closure, worker)
+    });
+}
+
+/// `Row::offer`.
+///
+/// # Safety
+/// As for `forked::offer`.
+unsafe fn offer(
+    forked: &Forked,
+    task: Task,
+    function: usize,
+    worker: &Worker,
+) -> Result<(), c_int> {
+    let Some(mine) = worker.mine() else {
+        // SAFETY: by the caller's promise.
+        return unsafe { (worker.plain_row().offer)(forked, task, function, worker) };
+    };
+    let wrapped = wrap::<ForkedTask>(mine, task, function);
+    let worker = mine.worker();
+    let queued = add_shadow(forked, wrapped, mine);
+    // SAFETY: by the caller's promise; a task that was refused has not left this thread.
+    unsafe {
+        (worker.plain_row().offer)(queued, wrapped, function, worker).inspect_err(|_| {
+            forked.forget_shadow();
+            unwrap(wrapped, Some(worker));
+        })
+    }
+}
+
+/// In a profiled run, makes the record of a forked task last until the join: a descriptor in the
+/// record, the *shadow*, is the one that is queued, and the program's own leads there. Then the
+/// join finds the length of the path to the task's end. Returns the descriptor that is to be
+/// queued.
+///
+/// To a join the program's descriptor looks as if it was joined already, which ends the process in
+/// other runs; so they pay nothing for the test (`api::fork`).
+fn add_shadow<'a>(forked: &'a Forked, wrapped: Task, mine: Mine<'a>) -> &'a Forked {
+    if mine.sums().is_none() || !ptr::fn_addr_eq(wrapped.f, SHADOW_MARK) {
+        return forked;
+    }
+    // SAFETY: `wrap` has made the closure, and the block lives until the join.
+    let watched = unsafe { &*argument(wrapped.closure).cast::<Watched>() };
+    watched.block.set(wrapped.closure);
+    forked.lead_to(&raw const watched.shadow, SHADOW_MARK);
+    &watched.shadow
+}
+
+/// The mark of a descriptor that leads to a shadow.
+const SHADOW_MARK: TaskFn = run_observed::<ForkedTask>;
+
+/// The descriptor that is queued in place of the program's, if there is one.
+pub fn shadow_of(forked: &Forked) -> Option<&Forked> {
+    // SAFETY: a shadow lives until `joined`; then the descriptor leads there no more.
+    unsafe { forked.shadow(SHADOW_MARK).as_ref() }
+}
+
+/// The caller has joined the task of a shadow, which may be gone afterwards.
+///
+/// # Safety
+/// The task has ended. `worker` is any worker of the run.
+pub unsafe fn joined(shadow: &Forked, worker: &Worker) {
+    // SAFETY: by the caller's promise.
+    let watched = unsafe { &*Watched::of_shadow(shadow) };
+    let mine = worker.mine();
+    // Without a worker the caller is in a blocking section.
+    let fiber = mine.map(Mine::fiber).or_else(identity::current_fiber);
+    if let Some(caller) = fiber.and_then(Fiber::youngest_task) {
+        caller.path.join(&watched.path, clock::ticks);
+    }
+    // Without a worker the memory stays in use until the run ends.
+    if let Some(mine) = mine {
+        // SAFETY: nobody uses the block any more.
+        unsafe { give_back(watched.block.get(), Some(mine.worker())) };
+    }
+}
+
+/// Calls `spawn`, which in kind `cont` calls the child at once, on another stack.
+fn around_child<R>(mine: Mine<'_>, spawn: impl FnOnce(&Worker) -> R) -> R {
+    let worker = mine.worker();
+    if !worker.calls_at_once() {
+        return spawn(worker);
+    }
+    let fiber = mine.fiber();
+    let caller = fiber.youngest_task();
+    let left = caller.and_then(|caller| Some(mine.track()?.leave(&caller.slice)));
+    if let (Some(_), Some(caller)) = (mine.sums(), caller) {
+        caller.path.stop(clock::ticks());
+    }
+    let result = spawn(worker);
+    // SAFETY: the caller is on the fiber again, whose worker is the calling thread's.
+    let track = unsafe { fiber.mine() }.worker().track();
+    if let (Some(track), Some(left), Some(caller)) = (track, left, caller) {
+        track.come_back(&left, &caller.slice);
+    }
+    caller.inspect(|caller| caller.path.go_on(clock::ticks()));
+    result
+}
+
+/// The function of a wrapped task.
+///
+/// # Safety
+/// `pack` has made `closure`, and the task was given to the run of `s`.
+unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the block holds the record until `give_back`.
+    let watched = unsafe { &*argument(closure).cast::<Watched>() };
+    let Task { f, closure: own } = watched.slice.task;
+    // SAFETY: `s` was given to this task.
+    let fiber = unsafe { Worker::of(s) }.mine().map(|mine| {
+        let fiber = mine.fiber();
+        let below = fiber.observed.replace(watched);
+        watched.slice.below.set(below.cast());
+        mine.track().inspect(|track| track.begin(&watched.slice, || mine.queued()));
+        if mine.sums().is_some() {
+            let now = clock::ticks();
+            // SAFETY: the task below is in the middle of its run.
+            unsafe { below.as_ref() }.inspect(|below| below.path.stop(now));
+            watched.path.go_on(now);
+        }
+        fiber
+    });
+    // SAFETY: the program promises that `f` accepts its closure and returns.
+    call_guarded::<C, _>(|| unsafe { f(own, s) });
+    // SAFETY: the task's worker, which may differ from `s` by now, is of the same run.
+    let worker = unsafe { Worker::current_in_run_of(s) };
+    if let Some(fiber) = fiber {
+        // SAFETY: the task below is in the middle of its run, like this one until now.
+        let below = unsafe { watched.below() };
+        fiber.observed.set(below.map_or(ptr::null(), ptr::from_ref));
+        worker.track().inspect(|track| track.end(&watched.slice));
+        if let Some(sums) = worker.sums() {
+            let now = clock::ticks();
+            sums.end(&watched.path, now);
+            below.inspect(|below| below.path.go_on(now));
+        }
+    }
+    if watched.block.get().is_null() {
+        // SAFETY: the task has ended; the rest as in `spawn_copy::run_block`.
+        unsafe { give_back(closure, Some(worker)) };
+    } // else `joined` does it
+}

@@ -1,0 +1,131 @@
+//! What a task waits for, noted in its fiber for an observer on another thread (`inspect`).
+//!
+//! The note costs a wait four stores to the fiber's own record, which the wait uses anyway. So an
+//! observer may find a note that changes while it reads:
+//!
+//! ```text
+//! the task      begin: latch, object -> registers in the latch, is suspended ... continues
+//!               end:   object = 0, count + 1
+//! the observer  reads count, object, latch; reads the latch's word, and from it the context;
+//!               reads the stack; reads the latch's word and count again
+//! ```
+//! A wake-up changes the latch's word before it queues the task (`sync::node`, `sync::forked`). So
+//! if the word is the same at both readings, and the count is, too, the task was suspended all the
+//! time, and the observer has read a stack that did not change. Otherwise the observer forgets what
+//! it has read. It reads with [`sys::peek`](crate::sys::peek), since the latch and the stack may be
+//! gone meanwhile.
+
+use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::ptr;
+
+/// The kinds of objects that tasks wait for. Zero is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Object {
+    /// A `sync::mutex::Mutex`.
+    Mutex = 1,
+    /// A `sync::cond::Waiting`.
+    Cond,
+    /// A `sync::sem::Sem`.
+    Sem,
+    /// A `sync::barrier::Barrier`.
+    Barrier,
+    /// A `sync::forked::Forked`.
+    Forked,
+    /// A `sync::members::Members`.
+    Group,
+}
+
+/// The bits of the kind in an address, which is aligned to 8.
+const KIND: usize = 7;
+
+/// An object and its kind, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitsFor(usize);
+
+impl WaitsFor {
+    #[inline(always)]
+    pub fn new<T>(kind: Object, object: *const T) -> Self {
+        WaitsFor(object.addr() + kind as usize)
+    }
+
+    pub fn object(self) -> (Object, usize) {
+        let kind = match self.0 & KIND {
+            1 => Object::Mutex,
+            2 => Object::Cond,
+            3 => Object::Sem,
+            4 => Object::Barrier,
+            5 => Object::Forked,
+            _ => Object::Group,
+        };
+        (kind, self.0 & !KIND)
+    }
+}
+
+/// The note of a fiber. Written by the thread that is on the fiber; read by any thread.
+pub struct WaitNote {
+    /// A [`WaitsFor`]; 0: the task does not wait.
+    object: AtomicUsize,
+    /// The word through which the task is woken.
+    latch: AtomicPtr<AtomicUsize>,
+    /// How many waits have ended.
+    count: AtomicUsize,
+}
+
+/// What an observer has read of a note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noted {
+    pub waits_for: WaitsFor,
+    pub latch: *const AtomicUsize,
+    count: usize,
+}
+
+impl WaitNote {
+    pub const fn none() -> Self {
+        WaitNote {
+            object: AtomicUsize::new(0),
+            latch: AtomicPtr::new(ptr::null_mut()),
+            count: AtomicUsize::new(0),
+        }
+    }
+
+    /// Notes a wait.
+    #[inline(always)]
+    pub fn begin(&self, object: WaitsFor, latch: *const AtomicUsize) {
+        self.latch.store(latch.cast_mut(), Ordering::Relaxed);
+        // Release: pairs with the Acquire in `read`, so that the latch belongs to the object.
+        self.object.store(object.0, Ordering::Release);
+    }
+
+    /// The wait is over.
+    #[inline(always)]
+    pub fn end(&self) {
+        self.object.store(0, Ordering::Relaxed);
+        self.count.store(self.count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Calls `work`, which runs other tasks on top of the task here. They note waits of their own;
+    /// afterwards the note is as before.
+    pub fn keep(&self, work: impl FnOnce()) {
+        let before = self.read();
+        work();
+        if let Some(Noted { waits_for, latch, .. }) = before {
+            self.begin(waits_for, latch);
+        }
+    }
+
+    /// The note, if the task waits.
+    pub fn read(&self) -> Option<Noted> {
+        let count = self.count.load(Ordering::Acquire);
+        let object = self.object.load(Ordering::Acquire);
+        let latch = self.latch.load(Ordering::Relaxed);
+        (object != 0).then_some(Noted { waits_for: WaitsFor(object), latch, count })
+    }
+
+    /// In the child of a fork, which does not have the task.
+    pub fn forget(&self) {
+        if self.object.load(Ordering::Relaxed) != 0 {
+            self.object.store(0, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What an observed run notes of each task, and where its workers note it; and where a worker notes
+//! how it spends its time.
+
+use crate::profile::path::Path;
+use crate::profile::run::Profile;
+use crate::profile::sums::Sums;
+use crate::stats::Phase;
+use crate::stats::phases::Phases;
+use crate::sync::forked::Forked;
+use crate::trace::timeline::Timeline;
+use crate::trace::track::{Observed, Track};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::ptr;
+
+/// What observes a worker. It lives as long as the run.
+pub struct Watch {
+    /// The worker's own part of `timeline`; null: the run is not traced.
+    track: *const Track,
+    timeline: *const Timeline,
+    /// The worker's own part of `profile`; null: the run is not profiled.
+    sums: *const Sums,
+    profile: *const Profile,
+    /// The worker's phases; null: the run does not print statistics.
+    phases: *const Phases,
+}
+
+// SAFETY: what it points to may be shared between threads.
+unsafe impl Sync for Watch {}
+// SAFETY: as above.
+unsafe impl Send for Watch {}
+
+impl Watch {
+    /// # Safety
+    /// All of them live as long as the run.
+    pub unsafe fn new(
+        timeline: Option<&Timeline>,
+        profile: Option<&Profile>,
+        phases: Option<&Phases>,
+        worker: usize,
+    ) -> Self {
+        Watch {
+            track: timeline.map_or(ptr::null(), |timeline| timeline.track(worker)),
+            timeline: timeline.map_or(ptr::null(), ptr::from_ref),
+            sums: profile.map_or(ptr::null(), |profile| profile.sums(worker)),
+            profile: profile.map_or(ptr::null(), ptr::from_ref),
+            phases: phases.map_or(ptr::null(), ptr::from_ref),
+        }
+    }
+
+    #[inline]
+    pub fn track(&self) -> Option<&Track> {
+        // SAFETY: by the promise made to `new`.
+        unsafe { self.track.as_ref() }
+    }
+
+    #[inline]
+    pub fn sums(&self) -> Option<&Sums> {
+        // SAFETY: by the promise made to `new`.
+        unsafe { self.sums.as_ref() }
+    }
+
+    pub fn profile(&self) -> Option<&Profile> {
+        // SAFETY: by the promise made to `new`.
+        unsafe { self.profile.as_ref() }
+    }
+
+    pub fn phases(&self) -> Option<&Phases> {
+        // SAFETY: by the promise made to `new`.
+        unsafe { self.phases.as_ref() }
+    }
+
+    /// From now on the worker is in this phase. Called by the thread that occupies the worker.
+    #[cold]
+    pub fn begin(&self, phase: Phase) {
+        self.phases().inspect(|phases| phases.begin(phase));
+    }
+
+    /// The worker has found its queue empty.
+    #[cold]
+    pub fn out_of_tasks(&self) {
+        self.track().inspect(|track| track.out_of_tasks());
+        self.begin(Phase::Searching);
+    }
+
+    /// Counts a task that cannot be observed, for want of memory.
+    #[cold]
+    pub fn miss(&self) {
+        // SAFETY: by the promise made to `new`.
+        unsafe { self.timeline.as_ref() }.inspect(|timeline| timeline.miss());
+        self.profile().inspect(|profile| profile.miss());
+    }
+}
+
+/// A task of an observed run, in an argument block.
+#[repr(C)]
+pub struct Watched {
+    /// The first field: `Observed::below` points to it.
+    pub slice: Observed,
+    pub path: Path,
+    /// The descriptor in the queue, if the task was forked in a profiled run: the program's own
+    /// descriptor leads to this one. Then the block lives until the join.
+    pub shadow: Forked,
+    /// The closure that names the block, if `shadow` is used; else null.
+    pub block: Cell<*mut c_void>,
+}
+
+impl Watched {
+    pub fn new(slice: Observed, path: Path) -> Self {
+        Watched { slice, path, shadow: Forked::unset(), block: Cell::new(ptr::null_mut()) }
+    }
+
+    /// The task below this one on the same stack.
+    ///
+    /// # Safety
+    /// This task is in the middle of its run.
+    pub unsafe fn below(&self) -> Option<&Watched> {
+        // SAFETY: by the caller's promise; `Fiber::observed` points to nothing else.
+        unsafe { self.slice.below.get().cast::<Watched>().as_ref() }
+    }
+
+    /// The task with this shadow.
+    ///
+    /// # Safety
+    /// The descriptor is the shadow of a task that was not joined yet.
+    pub unsafe fn of_shadow(shadow: &Forked) -> *const Watched {
+        ptr::from_ref(shadow).wrapping_byte_sub(offset_of!(Watched, shadow)).cast()
+    }
+}

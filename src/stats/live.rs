@@ -1,0 +1,249 @@
+//! `SCHED_STATS=live`: a line on a terminal that shows, once a second, what the runs do that go on.
+//!
+//! The line stands for all such runs of the process together. Its figures are those of the last
+//! second: the difference between two samples. So that a run which ends between two samples is not
+//! lost, a run adds its sums to `ENDED` when it ends. For a moment the run is then in neither sum,
+//! or not all its counters are seen; so a sample counts as no less than the one before.
+
+use crate::stats::bars;
+use crate::stats::{Phase, Times};
+use crate::sys::terminal::{self, Screen};
+use crate::sys::{clock, output};
+use std::cell::Cell;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The time between two samples.
+pub const PERIOD: Duration = Duration::from_secs(1);
+
+/// The tasks of the runs that have ended, and the nanoseconds in which their workers were busy.
+static ENDED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// True if stderr can show the line.
+pub fn is_possible() -> bool {
+    Screen::of_stderr() != Screen::Plain
+}
+
+/// A run that was shown has ended. Relaxed, here and below: a sample that lacks a run is bounded.
+pub fn ended(tasks: usize, times: Times) {
+    ENDED[0].fetch_add(tasks as u64, Ordering::Relaxed);
+    ENDED[1].fetch_add(times.of(Phase::Busy), Ordering::Relaxed);
+}
+
+/// The runs that go on, and the sums since the process began.
+#[derive(Default)]
+pub struct Sample {
+    /// When the oldest run that goes on has begun; None: there is none.
+    began: Option<u64>,
+    tasks: u64,
+    busy: u64,
+    phases: Vec<Phase>,
+}
+
+impl Sample {
+    /// Adds a run that began at `began` and has had `tasks` tasks.
+    pub fn add_run(&mut self, began: u64, tasks: usize) {
+        self.began = Some(self.began.map_or(began, |other| other.min(began)));
+        self.tasks += tasks as u64;
+    }
+
+    /// Adds a worker of such a run.
+    pub fn add_worker(&mut self, phase: Phase, times: Times) {
+        self.phases.push(phase);
+        self.busy += times.of(Phase::Busy);
+    }
+}
+
+/// The sums of a sample, and when it was taken.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    at: u64,
+    tasks: u64,
+    busy: u64,
+}
+
+thread_local! {
+    /// The last sample, of the thread that takes them.
+    static LAST: Cell<Option<Taken>> = const { Cell::new(None) };
+}
+
+/// Draws the line for the time since the last sample, if there is one; erases the line if no run
+/// goes on. Called by one thread, while no report is written.
+pub fn draw(sample: &Sample) {
+    let now = clock::nanos();
+    let Some(began) = sample.began else {
+        LAST.set(None);
+        return output::clear_line();
+    };
+    let [tasks, busy] = ENDED.each_ref().map(|sum| sum.load(Ordering::Relaxed));
+    let this = Taken { at: now, tasks: sample.tasks + tasks, busy: sample.busy + busy };
+    let figures = LAST.get().and_then(|last| {
+        let this = this.not_below(last);
+        LAST.set(Some(this));
+        Figures::between(last, this, now - began, sample)
+    });
+    if figures.is_none() {
+        LAST.set(Some(this));
+    }
+    if let Some(figures) = figures.filter(|_| !terminal::is_in_background()) {
+        output::show_line(format_args!("{}", figures.line(terminal::columns())));
+    }
+}
+
+impl Taken {
+    fn not_below(self, last: Taken) -> Taken {
+        let (tasks, busy) = (self.tasks.max(last.tasks), self.busy.max(last.busy));
+        Taken { tasks, busy, ..self }
+    }
+}
+
+/// What the line says.
+struct Figures<'a> {
+    seconds: u64,
+    tasks: u64,
+    /// Tasks a second.
+    rate: f64,
+    /// How many workers were busy, on the average.
+    busy: f64,
+    phases: &'a [Phase],
+}
+
+impl Figures<'_> {
+    /// None if the time between the samples is not about `PERIOD`: the thread had other duties, or
+    /// the machine was suspended.
+    fn between(last: Taken, this: Taken, runs: u64, sample: &Sample) -> Option<Figures<'_>> {
+        let time = Duration::from_nanos(this.at.saturating_sub(last.at));
+        let phases = &sample.phases[..];
+        (PERIOD / 2..PERIOD * 3).contains(&time).then(|| Figures {
+            seconds: runs / 1_000_000_000,
+            tasks: this.tasks,
+            rate: (this.tasks - last.tasks) as f64 / time.as_secs_f64(),
+            busy: ((this.busy - last.busy) as f64 / time.as_nanos() as f64)
+                .min(phases.len() as f64),
+            phases,
+        })
+    }
+
+    /// The line, without the parts that do not fit into a terminal of so many columns. (In the last
+    /// column the cursor might go on to the next line.)
+    fn line(&self, columns: usize) -> String {
+        let Figures { seconds, tasks, rate, busy, phases } = self;
+        let letters: String = phases.iter().map(|&phase| bars::letter(phase)).collect();
+        let parts = [
+            format!("libsched: {seconds} s"),
+            format!("  {} tasks/s", Amount(*rate)),
+            format!("  {busy:.1} of {} workers busy", phases.len()),
+            format!("  {} tasks", Amount(*tasks as f64)),
+            format!("  {letters}"),
+        ];
+        let mut line = String::new();
+        for part in parts {
+            if line.len() + part.len() >= columns {
+                break;
+            }
+            line += &part;
+        }
+        line
+    }
+}
+
+/// A number with three digits.
+struct Amount(f64);
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let (mut number, mut units) = (self.0, ["", " k", " M", " G", " T"].into_iter());
+        let mut unit = units.next();
+        while number >= 999.5
+            && let Some(next) = units.next()
+        {
+            (number, unit) = (number / 1000.0, Some(next));
+        }
+        let unit = unit.unwrap_or("");
+        let digits = match number {
+            _ if unit.is_empty() => 0,
+            ..9.995 => 2,
+            ..99.95 => 1,
+            _ => 0,
+        };
+        write!(f, "{number:.digits$}{unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn sample(phases: &[Phase]) -> Sample {
+        let mut sample = Sample::default();
+        phases.iter().for_each(|&phase| sample.add_worker(phase, Times([7, 0, 0, 0])));
+        sample
+    }
+
+    #[test]
+    fn the_figures_are_those_between_two_samples() {
+        let sample = sample(&[Phase::Busy, Phase::Searching, Phase::Parked, Phase::Blocked]);
+        let last = Taken { at: 5 * SECOND, tasks: 1000, busy: SECOND };
+        let this = Taken { at: 7 * SECOND, tasks: 9000, busy: 4 * SECOND };
+        let figures = Figures::between(last, this, 3 * SECOND, &sample).unwrap();
+        let line = figures.line(200);
+        assert_eq!(
+            line,
+            "libsched: 3 s  4.00 k tasks/s  1.5 of 4 workers busy  9.00 k tasks  #s.b"
+        );
+        assert_eq!(figures.line(line.len() + 1), line);
+        assert_eq!(figures.line(line.len()), line.strip_suffix("  #s.b").unwrap());
+        assert_eq!(figures.line(29), "libsched: 3 s");
+    }
+
+    #[test]
+    fn samples_that_are_not_a_second_apart_are_not_compared() {
+        let sample = sample(&[Phase::Busy]);
+        let at = |at| Taken { at, ..Taken::default() };
+        for (time, is_shown) in [(SECOND / 10, false), (SECOND, true), (60 * SECOND, false)] {
+            let figures = Figures::between(at(0), at(time), time, &sample);
+            assert_eq!(figures.is_some(), is_shown, "{time}");
+        }
+    }
+
+    #[test]
+    fn no_more_workers_are_busy_than_there_are() {
+        let sample = sample(&[Phase::Busy, Phase::Busy]);
+        let this = Taken { at: SECOND, tasks: 0, busy: 100 * SECOND };
+        let figures = Figures::between(Taken::default(), this, SECOND, &sample).unwrap();
+        assert!(figures.line(80).contains("2.0 of 2 workers busy"));
+        let less = Taken { at: 2 * SECOND, tasks: 0, busy: 0 }.not_below(this);
+        let figures = Figures::between(this, less, SECOND, &sample).unwrap();
+        assert!(figures.line(80).contains("0.0 of 2 workers busy"));
+    }
+
+    #[test]
+    fn sums_of_several_runs() {
+        let mut sample = sample(&[Phase::Busy, Phase::Parked]);
+        sample.add_run(30, 5);
+        sample.add_run(20, 6);
+        sample.add_run(40, 7);
+        assert_eq!((sample.began, sample.tasks, sample.busy), (Some(20), 18, 14));
+    }
+
+    #[test]
+    fn amounts_have_three_digits() {
+        let shown = [
+            (0.0, "0"),
+            (1.0, "1"),
+            (999.4, "999"),
+            (999.6, "1.00 k"),
+            (9994.0, "9.99 k"),
+            (9996.0, "10.0 k"),
+            (99_960.0, "100 k"),
+            (123_456_789.0, "123 M"),
+            (4.5e15, "4500 T"),
+        ];
+        for (number, text) in shown {
+            assert_eq!(Amount(number).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! `SCHED_TRACE`: the timeline of a run, in the Trace Event format, which Perfetto,
+//! chrome://tracing and speedscope open.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`event`] | what is recorded, in 32 bytes |
+//! | [`ring`] | where a worker's events are kept |
+//! | [`track`] | what a worker records: the slices of tasks, merged where they are short |
+//! | [`timeline`] | the tracks of a run, and the clock |
+//! | [`json`] | the text of a timeline |
+//! | [`output`] | the file, which the runs of a process share |
+//!
+//! A run that is traced has rows of its own in the table of kinds (`Row::observed`), whose
+//! functions record what happens. Other runs do not test whether they are traced where they spawn,
+//! fork, join or run a task.
+//!
+//! # Who touches what
+//!
+//! Only the thread that occupies a worker writes the worker's track. The text is made by the thread
+//! that ends the run, when no thread is at work any more; or, if the process ends in the middle of
+//! a run, by the thread that ends the process, while the workers go on. For the second case the
+//! words of an event are atomics: the reader may find an event half written, and then shows a wrong
+//! time or name, but reads no memory that is not its own.
+
+pub mod event;
+pub mod json;
+pub mod output;
+pub mod ring;
+pub mod timeline;
+pub mod track;

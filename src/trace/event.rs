@@ -1,0 +1,122 @@
+//! An event of a track.
+//!
+//! ```text
+//! word 0   the time, in ticks
+//! word 1   bits 0-7 the kind, bits 8-23 a worker, bits 24-63 a length of time in ticks, or a number
+//! word 2   the task
+//! word 3   the task's function
+//! ```
+//! A length that has no room in its 40 bits (6 minutes at 3 GHz) is stored as the greatest number.
+
+/// A worker's number, or nobody's: a thread that is no worker of the run.
+pub const OUTSIDE: u16 = u16::MAX;
+
+const _: () = assert!(crate::sys::processors::MOST_WORKERS < OUTSIDE as usize);
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum Kind { $($(#[$doc])* $name),+ }
+
+        impl Kind {
+            const ALL: &[Kind] = &[$(Kind::$name),+];
+        }
+    };
+}
+
+kinds! {
+    /// A task begins. `worker` has spawned it, `length` ago.
+    Begin,
+    /// The task that began last, or was resumed last, has ended.
+    End,
+    /// The tasks that are open on this track are left: the youngest is suspended.
+    Suspend,
+    /// A suspended task goes on. `worker` has woken it, `length` ago.
+    Resume,
+    /// The tasks that are open on this track are left: a worker may go on with the youngest.
+    Leave,
+    /// A task goes on that was left or lies below a task that has ended.
+    Again,
+    /// `number` tasks have run in the last `word 2` ticks. The function is that of the oldest one.
+    Merged,
+    /// The worker has taken a task from the queue of `worker`.
+    Steal,
+    /// The worker has opened the private part of the queue of `worker`.
+    Raid,
+    /// The worker has slept for `length`, until now.
+    Slept,
+    /// The worker has woken `number` others.
+    Wake,
+    /// The task has begun a blocking section.
+    Block,
+    /// `number` workers have tasks from now on.
+    Busy,
+    /// `number` tasks are in the worker's queue.
+    Queue,
+}
+
+/// An event as it is made and read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub time: u64,
+    pub kind: Kind,
+    pub worker: u16,
+    /// A length of time in ticks, or a number.
+    pub length: u64,
+    pub task: u64,
+    pub function: usize,
+}
+
+const LENGTH_SHIFT: u32 = 24;
+const MOST_LENGTH: u64 = u64::MAX >> LENGTH_SHIFT;
+
+impl Event {
+    /// An event without a task.
+    pub fn plain(time: u64, kind: Kind, worker: u16, length: u64) -> Self {
+        Event { time, kind, worker, length, task: 0, function: 0 }
+    }
+
+    pub fn words(self) -> [u64; 4] {
+        let length = self.length.min(MOST_LENGTH) << LENGTH_SHIFT;
+        let word = self.kind as u64 | u64::from(self.worker) << 8 | length;
+        [self.time, word, self.task, self.function as u64]
+    }
+
+    /// None: the words are no event, since they were read while they were written.
+    pub fn of(words: [u64; 4]) -> Option<Event> {
+        let [time, word, task, function] = words;
+        Some(Event {
+            time,
+            kind: *Kind::ALL.get((word & 0xff) as usize)?,
+            worker: (word >> 8) as u16,
+            length: word >> LENGTH_SHIFT,
+            task,
+            function: function as usize,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_comes_back_from_its_words() {
+        for (i, &kind) in Kind::ALL.iter().enumerate() {
+            assert_eq!(kind as usize, i);
+            let event = Event {
+                time: u64::MAX - 1,
+                kind,
+                worker: OUTSIDE,
+                length: MOST_LENGTH,
+                task: 1 << 63,
+                function: usize::MAX,
+            };
+            assert_eq!(Event::of(event.words()), Some(event));
+        }
+        assert_eq!(Event::of([0, 0xff, 0, 0]), None);
+        let long = Event::plain(0, Kind::Slept, 0, u64::MAX);
+        assert_eq!(Event::of(long.words()).map(|event| event.length), Some(MOST_LENGTH));
+    }
+}

@@ -1,0 +1,298 @@
+//! The text of a timeline: Google's Trace Event format ("Trace Event Format", 2016).
+//!
+//! | in the run | in the text |
+//! | --- | --- |
+//! | the run | a process (`pid`: the number of the run in this process) |
+//! | a worker | a thread (`tid`) |
+//! | a slice of a task | events `B` and `E`; merged tasks are one event `X` |
+//! | a task waits | an asynchronous slice, `b` and `e`, with the task's number |
+//! | spawn -> begin, wake -> resume | an arrow, `s` and `f` |
+//! | steal, raid, wake, block | an instant, `i` |
+//! | a worker sleeps | a slice `X` |
+//! | busy workers, lengths of queues | counters, `C` |
+//!
+//! The text is made in one pass over each track. Nothing is allocated but the table of names.
+
+use crate::sys::clock::Calibration;
+use crate::sys::{output, symbol};
+use crate::trace::event::{Event, Kind, OUTSIDE};
+use crate::trace::output::Stream;
+use crate::trace::track::Track;
+use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A run as the text needs it.
+pub struct Run<'a> {
+    pub number: u64,
+    pub kind: &'static str,
+    pub tracks: &'a [Track],
+    pub unseen: usize,
+    pub calibration: Calibration,
+    /// The nanoseconds at which the time of the file begins.
+    pub origin: u64,
+}
+
+/// Writes the events of the run. `flows` counts the arrows of the file.
+pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
+    let mut names = Names::default();
+    let workers = run.tracks.len();
+    let lost = run.tracks.iter().map(|track| track.ring().first()).sum::<usize>();
+    let text = Text { run, out };
+    text.out.begin_event()?;
+    write!(
+        text.out,
+        "{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":\"libsched run {}: \
+         {}, {workers} workers\",\"lost_events\":{lost},\"unseen_tasks\":{}}}}}",
+        run.number, run.number, run.kind, run.unseen
+    )?;
+    let mut text = text;
+    for (worker, track) in run.tracks.iter().enumerate() {
+        text.out.begin_event()?;
+        write!(
+            text.out,
+            "{{\"ph\":\"M\",\"pid\":{},\"tid\":{worker},\"name\":\"thread_name\",\"args\":{{\"name\":\
+             \"worker {worker}\"}}}}",
+            run.number
+        )?;
+        let mut depth = 0;
+        for event in track.ring().events() {
+            text.event(worker, event, &mut depth, &mut names, flows)?;
+        }
+    }
+    if lost > 0 {
+        output::say(format_args!(
+            "SCHED_TRACE: {lost} events were dropped, the oldest; SCHED_TRACE_SIZE gives more room, \
+             SCHED_TRACE_MERGE needs less"
+        ));
+    }
+    if names.has_nameless {
+        say_nameless();
+    }
+    Ok(())
+}
+
+/// Says, once in a process, why functions have no names.
+fn say_nameless() {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        output::say(format_args!(
+            "SCHED_TRACE: some functions have no names, since their file was stripped; link it \
+             without -s, or with -rdynamic"
+        ));
+    }
+}
+
+struct Text<'a> {
+    run: &'a Run<'a>,
+    out: &'a mut Stream,
+}
+
+/// Displays nanoseconds as microseconds.
+struct Micros(u64);
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+impl Text<'_> {
+    /// The time at this tick, since the origin of the file.
+    fn time(&self, ticks: u64) -> Micros {
+        Micros(self.run.calibration.nanos(ticks).saturating_sub(self.run.origin))
+    }
+
+    /// Begins an event of a worker; its members and a brace must follow.
+    fn begin(&mut self, phase: char, worker: usize, ticks: u64) -> fmt::Result {
+        let (run, time) = (self.run.number, self.time(ticks));
+        self.out.begin_event()?;
+        write!(self.out, "{{\"ph\":\"{phase}\",\"pid\":{run},\"tid\":{worker},\"ts\":{time}")
+    }
+
+    fn event(
+        &mut self,
+        worker: usize,
+        event: Event,
+        depth: &mut usize,
+        names: &mut Names,
+        flows: &mut u64,
+    ) -> fmt::Result {
+        let Event { time, kind, worker: other, length, task, function } = event;
+        match kind {
+            Kind::Begin | Kind::Again | Kind::Resume => {
+                if kind == Kind::Resume {
+                    self.wait('e', worker, &event, names)?;
+                }
+                self.begin('B', worker, time)?;
+                names.write(function, self.out)?;
+                write!(self.out, ",\"args\":{{\"task\":{task}")?;
+                if kind == Kind::Begin && other != OUTSIDE {
+                    write!(self.out, ",\"spawned_by\":{other}")?;
+                }
+                write!(self.out, ",\"begins\":{}}}}}", kind == Kind::Begin)?;
+                *depth += 1;
+                if kind != Kind::Again && other != OUTSIDE {
+                    let name = if kind == Kind::Begin { "spawn" } else { "wake" };
+                    *flows += 1;
+                    let from = time.saturating_sub(length);
+                    self.arrow("\"s\"", name, usize::from(other), from, *flows)?;
+                    self.arrow("\"f\",\"bp\":\"e\"", name, worker, time, *flows)?;
+                }
+            }
+            Kind::End => self.end(worker, time, depth)?,
+            Kind::Suspend | Kind::Leave => {
+                while *depth > 0 {
+                    self.end(worker, time, depth)?;
+                }
+                if kind == Kind::Suspend {
+                    self.wait('b', worker, &event, names)?;
+                }
+            }
+            Kind::Merged => {
+                self.begin('X', worker, time)?;
+                let length = Micros(self.length(time, task));
+                write!(self.out, ",\"dur\":{length}")?;
+                names.write_times(event.length, function, self.out)?;
+                write!(self.out, ",\"args\":{{\"tasks\":{}}}}}", event.length)?;
+            }
+            Kind::Slept => {
+                let begun = time.saturating_sub(length);
+                self.begin('X', worker, begun)?;
+                let length = Micros(self.length(begun, length));
+                write!(self.out, ",\"dur\":{length},\"name\":\"parked\",\"cat\":\"idle\"}}")?;
+            }
+            Kind::Steal | Kind::Raid => {
+                let name = if kind == Kind::Steal { "steal" } else { "raid" };
+                self.begin('i', worker, time)?;
+                write!(
+                    self.out,
+                    ",\"s\":\"t\",\"name\":\"{name}\",\"args\":{{\"victim\":{other}}}}}"
+                )?;
+            }
+            Kind::Wake => {
+                self.begin('i', worker, time)?;
+                write!(
+                    self.out,
+                    ",\"s\":\"t\",\"name\":\"wake\",\"args\":{{\"woken\":{length}}}}}"
+                )?;
+            }
+            Kind::Block => {
+                self.begin('i', worker, time)?;
+                write!(self.out, ",\"s\":\"t\",\"name\":\"block\",\"args\":{{\"task\":{task}}}}}")?;
+            }
+            Kind::Busy => {
+                self.begin('C', 0, time)?;
+                write!(self.out, ",\"name\":\"busy workers\",\"args\":{{\"busy\":{length}}}}}")?;
+            }
+            Kind::Queue => {
+                self.begin('C', worker, time)?;
+                write!(
+                    self.out,
+                    ",\"name\":\"tasks queued, worker {worker}\",\"args\":{{\"tasks\":{length}}}}}"
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn length(&self, begin: u64, ticks: u64) -> u64 {
+        let nanos = |ticks| self.run.calibration.nanos(ticks);
+        nanos(begin.saturating_add(ticks)).saturating_sub(nanos(begin))
+    }
+
+    /// Ends a slice. The beginning of a slice may be among the events that were dropped.
+    fn end(&mut self, worker: usize, time: u64, depth: &mut usize) -> fmt::Result {
+        if *depth == 0 {
+            return Ok(());
+        }
+        *depth -= 1;
+        self.begin('E', worker, time)?;
+        self.out.write_str("}")
+    }
+
+    /// Begins or ends the time in which a task waits.
+    fn wait(
+        &mut self,
+        phase: char,
+        worker: usize,
+        event: &Event,
+        names: &mut Names,
+    ) -> fmt::Result {
+        self.begin(phase, worker, event.time)?;
+        names.write(event.function, self.out)?;
+        let (run, task) = (self.run.number, event.task);
+        write!(self.out, ",\"cat\":\"suspended\",\"id\":\"{run}.{task:x}\"}}")
+    }
+
+    fn arrow(
+        &mut self,
+        end: &str,
+        name: &str,
+        worker: usize,
+        time: u64,
+        number: u64,
+    ) -> fmt::Result {
+        let (run, time) = (self.run.number, self.time(time));
+        self.out.begin_event()?;
+        write!(
+            self.out,
+            "{{\"ph\":{end},\"pid\":{run},\"tid\":{worker},\"ts\":{time},\"name\":\"{name}\",\"cat\":\
+             \"{name}\",\"id\":{number}}}"
+        )
+    }
+}
+
+/// The names of functions. To find one means to search a file, so each is looked up once.
+#[derive(Default)]
+struct Names {
+    /// Each function with the end of its name in `text`; the name begins where the one before ends.
+    known: Vec<(usize, usize)>,
+    text: String,
+    has_nameless: bool,
+}
+
+impl Names {
+    /// Writes the member `name`.
+    fn write(&mut self, function: usize, out: &mut dyn Write) -> fmt::Result {
+        write!(out, ",\"name\":\"{}\"", self.get(function))
+    }
+
+    /// Writes the member `name` of `n` merged tasks.
+    fn write_times(&mut self, n: u64, function: usize, out: &mut dyn Write) -> fmt::Result {
+        match n {
+            1 => self.write(function, out),
+            _ => write!(out, ",\"name\":\"{n} × {}\"", self.get(function)),
+        }
+    }
+
+    fn get(&mut self, function: usize) -> &str {
+        let at = match self.known.iter().position(|&(known, _)| known == function) {
+            Some(at) => at,
+            None => match self.add(function) {
+                Some(at) => at,
+                None => return "?", // there is no memory
+            },
+        };
+        let start = at.checked_sub(1).map_or(0, |before| self.known[before].1);
+        &self.text[start..self.known[at].1]
+    }
+
+    fn add(&mut self, function: usize) -> Option<usize> {
+        const LONGEST: usize = 512;
+        self.known.try_reserve(1).ok()?;
+        self.text.try_reserve(LONGEST).ok()?;
+        let room = self.text.len() + LONGEST;
+        let is_named = symbol::name(function, &mut |name| {
+            // Names of C functions need no escapes; paths, and C++'s names, may.
+            for c in name.chars() {
+                let c = if matches!(c, '"' | '\\') || c.is_control() { '?' } else { c };
+                if self.text.len() + c.len_utf8() <= room {
+                    self.text.push(c); // within the capacity
+                }
+            }
+        });
+        self.has_nameless |= !is_named;
+        self.known.push((function, self.text.len()));
+        Some(self.known.len() - 1)
+    }
+}

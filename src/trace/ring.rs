@@ -1,0 +1,123 @@
+//! A ring of events. When it is full, a new event replaces the oldest one.
+//!
+//! One thread writes: the owner. `end` is the number of the next event; event n lies in slot n
+//! modulo the size. The owner may take its last events back, to write others in their place. So
+//! `highest`, the greatest value that `end` has had, tells which slots still hold what was written
+//! first: those of the events from `highest` - size on.
+
+use crate::sys::memory::{self, NoMemory};
+use crate::trace::event::Event;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+#[derive(Default)]
+struct Slot([AtomicU64; 4]);
+
+pub struct Ring {
+    slots: Box<[Slot]>,
+    end: AtomicUsize,
+    highest: AtomicUsize,
+}
+
+/// The bytes of an event in a ring.
+pub const EVENT_BYTES: usize = size_of::<Slot>();
+
+impl Ring {
+    /// A ring of the greatest power of two of events that has room in so many bytes; at least 64.
+    /// The memory is committed when it is first written.
+    pub fn new(bytes: usize) -> Result<Ring, NoMemory> {
+        let events = (bytes / EVENT_BYTES).max(64);
+        let events = 1 << events.ilog2();
+        // SAFETY: a slot whose bytes are all zero is valid, and its size is not zero.
+        let slots = unsafe { memory::zeroed(events) }?;
+        Ok(Ring { slots, end: AtomicUsize::new(0), highest: AtomicUsize::new(0) })
+    }
+
+    fn slot(&self, n: usize) -> &Slot {
+        &self.slots[n & (self.slots.len() - 1)]
+    }
+
+    /// The number of the next event.
+    #[inline]
+    pub fn end(&self) -> usize {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    /// The number of the oldest event that is still there.
+    #[inline]
+    pub fn first(&self) -> usize {
+        self.highest.load(Ordering::Relaxed).saturating_sub(self.slots.len()).min(self.end())
+    }
+
+    /// The owner's.
+    #[inline]
+    pub fn push(&self, event: Event) {
+        let n = self.end();
+        self.write(n, event);
+        // Release: pairs with the Acquire in `events`.
+        self.end.store(n + 1, Ordering::Release);
+        if n + 1 > self.highest.load(Ordering::Relaxed) {
+            self.highest.store(n + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes event `n` anew. The owner's.
+    #[inline]
+    pub fn write(&self, n: usize, event: Event) {
+        for (word, value) in self.slot(n).0.iter().zip(event.words()) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Event `n`, if it is still there.
+    pub fn get(&self, n: usize) -> Option<Event> {
+        if !(self.first()..self.end()).contains(&n) {
+            return None;
+        }
+        let words = self.slot(n).0.each_ref().map(|word| word.load(Ordering::Relaxed));
+        Event::of(words)
+    }
+
+    /// Takes the events from `n` on back. The owner's.
+    pub fn truncate(&self, n: usize) {
+        self.end.store(n, Ordering::Release); // as in `push`
+    }
+
+    /// The events that are still there, in their order; from any thread.
+    pub fn events(&self) -> impl Iterator<Item = Event> {
+        let end = self.end.load(Ordering::Acquire); // pairs with the Release in `push`
+        (self.first()..end).filter_map(|n| self.get(n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::event::Kind;
+
+    fn event(time: u64) -> Event {
+        Event::plain(time, Kind::Wake, 0, 0)
+    }
+
+    fn times(ring: &Ring) -> Vec<u64> {
+        ring.events().map(|event| event.time).collect()
+    }
+
+    #[test]
+    fn a_full_ring_keeps_the_youngest() {
+        let ring = Ring::new(0).unwrap();
+        (0..100).for_each(|time| ring.push(event(time)));
+        assert_eq!(times(&ring), (36..100).collect::<Vec<_>>());
+        assert_eq!(ring.first(), 36);
+    }
+
+    #[test]
+    fn what_was_overwritten_does_not_come_back_when_events_are_taken_back() {
+        let ring = Ring::new(0).unwrap();
+        (0..100).for_each(|time| ring.push(event(time)));
+        ring.truncate(90);
+        ring.push(event(1000));
+        assert_eq!(times(&ring), (36..90).chain([1000]).collect::<Vec<_>>());
+        ring.truncate(10); // more than the ring holds
+        assert_eq!(times(&ring), []);
+    }
+}

@@ -1,0 +1,145 @@
+//! The timeline of a run: a track for each worker, and the clock.
+
+use crate::lock::mutex::Mutex;
+use crate::settings::Config;
+use crate::sys::clock::{Calibration, Moment, ticks_in};
+use crate::sys::errno::Errno;
+use crate::sys::memory::{self, NoMemory};
+use crate::trace::json::{self, Run};
+use crate::trace::output::{self, Output};
+use crate::trace::track::{Shared, Track};
+use std::cell::Cell;
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// The least time between two records of a queue's length.
+const SAMPLING: Duration = Duration::from_micros(20);
+
+pub struct Timeline {
+    tracks: Box<[Track]>,
+    /// The tracks refer to it.
+    shared: Box<Shared>,
+    begin: Moment,
+    output: Output,
+    kind: &'static str,
+    /// The tasks that could not be recorded, for want of memory.
+    unseen: AtomicUsize,
+    is_written: AtomicBool,
+    /// Links the timelines of the runs that have not ended; used under the lock of `OPEN`.
+    next: Cell<*const Timeline>,
+}
+
+// SAFETY: `next` is used under a lock; the tracks say for themselves who may use them.
+unsafe impl Sync for Timeline {}
+
+/// The timelines of the runs that have not ended.
+static OPEN: Mutex<Open> = Mutex::new(Open(ptr::null()));
+
+struct Open(*const Timeline);
+
+// SAFETY: the timelines in the list live until they have removed themselves.
+unsafe impl Send for Open {}
+
+/// Writes the timelines of the runs that have not ended: the process is about to end.
+pub fn write_open() {
+    OPEN.with(|open| {
+        let mut next = open.0;
+        // SAFETY: a timeline removes itself from the list, under this lock, before it is gone.
+        while let Some(timeline) = unsafe { next.as_ref() } {
+            timeline.write();
+            next = timeline.next.get();
+        }
+    });
+}
+
+/// In the child of a fork no run of the parent goes on.
+pub fn after_fork_in_child() {
+    // SAFETY: a forked child has one thread.
+    unsafe { OPEN.reset(Open(ptr::null())) };
+    output::after_fork_in_child();
+}
+
+fn no_memory(_: NoMemory) -> Errno {
+    Errno(libc::ENOMEM)
+}
+
+impl Timeline {
+    /// The timeline that `config` asks for, if it asks for one.
+    pub fn new(config: &Config, workers: usize) -> Result<Option<Box<Timeline>>, Errno> {
+        let Some(path) = config.trace else { return Ok(None) };
+        let shared = Shared::new(ticks_in(config.trace_merge), ticks_in(SAMPLING));
+        let shared = memory::boxed(shared).map_err(no_memory)?;
+        let output = Output::new(path)?;
+        // SAFETY: the box lives as long as the tracks.
+        let track = |i| unsafe { Track::new(&raw const *shared, i as u16, config.trace_size) };
+        let tracks = memory::slice(workers, track).map_err(no_memory)?;
+        let timeline = Timeline {
+            tracks,
+            shared,
+            begin: Moment::now(),
+            output,
+            kind: config.kind.word(),
+            unseen: AtomicUsize::new(0),
+            is_written: AtomicBool::new(false),
+            next: Cell::new(ptr::null()),
+        };
+        let timeline = memory::boxed(timeline).map_err(no_memory)?;
+        OPEN.with(|open| timeline.next.set(mem::replace(&mut open.0, &raw const *timeline)));
+        Ok(Some(timeline))
+    }
+
+    pub fn track(&self, worker: usize) -> &Track {
+        &self.tracks[worker]
+    }
+
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Counts a task that cannot be recorded.
+    pub fn miss(&self) {
+        self.unseen.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Writes the timeline to its file, once. An error is reported on stderr.
+    pub fn write(&self) {
+        // Relaxed: the threads that may call this at the same time write the same text.
+        if self.is_written.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let calibration = Calibration::since(self.begin);
+        self.output.write(|stream, part| {
+            let run = Run {
+                number: part.run,
+                kind: self.kind,
+                tracks: &self.tracks,
+                unseen: self.unseen.load(Ordering::Relaxed),
+                calibration,
+                origin: part.origin,
+            };
+            json::write(&run, part.flows, stream)
+        });
+    }
+}
+
+impl Drop for Timeline {
+    fn drop(&mut self) {
+        OPEN.with(|open| {
+            let this = ptr::from_ref(self);
+            if open.0 == this {
+                open.0 = self.next.get();
+                return;
+            }
+            let mut next = open.0;
+            // SAFETY: as in `write_open`.
+            while let Some(timeline) = unsafe { next.as_ref() } {
+                if timeline.next.get() == this {
+                    timeline.next.set(self.next.get());
+                }
+                next = timeline.next.get();
+            }
+        });
+    }
+}

@@ -1,0 +1,470 @@
+//! A worker's track: what the thread that occupies the worker records.
+//!
+//! # Slices
+//!
+//! A task has one *slice* for each stretch of time during which a worker runs it without a break.
+//! On a track the slices are nested like calls: a task that a join calls runs inside the slice of
+//! the task that joins. `depth` counts the slices that are open. When the worker leaves a stack,
+//! all of them end at once. When a worker goes on with that stack, only the youngest task gets a
+//! new slice; the tasks below it get theirs one by one, each when the task above it has ended.
+//!
+//! # Short tasks
+//!
+//! With `SCHED_TRACE_MERGE` a task that was shorter than that time is no slice of its own. If
+//! nothing was recorded since its begin but the begin itself and slices that were merged, all of
+//! that is taken back, and one event stands for it: *n tasks, from here to here*. If the event
+//! before is of that form, has the same function and ended less than that time ago, it grows
+//! instead. The same holds for a child that kind `cont` has called on another stack, if its worker
+//! has come back (`come_back`). `unmergeable` is the number of the first event after the last one
+//! that must stay.
+
+use crate::sys::clock::ticks;
+use crate::sys::memory::NoMemory;
+use crate::task::Task;
+use crate::trace::event::{Event, Kind, OUTSIDE};
+use crate::trace::ring::Ring;
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// What the tracks of a run share.
+pub struct Shared {
+    /// How many workers have tasks.
+    busy: AtomicUsize,
+    /// Tasks shorter than this many ticks are merged.
+    merge: u64,
+    /// The least ticks between two records of a queue's length.
+    sampling: u64,
+    /// The number of the next task from outside.
+    outside: AtomicU64,
+}
+
+impl Shared {
+    pub fn new(merge: u64, sampling: u64) -> Self {
+        let (busy, outside) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Shared { busy, merge, sampling, outside }
+    }
+
+    /// A number for a task that a thread outside of the run spawns.
+    pub fn outside_id(&self) -> u64 {
+        u64::from(OUTSIDE) << WORKER_SHIFT | self.outside.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A task's number has its spawner's in the upper bits.
+const WORKER_SHIFT: u32 = 40;
+
+/// A task of an observed run, from its spawn to its end. The record lies in an argument block. The
+/// spawner writes it, then whoever runs the task; while the task is suspended, whoever wakes it.
+pub struct Observed {
+    pub task: Task,
+    /// The task below this one on the same stack; valid while this one runs.
+    pub below: Cell<*const Observed>,
+    id: u64,
+    function: usize,
+    /// When the task was spawned, or woken last.
+    readied: Cell<u64>,
+    /// The worker that has spawned or woken it.
+    by: Cell<u16>,
+    is_suspended: Cell<bool>,
+    /// The track of the slice, the number of its begin there, and its time.
+    track: Cell<*const Track>,
+    begin: Cell<usize>,
+    begun: Cell<u64>,
+}
+
+impl Observed {
+    fn new(task: Task, id: u64, function: usize, by: u16) -> Self {
+        Observed::at(task, id, function, by, ticks())
+    }
+
+    fn at(task: Task, id: u64, function: usize, by: u16, readied: u64) -> Self {
+        Observed {
+            task,
+            below: Cell::new(ptr::null()),
+            id,
+            function,
+            readied: Cell::new(readied),
+            by: Cell::new(by),
+            is_suspended: Cell::new(false),
+            track: Cell::new(ptr::null()),
+            begin: Cell::new(0),
+            begun: Cell::new(0),
+        }
+    }
+
+    /// Of a task that no track records.
+    pub fn unrecorded(task: Task, function: usize) -> Self {
+        Observed::at(task, 0, function, OUTSIDE, 0)
+    }
+
+    /// Of a task that a thread outside of the run spawns.
+    pub fn outside(shared: &Shared, task: Task, function: usize) -> Self {
+        Observed::new(task, shared.outside_id(), function, OUTSIDE)
+    }
+
+    /// The suspended task is about to be queued. `by` is the worker that wakes it, if a worker
+    /// does. Called by whoever has the task's continuation.
+    pub fn wake(&self, by: Option<u16>) {
+        self.readied.set(ticks());
+        self.by.set(by.unwrap_or(OUTSIDE));
+    }
+}
+
+/// A track at the moment when its worker left a stack.
+pub struct Left {
+    at: usize,
+    depth: usize,
+    unmergeable: usize,
+}
+
+pub struct Track {
+    ring: Ring,
+    shared: *const Shared,
+    worker: u16,
+    depth: Cell<usize>,
+    unmergeable: Cell<usize>,
+    is_busy: Cell<bool>,
+    /// The number of the next task that is spawned here.
+    next: Cell<u64>,
+    /// When the queue's length was recorded last.
+    sampled: Cell<u64>,
+}
+
+// SAFETY: only the thread that occupies the worker writes, and the ring's readers use atomics.
+unsafe impl Sync for Track {}
+// SAFETY: as above.
+unsafe impl Send for Track {}
+
+impl Track {
+    /// # Safety
+    /// `shared` lives as long as the track.
+    pub unsafe fn new(shared: *const Shared, worker: u16, bytes: usize) -> Result<Track, NoMemory> {
+        Ok(Track {
+            ring: Ring::new(bytes)?,
+            shared,
+            worker,
+            depth: Cell::new(0),
+            unmergeable: Cell::new(0),
+            is_busy: Cell::new(false),
+            next: Cell::new(u64::from(worker) << WORKER_SHIFT),
+            sampled: Cell::new(0),
+        })
+    }
+
+    pub fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    pub fn shared(&self) -> &Shared {
+        // SAFETY: by the promise made to `new`.
+        unsafe { &*self.shared }
+    }
+
+    /// A task that this worker spawns.
+    #[inline]
+    pub fn spawn(&self, task: Task, function: usize) -> Observed {
+        let id = self.next.replace(self.next.get() + 1);
+        Observed::new(task, id, function, self.worker)
+    }
+
+    /// Records an event that must stay as it is.
+    fn keep(&self, event: Event) {
+        self.ring.push(event);
+        self.unmergeable.set(self.ring.end());
+    }
+
+    fn slice_event(&self, kind: Kind, time: u64, slice: &Observed) {
+        let length = time.saturating_sub(slice.readied.get());
+        let (task, function) = (slice.id, slice.function);
+        self.keep(Event { time, kind, worker: slice.by.get(), length, task, function });
+    }
+
+    /// The task begins. `queued` returns the number of tasks in the worker's queue, if it is known.
+    #[inline]
+    pub fn begin(&self, slice: &Observed, queued: impl FnOnce() -> Option<usize>) {
+        let now = ticks();
+        if !self.is_busy.replace(true) {
+            let busy = self.shared().busy.fetch_add(1, Ordering::Relaxed) + 1;
+            self.keep(Event::plain(now, Kind::Busy, self.worker, busy as u64));
+        }
+        if now.saturating_sub(self.sampled.get()) > self.shared().sampling {
+            self.sampled.set(now);
+            if let Some(length) = queued() {
+                self.keep(Event::plain(now, Kind::Queue, self.worker, length as u64));
+            }
+        }
+        slice.track.set(self);
+        slice.begin.set(self.ring.end());
+        slice.begun.set(now);
+        self.ring.push(Event {
+            time: now,
+            kind: Kind::Begin,
+            worker: slice.by.get(),
+            length: now.saturating_sub(slice.readied.get()),
+            task: slice.id,
+            function: slice.function,
+        });
+        self.depth.set(self.depth.get() + 1);
+    }
+
+    /// The task has ended. The task below it on the same stack goes on.
+    #[inline]
+    pub fn end(&self, slice: &Observed) {
+        let now = ticks();
+        self.depth.set(self.depth.get().saturating_sub(1));
+        let begin = slice.begin.get();
+        let is_short = now.saturating_sub(slice.begun.get()) < self.shared().merge;
+        let stands_alone = ptr::eq(slice.track.get(), self)
+            && begin >= self.unmergeable.get()
+            && begin >= self.ring.first();
+        if is_short && stands_alone {
+            self.merge(slice, begin, now);
+        } else {
+            self.slice_event(Kind::End, now, slice);
+        }
+        if self.depth.get() == 0 {
+            // SAFETY: the task below is in the middle of its run on this stack.
+            let below = unsafe { slice.below.get().as_ref() };
+            below.inspect(|below| self.go_on(Kind::Again, now, below));
+        }
+    }
+
+    /// Replaces the events from `begin` on by one: see the essay.
+    fn merge(&self, slice: &Observed, begin: usize, now: u64) {
+        let inner = (begin + 1..self.ring.end()).filter_map(|n| self.ring.get(n));
+        let tasks = 1 + inner.map(|event| event.length).sum::<u64>();
+        self.ring.truncate(begin);
+        let time = slice.begun.get();
+        self.push_merged(Event {
+            time,
+            kind: Kind::Merged,
+            worker: self.worker,
+            length: tasks,
+            task: now - time,
+            function: slice.function,
+        });
+    }
+
+    /// Records merged tasks; together with those of the event before, if it is of that form.
+    fn push_merged(&self, event: Event) {
+        let last = self.ring.end().wrapping_sub(1);
+        let before = self.ring.get(last).filter(|before| {
+            let gap = event.time.saturating_sub(before.time + before.task);
+            before.kind == Kind::Merged
+                && before.function == event.function
+                && gap < self.shared().merge
+        });
+        match before {
+            Some(before) => {
+                let length = before.length + event.length;
+                let task = event.time + event.task - before.time;
+                self.ring.write(last, Event { length, task, ..before });
+            }
+            None => self.ring.push(event),
+        }
+    }
+
+    /// The worker leaves the stack of the task, which is suspended.
+    pub fn suspend(&self, slice: &Observed) {
+        if self.depth.replace(0) > 0 {
+            let now = ticks();
+            slice.readied.set(now);
+            slice.by.set(OUTSIDE);
+            slice.is_suspended.set(true);
+            self.slice_event(Kind::Suspend, now, slice);
+        }
+    }
+
+    /// The worker leaves the stack of the task, and other workers may go on with it.
+    pub fn leave(&self, slice: &Observed) -> Left {
+        let left = Left {
+            at: self.ring.end(),
+            depth: self.depth.replace(0),
+            unmergeable: self.unmergeable.get(),
+        };
+        if left.depth > 0 {
+            self.slice_event(Kind::Leave, ticks(), slice);
+        }
+        left
+    }
+
+    /// The worker has come to the stack of the task, which it may have left as `left` says. If it
+    /// has done nothing since then but tasks that were merged into one event, it is as if they had
+    /// been called.
+    pub fn come_back(&self, left: &Left, slice: &Observed) {
+        let since = self.ring.end().wrapping_sub(left.at);
+        let merged = self.ring.get(left.at + 1).filter(|event| event.kind == Kind::Merged);
+        let was_short = since == 1 || since == 2 && merged.is_some();
+        let was_left_here = self.ring.get(left.at).is_some_and(|event| {
+            event.kind == Kind::Leave && event.task == slice.id && self.depth.get() == 0
+        });
+        if !was_short || !was_left_here {
+            return self.arrive(slice);
+        }
+        self.ring.truncate(left.at);
+        self.depth.set(left.depth);
+        self.unmergeable.set(left.unmergeable);
+        merged.filter(|_| since == 2).inspect(|&merged| self.push_merged(merged));
+    }
+
+    /// The worker has come to the stack of the task.
+    pub fn arrive(&self, slice: &Observed) {
+        if self.depth.get() == 0 {
+            let was_suspended = slice.is_suspended.replace(false);
+            let kind = if was_suspended { Kind::Resume } else { Kind::Again };
+            self.go_on(kind, ticks(), slice);
+        }
+    }
+
+    fn go_on(&self, kind: Kind, now: u64, slice: &Observed) {
+        self.slice_event(kind, now, slice);
+        self.depth.set(1);
+    }
+
+    /// The task has begun a blocking section, and its thread leaves the worker.
+    pub fn block(&self, slice: &Observed) {
+        self.slice_event(Kind::Block, ticks(), slice);
+        let _ = self.leave(slice);
+    }
+
+    /// The worker has found its queue empty.
+    pub fn out_of_tasks(&self) {
+        if self.is_busy.replace(false) {
+            let busy = self.shared().busy.fetch_sub(1, Ordering::Relaxed) - 1;
+            self.keep(Event::plain(ticks(), Kind::Busy, self.worker, busy as u64));
+        }
+    }
+
+    /// Something that concerns the worker `whom`, or `number` workers.
+    pub fn note(&self, kind: Kind, whom: u16, number: u64) {
+        self.keep(Event::plain(ticks(), kind, whom, number));
+    }
+
+    /// The worker has slept since the tick `begun`.
+    pub fn slept(&self, begun: u64) {
+        let now = ticks();
+        self.keep(Event::plain(now, Kind::Slept, self.worker, now.saturating_sub(begun)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Scheduler;
+    use std::ffi::c_void;
+
+    const FOREVER: u64 = u64::MAX;
+
+    fn kinds(track: &Track) -> Vec<(Kind, u64)> {
+        track
+            .ring()
+            .events()
+            .filter(|event| event.kind != Kind::Busy)
+            .map(|event| (event.kind, if event.kind == Kind::Merged { event.length } else { 0 }))
+            .collect()
+    }
+
+    fn track(merge: u64, test: impl FnOnce(&Track)) {
+        let shared = Shared::new(merge, FOREVER);
+        // SAFETY: `shared` outlives the track.
+        test(&unsafe { Track::new(&raw const shared, 0, 1 << 16) }.unwrap());
+    }
+
+    /// A task that calls `n` others.
+    fn call(track: &Track, function: usize, n: usize) {
+        let slice = spawn(track, function);
+        track.begin(&slice, || None);
+        (0..n).for_each(|_| call(track, function, 0));
+        track.end(&slice);
+    }
+
+    unsafe extern "C" fn nothing(_: *mut c_void, _: *mut Scheduler) {}
+
+    fn spawn(track: &Track, function: usize) -> Observed {
+        track.spawn(Task { f: nothing, closure: ptr::null_mut() }, function)
+    }
+
+    #[test]
+    fn a_short_tree_is_one_event() {
+        track(FOREVER, |track| {
+            (0..3).for_each(|_| call(track, 1, 5));
+            assert_eq!(kinds(track), [(Kind::Merged, 18)]);
+            call(track, 2, 0);
+            assert_eq!(kinds(track), [(Kind::Merged, 18), (Kind::Merged, 1)]);
+        });
+    }
+
+    #[test]
+    fn without_merging_each_task_has_a_slice() {
+        track(0, |track| {
+            call(track, 1, 2);
+            let inner = [(Kind::Begin, 0), (Kind::End, 0)];
+            let all = [&[(Kind::Begin, 0)][..], &inner, &inner, &[(Kind::End, 0)]].concat();
+            assert_eq!(kinds(track), all);
+        });
+    }
+
+    #[test]
+    fn what_stays_keeps_the_tasks_around_it() {
+        track(FOREVER, |track| {
+            let outer = spawn(track, 1);
+            track.begin(&outer, || None);
+            call(track, 1, 0);
+            track.note(Kind::Steal, 1, 0);
+            call(track, 1, 0);
+            track.end(&outer);
+            let merged = (Kind::Merged, 1);
+            let (begin, steal, end) = ((Kind::Begin, 0), (Kind::Steal, 0), (Kind::End, 0));
+            assert_eq!(kinds(track), [begin, merged, steal, merged, end]);
+        });
+    }
+
+    #[test]
+    fn short_children_on_another_stack_are_merged_as_if_they_were_called() {
+        track(FOREVER, |track| {
+            let parent = spawn(track, 1);
+            track.begin(&parent, || None);
+            for _ in 0..3 {
+                let left = track.leave(&parent);
+                call(track, 1, 2);
+                track.come_back(&left, &parent);
+            }
+            track.end(&parent);
+            assert_eq!(kinds(track), [(Kind::Merged, 10)]);
+        });
+        track(0, |track| {
+            let parent = spawn(track, 1);
+            track.begin(&parent, || None);
+            let left = track.leave(&parent);
+            track.come_back(&left, &parent); // the child was queued
+            let left = track.leave(&parent);
+            call(track, 1, 0);
+            track.come_back(&left, &parent);
+            track.end(&parent);
+            use Kind::{Again, Begin, End, Leave};
+            let all = [Begin, Leave, Begin, End, Again, End].map(|kind| (kind, 0));
+            assert_eq!(kinds(track), all);
+        });
+    }
+
+    #[test]
+    fn tasks_below_one_that_was_suspended_go_on_one_by_one() {
+        track(0, |track| {
+            let [outer, inner] = [1, 2].map(|function| spawn(track, function));
+            inner.below.set(&raw const outer);
+            track.begin(&outer, || None);
+            track.begin(&inner, || None);
+            track.suspend(&inner);
+            assert!(inner.is_suspended.get());
+            track.arrive(&inner);
+            track.arrive(&inner); // the worker is there already
+            track.end(&inner);
+            track.end(&outer);
+            use Kind::{Again, Begin, End, Resume, Suspend};
+            let all = [Begin, Begin, Suspend, Resume, End, Again, End].map(|kind| (kind, 0));
+            assert_eq!(kinds(track), all);
+            assert_eq!(track.depth.get(), 0);
+        });
+    }
+}
