@@ -261,15 +261,19 @@ static inline void wakeup_record(struct wakeup *w, long round, double asked)
     w->latency[round - 1] = w->started - asked;
 }
 
-/* Adds the fields of the line; true if every round has had an answer. */
+/* Adds the fields of the line; true if every round has had an answer. burn_us is the processor time of a round beyond
+ * that of the asking thread, which is always busy. */
 static inline int wakeup_right(struct wakeup *w, struct bench *b)
 {
     int right = 1;
+    double used = bench_seconds(b->usage.ru_utime) + bench_seconds(b->usage.ru_stime);
     for (long i = 0; i < w->n; i++)
         right = right && w->latency[i] >= 0;
     bench_sort(w->latency, w->n);
     bench_field(b, "wake_us", 1e6 * bench_quantile(w->latency, w->n, 0.5));
     bench_field(b, "p90_us", 1e6 * bench_quantile(w->latency, w->n, 0.9));
+    bench_field(b, "p99_us", 1e6 * bench_quantile(w->latency, w->n, 0.99));
+    bench_field(b, "burn_us", 1e6 * (used - b->wall) / (double)w->n);
     return right;
 }
 

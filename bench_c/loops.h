@@ -1,5 +1,6 @@
-/* loops.h: loops whose iterations take unequal times, whatever runs them: n loops, one after the other. The work of a
- * loop, WORK microseconds on one thread, is distributed over its iterations by SHAPE:
+/* loops.h: n loops, one after the other, whose iterations take unequal times, whatever runs them. The iterations
+ * either store their results, or these are added up: then a loop is a reduction. The work of a loop, WORK microseconds
+ * on one thread, is distributed over its iterations by SHAPE:
  *
  *   even      all iterations take the same time       random   uniformly distributed, the same in each process
  *   rising    iteration i takes i + 1 shares           huge     one iteration, at a third of the range, has 20 % of
@@ -15,14 +16,19 @@
 
 #include "measure.h"
 
+/* What becomes of the results of the iterations. */
+enum loops_way { LOOPS_STORED, LOOPS_ADDED };
+
 struct loops {
+    enum loops_way way;
     char shape[8];
     long work;         /* us */
     long iterations;
     long all_turns;    /* turns of the calibration loop that make up this work */
     long *turns;       /* those of each iteration */
     uint64_t start;    /* the number with which the iterations of this loop begin */
-    uint64_t *results; /* of each iteration, the sum of its results in all loops */
+    uint64_t *results; /* stored: of each iteration, the sum of its results in all loops */
+    uint64_t *sums;    /* added: of each loop, the sum of all results */
     double *took;      /* us, of each loop */
     double serial;     /* us, the median of the serial loops */
 };
@@ -59,10 +65,11 @@ static inline void loops_distribute(struct loops *l)
     }
 }
 
-static inline struct loops loops_new(const struct bench *b)
+static inline struct loops loops_new(const struct bench *b, enum loops_way way)
 {
     struct loops l;
     memset(&l, 0, sizeof l);
+    l.way = way;
     const char *data = b->data != NULL ? b->data : "even-1000-1000";
     int end = 0;
     if (sscanf(data, "%7[a-z]-%ld-%ld%n", l.shape, &l.work, &l.iterations, &end) != 3 || data[end] != '\0' ||
@@ -73,6 +80,7 @@ static inline struct loops loops_new(const struct bench *b)
     l.all_turns = (long)((double)l.work * 1000 / bench_calibrate(64));
     l.turns = (long *)bench_alloc((size_t)l.iterations, sizeof *l.turns);
     l.results = (uint64_t *)bench_alloc((size_t)l.iterations, sizeof *l.results);
+    l.sums = (uint64_t *)bench_alloc((size_t)b->n, sizeof *l.sums);
     l.took = (double *)bench_alloc((size_t)b->n, sizeof *l.took);
     loops_distribute(&l);
     return l;
@@ -82,12 +90,14 @@ static inline void loops_free(struct loops *l)
 {
     free(l->turns);
     free(l->results);
+    free(l->sums);
     free(l->took);
 }
 
-static inline void loops_clear(struct loops *l)
+static inline void loops_clear(struct loops *l, long n)
 {
     memset(l->results, 0, (size_t)l->iterations * sizeof *l->results);
+    memset(l->sums, 0, (size_t)n * sizeof *l->sums);
 }
 
 /* The turns do not wait for the result of the loop before, which may lie in the cache of another processor. */
@@ -101,6 +111,20 @@ __attribute__((noinline, aligned(64), unused)) static void loops_range(struct lo
 {
     for (size_t i = lo; i < hi; i++)
         loops_iteration(l, i);
+}
+
+/* The same for iterations whose results are added up. */
+static inline uint64_t loops_result(const struct loops *l, size_t i)
+{
+    return bench_turns(l->start, l->turns[i]);
+}
+
+__attribute__((noinline, aligned(64), unused)) static uint64_t loops_sum(const struct loops *l, size_t lo, size_t hi)
+{
+    uint64_t sum = 0;
+    for (size_t i = lo; i < hi; i++)
+        sum += loops_result(l, i);
+    return sum;
 }
 
 static inline uint64_t loops_start(long k)
@@ -121,11 +145,12 @@ static inline void loops_took(struct loops *l, long k, double start)
     l->took[k] = 1e6 * (bench_now() - start);
 }
 
-/* True if the results show that each iteration was done exactly once in each of n loops, and the turns are those of the
- * whole work. (The results depend on the speed of the processor, so they are not printed as a checksum.) */
+/* True if the results, or their sums, show that each iteration was done exactly once in each of n loops, and the turns
+ * are those of the whole work. (The results depend on the speed of the processor, so they are not printed as a
+ * checksum.) */
 static inline int loops_right(const struct loops *l, long n)
 {
-    uint64_t starts = 0;
+    uint64_t starts = 0, factors = 0, nones = 0;
     long turns = 0;
     for (long k = 0; k < n; k++)
         starts += loops_start(k);
@@ -133,10 +158,15 @@ static inline int loops_right(const struct loops *l, long n)
         /* An iteration makes factor * y + none of y. */
         uint64_t none = bench_turned(0, (uint64_t)l->turns[i]);
         uint64_t factor = bench_turned(1, (uint64_t)l->turns[i]) - none;
-        if (l->results[i] != factor * starts + none * (uint64_t)n)
+        if (l->way == LOOPS_STORED && l->results[i] != factor * starts + none * (uint64_t)n)
             return 0;
+        factors += factor;
+        nones += none;
         turns += l->turns[i];
     }
+    for (long k = 0; l->way == LOOPS_ADDED && k < n; k++)
+        if (l->sums[k] != factors * loops_start(k) + nones)
+            return 0;
     return turns == l->all_turns;
 }
 
@@ -146,18 +176,27 @@ static inline double loops_median(struct loops *l, long n)
     return bench_quantile(l->took, n, 0.5);
 }
 
+/* Runs n loops on this thread. */
+static inline void loops_all(struct loops *l, long n)
+{
+    for (long k = 0; k < n; k++) {
+        double start = loops_begin(l, k);
+        if (l->way == LOOPS_ADDED)
+            l->sums[k] = loops_sum(l, 0, (size_t)l->iterations);
+        else
+            loops_range(l, 0, (size_t)l->iterations);
+        loops_took(l, k, start);
+    }
+}
+
 /* Runs n loops on this thread, and clears the results afterwards. False if the results were wrong. */
 static inline int loops_serially(struct loops *l, long n)
 {
-    loops_clear(l);
-    for (long k = 0; k < n; k++) {
-        double start = loops_begin(l, k);
-        loops_range(l, 0, (size_t)l->iterations);
-        loops_took(l, k, start);
-    }
+    loops_clear(l, n);
+    loops_all(l, n);
     l->serial = loops_median(l, n);
     int right = loops_right(l, n);
-    loops_clear(l);
+    loops_clear(l, n);
     return right;
 }
 

@@ -2,7 +2,8 @@
  *
  * A first task keeps its worker busy for long enough that all others have gone to sleep, reads the clock, spawns one
  * task, and then waits for it without touching the scheduler: another worker must wake up and take it. This happens n
- * times; the line has the median (wake_us) and the 90th percentile (p90_us), in microseconds.
+ * times; the line has the median (wake_us) and two percentiles (p90_us, p99_us), in microseconds, and burn_us, the
+ * processor time that a wake-up costs beside that of the first task.
  *
  * With -d futex (or -s) two threads do the same with a bare FUTEX_WAIT and FUTEX_WAKE. This is the kernel's own time,
  * which no scheduler can beat. */

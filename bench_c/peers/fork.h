@@ -34,6 +34,8 @@ static void peer_loop(size_t n, uint64_t *found);
 static void peer_phases(struct phases *p, long n);
 /* `n` loops of loops.h under a schedule, an index into PEER_SCHEDULES; reports the time of each by loops_took. */
 static void peer_loops(struct loops *l, long n, int schedule);
+/* The same for reductions. */
+static void peer_reductions(struct loops *l, long n, int schedule);
 static uint64_t peer_reduce(size_t n);
 #ifdef PEER_SORTS
 static void peer_sort(int *a, size_t n);
@@ -397,21 +399,21 @@ static void phases_main(struct bench *b)
     free(p.took);
 }
 
-/* Runs the loops under each schedule. The line names the one with the least median, and has its figures. */
-static void loops_main(struct bench *b)
+/* Runs the loops by `run` under each schedule. The line names the one with the least median, and has its figures. */
+static void timed_loops(struct bench *b, enum loops_way way, void (*run)(struct loops *, long, int))
 {
     static const char *const schedules[] = PEER_SCHEDULES;
     const int count = (int)(sizeof schedules / sizeof *schedules);
-    struct loops l = loops_new(b);
+    struct loops l = loops_new(b, way);
     for (int r = 0; r < b->repetitions; r++) {
         int right = loops_serially(&l, b->n);
         struct bench best;
         double least = 0;
         for (int i = 0; i < count; i++) {
             struct bench one = *b;
-            loops_clear(&l);
+            loops_clear(&l, b->n);
             bench_clock_start(&one);
-            peer_loops(&l, b->n, i);
+            run(&l, b->n, i);
             bench_clock_stop(&one);
             right = loops_right(&l, b->n) && right;
             double median = loops_fields(&one, &l, b->threads);
@@ -426,6 +428,16 @@ static void loops_main(struct bench *b)
         b->failed = best.failed || b->failed;
     }
     loops_free(&l);
+}
+
+static void loops_main(struct bench *b)
+{
+    timed_loops(b, LOOPS_STORED, peer_loops);
+}
+
+static void reductions_main(struct bench *b)
+{
+    timed_loops(b, LOOPS_ADDED, peer_reductions);
 }
 
 static void reduce_main(struct bench *b)
@@ -470,6 +482,7 @@ static void sort_main(struct bench *b)
     {{"loop", "iterations", 100000000, 1, 1L << 40, NULL}, loop_main},                     \
     {{"phases", "phases", 2000, 1, 100000000, "WAY-WORK-GAP, times in us"}, phases_main},   \
     {{"loops", "loops", 60, 1, 1000000, "SHAPE-WORK-ITERATIONS, the work in us"}, loops_main}, \
+    {{"reductions", "reductions", 60, 1, 1000000, "as of loops"}, reductions_main},        \
     {{"reduce", "terms", 100000000, 1, 1L << 40, NULL}, reduce_main}                       \
     SORT_WORKLOAD
 

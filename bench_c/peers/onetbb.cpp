@@ -115,6 +115,21 @@ static void peer_loops(struct loops *l, long n, int)
     });
 }
 
+static void peer_reductions(struct loops *l, long n, int)
+{
+    auto add = [=](const tbb_range &r, uint64_t sum) {
+        return sum + loops_sum(l, r.begin(), r.end());
+    };
+    arena.execute([=] {
+        for (long k = 0; k < n; k++) {
+            double start = loops_begin(l, k);
+            l->sums[k] = tbb::parallel_reduce(tbb_range(0, (size_t)l->iterations), uint64_t(0), add,
+                                              std::plus<uint64_t>());
+            loops_took(l, k, start);
+        }
+    });
+}
+
 static uint64_t peer_reduce(size_t n)
 {
     auto add = [](const tbb_range &r, uint64_t sum) {

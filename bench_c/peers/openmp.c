@@ -121,18 +121,37 @@ static void peer_phases(struct phases *p, long n)
 }
 
 /* A dynamic schedule hands out a hundredth of the iterations at a time; the other two have the default of the system. */
-static void peer_loops(struct loops *l, long n, int schedule)
+static void set_schedule(const struct loops *l, int schedule)
 {
     static const omp_sched_t schedules[] = {omp_sched_static, omp_sched_dynamic, omp_sched_guided};
     int chunk = 0;
     if (schedules[schedule] == omp_sched_dynamic)
         chunk = l->iterations > 100 ? (int)(l->iterations / 100) : 1;
     omp_set_schedule(schedules[schedule], chunk);
+}
+
+static void peer_loops(struct loops *l, long n, int schedule)
+{
+    set_schedule(l, schedule);
     for (long k = 0; k < n; k++) {
         double start = loops_begin(l, k);
 #pragma omp parallel for num_threads(team) schedule(runtime)
         for (long i = 0; i < l->iterations; i++)
             loops_iteration(l, (size_t)i);
+        loops_took(l, k, start);
+    }
+}
+
+static void peer_reductions(struct loops *l, long n, int schedule)
+{
+    set_schedule(l, schedule);
+    for (long k = 0; k < n; k++) {
+        double start = loops_begin(l, k);
+        uint64_t sum = 0;
+#pragma omp parallel for num_threads(team) schedule(runtime) reduction(+ : sum)
+        for (long i = 0; i < l->iterations; i++)
+            sum += loops_result(l, (size_t)i);
+        l->sums[k] = sum;
         loops_took(l, k, start);
     }
 }

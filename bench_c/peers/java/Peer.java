@@ -448,8 +448,10 @@ public final class Peer {
         @Override
         Answer check(double wall, double processor) {
             Arrays.sort(latency);
-            String extra = String.format(Locale.ROOT, " wake_us=%.3f p90_us=%.3f",
-                latency[n / 2] / 1e3, latency[(int) (0.9 * n)] / 1e3);
+            // The thread that asks is always busy.
+            String extra = String.format(Locale.ROOT, " wake_us=%.3f p90_us=%.3f p99_us=%.3f burn_us=%.3f",
+                latency[n / 2] / 1e3, latency[(int) (0.9 * n)] / 1e3, latency[(int) (0.99 * n)] / 1e3,
+                1e6 * (processor - wall) / n);
             return new Answer(n + 1L, mix(n), latency[0] >= 0, extra);
         }
     }

@@ -3,8 +3,8 @@
 //! A map, from the ground: [`run`] runs programs, [`statistics`] says what the runs mean,
 //! [`tables`] and [`figures`] show it, and [`pages`] has a module for each command: `make bench`,
 //! `make bench PROGRAM=./mine`, `make bench-peers` (`sched-bench peers`),
-//! `make bench-programs-peers` (`sched-bench tools`) and `make lab` (`sched-bench lab`). No module
-//! imports a higher one.
+//! `make bench-programs-peers` (`sched-bench tools`), `make lab` (`sched-bench lab`) and `make report`
+//! (`sched-bench report`). No module imports a higher one.
 
 mod figures;
 mod pages;
@@ -19,7 +19,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use clap::Parser;
 
-use pages::{bench, lab, own, peers, tools};
+use pages::{bench, lab, own, peers, report, tools};
 use run::programs::all_programs;
 
 /// Compares the schedulers of libsched on the programs of bench_c.
@@ -46,12 +46,15 @@ struct Options {
     /// Also writes the figure of speed-ups to this SVG file
     #[arg(long, value_name = "FILE")]
     figure: Option<PathBuf>,
-    /// For lab: where LAB.md and its figures go
+    /// For lab and report: where LAB.md and REPORT.md go, with their figures
     #[arg(long, default_value = "docs")]
     docs: PathBuf,
     /// For lab: the folder of the recorder
     #[arg(long, default_value = "target/lab")]
     recorder: PathBuf,
+    /// For lab: measures this section alone, and replaces it in LAB.md
+    #[arg(long, value_name = "NAME", value_parser = lab::Question::named)]
+    question: Option<&'static lab::Question>,
     /// Repetitions of every setting [default: 7, or 5 or 6 if 7 would take too long;
     /// with --quick 5]; for peers and lab the rounds [default: up to 3, up to 15]; for tools
     /// [default: 3 to 7]
@@ -79,6 +82,8 @@ enum Mode {
     Tools,
     /// The questions of docs/LAB.md
     Lab,
+    /// docs/REPORT.md, from the results of the others
+    Report,
 }
 
 impl Options {
@@ -109,6 +114,9 @@ fn main() -> ExitCode {
         Mode::Peers => peers::compare(&options.comparison(60)),
         Mode::Tools => tools::compare(&options.comparison(60)),
         Mode::Lab => laboratory(&options),
+        Mode::Report => {
+            report::write(&report::Options { docs: &options.docs, results: &options.results })
+        }
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -141,6 +149,7 @@ fn laboratory(options: &Options) -> Result<bool> {
         docs: &options.docs,
         recorder: &options.recorder,
         results: &options.results,
+        question: options.question,
         rounds: options.repetitions.map(usize::from),
         quick: options.quick,
         limit: options.limit(60),

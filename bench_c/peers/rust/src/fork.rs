@@ -77,7 +77,8 @@ pub fn run_loops<S: Loops>(system: &S, bench: &Bench) -> Option<bool> {
         "loop" => loop_main(system, bench),
         "reduce" => reduce_main(system, bench),
         "phases" => phases::main(system, bench),
-        "loops" => loops::main(system, bench),
+        "loops" => loops::stored(system, bench),
+        "reductions" => loops::added(system, bench),
         "sort" => sort_main(system, bench),
         _ => return None,
     })

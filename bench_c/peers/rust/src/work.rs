@@ -357,7 +357,14 @@ pub fn wakeup(bench: &Bench, run: impl FnOnce(u64)) -> bool {
     let spent = LATENCY.lend(&mut latency, || bench.timed(|| run(n)));
     latency.sort_by(f64::total_cmp);
     let at = |share: f64| latency[(share * n as f64) as usize];
-    let extra = format!(" wake_us={:.3} p90_us={:.3}", at(0.5), at(0.9));
+    // The thread that asks is always busy.
+    let burnt = 1e6 * (spent.user + spent.sys - spent.wall) / bench.n as f64;
+    let extra = format!(
+        " wake_us={:.3} p90_us={:.3} p99_us={:.3} burn_us={burnt:.3}",
+        at(0.5),
+        at(0.9),
+        at(0.99)
+    );
     bench.line(&spent, n + 1, mix(n), &extra, latency[0] >= 0.0)
 }
 

@@ -3,7 +3,7 @@
 use super::programs::{
     BLOCKING_WAYS, BURNERS, CLOSURE_WAYS, CLOSURES, HAND_OVER_DEQUES, HAND_OVERS, IDLE_PROGRAMS,
     IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, OVERHEADS, OWNED, PHASE_KINDS, PHASES,
-    PROGRAMS, Program,
+    PROGRAMS, Program, REDUCTIONS,
 };
 use super::setup::{Group, Kind, Setup};
 
@@ -141,8 +141,9 @@ fn add_overheads(setups: &mut Vec<Setup>, base: &Setup, threads: usize) {
                     .map(|(data, kind)| Setup { kind, data, ..steal.clone() }),
             );
         }
-        "loops" => {
-            let datas = LOOPS.iter().map(|&(_, data)| data);
+        "loops" | "reductions" => {
+            let loops = if base.program == "loops" { LOOPS } else { REDUCTIONS };
+            let datas = loops.iter().map(|&(_, data)| data);
             setups.extend(datas.map(|data| Setup { data: Some(data), ..steal.clone() }));
         }
         "blocking" => {

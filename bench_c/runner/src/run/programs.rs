@@ -57,7 +57,7 @@ pub const ALSO_JOIN: &[&str] = &["fib", "nqueens", "mergesort"];
 /// The programs of [`Group::Overheads`].
 pub const OVERHEADS: &[Program] = &[
     Program { many_runs: true, ..program("emptyrun", 300, 100, "runs that do nothing") },
-    program("wakeup", 50, 20, "from a spawn to the start on a sleeping worker"),
+    program("wakeup", 200, 20, "from a spawn to the start on a sleeping worker"),
     program("latetask", 100, 50, "tasks whose spawner computes on"),
     program("yield", 1 << 17, 1 << 14, "two tasks that yield in turn"),
     program("suspend", 1 << 16, 1 << 13, "two tasks that wait for each other"),
@@ -65,6 +65,7 @@ pub const OVERHEADS: &[Program] = &[
     program("blocking", 400, 100, "tasks that sleep in blocking sections"),
     elements("phases", 1000, 200, "short parallel phases, one after the other"),
     elements("loops", 60, 20, "loops whose iterations take unequal times"),
+    elements("reductions", 60, 20, "sums whose terms take unequal times"),
     Program { once: true, ..program("idleburn", 2000, 300, "idle workers") },
 ];
 /// The arguments of `-d` of blocking.
@@ -89,6 +90,14 @@ pub const LOOPS: &[(&str, &str)] = &[
     ("... one of which has 20 % of the work", "huge-1000-1000"),
     ("a loop of 300 µs, 10,000 iterations of rising cost", "rising-300-10000"),
     ("... of random cost", "random-300-10000"),
+];
+/// The arguments of `-d` of reductions.
+pub const REDUCTIONS: &[(&str, &str)] = &[
+    ("a sum of 1,000 equal terms in 1,000 µs", "even-1000-1000"),
+    ("... terms of rising cost", "rising-1000-1000"),
+    ("... of random cost", "random-1000-1000"),
+    ("... one of which has 20 % of the work", "huge-1000-1000"),
+    ("... of 100 terms in 300 µs, one of them with 20 %", "huge-300-100"),
 ];
 /// What resume hands over, under which kind and with which argument of `-d`, and from which deques.
 pub const HAND_OVERS: &[(&str, Kind, &str)] = &[

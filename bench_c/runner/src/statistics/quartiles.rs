@@ -27,6 +27,13 @@ impl Quartiles {
         Quartiles { low: self.low * by, median: self.median * by, high: self.high * by }
     }
 
+    /// For a logarithmic axis, which has no place for 0: none if the median is 0, and a bar that
+    /// would reach 0 ends at `least`.
+    pub fn on_log_axis(self, least: f64) -> Option<Quartiles> {
+        (self.median > 0.0)
+            .then_some(Quartiles { low: self.low.max(least).min(self.median), ..self })
+    }
+
     /// `what` divided by these: if they are times of runs, the speed-ups over `what`.
     pub fn under(self, what: f64) -> Quartiles {
         Quartiles { low: what / self.high, median: what / self.median, high: what / self.low }
@@ -51,5 +58,8 @@ mod tests {
         assert_eq!(five.median, 3.0);
         assert!(five.low >= 1.0 && five.low < 3.0 && five.high > 3.0 && five.high <= 5.0);
         assert_eq!(five.under(6.0).median, 2.0);
+        let none_or_four = Quartiles { low: 0.0, median: 2.0, high: 4.0 };
+        assert_eq!(none_or_four.on_log_axis(0.5).unwrap().low, 0.5);
+        assert_eq!(one.scaled(0.0).on_log_axis(0.5), None);
     }
 }

@@ -20,12 +20,12 @@ pub struct Measured {
     pub counters: Option<Counters>,
 }
 
-/// Medians of the library's counters.
+/// The library's counters: medians, and the quartiles of those that a figure shows.
 #[derive(Clone, Copy)]
 pub struct Counters {
-    pub steals: f64,
+    pub steals: Quartiles,
     pub stolen_tasks: f64,
-    pub failed_steals: f64,
+    pub failed_steals: Quartiles,
     /// Parks and naps: how often a worker went to sleep.
     pub sleeps: f64,
     pub wakes: f64,
@@ -66,14 +66,15 @@ fn extra(runs: &[&Run]) -> Option<BTreeMap<String, Quartiles>> {
 
 impl Counters {
     fn of(runs: &[&Run]) -> Option<Counters> {
-        let median = |value: fn(&crate::run::output::Stats) -> u64| {
+        let quartiles = |value: fn(&crate::run::output::Stats) -> u64| {
             let values = runs.iter().filter_map(|r| r.stats.as_ref()).map(|s| value(s) as f64);
-            Quartiles::of(values.collect()).map(|q| q.median)
+            Quartiles::of(values.collect())
         };
+        let median = |value| quartiles(value).map(|q| q.median);
         Some(Counters {
-            steals: median(|s| s.steals)?,
+            steals: quartiles(|s| s.steals)?,
             stolen_tasks: median(|s| s.stolen_tasks)?,
-            failed_steals: median(|s| s.failed_steals)?,
+            failed_steals: quartiles(|s| s.failed_steals)?,
             sleeps: median(|s| s.parks + s.naps)?,
             wakes: median(|s| s.wakes)?,
         })
@@ -200,6 +201,8 @@ pub mod tests {
             ("us_per_run", 71.2),
             ("wake_us", 26.5),
             ("p90_us", 1245.0),
+            ("p99_us", 1302.0),
+            ("burn_us", 4.6),
             ("first_us", 57.3),
             ("before_end", 1000.0),
             ("ns_a_yield", 23.4),

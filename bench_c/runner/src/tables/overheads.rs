@@ -3,7 +3,9 @@
 use sched_tools::table::Table;
 
 use crate::run::plan::Plan;
-use crate::run::programs::{BURNERS, HAND_OVER_DEQUES, HAND_OVERS, LOOPS, PHASE_KINDS, PHASES};
+use crate::run::programs::{
+    BURNERS, HAND_OVER_DEQUES, HAND_OVERS, LOOPS, PHASE_KINDS, PHASES, REDUCTIONS,
+};
 use crate::statistics::quartiles::{Quartiles, with_quartiles};
 use crate::statistics::summary::{Measured, Summary};
 
@@ -35,9 +37,13 @@ pub fn overheads(plan: &Plan, summary: &Summary) -> Table {
     let wake = summary.overhead("wakeup", t);
     row("from a spawn to its start on a sleeping worker", Some(t), "µs", own(wake, "wake_us"));
     row("... nine of ten", Some(t), "µs", own(wake, "p90_us"));
+    row("... 99 of 100", Some(t), "µs", own(wake, "p99_us"));
+    row("... processor time beside the spawner's", Some(t), "µs", own(wake, "burn_us"));
     let futex = summary.bare("wakeup", "futex");
     row("from a bare FUTEX_WAKE to the sleeper's return", None, "µs", own(futex, "wake_us"));
     row("... nine of ten", None, "µs", own(futex, "p90_us"));
+    row("... 99 of 100", None, "µs", own(futex, "p99_us"));
+    row("... processor time beside the waker's", None, "µs", own(futex, "burn_us"));
 
     let late = summary.overhead("latetask", t);
     row(
@@ -77,9 +83,11 @@ pub fn overheads(plan: &Plan, summary: &Summary) -> Table {
         }
     }
 
-    for (what, data) in LOOPS {
-        let found = own(summary.runs("loops", Some(data), None, t), "over_ideal");
-        row(what, Some(t), &format!("× serial/{t}"), found);
+    for (program, loops) in [("loops", LOOPS), ("reductions", REDUCTIONS)] {
+        for (what, data) in loops {
+            let found = own(summary.runs(program, Some(data), None, t), "over_ideal");
+            row(what, Some(t), &format!("× serial/{t}"), found);
+        }
     }
 
     let [section, plain, empty] =

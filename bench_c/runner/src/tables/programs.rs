@@ -36,8 +36,8 @@ pub fn kinds(plan: &Plan, summary: &Summary, program: &str) -> Table {
             speedup.map_or("-".into(), short),
             short(m.ns_per_task().median),
             short(m.cpu.median * 1e3),
-            count(counters.map(|c| c.steals)),
-            count(counters.map(|c| c.failed_steals)),
+            count(counters.map(|c| c.steals.median)),
+            count(counters.map(|c| c.failed_steals.median)),
             count(counters.map(|c| c.sleeps)),
             count(counters.map(|c| c.wakes)),
         ]);

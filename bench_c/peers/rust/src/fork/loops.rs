@@ -1,10 +1,10 @@
-//! bench_c/loops.h: loops whose iterations take unequal times, by the system's loop.
+//! bench_c/loops.h: loops whose iterations take unequal times, by the system's loop and reduction.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use super::{Loops, timed};
-use crate::measure::{Bench, calibrate, turns};
+use crate::measure::{Bench, Spent, calibrate, turns};
 use crate::work::{mix, sum};
 
 struct Work {
@@ -83,11 +83,28 @@ fn times(n: usize, run: impl Fn(u64)) -> Vec<f64> {
     took
 }
 
-pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
+/// The work of `-d`, and its turns.
+fn work(bench: &Bench) -> (Work, u64) {
     let (shares, work) = parse(&bench.data).unwrap_or((vec![1; 1000], 1000.0));
     let all_turns = (work * 1000.0 / calibrate(64)) as u64;
-    let work = Work::new(&shares, all_turns);
-    let (n, iterations) = (bench.n, shares.len());
+    (Work::new(&shares, all_turns), all_turns)
+}
+
+/// Prints the line. `serial` is the median of the serial loops.
+fn line(bench: &Bench, work: &Work, spent: &Spent, took: &[f64], serial: f64, right: bool) -> bool {
+    let n = bench.n;
+    let (median, mean) = (took[n / 2], took.iter().sum::<f64>() / n as f64);
+    let over = median * bench.threads as f64 / serial;
+    let extra = format!(
+        " us_a_loop={median:.6} us_mean={mean:.6} us_serial={serial:.6} over_ideal={over:.6}"
+    );
+    bench.line(spent, (n * work.turns.len()) as u64, mix(n as u64), &extra, right)
+}
+
+/// Loops that store the results of their iterations.
+pub fn stored<S: Loops>(system: &S, bench: &Bench) -> bool {
+    let (work, all_turns) = work(bench);
+    let (n, iterations) = (bench.n, work.turns.len());
     let serial = times(n, |start| (0..iterations).for_each(|i| work.iteration(i, start)))[n / 2];
     let serially_right = work.right(n);
     work.clear();
@@ -95,10 +112,26 @@ pub fn main<S: Loops>(system: &S, bench: &Bench) -> bool {
     let (spent, took) = timed(system, bench, |_| times(n, by_system));
     let all_done = sum(work.turns.iter().copied()) == all_turns;
     let right = serially_right && work.right(n) && all_done;
-    let (median, mean) = (took[n / 2], took.iter().sum::<f64>() / n as f64);
-    let over = median * bench.threads as f64 / serial;
-    let extra = format!(
-        " us_a_loop={median:.6} us_mean={mean:.6} us_serial={serial:.6} over_ideal={over:.6}"
-    );
-    bench.line(&spent, (n * iterations) as u64, mix(n as u64), &extra, right)
+    line(bench, &work, &spent, &took, serial, right)
+}
+
+/// Loops that add up the results of their iterations.
+pub fn added<S: Loops>(system: &S, bench: &Bench) -> bool {
+    let (work, all_turns) = work(bench);
+    let (n, iterations) = (bench.n, work.turns.len());
+    // A loop makes factors * y + nones of its start y.
+    let nones = sum(work.turns.iter().map(|&count| turns(0, count)));
+    let factors = sum(work.turns.iter().map(|&count| turns(1, count))).wrapping_sub(nones);
+    let right = AtomicBool::new(sum(work.turns.iter().copied()) == all_turns);
+    let check = |start: u64, found| {
+        if found != factors.wrapping_mul(start).wrapping_add(nones) {
+            right.store(false, Relaxed);
+        }
+    };
+    let term = |i: usize, start| turns(start, work.turns[i]);
+    let serially = |start| check(start, sum((0..iterations).map(|i| term(i, start))));
+    let serial = times(n, serially)[n / 2];
+    let by_system = |start| check(start, S::total(iterations, |i| term(i, start)));
+    let (spent, took) = timed(system, bench, |_| times(n, by_system));
+    line(bench, &work, &spent, &took, serial, right.load(Relaxed))
 }

@@ -103,7 +103,7 @@ pub mod tests {
 
     use super::*;
     use crate::pages::lab::settings::{GLOBAL_FIFO, SPLIT};
-    use crate::run::output::Line;
+    use crate::run::output::{Line, Stats};
 
     /// A run in a round that took so long.
     pub fn run(setup: &Setup, repetition: usize, seconds: f64) -> Run {
@@ -115,7 +115,12 @@ pub mod tests {
             kind.name()
         );
         let line = Line::read(&line, program, *n, kind.name(), *threads).unwrap();
-        Run { setup: setup.clone(), repetition, timed: true, line, stats: None }
+        let stats = r#"{"kind":"steal","deque":"split","idle":"park","threads":2,"qlen":0,
+            "seconds":0.1,"tasks":9,"steals":1,"stolen_tasks":1,"failed_steals":2,"parks":0,
+            "naps":0,"wakes":1,"queue_peak":4,"threads_missing":0,"workers":[]}"#
+            .replace('\n', "");
+        let stats = Some(Stats::parse(&stats).unwrap());
+        Run { setup: setup.clone(), repetition, timed: true, line, stats }
     }
 
     #[test]

@@ -98,9 +98,9 @@ fn case_table(case: &Case, data: &Data, page: &mut Page) {
             quartiles(m.map(|m| m.seconds.scaled(1e3))),
             interval(data.ratio(&setup, &fifo).filter(|_| setup != fifo)),
             number(m.map(|m| m.cpu.median * 1e3)),
-            counters.map_or(number(None), |c| count(c.steals)),
+            counters.map_or(number(None), |c| count(c.steals.median)),
             counters.map_or(number(None), |c| count(c.stolen_tasks)),
-            counters.map_or(number(None), |c| count(c.failed_steals)),
+            counters.map_or(number(None), |c| count(c.failed_steals.median)),
         ];
         if slow {
             row.push(m.and_then(|m| m.own("slow_turns")).map_or(number(None), |q| count(q.median)));

@@ -124,11 +124,9 @@ pub fn steals_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         let m = data.of(&lab.swept(program, Kind::Steal, t))?;
         Some((m.counters?, m.tasks as f64))
     };
-    let a_million = |program, t, which: fn(&Counters) -> f64| {
+    let a_million = |program, t, which: fn(&Counters) -> Quartiles| {
         let (c, tasks) = counters(program, t)?;
-        let value = which(&c) * 1e6 / tasks;
-        // A logarithmic axis has no place for 0.
-        (value > 0.0).then_some(Quartiles { low: value, median: value, high: value })
+        which(&c).scaled(1e6 / tasks).on_log_axis(0.25e6 / tasks)
     };
     let key = |name: &str, kind| {
         let mut key = kind_key(kind);
@@ -154,7 +152,7 @@ pub fn steals_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     let figure = Figure {
         title: "Searches for other workers' tasks, under steal",
         reference: None,
-        bars: Bars::Medians,
+        bars: Bars::Quartiles,
         panels: SWEPT.iter().map(panel).collect(),
         columns: 3,
         panel_height: 260,
@@ -165,7 +163,7 @@ pub fn steals_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
         let mut row = words(&[program]);
         row.extend(threads.iter().map(|&t| {
             counters(program, t).map_or(NOT_MEASURED.into(), |(c, _)| {
-                format!("{} / {}", count(c.steals), count(c.failed_steals))
+                format!("{} / {}", count(c.steals.median), count(c.failed_steals.median))
             })
         }));
         rows.push(row);
@@ -174,12 +172,13 @@ pub fn steals_section(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     let at = lab.many();
     let shares = SWEPT.iter().filter_map(|program| {
         let (c, tasks) = counters(program, at)?;
-        let (all, part) = (c.steals + c.failed_steals, c.steals / (c.steals + c.failed_steals));
+        let (steals, failed) = (c.steals.median, c.failed_steals.median);
+        let (all, part) = (steals + failed, steals / (steals + failed));
         (all > 0.0).then(|| {
             format!(
                 "{program} {:.0} % ({} a million tasks)",
                 100.0 * part,
-                short(c.steals * 1e6 / tasks)
+                short(steals * 1e6 / tasks)
             )
         })
     });

@@ -3,19 +3,22 @@
 //!
 //! A map: [`settings`] and [`cases`] name the algorithms and benchmarks of the fiber scheduler,
 //! [`plan`] says what is run, [`crate::run::session`] runs it, [`data`] finds the results, and
-//! `sched_estimate` makes estimates and verdicts of them. [`claims`], [`fiber`], [`kinds`] and
-//! [`parts`] write the sections of the [`page`]: tables and figures, each with a sentence computed
-//! from the results. [`scaling`] writes the simulator's section.
+//! `sched_estimate` makes estimates and verdicts of them. [`claims`], [`fiber`], [`kinds`],
+//! [`parts`] and [`locks`] write the sections of the [`page`]: tables and figures, each with a
+//! sentence computed from the results. [`scaling`] writes the simulator's section. [`question`]
+//! says which sections can be measured by themselves.
 
 mod cases;
 mod claims;
 mod data;
 mod fiber;
 mod kinds;
+mod locks;
 mod options;
-mod page;
+pub mod page;
 mod parts;
-mod plan;
+pub mod plan;
+mod question;
 mod scaling;
 mod settings;
 
@@ -33,6 +36,7 @@ use data::Data;
 pub use options::Options;
 use page::Page;
 use plan::Lab;
+pub use question::Question;
 use settings::Setting;
 
 /// The contents of lab.json: all that LAB.md was made from.
@@ -42,6 +46,8 @@ struct Results<'a> {
     calibration: &'a [Calibration],
     rounds: usize,
     quick: bool,
+    /// The only question that was asked.
+    question: Option<&'a str>,
     seed: u64,
     load_before: Option<f64>,
     total_seconds: f64,
@@ -78,7 +84,7 @@ pub fn measure(options: &Options) -> Result<bool> {
     let load = machine::load();
     println!("{}", machine.line());
 
-    let mut setups = lab.setups();
+    let mut setups = options.question.map_or_else(|| lab.setups(), |one| (one.setups)(&lab));
     let refused = refused(&bench, &setups);
     for Refused { setting, why } in &refused {
         println!("skipped: {}: {why}", setting.variables());
@@ -91,24 +97,31 @@ pub fn measure(options: &Options) -> Result<bool> {
 
     let note = machine.line();
     let mut page = Page::new(options.docs, &note);
-    opening(&mut page, options, &session, &refused);
-    sections(&lab, &Data::new(&session.runs), &mut page)?;
-    page.heading("Scaling beyond this machine");
-    match scaling::predict(options) {
-        Ok(report) => scaling::section(&report, &mut page)?,
-        Err(e) => {
-            session.failures.push(format!("scaling: {e:#}"));
-            page.block(&format!("**Failed:** {e:#}"));
-        }
-    }
+    let data = Data::new(&session.runs);
     let path = options.docs.join("LAB.md");
-    page.write(&path)?;
+    if let Some(one) = options.question {
+        one.answer_alone(&lab, &data, session.repetitions, &mut page)?;
+        page.write_into(&path, one.heading, one.next_heading)?;
+    } else {
+        opening(&mut page, options, &session, &refused);
+        sections(&lab, &data, &mut page)?;
+        page.heading("Scaling beyond this machine");
+        match scaling::predict(options) {
+            Ok(report) => scaling::section(&report, &mut page)?,
+            Err(e) => {
+                session.failures.push(format!("scaling: {e:#}"));
+                page.block(&format!("**Failed:** {e:#}"));
+            }
+        }
+        page.write(&path)?;
+    }
     println!("written: {}", path.display());
     let results = Results {
         machine: &machine,
         calibration: &session.calibration,
         rounds: session.repetitions,
         quick: options.quick,
+        question: options.question.map(|one| one.name),
         seed: options.seed,
         load_before: load,
         total_seconds: start.elapsed().as_secs_f64(),
@@ -116,7 +129,8 @@ pub fn measure(options: &Options) -> Result<bool> {
         failures: &session.failures,
         runs: &session.runs,
     };
-    write_json(&options.results.join("lab.json"), &results)?;
+    let name = options.question.map_or("lab.json".into(), |one| format!("lab-{}.json", one.name));
+    write_json(&options.results.join(name), &results)?;
     Ok(conclude(&session.failures, "all answers are right and the same", start))
 }
 
@@ -147,7 +161,7 @@ fn opening(page: &mut Page, options: &Options, session: &Session, refused: &[Ref
     page.title("The laboratory");
     let command = if options.quick { "make lab QUICK=1` (small sizes)" } else { "make lab`" };
     page.block(&format!(
-        "Written by `{command}, and every figure in it measured then. {}.",
+        "Written by `{command}, and every figure in it measured then, unless a section says otherwise. {}.",
         page.note
     ));
     page.block(&machine_sentence(&session.calibration));
@@ -204,13 +218,10 @@ fn sections(lab: &Lab, data: &Data, page: &mut Page) -> Result<()> {
     fiber::section(lab, data, page)?;
     page.heading("Threads");
     kinds::threads_section(lab, data, page)?;
-    page.block("### How long a task must be");
-    parts::grain_section(lab, data, page)?;
-    page.heading("Mutex, spinlock, semaphore, lock-free");
-    parts::primitives_section(lab, data, page)?;
-    page.heading("1 ms sleep, adaptive sleep, wake-up");
-    parts::sleepers_section(lab, data, page)?;
-    page.heading("Steals that succeed and fail");
+    for question in question::ALL {
+        question.answer(lab, data, page)?;
+    }
+    page.block(question::STEALS);
     kinds::steals_section(lab, data, page)?;
     page.heading("Child stealing and continuation stealing");
     kinds::continuations_section(lab, data, page)
@@ -259,6 +270,36 @@ mod tests {
         }
         assert!(text.contains("Stealing beats GlobalFIFO: **confirmed**"));
         assert!(text.contains("Faster than GlobalFIFO: m½ all"));
+    }
+
+    #[test]
+    fn a_question_alone_replaces_its_section() {
+        let lab = Lab { cores: 2, quick: true };
+        let all = page("lab-before", &lab, &[]);
+        let question = Question::named("locks").unwrap();
+        let runs: Vec<Run> = (0..6)
+            .flat_map(|i| {
+                (question.setups)(&lab).into_iter().map(move |s| data::tests::run(&s, i, 0.1))
+            })
+            .collect();
+        let folder = std::env::temp_dir().join(format!("lab-alone-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("LAB.md");
+        std::fs::write(&path, &all).unwrap();
+        let mut alone = Page::new(&folder, "a machine");
+        question.answer_alone(&lab, &Data::new(&runs), 6, &mut alone).unwrap();
+        for _ in 0..2 {
+            alone.write_into(&path, question.heading, question.next_heading).unwrap();
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let (before, after) = (all.split_once(question.heading), text.split_once(question.heading));
+        let (Some(before), Some(after)) = (before, after) else { panic!("no section in\n{text}") };
+        assert_eq!(before.0, after.0);
+        let rest = |text: &str| text.split_once(question.next_heading).unwrap().1.to_owned();
+        assert_eq!(rest(before.1), rest(after.1));
+        assert!(after.1.contains("6 rounds") && after.1.contains("**Verdict:**"));
+        assert_eq!(text.matches(question.heading).count(), 1);
     }
 
     #[test]

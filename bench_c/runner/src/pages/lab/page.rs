@@ -65,6 +65,19 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
+    /// Puts this text into an existing page: in the place of the section from the line `heading` to
+    /// the line `next`, or before `next` if there is no such section yet.
+    pub fn write_into(&self, path: &Path, heading: &str, next: &str) -> Result<()> {
+        let old = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let line = |wanted: &str| old.find(&format!("\n{wanted}\n")).map(|before| before + 1);
+        let end = line(next);
+        let end = end.with_context(|| format!("{} has no line `{next}`", path.display()))?;
+        let start = line(heading).unwrap_or(end);
+        let text = format!("{}{}\n{}", &old[..start], self.text, &old[end..]);
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+
     pub fn write(&self, path: &Path) -> Result<()> {
         std::fs::write(path, &self.text).with_context(|| format!("cannot write {}", path.display()))
     }

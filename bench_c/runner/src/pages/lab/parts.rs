@@ -21,7 +21,7 @@ use crate::statistics::quartiles::Quartiles;
 use crate::statistics::summary::Measured;
 
 /// The values of these names, each divided by that of `base`.
-fn over(
+pub fn over(
     data: &Data,
     names: &[&'static str],
     base: &str,

@@ -19,6 +19,64 @@ pub const PRIMITIVES: &[&str] = &["mutex", "spin", "sem", "chaselev", "ring", "s
 pub const LOCKED: &[&str] = &["tree", "flood"];
 pub const LOCKED_KINDS: &[Kind] = &[Kind::Lifo, Kind::Steal];
 
+/// A way to hand on a lock and to wait for it.
+pub struct LockPolicy {
+    /// The value of `SCHED_DEQUE`.
+    pub name: &'static str,
+    pub next_holder: &'static str,
+    pub waiter: &'static str,
+    pub found_in: &'static str,
+}
+const FIRST: &str = "the thread that comes first";
+/// The first is that of the mutex here, with which the others are compared.
+pub const LOCK_POLICIES: &[LockPolicy] = &[
+    LockPolicy {
+        name: "mutex",
+        next_holder: FIRST,
+        waiter: "sleeps",
+        found_in: "Linux: pthread mutex; macOS: pthread mutex with first fit, the default since 10.14",
+    },
+    LockPolicy {
+        name: "fair",
+        next_holder: "the oldest waiter",
+        waiter: "sleeps",
+        found_in: "macOS: pthread mutex with fair share, the default before 10.14",
+    },
+    LockPolicy {
+        name: "adaptive",
+        next_holder: FIRST,
+        waiter: "looks again 4000 times, then sleeps",
+        found_in: "Windows: critical section with a spin count, here that of its heap",
+    },
+    LockPolicy {
+        name: "spin",
+        next_holder: FIRST,
+        waiter: "spins, then yields",
+        found_in: "programs' own spinlocks",
+    },
+    LockPolicy {
+        name: "sem",
+        next_holder: FIRST,
+        waiter: "sleeps",
+        found_in: "POSIX: a semaphore at 1, which knows no holder",
+    },
+];
+pub const POLICY_NAMES: &[&str] = &["mutex", "fair", "adaptive", "spin", "sem"];
+
+/// A use of locks: how often, and by how many workers each.
+pub struct LockUse {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// The number of iterations of a task of `grain`; None: the empty tasks of `tree`.
+    pub iterations: Option<&'static str>,
+}
+pub const LOCK_USES: &[LockUse] = &[
+    LockUse { name: "one stack, empty tasks", kind: Kind::Lifo, iterations: None },
+    LockUse { name: "one stack, 300 turns a task", kind: Kind::Lifo, iterations: Some("300") },
+    LockUse { name: "one stack, 3000 turns a task", kind: Kind::Lifo, iterations: Some("3000") },
+    LockUse { name: "a deque a worker, empty tasks", kind: Kind::Steal, iterations: None },
+];
+
 pub const IDLES: &[&str] = &["nap", "backoff", "park", "spin"];
 pub const SLEPT: &[&str] = &["wakeup", "shortruns", "flood", "tree"];
 
@@ -114,17 +172,34 @@ impl Lab {
         there.then(|| setting.setup(program, self.size(program), threads))
     }
 
+    /// With a hand-over at each task a tree takes a hundred times as long as without, so this one
+    /// has a sixteenth of the tasks.
+    pub fn lock_use(&self, lock_use: &LockUse, policy: &'static str, threads: usize) -> Setup {
+        let setting = Setting { deque: Some(policy), ..Setting::of(lock_use.kind) };
+        match lock_use.iterations {
+            None => setting.setup("tree", self.size("tree") / 16, threads),
+            Some(iterations) => Setup {
+                data: Some(iterations),
+                ..setting.setup("grain", self.grains(iterations), threads)
+            },
+        }
+    }
+
     pub fn sleeper(&self, program: &'static str, idle: &'static str, threads: usize) -> Setup {
         let setting = Setting { idle: Some(idle), ..Setting::of(Kind::Steal) };
         setting.setup(program, self.size(program), threads)
     }
 
-    /// The longer the tasks, the fewer there are: a run takes some tens of milliseconds.
     pub fn grain(&self, kind: Kind, iterations: &'static str) -> Setup {
+        let n = self.grains(iterations);
+        Setup { data: Some(iterations), ..Setting::of(kind).setup("grain", n, self.many()) }
+    }
+
+    /// The longer the tasks, the fewer there are: a run takes some tens of milliseconds.
+    fn grains(&self, iterations: &str) -> u64 {
         let each: u64 = iterations.parse().expect("a number of a table");
         let most = self.size("grain");
-        let n = (200 * most / (each + 100)).clamp(2000, most);
-        Setup { data: Some(iterations), ..Setting::of(kind).setup("grain", n, self.many()) }
+        (200 * most / (each + 100)).clamp(2000, most)
     }
 
     pub fn idler(&self, setting: &Setting) -> Setup {
@@ -143,6 +218,18 @@ impl Lab {
                 all.extend(self.threads().into_iter().map(|t| self.swept(program, kind, t)));
             }
         }
+        all.extend(self.primitives());
+        all.extend(self.lock_uses());
+        all.extend(self.sleepers());
+        all.extend(self.grained());
+        all.extend(IDLERS.iter().map(|idler| self.idler(idler)));
+        let mut seen = HashSet::new();
+        all.retain(|setup| seen.insert(setup.clone()));
+        all
+    }
+
+    pub fn primitives(&self) -> Vec<Setup> {
+        let mut all = Vec::new();
         for program in LOCKED {
             for (&kind, lock) in
                 LOCKED_KINDS.iter().flat_map(|k| PRIMITIVES.iter().map(move |p| (k, p)))
@@ -151,19 +238,34 @@ impl Lab {
                 all.extend(threads.filter_map(|t| self.lock(program, kind, lock, t)));
             }
         }
+        all
+    }
+
+    pub fn lock_uses(&self) -> Vec<Setup> {
+        let mut all = Vec::new();
+        for lock_use in LOCK_USES {
+            for policy in POLICY_NAMES {
+                let threads = self.lock_threads().into_iter();
+                all.extend(threads.map(|t| self.lock_use(lock_use, policy, t)));
+            }
+        }
+        all
+    }
+
+    pub fn sleepers(&self) -> Vec<Setup> {
+        let mut all = Vec::new();
         for program in SLEPT {
             for idle in IDLES {
                 let threads = self.sleeper_threads().into_iter();
                 all.extend(threads.map(|t| self.sleeper(program, idle, t)));
             }
         }
-        for &kind in KINDS {
-            all.extend(GRAINS.iter().map(|grain| self.grain(kind, grain)));
-        }
-        all.extend(IDLERS.iter().map(|idler| self.idler(idler)));
-        let mut seen = HashSet::new();
-        all.retain(|setup| seen.insert(setup.clone()));
         all
+    }
+
+    pub fn grained(&self) -> Vec<Setup> {
+        let of = |&kind: &Kind| GRAINS.iter().map(move |grain| self.grain(kind, grain));
+        KINDS.iter().flat_map(of).collect()
     }
 }
 
@@ -228,12 +330,19 @@ mod tests {
     }
 
     #[test]
+    fn the_lock_policies_are_in_one_order() {
+        let names: Vec<&str> = LOCK_POLICIES.iter().map(|policy| policy.name).collect();
+        assert_eq!(names, POLICY_NAMES);
+    }
+
+    #[test]
     fn a_setup_is_found_again() {
         let lab = Lab { cores: 2, quick: true };
         let setups = lab.setups();
         assert!(setups.contains(&lab.swept("tree", Kind::Steal, 2)));
         assert!(setups.contains(&lab.cases()[0].setup(&RING_HALF_HALF)));
         assert!(lab.lock("tree", Kind::Lifo, "split", 2).is_none());
+        assert!(setups.contains(&lab.lock_use(&LOCK_USES[2], "fair", 8)));
         assert!(settings(&setups).len() > ALGORITHMS.len());
     }
 }

@@ -47,7 +47,7 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
     // A system that spins while it waits wakes up quickly, and pays with processor time.
     let processor = matches!(workload.figure, Figure::Own("wake_us", _));
     if processor {
-        head.extend(["p90".into(), "processors busy".into()]);
+        head.extend(["p90", "p99", "µs of processor time"].map(String::from));
     }
     if workload.schedules {
         head.push("schedule".into());
@@ -92,11 +92,11 @@ fn one(workload: &Workload, systems: &[System], session: &Session) -> Table {
             }
         }
         if processor {
-            let runs = || session.counted(workload, name, measured);
-            let p90 = quartiles(runs().filter_map(|r| r.line.extra.get("p90_us").copied()));
-            let busy = quartiles(runs().map(|r| (r.line.user + r.line.sys) / r.line.seconds));
-            row.push(p90.map_or("-".into(), |q| short(q.median)));
-            row.push(busy.map_or("-".into(), |q| short(q.median)));
+            for field in ["p90_us", "p99_us", "burn_us"] {
+                let runs = session.counted(workload, name, measured);
+                let found = quartiles(runs.filter_map(|r| r.line.extra.get(field).copied()));
+                row.push(found.map_or("-".into(), |q| short(q.median)));
+            }
         }
         if workload.schedules {
             row.push(schedules(session.counted(workload, name, measured)));

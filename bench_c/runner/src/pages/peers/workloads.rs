@@ -121,6 +121,17 @@ const LOOPS: &[(&str, &str)] = &[
     ("random-300-10000", "iterations of random cost"),
 ];
 
+/// The same for sums.
+const REDUCTIONS: &[(&str, &str)] = &[
+    ("even-1000-1000", "sums of 1,000 terms that take 1,000 µs in all, each the same time"),
+    ("rising-1000-1000", "terms of rising cost"),
+    ("falling-1000-1000", "terms of falling cost"),
+    ("random-1000-1000", "terms of random cost"),
+    ("huge-1000-1000", "one term has 20 % of the work"),
+    ("huge-300-100", "100 terms that take 300 µs in all, one has 20 % of the work"),
+    ("random-300-10000", "10,000 terms of random cost that take 300 µs in all"),
+];
+
 const NO_SORT: &[(&str, &str)] = &[
     ("libgomp", "OpenMP has no sort"),
     ("libomp", "OpenMP has no sort"),
@@ -340,8 +351,10 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         without: NO_TIMED_LOOPS,
         ..joins.clone()
     }));
-    all.extend(LOOPS.iter().map(|&(data, what)| Workload {
-        program: "loops",
+    let loops = LOOPS.iter().map(|&(data, what)| ("loops", data, what));
+    let reductions = REDUCTIONS.iter().map(|&(data, what)| ("reductions", data, what));
+    all.extend(loops.chain(reductions).map(|(program, data, what)| Workload {
+        program,
         n: 60,
         data: Some(data),
         quick: Some(20),
@@ -366,9 +379,10 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
         },
         Workload {
             program: "wakeup",
-            n: 100,
+            n: 300,
             quick: Some(30),
-            what: "from a spawn to the start on a worker left alone for 1 to 3 ms; of chili from a \
+            what: "from a spawn to the start on a worker left alone for 1 to 3 ms, and the processor \
+                   time of a wake-up beside that of the spawner, who computes; of chili from a \
                    fork whose forker then joins empty closures, because chili offers a task only \
                    in a join",
             figure: Figure::Own("wake_us", "µs"),
