@@ -14,7 +14,7 @@ use crate::fiber::{limit, space, stack};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::memory::page_size;
 use crate::sys::output::Out;
-use crate::sys::{errno, stack_room};
+use crate::sys::{errno, signal, stack_room};
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write;
 use std::ptr;
@@ -29,32 +29,25 @@ pub enum On {
     ThreadStack,
 }
 
-/// Returns the stack of the calling thread, which has hit this address; None if the thread serves
-/// no worker. Called in the handler.
-pub type Find = fn(usize) -> Option<On>;
+/// What the handler calls.
+pub struct Hooks {
+    /// Returns the stack of the calling thread, which has hit this address; None if the thread
+    /// serves no worker.
+    pub find: fn(usize) -> Option<On>,
+    /// The process is about to end.
+    pub ends: fn(),
+}
 
-static FIND: std::sync::OnceLock<Find> = std::sync::OnceLock::new();
+static HOOKS: std::sync::OnceLock<Hooks> = std::sync::OnceLock::new();
 
 /// Installs the handler, unless the program has one.
-pub fn watch(find: Find) {
+pub fn watch(hooks: Hooks) {
     static DONE: AtomicBool = AtomicBool::new(false);
     if DONE.load(Ordering::Relaxed) {
         return;
     }
-    let _ = FIND.set(find);
-    // SAFETY: the places are valid, and the function has the right type. If two threads do this at
-    // once, it does no harm.
-    unsafe {
-        let mut now: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut now) == 0
-            && now.sa_sigaction == libc::SIG_DFL
-        {
-            let mut ours: libc::sigaction = std::mem::zeroed();
-            ours.sa_sigaction = handle as *const () as usize;
-            ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-            libc::sigaction(libc::SIGSEGV, &raw const ours, ptr::null_mut());
-        }
-    }
+    let _ = HOOKS.set(hooks);
+    signal::handle(libc::SIGSEGV, handle); // if two threads do this at once, it does no harm
     DONE.store(true, Ordering::Relaxed);
 }
 
@@ -70,24 +63,15 @@ pub fn unload() {
             unsafe { space::unmap(low, Alternate::size()) };
         }
     }
-    // SAFETY: the places are valid; all zero is a valid value and means the default action.
-    unsafe {
-        let mut now: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(libc::SIGSEGV, ptr::null(), &raw mut now) == 0
-            && now.sa_sigaction == handle as *const () as usize
-        {
-            let default: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut());
-        }
-    }
+    signal::unhandle(libc::SIGSEGV, handle);
 }
 
-unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+unsafe extern "C" fn handle(number: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a valid siginfo.
     let address = unsafe { (*info).si_addr() } as usize;
     // SAFETY: the kernel passes a valid context.
     let (at, top) = unsafe { registers(context) };
-    let size = match FIND.get().and_then(|find| find(address)) {
+    let size = match HOOKS.get().and_then(|hooks| (hooks.find)(address)) {
         Some(On::Stack(stack)) if stack.guards(address) => Some(stack.room()),
         Some(On::ThreadStack) if address.abs_diff(top) < NEAR => Some(0),
         _ => None,
@@ -114,17 +98,9 @@ unsafe extern "C" fn handle(_: c_int, info: *mut libc::siginfo_t, context: *mut 
         }
         let _ = writeln!(out);
     }
-    // Return to the faulting instruction, now with the default action. A signal that was sent by
-    // kill comes once more when this handler returns.
-    // SAFETY: all zero is a valid value and means the default action; the kernel passes a valid
-    // siginfo.
-    unsafe {
-        let default: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGSEGV, &raw const default, ptr::null_mut());
-        if (*info).si_code <= 0 {
-            libc::raise(libc::SIGSEGV);
-        }
-    }
+    HOOKS.get().inspect(|hooks| (hooks.ends)());
+    // SAFETY: the kernel passes a valid siginfo.
+    unsafe { signal::take_default_action(number, info) };
 }
 
 /// The program counter and the stack pointer of the interrupted code.

@@ -42,7 +42,7 @@
 //! | waiting for a run's end | `Run::ends_awaited` | the run has not ended: tasks wait |
 //! | waiting for an object | `waiter::threads` | whoever wakes them takes them out of the count |
 //! | resting, without a run | `cache::resting` | whoever gives them a job is a thread |
-//! | the watchdog's | `watcher::threads` | it only looks |
+//! | the watcher | `watcher::threads` | it only looks |
 //!
 //! No thread is counted twice: a thread at an idle worker of a locked run does not leave the
 //! worker, and `cache::resting` is read after the workers. The directory is read last. A thread
@@ -169,7 +169,7 @@ fn when_all_idle(runs: &[Option<&Worker>], so_far: AllIdle, then: &mut dyn FnMut
 /// signals: rules 2 and 3.
 fn is_every_thread(in_runs: usize, waiting: Threads) -> bool {
     let others = cache::resting().wrapping_add(waiting.number()).wrapping_add(watcher::threads());
-    !thread::handles_signals(watcher::handler())
+    !thread::handles_signals(&watcher::handlers())
         && thread::count() == Some(in_runs.wrapping_add(others))
 }
 

@@ -25,8 +25,10 @@ mod walk;
 mod watchdog;
 
 use crate::runtime::record::Doctor;
-use crate::sys::output;
-use crate::threads::watcher::{self, Duty};
+use crate::sys::{futex, output};
+use crate::threads::watcher::{self, Duty, Reason};
+use crate::trace::timeline;
+use std::time::Duration;
 
 pub static DOCTOR: Doctor = Doctor { begin, end, idles_long: deadlock::check };
 
@@ -36,6 +38,7 @@ fn begin(duty: Duty) {
         match duty {
             Duty::Doctor => watchdog::look,
             Duty::Live => live::look,
+            Duty::Timeline => write_timelines,
         },
     );
 }
@@ -44,4 +47,12 @@ fn end(duty: Duty) {
     if watcher::end(duty) && duty == Duty::Live {
         output::clear_line();
     }
+}
+
+/// `SCHED_TRACE`: a signal ends the process in the middle of runs.
+fn write_timelines(reason: Reason) -> Duration {
+    if reason == Reason::Fatal {
+        timeline::write_open();
+    }
+    futex::LONGEST
 }

@@ -45,10 +45,8 @@ pub fn look(reason: Reason) -> Duration {
                 hangs = Some(now - known.since);
             }
         }
-        let title = match (reason, hangs) {
-            (Reason::Asked, _) => Some(Title::Asked),
-            (Reason::Time, hangs) => hangs.map(Title::NoEnd),
-        };
+        let asked = (reason == Reason::Asked).then_some(Title::Asked);
+        let title = asked.or(hangs.map(Title::NoEnd));
         if let Some(title) = title {
             dump::write(&title, &|run, worker| {
                 let known = known.iter().find(|known| known.id == run)?;

@@ -122,7 +122,8 @@ pub struct Row {
 /// What a run tells the observer of the process (`inspect`).
 pub struct Doctor {
     /// A run begins. `Duty::Doctor`: after the time in its `Config` without the end of a task, the
-    /// state is shown. `Duty::Live`: its statistics are shown while it goes on.
+    /// state is shown. `Duty::Live`: its statistics are shown while it goes on. `Duty::Timeline`: its
+    /// timeline is written if a signal ends the process.
     pub begin: fn(Duty),
     /// That run has ended.
     pub end: fn(Duty),
@@ -580,7 +581,7 @@ pub struct Run {
     /// Dropped first: no thread works any more when the argument blocks are freed.
     pub(super) threads: RunThreads,
     #[allow(dead_code, reason = "to drop them tells the end of the run")]
-    pub(super) attended: [Option<Attended>; 2],
+    pub(super) attended: [Option<Attended>; 3],
     pub(super) workers: Box<[&'static Worker]>,
     pub(super) block_pool: BlockPool,
     pub(super) fiber_settings: FiberSettings,

@@ -1,7 +1,7 @@
 //! All worker records: the records at rest, which new runs take, and the reset of all records in a
 //! child made by fork.
 
-use crate::fiber::overflow::On;
+use crate::fiber::overflow::{Hooks, On};
 use crate::fiber::stack::free::StackCache;
 use crate::fiber::{overflow, stack};
 use crate::lock::mutex::Mutex;
@@ -174,7 +174,7 @@ pub fn watch_process() {
         // that is unloaded. Two threads that register them at once do no harm.
         unsafe { libc::pthread_atfork(Some(before_fork), None, Some(after_fork_in_child)) };
         cache::watch_exit();
-        overflow::watch(find_stack);
+        overflow::watch(Hooks { find: find_stack, ends: watcher::before_end });
         DONE.store(true, Ordering::Relaxed);
         hint::black_box(&UNLOAD); // so that the linker keeps it
     }

@@ -103,6 +103,7 @@ impl Run {
         let attended = [
             config.watchdog.map(|_| Attended::begin(request.row.doctor, Duty::Doctor)),
             report.is_live().then(|| Attended::begin(request.row.doctor, Duty::Live)),
+            timeline.as_ref().map(|_| Attended::begin(request.row.doctor, Duty::Timeline)),
         ];
         let profile = Profile::new(&config, leases.len())?;
         let listener = config.is_observed().then(Listener::new);

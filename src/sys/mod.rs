@@ -25,6 +25,8 @@ pub mod probe;
 #[cfg(not(loom))]
 pub mod process;
 #[cfg(not(loom))]
+pub mod signal;
+#[cfg(not(loom))]
 pub mod symbol;
 #[cfg(not(loom))]
 pub mod terminal;

@@ -187,14 +187,15 @@ pub fn count() -> Option<usize> {
 
 /// True if the process handles a signal that something outside of it may send, apart from `except`.
 /// Signals that faults raise do not count.
-pub fn handles_signals(except: libc::sighandler_t) -> bool {
+pub fn handles_signals(except: &[libc::sighandler_t]) -> bool {
     (1..=libc::SIGRTMAX()).filter(|signal| !FAULTS.contains(signal)).any(|signal| {
         // SAFETY: all zero is a valid value in a valid place; a null pointer changes nothing. The
         // call fails for the signals that the C library keeps to itself.
         unsafe {
             let mut now: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal, std::ptr::null(), &raw mut now) == 0
-                && ![libc::SIG_DFL, libc::SIG_IGN, except].contains(&now.sa_sigaction)
+                && ![libc::SIG_DFL, libc::SIG_IGN].contains(&now.sa_sigaction)
+                && !except.contains(&now.sa_sigaction)
         }
     })
 }

@@ -1,15 +1,19 @@
-//! The thread that watches the others: for the doctor (`SCHED_WATCHDOG`) and for the line that
-//! shows the statistics of runs that go on (`SCHED_STATS=live`). It exists as long as a run needs
-//! one of its duties. It looks now and then; the doctor also looks at once after SIGQUIT.
+//! The thread that watches the others: for the doctor (`SCHED_WATCHDOG`), for the line that shows the
+//! statistics of runs that go on (`SCHED_STATS=live`), and to write the timelines of these runs
+//! (`SCHED_TRACE`) before a signal ends the process. It exists as long as a run needs one of its
+//! duties. It looks now and then, and at once after a signal that one of its duties concerns.
 //!
-//! SIGQUIT is handled only for the doctor, and only if its action is the default one when the first
-//! run begins that needs the doctor. The handler may run in any thread, at any instruction. It only
-//! sets the thread's word and wakes the thread.
+//! A signal is handled only while a run needs the duty, and only if its action is the default one
+//! when the first such run begins. The handlers may run in any thread, at any instruction. They only
+//! set the thread's word and wake the thread. The handler of a fatal signal then waits until the
+//! thread has looked, and gives the process up to the signal's default action. The interrupted code
+//! may hold a lock that the thread needs; so the wait has a limit.
 
 use crate::lock::mutex::Mutex;
-use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicI32, AtomicUsize, Ordering};
 use crate::sys::errno::{self, Errno};
 use crate::sys::futex::{self, Futex};
+use crate::sys::signal::{self, Handler};
 use crate::sys::thread::{self, SignalsBlocked, Uncancelled};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -23,6 +27,27 @@ const ASKED: u32 = 1;
 const END: u32 = 2;
 /// Another duty has begun.
 const NEWS: u32 = 3;
+/// A signal is about to end the process.
+const DIES: u32 = 4;
+
+/// The signals that end the process after the look for `Duty::Timeline`. SIGSEGV has another
+/// handler, which calls `before_end`; SIGQUIT is the doctor's.
+const FATAL: [c_int; 11] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGILL,
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGPIPE,
+    libc::SIGALRM,
+    libc::SIGTERM,
+    libc::SIGXCPU,
+    libc::SIGSYS,
+];
+
+/// How long the handler of such a signal waits for the look.
+const LAST_LOOK: Duration = Duration::from_secs(5);
 
 /// What the thread looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +56,23 @@ pub enum Duty {
     Doctor,
     /// The statistics of runs that go on: `SCHED_STATS=live`.
     Live,
+    /// Signals that end the process in the middle of a run whose timeline is recorded:
+    /// `SCHED_TRACE`.
+    Timeline,
 }
 
-const DUTIES: [Duty; 2] = [Duty::Doctor, Duty::Live];
+const DUTIES: [Duty; 3] = [Duty::Doctor, Duty::Live, Duty::Timeline];
+
+impl Duty {
+    /// The signals whose default action is replaced for this duty, and their handler.
+    const fn signals(self) -> (&'static [c_int], Handler) {
+        match self {
+            Duty::Doctor => (&[libc::SIGQUIT], on_quit),
+            Duty::Live => (&[], on_quit),
+            Duty::Timeline => (&FATAL, on_fatal),
+        }
+    }
+}
 
 /// Why the thread looks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +80,8 @@ pub enum Reason {
     Time,
     /// SIGQUIT.
     Asked,
+    /// A signal ends the process as soon as the look has returned.
+    Fatal,
 }
 
 /// A look. Returns the time until the next one.
@@ -65,6 +106,12 @@ static LOOKS: [OnceLock<Look>; DUTIES.len()] = [const { OnceLock::new() }; _];
 static USERS: [AtomicUsize; DUTIES.len()] = [const { AtomicUsize::new(0) }; _];
 /// 1 while the thread exists: see `threads`.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
+/// The process that has the thread; 0: none.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+/// The thread's number, as the kernel knows it, as soon as the thread has begun.
+static THREAD: AtomicI32 = AtomicI32::new(0);
+/// 1 as soon as the thread has looked after a fatal signal.
+static LAST: Futex = Futex::new(0);
 
 /// A run begins that needs the duty. If the thread cannot be created, nobody watches.
 pub fn begin(duty: Duty, look: Look) {
@@ -86,8 +133,11 @@ pub fn begin(duty: Duty, look: Look) {
             // SAFETY: `main` uses no argument.
             watcher.id = unsafe { thread::create(main, ptr::null_mut(), None) }.ok();
         }
-        if watcher.id.is_some() && duty == Duty::Doctor {
-            handle(libc::SIG_DFL, handler());
+        if watcher.id.is_some() {
+            // SAFETY: the call takes nothing.
+            PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+            let (signals, handler) = duty.signals();
+            signals.iter().for_each(|&signal| signal::handle(signal, handler));
         }
     });
 }
@@ -103,9 +153,7 @@ pub fn end(duty: Duty) -> bool {
             return false;
         }
         USERS[duty as usize].store(0, Ordering::Relaxed);
-        if watcher.id.is_some() && duty == Duty::Doctor {
-            handle(handler(), libc::SIG_DFL);
-        }
+        unhandle(duty);
         if watcher.users.iter().all(|&users| users == 0)
             && let Some(id) = watcher.id.take()
         {
@@ -113,6 +161,7 @@ pub fn end(duty: Duty) -> bool {
             WORD.wake(1);
             // SAFETY: the thread is joined once, and ends by itself. (It does not take this lock.)
             let _ = unsafe { thread::join(id) };
+            PROCESS.store(0, Ordering::Relaxed);
         }
         true
     })
@@ -123,9 +172,14 @@ pub fn threads() -> usize {
     THREADS.load(Ordering::SeqCst)
 }
 
-/// The address of the handler of SIGQUIT.
-pub fn handler() -> usize {
-    on_quit as *const () as usize
+/// The addresses of the handlers of signals.
+pub fn handlers() -> [libc::sighandler_t; 2] {
+    [signal::address(on_quit), signal::address(on_fatal)]
+}
+
+fn unhandle(duty: Duty) {
+    let (signals, handler) = duty.signals();
+    signals.iter().for_each(|&signal| signal::unhandle(signal, handler));
 }
 
 /// In the child of a fork, which does not have the thread.
@@ -137,27 +191,11 @@ pub unsafe fn renew() {
     unsafe { WATCHER.reset(Watcher::none()) };
     USERS.iter().for_each(|users| users.store(0, Ordering::Relaxed));
     THREADS.store(0, Ordering::Relaxed);
-    handle(handler(), libc::SIG_DFL);
+    PROCESS.store(0, Ordering::Relaxed);
+    DUTIES.into_iter().for_each(unhandle);
 }
 
-/// Changes the action of SIGQUIT from one to another; leaves any other action.
-fn handle(from: usize, to: usize) {
-    // SAFETY: all zero is a valid value; the places are valid, and the functions have the right
-    // type.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(libc::SIGQUIT, ptr::null(), &raw mut action) == 0
-            && action.sa_sigaction == from
-        {
-            action = std::mem::zeroed();
-            action.sa_sigaction = to;
-            action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
-            libc::sigaction(libc::SIGQUIT, &raw const action, ptr::null_mut());
-        }
-    }
-}
-
-extern "C" fn on_quit(_: c_int) {
+unsafe extern "C" fn on_quit(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     let errno = errno::get();
     if !WORD.swap_if(WATCH, ASKED) {
         WORD.swap_if(NEWS, ASKED); // the thread looks at its duties after each wake-up
@@ -166,21 +204,60 @@ extern "C" fn on_quit(_: c_int) {
     errno::set(Errno(errno));
 }
 
+unsafe extern "C" fn on_fatal(number: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    before_end();
+    // SAFETY: this is what the kernel has passed.
+    unsafe { signal::take_default_action(number, info) };
+}
+
+/// Called in the handler of a signal that is about to end the process: has the thread look for
+/// `Reason::Fatal`, and waits for it.
+pub fn before_end() {
+    // A child made by vfork shares this memory, but not the thread; a child made by fork has no
+    // thread; and the thread does not wait for itself.
+    // SAFETY: the calls take nothing.
+    let (process, thread) = unsafe { (libc::getpid(), libc::gettid()) };
+    let is_there = PROCESS.load(Ordering::Relaxed) == process;
+    if !is_there || THREAD.load(Ordering::Relaxed) == thread {
+        return;
+    }
+    // Otherwise the thread ends, or another thread has called this.
+    if [WATCH, NEWS, ASKED].into_iter().any(|word| WORD.swap_if(word, DIES)) {
+        WORD.wake(1);
+    }
+    let begin = Instant::now();
+    while LAST.load(Ordering::Relaxed) == 0 && WORD.load(Ordering::Relaxed) != END {
+        let Some(left) = LAST_LOOK.checked_sub(begin.elapsed()) else { break };
+        LAST.wait(0, left);
+    }
+}
+
 extern "C" fn main(_: *mut c_void) -> *mut c_void {
     thread::prepare_watcher();
+    // SAFETY: the call takes nothing.
+    THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
     THREADS.store(1, Ordering::SeqCst);
     let mut due = [None; DUTIES.len()];
     while WORD.load(Ordering::Relaxed) != END {
         let asked = WORD.swap_if(ASKED, WATCH);
+        let dies = WORD.swap_if(DIES, WATCH);
         WORD.swap_if(NEWS, WATCH);
         let now = Instant::now();
         for (duty, due) in DUTIES.into_iter().zip(&mut due) {
-            let reason = if asked && duty == Duty::Doctor { Reason::Asked } else { Reason::Time };
+            let reason = match duty {
+                Duty::Doctor if asked => Reason::Asked,
+                Duty::Timeline if dies => Reason::Fatal,
+                _ => Reason::Time,
+            };
             if USERS[duty as usize].load(Ordering::Relaxed) == 0 {
                 *due = None;
-            } else if reason == Reason::Asked || due.is_none_or(|due| due <= now) {
+            } else if reason != Reason::Time || due.is_none_or(|due| due <= now) {
                 *due = LOOKS[duty as usize].get().map(|look| now + look(reason));
             }
+        }
+        if dies {
+            LAST.store(1, Ordering::Relaxed);
+            LAST.wake(i32::MAX);
         }
         let first = due.iter().flatten().min();
         let time =

@@ -5,6 +5,7 @@ use crate::settings::Config;
 use crate::sys::clock::{Calibration, Moment, ticks_in};
 use crate::sys::errno::Errno;
 use crate::sys::memory::{self, NoMemory};
+use crate::sys::thread::SignalsBlocked;
 use crate::trace::json::{self, Run};
 use crate::trace::output::{self, Output};
 use crate::trace::track::{Shared, Track};
@@ -34,7 +35,8 @@ pub struct Timeline {
 // SAFETY: `next` is used under a lock; the tracks say for themselves who may use them.
 unsafe impl Sync for Timeline {}
 
-/// The timelines of the runs that have not ended.
+/// The timelines of the runs that have not ended. A thread that uses it, or the file of a timeline,
+/// has blocked the signals: the handler of a fatal signal waits for a thread that takes the locks.
 static OPEN: Mutex<Open> = Mutex::new(Open(ptr::null()));
 
 struct Open(*const Timeline);
@@ -44,6 +46,7 @@ unsafe impl Send for Open {}
 
 /// Writes the timelines of the runs that have not ended: the process is about to end.
 pub fn write_open() {
+    let _blocked = SignalsBlocked::block();
     OPEN.with(|open| {
         let mut next = open.0;
         // SAFETY: a timeline removes itself from the list, under this lock, before it is gone.
@@ -69,6 +72,7 @@ impl Timeline {
     /// The timeline that `config` asks for, if it asks for one.
     pub fn new(config: &Config, workers: usize) -> Result<Option<Box<Timeline>>, Errno> {
         let Some(path) = config.trace else { return Ok(None) };
+        let _blocked = SignalsBlocked::block();
         let shared = Shared::new(ticks_in(config.trace_merge), ticks_in(SAMPLING));
         let shared = memory::boxed(shared).map_err(no_memory)?;
         let output = Output::new(path)?;
@@ -105,6 +109,7 @@ impl Timeline {
 
     /// Writes the timeline to its file, once. An error is reported on stderr.
     pub fn write(&self) {
+        let _blocked = SignalsBlocked::block();
         // Relaxed: the threads that may call this at the same time write the same text.
         if self.is_written.swap(true, Ordering::Relaxed) {
             return;
@@ -126,6 +131,7 @@ impl Timeline {
 
 impl Drop for Timeline {
     fn drop(&mut self) {
+        let _blocked = SignalsBlocked::block();
         OPEN.with(|open| {
             let this = ptr::from_ref(self);
             if open.0 == this {

@@ -1,0 +1,59 @@
+//! The actions of signals, as far as this library changes them: it replaces a default action, and
+//! leaves what the program has set.
+
+use std::ffi::{c_int, c_void};
+use std::{mem, ptr};
+
+/// A signal handler. It may run in any thread, at any instruction.
+pub type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// The signal's action becomes `handler`, if it is the default one. The handler runs on the thread's
+/// alternate signal stack, if there is one.
+pub fn handle(signal: c_int, handler: Handler) {
+    replace(signal, libc::SIG_DFL, address(handler));
+}
+
+/// The signal's action becomes the default one, if it is `handler`.
+pub fn unhandle(signal: c_int, handler: Handler) {
+    replace(signal, address(handler), libc::SIG_DFL);
+}
+
+/// The address of a handler, as `sigaction` tells it.
+pub fn address(handler: Handler) -> libc::sighandler_t {
+    handler as *const () as usize
+}
+
+fn replace(signal: c_int, from: libc::sighandler_t, to: libc::sighandler_t) {
+    // SAFETY: all zero is a valid value; the places are valid, and `to` is the default action or
+    // the address of a handler with three parameters.
+    unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        if libc::sigaction(signal, ptr::null(), &raw mut action) == 0 && action.sa_sigaction == from
+        {
+            action = mem::zeroed();
+            action.sa_sigaction = to;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+            libc::sigaction(signal, &raw const action, ptr::null_mut());
+        }
+    }
+}
+
+/// Called last in the handler of a signal: the signal has its default effect, which ends the
+/// process, when the handler returns.
+///
+/// # Safety
+/// `info` is what the kernel has passed to the handler.
+pub unsafe fn take_default_action(signal: c_int, info: *mut libc::siginfo_t) {
+    // A fault comes again when the handler returns to the instruction. The kernel's codes of faults
+    // are greater than 0; those of a signal that a process has sent are not.
+    const AGAIN: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+    // SAFETY: all zero is a valid value, and means the default action; the kernel's `info` is
+    // valid. The raised signal is blocked until the handler returns.
+    unsafe {
+        let default: libc::sigaction = mem::zeroed();
+        libc::sigaction(signal, &raw const default, ptr::null_mut());
+        if !AGAIN.contains(&signal) || (*info).si_code <= 0 {
+            libc::raise(signal);
+        }
+    }
+}
