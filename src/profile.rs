@@ -3,6 +3,8 @@
 //! | file | what |
 //! | --- | --- |
 //! | [`path`] | the longest path that leads to a task, while the task goes on |
+//! | [`length`] | the length of a path, and its parts by functions |
+//! | [`context`] | the functions for which a task runs |
 //! | [`sums`] | what a worker adds up |
 //! | [`run`] | the profile of a run |
 //! | [`figures`] | the measures that follow from the sums |
@@ -33,7 +35,9 @@
 //! shared memory lead to no edge: nobody was woken. Time in a blocking section is part of the span
 //! and not of the work, since the worker has another thread meanwhile.
 
+pub mod context;
 pub mod figures;
+pub mod length;
 pub mod path;
 pub mod report;
 pub mod run;

@@ -1,5 +1,7 @@
 //! The measures that follow from the sums of a run.
 
+use crate::profile::context::{Context, Contexts};
+use crate::profile::length::REST;
 use crate::profile::sums::{CLASSES, Sums};
 use crate::sys::clock::Calibration;
 
@@ -16,10 +18,41 @@ pub struct Figures {
     pub classes: [(u64, u64); CLASSES],
     /// The nanoseconds of a task such that half of the tasks are shorter.
     pub median: u64,
+    /// The functions of the tasks; the one with most work comes first.
+    pub functions: Vec<Function>,
+    /// The longest path: the functions of its tasks, in the order in which it meets them first. Each
+    /// is an index of `functions`; None: several functions.
+    pub path: Vec<(Option<usize>, Stretch)>,
+    /// The work of each context, and the context's functions from the first to its own.
+    pub stacks: Vec<(Vec<usize>, u64)>,
+}
+
+/// What the tasks of a function took.
+pub struct Function {
+    pub address: usize,
+    /// In nanoseconds.
+    pub work: u64,
+    pub tasks: u64,
+}
+
+/// A part of the longest path.
+#[derive(Clone, Copy, Default)]
+pub struct Stretch {
+    pub nanos: u64,
+    pub tasks: u32,
+}
+
+/// Calls `make` for each item. Empty if there is no memory.
+fn collect<T, U>(items: impl ExactSizeIterator<Item = T>, make: impl FnMut(T) -> U) -> Vec<U> {
+    let mut all = Vec::new();
+    if all.try_reserve_exact(items.len()).is_ok() {
+        all.extend(items.map(make)); // within the capacity
+    }
+    all
 }
 
 impl Figures {
-    pub fn new(sums: &Sums, workers: usize, calibration: Calibration) -> Self {
+    pub fn new(sums: &Sums, contexts: &Contexts, workers: usize, calibration: Calibration) -> Self {
         let nanos = |ticks| calibration.length(ticks);
         let mut classes = [(0, 0); CLASSES];
         for (class, place) in classes.iter_mut().enumerate() {
@@ -36,8 +69,42 @@ impl Figures {
             let (n, ticks) = sums.class(class);
             nanos(ticks / n.max(1))
         });
-        let (work, span) = (nanos(sums.work()), nanos(sums.span()));
-        Figures { work, span, tasks, workers, classes, median }
+        let (work, span) = (nanos(sums.work()), nanos(sums.span().ticks()));
+        let (functions, path, stacks) = contexts.with_all(|contexts, functions| {
+            let mut all = collect(functions.iter(), |&address| (0, address, 0));
+            for context in contexts {
+                let (work, tasks) = sums.context(context.id());
+                if let Some(of) = all.get_mut(context.number() as usize) {
+                    *of = (of.0 + work, of.1, of.2 + tasks);
+                }
+            }
+            all.sort_unstable_by_key(|&(work, address, _)| (u64::MAX - work, address));
+            let all = collect(all.into_iter(), |(work, address, tasks)| Function {
+                address,
+                work: nanos(work),
+                tasks,
+            });
+            let mut path = Vec::new();
+            if path.try_reserve_exact(sums.span().parts().count()).is_ok() {
+                path.extend(sums.span().parts().map(|part| {
+                    let address = functions.get(part.function as usize);
+                    let function = all.iter().position(|f| Some(&f.address) == address);
+                    let function = function.filter(|_| part.function != REST);
+                    (function, Stretch { nanos: nanos(part.ticks), tasks: part.tasks })
+                }));
+            }
+            let stacks = collect(contexts.iter(), |context| {
+                (addresses(context), nanos(sums.context(context.id()).0))
+            });
+            (all, path, stacks)
+        });
+        Figures { work, span, tasks, workers, classes, median, functions, path, stacks }
+    }
+
+    /// The part of the longest path that lies in a function of `functions`.
+    pub fn on_path(&self, function: usize) -> Stretch {
+        let found = self.path.iter().find(|(of, _)| *of == Some(function));
+        found.map_or(Stretch::default(), |found| found.1)
     }
 
     pub fn parallelism(&self) -> f64 {
@@ -59,6 +126,20 @@ impl Figures {
     }
 }
 
+/// The functions of a context and of those above it, the first one first.
+fn addresses(context: &Context) -> Vec<usize> {
+    let mut addresses = Vec::new();
+    let mut next = Some(context).filter(|context| context.function() != 0);
+    while let Some(context) = next {
+        if addresses.try_reserve(1).is_ok() {
+            addresses.push(context.function());
+        }
+        next = context.parent().filter(|above| above.function() != 0);
+    }
+    addresses.reverse();
+    addresses
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,14 +148,19 @@ mod tests {
 
     #[test]
     fn the_bounds_of_grahams_theorem() {
-        let sums = Sums::default();
+        let (sums, contexts) = (Sums::default(), Contexts::new().unwrap());
         // A task of 100 ms, and nine that begin when it does.
         for length in [100_u64; 10] {
-            let path = Path::new(0);
+            let path = Path::unused();
+            path.begin(contexts.child(contexts.root(), 1), None);
             path.go_on(0);
             sums.end(&path, length << 20);
         }
-        let figures = Figures::new(&sums, 2, Calibration::since(Moment::now()));
+        let figures = Figures::new(&sums, &contexts, 2, Calibration::since(Moment::now()));
+        assert_eq!(figures.functions[0].tasks, 10);
+        assert_eq!(figures.functions[0].work, figures.work);
+        assert_eq!((figures.path.len(), figures.on_path(0).nanos), (1, figures.span));
+        assert_eq!(figures.stacks, [(vec![1], figures.work)]);
         let is = |found: f64, meant: f64| assert!((found - meant).abs() < 0.001, "{found} {meant}");
         assert_eq!(figures.tasks, 10);
         is(figures.parallelism(), 10.0);

@@ -4,20 +4,27 @@
 //! stopped while the task waits, or lies below another task on its stack. Only the thread that runs
 //! the task uses the path; while the task is suspended, whoever has its continuation.
 
+use crate::profile::context::Context;
+use crate::profile::length::Length;
 use std::cell::Cell;
+use std::ptr;
 
 /// `since` of a clock that is stopped: no time has passed since then.
 const STOPPED: u64 = u64::MAX;
 
 pub struct Path {
-    /// The length of the longest path, in ticks, when the clock was set last.
-    length: Cell<u64>,
-    /// What the task has worked by then.
+    /// The length of the longest path when the clock was set last.
+    length: Length,
+    /// That of the task; null: the run is not profiled. It lives as long as the run.
+    context: Cell<*const Context>,
+    /// What the task has worked by then, in ticks.
     work: Cell<u64>,
     /// When the clock was set; or `STOPPED`.
     since: Cell<u64>,
     /// When the task ended.
     ended: Cell<u64>,
+    /// The part of the length that lies in the task's function.
+    own: Cell<u8>,
     /// The task waits: its clock stays stopped, whatever else runs on its stack.
     is_waiting: Cell<bool>,
     /// The task is in a blocking section, during which it does not work.
@@ -27,26 +34,56 @@ pub struct Path {
 }
 
 impl Path {
-    /// Of a task that has not begun, to which a path of this length leads.
-    pub fn new(length: u64) -> Self {
+    /// Of a task whose run is not profiled, or that `begin` will set.
+    #[inline(always)]
+    pub fn unused() -> Self {
         Path {
-            length: Cell::new(length),
+            length: Length::default(),
+            context: Cell::new(ptr::null()),
             work: Cell::new(0),
             since: Cell::new(STOPPED),
             ended: Cell::new(0),
+            own: Cell::new(0),
             is_waiting: Cell::new(false),
             blocks: Cell::new(false),
             is_void: Cell::new(false),
         }
     }
 
+    /// This unused path leads to a task of the context, from where the path `from` is now.
+    pub fn begin(&self, context: &Context, from: Option<(&Path, u64)>) {
+        if let Some((from, now)) = from {
+            from.settle(now);
+            self.length.become_equal(&from.length);
+        }
+        self.context.set(context);
+        self.find_own();
+        self.length.add_task(self.own.get());
+    }
+
+    fn find_own(&self) {
+        if let Some(context) = self.context() {
+            self.own.set(self.length.part_of(context.number()));
+        }
+    }
+
+    pub fn context(&self) -> Option<&Context> {
+        // SAFETY: it lives as long as the run, in which the path is used.
+        unsafe { self.context.get().as_ref() }
+    }
+
+    /// False: the run is not profiled.
+    pub fn is_used(&self) -> bool {
+        !self.context.get().is_null()
+    }
+
     pub fn length_at(&self, now: u64) -> u64 {
-        self.length.get() + now.saturating_sub(self.since.get())
+        self.length.ticks() + now.saturating_sub(self.since.get())
     }
 
     /// The length when the clock was set or stopped last.
-    pub fn length(&self) -> u64 {
-        self.length.get()
+    pub fn length(&self) -> &Length {
+        &self.length
     }
 
     pub fn work(&self) -> u64 {
@@ -55,7 +92,7 @@ impl Path {
 
     fn add(&self, since: u64, now: u64) {
         let passed = now.saturating_sub(since);
-        self.length.set(self.length.get() + passed);
+        self.length.add(self.own.get(), passed);
         if !self.blocks.get() {
             self.work.set(self.work.get() + passed);
         }
@@ -69,6 +106,13 @@ impl Path {
     pub fn go_on(&self, now: u64) {
         if self.since.get() == STOPPED && !self.is_waiting.get() {
             self.since.set(now);
+        }
+    }
+
+    /// Sets a clock that runs: `length` is up to date.
+    pub fn settle(&self, now: u64) {
+        if self.since.get() != STOPPED {
+            self.add(self.since.replace(now), now);
         }
     }
 
@@ -98,23 +142,32 @@ impl Path {
     pub fn join(&self, other: &Path, now: impl FnOnce() -> u64) {
         if self.since.get() == other.ended.get() {
             // The other task was called on top of this one, which goes on from this very tick.
-            self.set_back(self.length().max(other.length()));
+            self.take(&other.length);
         } else {
-            self.meet(other.length(), now());
+            self.meet(&other.length, now());
         }
     }
 
     /// A path of this length meets this one now.
-    pub fn meet(&self, length: u64, now: u64) {
-        if self.since.get() != STOPPED {
-            self.add(self.since.replace(now), now);
+    pub fn meet(&self, length: &Length, now: u64) {
+        self.settle(now);
+        self.take(length);
+    }
+
+    fn take(&self, length: &Length) {
+        if self.length.become_longer(length) {
+            self.find_own();
         }
-        self.set_back(self.length.get().max(length));
     }
 
     /// Goes on from another point of the task: what was done since then is parallel to what comes.
     pub fn set_back(&self, length: u64) {
-        self.length.set(length);
+        self.length.cut(self.own.get(), length);
+    }
+
+    /// The task has done something else, beside what the clock tells, that took so many ticks.
+    pub fn extend(&self, ticks: u64) {
+        self.length.add(self.own.get(), ticks);
     }
 
     pub fn make_void(&self) {
@@ -129,35 +182,46 @@ impl Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::context::Contexts;
 
     #[test]
     fn a_fork_and_its_join_are_as_long_as_the_longer_branch() {
         for (other, length) in [(30, 45), (5, 25)] {
-            let here = Path::new(0);
-            here.go_on(100);
-            let there = Path::new(here.length_at(110));
+            let (contexts, begin) = (Contexts::new().unwrap(), 100);
+            let (here, there) = (Path::unused(), Path::unused());
+            here.begin(contexts.child(contexts.root(), 1), None);
+            here.go_on(begin);
+            there.begin(contexts.child(here.context().unwrap(), 2), Some((&here, 110)));
             here.stop(120);
             there.go_on(1000);
             there.stop(1000 + other);
             here.go_on(2000);
             here.meet(there.length(), 2000);
             here.stop(2005);
-            assert_eq!((here.length(), here.work()), (length, 25), "{other}");
+            assert_eq!((here.length().ticks(), here.work()), (length, 25), "{other}");
+            let parts: Vec<_> = here.length().parts().map(|part| part.ticks).collect();
+            assert_eq!(parts, if other > 10 { vec![15, other] } else { vec![25] });
         }
     }
 
     #[test]
     fn who_waits_does_not_work() {
-        let path = Path::new(7);
+        let contexts = Contexts::new().unwrap();
+        let context = contexts.child(contexts.root(), 1);
+        let (path, other) = (Path::unused(), Path::unused());
+        path.begin(context, None);
+        other.begin(context, None);
+        path.extend(7);
+        other.extend(30);
         path.go_on(10);
         path.begin_wait(12);
         path.go_on(20); // another task has ended on the stack
-        path.meet(30, 40);
+        path.meet(other.length(), 40);
         path.end_wait(50);
         assert_eq!((path.length_at(51), path.work()), (31, 2));
         path.block(true, 52);
         path.block(false, 152);
         path.stop(153);
-        assert_eq!((path.length(), path.work()), (133, 5));
+        assert_eq!((path.length().ticks(), path.work()), (133, 5));
     }
 }

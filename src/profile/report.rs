@@ -1,8 +1,9 @@
 //! The text of a profile.
 
 use crate::lock::mutex::Mutex;
-use crate::profile::figures::{Figures, WORKERS};
+use crate::profile::figures::{Figures, Stretch, WORKERS};
 use crate::settings::Profile;
+use crate::sys::names::Names;
 use crate::sys::output::Out;
 use std::fmt::{self, Write};
 
@@ -32,6 +33,7 @@ pub fn print(figures: &Figures, format: Profile, kind: &str, unseen: usize) {
             Profile::Off => Ok(()),
             Profile::Table => table(&mut out, figures, kind, unseen),
             Profile::Json => json(&mut out, figures, kind, unseen),
+            Profile::Folded => folded(&mut out, figures),
         };
     });
 }
@@ -72,10 +74,62 @@ fn table(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Re
         let length = (number as f64 / most as f64 * BAR.len() as f64).ceil() as usize;
         writeln!(out, "  {:>20} {number:>12}  {}", Time(least), &BAR[..length])?;
     }
+    functions(out, figures)?;
     if unseen > 0 {
         writeln!(out, "  {unseen} tasks could not be measured: there was no memory")?;
     }
     advice(figures, &mut |text| writeln!(out, "  {text}"))
+}
+
+/// The table shows so many functions with most work, and all that are on the longest path.
+const FUNCTIONS: usize = 10;
+
+/// The functions that the table shows, by their places in `Figures::functions`.
+fn shown(figures: &Figures) -> impl Iterator<Item = usize> {
+    let is_shown = |&at: &usize| at < FUNCTIONS || figures.on_path(at).nanos > 0;
+    let has_tasks = |&at: &usize| figures.functions[at].tasks > 0;
+    (0..figures.functions.len()).filter(has_tasks).filter(is_shown)
+}
+
+/// What stands for the functions of a path that are not told apart.
+const OTHERS: &str = "(others)";
+
+fn name_on_path<'a>(names: &'a mut Names, figures: &Figures, function: Option<usize>) -> &'a str {
+    function.map_or(OTHERS, |at| names.get(figures.functions[at].address))
+}
+
+fn functions(out: &mut Out, figures: &Figures) -> fmt::Result {
+    let mut names = Names::default();
+    let title = "time of the tasks";
+    writeln!(out, "  {title:>20} {:>12} {:>12}  function", "number", "in the span")?;
+    for at in shown(figures) {
+        let (function, on_path) = (&figures.functions[at], figures.on_path(at));
+        let name = names.get(function.address);
+        let (work, tasks, part) = (Time(function.work), function.tasks, Time(on_path.nanos));
+        writeln!(out, "  {work:>20} {tasks:>12} {part:>12}  {name}")?;
+    }
+    write!(out, "  longest path: ")?;
+    for (i, &(function, Stretch { nanos, tasks })) in figures.path.iter().enumerate() {
+        let arrow = if i > 0 { " -> " } else { "" };
+        let name = name_on_path(&mut names, figures, function);
+        write!(out, "{arrow}{name} {}", Time(nanos))?;
+        if tasks > 1 {
+            write!(out, " ({tasks} tasks)")?;
+        }
+    }
+    writeln!(out)
+}
+
+/// A line for each context: its functions, and the nanoseconds of its tasks.
+fn folded(out: &mut Out, figures: &Figures) -> fmt::Result {
+    let mut names = Names::default();
+    for (stack, nanos) in figures.stacks.iter().filter(|(_, nanos)| *nanos > 0) {
+        for (i, &function) in stack.iter().enumerate() {
+            write!(out, "{}{}", if i > 0 { ";" } else { "" }, names.get(function))?;
+        }
+        writeln!(out, " {nanos}")?;
+    }
+    Ok(())
 }
 
 /// Passes on what the figures advise, a sentence at a time.
@@ -130,6 +184,20 @@ fn json(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Res
     for (i, (least, number)) in present.enumerate() {
         let comma = if i > 0 { "," } else { "" };
         write!(out, "{comma}{{\"least_ns\":{least},\"tasks\":{number}}}")?;
+    }
+    write!(out, "],\"functions\":[")?;
+    let mut names = Names::default();
+    for (i, function) in figures.functions.iter().filter(|of| of.tasks > 0).enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        let (work, tasks) = (function.work, function.tasks);
+        let name = names.get(function.address);
+        write!(out, "{comma}{{\"name\":\"{name}\",\"work_ns\":{work},\"tasks\":{tasks}}}")?;
+    }
+    write!(out, "],\"path\":[")?;
+    for (i, &(function, Stretch { nanos, tasks })) in figures.path.iter().enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        let name = name_on_path(&mut names, figures, function);
+        write!(out, "{comma}{{\"name\":\"{name}\",\"ns\":{nanos},\"tasks\":{tasks}}}")?;
     }
     write!(out, "],\"advice\":[")?;
     let mut comma = "";

@@ -2,11 +2,14 @@
 //! groups.
 
 use crate::lock::mutex::Mutex;
+use crate::profile::context::Contexts;
 use crate::profile::figures::Figures;
+use crate::profile::length::Length;
+use crate::profile::path::Path;
 use crate::profile::report;
 use crate::profile::sums::Sums;
 use crate::settings::{Config, Profile as Format};
-use crate::sys::clock::{Calibration, Moment};
+use crate::sys::clock::{self, Calibration, Moment};
 use crate::sys::errno::Errno;
 use crate::sys::memory::{self, NoMemory};
 use std::array;
@@ -17,6 +20,7 @@ const SHARDS: usize = 64;
 
 pub struct Profile {
     sums: Box<[Sums]>,
+    contexts: Contexts,
     groups: [Mutex<Groups>; SHARDS],
     begin: Moment,
     format: Format,
@@ -27,7 +31,7 @@ pub struct Profile {
 
 /// The groups that have tasks, by their addresses, each with the length of the longest path to the
 /// end of a task.
-struct Groups(Vec<(usize, u64)>);
+struct Groups(Vec<(usize, Length)>);
 
 fn no_memory(_: NoMemory) -> Errno {
     Errno(libc::ENOMEM)
@@ -41,6 +45,7 @@ impl Profile {
         }
         let profile = Profile {
             sums: memory::slice(workers, |_| Ok(Sums::default())).map_err(no_memory)?,
+            contexts: Contexts::new().map_err(no_memory)?,
             groups: array::from_fn(|_| Mutex::new(Groups(Vec::new()))),
             begin: Moment::now(),
             format: config.profile,
@@ -63,23 +68,35 @@ impl Profile {
         &self.groups[(group >> 4) % SHARDS]
     }
 
+    /// The unused `path` leads to a task of this function. `from` is the path of the task that
+    /// spawns it now; None: no task of this run does.
+    pub fn begin_path(&self, path: &Path, function: usize, from: Option<&Path>) {
+        let parent = from.and_then(Path::context).unwrap_or(self.contexts.root());
+        let context = self.contexts.child(parent, function);
+        path.begin(context, from.map(|from| (from, clock::ticks())));
+    }
+
     /// A task of the group ends; a path of this length leads there.
-    pub fn leave(&self, group: usize, length: u64) {
+    pub fn leave(&self, group: usize, length: &Length) {
         self.shard(group).with(|Groups(groups)| {
-            if let Some((_, longest)) = groups.iter_mut().find(|(address, _)| *address == group) {
-                *longest = length.max(*longest);
-            } else if groups.try_reserve(1).is_ok() {
-                groups.push((group, length));
+            let known = groups.iter().position(|(address, _)| *address == group);
+            if known.is_none() && groups.try_reserve(1).is_err() {
+                return;
             }
+            let at = known.unwrap_or_else(|| {
+                groups.push((group, Length::default()));
+                groups.len() - 1
+            });
+            groups[at].1.become_longer(length);
         });
     }
 
     /// The wait for the group is over. Returns the length of the longest path to the end of one of
     /// its tasks.
-    pub fn forget(&self, group: usize) -> u64 {
+    pub fn forget(&self, group: usize) -> Option<Length> {
         self.shard(group).with(|Groups(groups)| {
-            let at = groups.iter().position(|(address, _)| *address == group);
-            at.map_or(0, |at| groups.swap_remove(at).1)
+            let at = groups.iter().position(|(address, _)| *address == group)?;
+            Some(groups.swap_remove(at).1)
         })
     }
 
@@ -88,7 +105,7 @@ impl Profile {
         let all = Sums::default();
         self.sums.iter().for_each(|sums| all.merge(sums));
         let calibration = Calibration::since(self.begin);
-        let figures = Figures::new(&all, self.sums.len(), calibration);
+        let figures = Figures::new(&all, &self.contexts, self.sums.len(), calibration);
         let unseen = self.unseen.load(Ordering::Relaxed);
         report::print(&figures, self.format, self.kind, unseen);
     }

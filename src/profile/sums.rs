@@ -1,9 +1,10 @@
 //! What a worker adds up. Only the thread that occupies the worker writes it; it is read when the
 //! run has ended.
 
+use crate::profile::length::Length;
 use crate::profile::path::Path;
 use std::array;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// Class i has the tasks of at least 2^i and less than 2^(i + 1) ticks; class 0 those of 0, too.
 pub const CLASSES: usize = 64;
@@ -11,7 +12,10 @@ pub const CLASSES: usize = 64;
 #[repr(align(128))] // a pair of cache lines: see `runtime::record`
 pub struct Sums {
     work: Cell<u64>,
-    span: Cell<u64>,
+    /// The longest path to the end of a task.
+    span: Length,
+    /// Of each context, by its number, the work and the number of its tasks.
+    contexts: RefCell<Vec<(u64, u64)>>,
     tasks: [Cell<u64>; CLASSES],
     /// The ticks of the tasks in each class.
     ticks: [Cell<u64>; CLASSES],
@@ -28,7 +32,8 @@ impl Default for Sums {
     fn default() -> Self {
         Sums {
             work: Cell::new(0),
-            span: Cell::new(0),
+            span: Length::default(),
+            contexts: RefCell::new(Vec::new()),
             tasks: array::from_fn(|_| Cell::new(0)),
             ticks: array::from_fn(|_| Cell::new(0)),
             wakes_joiner: Cell::new(false),
@@ -45,7 +50,9 @@ impl Sums {
     pub fn end(&self, path: &Path, now: u64) {
         path.end(now);
         add(&self.work, path.work());
-        self.span.set(self.span.get().max(path.length()));
+        self.span.become_longer(path.length());
+        let tasks = u64::from(!path.is_void());
+        path.context().inspect(|context| self.add_to_context(context.id(), path.work(), tasks));
         if !path.is_void() {
             let class = path.work().max(1).ilog2() as usize;
             add(&self.tasks[class], 1);
@@ -64,7 +71,9 @@ impl Sums {
     /// Adds the other sums to these.
     pub fn merge(&self, other: &Sums) {
         add(&self.work, other.work.get());
-        self.span.set(self.span.get().max(other.span.get()));
+        self.span.become_longer(&other.span);
+        let contexts = other.contexts.borrow();
+        contexts.iter().enumerate().for_each(|(id, of)| self.add_to_context(id, of.0, of.1));
         for class in 0..CLASSES {
             add(&self.tasks[class], other.tasks[class].get());
             add(&self.ticks[class], other.ticks[class].get());
@@ -75,8 +84,25 @@ impl Sums {
         self.work.get()
     }
 
-    pub fn span(&self) -> u64 {
-        self.span.get()
+    pub fn span(&self) -> &Length {
+        &self.span
+    }
+
+    /// The work of a context, in ticks, and the number of its tasks.
+    pub fn context(&self, id: usize) -> (u64, u64) {
+        self.contexts.borrow().get(id).copied().unwrap_or_default()
+    }
+
+    /// Without memory for the context its work is not told.
+    fn add_to_context(&self, id: usize, work: u64, tasks: u64) {
+        let mut contexts = self.contexts.borrow_mut();
+        let more = (id + 1).saturating_sub(contexts.len());
+        if more > 0 && contexts.try_reserve(more).is_ok() {
+            contexts.resize(id + 1, (0, 0)); // within the capacity
+        }
+        if let Some(of) = contexts.get_mut(id) {
+            *of = (of.0 + work, of.1 + tasks);
+        }
     }
 
     /// The tasks of a class, and their ticks.

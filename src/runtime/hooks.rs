@@ -30,13 +30,17 @@ fn note_wake_slowly(fiber: &Fiber, from: Option<&Worker>) {
     let Some(woken) = fiber.youngest_task() else { return };
     let mine = from.and_then(|from| from.mine_in_run_of(fiber.worker()));
     woken.slice.wake(mine.map(|mine| mine.index() as u16));
+    if !woken.path.is_used() {
+        return;
+    }
     // A task that joins learns of the path when it goes on: the waker is no part of it.
     let joins = from.and_then(Worker::sums).is_some_and(Sums::wakes_joiner);
     let here = identity::current_fiber();
     let here = here.filter(|here| !joins && here.worker().run_id() == fiber.worker().run_id());
     if let Some(waker) = here.and_then(Fiber::youngest_task) {
         let now = clock::ticks();
-        woken.path.meet(waker.path.length_at(now), now);
+        waker.path.settle(now);
+        woken.path.meet(waker.path.length(), now);
     }
 }
 
@@ -48,15 +52,10 @@ impl Fiber {
         unsafe { self.observed.get().as_ref() }
     }
 
-    /// The length of the path to the point where the youngest task is.
-    pub(super) fn path_length(&self) -> u64 {
-        self.youngest_task().map_or(0, |task| task.path.length_at(clock::ticks()))
-    }
-
     /// The youngest task begins to wait, or its wait is over. The caller is on the fiber.
     #[inline]
     pub fn note_wait(&self, waits: bool) {
-        if let Some(task) = self.youngest_task() {
+        if let Some(task) = self.youngest_task().filter(|task| task.path.is_used()) {
             let now = clock::ticks();
             if waits { task.path.begin_wait(now) } else { task.path.end_wait(now) }
         }
@@ -64,7 +63,7 @@ impl Fiber {
 
     /// The blocking section of the youngest task is over.
     pub(super) fn note_unblock(&self) {
-        if let Some(task) = self.youngest_task() {
+        if let Some(task) = self.youngest_task().filter(|task| task.path.is_used()) {
             let now = clock::ticks();
             task.path.block(false, now);
             task.path.stop(now);

@@ -1,12 +1,12 @@
 //! Runs that are observed: the functions of their rows, and what the runtime tells their watches.
 //!
-//! A kind has two rows: the *plain* one, and the *observed* one for runs with `SCHED_TRACE`
-//! or `SCHED_PROFILE`. The
-//! functions of the observed row wrap each task: the task in the queue is `run_observed`, and its
-//! closure is an argument block with a [`Watched`]. Then they call the function of the plain row.
-//! So queues and policies work as ever, and the functions of the plain rows contain nothing of
-//! this. In an observed run the built-in parts of `sched_spawn`, `sched_fork` and `sched_join`, and
-//! those of sched_inline.h and sched_typed.h, do not apply (`Worker::occupy`).
+//! A kind has two rows: the *plain* one, and the *observed* one for runs with `SCHED_TRACE` or
+//! `SCHED_PROFILE`. The functions of the observed row wrap each task: the task in the queue is
+//! `run_observed`, and its closure is an argument block with a [`Watched`]. Then they call the
+//! function of the plain row. So queues and policies work as ever, and the functions of the plain
+//! rows contain nothing of this. In an observed run the built-in parts of `sched_spawn`,
+//! `sched_fork` and `sched_join`, and those of sched_inline.h and sched_typed.h, do not apply
+//! (`Worker::occupy`).
 //!
 //! Observing changes no outcome. If there is no memory for a record, the task is not recorded, and
 //! counted as such.
@@ -30,7 +30,6 @@
 //! task is suspended or resumed, a process without observed runs pays one load (`listeners`), which
 //! it also pays for the sanitizers.
 
-use crate::profile::path::Path;
 use crate::runtime::forked::misuse;
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, Row, Run, Worker};
@@ -62,34 +61,44 @@ pub const fn row(plain: &'static Row) -> Row {
 }
 
 /// Wraps a task of which the program's function is `function`. `C` is what messages call it. The
-/// task that is returned must run, or be taken back by `unwrap`. Without a track, or without
+/// task that is returned must run, or be taken back by `unwrap`. Without a watch, or without
 /// memory, the task itself is returned.
 fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> Task {
     let Some(watch) = mine.watch() else { return task };
-    // SAFETY: the caller occupies the worker.
-    unsafe { pack::<C>(Some(mine.worker()), watched(watch, mine.fiber(), task, function)) }
-        .unwrap_or_else(|| {
-            watch.miss();
-            task
-        })
-}
-
-/// The record of a task that the youngest task on the fiber spawns.
-fn watched(watch: &Watch, fiber: &Fiber, task: Task, function: usize) -> Watched {
     let slice = match watch.track() {
         Some(track) => track.spawn(task, function),
         None => Observed::unrecorded(task, function),
     };
-    Watched::new(slice, Path::new(watch.profile().map_or(0, |_| fiber.path_length())))
+    // SAFETY: the caller occupies the worker.
+    unsafe { pack::<C>(Some(mine.worker()), watch, slice, Some(mine.fiber())) }.unwrap_or(task)
 }
 
+/// Packs the record of a task, which the youngest task on the fiber spawns, if there is one.
+///
 /// # Safety
 /// As for `pack_for`.
-unsafe fn pack<C: ProgramFunction>(worker: Option<&Worker>, watched: Watched) -> Option<Task> {
-    // SAFETY: the block has room for the record and is aligned for any type.
-    let fill = |place: *mut u8| unsafe { place.cast::<Watched>().write(watched) };
+unsafe fn pack<C: ProgramFunction>(
+    worker: Option<&Worker>,
+    watch: &Watch,
+    slice: Observed,
+    from: Option<&Fiber>,
+) -> Option<Task> {
+    let fill = |place: *mut u8| {
+        let place = place.cast::<Watched>();
+        // SAFETY: the block has room for the record and is aligned for any type. (The record is
+        // made where it stays: to copy it would take as long as all the rest.)
+        let watched = unsafe {
+            place.write(Watched::new(slice));
+            &*place
+        };
+        if let Some(profile) = watch.profile() {
+            let from = from.and_then(Fiber::youngest_task).map(|task| &task.path);
+            profile.begin_path(&watched.path, watched.slice.function(), from);
+        }
+    };
     // SAFETY: by the caller's promise.
-    unsafe { pack_for(worker, run_observed::<C>, size_of::<Watched>(), fill) }.ok()
+    let packed = unsafe { pack_for(worker, run_observed::<C>, size_of::<Watched>(), fill) };
+    packed.inspect_err(|_| watch.miss()).ok()
 }
 
 /// A task that a thread outside of the run adds, as it is queued.
@@ -102,14 +111,8 @@ pub fn wrap_outside(run: &Run, task: Task) -> Task {
     };
     // A task in a blocking section spawns from there.
     let section = identity::current_fiber().filter(|fiber| ptr::eq(fiber.worker().run.get(), run));
-    let length = section.map_or(0, Fiber::path_length);
     // SAFETY: without a worker the block comes from the heap.
-    unsafe { pack::<unwind::Task>(None, Watched::new(slice, Path::new(length))) }.unwrap_or_else(
-        || {
-            watch.miss();
-            task
-        },
-    )
+    unsafe { pack::<unwind::Task>(None, watch, slice, section) }.unwrap_or(task)
 }
 
 /// Undoes `wrap`: the task was refused, or taken back before it has begun. Returns the task that
@@ -264,16 +267,15 @@ fn around_child<R>(mine: Mine<'_>, spawn: impl FnOnce(&Worker) -> R) -> R {
     let fiber = mine.fiber();
     let caller = fiber.youngest_task();
     let left = caller.and_then(|caller| Some(mine.track()?.leave(&caller.slice)));
-    if let (Some(_), Some(caller)) = (mine.sums(), caller) {
-        caller.path.stop(clock::ticks());
-    }
+    let timed = caller.map(|caller| &caller.path).filter(|path| path.is_used());
+    timed.inspect(|path| path.stop(clock::ticks()));
     let result = spawn(worker);
     // SAFETY: the caller is on the fiber again, whose worker is the calling thread's.
     let track = unsafe { fiber.mine() }.worker().track();
     if let (Some(track), Some(left), Some(caller)) = (track, left, caller) {
         track.come_back(&left, &caller.slice);
     }
-    caller.inspect(|caller| caller.path.go_on(clock::ticks()));
+    timed.inspect(|path| path.go_on(clock::ticks()));
     result
 }
 

@@ -24,8 +24,8 @@ pub fn path_length(worker: &Worker) -> Option<u64> {
 #[cold]
 pub fn take_path_back(worker: &Worker, before: u64) -> u64 {
     profiled_task(worker).map_or(0, |task| {
-        task.path.meet(0, clock::ticks());
-        let after = task.path.length();
+        task.path.settle(clock::ticks());
+        let after = task.path.length().ticks();
         task.path.set_back(before);
         after.saturating_sub(before)
     })
@@ -37,8 +37,7 @@ pub fn note_loop(worker: &Worker, longest: u64) {
     if longest > 0
         && let Some(task) = profiled_task(worker)
     {
-        let now = clock::ticks();
-        task.path.meet(task.path.length_at(now) + longest, now);
+        task.path.extend(longest);
     }
 }
 
@@ -51,8 +50,9 @@ pub fn note_given_back(worker: &Worker) {
 #[inline]
 pub fn note_group_end(worker: &Worker, group: usize) {
     if let Some(task) = profiled_task(worker) {
-        let length = task.path.length_at(clock::ticks());
-        worker.watch().and_then(Watch::profile).inspect(|profile| profile.leave(group, length));
+        task.path.settle(clock::ticks());
+        let profile = worker.watch().and_then(Watch::profile);
+        profile.inspect(|profile| profile.leave(group, task.path.length()));
     }
 }
 
@@ -62,7 +62,7 @@ pub fn note_group_over(worker: Option<&Worker>, group: usize) {
     let Some(worker) = worker else { return };
     if let Some(task) = profiled_task(worker) {
         let profile = worker.watch().and_then(Watch::profile);
-        let longest = profile.map_or(0, |profile| profile.forget(group));
-        task.path.meet(longest, clock::ticks());
+        let longest = profile.and_then(|profile| profile.forget(group));
+        longest.inspect(|longest| task.path.meet(longest, clock::ticks()));
     }
 }

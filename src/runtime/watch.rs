@@ -4,6 +4,7 @@
 use crate::profile::path::Path;
 use crate::profile::run::Profile;
 use crate::profile::sums::Sums;
+use crate::runtime::arg_blocks::MAX_BYTES;
 use crate::stats::Phase;
 use crate::stats::phases::Phases;
 use crate::sync::forked::Forked;
@@ -106,9 +107,13 @@ pub struct Watched {
     pub block: Cell<*mut c_void>,
 }
 
+const _: () = assert!(size_of::<Watched>() <= MAX_BYTES);
+
 impl Watched {
-    pub fn new(slice: Observed, path: Path) -> Self {
-        Watched { slice, path, shadow: Forked::unset(), block: Cell::new(ptr::null_mut()) }
+    #[inline(always)]
+    pub fn new(slice: Observed) -> Self {
+        let block = Cell::new(ptr::null_mut());
+        Watched { slice, path: Path::unused(), shadow: Forked::unset(), block }
     }
 
     /// The task below this one on the same stack.

@@ -168,7 +168,7 @@ pub static VARS: [Var; 20] = [
         words: Profile::WORDS,
         form: "",
         set: |c, v| Profile::parse(v.to_bytes()).map(|p| c.profile = p),
-        meaning: "work, span and parallelism of each run: none, as text, or as a line of JSON",
+        meaning: "work, span and parallelism of each run: none, as text, as JSON, or for flame graphs",
     },
     Var {
         name: "SCHED_SEED",

@@ -61,7 +61,7 @@ words! {
 }
 words! {
     /// `SCHED_PROFILE`: whether and how the profile is printed.
-    Profile { Off = "0", Table = "1", Json = "json" }
+    Profile { Off = "0", Table = "1", Json = "json", Folded = "folded" }
 }
 words! {
     /// `SCHED_HELP`.

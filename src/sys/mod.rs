@@ -19,6 +19,8 @@ pub mod clock;
 #[cfg(not(loom))]
 pub mod float;
 #[cfg(not(loom))]
+pub mod names;
+#[cfg(not(loom))]
 pub mod peek;
 #[cfg(not(loom))]
 pub mod probe;

@@ -14,7 +14,8 @@
 //! The text is made in one pass over each track. Nothing is allocated but the table of names.
 
 use crate::sys::clock::Calibration;
-use crate::sys::{output, symbol};
+use crate::sys::names::Names;
+use crate::sys::output;
 use crate::trace::event::{Event, Kind, OUTSIDE};
 use crate::trace::output::Stream;
 use crate::trace::track::Track;
@@ -65,7 +66,7 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
              SCHED_TRACE_MERGE needs less"
         ));
     }
-    if names.has_nameless {
+    if names.has_nameless() {
         say_nameless();
     }
     Ok(())
@@ -124,7 +125,7 @@ impl Text<'_> {
                     self.wait('e', worker, &event, names)?;
                 }
                 self.begin('B', worker, time)?;
-                names.write(function, self.out)?;
+                write_name(names, function, self.out)?;
                 write!(self.out, ",\"args\":{{\"task\":{task}")?;
                 if kind == Kind::Begin && other != OUTSIDE {
                     write!(self.out, ",\"spawned_by\":{other}")?;
@@ -152,7 +153,7 @@ impl Text<'_> {
                 self.begin('X', worker, time)?;
                 let length = Micros(self.length(time, task));
                 write!(self.out, ",\"dur\":{length}")?;
-                names.write_times(event.length, function, self.out)?;
+                write_times(names, event.length, function, self.out)?;
                 write!(self.out, ",\"args\":{{\"tasks\":{}}}}}", event.length)?;
             }
             Kind::Slept => {
@@ -219,7 +220,7 @@ impl Text<'_> {
         names: &mut Names,
     ) -> fmt::Result {
         self.begin(phase, worker, event.time)?;
-        names.write(event.function, self.out)?;
+        write_name(names, event.function, self.out)?;
         let (run, task) = (self.run.number, event.task);
         write!(self.out, ",\"cat\":\"suspended\",\"id\":\"{run}.{task:x}\"}}")
     }
@@ -242,57 +243,15 @@ impl Text<'_> {
     }
 }
 
-/// The names of functions. To find one means to search a file, so each is looked up once.
-#[derive(Default)]
-struct Names {
-    /// Each function with the end of its name in `text`; the name begins where the one before ends.
-    known: Vec<(usize, usize)>,
-    text: String,
-    has_nameless: bool,
+/// Writes the member `name`.
+fn write_name(names: &mut Names, function: usize, out: &mut dyn Write) -> fmt::Result {
+    write!(out, ",\"name\":\"{}\"", names.get(function))
 }
 
-impl Names {
-    /// Writes the member `name`.
-    fn write(&mut self, function: usize, out: &mut dyn Write) -> fmt::Result {
-        write!(out, ",\"name\":\"{}\"", self.get(function))
-    }
-
-    /// Writes the member `name` of `n` merged tasks.
-    fn write_times(&mut self, n: u64, function: usize, out: &mut dyn Write) -> fmt::Result {
-        match n {
-            1 => self.write(function, out),
-            _ => write!(out, ",\"name\":\"{n} × {}\"", self.get(function)),
-        }
-    }
-
-    fn get(&mut self, function: usize) -> &str {
-        let at = match self.known.iter().position(|&(known, _)| known == function) {
-            Some(at) => at,
-            None => match self.add(function) {
-                Some(at) => at,
-                None => return "?", // there is no memory
-            },
-        };
-        let start = at.checked_sub(1).map_or(0, |before| self.known[before].1);
-        &self.text[start..self.known[at].1]
-    }
-
-    fn add(&mut self, function: usize) -> Option<usize> {
-        const LONGEST: usize = 512;
-        self.known.try_reserve(1).ok()?;
-        self.text.try_reserve(LONGEST).ok()?;
-        let room = self.text.len() + LONGEST;
-        let is_named = symbol::name(function, &mut |name| {
-            // Names of C functions need no escapes; paths, and C++'s names, may.
-            for c in name.chars() {
-                let c = if matches!(c, '"' | '\\') || c.is_control() { '?' } else { c };
-                if self.text.len() + c.len_utf8() <= room {
-                    self.text.push(c); // within the capacity
-                }
-            }
-        });
-        self.has_nameless |= !is_named;
-        self.known.push((function, self.text.len()));
-        Some(self.known.len() - 1)
+/// Writes the member `name` of `n` merged tasks.
+fn write_times(names: &mut Names, n: u64, function: usize, out: &mut dyn Write) -> fmt::Result {
+    match n {
+        1 => write_name(names, function, out),
+        _ => write!(out, ",\"name\":\"{n} × {}\"", names.get(function)),
     }
 }

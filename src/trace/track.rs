@@ -78,6 +78,7 @@ impl Observed {
         Observed::at(task, id, function, by, ticks())
     }
 
+    #[inline(always)]
     fn at(task: Task, id: u64, function: usize, by: u16, readied: u64) -> Self {
         Observed {
             task,
@@ -94,6 +95,7 @@ impl Observed {
     }
 
     /// Of a task that no track records.
+    #[inline(always)]
     pub fn unrecorded(task: Task, function: usize) -> Self {
         Observed::at(task, 0, function, OUTSIDE, 0)
     }
@@ -101,6 +103,10 @@ impl Observed {
     /// Of a task that a thread outside of the run spawns.
     pub fn outside(shared: &Shared, task: Task, function: usize) -> Self {
         Observed::new(task, shared.outside_id(), function, OUTSIDE)
+    }
+
+    pub fn function(&self) -> usize {
+        self.function
     }
 
     /// The suspended task is about to be queued. `by` is the worker that wakes it, if a worker

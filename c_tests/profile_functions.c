@@ -1,0 +1,105 @@
+/* SCHED_PROFILE names functions: how much work the tasks of each do, by which functions the longest path leads, and, as
+ * `folded`, for which functions the work is done. The sums are the work and the span.
+ * ctest: matrix deque=split,mutex idle=park threads=1,2 timeout=60
+ * ctest: matrix idle=park threads=2 join=help */
+#include "child.h"
+#include "stats_line.h"
+#include <sched_tasks.h>
+
+enum { WIDE = 40, LONG = 6, UNIT_US = 100, ATTEMPTS = 100 };
+
+static void compute(int units)
+{
+    double t0 = now();
+    while (now() - t0 < 1e-6 * UNIT_US * units)
+        ;
+}
+
+/* Four fifths of the work, and none of the longest path. */
+void wide_task(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    compute(1);
+}
+
+/* The longest path. */
+void long_task(void *closure, struct scheduler *s)
+{
+    long left = (long)closure;
+    compute(2);
+    if (left > 1)
+        CHECK_EQ(sched_spawn(long_task, (void *)(left - 1), s), 0);
+}
+
+void first_task(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    CHECK_EQ(sched_spawn(long_task, (void *)LONG, s), 0);
+    for (int i = 0; i < WIDE; i++)
+        CHECK_EQ(sched_spawn(wide_task, NULL, s), 0);
+}
+
+static void run(void *format)
+{
+    setenv("SCHED_PROFILE", format, 1);
+    CHECK_EQ(sched_init(2, 16, first_task, NULL), 0);
+}
+
+/* The number of the member `key` behind the function's name in an array of the line. */
+static long long of(const char *array, const char *name, const char *key)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "{\"name\":\"%s\"", name);
+    const char *at = strstr(child.said, array);
+    CHECK(at != NULL);
+    const char *end = strchr(at, ']'), *found = strstr(at, wanted);
+    return found == NULL || found > end ? 0 : stat_number(found, key);
+}
+
+static int is_near(double value, double meant)
+{
+    return value > 0.95 * meant && value < 1.05 * meant;
+}
+
+int main(void)
+{
+    in_child(run, "json");
+    CHECK_CHILD_EXITED(0);
+    static const char *const names[] = {"first_task", "long_task", "wide_task"};
+    long long work = 0, path = 0, tasks[3];
+    for (int i = 0; i < 3; i++) {
+        work += of("\"functions\"", names[i], "work_ns");
+        path += of("\"path\"", names[i], "ns");
+        tasks[i] = of("\"functions\"", names[i], "tasks");
+    }
+    CHECK_EQ(tasks[0], 1);
+    CHECK_EQ(tasks[1], LONG);
+    CHECK_EQ(tasks[2], WIDE);
+    CHECK(of("\"functions\"", "wide_task", "work_ns") >= 1000LL * UNIT_US * WIDE);
+    CHECK(of("\"functions\"", "long_task", "work_ns") >= 2000LL * UNIT_US * LONG);
+    CHECK(is_near((double)work, (double)stat_number(child.said, "work_ns")));
+    CHECK(is_near((double)path, (double)stat_number(child.said, "span_ns")));
+    CHECK_EQ(of("\"path\"", "first_task", "tasks"), 1);
+    /* The longest path goes through all long tasks, unless the machine stops another task for long. */
+    for (int attempt = 1; of("\"path\"", "long_task", "tasks") != LONG; attempt++) {
+        CHECK(attempt < ATTEMPTS);
+        in_child(run, "json");
+        CHECK_CHILD_EXITED(0);
+    }
+    CHECK(of("\"path\"", "long_task", "ns") >= 2000LL * UNIT_US * LONG);
+    CHECK_EQ(of("\"path\"", "wide_task", "tasks"), 0);
+
+    in_child(run, "folded");
+    CHECK_CHILD_EXITED(0);
+    CHECK_EQ(count_lines(child.said), 3);
+    CHECK_CHILD_SAID("first_task ");
+    CHECK_CHILD_SAID("first_task;long_task ");
+    CHECK_CHILD_SAID("first_task;wide_task ");
+
+    in_child(run, "1");
+    CHECK_CHILD_EXITED(0);
+    CHECK_CHILD_SAID("longest path: first_task ");
+    CHECK_CHILD_SAID(" -> ");
+    return 0;
+}

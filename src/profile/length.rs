@@ -1,0 +1,145 @@
+//! The length of a path, in ticks, and how it divides among the functions of its tasks.
+
+use std::cell::Cell;
+
+/// A path is divided among so many functions at most, those that it meets first. The last part has
+/// the rest.
+pub const PARTS: usize = 6;
+
+/// The part of a path that lies in the tasks of a function.
+#[derive(Clone, Copy, Default)]
+pub struct Part {
+    /// The function's number: see `Context::number`. `REST` for several functions.
+    pub function: u32,
+    /// How many tasks of the function the path goes through.
+    pub tasks: u32,
+    pub ticks: u64,
+}
+
+/// The functions that have no part of their own.
+pub const REST: u32 = u32::MAX;
+
+/// Only one thread at a time uses it.
+pub struct Length {
+    ticks: Cell<u64>,
+    /// In the order in which the path meets the functions.
+    parts: [Cell<Part>; PARTS],
+    used: Cell<u8>,
+}
+
+impl Default for Length {
+    #[inline(always)]
+    fn default() -> Self {
+        const NONE: Cell<Part> = Cell::new(Part { function: 0, tasks: 0, ticks: 0 });
+        Length { ticks: Cell::new(0), parts: [NONE; PARTS], used: Cell::new(0) }
+    }
+}
+
+impl Length {
+    pub fn ticks(&self) -> u64 {
+        self.ticks.get()
+    }
+
+    fn used(&self) -> &[Cell<Part>] {
+        &self.parts[..usize::from(self.used.get())]
+    }
+
+    /// The parts, whose sum is the length.
+    pub fn parts(&self) -> impl Iterator<Item = Part> {
+        self.used().iter().map(Cell::get)
+    }
+
+    /// This becomes the other length, if that is longer. Returns true if it was.
+    pub fn become_longer(&self, other: &Length) -> bool {
+        let is_longer = other.ticks() > self.ticks();
+        if is_longer {
+            self.become_equal(other);
+        }
+        is_longer
+    }
+
+    pub fn become_equal(&self, other: &Length) {
+        self.ticks.set(other.ticks());
+        self.used.set(other.used.get());
+        other.used().iter().zip(&self.parts).for_each(|(from, to)| to.set(from.get()));
+    }
+
+    /// The place of the function's part.
+    pub fn part_of(&self, function: u32) -> u8 {
+        let used = self.used.get();
+        let known = self.used().iter().position(|part| part.get().function == function);
+        if let Some(known) = known {
+            return known as u8;
+        }
+        if usize::from(used) == PARTS {
+            let last = &self.parts[PARTS - 1];
+            last.set(Part { function: REST, ..last.get() });
+            return used - 1;
+        }
+        self.parts[usize::from(used)].set(Part { function, ..Part::default() });
+        self.used.set(used + 1);
+        used
+    }
+
+    /// The path goes on for so many ticks, in a part that `part_of` has returned.
+    pub fn add(&self, part: u8, ticks: u64) {
+        self.ticks.set(self.ticks.get() + ticks);
+        let part = &self.parts[usize::from(part)];
+        part.set(Part { ticks: part.get().ticks + ticks, ..part.get() });
+    }
+
+    /// The path goes through one more task of this part.
+    pub fn add_task(&self, part: u8) {
+        let part = &self.parts[usize::from(part)];
+        part.set(Part { tasks: part.get().tasks.saturating_add(1), ..part.get() });
+    }
+
+    /// Shortens the path to so many ticks: first this part, then those that came last.
+    pub fn cut(&self, part: u8, ticks: u64) {
+        let mut excess = self.ticks().saturating_sub(ticks);
+        self.ticks.set(self.ticks() - excess);
+        let own = self.parts.get(usize::from(part)).into_iter();
+        for part in own.chain(self.used().iter().rev()) {
+            let less = excess.min(part.get().ticks);
+            excess -= less;
+            part.set(Part { ticks: part.get().ticks - less, ..part.get() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(length: &Length) -> Vec<(u32, u64)> {
+        length.parts().map(|part| (part.function, part.ticks)).collect()
+    }
+
+    #[test]
+    fn the_parts_add_up() {
+        let length = Length::default();
+        for function in 1..=8 {
+            length.add(length.part_of(function), 10 * u64::from(function));
+        }
+        let own = length.part_of(2);
+        length.add(own, 5);
+        let meant = vec![(1, 10), (2, 25), (3, 30), (4, 40), (5, 50), (REST, 60 + 70 + 80)];
+        assert_eq!(parts(&length), meant);
+        assert_eq!(length.ticks(), 365);
+        length.cut(own, 330);
+        assert_eq!(parts(&length)[1], (2, 0));
+        assert_eq!(parts(&length)[5], (REST, 200));
+        assert_eq!(length.parts().map(|part| part.ticks).sum::<u64>(), length.ticks());
+    }
+
+    #[test]
+    fn the_longer_one_counts() {
+        let (short, long) = (Length::default(), Length::default());
+        short.add(short.part_of(1), 10);
+        long.add(long.part_of(2), 20);
+        assert!(!long.become_longer(&short));
+        assert_eq!(parts(&long), [(2, 20)]);
+        assert!(short.become_longer(&long));
+        assert_eq!(parts(&short), [(2, 20)]);
+    }
+}

@@ -1,0 +1,53 @@
+//! The names of functions, for texts that are written about a run.
+
+use crate::sys::symbol;
+
+/// The names that were looked up so far. To find one means to search a file, so each is looked up
+/// once.
+#[derive(Default)]
+pub struct Names {
+    /// Each function with the end of its name in `text`; the name begins where the one before ends.
+    known: Vec<(usize, usize)>,
+    text: String,
+    has_nameless: bool,
+}
+
+impl Names {
+    /// True if a function had no name.
+    pub fn has_nameless(&self) -> bool {
+        self.has_nameless
+    }
+
+    /// The name of the function that begins at this address; without one, its file and the offset
+    /// there. No character of it needs an escape in JSON.
+    pub fn get(&mut self, function: usize) -> &str {
+        let at = match self.known.iter().position(|&(known, _)| known == function) {
+            Some(at) => at,
+            None => match self.add(function) {
+                Some(at) => at,
+                None => return "?", // there is no memory
+            },
+        };
+        let start = at.checked_sub(1).map_or(0, |before| self.known[before].1);
+        &self.text[start..self.known[at].1]
+    }
+
+    fn add(&mut self, function: usize) -> Option<usize> {
+        const LONGEST: usize = 512;
+        self.known.try_reserve(1).ok()?;
+        self.text.try_reserve(LONGEST).ok()?;
+        let room = self.text.len() + LONGEST;
+        let is_named = symbol::name(function, &mut |name| {
+            // Names of C functions need no escapes; paths, and C++'s names, may.
+            for c in name.chars() {
+                let c = if matches!(c, '"' | '\\') || c.is_control() { '?' } else { c };
+                if self.text.len() + c.len_utf8() <= room {
+                    self.text.push(c); // within the capacity
+                }
+            }
+        });
+        self.has_nameless |= !is_named;
+        self.known.push((function, self.text.len()));
+        Some(self.known.len() - 1)
+    }
+}
