@@ -90,6 +90,7 @@ pub struct Contexts {
     made: Mutex<Made>,
 }
 
+#[allow(clippy::vec_box, reason = "each has an address that others point to")]
 struct Made {
     contexts: Vec<Box<Context>>,
     links: Vec<Box<Link>>,

@@ -30,8 +30,8 @@ pub struct Length {
 impl Default for Length {
     #[inline(always)]
     fn default() -> Self {
-        const NONE: Cell<Part> = Cell::new(Part { function: 0, tasks: 0, ticks: 0 });
-        Length { ticks: Cell::new(0), parts: [NONE; PARTS], used: Cell::new(0) }
+        let parts = [const { Cell::new(Part { function: 0, tasks: 0, ticks: 0 }) }; PARTS];
+        Length { ticks: Cell::new(0), parts, used: Cell::new(0) }
     }
 }
 
