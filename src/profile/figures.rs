@@ -2,7 +2,7 @@
 
 use crate::profile::context::{Context, Contexts};
 use crate::profile::length::REST;
-use crate::profile::sums::{CLASSES, Sums};
+use crate::profile::sums::{CLASSES, OfContext, Sums};
 use crate::sys::clock::Calibration;
 
 /// The numbers of workers for which a speed-up is predicted.
@@ -14,6 +14,8 @@ pub struct Figures {
     pub span: u64,
     pub tasks: u64,
     pub workers: usize,
+    /// Which part of the time of the run the workers had nothing to do, 0 to 1; None: not known.
+    pub idle: Option<f64>,
     /// The least nanoseconds of each class of tasks, and the number of its tasks.
     pub classes: [(u64, u64); CLASSES],
     /// The nanoseconds of a task such that half of the tasks are shorter.
@@ -30,9 +32,11 @@ pub struct Figures {
 /// What the tasks of a function took.
 pub struct Function {
     pub address: usize,
+    pub tasks: u64,
     /// In nanoseconds.
     pub work: u64,
-    pub tasks: u64,
+    /// For how many nanoseconds tasks have waited for mutexes.
+    pub waits: u64,
 }
 
 /// A part of the longest path.
@@ -52,7 +56,13 @@ fn collect<T, U>(items: impl ExactSizeIterator<Item = T>, make: impl FnMut(T) ->
 }
 
 impl Figures {
-    pub fn new(sums: &Sums, contexts: &Contexts, workers: usize, calibration: Calibration) -> Self {
+    pub fn new(
+        sums: &Sums,
+        contexts: &Contexts,
+        workers: usize,
+        idle: Option<f64>,
+        calibration: Calibration,
+    ) -> Self {
         let nanos = |ticks| calibration.length(ticks);
         let mut classes = [(0, 0); CLASSES];
         for (class, place) in classes.iter_mut().enumerate() {
@@ -71,18 +81,15 @@ impl Figures {
         });
         let (work, span) = (nanos(sums.work()), nanos(sums.span().ticks()));
         let (functions, path, stacks) = contexts.with_all(|contexts, functions| {
-            let mut all = collect(functions.iter(), |&address| (0, address, 0));
+            let mut all = collect(functions.iter(), |&address| (address, OfContext::default()));
             for context in contexts {
-                let (work, tasks) = sums.context(context.id());
-                if let Some(of) = all.get_mut(context.number() as usize) {
-                    *of = (of.0 + work, of.1, of.2 + tasks);
+                if let Some((_, of)) = all.get_mut(context.number() as usize) {
+                    of.add(sums.context(context.id()));
                 }
             }
-            all.sort_unstable_by_key(|&(work, address, _)| (u64::MAX - work, address));
-            let all = collect(all.into_iter(), |(work, address, tasks)| Function {
-                address,
-                work: nanos(work),
-                tasks,
+            all.sort_unstable_by_key(|&(address, of)| (u64::MAX - of.work, address));
+            let all = collect(all.into_iter(), |(address, OfContext { tasks, work, waits })| {
+                Function { address, tasks, work: nanos(work), waits: nanos(waits) }
             });
             let mut path = Vec::new();
             if path.try_reserve_exact(sums.span().parts().count()).is_ok() {
@@ -94,11 +101,16 @@ impl Figures {
                 }));
             }
             let stacks = collect(contexts.iter(), |context| {
-                (addresses(context), nanos(sums.context(context.id()).0))
+                (addresses(context), nanos(sums.context(context.id()).work))
             });
             (all, path, stacks)
         });
-        Figures { work, span, tasks, workers, classes, median, functions, path, stacks }
+        Figures { work, span, tasks, workers, idle, classes, median, functions, path, stacks }
+    }
+
+    /// For how many nanoseconds tasks have waited for mutexes.
+    pub fn waits(&self) -> u64 {
+        self.functions.iter().map(|function| function.waits).sum()
     }
 
     /// The part of the longest path that lies in a function of `functions`.
@@ -156,7 +168,7 @@ mod tests {
             path.go_on(0);
             sums.end(&path, length << 20);
         }
-        let figures = Figures::new(&sums, &contexts, 2, Calibration::since(Moment::now()));
+        let figures = Figures::new(&sums, &contexts, 2, None, Calibration::since(Moment::now()));
         assert_eq!(figures.functions[0].tasks, 10);
         assert_eq!(figures.functions[0].work, figures.work);
         assert_eq!((figures.path.len(), figures.on_path(0).nanos), (1, figures.span));

@@ -21,7 +21,7 @@ pub struct Path {
     work: Cell<u64>,
     /// When the clock was set; or `STOPPED`.
     since: Cell<u64>,
-    /// When the task ended.
+    /// When the task ended, or was left last.
     ended: Cell<u64>,
     /// The part of the length that lies in the task's function.
     own: Cell<u8>,
@@ -126,6 +126,12 @@ impl Path {
         self.go_on(now);
     }
 
+    /// A worker comes back to the task. Returns for how long the task was left.
+    pub fn come_back(&self, now: u64) -> u64 {
+        self.go_on(now);
+        now.saturating_sub(self.ended.get())
+    }
+
     /// From now on the time counts for the path, but not as work; or as both again.
     pub fn block(&self, blocks: bool, now: u64) {
         self.stop(now);
@@ -133,6 +139,7 @@ impl Path {
         self.since.set(now);
     }
 
+    /// The task ends, or the worker leaves it.
     pub fn end(&self, now: u64) {
         self.stop(now);
         self.ended.set(now);

@@ -25,6 +25,12 @@ const SHORT: u64 = 1000;
 /// 2010: at least ten times).
 const SLACK: f64 = 10.0;
 
+/// Workers that have nothing to do for more than this part of the time starve.
+const IDLE: f64 = 0.2;
+
+/// Tasks that wait for mutexes for more than this part of the work keep each other waiting.
+const WAITS: f64 = 0.2;
+
 pub fn print(figures: &Figures, format: Profile, kind: &str, unseen: usize) {
     ONE_AT_A_TIME.with(|()| {
         let mut out = Out::stderr();
@@ -74,11 +80,12 @@ fn table(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Re
         let length = (number as f64 / most as f64 * BAR.len() as f64).ceil() as usize;
         writeln!(out, "  {:>20} {number:>12}  {}", Time(least), &BAR[..length])?;
     }
-    functions(out, figures)?;
+    let mut names = Names::default();
+    functions(out, figures, &mut names)?;
     if unseen > 0 {
         writeln!(out, "  {unseen} tasks could not be measured: there was no memory")?;
     }
-    advice(figures, &mut |text| writeln!(out, "  {text}"))
+    advice(figures, &mut names, &mut |text| writeln!(out, "  {text}"))
 }
 
 /// The table shows so many functions with most work, and all that are on the longest path.
@@ -98,8 +105,7 @@ fn name_on_path<'a>(names: &'a mut Names, figures: &Figures, function: Option<us
     function.map_or(OTHERS, |at| names.get(figures.functions[at].address))
 }
 
-fn functions(out: &mut Out, figures: &Figures) -> fmt::Result {
-    let mut names = Names::default();
+fn functions(out: &mut Out, figures: &Figures, names: &mut Names) -> fmt::Result {
     let title = "time of the tasks";
     writeln!(out, "  {title:>20} {:>12} {:>12}  function", "number", "in the span")?;
     for at in shown(figures) {
@@ -111,7 +117,7 @@ fn functions(out: &mut Out, figures: &Figures) -> fmt::Result {
     write!(out, "  longest path: ")?;
     for (i, &(function, Stretch { nanos, tasks })) in figures.path.iter().enumerate() {
         let arrow = if i > 0 { " -> " } else { "" };
-        let name = name_on_path(&mut names, figures, function);
+        let name = name_on_path(names, figures, function);
         write!(out, "{arrow}{name} {}", Time(nanos))?;
         if tasks > 1 {
             write!(out, " ({tasks} tasks)")?;
@@ -133,7 +139,11 @@ fn folded(out: &mut Out, figures: &Figures) -> fmt::Result {
 }
 
 /// Passes on what the figures advise, a sentence at a time.
-fn advice(figures: &Figures, to: &mut dyn FnMut(fmt::Arguments) -> fmt::Result) -> fmt::Result {
+fn advice(
+    figures: &Figures,
+    names: &mut Names,
+    to: &mut dyn FnMut(fmt::Arguments) -> fmt::Result,
+) -> fmt::Result {
     let Figures { median, workers, .. } = *figures;
     let (workers, parallelism) = (workers as f64, figures.parallelism());
     let mut fine = true;
@@ -158,6 +168,26 @@ fn advice(figures: &Figures, to: &mut dyn FnMut(fmt::Arguments) -> fmt::Result) 
              shorter paths would keep them busy when tasks take unequal times."
         ))?;
     }
+    let idle = figures.idle.unwrap_or(0.0);
+    if parallelism >= 2.0 * workers && workers > 1.0 && idle > IDLE {
+        fine = false;
+        to(format_args!(
+            "The workers starved for {:.0} % of the time, although there was work for \
+             {parallelism:.1}: tasks were spawned too late, one by one, or by a single task. Spawn \
+             them earlier, and from several tasks.",
+            100.0 * idle
+        ))?;
+    }
+    if workers > 1.0 && figures.waits() as f64 > WAITS * figures.work as f64 {
+        fine = false;
+        let most = figures.functions.iter().max_by_key(|function| function.waits);
+        let name = most.map_or("?", |function| names.get(function.address));
+        to(format_args!(
+            "Tasks waited for mutexes for {} in all, those of {name} most of all. Hold the mutex \
+             for less time, or share less.",
+            Time(figures.waits())
+        ))?;
+    }
     if fine {
         to(format_args!(
             "Nothing stands in the way of {workers} workers, and there is work for up to {}.",
@@ -172,6 +202,10 @@ fn json(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Res
     write!(out, "{{\"kind\":\"{kind}\",\"threads\":{workers},\"tasks\":{tasks}")?;
     write!(out, ",\"work_ns\":{work},\"span_ns\":{span}")?;
     write!(out, ",\"parallelism\":{:.4},\"median_ns\":{median}", figures.parallelism())?;
+    write!(out, ",\"mutex_waits_ns\":{}", figures.waits())?;
+    if let Some(idle) = figures.idle {
+        write!(out, ",\"idle\":{idle:.4}")?;
+    }
     write!(out, ",\"unseen\":{unseen},\"speedup\":[")?;
     for (i, n) in WORKERS.into_iter().enumerate() {
         let (least, most) = (figures.least_speedup(n), figures.most_speedup(n));
@@ -201,10 +235,65 @@ fn json(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Res
     }
     write!(out, "],\"advice\":[")?;
     let mut comma = "";
-    advice(figures, &mut |text| {
+    advice(figures, &mut names, &mut |text| {
         write!(out, "{comma}\"{text}\"")?;
         comma = ",";
         Ok(())
     })?;
     writeln!(out, "]}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::figures::Function;
+    use crate::profile::sums::CLASSES;
+
+    /// A run on 4 workers that leaves nothing to be wished for.
+    fn fine() -> Figures {
+        let function = Function { address: 0, tasks: 1000, work: 100_000_000, waits: 0 };
+        Figures {
+            work: 100_000_000,
+            span: 1_000_000,
+            tasks: 1000,
+            workers: 4,
+            idle: Some(0.05),
+            classes: [(0, 0); CLASSES],
+            median: 100_000,
+            functions: vec![function],
+            path: Vec::new(),
+            stacks: Vec::new(),
+        }
+    }
+
+    fn advice_on(figures: &Figures) -> Vec<String> {
+        let mut all = Vec::new();
+        let add = &mut |text: fmt::Arguments| {
+            all.push(text.to_string());
+            Ok(())
+        };
+        advice(figures, &mut Names::default(), add).unwrap();
+        all
+    }
+
+    #[test]
+    fn each_figure_has_its_advice() {
+        let fine = fine();
+        let alone = |figures: Figures, beginning: &str| {
+            let all = advice_on(&figures);
+            assert!(all.len() == 1 && all[0].starts_with(beginning), "{all:?}");
+        };
+        assert!(advice_on(&fine)[0].starts_with("Nothing stands in the way of 4 workers"));
+        alone(Figures { median: 100, ..self::fine() }, "Half of the tasks take less");
+        alone(Figures { span: 50_000_000, ..self::fine() }, "The span bounds this run");
+        alone(Figures { span: 10_000_000, ..self::fine() }, "There is little to spare");
+        alone(Figures { idle: Some(0.5), ..self::fine() }, "The workers starved for 50 %");
+        let mut locks = self::fine();
+        locks.functions[0].waits = 50_000_000;
+        alone(locks, "Tasks waited for mutexes for 50.00 ms in all");
+        // A single worker neither starves nor waits.
+        let mut serial = Figures { workers: 1, idle: Some(0.5), ..self::fine() };
+        serial.functions[0].waits = 50_000_000;
+        alone(serial, "Nothing stands");
+    }
 }

@@ -9,6 +9,7 @@ use crate::profile::path::Path;
 use crate::profile::report;
 use crate::profile::sums::Sums;
 use crate::settings::{Config, Profile as Format};
+use crate::stats::{Phase, Times};
 use crate::sys::clock::{self, Calibration, Moment};
 use crate::sys::errno::Errno;
 use crate::sys::memory::{self, NoMemory};
@@ -100,12 +101,15 @@ impl Profile {
         })
     }
 
-    /// Prints the profile on stderr. Called when no task of the run is left.
-    pub fn print(&self) {
+    /// Prints the profile on stderr. Called when no task of the run is left. `times` is how the
+    /// workers have spent the run.
+    pub fn print(&self, times: Times) {
         let all = Sums::default();
         self.sums.iter().for_each(|sums| all.merge(sums));
         let calibration = Calibration::since(self.begin);
-        let figures = Figures::new(&all, &self.contexts, self.sums.len(), calibration);
+        let idle = times.of(Phase::Searching) + times.of(Phase::Parked);
+        let idle = (times.all() > 0).then(|| idle as f64 / times.all() as f64);
+        let figures = Figures::new(&all, &self.contexts, self.sums.len(), idle, calibration);
         let unseen = self.unseen.load(Ordering::Relaxed);
         report::print(&figures, self.format, self.kind, unseen);
     }

@@ -14,13 +14,31 @@ pub struct Sums {
     work: Cell<u64>,
     /// The longest path to the end of a task.
     span: Length,
-    /// Of each context, by its number, the work and the number of its tasks.
-    contexts: RefCell<Vec<(u64, u64)>>,
+    /// By the numbers of the contexts.
+    contexts: RefCell<Vec<OfContext>>,
     tasks: [Cell<u64>; CLASSES],
     /// The ticks of the tasks in each class.
     ticks: [Cell<u64>; CLASSES],
     /// The worker wakes a task that joins the task that has ended just now.
     wakes_joiner: Cell<bool>,
+}
+
+/// What the tasks of a context took.
+#[derive(Clone, Copy, Default)]
+pub struct OfContext {
+    pub tasks: u64,
+    /// In ticks.
+    pub work: u64,
+    /// For how many ticks tasks have waited for mutexes.
+    pub waits: u64,
+}
+
+impl OfContext {
+    pub fn add(&mut self, other: OfContext) {
+        self.tasks += other.tasks;
+        self.work += other.work;
+        self.waits += other.waits;
+    }
 }
 
 // SAFETY: one thread at a time occupies the worker, and the end of the run comes after all of them.
@@ -52,7 +70,7 @@ impl Sums {
         add(&self.work, path.work());
         self.span.become_longer(path.length());
         let tasks = u64::from(!path.is_void());
-        path.context().inspect(|context| self.add_to_context(context.id(), path.work(), tasks));
+        self.add_to(path, OfContext { tasks, work: path.work(), waits: 0 });
         if !path.is_void() {
             let class = path.work().max(1).ilog2() as usize;
             add(&self.tasks[class], 1);
@@ -73,7 +91,7 @@ impl Sums {
         add(&self.work, other.work.get());
         self.span.become_longer(&other.span);
         let contexts = other.contexts.borrow();
-        contexts.iter().enumerate().for_each(|(id, of)| self.add_to_context(id, of.0, of.1));
+        contexts.iter().enumerate().for_each(|(id, of)| self.add_to_context(id, *of));
         for class in 0..CLASSES {
             add(&self.tasks[class], other.tasks[class].get());
             add(&self.ticks[class], other.ticks[class].get());
@@ -88,20 +106,28 @@ impl Sums {
         &self.span
     }
 
-    /// The work of a context, in ticks, and the number of its tasks.
-    pub fn context(&self, id: usize) -> (u64, u64) {
+    pub fn context(&self, id: usize) -> OfContext {
         self.contexts.borrow().get(id).copied().unwrap_or_default()
     }
 
+    /// The task of this path has waited for a mutex, for so long.
+    pub fn add_wait_for_mutex(&self, path: &Path, ticks: u64) {
+        self.add_to(path, OfContext { waits: ticks, ..OfContext::default() });
+    }
+
+    fn add_to(&self, path: &Path, more: OfContext) {
+        path.context().inspect(|context| self.add_to_context(context.id(), more));
+    }
+
     /// Without memory for the context its work is not told.
-    fn add_to_context(&self, id: usize, work: u64, tasks: u64) {
+    fn add_to_context(&self, id: usize, this: OfContext) {
         let mut contexts = self.contexts.borrow_mut();
         let more = (id + 1).saturating_sub(contexts.len());
         if more > 0 && contexts.try_reserve(more).is_ok() {
-            contexts.resize(id + 1, (0, 0)); // within the capacity
+            contexts.resize(id + 1, OfContext::default()); // within the capacity
         }
         if let Some(of) = contexts.get_mut(id) {
-            *of = (of.0 + work, of.1 + tasks);
+            of.add(this);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::policy::Place;
 use crate::profile::sums::Sums;
 use crate::runtime::identity;
 use crate::runtime::record::{Fiber, Worker};
+use crate::runtime::wait_note::Object;
 use crate::runtime::watch::{Watch, Watched};
 use crate::stats::Phase;
 use crate::sys::clock;
@@ -59,6 +60,11 @@ impl Fiber {
             let now = clock::ticks();
             if waits { task.path.begin_wait(now) } else { task.path.end_wait(now) }
         }
+    }
+
+    /// True if the task on the fiber waits for a mutex.
+    fn waits_for_mutex(&self) -> bool {
+        self.wait.read().is_some_and(|noted| noted.waits_for.object().0 == Object::Mutex)
     }
 
     /// The blocking section of the youngest task is over.
@@ -113,7 +119,7 @@ impl Worker {
     fn note_departure_from(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
             watch.track().inspect(|track| track.suspend(&task.slice));
-            watch.sums().inspect(|_| task.path.stop(clock::ticks()));
+            watch.sums().inspect(|_| task.path.end(clock::ticks()));
         }
     }
 
@@ -131,7 +137,12 @@ impl Worker {
     pub(super) fn note_arrival(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
             watch.track().inspect(|track| track.arrive(&task.slice));
-            watch.sums().inspect(|_| task.path.go_on(clock::ticks()));
+            if let Some(sums) = watch.sums() {
+                let left_for = task.path.come_back(clock::ticks());
+                if fiber.waits_for_mutex() {
+                    sums.add_wait_for_mutex(&task.path, left_for);
+                }
+            }
         }
     }
 

@@ -21,9 +21,9 @@ use crate::runtime::record::{Attended, Doctor, FiberSettings, FunctionOf, Row, R
 use crate::runtime::registry::{self, Lease};
 use crate::runtime::watch::Watch;
 use crate::settings::{Config, Deque, Stats, Transfers};
-use crate::stats::Totals;
 use crate::stats::phases::Phases;
 use crate::stats::report::{Report, Summary};
+use crate::stats::{Times, Totals};
 use crate::sys::atomic::{AtomicUsize, Ordering, Pad};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
@@ -108,7 +108,8 @@ impl Run {
         let profile = Profile::new(&config, leases.len())?;
         let listener = config.is_observed().then(Listener::new);
         let began = clock::nanos();
-        let timed = if config.stats == Stats::Off { 0 } else { leases.len() };
+        let is_timed = config.stats != Stats::Off || profile.is_some();
+        let timed = if is_timed { leases.len() } else { 0 };
         let phases = memory::slice(timed, |_| Ok(Pad(Phases::new(began)))).map_err(no_memory)?;
         let watches = if config.is_observed() { leases.len() } else { timed };
         let watch = |i: usize| {
@@ -194,7 +195,7 @@ impl Run {
         stack::free::trim();
         let now = clock::nanos();
         self.timeline().inspect(|timeline| timeline.write());
-        self.profile.as_deref().inspect(|profile| profile.print());
+        self.profile.as_deref().inspect(|profile| profile.print(self.times(now)));
         let totals = self.totals_at(now);
         LAST_TOTALS.set(Some(totals));
         self.report.print(&Summary {
@@ -203,11 +204,22 @@ impl Run {
             idle: self.config.idle.word(),
             qlen: self.qlen,
             totals,
-            workers: &self.present_workers().map(|worker| {
-                let times = self.phases(worker.index()).map(|phases| phases.times(now));
-                (worker.counters().values(), times.unwrap_or_default())
-            }),
+            workers: &self
+                .present_workers()
+                .map(|worker| (worker.counters().values(), self.times_of(worker.index(), now))),
         });
+    }
+
+    /// How the worker has spent the time until now; nothing if that was not recorded.
+    fn times_of(&self, worker: usize, now: u64) -> Times {
+        self.phases(worker).map(|phases| phases.times(now)).unwrap_or_default()
+    }
+
+    /// The sums of all workers that have threads.
+    fn times(&self, now: u64) -> Times {
+        let mut all = Times::default();
+        self.present_workers().for_each(|worker| all.merge(self.times_of(worker.index(), now)));
+        all
     }
 }
 
