@@ -63,6 +63,8 @@ PROGRAMS := $(TARGET)/programs
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 SYMBOLS := $(shell sed -n 's/^ *\(sched_[a-z_0-9]*\);/\1/p' sched.map)
+# What tools/libsched-gdb.py reads.
+PRIVATE := $(shell sed -n 's/^ *\(libsched_[a-z_]*\);/\1/p' sched.map)
 HEADERS := $(wildcard include/*.h include/*.hpp)
 MAN3    := $(wildcard man/*.3)
 MAN7    := $(wildcard man/*.7)
@@ -130,7 +132,7 @@ LINK = $(CC) -shared $(LDFLAGS) $(VERSIONED) -Wl,-z,relro -Wl,-z,now -Wl,-z,noex
 # DEBUG_INFO=yes: the library keeps its debug information, for packages that split it off.
 $(LIB): $(OUT)/libsched.a sched.map
 	mkdir -p $(@D)
-	$(LINK) $(if $(DEBUG_INFO),,-Wl,--strip-debug) -o $@ $< -lpthread -ldl
+	$(LINK) $(PRIVATE:%=-Wl,-u,%) $(if $(DEBUG_INFO),,-Wl,--strip-debug) -o $@ $< -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # The archive as rustc makes it shows the whole Rust runtime to the linker. Here it is
@@ -138,8 +140,8 @@ $(LIB): $(OUT)/libsched.a sched.map
 # probes of a program share (src/sys/probe.rs).
 $(OUT)/lean/libsched.a: $(OUT)/libsched.a sched.map
 	mkdir -p $(@D)
-	$(CC) -nostdlib -r -Wl,--gc-sections $(SYMBOLS:%=-Wl,-u,%) -o $(@D)/libsched.o $(OUT)/libsched.a
-	$(OBJCOPY) $(SYMBOLS:%=--keep-global-symbol=%) --keep-global-symbol=_.stapsdt.base \
+	$(CC) -nostdlib -r -Wl,--gc-sections $(SYMBOLS:%=-Wl,-u,%) $(PRIVATE:%=-Wl,-u,%) -o $(@D)/libsched.o $(OUT)/libsched.a
+	$(OBJCOPY) $(SYMBOLS:%=--keep-global-symbol=%) $(PRIVATE:%=--keep-global-symbol=%) --keep-global-symbol=_.stapsdt.base \
 	        --remove-section=.llvmbc --remove-section=.llvmcmd --remove-section=.group --strip-unneeded $(@D)/libsched.o
 	rm -f $@
 	$(AR) rcs $@ $(@D)/libsched.o
@@ -169,6 +171,8 @@ install: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
 	pointer=$$((4 * $$(od -An -tu1 -j4 -N1 $(LIB)))) && \
 	sed -e 's|@VERSION@|$(VERSION)|' -e "s|@POINTER@|$$pointer|" cmake/libsched-config-version.cmake.in \
 	    > $(DESTDIR)$(CMAKEDIR)/libsched-config-version.cmake
+	install -d $(DESTDIR)$(GDBDIR)
+	install -m 644 tools/libsched-gdb.py $(DESTDIR)$(GDBDIR)/libsched.so.1-gdb.py
 	install -d $(DESTDIR)$(DOCDIR)/examples
 	install -d $(DESTDIR)$(DOCDIR)/docs
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)/
@@ -178,6 +182,8 @@ ifneq ($(WITH_DEBUG),)
 	install -d $(DESTDIR)$(LIBDIR)/libsched-debug
 	install -m 755 $(DEBUG_LIB) $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so.1
 	ln -sf libsched.so.1 $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so
+	install -d $(DESTDIR)$(GDBDIR)/libsched-debug
+	ln -sf ../libsched.so.1-gdb.py $(DESTDIR)$(GDBDIR)/libsched-debug/libsched.so.1-gdb.py
 endif
 
 # The README, and what it and its pages refer to.
@@ -196,6 +202,9 @@ CMAKE_PACKAGE := libsched-config.cmake libsched-config-version.cmake
 CMAKE_INCLUDE = $(if $(and $(filter $(PREFIX)/%,$(LIBDIR)),$(filter $(PREFIX)/%,$(INCLUDEDIR))),$(shell realpath -m -s \
                 --relative-to=$(CMAKEDIR) $(INCLUDEDIR)),$(INCLUDEDIR))
 
+# gdb looks for a library's script below its own folder of such scripts, in a folder named like that of the library.
+GDBDIR = $(PREFIX)/share/gdb/auto-load$(LIBDIR)
+
 # What install has put there, as a user would use it: the examples, with either library, by the flags that pkg-config
 # gives. What another processor runs is not run here.
 installcheck: CHECKED := $(TARGET)/installcheck
@@ -203,7 +212,7 @@ installcheck:
 	@for file in $(addprefix $(DESTDIR)$(INCLUDEDIR)/libsched/,$(notdir $(HEADERS))) \
 	     $(addprefix $(DESTDIR)$(MANDIR)/man3/,$(notdir $(MAN3))) $(addprefix $(DESTDIR)$(MANDIR)/man7/,$(notdir $(MAN7))) \
 	     $(addprefix $(DESTDIR)$(DOCDIR)/,$(DOCS) $(PAGES)) $(addprefix $(DESTDIR)$(LIBDIR)/,libsched.so libsched.so.1 libsched.a) \
-	     $(addprefix $(DESTDIR)$(CMAKEDIR)/,$(CMAKE_PACKAGE)); \
+	     $(addprefix $(DESTDIR)$(CMAKEDIR)/,$(CMAKE_PACKAGE)) $(DESTDIR)$(GDBDIR)/libsched.so.1-gdb.py; \
 	 do [ -s $$file ] || { echo "installcheck: there is no $$file"; exit 1; }; done
 	@cd $(DESTDIR)$(DOCDIR) && grep -o '](\([^):# ]*\))' $(filter %.md,$(DOCS) $(PAGES)) /dev/null | \
 	 sed 's/^\([^:]*\):](\(.*\))$$/\1 \2/' | while read -r page link; do \
@@ -227,11 +236,12 @@ uninstall:
 	rm -f $(DESTDIR)$(LIBDIR)/libsched.so $(DESTDIR)$(LIBDIR)/libsched.so.1 \
 	      $(DESTDIR)$(LIBDIR)/libsched.a $(DESTDIR)$(LIBDIR)/pkgconfig/libsched.pc \
 	      $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so $(DESTDIR)$(LIBDIR)/libsched-debug/libsched.so.1
+	rm -f $(DESTDIR)$(GDBDIR)/libsched.so.1-gdb.py $(DESTDIR)$(GDBDIR)/libsched-debug/libsched.so.1-gdb.py
 	rm -f $(HEADERS:include/%=$(DESTDIR)$(INCLUDEDIR)/libsched/%) $(addprefix $(DESTDIR)$(CMAKEDIR)/,$(CMAKE_PACKAGE))
 	rm -f $(MAN3:man/%=$(DESTDIR)$(MANDIR)/man3/%) $(MAN7:man/%=$(DESTDIR)$(MANDIR)/man7/%)
 	rm -f $(DOCS:%=$(DESTDIR)$(DOCDIR)/%) $(PAGES:%=$(DESTDIR)$(DOCDIR)/%) $(SHOWN:%=$(DESTDIR)$(DOCDIR)/%)
 	rmdir $(DESTDIR)$(INCLUDEDIR)/libsched $(DESTDIR)$(LIBDIR)/libsched-debug $(DESTDIR)$(CMAKEDIR) $(DESTDIR)$(DOCDIR)/examples \
-	      $(DESTDIR)$(DOCDIR)/docs $(DESTDIR)$(DOCDIR) 2>/dev/null || true
+	      $(DESTDIR)$(DOCDIR)/docs $(DESTDIR)$(DOCDIR) $(DESTDIR)$(GDBDIR)/libsched-debug $(DESTDIR)$(GDBDIR) 2>/dev/null || true
 
 # What the tests and the benchmarks link against: an installed tree of its own.
 STAGED := PREFIX=$(STAGE) LIBDIR=$(STAGE)/lib INCLUDEDIR=$(STAGE)/include MANDIR=$(STAGE)/share/man \
@@ -411,7 +421,7 @@ debug: $(DEBUG_LIB)
 $(DEBUG_LIB): $(SOURCES)
 	$(CARGO) build --quiet --package libsched
 	@mkdir -p $(@D)
-	$(LINK) -o $@ $(BUILT)/debug/libsched.a -lpthread -ldl
+	$(LINK) $(PRIVATE:%=-Wl,-u,%) -o $@ $(BUILT)/debug/libsched.a -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # Format and lints, where cargo has them; the manual pages; what packages and releases promise; whether the mutants of

@@ -1,8 +1,10 @@
 //! Gives the shared library its soname, and checks that the headers and the exported functions
-//! agree: the hand-kept sched.h, and sched_tasks.h, which is made from the source.
+//! agree: the hand-kept sched.h, and sched_tasks.h, which is made from the source. Finds out what a
+//! debugger must know of Rust's library.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::{env, fs, mem};
 
 fn main() {
     println!("cargo::rerun-if-changed=src/ffi");
@@ -13,6 +15,8 @@ fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libsched.so.1");
     // A task may still be running when a program closes the library; it must stay mapped.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+
+    println!("cargo::rustc-env=LIBSCHED_VEC_DEQUE_LEN={}", word_of_vec_deque_len());
 
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
@@ -25,6 +29,19 @@ fn main() {
     fs::write(out.join("sched_abi.h"), format!("{prototypes}\n{tasks}")).expect("OUT_DIR is ours");
     compare(&root.join("include/sched.h"), &prototypes);
     keep(&root.join("include/sched_tasks.h"), &with_version(&in_c_terms(&tasks)));
+}
+
+/// Which word of a `VecDeque` is its length. Rust orders the fields of a type as it likes, but in the
+/// same way for this program and for the library, and a debugger must know.
+fn word_of_vec_deque_len() -> usize {
+    const WORDS: usize = size_of::<VecDeque<usize>>() / size_of::<usize>();
+    let mut queue = VecDeque::with_capacity(100);
+    queue.extend(0..50_usize);
+    queue.drain(..20);
+    // SAFETY: a `VecDeque` has so many words, and all of them are initialised: a pointer and three
+    // numbers.
+    let words: [usize; WORDS] = unsafe { mem::transmute_copy(&queue) };
+    words.iter().position(|&word| word == queue.len()).expect("it keeps its length in a word")
 }
 
 /// The C declarations of what files of src/ffi export.

@@ -22,7 +22,7 @@ rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
 # SYMBOL@VERSION, for each symbol of sched.map.
 symbols=$(sed 's|/\*.*\*/||' sched.map |
-          awk '/{/ { node = $1 } /^ *sched_[a-z0-9_]*;/ { sub(/;.*/, ""); print $1 "@" node }' | sort)
+          awk '/{/ { node = $1 } /^ *(lib)?sched_[a-z0-9_]*;/ { sub(/;.*/, ""); print $1 "@" node }' | sort)
 [ -n "$symbols" ] || say "no symbol in sched.map"
 [ -z "$write" ] || echo "$symbols" > "abi/symbols-$version.txt"
 

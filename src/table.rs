@@ -62,6 +62,7 @@ pub const fn row<P: Policy>() -> Row {
         calls_at_once: false,
         has_threads: P::HAS_THREADS,
         lines_up: P::LINES_UP,
+        lengths: const { &P::LENGTHS },
         plain: None,
         doctor: &inspect::DOCTOR,
     }

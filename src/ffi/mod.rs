@@ -9,6 +9,7 @@
 
 pub mod block;
 pub mod course;
+pub mod debugger;
 pub mod groups;
 pub mod inline;
 pub mod loops;

@@ -23,6 +23,7 @@ use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::{NoMemory, page_size};
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ptr::NonNull;
 
 /// The record of a stack; it lies just above the stack's room.
@@ -183,6 +184,14 @@ impl All {
         }
     }
 }
+
+/// Where a debugger finds the youngest stack; the fields that it reads, and their offsets.
+pub const fn youngest() -> *const () {
+    (&raw const YOUNGEST).wrapping_byte_add(Mutex::<All>::VALUE + offset_of!(All, 0)).cast()
+}
+
+pub const FOR_DEBUGGER: [(&str, usize); 2] =
+    [("stack.low", offset_of!(StackRecord, low)), ("stack.older", offset_of!(StackRecord, older))];
 
 /// Calls `visit` with each stack of the process, the youngest first. No stack is unmapped
 /// meanwhile; `visit` makes and unmaps none.

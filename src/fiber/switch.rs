@@ -28,6 +28,38 @@ use std::ffi::{c_int, c_void};
 /// A suspended context: its stack pointer.
 pub type Context = *mut u8;
 
+/// What a debugger must know of a suspended context: the size up to the caller's frame, and the
+/// offsets of the registers.
+#[cfg(target_arch = "x86_64")]
+pub const FOR_DEBUGGER: [(&str, usize); 8] = [
+    ("context.size", 72),
+    ("register r15", 16),
+    ("register r14", 24),
+    ("register r13", 32),
+    ("register r12", 40),
+    ("register rbx", 48),
+    ("register rbp", 56),
+    ("register rip", 64),
+];
+#[cfg(target_arch = "aarch64")]
+pub const FOR_DEBUGGER: [(&str, usize); 13] = [
+    ("context.size", 176),
+    ("register x29", 0),
+    ("register x30", 8),
+    ("register x19", 16),
+    ("register x20", 24),
+    ("register x21", 32),
+    ("register x22", 40),
+    ("register x23", 48),
+    ("register x24", 56),
+    ("register x25", 64),
+    ("register x26", 72),
+    ("register x27", 80),
+    ("register x28", 88),
+];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub const FOR_DEBUGGER: [(&str, usize); 0] = [];
+
 /// The first function on a new stack.
 pub type Entry = unsafe extern "C" fn(*mut c_void) -> !;
 

@@ -8,6 +8,7 @@
 //! | [`objects`] | what a task waits for, and who could end the wait |
 //! | [`dump`] | all of this as text on stderr |
 //! | [`deadlock`] | the proof that no task can ever go on; then the process ends |
+//! | [`description`] | what a debugger must know to find all this: offsets and addresses |
 //! | [`live`] | `SCHED_STATS=live`: the line that shows what runs do that go on |
 //! | [`watchdog`] | `SCHED_WATCHDOG`: the text after a time without progress, and at SIGQUIT |
 //!
@@ -17,6 +18,7 @@
 //! mislead: the stack of a task that continues meanwhile is not shown (`runtime::wait_note`).
 
 pub mod deadlock;
+pub mod description;
 mod dump;
 mod live;
 mod objects;

@@ -99,6 +99,7 @@ impl Default for ThreeStates {
 mod real {
     use super::ThreeStates;
     use std::cell::UnsafeCell;
+    use std::mem::offset_of;
 
     pub struct Mutex<T> {
         state: ThreeStates,
@@ -109,6 +110,9 @@ mod real {
     unsafe impl<T: Send> Sync for Mutex<T> {}
 
     impl<T> Mutex<T> {
+        /// Where a debugger finds the value.
+        pub const VALUE: usize = offset_of!(Mutex<T>, value);
+
         pub const fn new(value: T) -> Self {
             Mutex { state: ThreeStates::new(), value: UnsafeCell::new(value) }
         }

@@ -18,6 +18,7 @@ pub mod stealing;
 use crate::idle::Naps;
 use crate::idle::quiescence::Waiting;
 use crate::queue::injector::Refused;
+use crate::queue::length::Lengths;
 use crate::queue::run_gate::Ends;
 use crate::queue::{Deque, Full};
 use crate::settings::{Accepted, Global, Idle, Join, Overflow, Steal};
@@ -65,6 +66,9 @@ const COUNTED: &str = "a number for each worker";
 pub trait Policy: Sync + Sized + 'static {
     /// The values of `SCHED_STEAL`, `SCHED_OVERFLOW` and `SCHED_GLOBAL` that the policy accepts.
     const ACCEPTED: Accepted = Accepted::ONE_BY_ONE;
+
+    /// Where a debugger finds the lengths of the queues.
+    const LENGTHS: Lengths;
 
     fn new(plan: &Plan) -> Result<Self, NoMemory>;
 

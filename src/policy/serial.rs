@@ -16,6 +16,7 @@ use crate::policy::{
 };
 use crate::queue::Full;
 use crate::queue::injector::{Injector, Refused};
+use crate::queue::length::{Length, Lengths};
 use crate::settings::Accepted;
 use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, UnsafeCell, spin_loop};
@@ -24,6 +25,7 @@ use crate::sys::memory::NoMemory;
 use crate::sys::{futex, time};
 use crate::task::Task;
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
 // Values of the bell.
 const AWAKE: u32 = 0;
@@ -46,6 +48,10 @@ impl Policy for Serial {
     const HAS_THREADS: bool = false;
     /// Only `SCHED_OVERFLOW=refuse` has an effect.
     const ACCEPTED: Accepted = Accepted::ALL;
+    const LENGTHS: Lengths = Lengths {
+        each: Length::of_vec_deque(offset_of!(Serial, ready)),
+        for_all: Injector::LENGTH.within(offset_of!(Serial, injector)),
+    };
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         Ok(Serial {

@@ -61,6 +61,7 @@ use crate::policy::shared::queue::Queue;
 use crate::policy::shared::state::{AWAKE, State, Wake};
 use crate::policy::{Activity, AllIdle, Awaited, Event, LookFirst, LoopStack, Place, Plan, Policy};
 use crate::queue::injector::Refused;
+use crate::queue::length::{Length, Lengths};
 use crate::queue::run_gate::{Rests, RunGate};
 use crate::queue::{End, Full};
 use crate::settings::Idle;
@@ -236,6 +237,8 @@ impl<L: Monitor, O: Order> Shared<L, O> {
 }
 
 impl<L: Monitor, O: Order> Policy for Shared<L, O> {
+    const LENGTHS: Lengths = Lengths { each: Length::NONE, for_all: Shared::<L, O>::LENGTH };
+
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let mut joiners = Vec::new();
         joiners.try_reserve_exact(plan.workers).map_err(|_| NoMemory)?;

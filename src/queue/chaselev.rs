@@ -45,6 +45,7 @@
 //! Then `top` has moved on, and the compare-and-swap of a thief that read the old slot fails.
 //! Otherwise both buffers hold the same task there.
 
+use crate::queue::length::Length;
 use crate::queue::{Deque, Full, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicIsize, AtomicPtr, Ordering, Pad, fence};
@@ -52,6 +53,7 @@ use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
 use std::convert::Infallible;
+use std::mem::offset_of;
 
 /// The capacity of a new deque: small under the model, so that the model reaches growth and
 /// wrap-around.
@@ -171,6 +173,10 @@ impl ChaseLev {
 impl Deque for ChaseLev {
     type Private = Infallible;
     type Batches = Infallible;
+    const LENGTH: Length = {
+        let bottom = offset_of!(ChaseLev, bottom);
+        Length::difference([bottom, bottom], offset_of!(ChaseLev, top), 1, size_of::<isize>())
+    };
 
     fn new(limit: usize) -> Result<Self, NoMemory> {
         Ok(ChaseLev {

@@ -13,12 +13,14 @@
 //! reserved slot. (If no slot can be reserved, the task does not leave its stack.)
 
 use crate::lock::mutex::Mutex;
+use crate::queue::length::Length;
 use crate::queue::run_gate::{Ends, Rests, RunGate};
 use crate::queue::{End, Full};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
 pub struct Injector {
     state: Mutex<State>,
@@ -57,6 +59,9 @@ impl From<Full> for Refused {
 }
 
 impl Injector {
+    /// Where a debugger finds what `len_hint` returns.
+    pub const LENGTH: Length = Length::word(offset_of!(Injector, len));
+
     pub fn new(limit: usize, ends: Ends) -> Self {
         Injector {
             state: Mutex::new(State {

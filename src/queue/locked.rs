@@ -4,6 +4,7 @@
 //! of the fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`).
 
 use crate::lock::monitor::Monitor;
+use crate::queue::length::Length;
 use crate::queue::{BATCH, Batches, Deque, End, Full, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
@@ -12,6 +13,7 @@ use crate::task::Task;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::marker::PhantomData;
+use std::mem::offset_of;
 
 /// The end at which the owner pops, as a type.
 pub trait OwnerEnd: 'static {
@@ -76,6 +78,7 @@ impl<L: Monitor, E: OwnerEnd> Deque for Locked<L, E> {
     type Private = Infallible;
     type Batches = Self;
     const OWNER_POPS: End = E::END;
+    const LENGTH: Length = Length::word(offset_of!(Self, len));
 
     #[inline(always)]
     fn batches(&self) -> Option<&Self> {

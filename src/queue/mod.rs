@@ -9,6 +9,8 @@
 //! | [`locked`] | ring under a lock; the lock and the owner's end are parameters | lock, unlock |
 //! | [`injector`] | queue for tasks from outside the run | lock, unlock |
 //!
+//! [`length`] tells a debugger where it finds the length of each.
+//!
 //! # Roles
 //!
 //! Every deque is a [`Deque`]: its owner adds and takes tasks, thieves take the oldest task. What
@@ -25,6 +27,7 @@
 
 pub mod chaselev;
 pub mod injector;
+pub mod length;
 pub mod locked;
 mod owner;
 pub mod ring;
@@ -35,6 +38,7 @@ mod tests;
 
 pub use self::owner::Owner;
 
+use crate::queue::length::Length;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::convert::Infallible;
@@ -114,6 +118,9 @@ pub trait Deque: Send + Sync + Sized + 'static {
     /// True if a child that a task makes by fork finds its copy of the deque abandoned, so that its
     /// pops take nothing.
     const ABANDONED_IN_CHILD: bool = false;
+
+    /// Where a debugger finds what `len_hint` returns.
+    const LENGTH: Length;
 
     // --- thieves ---------------------------------------------------------------------
 

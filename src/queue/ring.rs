@@ -50,6 +50,7 @@
 //! Rejected: a word that also contains the tail (three times 21 bits, which makes interleaving 2
 //! likely); a mark in the slot of a task that is taken back (a swap for each stolen task).
 
+use crate::queue::length::Length;
 use crate::queue::{Batches, Deque, End, Full, Steal};
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering, Pad};
@@ -58,6 +59,7 @@ use crate::sys::memory::NoMemory;
 use crate::task::{Slot, Task};
 use std::convert::Infallible;
 use std::fmt;
+use std::mem::offset_of;
 
 /// The number of slots in Tokio's and Go's queues.
 const SLOTS: usize = 256;
@@ -287,6 +289,11 @@ impl<const N: usize> Deque for Ring<N> {
     type Batches = Self;
     const OWNER_POPS: End = End::Oldest;
     const SLOTS: Option<usize> = Some(N);
+    /// `head` is the lower half of the word.
+    const LENGTH: Length = {
+        let (tail, head) = (offset_of!(Self, tail), offset_of!(Self, word));
+        Length::difference([tail, tail], head, 1, size_of::<u32>())
+    };
 
     #[inline(always)]
     fn batches(&self) -> Option<&Self> {

@@ -120,6 +120,7 @@ pub use record::LAYOUT;
 pub use record::Split;
 
 use crate::lock::trylock::TryLock;
+use crate::queue::length::Length;
 use crate::queue::split::record::{ABANDONED, Held, Own, Seldom, Slot, Thieves, Watched, slots};
 use crate::queue::{Deque, Full, PrivatePart, Steal};
 use crate::stats::Counter;
@@ -208,6 +209,7 @@ impl<M: Mode> Deque for Split<M> {
     type Private = Self;
     type Batches = Infallible;
     const ABANDONED_IN_CHILD: bool = M::IS_FREE;
+    const LENGTH: Length = Self::WHERE_LENGTH;
 
     #[inline(always)]
     fn private_part(&self) -> Option<&Self> {

@@ -9,6 +9,7 @@ use crate::runtime::record::{Fiber, Worker};
 use crate::sys::peek;
 use crate::task::{Task, TaskFn};
 use std::ffi::c_void;
+use std::mem::offset_of;
 use std::ptr;
 
 /// A suspended task. The record lies on the task's fiber. It is aligned to 16, so that four bits of
@@ -21,6 +22,12 @@ pub struct Continuation {
 }
 
 impl Continuation {
+    /// The fields that a debugger reads, and their offsets.
+    pub const FOR_DEBUGGER: [(&str, usize); 2] = [
+        ("continuation.context", offset_of!(Continuation, context)),
+        ("continuation.fiber", offset_of!(Continuation, fiber)),
+    ];
+
     /// For an observer: the context and the fiber of the continuation at this address.
     pub fn peek(at: usize) -> Option<(usize, usize)> {
         // SAFETY: any bytes are two pointers.

@@ -55,6 +55,7 @@ pub const fn row(plain: &'static Row) -> Row {
         calls_at_once: plain.calls_at_once,
         has_threads: plain.has_threads,
         lines_up: plain.lines_up,
+        lengths: plain.lengths,
         doctor: plain.doctor,
         plain: Some(plain),
     }

@@ -63,6 +63,7 @@ use crate::lock::mutex::Mutex;
 use crate::policy::operations::Operations;
 use crate::policy::{Awaited, Place, TICK};
 use crate::profile::run::Profile;
+use crate::queue::length::Lengths;
 use crate::queue::split::Split;
 use crate::runtime::arg_blocks::{BlockCache, BlockPool};
 use crate::runtime::countdown::Countdown;
@@ -114,6 +115,8 @@ pub struct Row {
     pub has_threads: bool,
     /// See `Policy::LINES_UP`.
     pub lines_up: bool,
+    /// For a debugger.
+    pub lengths: &'static Lengths,
     /// The row of runs that are not observed; None: this row. See `runtime::observed`.
     pub plain: Option<&'static Row>,
     pub doctor: &'static Doctor,
@@ -572,6 +575,28 @@ impl Worker {
         self.is_idle.load(Ordering::Relaxed)
     }
 }
+
+/// The fields that a debugger reads, and their offsets.
+pub const FOR_DEBUGGER: [(&str, usize); 18] = [
+    ("worker.owner", offset_of!(Worker, owner)),
+    ("worker.row", offset_of!(Worker, row)),
+    ("worker.policy", offset_of!(Worker, policy)),
+    ("worker.policy_deque", offset_of!(Worker, policy_deque)),
+    ("worker.index", offset_of!(Worker, index)),
+    ("worker.run", offset_of!(Worker, run)),
+    ("worker.run_tag", offset_of!(Worker, run_tag)),
+    ("worker.fiber", offset_of!(Worker, fiber)),
+    ("worker.is_idle", offset_of!(Worker, is_idle)),
+    ("worker.next", offset_of!(Worker, next_record)),
+    ("row.lengths", offset_of!(Row, lengths)),
+    ("run.kind", offset_of!(Run, config.kind)),
+    ("run.deque", offset_of!(Run, deque)),
+    ("fiber.size", size_of::<Fiber>()),
+    ("fiber.worker", offset_of!(Fiber, worker)),
+    ("fiber.wait", offset_of!(Fiber, wait)),
+    ("fiber.sections", offset_of!(Fiber, section.depth)),
+    ("fiber.group", offset_of!(Fiber, group)),
+];
 
 /// A run that the observer of the process attends to; its end is told to the observer.
 pub struct Attended(pub(super) &'static Doctor, pub(super) Duty);

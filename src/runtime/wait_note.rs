@@ -16,6 +16,7 @@
 //! gone meanwhile.
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::mem::offset_of;
 use std::ptr;
 
 /// The kinds of objects that tasks wait for. Zero is none.
@@ -81,6 +82,19 @@ pub struct Noted {
 }
 
 impl WaitNote {
+    /// The fields that a debugger reads, their offsets, and the bits of `object`.
+    pub const FOR_DEBUGGER: [(&str, usize); 9] = [
+        ("wait.object", offset_of!(WaitNote, object)),
+        ("wait.latch", offset_of!(WaitNote, latch)),
+        ("wait.kind", KIND),
+        ("object mutex", Object::Mutex as usize),
+        ("object condition", Object::Cond as usize),
+        ("object semaphore", Object::Sem as usize),
+        ("object barrier", Object::Barrier as usize),
+        ("object join", Object::Forked as usize),
+        ("object group", Object::Group as usize),
+    ];
+
     pub const fn none() -> Self {
         WaitNote {
             object: AtomicUsize::new(0),

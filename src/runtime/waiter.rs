@@ -59,6 +59,10 @@ const TASK: usize = crate::sync::node::LASTING;
 const LOW_BITS: usize = 15;
 
 impl Waiter {
+    /// The bits of a packed waiter, for a debugger.
+    pub const FOR_DEBUGGER: [(&str, usize); 2] =
+        [("waiter.task", TASK), ("waiter.low_bits", LOW_BITS)];
+
     /// Packs the waiter into one word, which is neither 0 nor 1 and whose highest bit is 0.
     pub fn pack(self) -> usize {
         match self {

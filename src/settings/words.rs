@@ -6,6 +6,7 @@ macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)] // the number of the word, also for a debugger
         pub enum $name { $($(#[$vdoc])* $variant),+ }
 
         impl $name {

@@ -117,6 +117,22 @@ impl Forked {
     /// Where an observer finds `f`.
     pub const FUNCTION: usize = offset_of!(Forked, f);
 
+    /// Where a debugger finds what `seen` and `name_in` need.
+    pub const FOR_DEBUGGER: [(&str, usize); 5] = [
+        ("forked.state", offset_of!(Forked, state)),
+        ("forked.closure", offset_of!(Forked, closure)),
+        ("forked.f", Forked::FUNCTION),
+        ("forked.waited", WAITED),
+        ("forked.names_end", NAMES_END),
+    ];
+
+    /// The states that are functions of the library.
+    pub const STATES: [(&str, TaskFn); 3] = [
+        ("forked.begun", join_of_begun),
+        ("forked.over", join_of_over),
+        ("forked.joined", join_of_joined),
+    ];
+
     /// What the words of a descriptor say.
     pub fn seen([state, closure, f]: [usize; 3]) -> SeenForked {
         match state {

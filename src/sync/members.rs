@@ -37,6 +37,7 @@ use crate::lock::handover::Link;
 use crate::sync::node::{Node, Taken};
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::output;
+use std::mem::offset_of;
 use std::ptr;
 
 /// All bytes zero is a group without tasks.
@@ -61,6 +62,10 @@ fn has_tasks(state: usize) -> bool {
 }
 
 impl Members {
+    /// For a debugger: the state that counts one task.
+    pub const FOR_DEBUGGER: [(&str, usize); 2] =
+        [("group.state", offset_of!(Members, state)), ("group.task", TASK)];
+
     /// For an observer: the number of tasks that a state counts.
     pub fn tasks_in(state: usize) -> usize {
         state / TASK

@@ -32,6 +32,9 @@ const GLIBC: &[&str] = &[
 /// Prefixes of functions for sched_inline.h only, which no program calls by name.
 const NOT_CALLED: &[&str] = &["sched_inline_", "sched_layout_"];
 
+/// The prefix of symbols for debuggers, which no header declares.
+const PRIVATE: &str = "libsched_";
+
 /// The libraries that the shared library may need. Before glibc 2.34 the C library had parts with
 /// names of their own. The dynamic linker has `__tls_get_addr`. Rust's standard library calls GCC's
 /// unwinder for backtraces, and the unwinder finds the exceptions that may not leave a task.
@@ -151,8 +154,10 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
 
     let (pages, wanted) = (session.prefix.join("share/man/man3"), symbols.clone());
     jobs.push(Job::new("symbols", "each with a manual page", move |_| {
-        let documented =
-            wanted.iter().filter(|name| !NOT_CALLED.iter().any(|prefix| name.starts_with(prefix)));
+        let documented = wanted.iter().filter(|name| {
+            let mut undocumented = NOT_CALLED.iter().chain([&PRIVATE]);
+            !undocumented.any(|prefix| name.starts_with(prefix))
+        });
         let missing: Vec<_> = documented.filter(|name| !has_page(&pages, name)).collect();
         Ok(verdict(&[(missing.is_empty(), format!("no page in {pages:?}: {missing:?}"))]))
     }));
@@ -163,8 +168,9 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
         .collect::<Result<String, _>>()?;
     jobs.push(Job::new("symbols", "declared, and none of glibc's", move |_| {
         let code = without_comments(&headers);
+        let called: Vec<_> = symbols.iter().filter(|name| !name.starts_with(PRIVATE)).collect();
         let missing: Vec<_> =
-            symbols.iter().filter(|name| !code.contains(&format!("{name}("))).collect();
+            called.iter().filter(|name| !code.contains(&format!("{name}("))).collect();
         let taken: Vec<_> = GLIBC.iter().filter(|name| symbols.contains(**name)).collect();
         Ok(verdict(&[
             (missing.is_empty(), format!("exported, in no header: {missing:?}")),

@@ -2,9 +2,11 @@
 
 use crate::policy::Place;
 use crate::queue::End;
+use crate::queue::length::Length;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
 /// Which task of the queue is next.
 pub trait Order: 'static {
@@ -43,6 +45,9 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// Where a debugger finds the length.
+    pub(super) const LENGTH: Length = Length::of_vec_deque(offset_of!(Queue, tasks));
+
     /// The number of tasks that the limit counts.
     pub(super) fn counted(&self) -> usize {
         self.tasks.len() - self.suspended

@@ -6,12 +6,14 @@ use crate::lock::monitor::Monitor;
 use crate::policy::shared::queue::{Order, Queue};
 use crate::policy::{Awaited, Place, UNAWAITED, wait_once};
 use crate::queue::End;
+use crate::queue::length::Length;
 use crate::queue::run_gate::{Rests, RunGate};
 use crate::settings::Idle;
 use crate::sys::atomic::{Ordering, Pad, UnsafeCell};
 use crate::sys::futex;
 use crate::sys::futex::Futex;
 use std::marker::PhantomData;
+use std::mem::offset_of;
 
 pub struct Shared<L: Monitor, O: Order> {
     pub(super) monitor: L,
@@ -23,6 +25,12 @@ pub struct Shared<L: Monitor, O: Order> {
     pub(super) processors: usize,
     pub(super) idle: Idle,
     pub(super) order: PhantomData<fn() -> O>,
+}
+
+impl<L: Monitor, O: Order> Shared<L, O> {
+    /// Where a debugger finds the length of the queue. (The state begins where its cell does.)
+    pub(super) const LENGTH: Length =
+        Queue::LENGTH.within(offset_of!(Self, state) + offset_of!(State, queue));
 }
 
 pub(super) struct State {

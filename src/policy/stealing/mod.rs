@@ -38,6 +38,7 @@ use crate::policy::{
     Activity, AllIdle, Awaited, DequePolicy, LookFirst, LoopStack, Place, Plan, Policy, TICK,
 };
 use crate::queue::injector::{Injector, Refused};
+use crate::queue::length::Lengths;
 use crate::queue::{Deque, End, Full, LoneTask};
 use crate::settings::{Accepted, Join, Overflow};
 use crate::stats::Phase;
@@ -46,6 +47,7 @@ use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::task::Task;
 use std::any::Any;
+use std::mem::offset_of;
 use std::ptr;
 
 impl<D: Deque> Stealing<D> {
@@ -123,6 +125,8 @@ impl<D: Deque> Stealing<D> {
 
 impl<D: Deque> Policy for Stealing<D> {
     const ACCEPTED: Accepted = amounts::accepted::<D>();
+    const LENGTHS: Lengths =
+        Lengths { each: D::LENGTH, for_all: Injector::LENGTH.within(offset_of!(Self, injector)) };
 
     fn new(plan: &Plan) -> Result<Self, NoMemory> {
         let (amounts, limit) = Amounts::of::<D>(plan)?;

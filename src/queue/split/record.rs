@@ -2,6 +2,7 @@
 //! reads or writes which word, and when.
 
 use crate::lock::trylock::TryLock;
+use crate::queue::length::Length;
 use crate::stats::Counter;
 use crate::sys::atomic::{AtomicPtr, Ordering, Pad, UnsafeCell};
 #[cfg(not(loom))]
@@ -12,7 +13,6 @@ use crate::task::{Pair, Task};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-#[cfg(not(loom))]
 use std::mem::offset_of;
 use std::ptr;
 
@@ -74,6 +74,17 @@ pub const LAYOUT: [usize; 3] = [
     offset_of!(Split<Asymmetric>, watched) + offset_of!(Watched, split),
     offset_of!(Split<Asymmetric>, watched) + offset_of!(Watched, lim),
 ];
+
+impl<M: Mode> Split<M> {
+    /// Where a debugger finds the words of `len_hint`.
+    pub(super) const WHERE_LENGTH: Length = {
+        let thieves = offset_of!(Split<M>, thieves);
+        let bot = offset_of!(Split<M>, own) + offset_of!(Own, bot);
+        let (top, open) = (offset_of!(Thieves, top), offset_of!(Thieves, open));
+        let high = [bot, thieves + open];
+        Length::difference(high, thieves + top, size_of::<Slot>(), size_of::<usize>())
+    };
+}
 
 /// Written by the owner.
 #[repr(C)]

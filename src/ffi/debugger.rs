@@ -1,0 +1,8 @@
+//! What tools/libsched-gdb.py looks for. Programs do not use it, and no header declares it: so its
+//! symbol has the version LIBSCHED_PRIVATE.
+
+use crate::inspect::description::{DESCRIPTION, Description};
+
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "a symbol of C")]
+pub static libsched_description: Description = DESCRIPTION;

@@ -1,0 +1,477 @@
+"""gdb commands for programs that use libsched: info sched, info tasks, task N COMMAND.
+
+gdb loads this file by itself where `make install` puts it: docs/DEBUGGING.md. It reads the memory of a live process or
+of a core file, and writes nothing. What it must know of the library is in the table libsched_description
+(src/inspect/description.rs), so the library needs no debug information.
+
+    Memory      reads words
+    Library     the table; runs, workers, stacks
+    Suspended   makes gdb show the frames of a suspended task
+    Tasks       all tasks: which thread runs each, or what it waits for
+"""
+
+import gdb
+import gdb.unwinder
+import re
+import struct
+
+VERSION = 1
+WORD = 8
+TASKS_ON_STACK_TOP = 1024  # the first frames of a task lie within so many bytes of the high end of its stack
+SIZE_OF_RUN_FORKED = 512  # at least
+
+
+class Gone(Exception):
+    """Memory that cannot be read: it is not in the core file, or a pointer was out of date."""
+
+
+class Memory:
+    def __init__(self):
+        self.inferior = gdb.selected_inferior()
+
+    def bytes(self, at, count):
+        try:
+            return bytes(self.inferior.read_memory(at, count))
+        except (gdb.MemoryError, OverflowError) as error:
+            raise Gone() from error
+
+    def number(self, at, count=WORD):
+        return int.from_bytes(self.bytes(at, count), "little")
+
+    def words(self, begin, end):
+        count = max(end - begin, 0) // WORD
+        return struct.unpack("<%dQ" % count, self.bytes(begin, count * WORD))
+
+
+def evaluate(expression):
+    """An expression in C, whatever the language of the selected frame is."""
+    language = gdb.parameter("language")
+    gdb.execute("set language c", to_string=True)
+    try:
+        return int(gdb.parse_and_eval("(unsigned long) (%s)" % expression))
+    except gdb.error:
+        return None
+    finally:
+        gdb.execute("set language " + language, to_string=True)
+
+
+def symbol(address, ending=""):
+    """The name of what is at this address, if the program's symbols have it."""
+    said = gdb.execute("info symbol %#x" % address, to_string=True)
+    found = re.match(r"(\S.*?)( \+ \d+)? in section", said)
+    if not found:
+        return ""
+    return ending % (found.group(1) + (found.group(2) or "").replace(" ", ""))
+
+
+class Length:
+    """The length of a queue, as src/queue/length.rs describes it."""
+
+    def __init__(self, library, at):
+        words = [library.field(at, "length." + name) for name in ("low", "unit", "bytes")]
+        self.low, self.unit, self.bytes = words
+        high = at + library.of["length.high"]
+        self.high = [library.memory.number(high + WORD * word) for word in range(2)]
+        self.library = library
+
+    def of(self, queue):
+        if not self.is_there():
+            return None
+        word = lambda at: 0 if at == self.library.of["length.absent"] else self.library.memory.number(queue + at, self.bytes)
+        limit = 1 << (8 * self.bytes)
+        low = word(self.low)
+        lengths = [(word(at) - low) % limit for at in self.high if at != self.library.of["length.absent"]]
+        return max(0, *(length if length < limit // 2 else 0 for length in lengths)) // self.unit
+
+    def is_there(self):
+        return any(at != self.library.of["length.absent"] for at in self.high)
+
+
+class Worker:
+    def __init__(self, library, at):
+        self.at = at
+        for name in ("owner", "row", "policy", "policy_deque", "index", "run", "run_tag", "fiber"):
+            setattr(self, name, library.field(at, "worker." + name))
+        self.is_idle = library.memory.number(at + library.of["worker.is_idle"], 1) != 0
+        lengths = library.field(self.row, "row.lengths")
+        self.each = Length(library, lengths + library.of["lengths.each"])
+        self.for_all = Length(library, lengths + library.of["lengths.for_all"])
+
+
+class Library:
+    def __init__(self):
+        if gdb.selected_thread() is None:
+            raise gdb.GdbError("There is no process and no core file.")
+        self.at = evaluate("&libsched_description")
+        if self.at is None:
+            raise gdb.GdbError("This process does not use libsched, or a version without libsched_description.")
+        self.memory = Memory()
+        version, count, size = self.memory.words(self.at, self.at + 3 * WORD)
+        if version != VERSION:
+            raise gdb.GdbError("The library describes itself by version %d, and this script knows %d." % (version, VERSION))
+        self.of = {}
+        for entry in range(count):
+            bytes = self.memory.bytes(self.at + 3 * WORD + entry * size, size)
+            self.of[bytes[:-WORD].split(b"\0")[0].decode()] = int.from_bytes(bytes[-WORD:], "little")
+
+    def field(self, at, name):
+        return self.memory.number(at + self.of[name])
+
+    def words_of(self, kind):
+        """The words with this prefix: {"steal": 0, ...}"""
+        return {name.split(" ")[1]: value for name, value in self.of.items() if name.startswith(kind + " ")}
+
+    def word(self, kind, value):
+        return next((word for word, number in self.words_of(kind).items() if number == value), None)
+
+    def runs(self):
+        """The workers of each run, by the number that identifies the run."""
+        runs, at = {}, self.memory.number(self.of["first_record"])
+        while at:
+            if self.field(at, "worker.run_tag"):
+                worker = Worker(self, at)
+                runs.setdefault(worker.run_tag, []).append(worker)
+            at = self.field(at, "worker.next")
+        for workers in runs.values():
+            workers.sort(key=lambda worker: worker.index)
+        return dict(sorted(runs.items(), key=lambda item: min(worker.at for worker in item[1])))
+
+    def stacks(self):
+        """The lowest address and the fiber of each stack, the oldest first."""
+        stacks, at = [], self.memory.number(self.of["youngest_stack"])
+        while at:
+            stacks.append((self.field(at, "stack.low"), at - self.of["fiber.size"]))
+            at = self.field(at, "stack.older")
+        return stacks[::-1]
+
+
+class FrameId:
+    def __init__(self, sp, pc):
+        self.sp, self.pc = sp, pc
+
+
+class Suspended(gdb.unwinder.Unwinder):
+    """To gdb the suspended task has called the innermost frame of the selected thread. So gdb unwinds the task with all
+    that it knows, and no register of the process changes."""
+
+    def __init__(self):
+        super().__init__("libsched")
+        self.context = None
+
+    def __call__(self, pending):
+        if self.context is None or int(pending.read_register("sp")) != self.innermost:
+            return None
+        of, context = self.library.of, self.context
+        top = context + of["context.size"]
+        # The frame's own address is below the task's, as a callee's is.
+        info = pending.create_unwind_info(FrameId(gdb.Value(context), gdb.Value(self.pc)))
+        word = gdb.lookup_type("unsigned long")
+        saved = {name: self.library.memory.number(context + at) for name, at in self.library.words_of("register").items()}
+        is_arm = "x30" in saved
+        saved["sp" if is_arm else "rsp"] = top
+        if is_arm:
+            saved["pc"] = saved["x30"] & ((1 << 48) - 1)  # without a signature
+        for name, value in saved.items():
+            info.add_saved_register(name, gdb.Value(value).cast(word))
+        return info
+
+    def begin(self, library, context):
+        frame = gdb.newest_frame()
+        self.library, self.innermost, self.pc = library, int(frame.read_register("sp")), frame.pc()
+        self.context = context
+        gdb.invalidate_cached_frames()
+        return gdb.newest_frame().older()
+
+    def end(self):
+        self.context = None
+        gdb.invalidate_cached_frames()
+
+
+SUSPENDED = Suspended()
+
+
+class Selection:
+    """The selected thread and frame are afterwards what they were."""
+
+    def __enter__(self):
+        self.thread, self.level, frame = gdb.selected_thread(), 0, gdb.newest_frame()
+        while frame is not None and frame != gdb.selected_frame():
+            frame, self.level = frame.older(), self.level + 1
+
+    def __exit__(self, *_):
+        SUSPENDED.end()
+        self.thread.switch()
+        frame = gdb.newest_frame()
+        for _ in range(self.level):
+            frame = frame and frame.older()
+        if frame is not None:
+            frame.select()
+
+
+def frames_from(frame):
+    while frame is not None:
+        yield frame
+        frame = frame.older()
+
+
+class Task:
+    """thread: the thread that is on the task's stack; context: where a suspended task continues. Neither: the task was
+    woken, and waits in a queue."""
+
+    def __init__(self, tasks, low, fiber, thread):
+        self.tasks, self.low, self.fiber, self.thread = tasks, low, fiber, thread
+        self.function, self.pcs, self.context = None, [], None
+        library = tasks.library
+        self.worker = library.field(fiber, "fiber.worker")
+        note = fiber + library.of["fiber.wait"]
+        word = library.field(note, "wait.object")
+        self.object = library.word("object", word & library.of["wait.kind"]) if word else None
+        self.waits_for = word & ~library.of["wait.kind"]
+        self.sections = library.memory.number(fiber + library.of["fiber.sections"], 4)
+        self.group = library.field(fiber, "fiber.group")
+        if self.object and not thread:
+            self.context = self.find_context(library.field(note, "wait.latch"))
+
+    def find_context(self, latch):
+        """The context of a task that was suspended and not woken: the latch has its name."""
+        library, of = self.tasks.library, self.tasks.library.of
+        word = library.memory.number(latch)
+        if word & of["forked.waited"] == 0 and word >= of["forked.names_end"]:
+            return None
+        name = word & ~of["forked.waited"]
+        at = name & ~of["waiter.low_bits"]
+        if not name & of["waiter.task"] or not self.low <= at < self.fiber:
+            return None
+        context, fiber = (library.field(at, "continuation." + name) for name in ("context", "fiber"))
+        return context if fiber == self.fiber and self.low <= context < at else None
+
+    def frames(self):
+        """Its frames, the innermost first. To be used within a Selection."""
+        if self.thread:
+            SUSPENDED.end()
+            self.thread.switch()
+            return frames_from(gdb.newest_frame())
+        if self.context and self.tasks.can_unwind:
+            return frames_from(SUSPENDED.begin(self.tasks.library, self.context))
+        return iter(())
+
+    def look(self):
+        """Finds the task's function: the outermost one that is the program's."""
+        for frame in self.frames():
+            self.pcs.append(frame.pc())
+            if not self.tasks.is_library(frame):
+                self.function = frame.name() or "%#x" % frame.pc()
+                self.start = frame.function()
+        SUSPENDED.end()
+
+    def is_task_of(self, descriptor):
+        """As inspect::trace finds out: the descriptor's address lies in the task's first frames."""
+        library = self.tasks.library
+        begin = max((self.context or self.low), self.fiber - TASKS_ON_STACK_TOP) if self.low else self.fiber
+        caller = library.of["run_forked"]
+        if not any(caller <= pc < caller + SIZE_OF_RUN_FORKED for pc in self.pcs):
+            return False
+        try:
+            return descriptor in library.memory.words(begin, self.fiber)
+        except Gone:
+            return False
+
+    def name(self):
+        return "task %d%s" % (self.number, " (%s)" % self.function if self.function else "")
+
+    def state(self):
+        waits = self.wait() if self.object else ""
+        if self.sections:
+            waits = "is in a blocking section"
+        if self.thread:
+            runs = "runs on worker %s, thread %d" % (self.tasks.index_of(self.worker), self.thread.num)
+            return runs + (", " + waits if waits else "") + (", under other tasks" if self.object else "")
+        if self.object and not self.context:
+            return "was woken, and is queued; it waited" + waits[5:]
+        return waits
+
+    def wait(self):
+        library, at, kind = self.tasks.library, self.waits_for, self.object
+        try:
+            if kind == "condition":
+                condition, at = library.field(at, "waiting.cond"), library.field(at, "waiting.mutex")
+                if condition:
+                    return "waits for the condition %#x%s, with the mutex %#x%s" % (
+                        condition, symbol(condition, " (%s)"), at, symbol(at, " (%s)"))
+                return self.mutex(at, ", after the signal of a condition")
+            if kind == "mutex":
+                return self.mutex(at, "")
+            if kind == "barrier":
+                arrived, size = (library.field(at, "barrier." + name) for name in ("arrived", "size"))
+                return "waits at the barrier %#x%s; %d of %d have come" % (at, symbol(at, " (%s)"), arrived, size)
+            if kind == "join":
+                return self.join(at)
+            if kind == "group":
+                left = library.field(at, "group.state") // library.of["group.task"]
+                return "waits for the group %#x%s; tasks left: %d" % (at, symbol(at, " (%s)"), left)
+            return "waits for the %s %#x%s" % (kind, at, symbol(at, " (%s)"))
+        except Gone:
+            return "waits for something that cannot be read"
+
+    def mutex(self, at, when):
+        holder = self.tasks.library.field(at, "mutex.holder")
+        task = next((task for task in self.tasks.all if task.fiber == holder), None)
+        held = task.name() + " holds it" if task else "its holder is " + ("no task here" if holder else "not known")
+        return "waits for the mutex %#x%s%s; %s" % (at, symbol(at, " (%s)"), when, held)
+
+    def join(self, at):
+        library, of = self.tasks.library, self.tasks.library.of
+        child = next((task for task in self.tasks.all if task is not self and task.is_task_of(at)), None)
+        if child:
+            return "waits to join " + child.name()
+        state, f = library.field(at, "forked.state"), library.field(at, "forked.f")
+        if state in (0, of["forked.over"], of["forked.joined"]):
+            return "waits to join a task that has ended"
+        f = f if state & of["forked.waited"] or state == of["forked.begun"] else state
+        return "waits to join a task%s" % symbol(f, " (%s)") if f else "waits to join a task that has begun"
+
+
+class Tasks:
+    def __init__(self):
+        self.library = library = Library()
+        self.runs = library.runs()
+        self.workers = [worker for workers in self.runs.values() for worker in workers]
+        self.file = gdb.solib_name(library.at)
+        self.can_unwind = "context.size" in library.of
+        self.all = []
+        with Selection():
+            self.find()
+
+    def find(self):
+        threads = []
+        for thread in gdb.selected_inferior().threads():
+            thread.switch()
+            frame = gdb.newest_frame()
+            pointer = next((evaluate(name) for name in ("$fs_base", "$tpidr") if evaluate(name)), None)
+            threads.append((int(frame.read_register("sp")), pointer, thread))
+        known = {worker.at for worker in self.workers}
+        stacks, on_a_stack = self.library.stacks(), set()
+        for low, fiber in stacks:
+            thread = next((thread for sp, _, thread in threads if low <= sp < fiber), None)
+            on_a_stack.add(thread)
+            self.add(low, fiber, thread, known)
+        # A task on the own stack of a thread. The innermost run of the thread has the lowest one.
+        fibers = {fiber for _, fiber in stacks}
+        for sp, pointer, thread in sorted(threads, key=lambda item: item[2].num):
+            own = [worker.fiber for worker in self.workers if worker.owner and worker.owner == pointer]
+            own = [fiber for fiber in own if fiber not in fibers and fiber > sp]
+            if own and thread not in on_a_stack:
+                self.add(0, min(own), thread, known)
+        for number, task in enumerate(self.all):
+            task.number = number + 1
+
+    def add(self, low, fiber, thread, workers):
+        try:
+            if self.library.field(fiber, "fiber.worker") not in workers:
+                return
+            task = Task(self, low, fiber, thread)
+            task.look()
+        except Gone:
+            return
+        # A thread without a function of the program's looks for tasks, or sleeps.
+        if task.function if thread else task.object or task.sections:
+            self.all.append(task)
+
+    def is_library(self, frame):
+        name = frame.name() or ""
+        if self.file:
+            return gdb.solib_name(frame.pc()) == self.file
+        return not name or name.startswith(("sched_", "sched::", "<sched::", "_RN")) or "::" in name and frame.function() is None
+
+    def index_of(self, worker):
+        return next((other.index for other in self.workers if other.at == worker), "?")
+
+    def on(self, worker):
+        return next((task for task in self.all if task.fiber == worker.fiber and task.thread), None)
+
+
+class InfoSched(gdb.Command):
+    """Show the runs of libsched: kind, deque, workers, and the lengths of their queues."""
+
+    def __init__(self):
+        super().__init__("info sched", gdb.COMMAND_STATUS)
+
+    def invoke(self, _argument, _from_tty):
+        tasks = Tasks()
+        if not tasks.runs:
+            print("No run.")
+        for number, workers in enumerate(tasks.runs.values()):
+            self.show(number + 1, workers, tasks)
+
+    def show(self, number, workers, tasks):
+        library, first = tasks.library, workers[0]
+        kind, deque = (library.memory.number(library.of["run." + name] + first.run, 1) for name in ("kind", "deque"))
+        kind, deque = library.word("kind", kind), library.word("deque", deque)
+        ours = {worker.at for worker in workers}
+        waiting = sum(1 for task in tasks.all if task.worker in ours and task.object and not task.thread)
+        print("run %d: %s%s, workers: %d; tasks that wait: %d; queued for all: %s" % (
+            number, kind, " (%s)" % deque if deque else "", len(workers), waiting, first.for_all.of(first.policy)))
+        for worker in workers:
+            task = tasks.on(worker)
+            if not worker.owner:
+                does = "has no thread"
+            elif task:
+                does = "runs %s, thread %d" % (task.name(), task.thread.num)
+            else:
+                does = "idle" if worker.is_idle else "between tasks"
+            queued = worker.each.of(worker.policy_deque or worker.policy)
+            print("  worker %d: %s%s" % (worker.index, does, "" if queued is None else "; queued: %d" % queued))
+
+
+class InfoTasks(gdb.Command):
+    """List the tasks of libsched, running and suspended, with their functions and what they wait for."""
+
+    def __init__(self):
+        super().__init__("info tasks", gdb.COMMAND_STATUS)
+
+    def invoke(self, _argument, _from_tty):
+        tasks = Tasks()
+        for task in tasks.all:
+            print("%s %s" % (task.name(), task.state()))
+        if not tasks.all:
+            print("No tasks.")
+
+
+class TaskCommand(gdb.Command):
+    """Apply a command to a task of libsched: task N bt. N is the number in `info tasks`."""
+
+    def __init__(self):
+        super().__init__("task", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, _from_tty):
+        words = argument.split(None, 1)
+        if not words or not words[0].isdigit():
+            raise gdb.GdbError("Usage: task N COMMAND, for instance: task 3 bt")
+        command = words[1] if len(words) > 1 else "bt"
+        tasks = Tasks()
+        task = next((task for task in tasks.all if task.number == int(words[0])), None)
+        if task is None:
+            raise gdb.GdbError("There is no task %s: info tasks." % words[0])
+        with Selection():
+            frame = next(task.frames(), None)
+            if frame is None:
+                raise gdb.GdbError("%s %s: its registers are not known." % (task.name(), task.state()))
+            frame.select()
+            said = gdb.execute(command, to_string=True)
+        print(said if task.thread else without_first_frame(said), end="")
+
+
+def without_first_frame(said):
+    """The frame that stands below the task's is that of the thread, and no frame of the task."""
+    parts = re.split(r"(?m)^(?=#\d+ )", said)
+    if len(parts) < 2:
+        return said
+    shown = [re.sub(r"^#(\d+) ", lambda level: "#%-2d" % (int(level.group(1)) - 1), part)
+             for part in parts[1:] if not part.startswith("#0 ")]
+    return parts[0] + "".join(shown)
+
+
+InfoSched()
+InfoTasks()
+TaskCommand()
+gdb.unwinder.register_unwinder(None, SUSPENDED, replace=True)
