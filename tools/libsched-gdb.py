@@ -17,8 +17,10 @@ import struct
 
 VERSION = 1
 WORD = 8
-TASKS_ON_STACK_TOP = 1024  # the first frames of a task lie within so many bytes of the high end of its stack
+FIRST_FRAMES = 1024  # the first frames of a task lie within so many bytes of the high end of its stack
 SIZE_OF_RUN_FORKED = 512  # at least
+SHOWN = 256  # `info tasks` shows so many tasks
+C_LIBRARY = re.compile(r"(.*/)?(libc|libpthread|ld-linux[^/]*|linux-vdso)[-.][^/]*$")
 
 
 class Gone(Exception):
@@ -100,8 +102,6 @@ class Worker:
 
 class Library:
     def __init__(self):
-        if gdb.selected_thread() is None:
-            raise gdb.GdbError("There is no process and no core file.")
         self.at = evaluate("&libsched_description")
         if self.at is None:
             raise gdb.GdbError("This process does not use libsched, or a version without libsched_description.")
@@ -194,6 +194,8 @@ class Selection:
     """The selected thread and frame are afterwards what they were."""
 
     def __enter__(self):
+        if gdb.selected_thread() is None:
+            raise gdb.GdbError("There is no process and no core file.")
         self.thread, self.level, frame = gdb.selected_thread(), 0, gdb.newest_frame()
         while frame is not None and frame != gdb.selected_frame():
             frame, self.level = frame.older(), self.level + 1
@@ -220,7 +222,7 @@ class Task:
 
     def __init__(self, tasks, low, fiber, thread):
         self.tasks, self.low, self.fiber, self.thread = tasks, low, fiber, thread
-        self.function, self.pcs, self.context = None, [], None
+        self.pcs, self.context = None, None
         library = tasks.library
         self.worker = library.field(fiber, "fiber.worker")
         note = fiber + library.of["fiber.wait"]
@@ -228,7 +230,6 @@ class Task:
         self.object = library.word("object", word & library.of["wait.kind"]) if word else None
         self.waits_for = word & ~library.of["wait.kind"]
         self.sections = library.memory.number(fiber + library.of["fiber.sections"], 4)
-        self.group = library.field(fiber, "fiber.group")
         if self.object and not thread:
             self.context = self.find_context(library.field(note, "wait.latch"))
 
@@ -255,29 +256,40 @@ class Task:
             return frames_from(SUSPENDED.begin(self.tasks.library, self.context))
         return iter(())
 
-    def look(self):
-        """Finds the task's function: the outermost one that is the program's."""
-        for frame in self.frames():
-            self.pcs.append(frame.pc())
-            if not self.tasks.is_library(frame):
-                self.function = frame.name() or "%#x" % frame.pc()
-                self.start = frame.function()
-        SUSPENDED.end()
+    def function(self):
+        """The name of the task's function: the outermost one that is the program's."""
+        if self.pcs is None:
+            self.pcs, self.found = [], None
+            for frame in self.frames():
+                self.pcs.append(frame.pc())
+                if not self.tasks.is_system(frame):
+                    self.found = frame.name() or "%#x" % frame.pc()
+            SUSPENDED.end()
+        return self.found
+
+    def first_words(self):
+        """The words of its first frames. In kind cont the fiber has the descriptor of its last forked task."""
+        library = self.tasks.library
+        words = (library.field(self.fiber, "fiber.descriptor"),)
+        if not self.low:
+            return words
+        begin = max(self.context or self.low, self.fiber - FIRST_FRAMES)
+        try:
+            return words + library.memory.words(begin, self.fiber)
+        except Gone:
+            return words
 
     def is_task_of(self, descriptor):
-        """As inspect::trace finds out: the descriptor's address lies in the task's first frames."""
+        """True if run_forked called the task, or, as in kind cont, the descriptor still has its function."""
         library = self.tasks.library
-        begin = max((self.context or self.low), self.fiber - TASKS_ON_STACK_TOP) if self.low else self.fiber
-        caller = library.of["run_forked"]
-        if not any(caller <= pc < caller + SIZE_OF_RUN_FORKED for pc in self.pcs):
-            return False
-        try:
-            return descriptor in library.memory.words(begin, self.fiber)
-        except Gone:
-            return False
+        caller, function = library.of["run_forked"], self.function()
+        if any(caller <= pc < caller + SIZE_OF_RUN_FORKED for pc in self.pcs):
+            return True
+        f = library.field(descriptor, "forked.f")
+        return f != 0 and function is not None and symbol(f, "%s") == function
 
     def name(self):
-        return "task %d%s" % (self.number, " (%s)" % self.function if self.function else "")
+        return "task %d%s" % (self.number, " (%s)" % self.function() if self.function() else "")
 
     def state(self):
         waits = self.wait() if self.object else ""
@@ -315,13 +327,13 @@ class Task:
 
     def mutex(self, at, when):
         holder = self.tasks.library.field(at, "mutex.holder")
-        task = next((task for task in self.tasks.all if task.fiber == holder), None)
+        task = self.tasks.of_fiber.get(holder)
         held = task.name() + " holds it" if task else "its holder is " + ("no task here" if holder else "not known")
         return "waits for the mutex %#x%s%s; %s" % (at, symbol(at, " (%s)"), when, held)
 
     def join(self, at):
         library, of = self.tasks.library, self.tasks.library.of
-        child = next((task for task in self.tasks.all if task is not self and task.is_task_of(at)), None)
+        child = next((task for task in self.tasks.with_word(at) if task is not self and task.is_task_of(at)), None)
         if child:
             return "waits to join " + child.name()
         state, f = library.field(at, "forked.state"), library.field(at, "forked.f")
@@ -338,9 +350,9 @@ class Tasks:
         self.workers = [worker for workers in self.runs.values() for worker in workers]
         self.file = gdb.solib_name(library.at)
         self.can_unwind = "context.size" in library.of
-        self.all = []
-        with Selection():
-            self.find()
+        self.all, self.joined = [], None
+        self.find()
+        self.of_fiber = {task.fiber: task for task in self.all}
 
     def find(self):
         threads = []
@@ -370,17 +382,29 @@ class Tasks:
             if self.library.field(fiber, "fiber.worker") not in workers:
                 return
             task = Task(self, low, fiber, thread)
-            task.look()
         except Gone:
             return
         # A thread without a function of the program's looks for tasks, or sleeps.
-        if task.function if thread else task.object or task.sections:
+        if task.function() if thread else task.object or task.sections:
             self.all.append(task)
 
-    def is_library(self, frame):
-        name = frame.name() or ""
+    def with_word(self, descriptor):
+        """The tasks that have the address of this descriptor, which another task joins, in their first frames. As
+        inspect::trace: a forked task keeps the address there."""
+        if self.joined is None:
+            self.joined = {task.waits_for: [] for task in self.all if task.object == "join"}
+            for task in self.all if self.joined else ():
+                for word in self.joined.keys() & set(task.first_words()):
+                    self.joined[word].append(task)
+        return self.joined[descriptor]
+
+    def is_system(self, frame):
+        """True for a function of libsched, or of the C library, which libsched calls."""
+        name, file = frame.name() or "", gdb.solib_name(frame.pc())
+        if file and C_LIBRARY.match(file):
+            return True
         if self.file:
-            return gdb.solib_name(frame.pc()) == self.file
+            return file == self.file
         return not name or name.startswith(("sched_", "sched::", "<sched::", "_RN")) or "::" in name and frame.function() is None
 
     def index_of(self, worker):
@@ -397,11 +421,12 @@ class InfoSched(gdb.Command):
         super().__init__("info sched", gdb.COMMAND_STATUS)
 
     def invoke(self, _argument, _from_tty):
-        tasks = Tasks()
+        with Selection():
+            tasks = Tasks()
+            for number, workers in enumerate(tasks.runs.values()):
+                self.show(number + 1, workers, tasks)
         if not tasks.runs:
             print("No run.")
-        for number, workers in enumerate(tasks.runs.values()):
-            self.show(number + 1, workers, tasks)
 
     def show(self, number, workers, tasks):
         library, first = tasks.library, workers[0]
@@ -424,15 +449,22 @@ class InfoSched(gdb.Command):
 
 
 class InfoTasks(gdb.Command):
-    """List the tasks of libsched, running and suspended, with their functions and what they wait for."""
+    """List the tasks of libsched, running and suspended, with their functions and what they wait for.
+info tasks N: at most N of them."""
 
     def __init__(self):
         super().__init__("info tasks", gdb.COMMAND_STATUS)
 
-    def invoke(self, _argument, _from_tty):
-        tasks = Tasks()
-        for task in tasks.all:
-            print("%s %s" % (task.name(), task.state()))
+    def invoke(self, argument, _from_tty):
+        if argument and not argument.isdigit():
+            raise gdb.GdbError("Usage: info tasks [N]")
+        most = int(argument) if argument else SHOWN
+        with Selection():
+            tasks = Tasks()
+            for task in tasks.all[:most]:
+                print("%s %s" % (task.name(), task.state()))
+        if len(tasks.all) > most:
+            print("and %d more: info tasks %d" % (len(tasks.all) - most, len(tasks.all)))
         if not tasks.all:
             print("No tasks.")
 
@@ -448,11 +480,11 @@ class TaskCommand(gdb.Command):
         if not words or not words[0].isdigit():
             raise gdb.GdbError("Usage: task N COMMAND, for instance: task 3 bt")
         command = words[1] if len(words) > 1 else "bt"
-        tasks = Tasks()
-        task = next((task for task in tasks.all if task.number == int(words[0])), None)
-        if task is None:
-            raise gdb.GdbError("There is no task %s: info tasks." % words[0])
         with Selection():
+            tasks = Tasks()
+            task = next((task for task in tasks.all if task.number == int(words[0])), None)
+            if task is None:
+                raise gdb.GdbError("There is no task %s: info tasks." % words[0])
             frame = next(task.frames(), None)
             if frame is None:
                 raise gdb.GdbError("%s %s: its registers are not known." % (task.name(), task.state()))
@@ -466,7 +498,7 @@ def without_first_frame(said):
     parts = re.split(r"(?m)^(?=#\d+ )", said)
     if len(parts) < 2:
         return said
-    shown = [re.sub(r"^#(\d+) ", lambda level: "#%-2d" % (int(level.group(1)) - 1), part)
+    shown = [re.sub(r"^#(\d+) +", lambda level: "#%-2d " % (int(level.group(1)) - 1), part)
              for part in parts[1:] if not part.startswith("#0 ")]
     return parts[0] + "".join(shown)
 

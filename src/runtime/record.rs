@@ -595,7 +595,7 @@ pub const FOR_DEBUGGER: [(&str, usize); 18] = [
     ("fiber.worker", offset_of!(Fiber, worker)),
     ("fiber.wait", offset_of!(Fiber, wait)),
     ("fiber.sections", offset_of!(Fiber, section.depth)),
-    ("fiber.group", offset_of!(Fiber, group)),
+    ("fiber.descriptor", offset_of!(Fiber, descriptor)),
 ];
 
 /// A run that the observer of the process attends to; its end is told to the observer.
