@@ -1,7 +1,7 @@
 # gdb loads tools/libsched-gdb.py from the installed tree, and shows a program with 100 suspended tasks and a running
 # one: how many, their functions, what each waits for, and the frames of a suspended task down to its function; in each
 # kind. So it does for a program that contains the archive, and for a core file, if the kernel writes one here.
-# limit: 300
+# limit: 1200
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 needs gdb gdb
 
