@@ -1,0 +1,79 @@
+/* scene.h: the scenes that the sweep plays. A scene uses a part of the interface, checks that each accepted task runs
+ * exactly once, and leaves nothing open. Calls that may fail are made by DONE. */
+#ifndef SCENE_H
+#define SCENE_H
+
+#include "../check.h"
+#include <sched_typed.h>
+#include <stdatomic.h>
+
+struct scene {
+    const char *name;
+    void (*play)(void);
+};
+
+extern const struct scene scenes[];
+extern const int scene_count;
+
+/* What the calls of a scene did. */
+struct outcome {
+    atomic_int errors;  /* calls that returned -1, with a documented errno */
+    atomic_int missing; /* the most workers of a run that got no thread */
+};
+
+extern struct outcome *outcome;
+
+/* The phases of a process of the sweep. */
+enum phase {
+    STRICT,  /* nothing fails: no call of the library may */
+    ONCE,    /* a single call fails: the library's call that fails succeeds when it is repeated */
+    LASTING, /* from some call on, all fail: the scene does without what it does not get */
+};
+
+extern enum phase phase;
+
+/* Whether the call has succeeded. If not, errno is one of `allowed`, which ends with 0. */
+int succeeded(const char *call, int result, int error, int repeated, const int *allowed);
+
+/* Makes the call; whether it has succeeded, perhaps when it was repeated. The further arguments are the errors that the
+ * call may report. */
+#define DONE(call, ...)                                                                                       \
+    __extension__({                                                                                           \
+        int done_ = 0;                                                                                        \
+        for (int repeated_ = 0; !done_ && (repeated_ == 0 || phase == ONCE); repeated_++) {                   \
+            set_errno(0);                                                                                     \
+            int result_ = (call);                                                                             \
+            done_ = succeeded(#call, result_, get_errno(), repeated_, (const int[]){__VA_ARGS__, 0});         \
+        }                                                                                                     \
+        done_;                                                                                                \
+    })
+
+/* A task that is to run exactly once, if it is accepted. */
+struct job {
+    atomic_int accepted, ran;
+};
+
+/* A job that has not been used since `check_jobs`. */
+struct job *new_job(void);
+/* As a task: the job has run. */
+void run_job(void *job, struct scheduler *s);
+/* All jobs have run as often as they should. */
+void check_jobs(void);
+
+/* The task of the interface that uses nearly all of it; the scenes run it in a run and in a pool. */
+void whole(void *closure, struct scheduler *s);
+
+/* Loops, a reduction with a large value, and a sort of the array, with this s. */
+enum { LOOP_ELEMENTS = 3000 };
+void use_loops(int *array, struct scheduler *s);
+
+/* A thread of the program, which supplies what tasks wait for. Begins before anything fails. */
+void begin_foreign(void);
+void meet_foreign(struct scheduler *s);
+/* Waits for a unit that the thread supplies. */
+void wait_foreign(struct scheduler *s);
+
+/* Notes how many threads the run that has ended, or that of s, lacked. */
+void note_missing(struct scheduler *s);
+
+#endif

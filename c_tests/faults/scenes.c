@@ -1,0 +1,181 @@
+/* The scenes, and what they have in common. */
+#include "scene.h"
+
+struct outcome *outcome;
+enum phase phase;
+
+enum { MOST_JOBS = 4096, ELEMENTS = LOOP_ELEMENTS };
+static struct job jobs[MOST_JOBS];
+static atomic_int used;
+
+struct job *new_job(void)
+{
+    int at = used++;
+    CHECK(at < MOST_JOBS);
+    return &jobs[at];
+}
+
+void run_job(void *arg, struct scheduler *s)
+{
+    struct job *job = arg;
+    (void)s;
+    job->ran++;
+}
+
+void check_jobs(void)
+{
+    for (int i = 0; i < used; i++)
+        CHECK_EQ(jobs[i].ran, jobs[i].accepted);
+    memset(jobs, 0, sizeof jobs);
+    used = 0;
+}
+
+int succeeded(const char *call, int result, int error, int repeated, const int *allowed)
+{
+    if (result != -1)
+        return 1;
+    char text[256];
+    int documented = 0;
+    for (; *allowed; allowed++)
+        documented |= *allowed == error;
+    const char *wrong = phase == STRICT ? "fails although nothing does" : repeated ? "fails again"
+                        : !documented ? "fails with an errno that is not documented" : NULL;
+    if (wrong) {
+        snprintf(text, sizeof text, "%s: %s (errno %d)\n", call, wrong, error);
+        check_say(text);
+        _exit(1);
+    }
+    outcome->errors++;
+    return 0;
+}
+
+void note_missing(struct scheduler *s)
+{
+    struct sched_stats stats;
+    if (s != NULL)
+        CHECK_EQ(sched_stats(s, &stats, sizeof stats), 0);
+    else if (sched_last_stats(&stats, sizeof stats) != 0)
+        return; /* no run has ended yet */
+    if ((int)stats.threads_missing > outcome->missing)
+        outcome->missing = (int)stats.threads_missing;
+}
+
+static void run(void)
+{
+    if (DONE(sched_init(3, 8, whole, NULL), ENOMEM))
+        note_missing(NULL);
+}
+
+/* Its argument is a copy. */
+static void run_pointed(void *copy, struct scheduler *s)
+{
+    run_job(*(struct job **)copy, s);
+}
+
+static void pool(void)
+{
+    struct sched_options options = {.size = sizeof options, .nthreads = 3, .qlen = 8};
+    struct sched_pool *pool = NULL;
+    if (!DONE((pool = sched_pool_create(&options)) != NULL ? 0 : -1, ENOMEM, EAGAIN))
+        return;
+    for (int i = 0; i < 10; i++) {
+        struct job *job = new_job(), *copied = new_job();
+        job->accepted = DONE(sched_pool_submit(pool, run_job, job), EAGAIN);
+        copied->accepted = DONE(sched_pool_submit_copy(pool, run_pointed, &copied, sizeof copied), EAGAIN);
+    }
+    DONE(sched_pool_run(pool, whole, NULL), EAGAIN);
+    CHECK_EQ(sched_pool_wait(pool), 0);
+    CHECK_EQ(sched_pool_destroy(pool), 0);
+    note_missing(NULL);
+}
+
+/* NULL outside of a task: the pool is made by the call that needs it first. */
+static void default_pool(void)
+{
+    static int array[ELEMENTS];
+    struct job *job = new_job(), *in_group = new_job(), *forked = new_job();
+    sched_group g = SCHED_GROUP_INIT;
+    sched_task t;
+    forked->accepted = 1;
+    sched_fork(&t, run_job, forked, NULL);
+    sched_join(&t, NULL);
+    CHECK_EQ(forked->ran, 1);
+    job->accepted = DONE(sched_spawn(run_job, job, NULL), EAGAIN, ENOMEM);
+    in_group->accepted = DONE(sched_group_spawn(&g, run_job, in_group, NULL), EAGAIN, ENOMEM);
+    CHECK_EQ(sched_group_wait(&g, NULL), 0);
+    use_loops(array, NULL);
+    struct patience p = patience_of(50);
+    while (job->ran < job->accepted && is_patient(&p))
+        pause_us(20);
+}
+
+/* Queues beyond what is kept ready, and stacks: of so many tasks some wait. */
+enum { FLOOD = 20000, WAITING = 40, MAPPED = 600000 };
+
+static atomic_long flooded;
+
+static void drop(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    (void)s;
+    flooded++;
+}
+
+static void wait_at_gate(void *closure, struct scheduler *s)
+{
+    wait_foreign(s);
+    drop(closure, s);
+}
+
+static void pour(void *n, struct scheduler *s)
+{
+    long accepted = 0, left = *(long *)n;
+    flooded = 0;
+    *(long *)n = 0;
+    for (int i = 0; i < WAITING; i++)
+        accepted += DONE(sched_spawn(wait_at_gate, NULL, s), EAGAIN);
+    while (left-- > 0) {
+        if (DONE(sched_spawn(drop, NULL, s), EAGAIN))
+            accepted++;
+        else
+            break;
+    }
+    *(long *)n = accepted;
+}
+
+static void flood_of(long tasks)
+{
+    long n = tasks;
+    if (!DONE(sched_init(3, 8, pour, &n), ENOMEM))
+        return;
+    CHECK_EQ(flooded, n);
+    note_missing(NULL);
+}
+
+static void flood(void)
+{
+    flood_of(FLOOD);
+}
+
+static void large_flood(void)
+{
+    flood_of(MAPPED);
+}
+
+/* Runs that write all that a run can write. */
+static void files(void)
+{
+    setenv("SCHED_STATS", "json", 1);
+    setenv("SCHED_STATS_FILE", "stats", 1);
+    setenv("SCHED_TRACE", "trace.json", 1);
+    setenv("SCHED_TRACE_SIZE", "4K", 1);
+    setenv("SCHED_PROFILE", "json", 1);
+    setenv("SCHED_WATCHDOG", "20ms", 1);
+    DONE(sched_init(3, 8, whole, NULL), ENOMEM, EMFILE, EIO, ENOSPC);
+    note_missing(NULL);
+}
+
+const struct scene scenes[] = {
+    {"run", run}, {"pool", pool}, {"default", default_pool}, {"flood", flood}, {"large-flood", large_flood}, {"files", files},
+};
+const int scene_count = sizeof scenes / sizeof *scenes;

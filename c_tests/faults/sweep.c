@@ -1,0 +1,359 @@
+/* The sweep: plays each scene under each kind in a process of its own, again and again; in the k-th process the k-th
+ * call of a function fails, until none is left to fail. `sweep` alone lists the arguments.
+ *
+ * A point is a kind, a scene, a call, an errno and k; once with one failure, and once with all calls from the k-th on.
+ * In its process the scene is played four times: with the fault in a process that has not used the library yet; without
+ * a fault, when every call has to succeed; with the fault in what is then used already; and again without. For every
+ * fourth point of a series the third is repeated: what is held must not grow each time. */
+#include "inject.h"
+#include "scene.h"
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+static const struct fault {
+    enum fault_call call;
+    const char *name;
+    int error;
+} faults[] = {
+#define X(call, name, error) {call, name, error},
+    FAULTS(X)
+#undef X
+};
+
+enum { FAULT_COUNT = sizeof faults / sizeof *faults, KINDS = 5, MOST_SERIES = 8192, PATIENCE = 120, ROUNDS = 2, LONG_ROUNDS = 20, LEAKS_OF = 4,
+    BURST = 100 }; /* signals that interrupt a call come to an end */
+static const char *const kinds[KINDS] = {"steal", "lifo", "fifo", "serial", "cont"};
+
+extern const struct fault_interface fault_interface __attribute__((weak));
+
+/* What the process of a point reports. */
+struct report {
+    struct outcome outcome;
+    long failed;             /* calls that were made to fail */
+    long calls[FAULT_CALLS]; /* in the scene without faults */
+    int grows;               /* what is held grew in each of several parts of the rounds */
+    atomic_int round;
+};
+
+/* A series: the points that differ in k alone. */
+struct series {
+    int kind, scene, fault, lasting;
+    long calls;
+};
+
+enum result { NO_EFFECT, ERRORS, FEWER, MESSAGE, RESULTS };
+static const char *const words[RESULTS] = {"done all the same", "-1 and errno", "fewer threads", "documented end"};
+
+/* What all processes of the sweep count. */
+struct totals {
+    atomic_int next; /* series */
+    atomic_long points[FAULT_COUNT][RESULTS], wrong, processes;
+};
+
+static struct totals *totals;
+static struct report *report; /* of the point that this process plays, or waits for */
+static int sample;
+
+static void *shared(size_t size)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(at != MAP_FAILED);
+    return at;
+}
+
+/* --- the process of a point ------------------------------------------------------ */
+
+static void play(const struct series *series, enum phase as, long skip)
+{
+    const struct fault *fault = &faults[series->fault];
+    phase = as;
+    if (as != STRICT)
+        fault_interface.arm(fault->call, fault->error, skip, as == ONCE ? 1 : fault->error == EINTR ? BURST : LONG_MAX);
+    scenes[series->scene].play();
+    if (as != STRICT)
+        report->failed += fault_interface.disarm();
+    check_jobs();
+    report->round++;
+}
+
+enum { PARTS = 4, HELD = 4 };
+
+static void note_held(long held[HELD])
+{
+    struct fault_held now = fault_interface.held();
+    held[0] = now.blocks;
+    held[1] = now.mapped / 4096;
+    held[2] = now.descriptors;
+    held[3] = now.threads;
+}
+
+/* Whether of something one more is held after each round. Caches may grow for some time, but not by each. A refused
+ * munmap leaves its pages. */
+static int grows(const struct series *series, long skip, int rounds)
+{
+    long held[PARTS + 1][HELD];
+    int growing[HELD] = {1, faults[series->fault].call != MUNMAP, 1, 1};
+    for (int part = 0; part <= PARTS; part++) {
+        note_held(held[part]);
+        for (int i = 0; i < rounds && part < PARTS; i++)
+            play(series, series->lasting ? LASTING : ONCE, skip);
+        for (int what = 0; what < HELD && part > 0; what++)
+            growing[what] &= held[part][what] >= held[part - 1][what] + rounds;
+    }
+    return growing[0] || growing[1] || growing[2] || growing[3];
+}
+
+static void play_point(const struct series *series, long skip, int rounds)
+{
+    enum phase as = series->lasting ? LASTING : ONCE;
+    setenv("SCHED_KIND", kinds[series->kind], 1);
+    if (rounds > 1)
+        setenv("SCHED_WARM", "0", 1);
+    outcome = &report->outcome;
+    begin_foreign();
+    if (skip < 0) {
+        fault_interface.arm(faults[0].call, 0, LONG_MAX, 0);
+        play(series, STRICT, 0);
+        for (int call = 0; call < FAULT_CALLS; call++)
+            report->calls[call] = fault_interface.seen((enum fault_call)call);
+        return;
+    }
+    play(series, as, skip);
+    play(series, STRICT, 0);
+    play(series, as, skip);
+    if (rounds > 1)
+        report->grows = grows(series, skip, rounds);
+    play(series, STRICT, 0);
+}
+
+/* --- what became of it ------------------------------------------------------------- */
+
+struct end {
+    int status, is_late;
+    double seconds, processor;
+    char said[1 << 15];
+};
+
+/* Removes the lines of statistics. */
+static void without_json(char *text)
+{
+    char *to = text;
+    for (char *line = text, *next; *line; line = next) {
+        next = strchr(line, '\n') ? strchr(line, '\n') + 1 : line + strlen(line);
+        if (*line != '{') {
+            memmove(to, line, (size_t)(next - line));
+            to += next - line;
+        }
+    }
+    *to = 0;
+}
+
+static void run_point(const struct series *series, long skip, int rounds, struct end *end)
+{
+    int fd = memfd_create("said", 0);
+    double began = now();
+    struct rusage used;
+    struct patience p = patience_of(PATIENCE);
+    CHECK(fd >= 0);
+    memset(report, 0, sizeof *report);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        dup2(fd, 1);
+        dup2(fd, 2);
+        close(fd);
+        play_point(series, skip, rounds);
+        _exit(0);
+    }
+    end->is_late = 0;
+    for (long pause = 200; wait4(pid, &end->status, WNOHANG, &used) == 0; pause_us(pause), pause = pause < 5000 ? 2 * pause : 5000)
+        if (!is_patient(&p)) {
+            end->is_late = 1;
+            kill(pid, SIGKILL);
+            wait4(pid, &end->status, 0, &used);
+            break;
+        }
+    end->seconds = now() - began;
+    end->processor = (double)used.ru_utime.tv_sec + (double)used.ru_stime.tv_sec
+                     + 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    ssize_t n = pread(fd, end->said, sizeof end->said - 1, 0);
+    end->said[n > 0 ? n : 0] = 0;
+    without_json(end->said);
+    close(fd);
+    totals->processes++;
+}
+
+static const char *const documented_ends[] = {
+    "libsched: deadlock: ", /* no memory for stacks: tasks lie on top of each other */
+};
+
+/* What the point shows; RESULTS if it is wrong. */
+static enum result judge(const struct end *end)
+{
+    if (!end->is_late && WIFEXITED(end->status) && WEXITSTATUS(end->status) == 0)
+        return report->outcome.missing > 0 ? FEWER : report->outcome.errors > 0 ? ERRORS : NO_EFFECT;
+    if (!end->is_late && WIFSIGNALED(end->status) && WTERMSIG(end->status) == SIGABRT)
+        for (size_t i = 0; i < sizeof documented_ends / sizeof *documented_ends; i++)
+            if (strstr(end->said, documented_ends[i]))
+                return MESSAGE;
+    return RESULTS;
+}
+
+static void say_wrong(const struct series *series, long skip, int rounds, const struct end *end, const char *what)
+{
+    const struct fault *fault = &faults[series->fault];
+    totals->wrong++;
+    printf("WRONG: %s: %s, %s errno %d; in round %d, after %.1f s, %.1f s of a processor, status %#x\n"
+           "  again: sweep %s %s %d %d %ld %d\n%.1500s", what, fault->name, series->lasting ? "from then on" : "once", fault->error,
+           report->round, end->seconds, end->processor, (unsigned)end->status, kinds[series->kind],
+           scenes[series->scene].name, series->fault, series->lasting, skip, rounds, end->said);
+    fflush(stdout);
+}
+
+/* Plays a point; whether the fault came. */
+static int sweep_point(const struct series *series, long skip, int rounds)
+{
+    struct end end;
+    run_point(series, skip, rounds, &end);
+    enum result result = judge(&end);
+    if (result == RESULTS)
+        say_wrong(series, skip, rounds, &end, end.is_late ? "hangs" : WIFSIGNALED(end.status) ? "aborts" : "fails");
+    else if (rounds > 1 && report->grows) {
+        run_point(series, skip, LONG_ROUNDS, &end); /* caches have grown, or more than that */
+        if (report->grows)
+            say_wrong(series, skip, LONG_ROUNDS, &end, "holds more each time");
+    }
+    if (report->failed == 0 && result != RESULTS)
+        return 0;
+    if (result != RESULTS)
+        totals->points[series->fault][result]++;
+    return 1;
+}
+
+/* --- all of it --------------------------------------------------------------------- */
+
+static void sweep_series(const struct series *series)
+{
+    enum { ENDS_AFTER = 3 }; /* the number of some calls differs from time to time */
+    int absent = 0;
+    long step = sample ? series->calls / sample + 1 : 1;
+    for (long skip = 0; absent < ENDS_AFTER; skip += step) {
+        int is_leak_point = skip % (LEAKS_OF * step) == 0;
+        absent = sweep_point(series, skip, is_leak_point ? ROUNDS : 1) ? 0 : absent + 1;
+        if (sample && skip >= series->calls)
+            break;
+    }
+}
+
+static struct series all[MOST_SERIES];
+
+static int plan(const char *only_kind, const char *only_scene, int only_fault)
+{
+    int n = 0;
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int scene = 0; scene < scene_count; scene++) {
+            struct series series = {kind, scene, 0, 0, 0};
+            struct end end;
+            if ((only_kind && strcmp(only_kind, kinds[kind]) != 0) || (only_scene && strcmp(only_scene, scenes[scene].name) != 0))
+                continue;
+            run_point(&series, -1, 1, &end);
+            if (judge(&end) == RESULTS) {
+                say_wrong(&series, -1, 1, &end, "fails without a fault");
+                continue;
+            }
+            for (int fault = 0; fault < FAULT_COUNT; fault++)
+                for (int lasting = 0; lasting < 2; lasting++) {
+                    long calls = report->calls[faults[fault].call];
+                    if (calls == 0 || (only_fault >= 0 && fault != only_fault))
+                        continue;
+                    CHECK(n < MOST_SERIES);
+                    all[n++] = (struct series){kind, scene, fault, lasting, calls};
+                }
+        }
+    return n;
+}
+
+static void sweep(int series, int jobs)
+{
+    for (int i = 0; i < jobs; i++) {
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            report = shared(sizeof *report);
+            for (int at; (at = totals->next++) < series;)
+                sweep_series(&all[at]);
+            _exit(0);
+        }
+    }
+    for (int status; wait(&status) > 0;)
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int print(double began)
+{
+    long sum[RESULTS] = {0}, points = 0;
+    printf("%-62s %5s", "call that fails", "errno");
+    for (int result = 0; result < RESULTS; result++)
+        printf(" %17s", words[result]);
+    printf("\n");
+    for (int fault = 0; fault < FAULT_COUNT; fault++) {
+        long here = 0;
+        for (int result = 0; result < RESULTS; result++)
+            here += totals->points[fault][result];
+        if (here == 0)
+            continue;
+        printf("%-62s %5d", faults[fault].name, faults[fault].error);
+        for (int result = 0; result < RESULTS; result++) {
+            printf(" %17ld", totals->points[fault][result]);
+            sum[result] += totals->points[fault][result];
+        }
+        points += here;
+        printf("\n");
+    }
+    printf("faults: %ld points, %ld wrong;", points + totals->wrong, (long)totals->wrong);
+    for (int result = 0; result < RESULTS; result++)
+        printf(" %s: %ld;", words[result], sum[result]);
+    printf(" %ld processes, %.0f s\n", (long)totals->processes, now() - began);
+    return totals->wrong == 0 && points > 0 ? 0 : 1;
+}
+
+static int index_of(const char *word, int scene)
+{
+    for (int i = 0; i < (scene ? scene_count : KINDS); i++)
+        if (strcmp(word, scene ? scenes[i].name : kinds[i]) == 0)
+            return i;
+    fprintf(stderr, "sweep: no %s\n", word);
+    exit(2);
+}
+
+int main(int argc, char **argv)
+{
+    double began = now();
+    totals = shared(sizeof *totals);
+    report = shared(sizeof *report);
+    if (&fault_interface == NULL) {
+        fprintf(stderr, "sweep: to be started with LD_PRELOAD=inject.so\n");
+        return 2;
+    }
+    if (argc == 7) {
+        struct series series = {index_of(argv[1], 0), index_of(argv[2], 1), atoi(argv[3]), atoi(argv[4]), 0};
+        play_point(&series, atol(argv[5]), atoi(argv[6]));
+        printf("failed %ld errors %d missing %d grows %d\n", report->failed, report->outcome.errors,
+               report->outcome.missing, report->grows);
+        return 0;
+    }
+    if (argc < 3) {
+        fprintf(stderr, "usage: sweep JOBS 0                                   every point\n"
+                        "       sweep JOBS N [KIND|any [SCENE|any [FAULT]]]    about N points of each series\n"
+                        "       sweep KIND SCENE FAULT LASTING SKIP ROUNDS     one point, in this process\n");
+        return 2;
+    }
+    sample = atoi(argv[2]);
+    const char *kind = argc > 3 && strcmp(argv[3], "any") != 0 ? argv[3] : NULL;
+    const char *scene = argc > 4 && strcmp(argv[4], "any") != 0 ? argv[4] : NULL;
+    int series = plan(kind, scene, argc > 5 ? atoi(argv[5]) : -1);
+    sweep(series, atoi(argv[1]));
+    return print(began);
+}
