@@ -72,6 +72,7 @@ use crate::runtime::suspend;
 use crate::stats::Phase;
 use crate::sys::errno;
 use crate::sys::errno::Errno;
+use crate::sys::memory::NoMemory;
 use crate::threads::cache::Job;
 use std::ptr;
 
@@ -130,6 +131,8 @@ fn hand_over_worker(fiber: &Fiber) -> Result<(), Errno> {
     let errno = errno::get();
     // SAFETY: the caller is on the fiber, or on top of it.
     let mine = unsafe { fiber.mine() };
+    // For the end of the section, which cannot fail: there the task may have to be queued.
+    mine.reserve(1).map_err(|NoMemory| NOBODY)?;
     mine.hold();
     fiber.force_tick(); // also gives the fibers of future children back
     fiber.section.host_stack.set(mine.host_stack());
@@ -158,7 +161,13 @@ fn reoccupy(fiber: &Fiber) {
     fiber.note_unblock();
     worker.note_arrival(fiber);
     // SAFETY: the calling thread has occupied it just now.
-    unsafe { worker.owned() }.let_go();
+    end_hold(unsafe { worker.owned() });
+}
+
+/// The task goes on: it needs neither the run to be held open nor the reserved slot any more.
+fn end_hold(mine: Mine) {
+    mine.let_go();
+    let _ = mine.reserve(-1); // to reserve fewer cannot fail
 }
 
 /// The task goes on: at once, if no other thread has come to its worker; else on any worker, when
@@ -176,7 +185,7 @@ fn resume_task(fiber: &Fiber) {
     // the task is counted (`hold`), so the run goes on.
     unsafe { suspend::retire(fiber, &*fiber.section.host_stack.get()) };
     // SAFETY: the task goes on, with the worker that its fiber has now.
-    unsafe { fiber.mine() }.let_go();
+    end_hold(unsafe { fiber.mine() });
     restore_errno(errno);
 }
 

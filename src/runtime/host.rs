@@ -105,8 +105,7 @@ pub unsafe fn host(worker: &Worker, start: WorkerStart) -> bool {
     let outer = unsafe { worker.outer_worker.get().as_ref().map(|outer| outer.owned().fiber()) };
     let fibers_below = [outer, identity::innermost_section()];
     let were_pinned = fibers_below.map(|fiber| fiber.is_some_and(Fiber::pin));
-    // Taking a stack for a relief also reserves a slot in the queue, for the task whose thread has
-    // left the worker.
+    // The stack of a relief is a further one of its worker, so it comes with a slot in the queue.
     // SAFETY: by the caller's promise.
     let mine = unsafe { worker.owned() };
     let stack =

@@ -304,6 +304,14 @@ impl Mine<'_> {
         }
     }
 
+    /// Reserves `more` slots in the run's queue for tasks that have begun, or gives slots back, which
+    /// cannot fail.
+    pub fn reserve(self, more: isize) -> Result<(), NoMemory> {
+        // SAFETY: the thread occupies the place, so its run goes on; row and policy are those of
+        // the run.
+        unsafe { (self.row().operations.reserve)(&self, more) }
+    }
+
     /// Returns a stack to the worker's cache: one that is free, or that the caller is about to
     /// leave for good.
     ///
@@ -381,9 +389,7 @@ impl Mine<'_> {
 }
 
 /// Repeats `queue` until it succeeds. A suspended task never waits here, since its slot in the
-/// queue was reserved (`take_stack`). A task that returns from a blocking section may wait: its
-/// slot is reserved together with the stack of the thread that took over its worker, and that
-/// reservation may have failed.
+/// queue was reserved: `take_stack` did, or the beginning of its blocking section.
 fn retry_until_memory(queue: impl Fn() -> Result<(), NoMemory>) {
     while queue().is_err() {
         time::sleep(Duration::from_millis(1)); // no thread wakes this one; memory may be free then
