@@ -2,7 +2,8 @@
 //! [`reduce`](super::reduce). It shows which parts of the range are worth a theft.
 
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use crate::sys::time::Instant;
+use std::time::Duration;
 
 /// A part of a range that takes less time is not worth a theft: some four times the cost of one.
 const WORTHWHILE: Duration = Duration::from_micros(2);

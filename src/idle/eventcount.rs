@@ -116,8 +116,9 @@ use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad, fence};
 use crate::sys::futex::Futex;
 use crate::sys::memory::NoMemory;
+use crate::sys::time::Instant;
 use crate::sys::{fence, memory};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 // Values of a parker.
 const AWAKE: u32 = 0;

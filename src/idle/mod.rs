@@ -12,9 +12,10 @@ pub mod quiescence;
 
 use crate::settings::Idle;
 use crate::sys::atomic::spin_loop;
+use crate::sys::time::Instant;
 use crate::sys::{futex, time};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The sleep of the course's section 4; also the longest sleep of `backoff`, so that `backoff`
 /// notices work no later than `nap` does.

@@ -3,9 +3,10 @@
 
 use crate::inspect::dump::{self, Title};
 use crate::inspect::walk::{SeenRun, walk};
+use crate::sys::time::Instant;
 use crate::threads::watcher::Reason;
 use std::cell::RefCell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The thread looks so often within the shortest time of `SCHED_WATCHDOG`, within limits.
 const LOOKS: u32 = 8;

@@ -28,7 +28,7 @@ use crate::sys::atomic::{AtomicUsize, Ordering, Pad};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{clock, futex, memory, stack_room};
+use crate::sys::{clock, futex, memory, stack_room, time};
 use crate::task::Task;
 use crate::threads::cache;
 use crate::threads::cache::{Job, RunThreads, Terms};
@@ -375,7 +375,6 @@ pub fn open<P: Policy>(request: &Request) -> Result<Box<dyn Open>, Errno> {
 /// frame, which the system randomises.
 fn random_seed() -> u64 {
     let here = 0u8;
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let now = now.map_or(0, |t| t.as_nanos() as u64);
+    let now = time::wall_clock().as_nanos() as u64;
     now ^ (ptr::from_ref(&here) as u64).rotate_left(32)
 }

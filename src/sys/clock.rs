@@ -6,6 +6,7 @@
 //! On x86-64 the counter is used if CPUID calls it invariant (leaf 0x80000007, EDX bit 8; Intel's
 //! manual, volume 3, "Invariant TSC"). On aarch64 `cntvct_el0` is constant by definition.
 
+pub use crate::sys::time::nanos;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -30,14 +31,6 @@ pub fn ticks() -> u64 {
 fn find_source() -> u64 {
     SOURCE.store(if counter_is_steady() { COUNTER } else { SYSTEM }, Ordering::Relaxed);
     ticks()
-}
-
-/// CLOCK_MONOTONIC in nanoseconds.
-pub fn nanos() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a place for the result.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[cfg(target_arch = "x86_64")]

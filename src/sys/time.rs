@@ -1,6 +1,88 @@
-//! Sleeping and processor time, by system calls that are not cancellation points.
+//! The clock, sleeping and processor time, by system calls that are not cancellation points.
 
+use std::ops::{Add, Sub};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// A moment of CLOCK_MONOTONIC, like `std::time::Instant`, which panics if the clock is refused. A
+/// difference of moments is never negative.
+///
+/// # A refused clock
+///
+/// Normally the clock is read without a system call. Where that is not possible, a seccomp filter
+/// can refuse it. From the first refusal on, the process has a clock of its own: it begins later
+/// than any moment of the system's, so that what was to happen by then happens, and each look at it
+/// takes `STEP`, so that each loop that waits for a moment ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Instant(Duration);
+
+/// The system's clock was refused, and this is the time in nanoseconds; 0: it was not. Relaxed: a
+/// thread that learns of the refusal late reads the system's clock once more.
+static OWN: AtomicU64 = AtomicU64::new(0);
+
+const OWN_BEGIN: u64 = 1 << 62;
+const STEP: Duration = Duration::from_millis(100);
+
+impl Instant {
+    pub fn now() -> Self {
+        Instant(Duration::from_nanos(nanos()))
+    }
+
+    pub fn elapsed(self) -> Duration {
+        Instant::now() - self
+    }
+
+    pub fn saturating_duration_since(self, earlier: Instant) -> Duration {
+        self - earlier
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Instant;
+
+    fn add(self, time: Duration) -> Instant {
+        Instant(self.0.saturating_add(time))
+    }
+}
+
+impl Sub<Duration> for Instant {
+    type Output = Instant;
+
+    fn sub(self, time: Duration) -> Instant {
+        Instant(self.0.saturating_sub(time))
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+
+    fn sub(self, earlier: Instant) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// CLOCK_MONOTONIC in nanoseconds, or where it is refused the process's own clock: see [`Instant`].
+pub fn nanos() -> u64 {
+    match read(libc::CLOCK_MONOTONIC) {
+        Some(time) if OWN.load(Ordering::Relaxed) == 0 => time.as_nanos() as u64,
+        _ => own_nanos(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn own_nanos() -> u64 {
+    let _ = OWN.compare_exchange(0, OWN_BEGIN, Ordering::Relaxed, Ordering::Relaxed);
+    OWN.fetch_add(STEP.as_nanos() as u64, Ordering::Relaxed)
+}
+
+/// The time of a clock of the system; None: it is refused.
+fn read(clock: libc::clockid_t) -> Option<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place.
+    let done = unsafe { libc::clock_gettime(clock, &raw mut time) } == 0;
+    done.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
 
 pub fn timespec(time: Duration) -> libc::timespec {
     libc::timespec { tv_sec: time.as_secs() as libc::time_t, tv_nsec: time.subsec_nanos().into() }
@@ -17,18 +99,17 @@ pub fn sleep(time: Duration) {
 
 /// The time of the wall clock in a while, for functions of POSIX that wait until then.
 pub fn wall_clock_after(while_: Duration) -> libc::timespec {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid place.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut now) };
-    timespec(Duration::new(now.tv_sec as u64, now.tv_nsec as u32) + while_)
+    timespec(wall_clock() + while_)
 }
 
-/// The processor time that this process has used.
+/// The time of the wall clock since 1970; 0 if it is refused.
+pub fn wall_clock() -> Duration {
+    read(libc::CLOCK_REALTIME).unwrap_or_default()
+}
+
+/// The processor time that this process has used; 0 if the clock is refused.
 pub fn processor_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default()
 }
 
 /// Yields the processor to another thread that wants it.

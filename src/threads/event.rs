@@ -3,7 +3,8 @@
 use crate::sys::atomic::Ordering;
 use crate::sys::futex;
 use crate::sys::futex::Futex;
-use std::time::{Duration, Instant};
+use crate::sys::time::Instant;
+use std::time::Duration;
 
 const TO_COME: u32 = 0;
 const AWAITED: u32 = 1;

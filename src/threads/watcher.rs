@@ -15,10 +15,11 @@ use crate::sys::errno::{self, Errno};
 use crate::sys::futex::{self, Futex};
 use crate::sys::signal::{self, Handler};
 use crate::sys::thread::{self, SignalsBlocked, Uncancelled};
+use crate::sys::time::Instant;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 // Values of the thread's word.
 const WATCH: u32 = 0;

@@ -3,7 +3,8 @@
 
 use crate::queue::Press;
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use crate::sys::time::Instant;
+use std::time::Duration;
 
 /// A searcher pauses when a request and a raid had no success. The pause doubles each time, from
 /// the first value to the second one. A request costs the owner some 0.2 µs.

@@ -16,8 +16,9 @@
 use crate::sys::atomic::{AtomicBool, Ordering, Pad};
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
+use crate::sys::time::Instant;
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The least time between two pushes that are far apart: some twenty times the cost of lending a
 /// task and taking it back, some ten times the cost of stealing it.

@@ -8,9 +8,10 @@ use crate::policy::{Activity, Awaited, Event, Place, UNAWAITED, wait_once};
 use crate::queue::{Deque, Press, PrivatePart, Steal};
 use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, fence, spin_loop};
+use crate::sys::time::Instant;
 use crate::sys::{fence, futex, time};
 use crate::task::Task;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The most attempts at one deque while other threads are in the way. Then the search goes on with
 /// the next victim, because one of these threads may have lost its processor.

@@ -3,6 +3,7 @@
 use crate::sys::atomic::{Ordering, fence, spin_loop};
 use crate::sys::errno::Errno;
 use crate::sys::thread::SignalsBlocked;
+use crate::sys::time::Instant;
 use crate::sys::{futex, output, thread, time};
 use crate::threads::affinity::ThreadAffinity;
 use crate::threads::cache::ending::{is_exiting, join_ended};
@@ -11,7 +12,7 @@ use crate::threads::job::NextStep;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a thread rests awake, if there are processors for it and for the threads of lower
 /// index: about as long as waking a sleeping thread takes.

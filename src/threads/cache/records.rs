@@ -6,13 +6,14 @@ use crate::sys::float::FloatControl;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
 use crate::sys::thread::WriteSignals;
+use crate::sys::time::Instant;
 use crate::threads::affinity::CallerAffinity;
 use crate::threads::job::JobState;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What the threads of a run take over from its caller.
 pub struct Terms {

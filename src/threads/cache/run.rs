@@ -5,13 +5,14 @@ use crate::sys::float::FloatControl;
 use crate::sys::futex;
 use crate::sys::memory::NoMemory;
 use crate::sys::thread::WriteSignals;
+use crate::sys::time::Instant;
 use crate::threads::affinity::CallerAffinity;
 use crate::threads::cache::ending::{end_kept, is_unloaded};
 use crate::threads::cache::records::{
     CACHE, Caller, Job, MISSING, Member, Reliefs, RunThreads, Terms, ThreadCache, ThreadSlot,
     WORKS, all_slots,
 };
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 impl Terms {
     /// The terms of a run that the calling thread starts.
