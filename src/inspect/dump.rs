@@ -7,6 +7,7 @@ use crate::inspect::trace::Trace;
 use crate::inspect::walk::{SeenRun, SeenTask, walk};
 use crate::runtime::wait_note::Object;
 use crate::sync::forked::SeenForked;
+use crate::sys::memory::{self, NoMemory};
 use crate::sys::output::Out;
 use crate::sys::symbol;
 use std::fmt::{self, Write};
@@ -74,33 +75,48 @@ impl Write for Name {
 
 /// Writes everything.
 pub fn write(title: &Title, since: Since) {
-    let (runs, tasks) = walk();
-    let all = tasks.len();
-    let tasks = look_at(tasks);
     let mut out = Out::stderr();
-    let _ = write_all(&mut out, title, &runs, &tasks, all, since);
+    let _ = write_title(&mut out, title).and_then(|()| match seen() {
+        Ok(Seen { runs, tasks, all }) => write_all(&mut out, &runs, &tasks, all, since),
+        Err(NoMemory) => writeln!(out, "  (there is no memory to say more)"),
+    });
+}
+
+struct Seen {
+    runs: Vec<SeenRun>,
+    tasks: Vec<Known>,
+    /// The number of tasks, of which not all are among `tasks`.
+    all: usize,
+}
+
+fn seen() -> Result<Seen, NoMemory> {
+    let (runs, tasks) = walk()?;
+    let all = tasks.len();
+    Ok(Seen { runs, tasks: look_at(tasks)?, all })
+}
+
+fn write_title(out: &mut Out, title: &Title) -> fmt::Result {
+    match *title {
+        Title::Deadlock(1) => writeln!(
+            out,
+            "libsched: deadlock: a task waits for ever, and nothing is left that could wake it"
+        ),
+        Title::Deadlock(n) => writeln!(
+            out,
+            "libsched: deadlock: {n} tasks wait for ever, and nothing is left that could wake them"
+        ),
+        Title::NoEnd(time) => writeln!(out, "libsched: no task has ended for {time:.1?}"),
+        Title::Asked => writeln!(out, "libsched: SIGQUIT"),
+    }
 }
 
 fn write_all(
     out: &mut Out,
-    title: &Title,
     runs: &[SeenRun],
     tasks: &[Known],
     all: usize,
     since: Since,
 ) -> fmt::Result {
-    match *title {
-        Title::Deadlock(1) => writeln!(
-            out,
-            "libsched: deadlock: a task waits for ever, and nothing is left that could wake it"
-        )?,
-        Title::Deadlock(n) => writeln!(
-            out,
-            "libsched: deadlock: {n} tasks wait for ever, and nothing is left that could wake them"
-        )?,
-        Title::NoEnd(time) => writeln!(out, "libsched: no task has ended for {time:.1?}")?,
-        Title::Asked => writeln!(out, "libsched: SIGQUIT")?,
-    }
     for run in runs {
         write_run(out, run, tasks, since)?;
     }
@@ -114,16 +130,14 @@ fn write_all(
 }
 
 /// Finds out about each task what can be found out.
-fn look_at(seen: Vec<SeenTask>) -> Vec<Known> {
+fn look_at(seen: Vec<SeenTask>) -> Result<Vec<Known>, NoMemory> {
     let mut seen = seen;
     seen.truncate(MOST_TASKS);
-    let mut descriptors: Vec<usize> = seen
-        .iter()
-        .filter_map(|task| match task.waits?.waits_for.object() {
-            (Object::Forked, at) => Some(at),
-            _ => None,
-        })
-        .collect();
+    let forked = |task: &SeenTask| match task.waits?.waits_for.object() {
+        (Object::Forked, at) => Some(at),
+        _ => None,
+    };
+    let mut descriptors = memory::list(seen.iter().filter_map(forked))?;
     descriptors.sort_unstable();
     let look = |seen: SeenTask| {
         let trace = Trace::of(&seen, &descriptors);
@@ -134,7 +148,7 @@ fn look_at(seen: Vec<SeenTask>) -> Vec<Known> {
         }
         Known { awaited: awaited(&seen), seen, trace, function }
     };
-    let mut known: Vec<Known> = seen.into_iter().map(look).collect();
+    let mut known = memory::list(seen.into_iter().map(look))?;
     // A descriptor has one task. If two look like it, an old word on a stack has misled.
     for at in 0..known.len() {
         let descriptor = known[at].trace.as_ref().and_then(|trace| trace.descriptor);
@@ -145,7 +159,7 @@ fn look_at(seen: Vec<SeenTask>) -> Vec<Known> {
             misled.for_each(|trace| trace.descriptor = None);
         }
     }
-    known
+    Ok(known)
 }
 
 fn write_run(out: &mut Out, run: &SeenRun, tasks: &[Known], since: Since) -> fmt::Result {
@@ -297,12 +311,18 @@ impl Known {
     }
 }
 
-/// Names each circle of tasks of which each needs the next one.
+/// Names each circle of tasks of which each needs the next one. Without memory for the search it
+/// names none.
 fn write_circles(out: &mut Out, tasks: &[Known]) -> fmt::Result {
-    // The state of a task in the search: not seen, on the path, or done.
-    let mut done = vec![false; tasks.len()];
+    // Whether the search is done with a task. A task that is not done may be on the path, which has
+    // each task once.
+    let Ok(mut done) = memory::list(tasks.iter().map(|_| false)) else { return Ok(()) };
+    let mut path: Vec<(usize, usize)> = Vec::new();
+    if path.try_reserve_exact(tasks.len()).is_err() {
+        return Ok(());
+    }
     for first in 0..tasks.len() {
-        let mut path: Vec<(usize, usize)> = vec![(first, 0)];
+        path.push((first, 0)); // within the capacity, as below
         while let Some((at, next)) = path.last_mut() {
             let (at, other) = (*at, *next);
             *next += 1;

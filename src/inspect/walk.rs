@@ -5,6 +5,7 @@ use crate::runtime::record::{Fiber, Run, SeenFiber, Worker};
 use crate::runtime::registry;
 use crate::runtime::wait_note::Noted;
 use crate::settings::Config;
+use crate::sys::memory::{self, NoMemory};
 use std::time::Duration;
 
 /// A run at some moment.
@@ -69,9 +70,13 @@ pub fn each_run(look: &mut dyn FnMut(usize, &Run)) {
 }
 
 /// The runs of the process, and their waiting tasks.
-pub fn walk() -> (Vec<SeenRun>, Vec<SeenTask>) {
+pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
     let (mut runs, mut tasks) = (Vec::new(), Vec::new());
-    each_run(&mut |id, run| runs.push(see_run(id, run)));
+    let mut outcome = Ok(());
+    each_run(&mut |id, run| {
+        let add = |()| memory::push(&mut runs, see_run(id, run)?);
+        outcome = outcome.and_then(add);
+    });
     stack::for_each(|stack| {
         let Some(fiber) = SeenFiber::on(stack) else { return };
         let id = fiber.worker.run_id();
@@ -79,20 +84,21 @@ pub fn walk() -> (Vec<SeenRun>, Vec<SeenTask>) {
         run.ended += fiber.uncounted as usize;
         run.waiting += usize::from(fiber.waits.is_some());
         if fiber.waits.is_some() || fiber.is_in_section {
-            tasks.push(SeenTask {
+            let task = SeenTask {
                 fiber: fiber.address,
                 low: stack.low(),
                 run: id,
                 waits: fiber.waits,
                 group: fiber.group,
-            });
+            };
+            outcome = outcome.and_then(|()| memory::push(&mut tasks, task));
         }
     });
     tasks.reverse(); // the list begins with the youngest stack
-    (runs, tasks)
+    outcome.map(|()| (runs, tasks))
 }
 
-fn see_run(id: usize, run: &Run) -> SeenRun {
+fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
     let first = run.worker(0);
     let operations = &first.row().operations;
     let see = |worker: &Worker| SeenWorker {
@@ -104,15 +110,15 @@ fn see_run(id: usize, run: &Run) -> SeenRun {
         fiber: worker.seen_fiber(),
     };
     let &Config { kind, watchdog, .. } = run.config();
-    SeenRun {
+    Ok(SeenRun {
         id,
         kind: kind.word(),
         deque: run.deque().map(|deque| deque.word()),
         watchdog,
         // SAFETY: as above.
         queued_for_all: unsafe { (operations.queued_for_all)(first) },
-        workers: (0..run.workers()).map(|index| see(run.worker(index))).collect(),
+        workers: memory::list((0..run.workers()).map(|index| see(run.worker(index))))?,
         ended: run.totals().values.tasks,
         waiting: 0,
-    }
+    })
 }

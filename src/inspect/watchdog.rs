@@ -3,9 +3,11 @@
 
 use crate::inspect::dump::{self, Title};
 use crate::inspect::walk::{SeenRun, walk};
+use crate::sys::memory::{self, NoMemory};
 use crate::sys::time::Instant;
 use crate::threads::watcher::Reason;
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 /// The thread looks so often within the shortest time of `SCHED_WATCHDOG`, within limits.
@@ -25,51 +27,69 @@ struct Known {
 }
 
 thread_local! {
-    /// The watcher's. A child of fork begins with another thread, so with nothing.
-    static KNOWN: RefCell<Vec<Known>> = const { RefCell::new(Vec::new()) };
+    /// The watcher's. A child of fork begins with another thread, so with nothing. Without a
+    /// destructor, since the C library ends a process that has no memory to register one: the last
+    /// look frees it.
+    static KNOWN: ManuallyDrop<RefCell<Vec<Known>>> =
+        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 /// A look of the thread at all runs. Returns the time until the next look.
 pub fn look(reason: Reason) -> Duration {
-    let (runs, _) = walk();
-    KNOWN.with_borrow_mut(|known| {
-        let now = Instant::now();
-        known.retain(|known| runs.iter().any(|run| run.id == known.id));
-        let mut hangs = None;
-        let mut pause = LONGEST;
-        for run in &runs {
-            let known = remember(known, run, now);
-            let Some(limit) = run.watchdog else { continue };
-            pause = pause.min(limit / LOOKS);
-            if !known.is_shown && run.has_work() && now - known.since >= limit {
-                known.is_shown = true;
-                hangs = Some(now - known.since);
+    KNOWN.with(|known| {
+        let known = &mut known.borrow_mut();
+        if reason == Reason::End {
+            **known = Vec::new();
+            return LONGEST;
+        }
+        look_at_runs(reason, known).unwrap_or_else(|NoMemory| {
+            if reason == Reason::Asked {
+                dump::write(&Title::Asked, &|_, _| None);
             }
-        }
-        let asked = (reason == Reason::Asked).then_some(Title::Asked);
-        let title = asked.or(hangs.map(Title::NoEnd));
-        if let Some(title) = title {
-            dump::write(&title, &|run, worker| {
-                let known = known.iter().find(|known| known.id == run)?;
-                known.workers.get(worker).map(|(_, since)| now - *since)
-            });
-        }
-        pause.max(SHORTEST)
+            LONGEST // there may be memory for the next look
+        })
     })
 }
 
-/// Brings what is known of the run up to date.
-fn remember<'a>(all: &'a mut Vec<Known>, run: &SeenRun, now: Instant) -> &'a mut Known {
-    let at = all.iter().position(|known| known.id == run.id).unwrap_or_else(|| {
-        all.push(Known {
-            id: run.id,
-            ended: run.ended,
-            since: now,
-            is_shown: false,
-            workers: run.workers.iter().map(|worker| (worker.progress, now)).collect(),
+fn look_at_runs(reason: Reason, known: &mut Vec<Known>) -> Result<Duration, NoMemory> {
+    let (runs, _) = walk()?;
+    let now = Instant::now();
+    known.retain(|known| runs.iter().any(|run| run.id == known.id));
+    let mut hangs = None;
+    let mut pause = LONGEST;
+    for run in &runs {
+        let known = remember(known, run, now)?;
+        let Some(limit) = run.watchdog else { continue };
+        pause = pause.min(limit / LOOKS);
+        if !known.is_shown && run.has_work() && now - known.since >= limit {
+            known.is_shown = true;
+            hangs = Some(now - known.since);
+        }
+    }
+    let asked = (reason == Reason::Asked).then_some(Title::Asked);
+    let title = asked.or(hangs.map(Title::NoEnd));
+    if let Some(title) = title {
+        dump::write(&title, &|run, worker| {
+            let known = known.iter().find(|known| known.id == run)?;
+            known.workers.get(worker).map(|(_, since)| now - *since)
         });
-        all.len() - 1
-    });
+    }
+    Ok(pause.max(SHORTEST))
+}
+
+/// Brings what is known of the run up to date.
+fn remember<'a>(
+    all: &'a mut Vec<Known>,
+    run: &SeenRun,
+    now: Instant,
+) -> Result<&'a mut Known, NoMemory> {
+    let at = all.iter().position(|known| known.id == run.id);
+    if at.is_none() {
+        let workers = memory::list(run.workers.iter().map(|worker| (worker.progress, now)))?;
+        let known = Known { id: run.id, ended: run.ended, since: now, is_shown: false, workers };
+        memory::push(all, known)?;
+    }
+    let at = at.unwrap_or(all.len() - 1);
     let known = &mut all[at];
     if known.ended != run.ended || !run.has_work() {
         (known.ended, known.since, known.is_shown) = (run.ended, now, false);
@@ -79,5 +99,5 @@ fn remember<'a>(all: &'a mut Vec<Known>, run: &SeenRun, now: Instant) -> &'a mut
             *since = now;
         }
     }
-    known
+    Ok(known)
 }

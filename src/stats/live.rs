@@ -8,9 +8,9 @@
 use crate::stats::bars;
 use crate::stats::{Phase, Times};
 use crate::sys::terminal::{self, Screen};
-use crate::sys::{clock, output};
+use crate::sys::{clock, memory, output};
 use std::cell::Cell;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -48,9 +48,9 @@ impl Sample {
         self.tasks += tasks as u64;
     }
 
-    /// Adds a worker of such a run.
+    /// Adds a worker of such a run. Without memory its letter is missing.
     pub fn add_worker(&mut self, phase: Phase, times: Times) {
-        self.phases.push(phase);
+        let _ = memory::push(&mut self.phases, phase);
         self.busy += times.of(Phase::Busy);
     }
 }
@@ -86,8 +86,10 @@ pub fn draw(sample: &Sample) {
     if figures.is_none() {
         LAST.set(Some(this));
     }
-    if let Some(figures) = figures.filter(|_| !terminal::is_in_background()) {
-        output::show_line(format_args!("{}", figures.line(terminal::columns())));
+    if let Some(figures) = figures.filter(|_| !terminal::is_in_background())
+        && let Ok(line) = figures.line(terminal::columns())
+    {
+        output::show_line(format_args!("{line}"));
     }
 }
 
@@ -127,24 +129,45 @@ impl Figures<'_> {
 
     /// The line, without the parts that do not fit into a terminal of so many columns. (In the last
     /// column the cursor might go on to the next line.)
-    fn line(&self, columns: usize) -> String {
+    fn line(&self, columns: usize) -> Result<String, fmt::Error> {
         let Figures { seconds, tasks, rate, busy, phases } = self;
-        let letters: String = phases.iter().map(|&phase| bars::letter(phase)).collect();
-        let parts = [
-            format!("libsched: {seconds} s"),
-            format!("  {} tasks/s", Amount(*rate)),
-            format!("  {busy:.1} of {} workers busy", phases.len()),
-            format!("  {} tasks", Amount(*tasks as f64)),
-            format!("  {letters}"),
-        ];
-        let mut line = String::new();
-        for part in parts {
-            if line.len() + part.len() >= columns {
+        let (rate, tasks) = (Amount(*rate), Amount(*tasks as f64));
+        let mut line = Text(String::new());
+        for part in [
+            format_args!("libsched: {seconds} s"),
+            format_args!("  {rate} tasks/s"),
+            format_args!("  {busy:.1} of {} workers busy", phases.len()),
+            format_args!("  {tasks} tasks"),
+            format_args!("  {}", Letters(phases)),
+        ] {
+            let before = line.0.len();
+            line.write_fmt(part)?;
+            if line.0.len() >= columns {
+                line.0.truncate(before);
                 break;
             }
-            line += &part;
         }
-        line
+        Ok(line.0)
+    }
+}
+
+/// Text in memory. Writing fails if there is no memory for it.
+struct Text(String);
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.try_reserve(text.len()).map_err(|_| fmt::Error)?;
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// Displays a letter for each worker.
+struct Letters<'a>(&'a [Phase]);
+
+impl fmt::Display for Letters<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.0.iter().try_for_each(|&phase| f.write_char(bars::letter(phase)))
     }
 }
 
@@ -189,14 +212,14 @@ mod tests {
         let last = Taken { at: 5 * SECOND, tasks: 1000, busy: SECOND };
         let this = Taken { at: 7 * SECOND, tasks: 9000, busy: 4 * SECOND };
         let figures = Figures::between(last, this, 3 * SECOND, &sample).unwrap();
-        let line = figures.line(200);
+        let line = figures.line(200).unwrap();
         assert_eq!(
             line,
             "libsched: 3 s  4.00 k tasks/s  1.5 of 4 workers busy  9.00 k tasks  #s.b"
         );
-        assert_eq!(figures.line(line.len() + 1), line);
-        assert_eq!(figures.line(line.len()), line.strip_suffix("  #s.b").unwrap());
-        assert_eq!(figures.line(29), "libsched: 3 s");
+        assert_eq!(figures.line(line.len() + 1).unwrap(), line);
+        assert_eq!(figures.line(line.len()).unwrap(), line.strip_suffix("  #s.b").unwrap());
+        assert_eq!(figures.line(29).unwrap(), "libsched: 3 s");
     }
 
     #[test]
@@ -214,10 +237,10 @@ mod tests {
         let sample = sample(&[Phase::Busy, Phase::Busy]);
         let this = Taken { at: SECOND, tasks: 0, busy: 100 * SECOND };
         let figures = Figures::between(Taken::default(), this, SECOND, &sample).unwrap();
-        assert!(figures.line(80).contains("2.0 of 2 workers busy"));
+        assert!(figures.line(80).unwrap().contains("2.0 of 2 workers busy"));
         let less = Taken { at: 2 * SECOND, tasks: 0, busy: 0 }.not_below(this);
         let figures = Figures::between(this, less, SECOND, &sample).unwrap();
-        assert!(figures.line(80).contains("0.0 of 2 workers busy"));
+        assert!(figures.line(80).unwrap().contains("0.0 of 2 workers busy"));
     }
 
     #[test]

@@ -20,6 +20,20 @@ pub fn slice<T>(
     Ok(values.into_boxed_slice())
 }
 
+/// Adds a value to a list.
+pub fn push<T>(list: &mut Vec<T>, value: T) -> Result<(), NoMemory> {
+    list.try_reserve(1).map_err(|_| NoMemory)?;
+    list.push(value);
+    Ok(())
+}
+
+/// A list of values.
+pub fn list<T>(values: impl IntoIterator<Item = T>) -> Result<Vec<T>, NoMemory> {
+    let mut list = Vec::new();
+    values.into_iter().try_for_each(|value| push(&mut list, value))?;
+    Ok(list)
+}
+
 /// Prefetches the cache line at an address, if one is mapped there: it will be read soon.
 #[inline(always)]
 pub fn prefetch(at: *const u8) {

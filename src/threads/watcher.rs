@@ -83,6 +83,8 @@ pub enum Reason {
     Asked,
     /// A signal ends the process as soon as the look has returned.
     Fatal,
+    /// The thread ends. Nothing is to be looked for; what the looks have kept is to be freed.
+    End,
 }
 
 /// A look. Returns the time until the next one.
@@ -264,6 +266,9 @@ extern "C" fn main(_: *mut c_void) -> *mut c_void {
         let time =
             first.map_or(futex::LONGEST, |due| due.saturating_duration_since(Instant::now()));
         WORD.wait(WATCH, time.min(futex::LONGEST));
+    }
+    for look in LOOKS.iter().filter_map(OnceLock::get) {
+        look(Reason::End);
     }
     THREADS.store(0, Ordering::SeqCst);
     ptr::null_mut()
