@@ -283,7 +283,14 @@ WRAP(int, pthread_attr_setaffinity_np, (pthread_attr_t *to, size_t size, const c
 WRAP(int, pthread_getattr_np, (pthread_t id, pthread_attr_t *to), (id, to), ATTRIBUTES, error_of)
 WRAP(int, pthread_attr_init, (pthread_attr_t *to), (to), ATTRIBUTES, error_of)
 WRAP(int, pthread_key_create, (pthread_key_t *key, void (*end)(void *)), (key, end), KEY, error_of)
-WRAP(int, pthread_setspecific, (pthread_key_t key, const void *value), (key, value), KEY, error_of)
+
+/* To take a value away cannot fail. */
+int pthread_setspecific(pthread_key_t key, const void *value)
+{
+    NEXT(pthread_setspecific)
+    return value != NULL && FAILS(KEY) ? error_of : next_(key, value);
+}
+
 WRAP(int, sem_init, (sem_t *sem, int shared, unsigned n), (sem, shared, n), SEMAPHORE, -1)
 
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);

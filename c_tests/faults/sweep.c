@@ -21,7 +21,8 @@ static const struct fault {
 };
 
 enum { FAULT_COUNT = sizeof faults / sizeof *faults, KINDS = 5, MOST_SERIES = 8192, PATIENCE = 120, ROUNDS = 2, LONG_ROUNDS = 20, LEAKS_OF = 4,
-    BURST = 100 }; /* signals that interrupt a call come to an end */
+    IN_SAMPLE = 6, /* points of a series of memory or threads */
+    BURST = 100 };
 static const char *const kinds[KINDS] = {"steal", "lifo", "fifo", "serial", "cont"};
 
 extern const struct fault_interface fault_interface __attribute__((weak));
@@ -52,7 +53,8 @@ struct totals {
 
 static struct totals *totals;
 static struct report *report; /* of the point that this process plays, or waits for */
-static int sample;
+static int at_most;   /* points of a series; 0: all */
+static int is_sample; /* a point or two for each fault */
 
 static void *shared(size_t size)
 {
@@ -63,12 +65,20 @@ static void *shared(size_t size)
 
 /* --- the process of a point ------------------------------------------------------ */
 
+/* How many calls fail from the first on. What interrupts a wait or a write comes to an end. */
+static long times(const struct fault *fault, enum phase as)
+{
+    int interrupts = fault->error == EINTR || (fault->call == FUTEX_WAIT && fault->error == EAGAIN);
+    return as == ONCE ? 1 : interrupts ? BURST : LONG_MAX;
+}
+
 static void play(const struct series *series, enum phase as, long skip)
 {
     const struct fault *fault = &faults[series->fault];
     phase = as;
+    injected = fault->error;
     if (as != STRICT)
-        fault_interface.arm(fault->call, fault->error, skip, as == ONCE ? 1 : fault->error == EINTR ? BURST : LONG_MAX);
+        fault_interface.arm(fault->call, fault->error, skip, times(fault, as));
     scenes[series->scene].play();
     if (as != STRICT)
         report->failed += fault_interface.disarm();
@@ -238,16 +248,27 @@ static void sweep_series(const struct series *series)
 {
     enum { ENDS_AFTER = 3 }; /* the number of some calls differs from time to time */
     int absent = 0;
-    long step = sample ? series->calls / sample + 1 : 1;
+    long step = at_most ? series->calls / at_most + 1 : 1;
+    if (is_sample && faults[series->fault].call > THREAD) {
+        sweep_point(series, series->calls / 2, 1);
+        return;
+    }
     for (long skip = 0; absent < ENDS_AFTER; skip += step) {
         int is_leak_point = skip % (LEAKS_OF * step) == 0;
         absent = sweep_point(series, skip, is_leak_point ? ROUNDS : 1) ? 0 : absent + 1;
-        if (sample && skip >= series->calls)
+        if (at_most && skip >= series->calls)
             break;
     }
 }
 
 static struct series all[MOST_SERIES];
+
+/* Each fault under one kind and in one scene, if the call is made there. */
+static int is_in_sample(int kind, int scene, int fault)
+{
+    enum { SCENES = 3 };
+    return kind == fault % KINDS && scene == fault % SCENES;
+}
 
 static int plan(const char *only_kind, const char *only_scene, int only_fault)
 {
@@ -256,6 +277,8 @@ static int plan(const char *only_kind, const char *only_scene, int only_fault)
         for (int scene = 0; scene < scene_count; scene++) {
             struct series series = {kind, scene, 0, 0, 0};
             struct end end;
+            if (is_sample && scene > 2)
+                continue; /* the scenes that take long */
             if ((only_kind && strcmp(only_kind, kinds[kind]) != 0) || (only_scene && strcmp(only_scene, scenes[scene].name) != 0))
                 continue;
             run_point(&series, -1, 1, &end);
@@ -266,7 +289,9 @@ static int plan(const char *only_kind, const char *only_scene, int only_fault)
             for (int fault = 0; fault < FAULT_COUNT; fault++)
                 for (int lasting = 0; lasting < 2; lasting++) {
                     long calls = report->calls[faults[fault].call];
-                    if (calls == 0 || (only_fault >= 0 && fault != only_fault))
+                    int waits_long = lasting && faults[fault].call == FUTEX_WAKE; /* a second for each wake-up */
+                    if (calls == 0 || (only_fault >= 0 && fault != only_fault)
+                        || (is_sample && (waits_long || !is_in_sample(kind, scene, fault))))
                         continue;
                     CHECK(n < MOST_SERIES);
                     all[n++] = (struct series){kind, scene, fault, lasting, calls};
@@ -275,19 +300,30 @@ static int plan(const char *only_kind, const char *only_scene, int only_fault)
     return n;
 }
 
+/* The series that have begun are the last. */
+static void stop(int signal)
+{
+    (void)signal;
+    totals->next = MOST_SERIES;
+}
+
 static void sweep(int series, int jobs)
 {
+    signal(SIGTERM, stop);
+    signal(SIGINT, stop);
     for (int i = 0; i < jobs; i++) {
         pid_t pid = fork();
         CHECK(pid >= 0);
         if (pid == 0) {
+            signal(SIGTERM, SIG_DFL);
+            signal(SIGINT, SIG_IGN); /* it goes to the whole group */
             report = shared(sizeof *report);
             for (int at; (at = totals->next++) < series;)
                 sweep_series(&all[at]);
             _exit(0);
         }
     }
-    for (int status; wait(&status) > 0;)
+    for (int status = 0; wait(&status) > 0 || errno == EINTR;)
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
@@ -345,12 +381,13 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc < 3) {
-        fprintf(stderr, "usage: sweep JOBS 0                                   every point\n"
-                        "       sweep JOBS N [KIND|any [SCENE|any [FAULT]]]    about N points of each series\n"
+        fprintf(stderr, "usage: sweep JOBS sample                              a point or two for each fault\n"
+                        "       sweep JOBS N [KIND|any [SCENE|any [FAULT]]]    about N points of each series; 0: all\n"
                         "       sweep KIND SCENE FAULT LASTING SKIP ROUNDS     one point, in this process\n");
         return 2;
     }
-    sample = atoi(argv[2]);
+    is_sample = strcmp(argv[2], "sample") == 0;
+    at_most = is_sample ? IN_SAMPLE : atoi(argv[2]);
     const char *kind = argc > 3 && strcmp(argv[3], "any") != 0 ? argv[3] : NULL;
     const char *scene = argc > 4 && strcmp(argv[4], "any") != 0 ? argv[4] : NULL;
     int series = plan(kind, scene, argc > 5 ? atoi(argv[5]) : -1);

@@ -183,7 +183,7 @@ void whole(void *closure, struct scheduler *s)
     group(s);
     use_loops(array, s);
     in_section->accepted = DONE(sched_spawn(block, in_section, s), EAGAIN);
-    within->accepted = DONE(sched_init(2, 4, run_job, within), ENOMEM);
+    within->accepted = DONE(sched_init(2, 4, run_job, within), ENOMEM, file_error);
     meet_foreign(s);
     count_workers(s);
     note_missing(s);
