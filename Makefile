@@ -498,7 +498,7 @@ asan: stage
 # to make: the programs are smaller. At the end it would wait a second for threads, and ours do nothing then.
 tsan: stage
 	@if ! $(CARGO) +nightly --version >/dev/null 2>&1; then echo "tsan: no nightly cargo here, skipped"; \
-	 else RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer \
+	 else RUSTFLAGS="-Zsanitizer=thread --cfg sched_instrumented -Cunsafe-allow-abi-mismatch=sanitizer \
 	                 -Cllvm-args=-tsan-instrument-memintrinsics=0" \
 	      $(CARGO) +nightly build --release --package libsched --target $(HOST) --target-dir $(TARGET)/tsan && \
 	      ln -sf libsched.so $(TARGET)/tsan/$(HOST)/release/libsched.so.1 && \

@@ -22,7 +22,7 @@ use crate::settings::{Accepted, Combination, Config, Deque, Kind, Resolved};
 use crate::sys::errno::Errno;
 use crate::sys::fence::Fenced;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{fence, futex, output, processors, stack_room, symbol};
+use crate::sys::{detector, fence, futex, output, processors, stack_room, symbol};
 use crate::task::Task;
 use crate::{inspect, queue, settings};
 
@@ -30,7 +30,7 @@ use crate::{inspect, queue, settings};
 pub struct Entry {
     combination: Combination,
     row: Row,
-    /// The row of runs that are observed.
+    /// The row of runs that are observed: see `runtime::observed`.
     observed: Row,
     start: fn(&Request, &Uncancelled, Task) -> Result<(), Errno>,
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
@@ -216,7 +216,7 @@ fn request(
     };
     let threads = if entry.row.has_threads { threads } else { 1 };
     let qlen = usize::try_from(qlen).ok().filter(|&n| n > 0).unwrap_or(DEFAULT_QLEN);
-    let row = if config.is_observed() { &entry.observed } else { &entry.row };
+    let row = if observed::is_observed(&config) { &entry.observed } else { &entry.row };
     let deque = entry.combination.deque;
     Ok((entry, Request { config, transfers, deque, row, function_of, threads, qlen }))
 }
@@ -231,16 +231,20 @@ pub fn run(
     function_of: FunctionOf,
 ) -> Result<(), Errno> {
     let asked = &Config::defaults();
-    let (entry, request) = request("sched_init: nthreads", asked, nthreads, qlen, function_of)?;
-    (entry.start)(&request, uncancelled, first)
+    detector::ignored(|| {
+        let (entry, request) = request("sched_init: nthreads", asked, nthreads, qlen, function_of)?;
+        (entry.start)(&request, uncancelled, first)
+    })
 }
 
 /// The run of the default pool.
 pub fn open_standing(function_of: FunctionOf) -> Result<Box<dyn Open>, Errno> {
-    let (entry, mut request) = request("", &Config::defaults(), 0, 0, function_of)?;
-    // The threads of this pool are not joined at its end: see `default_pool`.
-    request.config.warm = request.config.warm.filter(|warm| !warm.is_zero());
-    (entry.open)(&request)
+    detector::ignored(|| {
+        let (entry, mut request) = request("", &Config::defaults(), 0, 0, function_of)?;
+        // The threads of this pool are not joined at its end: see `default_pool`.
+        request.config.warm = request.config.warm.filter(|warm| !warm.is_zero());
+        (entry.open)(&request)
+    })
 }
 
 /// A run that stays open: what `sched_pool_create` does after its checks.
@@ -251,6 +255,8 @@ pub fn open(
     function_of: FunctionOf,
 ) -> Result<Box<dyn Open>, Errno> {
     let threads = "sched_pool_create: options.nthreads";
-    let (entry, request) = request(threads, asked, nthreads, qlen, function_of)?;
-    (entry.open)(&request)
+    detector::ignored(|| {
+        let (entry, request) = request(threads, asked, nthreads, qlen, function_of)?;
+        (entry.open)(&request)
+    })
 }

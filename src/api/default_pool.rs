@@ -32,7 +32,7 @@ use crate::sys::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{memory, process};
+use crate::sys::{detector, memory, process};
 use crate::table;
 use crate::threads::cache;
 use std::mem::MaybeUninit;
@@ -120,13 +120,19 @@ extern "C" fn at_exit() {
     // SAFETY: the pool is never freed. It is this process's pool, since `default_worker` has a
     // worker. Only one caller gets here for each pool.
     let pool = unsafe { &mut *NEWEST.load(Ordering::Acquire) };
+    detector::ignored(|| end(pool));
+}
+
+/// Ends the run of the pool, if that can be done soon.
+fn end(pool: &mut DefaultPool) {
     let ended = if cache::is_unloaded() {
         pool.run.close();
         true
     } else {
-        // Under valgrind no thread is kept, and the run joins its threads: valgrind would report
-        // them as leaks otherwise.
-        let may_drop = pool.run.run().keeps_threads() || valgrind::is_running();
+        // Under valgrind, or with a race detector, no thread is kept, and the run joins its threads:
+        // the tool would report them as leaks otherwise.
+        let is_watched = valgrind::is_running() || detector::is_present();
+        let may_drop = pool.run.run().keeps_threads() || is_watched;
         pool.run.close_within(MAX_EXIT_WAIT) && may_drop
     };
     if ended {

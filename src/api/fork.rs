@@ -31,6 +31,7 @@ use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::runtime::waiter::Waiter;
 pub use crate::sync::forked::Forked;
 use crate::sys::atomic::AtomicUsize;
+use crate::sys::detector;
 use crate::sys::unwind::{ForkedTask, ProgramFunction, call_guarded};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::{c_int, c_void};
@@ -353,10 +354,10 @@ unsafe fn take_back_or_wait(forked: &Forked, worker: &Worker) -> bool {
 unsafe fn join_shadow(forked: &Forked, worker: &Worker) {
     let Some(shadow) = observed::shadow_of(forked) else { joined_before() };
     // SAFETY: the shadow lives until `joined`; the rest is the caller's promise.
-    unsafe {
+    detector::ignored(|| unsafe {
         join_elsewhere(shadow, worker);
         observed::joined(shadow, worker);
-    }
+    });
     forked.forget_shadow();
 }
 
@@ -413,13 +414,24 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
         return 0;
     }
     let forked = Forked::unset();
-    let task = Task { f: run_closure::<C, T>, closure: (&raw const work).cast_mut().cast() };
+    let told = |worker: &Worker| {
+        work(worker);
+        detector::release(&raw const forked);
+    };
+    let task = closure_task::<C, _>(&told);
     // SAFETY: `work` and the descriptor live until the task has ended, which is waited for below.
     if unsafe { (worker.row().offer)(&forked, task, function, worker) }.is_err() {
         return -1;
     }
-    crate::api::wait_outside_run(&forked, WaitsFor::new(Object::Forked, &raw const forked));
+    let what = WaitsFor::new(Object::Forked, &raw const forked);
+    detector::ignored(|| crate::api::wait_outside_run(&forked, what));
+    detector::acquire(&raw const forked);
     0
+}
+
+/// The task that calls this closure.
+fn closure_task<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(work: &T) -> Task {
+    Task { f: run_closure::<C, T>, closure: ptr::from_ref(work).cast_mut().cast() }
 }
 
 /// The task that calls a closure of this library.

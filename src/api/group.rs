@@ -16,8 +16,8 @@ use crate::runtime::{arg_blocks, profiled, spawn_copy};
 use crate::sync::members::{Members, no_group};
 use crate::sync::node::Node;
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use crate::sys::errno;
 use crate::sys::unwind::{GroupTask, call_guarded};
+use crate::sys::{detector, errno};
 use crate::task::{Scheduler, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -94,6 +94,7 @@ impl Group {
     }
 
     pub fn cancel(&self) {
+        detector::release(&raw const self.cancelled);
         self.cancelled.store(CANCELLED, Ordering::Release);
     }
 
@@ -106,10 +107,32 @@ impl Group {
         }
     }
 
+    /// `is_cancelled`, for the program.
+    pub fn shows_cancelled(&self) -> bool {
+        let is = self.is_cancelled();
+        if is {
+            detector::acquire(&raw const self.cancelled);
+        }
+        is
+    }
+
     /// Waits until no task of the group is left. Returns as `sched_group_wait` does. The wait ends
     /// a cancellation. `worker` is any worker of a run that has, or had, tasks of the group; None
     /// if none is known.
     pub fn wait(&self, worker: Option<&Worker>) -> c_int {
+        if detector::ignored(|| self.wait_for_tasks(worker)) != 0 {
+            return -1;
+        }
+        detector::acquire(self);
+        profiled::note_group_over(worker, ptr::from_ref(self).addr());
+        if self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0 {
+            return errno::failed(libc::ECANCELED);
+        }
+        0
+    }
+
+    /// `wait`, but for what the wait ends.
+    fn wait_for_tasks(&self, worker: Option<&Worker>) -> c_int {
         while !self.members.is_over() {
             self.members.check("sched_group_wait");
             if !may_wait(worker) {
@@ -136,10 +159,6 @@ impl Group {
                 Some(fiber) => wait_in_task(&node, what, fiber, fiber.join()),
                 None => wait_outside_run(&node, what),
             }
-        }
-        profiled::note_group_over(worker, ptr::from_ref(self).addr());
-        if self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0 {
-            return errno::failed(libc::ECANCELED);
         }
         0
     }

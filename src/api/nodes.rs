@@ -9,6 +9,7 @@ use crate::runtime::waiter::Waiter;
 use crate::settings::Join;
 use crate::sync::node::Node;
 use crate::sys::atomic::AtomicUsize;
+use crate::sys::detector;
 use crate::task::Task;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -147,12 +148,12 @@ pub(super) unsafe fn grant_one<'a>(
     // until it is woken here.
     let home =
         unsafe { Waiter::continuation(name).and_then(|task| suspend::local_continuation(task)) };
-    match home {
+    detector::ignored(|| match home {
         Some((home, task)) if order.is_soon(&home) => home.queue_soon(task),
         Some((home, task)) => home.requeue(task),
         // SAFETY: `pack` has returned the name.
         None => unsafe { wake_elsewhere(name, word, from, order) },
-    }
+    });
 }
 
 /// Wakes a waiter that is not a task of the calling thread's worker.

@@ -19,7 +19,7 @@ use crate::settings::Config;
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{errno, memory, process};
+use crate::sys::{detector, errno, memory, process};
 use crate::table;
 use crate::task::TaskFn;
 use std::ffi::{c_int, c_void};
@@ -73,7 +73,7 @@ impl Pool {
     pub fn wait(&self) -> Result<(), Errno> {
         self.check_wait()?;
         let _uncancelled = Uncancelled::begin();
-        self.run.wait_for_rest();
+        detector::ignored(|| self.run.wait_for_rest());
         Ok(())
     }
 
@@ -90,7 +90,7 @@ impl Pool {
             return -1;
         }
         let _uncancelled = Uncancelled::begin();
-        self.run.wait_for_rest();
+        detector::ignored(|| self.run.wait_for_rest());
         0
     }
 
@@ -98,7 +98,7 @@ impl Pool {
     pub fn close(&self) -> Result<(), Errno> {
         self.check_wait()?;
         let _uncancelled = Uncancelled::begin();
-        self.run.close();
+        detector::ignored(|| self.run.close());
         Ok(())
     }
 

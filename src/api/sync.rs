@@ -43,7 +43,7 @@ use crate::sync::cond::Cond;
 use crate::sync::mutex::{Mutex, NotLocked};
 use crate::sync::node::Node;
 use crate::sync::sem::{Overflow, Sem};
-use crate::sys::{errno, registers};
+use crate::sys::{detector, errno, registers};
 use std::ffi::c_int;
 use std::ptr;
 
@@ -60,6 +60,7 @@ pub fn lock<'a>(
     if !mutex.try_lock() {
         return lock_contended(mutex, worker);
     }
+    detector::acquire(mutex);
     match named.and_then(id_if_near) {
         Some(fiber) => {
             mutex.set_holder(fiber);
@@ -89,15 +90,20 @@ fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>
     }
     let what = WaitsFor::new(Object::Mutex, mutex);
     // SAFETY: when `lock_or_link` links the node, this is its last action.
-    if !unsafe { wait_for(worker, what, |node| mutex.lock_or_link(node)) } {
+    if !detector::ignored(|| unsafe { wait_for(worker, what, |node| mutex.lock_or_link(node)) }) {
         return errno::failed(libc::EINVAL);
     }
+    detector::acquire(mutex);
     mutex.set_holder(caller_id(worker));
     0
 }
 
 pub fn try_lock(mutex: &Mutex) -> c_int {
-    if mutex.try_lock() { 0 } else { errno::failed(libc::EBUSY) }
+    if !mutex.try_lock() {
+        return errno::failed(libc::EBUSY);
+    }
+    detector::acquire(mutex);
+    0
 }
 
 #[inline]
@@ -113,6 +119,7 @@ fn unlock_far(mutex: &Mutex) -> c_int {
 }
 
 fn hand_over(mutex: &Mutex, order: WakeOrder) -> c_int {
+    detector::release(mutex);
     mutex.set_holder(0);
     match mutex.unlock() {
         Ok(None) => {}
@@ -186,18 +193,23 @@ pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     // SAFETY: the node lives until it is granted: the wait below lasts until then.
     unsafe { cond.link(&waiting) };
     hand_over(mutex, WakeOrder::InTurn);
-    wait(&waiting.node, WaitsFor::new(Object::Cond, &raw const waiting), worker);
+    let what = WaitsFor::new(Object::Cond, &raw const waiting);
+    detector::ignored(|| wait(&waiting.node, what, worker));
+    detector::acquire(cond);
+    detector::acquire(mutex);
     mutex.set_holder(caller_id(worker));
     0
 }
 
 pub fn signal(cond: &Cond) {
+    detector::release(cond);
     if let Some(node) = cond.signal() {
         relock(std::iter::once(node));
     }
 }
 
 pub fn broadcast(cond: &Cond) {
+    detector::release(cond);
     relock(cond.broadcast());
 }
 
@@ -215,7 +227,11 @@ fn relock(nodes: impl Iterator<Item = *const Node>) {
 /// Returns as `sched_sem_wait` does. `worker` is as for `lock`.
 #[inline]
 pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
-    if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker) }
+    if !sem.try_wait() {
+        return sem_wait_contended(sem, worker);
+    }
+    detector::acquire(sem);
+    0
 }
 
 #[cold]
@@ -223,19 +239,24 @@ pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c
 fn sem_wait_contended<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     let what = WaitsFor::new(Object::Sem, sem);
     // SAFETY: when `wait_or_link` links the node, this is its last action.
-    if unsafe { wait_for(worker(), what, |node| sem.wait_or_link(node)) } {
-        0
-    } else {
-        errno::failed(libc::EINVAL)
+    if !detector::ignored(|| unsafe { wait_for(worker(), what, |node| sem.wait_or_link(node)) }) {
+        return errno::failed(libc::EINVAL);
     }
+    detector::acquire(sem);
+    0
 }
 
 pub fn sem_try_wait(sem: &Sem) -> c_int {
-    if sem.try_wait() { 0 } else { errno::failed(libc::EAGAIN) }
+    if !sem.try_wait() {
+        return errno::failed(libc::EAGAIN);
+    }
+    detector::acquire(sem);
+    0
 }
 
 #[inline]
 pub fn post(sem: &Sem) -> c_int {
+    detector::release(sem);
     match sem.try_post() {
         Some(next) => posted(next),
         None => post_contended(sem),
@@ -268,13 +289,16 @@ pub fn arrive(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
         return errno::failed(libc::EINVAL);
     }
     let node = Node::default();
+    detector::release(barrier);
     // SAFETY: the node lives until it is granted: the wait below lasts until then.
     match unsafe { barrier.arrive(&node) } {
         None => {
-            wait(&node, WaitsFor::new(Object::Barrier, barrier), worker);
+            detector::ignored(|| wait(&node, WaitsFor::new(Object::Barrier, barrier), worker));
+            detector::acquire(barrier);
             0
         }
         Some(others) => {
+            detector::acquire(barrier);
             // SAFETY: the nodes were taken out of the barrier's list just now.
             unsafe { grant(others, Worker::current_record, WakeOrder::InTurn) };
             1

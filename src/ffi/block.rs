@@ -3,8 +3,8 @@
 use crate::runtime::blocking;
 use crate::runtime::identity;
 use crate::runtime::record::Worker;
-use crate::sys::errno;
 use crate::sys::errno::Errno;
+use crate::sys::{detector, errno};
 use crate::task::Scheduler;
 use crate::threads::cache;
 use std::ffi::c_int;
@@ -88,7 +88,7 @@ unsafe fn with(s: *mut Scheduler, what: impl FnOnce(&Worker) -> Result<(), Errno
     if worker.run_id() == 0 {
         return errno::failed(libc::EINVAL);
     }
-    match what(worker) {
+    match detector::ignored(|| what(worker)) {
         Ok(()) => 0,
         Err(Errno(error)) => errno::failed(error),
     }

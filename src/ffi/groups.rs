@@ -157,7 +157,7 @@ pub unsafe extern "C" fn sched_group_cancel(g: *mut sched_group) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sched_group_cancelled(g: *const sched_group) -> c_int {
     // SAFETY: NULL or a group of the caller's.
-    unsafe { group(g) }.is_some_and(Group::is_cancelled).into()
+    unsafe { group(g) }.is_some_and(Group::shows_cancelled).into()
 }
 
 /// # Safety

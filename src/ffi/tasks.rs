@@ -8,7 +8,7 @@ use crate::runtime::identity;
 use crate::runtime::record::Worker;
 use crate::runtime::{arg_blocks, spawn_copy, yielding};
 use crate::sys::errno::Errno;
-use crate::sys::{errno, probe, time};
+use crate::sys::{detector, errno, probe, time};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 
@@ -225,14 +225,15 @@ pub unsafe extern "C" fn sched_task_yield(s: *mut Scheduler) {
         return yield_by_null();
     }
     // SAFETY: not null, so given by this library.
-    yielding::yield_now(unsafe { Worker::of(s) });
+    let worker = unsafe { Worker::of(s) };
+    detector::ignored(|| yielding::yield_now(worker));
 }
 
 #[cold]
 #[inline(never)]
 fn yield_by_null() {
     match identity::task_worker() {
-        Some(worker) => yielding::yield_now(worker),
+        Some(worker) => detector::ignored(|| yielding::yield_now(worker)),
         None => time::give_way(),
     }
 }

@@ -13,12 +13,20 @@
 //! differs: when a child of kind `cont` returns to its spawner, the spawner tells them after the
 //! switch. The code in between is the library's, which is not instrumented.
 //!
-//! TSan only sees accesses by code that was compiled for it. If this library orders two tasks one
-//! after the other, and the library was not compiled for TSan, TSan reports a race; `make tsan`
-//! compiles the library for it. (TSan counts calls and returns on each stack; so `enter` must be
-//! inlined into its caller.)
+//! TSan only sees accesses by code that was compiled for it. `sys::detector` tells it which tasks
+//! this library orders one after the other.
+//!
+//! To TSan a stack has one fiber for as long as the stack exists, so two tasks that use the same
+//! stack one after the other are ordered, like the uses of the stack's memory. Rejected: a new fiber
+//! for each loop. To make one takes a millisecond, and the order would have to be told by other
+//! means.
+//!
+//! `make tsan` compiles the library for TSan, too. TSan counts the calls and returns on each stack,
+//! and a loop that is left for good does not return. So such a library makes a new fiber for each
+//! loop, and `enter` must be inlined into its caller.
 
 use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::detector;
 use crate::sys::weak::weak;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -81,6 +89,24 @@ fn switch_asan(
         finish(fake, &raw mut old_low, &raw mut old_size);
     }
     Some((old_low, old_size))
+}
+
+/// Calls `what` as if the calling thread was on the stack of this TSan fiber, if the library is not
+/// seen by TSan itself.
+fn on_fiber(fiber: *mut c_void, what: fn()) {
+    const UNORDERED: u32 = 1;
+    if detector::is_present()
+        && let Some(current) = weak!("__tsan_get_current_fiber", Current)
+        && let Some(switch) = weak!("__tsan_switch_to_fiber", SwitchTo)
+    {
+        // SAFETY: both TSan fibers exist, and no thread is on this one.
+        unsafe {
+            let own = current();
+            switch(fiber, UNORDERED);
+            what();
+            switch(own, UNORDERED);
+        }
+    }
 }
 
 impl Default for SanitizerState {
@@ -156,6 +182,7 @@ impl SanitizerState {
     fn end_fiber(&self) {
         let fiber = self.fiber.take();
         if let Some(destroy) = weak!("__tsan_destroy_fiber", Destroy).filter(|_| !fiber.is_null()) {
+            on_fiber(fiber, detector::heed_again); // it must not end while it is ignored
             // SAFETY: the TSan fiber belongs to this stack and is not the current one.
             unsafe { destroy(fiber) };
         }
@@ -173,10 +200,16 @@ impl SanitizerState {
 
     #[cold]
     fn renew(&self) {
-        self.end_fiber();
-        if let Some(create) = weak!("__tsan_create_fiber", Create) {
+        if cfg!(sched_instrumented) {
+            self.end_fiber(); // with the calls that no return was counted for
+        }
+        if let Some(create) = weak!("__tsan_create_fiber", Create)
+            && self.fiber.get().is_null()
+        {
             // SAFETY: the function takes flags; 0 is valid.
-            self.fiber.set(unsafe { create(0) });
+            let fiber = unsafe { create(0) };
+            on_fiber(fiber, detector::ignore); // until a task begins on the stack
+            self.fiber.set(fiber);
         }
     }
 

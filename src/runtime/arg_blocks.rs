@@ -22,6 +22,7 @@
 //! worker gets a block from the heap.
 
 use crate::lock::mutex::Mutex;
+use crate::sys::detector;
 use crate::sys::memory::NoMemory;
 use crate::sys::region::Block;
 use crate::task::TaskFn;
@@ -193,7 +194,7 @@ impl BlockCache {
         let mut list = self.lists[class].get();
         let Some(block) = list.pop() else {
             // SAFETY: the caller owns the block cache, and the run has not ended.
-            return unsafe { self.refill(class) };
+            return unsafe { detector::ignored(|| self.refill(class)) };
         };
         self.lists[class].set(list);
         Ok(block)
@@ -223,6 +224,7 @@ impl BlockCache {
                 }
             });
             if let Some(block) = list.pop() {
+                detector::acquire(block_pool);
                 self.lists[class].set(list);
                 return Ok(block);
             }
@@ -250,7 +252,7 @@ impl BlockCache {
         list.push(block);
         if list.count >= 2 * BATCH {
             // SAFETY: the caller owns the block cache, and the run has not ended.
-            unsafe { self.give_half(&mut list, class) };
+            unsafe { detector::ignored(|| self.give_half(&mut list, class)) };
         }
         self.lists[class].set(list);
     }
@@ -264,6 +266,7 @@ impl BlockCache {
     pub(super) unsafe fn give_half(&self, list: &mut BlockList, class: usize) {
         // SAFETY: the block pool lives until the run has ended.
         let block_pool = unsafe { &*self.block_pool.get() };
+        detector::release(block_pool);
         block_pool.0.with(|state| {
             for _ in 0..BATCH {
                 if let Some(block) = list.pop() {

@@ -6,7 +6,7 @@ use crate::policy::Place;
 use crate::runtime::record::{Fiber, HostStack, Worker};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::process::NullAfterFork;
-use crate::sys::{output, registers};
+use crate::sys::{detector, output, registers};
 use crate::task::Scheduler;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -188,6 +188,7 @@ impl Worker {
 
     /// The calling thread occupies this place from now on.
     pub fn occupy(&self) {
+        detector::acquire(self);
         self.outer_worker.set(CURRENT.with(|current| current.replace(self)));
         self.fiber.set(ptr::null());
         self.child_fiber.set(ptr::null());
@@ -209,6 +210,7 @@ impl Worker {
 
     /// The calling thread leaves this place. Relaxed stores: see `record`.
     pub fn vacate(&self) {
+        detector::release(self);
         self.spawn_owner.store(0, Ordering::Relaxed);
         self.join_owner.store(0, Ordering::Relaxed);
         self.owner.store(0, Ordering::Relaxed);

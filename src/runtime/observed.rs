@@ -1,12 +1,12 @@
 //! Runs that are observed: the functions of their rows, and what the runtime tells their watches.
 //!
 //! A kind has two rows: the *plain* one, and the *observed* one for runs with `SCHED_TRACE` or
-//! `SCHED_PROFILE`. The functions of the observed row wrap each task: the task in the queue is
-//! `run_observed`, and its closure is an argument block with a [`Watched`]. Then they call the
-//! function of the plain row. So queues and policies work as ever, and the functions of the plain
-//! rows contain nothing of this. In an observed run the built-in parts of `sched_spawn`,
-//! `sched_fork` and `sched_join`, and those of sched_inline.h and sched_typed.h, do not apply
-//! (`Worker::occupy`).
+//! `SCHED_PROFILE`, and for all runs of a process with a race detector (`sys::detector`). The
+//! functions of the observed row wrap each task: the task in the queue is `run_observed`, and its
+//! closure is an argument block with a [`Watched`]. Then they call the function of the plain row.
+//! So queues and policies work as ever, and the functions of the plain rows contain nothing of
+//! this. In an observed run the built-in parts of `sched_spawn`, `sched_fork` and `sched_join`, and
+//! those of sched_inline.h and sched_typed.h, do not apply (`Worker::occupy`).
 //!
 //! Observing changes no outcome. If there is no memory for a record, the task is not recorded, and
 //! counted as such.
@@ -30,14 +30,15 @@
 //! task is suspended or resumed, a process without observed runs pays one load (`listeners`), which
 //! it also pays for the sanitizers.
 
-use crate::runtime::forked::misuse;
+use crate::runtime::forked::{self, misuse};
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, Row, Run, Worker};
-use crate::runtime::spawn_copy::{argument, give_back, pack_for};
+use crate::runtime::spawn_copy::{argument, give_back, is_from_heap, pack_for};
 use crate::runtime::watch::{Watch, Watched};
+use crate::settings::Config;
 use crate::sync::forked::Forked;
 use crate::sys::unwind::{ForkedTask, ProgramFunction, call_guarded};
-use crate::sys::{clock, errno, unwind};
+use crate::sys::{clock, detector, errno, unwind};
 use crate::task::{Scheduler, Task, TaskFn};
 use crate::trace::track::Observed;
 use std::ffi::{c_int, c_void};
@@ -59,6 +60,11 @@ pub const fn row(plain: &'static Row) -> Row {
         doctor: plain.doctor,
         plain: Some(plain),
     }
+}
+
+/// What the tasks of a run with this configuration do is recorded, or told to a race detector.
+pub fn is_observed(config: &Config) -> bool {
+    config.is_recorded() || detector::is_present()
 }
 
 /// Wraps a task of which the program's function is `function`. `C` is what messages call it. The
@@ -99,12 +105,20 @@ unsafe fn pack<C: ProgramFunction>(
     };
     // SAFETY: by the caller's promise.
     let packed = unsafe { pack_for(worker, run_observed::<C>, size_of::<Watched>(), fill) };
-    packed.inspect_err(|_| watch.miss()).ok()
+    let task = packed.inspect_err(|_| watch.miss()).ok()?;
+    detector::release(argument(task.closure));
+    Some(task)
 }
 
 /// A task that a thread outside of the run adds, as it is queued.
 pub fn wrap_outside(run: &Run, task: Task) -> Task {
-    let Some(watch) = run.watch(0).filter(|_| run.config().is_observed()) else { return task };
+    let is_wrapped = forked::function_of(task) == Some(SHADOW_MARK as *const () as usize);
+    if is_wrapped { task } else { wrap_in_heap::<unwind::Task>(run, task) }
+}
+
+/// Wraps a task that a thread outside of the run adds.
+fn wrap_in_heap<C: ProgramFunction>(run: &Run, task: Task) -> Task {
+    let Some(watch) = run.watch(0).filter(|_| is_observed(run.config())) else { return task };
     let function = run.function_of(task);
     let slice = match run.timeline() {
         Some(timeline) => Observed::outside(timeline.shared(), task, function),
@@ -113,7 +127,7 @@ pub fn wrap_outside(run: &Run, task: Task) -> Task {
     // A task in a blocking section spawns from there.
     let section = identity::current_fiber().filter(|fiber| ptr::eq(fiber.worker().run.get(), run));
     // SAFETY: without a worker the block comes from the heap.
-    unsafe { pack::<unwind::Task>(None, watch, slice, section) }.unwrap_or(task)
+    unsafe { pack::<C>(None, watch, slice, section) }.unwrap_or(task)
 }
 
 /// Undoes `wrap`: the task was refused, or taken back before it has begun. Returns the task that
@@ -141,6 +155,13 @@ pub unsafe fn unwrap(task: Task, worker: Option<&Worker>) -> Task {
 /// As for `entry::spawn`.
 unsafe extern "C" fn spawn(f: Option<TaskFn>, closure: *mut c_void, worker: &Worker) -> c_int {
     let Some(f) = f else { return errno::failed(libc::EINVAL) };
+    // SAFETY: by the caller's promise.
+    detector::ignored(|| unsafe { spawn_wrapped(f, closure, worker) })
+}
+
+/// # Safety
+/// As for `spawn`.
+unsafe fn spawn_wrapped(f: TaskFn, closure: *mut c_void, worker: &Worker) -> c_int {
     let task = Task { f, closure };
     let Some(mine) = worker.mine() else {
         // SAFETY: `f` accepts `closure`, by the caller's promise.
@@ -172,14 +193,26 @@ unsafe extern "C" fn fork(
     worker: &Worker,
 ) {
     let Some(f) = f else { misuse("sched_fork", "f is NULL") };
-    let task = Task { f, closure };
+    // SAFETY: by the caller's promise.
+    detector::ignored(|| unsafe { fork_wrapped(forked, Task { f, closure }, worker) });
+}
+
+/// # Safety
+/// As for `fork`.
+unsafe fn fork_wrapped(forked: &Forked, task: Task, worker: &Worker) {
     let Some(mine) = worker.mine() else {
+        // Wrapped here and not by `wrap_outside`, so that the join finds the record.
+        let wrap = |run: &Run| wrap_in_heap::<ForkedTask>(run, task);
+        let is_told = detector::is_present();
+        let task = if is_told { worker.with_run(wrap).unwrap_or(task) } else { task };
+        let forked = add_shadow(forked, task);
         // SAFETY: by the caller's promise.
-        return unsafe { (worker.plain_row().fork)(forked, Some(f), closure, worker) };
+        return unsafe { (worker.plain_row().fork)(forked, Some(task.f), task.closure, worker) };
     };
     let function = mine.worker().function_of(task);
     let Task { f, closure } = wrap::<ForkedTask>(mine, task, function);
-    let forked = add_shadow(forked, Task { f, closure }, mine);
+    let forked =
+        if joins_are_told(mine) { add_shadow(forked, Task { f, closure }) } else { forked };
     // SAFETY: the calling thread occupies the worker, whose row is `plain`'s.
     around_child(mine, |worker| unsafe {
         (worker.plain_row().fork)(forked, Some(f), closure, worker)
@@ -196,13 +229,25 @@ unsafe fn offer(
     function: usize,
     worker: &Worker,
 ) -> Result<(), c_int> {
+    // SAFETY: by the caller's promise.
+    detector::ignored(|| unsafe { offer_wrapped(forked, task, function, worker) })
+}
+
+/// # Safety
+/// As for `offer`.
+unsafe fn offer_wrapped(
+    forked: &Forked,
+    task: Task,
+    function: usize,
+    worker: &Worker,
+) -> Result<(), c_int> {
     let Some(mine) = worker.mine() else {
         // SAFETY: by the caller's promise.
         return unsafe { (worker.plain_row().offer)(forked, task, function, worker) };
     };
     let wrapped = wrap::<ForkedTask>(mine, task, function);
     let worker = mine.worker();
-    let queued = add_shadow(forked, wrapped, mine);
+    let queued = if joins_are_told(mine) { add_shadow(forked, wrapped) } else { forked };
     // SAFETY: by the caller's promise; a task that was refused has not left this thread.
     unsafe {
         (worker.plain_row().offer)(queued, wrapped, function, worker).inspect_err(|_| {
@@ -212,15 +257,20 @@ unsafe fn offer(
     }
 }
 
-/// In a profiled run, makes the record of a forked task last until the join: a descriptor in the
-/// record, the *shadow*, is the one that is queued, and the program's own leads there. Then the
-/// join finds the length of the path to the task's end. Returns the descriptor that is to be
-/// queued.
+/// A join needs the record of the task that has ended: in a profiled run, or for a race detector.
+fn joins_are_told(mine: Mine<'_>) -> bool {
+    mine.sums().is_some() || detector::is_present()
+}
+
+/// Makes the record of a forked task last until the join: a descriptor in the record, the *shadow*,
+/// is the one that is queued, and the program's own leads there. Then the join finds the length of
+/// the path to the task's end, and what a race detector was told of it. Returns the descriptor that
+/// is to be queued; that of the program if the task was not wrapped.
 ///
 /// To a join the program's descriptor looks as if it was joined already, which ends the process in
 /// other runs; so they pay nothing for the test (`api::fork`).
-fn add_shadow<'a>(forked: &'a Forked, wrapped: Task, mine: Mine<'a>) -> &'a Forked {
-    if mine.sums().is_none() || !ptr::fn_addr_eq(wrapped.f, SHADOW_MARK) {
+fn add_shadow(forked: &Forked, wrapped: Task) -> &Forked {
+    if !ptr::fn_addr_eq(wrapped.f, SHADOW_MARK) {
         return forked;
     }
     // SAFETY: `wrap` has made the closure, and the block lives until the join.
@@ -246,16 +296,18 @@ pub fn shadow_of(forked: &Forked) -> Option<&Forked> {
 pub unsafe fn joined(shadow: &Forked, worker: &Worker) {
     // SAFETY: by the caller's promise.
     let watched = unsafe { &*Watched::of_shadow(shadow) };
+    detector::acquire(watched);
     let mine = worker.mine();
     // Without a worker the caller is in a blocking section.
     let fiber = mine.map(Mine::fiber).or_else(identity::current_fiber);
     if let Some(caller) = fiber.and_then(Fiber::youngest_task) {
         caller.path.join(&watched.path, clock::ticks);
     }
-    // Without a worker the memory stays in use until the run ends.
-    if let Some(mine) = mine {
+    let block = watched.block.get();
+    // Without a worker a block of the run stays in use until the run ends.
+    if mine.is_some() || is_from_heap(block) {
         // SAFETY: nobody uses the block any more.
-        unsafe { give_back(watched.block.get(), Some(mine.worker())) };
+        unsafe { give_back(block, mine.map(Mine::worker)) };
     }
 }
 
@@ -287,6 +339,7 @@ fn around_child<R>(mine: Mine<'_>, spawn: impl FnOnce(&Worker) -> R) -> R {
 unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the block holds the record until `give_back`.
     let watched = unsafe { &*argument(closure).cast::<Watched>() };
+    detector::acquire(watched);
     let Task { f, closure: own } = watched.slice.task;
     // SAFETY: `s` was given to this task.
     let fiber = unsafe { Worker::of(s) }.mine().map(|mine| {
@@ -303,7 +356,7 @@ unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *
         fiber
     });
     // SAFETY: the program promises that `f` accepts its closure and returns.
-    call_guarded::<C, _>(|| unsafe { f(own, s) });
+    detector::heeded(|| call_guarded::<C, _>(|| unsafe { f(own, s) }));
     // SAFETY: the task's worker, which may differ from `s` by now, is of the same run.
     let worker = unsafe { Worker::current_in_run_of(s) };
     if let Some(fiber) = fiber {
@@ -317,6 +370,8 @@ unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *
             below.inspect(|below| below.path.go_on(now));
         }
     }
+    detector::release(worker.run.get());
+    detector::release(watched);
     if watched.block.get().is_null() {
         // SAFETY: the task has ended; the rest as in `spawn_copy::run_block`.
         unsafe { give_back(closure, Some(worker)) };

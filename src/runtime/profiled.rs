@@ -3,7 +3,8 @@
 
 use crate::runtime::record::Worker;
 use crate::runtime::watch::{Watch, Watched};
-use crate::sys::clock;
+use crate::sys::{clock, detector};
+use std::ptr;
 
 /// The youngest task of the calling thread on this worker, or on the worker of the same run that it
 /// occupies by now, if the run is profiled.
@@ -49,10 +50,17 @@ pub fn note_given_back(worker: &Worker) {
 /// The caller's task, which belongs to the group, has called its function.
 #[inline]
 pub fn note_group_end(worker: &Worker, group: usize) {
+    if let Some(watch) = worker.watch() {
+        note_group_end_in(watch, worker, group);
+    }
+}
+
+#[cold]
+fn note_group_end_in(watch: &Watch, worker: &Worker, group: usize) {
+    detector::release(ptr::without_provenance::<()>(group));
     if let Some(task) = profiled_task(worker) {
         task.path.settle(clock::ticks());
-        let profile = worker.watch().and_then(Watch::profile);
-        profile.inspect(|profile| profile.leave(group, task.path.length()));
+        watch.profile().inspect(|profile| profile.leave(group, task.path.length()));
     }
 }
 

@@ -28,7 +28,7 @@ use crate::sys::atomic::{AtomicUsize, Ordering, Pad};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{clock, futex, memory, stack_room, time};
+use crate::sys::{clock, detector, futex, memory, stack_room, time};
 use crate::task::Task;
 use crate::threads::cache;
 use crate::threads::cache::{Job, RunThreads, Terms};
@@ -52,8 +52,8 @@ pub struct Request {
     pub qlen: usize,
 }
 
-/// How long threads are kept if SCHED_WARM does not say it. Under valgrind they are not kept,
-/// because valgrind reports the memory of a thread that exists at exit as a leak.
+/// How long threads are kept if SCHED_WARM does not say it. Under valgrind, or with a race detector,
+/// they are not kept: the tool reports a thread that was not joined, or its memory, as a leak.
 const DEFAULT_WARM: Duration = Duration::from_millis(100);
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);
@@ -106,12 +106,13 @@ impl Run {
             timeline.as_ref().map(|_| Attended::begin(request.row.doctor, Duty::Timeline)),
         ];
         let profile = Profile::new(&config, leases.len())?;
-        let listener = config.is_observed().then(Listener::new);
+        let is_observed = observed::is_observed(&config);
+        let listener = is_observed.then(Listener::new);
         let began = clock::nanos();
         let is_timed = config.stats != Stats::Off || profile.is_some();
         let timed = if is_timed { leases.len() } else { 0 };
         let phases = memory::slice(timed, |_| Ok(Pad(Phases::new(began)))).map_err(no_memory)?;
-        let watches = if config.is_observed() { leases.len() } else { timed };
+        let watches = if is_observed { leases.len() } else { timed };
         let watch = |i: usize| {
             let phases = phases.get(i).map(|phases| &**phases);
             // SAFETY: all of them are boxed, and belong to the run.
@@ -189,6 +190,7 @@ impl Run {
         self.end.wait();
         self.workers.iter().for_each(|worker| worker.retire());
         self.threads.finish();
+        detector::acquire(self);
         // SAFETY: no thread is on a stack of the run any more: `threads.finish` has waited for all
         // jobs.
         self.workers.iter().for_each(|worker| unsafe { worker.stacks.close() });
@@ -227,7 +229,8 @@ impl Run {
 fn prepare(request: &Request) -> Terms {
     registry::watch_process();
     futex::probe();
-    let warm = if valgrind::is_running() { Duration::ZERO } else { DEFAULT_WARM };
+    let joined = valgrind::is_running() || detector::is_present();
+    let warm = if joined { Duration::ZERO } else { DEFAULT_WARM };
     let most_reliefs = request.config.blocking.unwrap_or(cache::MOST_RELIEFS);
     Terms::of_caller(request.config.warm.unwrap_or(warm), most_reliefs)
 }
@@ -332,6 +335,7 @@ impl<P: Policy> Open for OpenRun<P> {
 
     fn wait_for_rest(&self) {
         self.policy.wait_for_rest();
+        detector::acquire(&raw const self.run);
     }
 
     fn close(&self) {

@@ -165,6 +165,11 @@ fn block_of(closure: *mut c_void) -> (*mut BlockHead, usize) {
     (closure.wrapping_byte_sub(class + FUNCTION_BYTES).cast(), class)
 }
 
+/// True if the block of this closure is from the heap.
+pub(super) fn is_from_heap(closure: *mut c_void) -> bool {
+    block_of(closure).1 == HEAP_CLASS
+}
+
 /// Gives back a block whose task has run, or was refused.
 ///
 /// # Safety

@@ -74,7 +74,7 @@ impl Config {
     }
 
     /// What the tasks of the run do is recorded.
-    pub fn is_observed(&self) -> bool {
+    pub fn is_recorded(&self) -> bool {
         self.trace.is_some() || self.profile != Profile::Off
     }
 }

@@ -17,6 +17,8 @@ pub mod time;
 #[cfg(not(loom))]
 pub mod clock;
 #[cfg(not(loom))]
+pub mod detector;
+#[cfg(not(loom))]
 pub mod float;
 #[cfg(not(loom))]
 pub mod names;

@@ -283,6 +283,13 @@ pub fn is_detached() -> bool {
     state == libc::PTHREAD_CREATE_DETACHED
 }
 
+/// Detaches the calling thread, which is not detached yet, and which nobody will join. True if it is
+/// detached now.
+pub fn detach() -> bool {
+    // SAFETY: the thread is the caller itself.
+    unsafe { libc::pthread_detach(libc::pthread_self()) == 0 }
+}
+
 /// Waits until the thread has ended. Fails if a task has detached the thread, except that newer C
 /// libraries do not report this of a thread that has already ended. Where futex is refused,
 /// pthread_join would abort the process, so there the thread is joined only after the kernel has

@@ -11,6 +11,7 @@
 
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicI32, AtomicUsize, Ordering};
+use crate::sys::detector;
 use crate::sys::errno::{self, Errno};
 use crate::sys::futex::{self, Futex};
 use crate::sys::signal::{self, Handler};
@@ -236,6 +237,12 @@ pub fn before_end() {
 }
 
 extern "C" fn main(_: *mut c_void) -> *mut c_void {
+    detector::ignored(watch);
+    ptr::null_mut()
+}
+
+/// What the thread does.
+fn watch() {
     thread::prepare_watcher();
     // SAFETY: the call takes nothing.
     THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
@@ -271,5 +278,4 @@ extern "C" fn main(_: *mut c_void) -> *mut c_void {
         look(Reason::End);
     }
     THREADS.store(0, Ordering::SeqCst);
-    ptr::null_mut()
 }

@@ -4,7 +4,7 @@ use crate::sys::atomic::{Ordering, fence, spin_loop};
 use crate::sys::errno::Errno;
 use crate::sys::thread::SignalsBlocked;
 use crate::sys::time::Instant;
-use crate::sys::{futex, output, thread, time};
+use crate::sys::{detector, futex, output, thread, time};
 use crate::threads::affinity::ThreadAffinity;
 use crate::threads::cache::ending::{is_exiting, join_ended};
 use crate::threads::cache::records::{CACHE, Caller, Job, RunThreads, ThreadSlot, all_slots};
@@ -122,8 +122,9 @@ impl ThreadSlot {
             if began.elapsed() < time || self.state.next_step() != NextStep::Rest {
                 continue;
             }
-            // A thread that a task has detached cannot be joined.
-            let joinable = !thread::is_detached();
+            // A thread that a task has detached cannot be joined. A race detector would report the
+            // last thread, which no other one joins, as a leak.
+            let detached = thread::is_detached() || detector::is_present() && thread::detach();
             let ends = CACHE.with(|cache| {
                 let left = self.until.get().saturating_duration_since(Instant::now());
                 let (is_warm, is_spare) = (self.is_warm.get(), self.is_spare.get());
@@ -148,7 +149,7 @@ impl ThreadSlot {
                 }
                 // SAFETY: the call has no arguments.
                 let me = unsafe { libc::pthread_self() };
-                Some(if joinable { cache.last_ended.replace(me) } else { None })
+                Some(if detached { None } else { cache.last_ended.replace(me) })
             });
             if let Some(before) = ends {
                 // SAFETY: that thread ends without this one's help, and only the thread that takes
@@ -161,6 +162,12 @@ impl ThreadSlot {
 }
 
 extern "C" fn main(slot: *mut c_void) -> *mut c_void {
+    detector::ignored(|| live(slot));
+    ptr::null_mut()
+}
+
+/// What a thread of the library does.
+fn live(slot: *mut c_void) {
     // SAFETY: `assign` passes a slot, which is never freed.
     let slot: &'static ThreadSlot = unsafe { &*slot.cast_const().cast() };
     // SAFETY: this is the calling thread's id. Readers of the field have waited for the end of a
@@ -190,7 +197,7 @@ extern "C" fn main(slot: *mut c_void) -> *mut c_void {
         slot.state.finish_job();
         let awake = if index < processors && !surplus { AWAKE } else { Duration::ZERO };
         if !keep.is_some_and(|keep| slot.rest(keep, awake)) {
-            return ptr::null_mut();
+            return;
         }
     }
 }
