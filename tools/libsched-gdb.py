@@ -4,6 +4,8 @@ gdb loads this file by itself where `make install` puts it: docs/DEBUGGING.md. I
 of a core file, and writes nothing. What it must know of the library is in the table libsched_description
 (src/inspect/description.rs), so the library needs no debug information.
 
+It is one file, since gdb loads one.
+
     Memory      reads words
     Library     the table; runs, workers, stacks
     Suspended   makes gdb show the frames of a suspended task
@@ -77,16 +79,13 @@ class Length:
         self.library = library
 
     def of(self, queue):
-        if not self.is_there():
+        absent, number = self.library.of["length.absent"], self.library.memory.number
+        high = [at for at in self.high if at != absent]
+        if not high:
             return None
-        word = lambda at: 0 if at == self.library.of["length.absent"] else self.library.memory.number(queue + at, self.bytes)
-        limit = 1 << (8 * self.bytes)
-        low = word(self.low)
-        lengths = [(word(at) - low) % limit for at in self.high if at != self.library.of["length.absent"]]
-        return max(0, *(length if length < limit // 2 else 0 for length in lengths)) // self.unit
-
-    def is_there(self):
-        return any(at != self.library.of["length.absent"] for at in self.high)
+        low, limit = 0 if self.low == absent else number(queue + self.low, self.bytes), 1 << (8 * self.bytes)
+        lengths = [(number(queue + at, self.bytes) - low) % limit for at in high]
+        return max(length if length < limit // 2 else 0 for length in lengths) // self.unit
 
 
 class Worker:
@@ -108,7 +107,7 @@ class Library:
         self.memory = Memory()
         version, count, size = self.memory.words(self.at, self.at + 3 * WORD)
         if version != VERSION:
-            raise gdb.GdbError("The library describes itself by version %d, and this script knows %d." % (version, VERSION))
+            raise gdb.GdbError("The library's description has version %d; this script knows %d." % (version, VERSION))
         self.of = {}
         for entry in range(count):
             bytes = self.memory.bytes(self.at + 3 * WORD + entry * size, size)
@@ -166,7 +165,8 @@ class Suspended(gdb.unwinder.Unwinder):
         # The frame's own address is below the task's, as a callee's is.
         info = pending.create_unwind_info(FrameId(gdb.Value(context), gdb.Value(self.pc)))
         word = gdb.lookup_type("unsigned long")
-        saved = {name: self.library.memory.number(context + at) for name, at in self.library.words_of("register").items()}
+        registers = self.library.words_of("register")
+        saved = {name: self.library.memory.number(context + at) for name, at in registers.items()}
         is_arm = "x30" in saved
         saved["sp" if is_arm else "rsp"] = top
         if is_arm:
@@ -405,7 +405,9 @@ class Tasks:
             return True
         if self.file:
             return file == self.file
-        return not name or name.startswith(("sched_", "sched::", "<sched::", "_RN")) or "::" in name and frame.function() is None
+        if not name or name.startswith(("sched_", "sched::", "<sched::", "_RN")):
+            return True
+        return "::" in name and frame.function() is None
 
     def index_of(self, worker):
         return next((other.index for other in self.workers if other.at == worker), "?")

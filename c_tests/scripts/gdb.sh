@@ -161,10 +161,12 @@ part() { sed -n "/^$1\$/,/^[A-Z]*\$/p" out; }
 
 # shown KIND WHAT: out shows the run of that kind, and its tasks.
 shown() {
-    grep -q "^run 1: $1.*, workers: 1; tasks that wait: 100; queued for all: 0\$" out || { cat out; fail "$2: no such run"; }
+    grep -q "^run 1: $1.*, workers: 1; tasks that wait: 100; queued for all: 0\$" out ||
+        { cat out; fail "$2: no such run"; }
     grep -q '^  worker 0: runs task [0-9]* (first), thread [0-9]*' out || { cat out; fail "$2: what worker 0 runs"; }
     part TASKS | sed -n 's/^task [0-9]* \((.*\)/\1/p' |
-        sed 's/ 0x[0-9a-f]*//g; s/task [0-9]* /task N /g; s/worker 0, thread [0-9]*/worker 0/' | sort | uniq -c | sed 's/^ *//' > found
+        sed 's/ 0x[0-9a-f]*//g; s/task [0-9]* /task N /g; s/worker 0, thread [0-9]*/worker 0/' |
+        sort | uniq -c | sed 's/^ *//' > found
     sort > expected << 'END'
 1 (first) runs on worker 0
 1 (has_mutex) waits for the semaphore (never)
@@ -177,7 +179,8 @@ shown() {
 END
     sort found | diff expected - || { cat out; fail "$2: other tasks than expected"; }
     # Task 2 is on the second stack of the program: the task that has the mutex.
-    part STACK | sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([a-z_]*\) (.*/\2/p' | grep -v -e sched_ -e '^begin$' > found
+    part STACK | sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([a-z_]*\) (.*/\2/p' |
+        grep -v -e sched_ -e '^begin$' > found
     printf 'wait_deep\nwait_deep\nwait_deep\nwait_deep\nneeds_semaphore\nhas_mutex\n' | diff - found ||
         { cat out; fail "$2: other frames than expected"; }
     part RUNNING | grep -q ' first (closure=' || { cat out; fail "$2: no frame of the running task's function"; }
@@ -191,7 +194,8 @@ for kind in steal lifo fifo cont serial; do
     shown $kind "kind $kind"
     part AFTER | grep -q '^#0  all_wait ' || { cat out; fail "kind $kind: the selected frame is not that of before"; }
     # In kind cont the first frame of a task's stack is another.
-    [ $kind = cont ] || part STACK | grep -q 'sched_call_in_run' || { cat out; fail "the trace ends before the stack does"; }
+    [ $kind = cont ] || part STACK | grep -q 'sched_call_in_run' ||
+        { cat out; fail "the trace ends before the stack does"; }
 done
 unset SCHED_KIND
 

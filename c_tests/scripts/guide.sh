@@ -1,6 +1,6 @@
-# The three slow programs of docs/GUIDE.md and their mended forms print the same, and the profile's advice and the timeline
-# differ as that page says. Another process may take the processors at any moment, so a run may look otherwise: each
-# statement is tried on several runs.
+# The three slow programs of docs/GUIDE.md and their mended forms print the same, and the profile's advice and the
+# timeline differ as that page says. Another process may take the processors at any moment, so a run may look otherwise:
+# each statement is tried on several runs.
 # limit: 1200
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 
