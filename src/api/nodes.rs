@@ -9,7 +9,7 @@ use crate::runtime::waiter::Waiter;
 use crate::settings::Join;
 use crate::sync::node::Node;
 use crate::sys::atomic::AtomicUsize;
-use crate::sys::detector;
+use crate::sys::detector::{self, Ignored};
 use crate::task::Task;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -140,6 +140,38 @@ pub(super) unsafe fn grant_one<'a>(
     from: impl Fn() -> Option<&'a Worker>,
     order: WakeOrder,
 ) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if detector::is_present() {
+            grant_ignored(node, from, order);
+        } else {
+            grant_now(node, from, order);
+        }
+    }
+}
+
+/// # Safety
+/// As for `grant`.
+#[cold]
+#[inline(never)]
+unsafe fn grant_ignored<'a>(
+    node: *const Node,
+    from: impl Fn() -> Option<&'a Worker>,
+    order: WakeOrder,
+) {
+    let _ignored = Ignored::begin();
+    // SAFETY: by the caller's promise.
+    unsafe { grant_now(node, from, order) };
+}
+
+/// # Safety
+/// As for `grant`.
+#[inline(always)]
+unsafe fn grant_now<'a>(
+    node: *const Node,
+    from: impl Fn() -> Option<&'a Worker>,
+    order: WakeOrder,
+) {
     // SAFETY: the node lives until it is granted. Afterwards only its address is used.
     let word = ptr::from_ref(unsafe { (*node).word() });
     // SAFETY: the node was taken out of its list, and is granted once.
@@ -148,12 +180,12 @@ pub(super) unsafe fn grant_one<'a>(
     // until it is woken here.
     let home =
         unsafe { Waiter::continuation(name).and_then(|task| suspend::local_continuation(task)) };
-    detector::ignored(|| match home {
+    match home {
         Some((home, task)) if order.is_soon(&home) => home.queue_soon(task),
         Some((home, task)) => home.requeue(task),
         // SAFETY: `pack` has returned the name.
         None => unsafe { wake_elsewhere(name, word, from, order) },
-    });
+    }
 }
 
 /// Wakes a waiter that is not a task of the calling thread's worker.

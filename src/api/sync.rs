@@ -43,7 +43,8 @@ use crate::sync::cond::Cond;
 use crate::sync::mutex::{Mutex, NotLocked};
 use crate::sync::node::Node;
 use crate::sync::sem::{Overflow, Sem};
-use crate::sys::{detector, errno, registers};
+use crate::sys::detector::{self, Ignored};
+use crate::sys::{errno, registers};
 use std::ffi::c_int;
 use std::ptr;
 
@@ -89,10 +90,12 @@ fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>
         );
     }
     let what = WaitsFor::new(Object::Mutex, mutex);
+    let ignored = Ignored::begin();
     // SAFETY: when `lock_or_link` links the node, this is its last action.
-    if !detector::ignored(|| unsafe { wait_for(worker, what, |node| mutex.lock_or_link(node)) }) {
+    if !unsafe { wait_for(worker, what, |node| mutex.lock_or_link(node)) } {
         return errno::failed(libc::EINVAL);
     }
+    drop(ignored);
     detector::acquire(mutex);
     mutex.set_holder(caller_id(worker));
     0
@@ -238,10 +241,12 @@ pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c
 #[inline(never)]
 fn sem_wait_contended<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     let what = WaitsFor::new(Object::Sem, sem);
+    let ignored = Ignored::begin();
     // SAFETY: when `wait_or_link` links the node, this is its last action.
-    if !detector::ignored(|| unsafe { wait_for(worker(), what, |node| sem.wait_or_link(node)) }) {
+    if !unsafe { wait_for(worker(), what, |node| sem.wait_or_link(node)) } {
         return errno::failed(libc::EINVAL);
     }
+    drop(ignored);
     detector::acquire(sem);
     0
 }

@@ -81,31 +81,48 @@ pub fn acquire<T: ?Sized>(at: *const T) {
     }
 }
 
+/// While this lives, the detector ignores the calling thread or the stack that it is on, apart from
+/// the tasks that it runs.
+pub struct Ignored(());
+
+impl Ignored {
+    #[inline(always)]
+    pub fn begin() -> Self {
+        if is_present() {
+            ignore();
+        }
+        Ignored(())
+    }
+}
+
+impl Drop for Ignored {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if is_present() {
+            heed_again();
+        }
+    }
+}
+
 /// Calls `work`, which the detector ignores, apart from the tasks that it runs.
 #[inline]
 pub fn ignored<R>(work: impl FnOnce() -> R) -> R {
-    let ignores = is_present();
-    if ignores {
-        ignore();
-    }
-    let result = work();
-    if ignores {
-        heed_again();
-    }
-    result
+    let _ignored = Ignored::begin();
+    work()
 }
 
 /// Calls `task`, which the detector does not ignore. The caller is ignored once.
-#[inline]
+#[inline(always)]
 pub fn heeded<R>(task: impl FnOnce() -> R) -> R {
-    let ignores = is_present();
-    if ignores {
-        heed_again();
-    }
+    if is_present() { heeded_here(task) } else { task() }
+}
+
+#[cold]
+#[inline(never)]
+fn heeded_here<R>(task: impl FnOnce() -> R) -> R {
+    heed_again();
     let result = task();
-    if ignores {
-        ignore();
-    }
+    ignore();
     result
 }
 
