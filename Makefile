@@ -80,7 +80,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants faults asan tsan valgrind aarch64 stress pdf install uninstall installcheck \
+        check check-deep knobs loom mutants faults asan tsan tsan-users valgrind aarch64 stress pdf install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
@@ -97,7 +97,7 @@ help:
 	@echo 'make install-programs  ... and install them: BINDIR=PREFIX/bin. uninstall-programs removes them'
 	@echo 'make test          all tests: 5 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
 	@echo 'make check         format, lints, manual pages'
-	@echo 'make check-deep    knobs loom mutants faults asan tsan valgrind aarch64 stress abi packages pdf: hours; each is a target, too'
+	@echo 'make check-deep    knobs loom mutants faults asan tsan tsan-users valgrind aarch64 stress abi packages pdf: hours; each is a target, too'
 	@echo 'make dist          target/dist/libsched-VERSION.tar.xz: the source, with all crates. deb, rpm: packages of it'
 	@echo 'make bench         compare the schedulers: tables and figures. bench-peers: and other systems'
 	@echo 'make bench-programs-peers  the programs of programs/ beside gzip, pigz, grep, ripgrep, sort, sha256sum'
@@ -441,7 +441,7 @@ check:
 
 MINUTES ?= 10
 
-check-deep: knobs loom mutants faults asan tsan valgrind aarch64 stress abi packages pdf
+check-deep: knobs loom mutants faults asan tsan tsan-users valgrind aarch64 stress abi packages pdf
 
 # Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
 # hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
@@ -504,6 +504,12 @@ tsan: stage
 	      ln -sf libsched.so $(TARGET)/tsan/$(HOST)/release/libsched.so.1 && \
 	      $(call each_sanitizing,thread,TSAN_OPTIONS=atexit_sleep_ms=0 $(CTEST) --sanitize thread --smaller 10 \
 	          --libdir $(TARGET)/tsan/$(HOST)/release $(WATCHED_PROGRAMS)); fi
+
+# Users' programs: compiled for the tool, and linked with the library as it is. What is not fit is listed with the reason.
+tsan-users: stage
+	@$(call each_sanitizing,thread,for link in '' --statically; do \
+	    TSAN_OPTIONS=atexit_sleep_ms=0 $(CTEST) --sanitize thread --smaller 10 --timeout 300 $$link \
+	        --except c_tests/unfit/tsan --programs '*' || exit 1; done)
 
 valgrind: stage
 	@if ! command -v valgrind >/dev/null; then echo "valgrind: not here, skipped"; \

@@ -12,6 +12,7 @@ struct party {
     void (*look)(struct party *, int i); /* called by each task when all have arrived; or NULL */
     int arrived, looked;
     int thread[MOST_WORKERS]; /* the kernel's thread numbers; the caller's is among them */
+    int numbered;             /* the numbers that were given out */
 };
 
 static inline void party_guest(void *closure, struct scheduler *s)
@@ -19,9 +20,10 @@ static inline void party_guest(void *closure, struct scheduler *s)
     struct party *party = (struct party *)closure;
     unsigned turns = 0;
     (void)s;
-    int i = __atomic_fetch_add(&party->arrived, 1, __ATOMIC_SEQ_CST);
+    int i = __atomic_fetch_add(&party->numbered, 1, __ATOMIC_SEQ_CST);
     CHECK(i < party->guests);
     party->thread[i] = thread_id();
+    __atomic_fetch_add(&party->arrived, 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&party->arrived, __ATOMIC_SEQ_CST) < party->guests)
         spin(&turns);
     if (party->look)
@@ -42,7 +44,7 @@ static inline void party_host(void *closure, struct scheduler *s)
 /* Makes a run on party->guests workers, all of which take part. */
 static inline void give_party(struct party *party)
 {
-    party->arrived = party->looked = 0;
+    party->arrived = party->looked = party->numbered = 0;
     CHECK_EQ(sched_init(party->guests, 0, party_host, party), 0);
     CHECK_EQ(party->looked, party->guests);
 }

@@ -14,7 +14,7 @@ static inline void stay_here(void *closure, struct scheduler *s)
 {
     struct deed *deed = (struct deed *)closure;
     (void)s;
-    while (!deed->done || !*deed->done)
+    while (!deed->done || !__atomic_load_n(deed->done, __ATOMIC_ACQUIRE))
         pause_us(100);
 }
 
@@ -28,7 +28,7 @@ static inline void seek_place(void *closure, struct scheduler *s)
     if (on_caller() == deed->on_caller) {
         deed->act(s);
         if (deed->done)
-            *deed->done = 1;
+            __atomic_store_n(deed->done, 1, __ATOMIC_RELEASE);
         return;
     }
     CHECK_EQ(sched_spawn(seek_place, closure, s), 0);

@@ -20,7 +20,7 @@ static sched_mutex mutex = SCHED_MUTEX_INIT;
 static sched_sem sem = SCHED_SEM_INIT(2);
 static sched_sem unawaited = SCHED_SEM_INIT(0); /* so that a unit is still there after its post */
 static sched_cond cond = SCHED_COND_INIT;
-static volatile int sink;
+static int sink;
 
 /* What the calling task does with its worker's part until its next call. */
 static void use(struct scheduler *s)
@@ -31,7 +31,7 @@ static void use(struct scheduler *s)
     long begun = ++mine->begun;
     CHECK_EQ(begun, mine->ended + 1);
     for (int k = 0; k < 50; k++)
-        sink = k;
+        __atomic_store_n(&sink, k, __ATOMIC_RELAXED);
     struct sched_stats stats;
     CHECK_EQ(sched_stats(s, &stats, sizeof stats), 0);
     CHECK_EQ(sched_worker_count(s), workers);

@@ -27,6 +27,13 @@ pub struct Options {
     /// with 4 threads and SCHED_IDLE=park, or with the first values that their markers allow
     #[arg(long, value_delimiter = ',')]
     pub programs: Vec<String>,
+    /// Leave the programs out that this file lists: lines `NAME ...: REASON`, or comments that begin
+    /// with `#`
+    #[arg(long, value_name = "FILE")]
+    pub except: Option<PathBuf>,
+    /// Link the programs with libsched.a instead of the shared library
+    #[arg(long)]
+    pub statically: bool,
     /// Compile the programs with -fsanitize=WORD
     #[arg(long, value_name = "WORD")]
     pub sanitize: Option<String>,

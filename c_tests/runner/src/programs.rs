@@ -1,11 +1,11 @@
 //! The test programs: c_tests/*.c and *.cpp, each built and run as its markers say.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use sched_tools::process::{shown, without_settings};
 
 use crate::compile::{Library, Program};
@@ -31,9 +31,18 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
 
     let (mut compilations, mut runs) = (Vec::new(), Vec::new());
     let mut broken = Vec::new();
+    let mut excepted = excepted(session)?;
     for source in &sources {
         let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let reason = excepted.remove(&name);
         if !session.options.names(&name) {
+            continue;
+        }
+        if let Some(reason) = reason {
+            let job = Job::new(name, "", |_| Ok(Outcome::Passed));
+            if report.wants(&job.name()) && !session.options.list {
+                report.add(&job, &Outcome::Skipped(reason));
+            }
             continue;
         }
         let markers = marker::parse(&fs::read_to_string(source)?, &session.matrix)
@@ -59,6 +68,7 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
             compilations.push(compilation(session, source, &markers, library, group, output));
         }
     }
+    ensure!(excepted.is_empty(), "excepted, but not there: {:?}", excepted.keys());
     if session.options.list {
         return Ok(runs);
     }
@@ -73,6 +83,18 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
     Ok(runs)
 }
 
+/// The programs that are left out, each with the reason.
+fn excepted(session: &Session) -> Result<HashMap<String, String>> {
+    let Some(path) = &session.options.except else { return Ok(HashMap::new()) };
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let mut all = HashMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+        let (names, reason) = line.split_once(": ").with_context(|| line.to_string())?;
+        all.extend(names.split(' ').map(|name| (name.to_string(), reason.to_string())));
+    }
+    Ok(all)
+}
+
 fn compilation(
     session: &Session,
     source: &Path,
@@ -85,7 +107,7 @@ fn compilation(
     let program = Program {
         source,
         output: &output,
-        library,
+        library: if session.options.statically { Library::Static } else { library },
         unlinked: markers.unlinked,
         cflags: &markers.cflags,
         libraries: &markers.libraries,

@@ -1,0 +1,50 @@
+# Programs that are compiled with -fsanitize=thread and linked with the library as it is installed: ThreadSanitizer
+# reports no race in twelve programs without races, and each race that is planted in another one.
+# limit: 300
+. "$ROOT/c_tests/scripts/lib/checks.sh"
+
+flags="-std=c11 -O1 -g -pthread -fsanitize=thread"
+# No wait for other threads at exit; a report ends a program with status 66.
+export TSAN_OPTIONS=atexit_sleep_ms=0:exitcode=66
+echo 'int main(void) { return 0; }' > none.c
+# shellcheck disable=SC2086
+$CC $flags -o none none.c 2> error || { echo "no $CC with -fsanitize=thread here"; exit 77; }
+./none > out 2>&1 || { tail -n 1 out; echo "no program with -fsanitize=thread runs here"; exit 77; }
+
+cflags="-I$PREFIX/include/libsched"
+shared="-L$PREFIX/lib -lsched -Wl,-rpath,$PREFIX/lib"
+static="$PREFIX/lib/libsched.a -lpthread -ldl"
+
+export SCHED_THREADS=4
+# built NAME SOURCE LINK: the program is compiled and linked so.
+# shellcheck disable=SC2086
+built() { quietly $CC $flags $cflags -DSMALLER=20 -o "$1" "$2" $3 -lm; }
+
+for name in fork_fib fork_elsewhere group_many copy_tree for reduce sort cond sync_barrier pool suspend_nested inline; do
+    built $name "$ROOT/c_tests/$name.c" "$shared"
+    quietly ./$name
+done
+for name in fork_fib pool; do
+    built $name "$ROOT/c_tests/$name.c" "$static"
+    quietly ./$name
+done
+
+# all_found PROGRAM: each race is reported, and nothing where there is none.
+all_found() {
+    ended 0 "$1" ordered
+    for race in spawn fork group for mutex pool; do
+        ended 66 "$1" $race
+        said "WARNING: ThreadSanitizer: data race"
+    done
+}
+
+# The two tasks of a race run at the same time, on two workers.
+built races "$ROOT/c_tests/scripts/lib/races.c" "$shared"
+for kind in steal lifo cont; do
+    SCHED_KIND=$kind
+    export SCHED_KIND
+    all_found ./races
+done
+unset SCHED_KIND
+built races "$ROOT/c_tests/scripts/lib/races.c" "$static"
+all_found ./races
