@@ -467,7 +467,7 @@ mutants:
 
 # Each call that the library makes of the C library and the system fails, under each kind: c_tests/faults. FAULTS is
 # how many of the calls of a function fail in each scene, one in each process; FAULTS=0: every one of them.
-FAULTS ?= 10
+FAULTS ?= 2
 
 faults: stage
 	@mkdir -p $(TARGET)/faults && cd $(TARGET)/faults && \

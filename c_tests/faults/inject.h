@@ -50,7 +50,7 @@ enum fault_call {
 /* What the library holds, as its calls say. */
 struct fault_held {
     long blocks;      /* of memory, from malloc */
-    long mapped;      /* bytes */
+    long mapped;      /* bytes, without the stacks of tasks if SCHED_STACK is 128K */
     long descriptors; /* open ones */
     long threads;     /* made and not joined */
 };

@@ -20,7 +20,7 @@ static const struct fault {
 #undef X
 };
 
-enum { FAULT_COUNT = sizeof faults / sizeof *faults, KINDS = 5, MOST_SERIES = 8192, PATIENCE = 120, ROUNDS = 2, LONG_ROUNDS = 20, LEAKS_OF = 4,
+enum { FAULT_COUNT = sizeof faults / sizeof *faults, KINDS = 5, MOST_SERIES = 8192, PATIENCE = 120, ROUNDS = 2, LONG_ROUNDS = 40, LEAKS_OF = 4,
     IN_SAMPLE = 6, /* points of a series of memory or threads */
     BURST = 100 };
 static const char *const kinds[KINDS] = {"steal", "lifo", "fifo", "serial", "cont"};
@@ -32,7 +32,7 @@ struct report {
     struct outcome outcome;
     long failed;             /* calls that were made to fail */
     long calls[FAULT_CALLS]; /* in the scene without faults */
-    int grows;               /* what is held grew in each of several parts of the rounds */
+    int grows;               /* what is held grew in each of several parts of the rounds: bits, as in `held` */
     atomic_int round;
 };
 
@@ -110,15 +110,17 @@ static int grows(const struct series *series, long skip, int rounds)
         for (int what = 0; what < HELD && part > 0; what++)
             growing[what] &= held[part][what] >= held[part - 1][what] + rounds;
     }
-    return growing[0] || growing[1] || growing[2] || growing[3];
+    return growing[0] | growing[1] << 1 | growing[2] << 2 | growing[3] << 3;
 }
 
 static void play_point(const struct series *series, long skip, int rounds)
 {
     enum phase as = series->lasting ? LASTING : ONCE;
     setenv("SCHED_KIND", kinds[series->kind], 1);
-    if (rounds > 1)
+    if (rounds > 1) {
         setenv("SCHED_WARM", "0", 1);
+        setenv("SCHED_STACK", "128K", 1); /* known to inject.so */
+    }
     outcome = &report->outcome;
     begin_foreign();
     if (skip < 0) {
@@ -215,9 +217,9 @@ static void say_wrong(const struct series *series, long skip, int rounds, const 
 {
     const struct fault *fault = &faults[series->fault];
     totals->wrong++;
-    printf("WRONG: %s: %s, %s errno %d; in round %d, after %.1f s, %.1f s of a processor, status %#x\n"
+    printf("WRONG: %s: %s, %s errno %d; grows %d; in round %d, after %.1f s, %.1f s of a processor, status %#x\n"
            "  again: sweep %s %s %d %d %ld %d\n%.1500s", what, fault->name, series->lasting ? "from then on" : "once", fault->error,
-           report->round, end->seconds, end->processor, (unsigned)end->status, kinds[series->kind],
+           report->grows, report->round, end->seconds, end->processor, (unsigned)end->status, kinds[series->kind],
            scenes[series->scene].name, series->fault, series->lasting, skip, rounds, end->said);
     fflush(stdout);
 }
@@ -297,6 +299,14 @@ static int plan(const char *only_kind, const char *only_scene, int only_fault)
                     all[n++] = (struct series){kind, scene, fault, lasting, calls};
                 }
         }
+    /* In some order that is always the same: if the sweep is stopped, it has tried something of everything. */
+    uint64_t x = 88172645463325252u;
+    for (int i = n - 1; i > 0; i--) {
+        int other = (int)(next_random(&x) % (uint64_t)(i + 1));
+        struct series series = all[i];
+        all[i] = all[other];
+        all[other] = series;
+    }
     return n;
 }
 
