@@ -161,10 +161,21 @@ impl Path {
         self.take(length);
     }
 
-    fn take(&self, length: &Length) {
-        if self.length.become_longer(length) {
+    /// The task goes on because of another one, whose path has this length now.
+    pub fn follow(&self, length: &Length, now: u64) {
+        self.settle(now);
+        if self.take(length) {
+            self.length.add_task(self.own.get());
+        }
+    }
+
+    /// The path that has come is this one's, if it is longer. Returns true if it is.
+    fn take(&self, length: &Length) -> bool {
+        let is_longer = self.length.become_longer(length);
+        if is_longer {
             self.find_own();
         }
+        is_longer
     }
 
     /// Goes on from another point of the task: what was done since then is parallel to what comes.
@@ -230,5 +241,23 @@ mod tests {
         path.block(false, 152);
         path.stop(153);
         assert_eq!((path.length().ticks(), path.work()), (133, 5));
+    }
+
+    #[test]
+    fn a_path_goes_through_each_task_that_hands_it_on() {
+        let contexts = Contexts::new().unwrap();
+        let context = contexts.child(contexts.root(), 1);
+        let tasks = [0, 1, 2].map(|_| Path::unused());
+        tasks.iter().for_each(|task| task.begin(context, None));
+        for (at, task) in tasks.iter().enumerate() {
+            let now = 10 * at as u64;
+            task.go_on(now);
+            task.stop(now + 10);
+            if let Some(next) = tasks.get(at + 1) {
+                next.follow(task.length(), now + 10);
+            }
+        }
+        let part = tasks[2].length().parts().next().unwrap();
+        assert_eq!((part.tasks, part.ticks), (3, 30));
     }
 }

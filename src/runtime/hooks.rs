@@ -41,7 +41,7 @@ fn note_wake_slowly(fiber: &Fiber, from: Option<&Worker>) {
     if let Some(waker) = here.and_then(Fiber::youngest_task) {
         let now = clock::ticks();
         waker.path.settle(now);
-        woken.path.meet(waker.path.length(), now);
+        woken.path.follow(waker.path.length(), now);
     }
 }
 
