@@ -174,11 +174,12 @@ fn end_hold(mine: Mine) {
 /// its turn has come.
 #[inline(never)]
 fn resume_task(fiber: &Fiber) {
+    let errno = errno::get();
     count_section(-1);
     if fiber.worker().come_back(fiber.section.handoff_word.get()) {
-        return reoccupy(fiber);
+        reoccupy(fiber);
+        return errno::set(Errno(errno));
     }
-    let errno = errno::get();
     leave_section(fiber);
     fiber.note_unblock();
     // SAFETY: the fiber could be left when the section began, and its host stack is this thread's;
