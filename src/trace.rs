@@ -9,6 +9,7 @@
 //! | [`timeline`] | the tracks of a run, and the clock |
 //! | [`json`] | the text of a timeline |
 //! | [`output`] | the file, which the runs of a process share |
+//! | [`gzip`] | its compressed form |
 //!
 //! A run that is traced has rows of its own in the table of kinds (`Row::observed`), whose
 //! functions record what happens. Other runs do not test whether they are traced where they spawn,
@@ -23,6 +24,7 @@
 //! time or name, but reads no memory that is not its own.
 
 pub mod event;
+pub mod gzip;
 pub mod json;
 pub mod output;
 pub mod ring;

@@ -144,7 +144,7 @@ pub static VARS: [Var; 20] = [
             c.trace = Some(v);
             Some(())
         },
-        meaning: "write a timeline of the runs to this file, for Perfetto or speedscope",
+        meaning: "write a timeline of the runs to this file, for Perfetto or speedscope; compressed if its name ends with .gz",
     },
     Var {
         name: "SCHED_TRACE_SIZE",

@@ -118,13 +118,15 @@ fn is_appendable(mode: libc::mode_t) -> bool {
     matches!(mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFIFO | libc::S_IFCHR)
 }
 
-fn tell(variable: &str, path: &CStr, error: Errno) {
+/// Reports on stderr that the file which a variable names cannot be written.
+pub fn tell(variable: &str, path: &CStr, error: Errno) {
     let mut out = Out::stderr();
     let _ = write!(out, "libsched: {variable}={}: ", Shown(path));
     let _ = match error.0 {
         libc::EINVAL => writeln!(out, "neither a file, nor a FIFO, nor a character device"),
         libc::ENXIO => writeln!(out, "a FIFO that nobody reads, or a socket"),
         libc::EAGAIN => writeln!(out, "its reader does not read"),
+        libc::ELIBACC => writeln!(out, "libz.so.1, which would compress it, cannot be loaded"),
         // SAFETY: strerror returns a text that ends with a zero byte for any number.
         error => writeln!(out, "{}", Shown(unsafe { CStr::from_ptr(libc::strerror(error)) })),
     };

@@ -38,3 +38,5 @@ pub mod terminal;
 pub mod unwind;
 #[cfg(not(loom))]
 pub mod weak;
+#[cfg(not(loom))]
+pub mod zlib;
