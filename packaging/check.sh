@@ -75,7 +75,7 @@ for program in programs/*.c; do
     done < "$work/needs"
 done
 
-for target in $(sed -n 's/^ *- \(run: \)\{0,1\}make \([a-z-]*\).*/\2/p' .github/workflows/*.yml); do
+for target in $(sed -n 's/^ *- \(run: \)\{0,1\}make \([a-z0-9-]*\).*/\2/p' .github/workflows/*.yml); do
     grep -q "^$target:" Makefile || say ".github/workflows runs make $target, which the Makefile does not have"
 done
 for gate in $(sed -n 's/^check-deep://p' Makefile); do
