@@ -187,7 +187,7 @@ ifneq ($(WITH_DEBUG),)
 endif
 
 # The README, and what it and its pages refer to.
-DOCS  := README.md CHANGELOG.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE
+DOCS  := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE-MIT LICENSE-APACHE
 PAGES := $(wildcard docs/*.md docs/*.svg docs/*.png docs/*.pdf)
 
 # Where the library lies below the prefix, the tree may be moved: libsched.pc finds it from its own place.
