@@ -23,14 +23,19 @@ static unsigned full; /* one bit for each column */
 
 #ifdef LIBSCHED_SCHED_TYPED_H
 
-SCHED_TASK(long, queens, struct board, board)
+/* (Three words, not a struct: a struct that was stored in parts would be loaded as a whole, for which the processor has
+ * to wait until the parts are in the cache.) */
+SCHED_TASK(long, queens, unsigned, columns, unsigned, left, unsigned, right)
 {
-    if (board.columns == full)
+    if (columns == full)
         return 1;
+    struct board board = {columns, left, right};
     queens_task next[QUEENS_MOST];
     int count = 0;
-    for (unsigned open = board_open(board, full); open != 0; open &= open - 1)
-        SCHED_FORK(queens, &next[count++], board_with(board, open & -open));
+    for (unsigned open = board_open(board, full); open != 0; open &= open - 1) {
+        struct board child = board_with(board, open & -open);
+        SCHED_FORK(queens, &next[count++], child.columns, child.left, child.right);
+    }
     long sum = 0;
     while (count > 0)
         sum += SCHED_JOIN(queens, &next[--count]);
@@ -40,7 +45,7 @@ SCHED_TASK(long, queens, struct board, board)
 static void place(void *closure, struct scheduler *s)
 {
     struct placement *p = closure;
-    p->solutions = queens(p->board, s);
+    p->solutions = queens(p->board.columns, p->board.left, p->board.right, s);
 }
 
 #else

@@ -71,7 +71,7 @@ static __inline__ int sched_owns_(struct scheduler *s)
 {
     size_t self;
 #ifdef __x86_64__
-    __asm__ volatile("mov %%fs:0, %0" : "=r"(self));
+    __asm__ volatile("{mov %%fs:0, %0|mov %0, QWORD PTR fs:0}" : "=r"(self));
 #else
     __asm__ volatile("mrs %0, tpidr_el0" : "=r"(self));
 #endif

@@ -35,7 +35,7 @@ namespace detail {
 struct frames { /* what the functions of this header do with frames */
     static constexpr size_t outside = 1; /* the end in a frame that was not made in a task of its run; no queue's end */
     static bool is_inside(const frame &of) { return SCHED_TYPED_LIKELY_(of.at.end != outside); }
-    static ::scheduler *self(const frame &of) { return sched_typed_self_(&of.at); }
+    static ::scheduler *self(const frame &of) { return sched_typed_self_(of.at.s); }
     static frame of_task(::scheduler *s) /* null where the library cannot make a pool */
     {
         frame made;
@@ -44,11 +44,11 @@ struct frames { /* what the functions of this header do with frames */
     }
     [[gnu::always_inline]] static void fork(frame &of, sched_task *t, taskfunc f)
     {
-        if (is_inside(of)) sched_typed_fork_(&of.at, t, f);
+        if (is_inside(of)) sched_typed_fork_(&of.at.s, &of.at.end, t, f);
         else (sched_fork)(t, f, t, self(of));
     }
     [[gnu::always_inline]] static bool join(frame &of, sched_task *t, taskfunc f) /* true: the caller is to call it */
-    { return SCHED_TYPED_LIKELY_(sched_typed_join_(&of.at, t, f)); }
+    { return SCHED_TYPED_LIKELY_(sched_typed_join_(&of.at.s, &of.at.end, t, f)); }
 };
 template <class F> auto value_at(F &f, frame at)
 {
