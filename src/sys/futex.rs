@@ -81,6 +81,16 @@ impl Futex {
         self.0.swap(value, order)
     }
 
+    /// Sets these bits. Returns the former value.
+    pub fn set_bits(&self, bits: u32, order: Ordering) -> u32 {
+        self.0.fetch_or(bits, order)
+    }
+
+    /// Clears all bits but these. Returns the former value.
+    pub fn keep_bits(&self, bits: u32, order: Ordering) -> u32 {
+        self.0.fetch_and(bits, order)
+    }
+
     /// Replaces `old` by `new` if the word is still `old`. Relaxed suffices: this is a
     /// read-modify-write, so a thread that acquires `new` also acquires what was released with
     /// `old`.
@@ -232,6 +242,14 @@ impl Futex {
         self.word.swap(value, order)
     }
 
+    pub fn set_bits(&self, bits: u32, order: Ordering) -> u32 {
+        self.word.fetch_or(bits, order)
+    }
+
+    pub fn keep_bits(&self, bits: u32, order: Ordering) -> u32 {
+        self.word.fetch_and(bits, order)
+    }
+
     pub fn swap_if(&self, old: u32, new: u32) -> bool {
         self.word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
@@ -251,9 +269,13 @@ impl Futex {
         }
     }
 
-    pub fn wake(&self, _n: i32) -> bool {
+    pub fn wake(&self, n: i32) -> bool {
         let _queue = self.queue.lock().expect("a model that panics is over");
-        self.bell.notify_all();
+        if n == 1 {
+            self.bell.notify_one();
+        } else {
+            self.bell.notify_all();
+        }
         true
     }
 }

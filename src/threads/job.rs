@@ -2,6 +2,19 @@
 //!
 //! `threads::cache` explains the protocol. The protocol's word is in this file, so that a model can
 //! run the protocol.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `start_job`: swap to CALLED | AcqRel | `next_step`: the job is written; `finish_job`: the last job is over |
+//! | `start_job`: load before it | Relaxed | none: only decides about `before_waking` |
+//! | `next_step`: load | Acquire | `start_job`, `dismiss` |
+//! | `finish_job`: swap to REST | AcqRel; Release would do | `is_busy`: what the job wrote |
+//! | `is_busy`: load | Acquire | `finish_job` |
+//! | `announce_sleep`, the waiter's AWAITED | Relaxed | read-modify-writes: they continue the release sequence |
+//! | `dismiss`: swap | Release | `next_step` |
+//! | `has_thread` | none | the owner's: the cache's lock, or the run that has the slot |
 
 use crate::sys::atomic::{Ordering, Pad, UnsafeCell, spin_loop};
 use crate::sys::futex;
@@ -12,7 +25,7 @@ use std::time::Duration;
 const REST: u32 = 0;
 /// The thread has a job.
 const CALLED: u32 = 1;
-/// The thread has a job, and another thread sleeps until the job is done.
+/// The thread has a job, and other threads sleep until the job is done.
 const AWAITED: u32 = 2;
 /// The thread must end.
 const DISMISSED: u32 = 3;
@@ -108,7 +121,8 @@ impl JobState {
         // Release: pairs with the loads in `is_busy`; a thread that waits for the job sees what the
         // job wrote. Nothing relies on the Acquire.
         if self.word.swap(REST, Ordering::AcqRel) == AWAITED {
-            self.word.wake(1);
+            // All: the end of the run and a worker that needs a relief may wait for the same job.
+            self.word.wake(i32::MAX);
         }
     }
 

@@ -20,8 +20,8 @@
 //! A thread rests while its slot's word is `REST`. At first it stays awake, because the next run
 //! may follow at once. Then it changes the word to `ASLEEP` and sleeps in a futex. A caller writes
 //! the job, swaps `CALLED` into the word (Release), and wakes the thread if it was asleep. The
-//! thread does the job and swaps `REST` into the word (Release). If another thread waits for the
-//! job, it has left `AWAITED` in the word, and is woken. A sleeping thread whose time is up takes
+//! thread does the job and swaps `REST` into the word (Release). If other threads wait for the
+//! job, they have left `AWAITED` in the word, and are woken. A sleeping thread whose time is up takes
 //! the lock. If its slot is still in the list of warm slots, the thread removes it and ends
 //! ([`ending`]). Otherwise a run has reserved the slot, and the thread continues to rest.
 //!
@@ -31,6 +31,18 @@
 //! controls. A kept thread takes these over from the run's caller at each job; its signal mask and
 //! name are set anew. It keeps its thread-local variables. It does not take over what a caller has
 //! changed for its own thread since, such as a nice value.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | a slot's word | as in [`super::job`] | |
+//! | a slot's note that its thread rests | as in [`super::resting`] | |
+//! | the lists, `until`, `is_warm`, `is_spare` | the cache's lock | the cache's lock |
+//! | `ALL`: exchange by a new slot | AcqRel | `all_slots`: the slot is initialised |
+//! | `all_slots`: load of `ALL` | Acquire | that exchange |
+//! | `Member::started` | Relaxed | the job's end, or the closed gate: see there |
+//! | `EXITING`, `UNLOADED` | Relaxed | the cache's lock: see `ending` |
 
 mod ending;
 mod life;
