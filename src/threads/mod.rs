@@ -4,6 +4,8 @@
 pub mod event;
 pub mod handoff;
 pub mod job;
+pub mod requests;
+pub mod resting;
 
 #[cfg(not(loom))]
 pub mod affinity;

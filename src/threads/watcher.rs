@@ -5,9 +5,20 @@
 //!
 //! A signal is handled only while a run needs the duty, and only if its action is the default one
 //! when the first such run begins. The handlers may run in any thread, at any instruction. They only
-//! set the thread's word and wake the thread. The handler of a fatal signal then waits until the
+//! request a look ([`super::requests`]). The handler of a fatal signal then waits until the
 //! thread has looked, and gives the process up to the signal's default action. The interrupted code
 //! may hold a lock that the thread needs; so the wait has a limit.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | the requests | as in [`super::requests`] | |
+//! | `LOOKS`: set by `begin` | Release, in `OnceLock` | the thread's `get` |
+//! | `USERS`: store by `begin` | Relaxed | the request that follows it, or the thread's creation |
+//! | `USERS`: store by `end` | Relaxed | none: one more look does no harm; the last run joins the thread |
+//! | `THREADS` | SeqCst; Relaxed would do | none: never more than there are, by the thread's own order |
+//! | `PROCESS`, `THREAD`, `LAST` | Relaxed | none: handlers compare them, and read nothing else |
 
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicI32, AtomicUsize, Ordering};
@@ -17,20 +28,11 @@ use crate::sys::futex::{self, Futex};
 use crate::sys::signal::{self, Handler};
 use crate::sys::thread::{self, SignalsBlocked, Uncancelled};
 use crate::sys::time::Instant;
+use crate::threads::requests::{ASKED, DIES, END, NEWS, Requests};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 use std::time::Duration;
-
-// Values of the thread's word.
-const WATCH: u32 = 0;
-/// SIGQUIT.
-const ASKED: u32 = 1;
-const END: u32 = 2;
-/// Another duty has begun.
-const NEWS: u32 = 3;
-/// A signal is about to end the process.
-const DIES: u32 = 4;
 
 /// The signals that end the process after the look for `Duty::Timeline`. SIGSEGV has another
 /// handler, which calls `before_end`; SIGQUIT is the doctor's.
@@ -104,7 +106,7 @@ impl Watcher {
 }
 
 static WATCHER: Mutex<Watcher> = Mutex::new(Watcher::none());
-static WORD: Futex = Futex::new(WATCH);
+static REQUESTS: Requests = Requests::new();
 static LOOKS: [OnceLock<Look>; DUTIES.len()] = [const { OnceLock::new() }; _];
 /// A copy of `Watcher::users` for the thread, which does not take the lock.
 static USERS: [AtomicUsize; DUTIES.len()] = [const { AtomicUsize::new(0) }; _];
@@ -114,7 +116,7 @@ static THREADS: AtomicUsize = AtomicUsize::new(0);
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 /// The thread's number, as the kernel knows it, as soon as the thread has begun.
 static THREAD: AtomicI32 = AtomicI32::new(0);
-/// 1 as soon as the thread has looked after a fatal signal.
+/// 1 as soon as the thread has looked after a fatal signal, or ends instead.
 static LAST: Futex = Futex::new(0);
 
 /// A run begins that needs the duty. If the thread cannot be created, nobody watches.
@@ -129,10 +131,9 @@ pub fn begin(duty: Duty, look: Look) {
         }
         USERS[duty as usize].store(1, Ordering::Relaxed);
         if watcher.id.is_some() {
-            WORD.swap_if(WATCH, NEWS);
-            WORD.wake(1);
+            REQUESTS.add(NEWS);
         } else {
-            WORD.store(WATCH, Ordering::Relaxed);
+            REQUESTS.forget();
             let _blocked = SignalsBlocked::block();
             // SAFETY: `main` uses no argument.
             watcher.id = unsafe { thread::create(main, ptr::null_mut(), None) }.ok();
@@ -161,8 +162,7 @@ pub fn end(duty: Duty) -> bool {
         if watcher.users.iter().all(|&users| users == 0)
             && let Some(id) = watcher.id.take()
         {
-            WORD.swap(END, Ordering::Relaxed);
-            WORD.wake(1);
+            REQUESTS.add(END);
             // SAFETY: the thread is joined once, and ends by itself. (It does not take this lock.)
             let _ = unsafe { thread::join(id) };
             PROCESS.store(0, Ordering::Relaxed);
@@ -201,10 +201,7 @@ pub unsafe fn renew() {
 
 unsafe extern "C" fn on_quit(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     let errno = errno::get();
-    if !WORD.swap_if(WATCH, ASKED) {
-        WORD.swap_if(NEWS, ASKED); // the thread looks at its duties after each wake-up
-    }
-    WORD.wake(1);
+    REQUESTS.add(ASKED);
     errno::set(Errno(errno));
 }
 
@@ -225,12 +222,11 @@ pub fn before_end() {
     if !is_there || THREAD.load(Ordering::Relaxed) == thread {
         return;
     }
-    // Otherwise the thread ends, or another thread has called this.
-    if [WATCH, NEWS, ASKED].into_iter().any(|word| WORD.swap_if(word, DIES)) {
-        WORD.wake(1);
+    if !REQUESTS.add(DIES) {
+        return; // the thread ends, and looks for nothing any more
     }
     let begin = Instant::now();
-    while LAST.load(Ordering::Relaxed) == 0 && WORD.load(Ordering::Relaxed) != END {
+    while LAST.load(Ordering::Relaxed) == 0 {
         let Some(left) = LAST_LOOK.checked_sub(begin.elapsed()) else { break };
         LAST.wait(0, left);
     }
@@ -241,6 +237,12 @@ extern "C" fn main(_: *mut c_void) -> *mut c_void {
     ptr::null_mut()
 }
 
+/// Wakes the handlers that wait in `before_end`.
+fn last_look_is_over() {
+    LAST.store(1, Ordering::Relaxed);
+    LAST.wake(i32::MAX);
+}
+
 /// What the thread does.
 fn watch() {
     thread::prepare_watcher();
@@ -248,14 +250,19 @@ fn watch() {
     THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
     THREADS.store(1, Ordering::SeqCst);
     let mut due = [None; DUTIES.len()];
-    while WORD.load(Ordering::Relaxed) != END {
-        let asked = WORD.swap_if(ASKED, WATCH);
-        let dies = WORD.swap_if(DIES, WATCH);
-        WORD.swap_if(NEWS, WATCH);
+    loop {
+        let requests = REQUESTS.take();
+        let dies = requests.has(DIES);
+        if requests.has(END) {
+            if dies {
+                last_look_is_over();
+            }
+            break;
+        }
         let now = Instant::now();
         for (duty, due) in DUTIES.into_iter().zip(&mut due) {
             let reason = match duty {
-                Duty::Doctor if asked => Reason::Asked,
+                Duty::Doctor if requests.has(ASKED) => Reason::Asked,
                 Duty::Timeline if dies => Reason::Fatal,
                 _ => Reason::Time,
             };
@@ -266,13 +273,12 @@ fn watch() {
             }
         }
         if dies {
-            LAST.store(1, Ordering::Relaxed);
-            LAST.wake(i32::MAX);
+            last_look_is_over();
         }
         let first = due.iter().flatten().min();
         let time =
             first.map_or(futex::LONGEST, |due| due.saturating_duration_since(Instant::now()));
-        WORD.wait(WATCH, time.min(futex::LONGEST));
+        REQUESTS.sleep(time.min(futex::LONGEST));
     }
     for look in LOOKS.iter().filter_map(OnceLock::get) {
         look(Reason::End);

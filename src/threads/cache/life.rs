@@ -1,6 +1,6 @@
 //! The life of a thread: it gets a job, works, rests, and ends.
 
-use crate::sys::atomic::{Ordering, fence, spin_loop};
+use crate::sys::atomic::spin_loop;
 use crate::sys::errno::Errno;
 use crate::sys::thread::SignalsBlocked;
 use crate::sys::time::Instant;
@@ -9,6 +9,7 @@ use crate::threads::affinity::ThreadAffinity;
 use crate::threads::cache::ending::{is_exiting, join_ended};
 use crate::threads::cache::records::{CACHE, Caller, Job, RunThreads, ThreadSlot, all_slots};
 use crate::threads::job::NextStep;
+use crate::threads::resting::Resting;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -23,10 +24,10 @@ const AWAKE: Duration = Duration::from_micros(50);
 /// is not among them. (A thread that nobody has reserved ends by itself some time. Then destructors
 /// of the program run in it, which may do anything.)
 pub fn resting() -> usize {
-    fence(Ordering::SeqCst); // pairs with the fence in `rest`
+    Resting::look();
     CACHE.with(|_| {
         let reserved = |slot: &&ThreadSlot| !slot.is_warm.get() && !slot.is_spare.get();
-        let rests = |slot: &&ThreadSlot| slot.rests.load(Ordering::SeqCst);
+        let rests = |slot: &&ThreadSlot| slot.rests.shows();
         all_slots().filter(reserved).filter(rests).count()
     })
 }
@@ -94,10 +95,9 @@ impl ThreadSlot {
     /// The thread's rest after a job. True if the thread got another job; false if it must end. In
     /// the second case it no longer has a slot.
     fn rest(&self, keep: Duration, awake: Duration) -> bool {
-        self.rests.store(true, Ordering::SeqCst);
+        self.rests.begin();
         let works = self.rest_noted(keep, awake);
-        self.rests.store(false, Ordering::SeqCst);
-        fence(Ordering::SeqCst); // pairs with the fence in `resting`
+        self.rests.end();
         works
     }
 
@@ -142,7 +142,7 @@ impl ThreadSlot {
                     return None;
                 }
                 self.state.set_has_thread(false);
-                self.rests.store(false, Ordering::SeqCst); // under the lock, for `resting`
+                self.rests.end_for_good();
                 if is_warm {
                     cache.unlist(self);
                     cache.add_blank(self);

@@ -1,7 +1,7 @@
 //! The records of the cache: a slot for a thread, the lists of slots, and the threads of a run.
 
 use crate::lock::mutex::Mutex;
-use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::sys::float::FloatControl;
 use crate::sys::memory;
 use crate::sys::memory::NoMemory;
@@ -9,6 +9,7 @@ use crate::sys::thread::WriteSignals;
 use crate::sys::time::Instant;
 use crate::threads::affinity::CallerAffinity;
 use crate::threads::job::JobState;
+use crate::threads::resting::Resting;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -73,7 +74,7 @@ pub(super) struct ThreadSlot {
     pub(super) is_warm: Cell<bool>,
     pub(super) is_spare: Cell<bool>,
     /// The thread is in `rest`. Written by the thread.
-    pub(super) rests: AtomicBool,
+    pub(super) rests: Resting,
     pub(super) until: Cell<Instant>,
     pub(super) next_in_list: Cell<*const ThreadSlot>,
     /// Under the cache's lock: the link of a run's reliefs.
@@ -127,7 +128,7 @@ impl ThreadSlot {
                 id: Cell::new(MaybeUninit::uninit()),
                 is_warm: Cell::new(false),
                 is_spare: Cell::new(false),
-                rests: AtomicBool::new(false),
+                rests: Resting::new(),
                 until: Cell::new(Instant::now()),
                 next_in_list: Cell::new(ptr::null()),
                 next_relief: Cell::new(ptr::null()),

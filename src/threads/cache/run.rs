@@ -144,7 +144,7 @@ pub unsafe fn renew() {
         slot.state.forget_thread();
         slot.is_warm.set(false);
         slot.is_spare.set(false);
-        slot.rests.store(false, Ordering::Relaxed);
+        slot.rests.forget();
         cache.add_blank(slot);
     }
     // SAFETY: by the caller's promise; a thread that held the lock exists only in the parent.

@@ -1,0 +1,68 @@
+//! Whether a thread of the cache rests, for the thread that looks for a deadlock
+//! (`inspect::deadlock`).
+//!
+//! # Protocol
+//!
+//! A thread notes the begin and the end of its rest. An observer counts the threads at workers
+//! first, and then those that rest. No thread may be counted twice: the count would be too high,
+//! and a thread that runs could go unnoticed.
+//!
+//! ```text
+//! the thread                         the observer
+//!   rests = false                      reads the worker's owner: it is the thread
+//!   fence                              fence (`look`)
+//!   occupies a worker                  reads rests: false
+//! ```
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `end`: fence | SeqCst; Release would do | the fence in `look`, by the worker's owner |
+//! | `look` | SeqCst; Acquire would do | the fence in `end` |
+//! | the stores, and the load in `shows` | SeqCst; Relaxed would do | none: the fences order them |
+//! | `end_for_good` | under the lock of the cache | the observer holds that lock while it reads |
+//!
+//! Both sides are seldom executed, so the orderings are stronger than needed.
+
+use crate::sys::atomic::{AtomicBool, Ordering, fence};
+
+pub struct Resting(AtomicBool);
+
+impl Resting {
+    #[allow(clippy::new_without_default, reason = "one constructor is enough")]
+    pub fn new() -> Self {
+        Resting(AtomicBool::new(false))
+    }
+
+    /// The calling thread rests from now on.
+    pub fn begin(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// The calling thread rests no more, and may occupy a worker.
+    pub fn end(&self) {
+        self.0.store(false, Ordering::SeqCst);
+        fence(Ordering::SeqCst); // pairs with the fence in `look`
+    }
+
+    /// Like `end`, for a thread that ends, and holds the lock of the cache.
+    pub fn end_for_good(&self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+
+    /// An observer calls this after it has looked at the workers, before `shows`.
+    pub fn look() {
+        fence(Ordering::SeqCst); // pairs with the fence in `end`
+    }
+
+    /// For an observer that holds the lock of the cache.
+    pub fn shows(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// In the child of a fork: the thread does not exist there.
+    pub fn forget(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
