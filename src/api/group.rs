@@ -1,7 +1,7 @@
 //! Groups: any number of tasks, waited for together, and cancelled together.
 //!
 //! The state of a group is the number of its tasks, the nodes of its waiters (both in
-//! `sync::members`), and whether the group is cancelled. Each task of a group has an argument block
+//! `sync::members`), and whether the group is cancelled (`sync::cancel`). Each task of a group has an argument block
 //! (`runtime::arg_blocks`), which holds the group, the function and the closure.
 //!
 //! A task of a group costs as much as a task of sched_spawn_copy, and two read-modify-writes.
@@ -13,9 +13,9 @@ use crate::runtime::identity::Mine;
 use crate::runtime::record::Worker;
 use crate::runtime::wait_note::{Object, WaitsFor};
 use crate::runtime::{arg_blocks, profiled, spawn_copy};
-use crate::sync::members::{Members, no_group};
+use crate::sync::cancel::Cancellation;
+use crate::sync::members::Members;
 use crate::sync::node::Node;
-use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::unwind::{GroupTask, call_guarded};
 use crate::sys::{detector, errno};
 use crate::task::{Scheduler, TaskFn};
@@ -27,7 +27,7 @@ use std::ptr;
 #[repr(C)]
 pub struct Group {
     members: Members,
-    cancelled: AtomicUsize,
+    cancelled: Cancellation,
 }
 
 /// The argument of a group's task.
@@ -46,8 +46,6 @@ struct Copied {
 }
 
 const _: () = assert!(size_of::<Copied>() == arg_blocks::HEADER);
-
-const CANCELLED: usize = 1;
 
 impl Group {
     /// Adds a task. Returns as `sched_spawn` does.
@@ -95,16 +93,12 @@ impl Group {
 
     pub fn cancel(&self) {
         detector::release(&raw const self.cancelled);
-        self.cancelled.store(CANCELLED, Ordering::Release);
+        self.cancelled.cancel();
     }
 
     #[inline]
     pub fn is_cancelled(&self) -> bool {
-        match self.cancelled.load(Ordering::Acquire) {
-            0 => false,
-            CANCELLED => true, // the Acquire pairs with `cancel`
-            other => not_cancelled(other),
-        }
+        self.cancelled.is_cancelled()
     }
 
     /// `is_cancelled`, for the program.
@@ -125,7 +119,7 @@ impl Group {
         }
         detector::acquire(self);
         profiled::note_group_over(worker, ptr::from_ref(self).addr());
-        if self.is_cancelled() && self.cancelled.swap(0, Ordering::Relaxed) != 0 {
+        if self.cancelled.take_back() {
             return errno::failed(libc::ECANCELED);
         }
         0
@@ -175,12 +169,6 @@ impl Group {
             unsafe { grant(nodes, || Some(from), WakeOrder::Soon) };
         }
     }
-}
-
-#[cold]
-#[inline(never)]
-fn not_cancelled(flag: usize) -> ! {
-    no_group("sched_group", flag)
 }
 
 /// The program's function of a group's task, whose own function is `f`. None: it is another task.

@@ -52,7 +52,7 @@
 //!
 //! A thread that waits for an object needs no run's lock to be woken. The bad interleaving: it is
 //! counted; another thread wakes it, and ends; the directory is read, and lacks that other thread,
-//! so the numbers agree. So the count of these threads (`waiter::Threads`) is read again behind the
+//! so the numbers agree. So the count of these threads (`sync::outside`) is read again behind the
 //! directory, and must be the same word, which changes whenever a thread is woken.
 //!
 //! The state of a deadlock is stable. As a further guard the look is repeated after a pause
@@ -69,8 +69,8 @@
 use crate::inspect::dump::{self, Title};
 use crate::policy::AllIdle;
 use crate::runtime::record::{Run, Worker};
-use crate::runtime::registry;
-use crate::runtime::waiter::Threads;
+use crate::runtime::{registry, waiter};
+use crate::sync::outside::Count;
 use crate::sys::atomic::{AtomicU32, Ordering};
 use crate::sys::thread::{self, SignalsBlocked, Uncancelled};
 use crate::sys::{clock, peek, process, time};
@@ -123,20 +123,19 @@ struct Proof {
     /// How many tasks wait.
     tasks: usize,
     runs_made: usize,
-    threads: Threads,
+    threads: Count,
 }
 
 /// The state, if no task can go on.
 fn proof() -> Option<Proof> {
-    let (runs_made, threads) = (registry::runs_made(), Threads::now());
-    let tasks = tasks_for_ever(threads)?;
-    let is_same = registry::runs_made() == runs_made && Threads::now() == threads;
-    is_same.then_some(Proof { tasks, runs_made, threads })
+    let runs_made = registry::runs_made();
+    let (threads, tasks) = waiter::while_threads_wait(tasks_for_ever)?;
+    (registry::runs_made() == runs_made).then_some(Proof { tasks, runs_made, threads })
 }
 
 /// The number of tasks that wait for ever, if the three rules hold, and neither count changes
 /// meanwhile. `waiting`: the threads that wait for an object.
-fn tasks_for_ever(waiting: Threads) -> Option<usize> {
+fn tasks_for_ever(waiting: Count) -> Option<usize> {
     let mut found = 0;
     let mut runs: [Option<&Worker>; MOST_RUNS] = [None; MOST_RUNS];
     for worker in registry::all_records().filter(|worker| !worker.has_ended()) {
@@ -167,7 +166,7 @@ fn when_all_idle(runs: &[Option<&Worker>], so_far: AllIdle, then: &mut dyn FnMut
 
 /// True if these threads and those without a run are all threads of the process, and it handles no
 /// signals: rules 2 and 3.
-fn is_every_thread(in_runs: usize, waiting: Threads) -> bool {
+fn is_every_thread(in_runs: usize, waiting: Count) -> bool {
     let others = cache::resting().wrapping_add(waiting.number()).wrapping_add(watcher::threads());
     !thread::handles_signals(&watcher::handlers())
         && thread::count() == Some(in_runs.wrapping_add(others))

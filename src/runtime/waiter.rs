@@ -2,7 +2,8 @@
 
 use crate::runtime::record::Worker;
 use crate::runtime::suspend;
-use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sync::outside::{Count, Outside};
+use crate::sys::atomic::AtomicUsize;
 use crate::sys::futex::Futex;
 use std::ffi::c_void;
 use std::ptr;
@@ -18,38 +19,22 @@ pub enum Waiter {
     Thread,
 }
 
-/// How many threads sleep as `Waiter::Thread` and were not woken. A thread counts itself after it
-/// has left its name; whoever takes the name takes the thread out of the count. (So the count may
-/// be one too low for a moment, even -1, but never too high.) The upper half of the word changes
-/// with each thread that counts itself: so if the word is the same at two moments, no thread was
-/// woken in between.
-static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-const HALF: u32 = usize::BITS / 2;
+/// The threads that sleep as `Waiter::Thread` and were not woken.
+static OUTSIDE: Outside = Outside::new();
 
 /// The calling thread has left its name as `Waiter::Thread`, for the first time in this wait.
 pub fn count_thread() {
-    THREADS.fetch_add(1 | 1 << HALF, Ordering::SeqCst);
+    OUTSIDE.count();
 }
 
-/// The count of threads as it is now: see `THREADS`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Threads(usize);
-
-impl Threads {
-    pub fn now() -> Self {
-        Threads(THREADS.load(Ordering::SeqCst))
-    }
-
-    /// Their number, modulo the size of the address space.
-    pub fn number(self) -> usize {
-        ((self.0 << HALF).cast_signed() >> HALF).cast_unsigned()
-    }
+/// The result of `work`, which gets the count of threads; None if it changes meanwhile.
+pub fn while_threads_wait<R>(work: impl FnOnce(Count) -> Option<R>) -> Option<(Count, R)> {
+    OUTSIDE.unchanged_while(work)
 }
 
 /// In the child of a fork.
 pub fn forget_threads() {
-    THREADS.store(0, Ordering::Relaxed);
+    OUTSIDE.forget();
 }
 
 /// Values of the low bits of a packed waiter. The addresses in it leave these bits free.
@@ -103,7 +88,7 @@ impl Waiter {
             // SAFETY: worker records are never freed.
             Waiter::Worker(worker) => unsafe { &*worker }.rouse(from),
             Waiter::Thread => {
-                THREADS.fetch_sub(1, Ordering::SeqCst);
+                OUTSIDE.uncount();
                 Futex::wake_at(word.cast(), i32::MAX);
             }
         }

@@ -9,11 +9,15 @@
 //! | [`barrier`] | a barrier of n tasks |
 //! | [`forked`] | a forked task, and its waiter |
 //! | [`members`] | the tasks of a group, and its waiters |
+//! | [`cancel`] | whether a group is cancelled |
+//! | [`outside`] | the number of threads that wait for any of these, for the proof of a deadlock |
 
 pub mod barrier;
+pub mod cancel;
 pub mod cond;
 pub mod forked;
 pub mod members;
 pub mod mutex;
 pub mod node;
+pub mod outside;
 pub mod sem;

@@ -3,7 +3,8 @@
 use crate::Scene;
 use loom::sync::Arc;
 use loom::thread;
-use sched_model::{explore, join};
+use sched::sync::cancel::Cancellation;
+use sched_model::{Reached, explore, join};
 
 #[test]
 fn two_wait_for_a_group() {
@@ -61,5 +62,65 @@ fn a_group_that_is_used_again() {
         scene.group_wait();
         join([late, task]);
         assert!(scene.group.is_over());
+    });
+}
+
+/// A group of two tasks that can be cancelled.
+struct Cancelled {
+    scene: Arc<Scene>,
+    cancellation: Cancellation,
+}
+
+impl Cancelled {
+    /// Like `api::group::run`, for a task that cancels its group, and says why before.
+    fn cancels(&self) {
+        self.scene.add();
+        self.cancellation.cancel();
+        self.scene.group_leave();
+    }
+
+    /// A task that looks whether it is still wanted.
+    fn looks(&self) {
+        let is_cancelled = self.cancellation.is_cancelled();
+        if is_cancelled {
+            assert_eq!(self.scene.number(), 1);
+        }
+        NOTICED.note(is_cancelled);
+        self.scene.group_leave();
+    }
+}
+
+static NOTICED: Reached = Reached::not_yet();
+
+/// A task cancels its group, and another one looks: the wait reports it.
+#[test]
+fn a_group_is_cancelled() {
+    explore("group of two, cancelled by a task", 1, 100, || {
+        let this = Cancelled { scene: Scene::new(0, 0), cancellation: Cancellation::default() };
+        let this = Arc::new(this);
+        let thread = |f: fn(&Cancelled)| {
+            this.scene.group.enter();
+            let this = Arc::clone(&this);
+            thread::spawn(move || f(&this))
+        };
+        let tasks = [thread(Cancelled::cancels), thread(Cancelled::looks)];
+        this.scene.group_wait(); // like the wait in `api::group`
+        assert!(this.cancellation.take_back(), "the cancellation came before the task's end");
+        assert!(!this.cancellation.is_cancelled());
+        join(tasks);
+    });
+    NOTICED.expect("a task that finds its group cancelled");
+}
+
+/// Two waits have seen the group's end: one of them reports the cancellation.
+#[test]
+fn a_cancellation_is_reported_once() {
+    explore("group, cancelled, and two waits", 3, 5, || {
+        let this = Arc::new(Cancellation::default());
+        this.cancel();
+        let other = Arc::clone(&this);
+        let other = thread::spawn(move || other.take_back());
+        let reported = [this.take_back(), other.join().unwrap()];
+        assert_eq!(reported.into_iter().filter(|&is| is).count(), 1);
     });
 }

@@ -1,0 +1,56 @@
+//! Whether a group is cancelled.
+//!
+//! # Protocol
+//!
+//! A thread cancels the group by a store. The group's tasks that begin later, and tasks that ask,
+//! load it. A wait that has seen the group's last task end takes the cancellation back, by a swap:
+//! of several waits, one reports it.
+//!
+//! A task that cancels its own group does so before it leaves the group, so each wait for that task
+//! sees the cancellation: the state of the group (`super::members`) orders the two. A cancellation
+//! by another thread beside the wait is reported by this wait or by the next one.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `cancel` | Release | `is_cancelled`: a task that finds the group cancelled sees why |
+//! | `is_cancelled` | Acquire | `cancel` |
+//! | `take_back` | Relaxed | none: the group's state orders it after the tasks |
+
+use crate::sync::members::no_group;
+use crate::sys::atomic::{AtomicUsize, Ordering};
+
+/// Zero is a group that is not cancelled.
+#[derive(Default)]
+#[repr(transparent)]
+pub struct Cancellation(AtomicUsize);
+
+const CANCELLED: usize = 1;
+
+impl Cancellation {
+    pub fn cancel(&self) {
+        self.0.store(CANCELLED, Ordering::Release);
+    }
+
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        match self.0.load(Ordering::Acquire) {
+            0 => false,
+            CANCELLED => true, // the Acquire pairs with `cancel`
+            other => not_cancelled(other),
+        }
+    }
+
+    /// Ends the cancellation. True if there was one, and no other call has ended it before.
+    #[inline]
+    pub fn take_back(&self) -> bool {
+        self.is_cancelled() && self.0.swap(0, Ordering::Relaxed) != 0
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn not_cancelled(flag: usize) -> ! {
+    no_group("sched_group", flag)
+}

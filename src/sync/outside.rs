@@ -1,0 +1,94 @@
+//! The number of threads that sleep until a task wakes them, without being a worker of its run: for
+//! the proof of a deadlock (`inspect::deadlock`), which must know of each thread that it sleeps.
+//!
+//! # State
+//!
+//! ```text
+//! word   upper half: how often a thread has counted itself | lower half: threads that sleep
+//! ```
+//!
+//! # Protocol
+//!
+//! ```text
+//! the sleeper   leaves its name with the object; counts itself; sleeps until the object is granted
+//! the waker     takes the name, which grants the object; takes the sleeper out; wakes it
+//! the observer  reads the word; counts the threads of the process; reads the word again
+//! ```
+//! The sleeper counts itself last, and the waker takes it out first. So the count may be one too
+//! low for a moment, even -1, but never too high.
+//!
+//! # The bad interleaving
+//!
+//! *The waker that is gone.* The sleeper is counted; the waker wakes it, and ends; the observer
+//! counts the threads, and finds the sleeper alone, so the numbers agree. But the sleeper is awake.
+//! So the observer reads the word again after it has counted the threads, and proves nothing unless
+//! the word is the same. The sleeper may have counted itself again by then, for another wait, and
+//! may have created a thread before: then the lower half is the same, and the upper half differs.
+//! (Half a word does not come back to its value within one observation.)
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `count`, `uncount` | SeqCst; AcqRel would do | the loads in `now` |
+//! | `unchanged_while`: first load | SeqCst; Relaxed would do | none: it is only compared |
+//! | `unchanged_while`: second load | SeqCst; Relaxed would do | `uncount`, before the waker's end |
+//!
+//! The kernel orders the waker's end before the count of the threads that lacks the waker.
+
+use crate::sys::atomic::{AtomicUsize, Ordering};
+
+const HALF: u32 = usize::BITS / 2;
+
+#[derive(Default)]
+pub struct Outside(AtomicUsize);
+
+/// The count at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(usize);
+
+impl Count {
+    /// The number of threads, modulo the size of the address space.
+    pub fn number(self) -> usize {
+        ((self.0 << HALF).cast_signed() >> HALF).cast_unsigned()
+    }
+}
+
+impl Outside {
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Outside(AtomicUsize::new(0))
+    }
+
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Outside(AtomicUsize::new(0))
+    }
+
+    /// The calling thread has left its name, for the first time in this wait.
+    pub fn count(&self) {
+        self.0.fetch_add(1 | 1 << HALF, Ordering::SeqCst);
+    }
+
+    /// The caller has taken a thread's name, and is about to wake that thread.
+    pub fn uncount(&self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn now(&self) -> Count {
+        Count(self.0.load(Ordering::SeqCst))
+    }
+
+    /// The result of `work`, which gets the present count; None if a thread was counted or was
+    /// woken meanwhile.
+    pub fn unchanged_while<R>(&self, work: impl FnOnce(Count) -> Option<R>) -> Option<(Count, R)> {
+        let before = self.now();
+        let result = work(before)?;
+        (self.now() == before).then_some((before, result))
+    }
+
+    /// In the child of a fork, which has no such thread.
+    pub fn forget(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
