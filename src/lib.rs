@@ -40,7 +40,8 @@
 //! | `api` | what C programs build from tasks: fork and join, groups, loops, sort, pools, mutexes |
 //! | `ffi` | the exported functions: checks of arguments, errno, no panic beyond |
 //!
-//! The floors without a link do not exist in the models (`--cfg loom`), which run all others.
+//! The floors without a link do not exist in the models (`--cfg loom`), which run all others; of
+//! `trace` the models have the ring.
 //!
 //! # Vocabulary
 //!
@@ -78,7 +79,6 @@ pub mod task;
 
 pub mod stats;
 
-#[cfg(not(loom))]
 pub mod trace;
 
 #[cfg(not(loom))]

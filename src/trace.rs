@@ -24,9 +24,15 @@
 //! time or name, but reads no memory that is not its own.
 
 pub mod event;
-pub mod gzip;
-pub mod json;
-pub mod output;
 pub mod ring;
+
+#[cfg(not(loom))]
+pub mod gzip;
+#[cfg(not(loom))]
+pub mod json;
+#[cfg(not(loom))]
+pub mod output;
+#[cfg(not(loom))]
 pub mod timeline;
+#[cfg(not(loom))]
 pub mod track;

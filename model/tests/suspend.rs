@@ -12,7 +12,9 @@ use sched::policy::{LookFirst, Place, Policy};
 use sched::queue::chaselev::ChaseLev;
 use sched::queue::split::Split;
 use sched::sync::members::Members;
-use sched::sync::node::Node;
+use sched::sync::node::{LASTING, Node};
+use sched::sync::sem::Sem;
+use sched::sys::atomic::UnsafeCell;
 use sched::sys::fence::Asymmetric;
 use sched::task::{Scheduler, Task, TaskFn};
 use sched_model::{
@@ -24,6 +26,9 @@ use std::ffi::c_void;
 struct Story {
     members: Members,
     node: Node,
+    sem: Sem,
+    /// The node of a task that leaves its stack first. Not made by `Story::new`.
+    aside: UnsafeCell<Node>,
     ran: [Cell; 2],
     /// The task's stack: counted where the task is suspended, and where it continues.
     frame: Cell,
@@ -42,6 +47,8 @@ impl Story {
         Arc::new(Story {
             members: Members::default(),
             node: Node::default(),
+            sem: Sem::new(0),
+            aside: UnsafeCell::new(Node::default()),
             ran: [Cell::new(), Cell::new()],
             frame: Cell::new(),
             done: Cell::new(),
@@ -144,6 +151,34 @@ unsafe extern "C" fn waits_outside<D: Modelled>(closure: *mut c_void, s: *mut Sc
     if !set_aside(story, worker) {
         story.goes_on(0);
     }
+}
+
+/// Like the wait for a semaphore in `api::sync`: the task has left its stack, and its worker links a
+/// node that has the task's name already. If a unit is there by then, the task continues soon.
+unsafe extern "C" fn waits_aside<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the models' closures are stories; `s` is a worker of the model.
+    let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
+    worker.spawn(posts::<D>, closure);
+    worker.scheduler().hold(worker);
+    let name = closure.expose_provenance() | LASTING;
+    // SAFETY: the node is not linked yet.
+    story.aside.with_mut(|node| unsafe { *node = Node::named(name) });
+    story.frame.add();
+    // SAFETY: the node lives until the run has ended, and only the semaphore changes it.
+    if story.aside.with(|node| unsafe { story.sem.wait_or_link(&*node) }) {
+        worker.spawn(resume::<D, 0>, closure); // like `queue_soon`
+    } else {
+        saw(1);
+    }
+}
+
+unsafe extern "C" fn posts<D: Modelled>(closure: *mut c_void, s: *mut Scheduler) {
+    // SAFETY: the models' closures are stories; `s` is a worker of the model.
+    let (story, worker) = unsafe { (Story::of(closure), Worker::<D>::of(s)) };
+    let granted = story.sem.post().expect("there is room");
+    wake(granted.into_iter(), |name| {
+        worker.spawn(resume::<D, 0>, name.map_addr(|name| name & !LASTING));
+    });
 }
 
 /// Queues its second half behind the other tasks, for any worker.
@@ -265,6 +300,13 @@ fn behind_the_others<D: Modelled>(preemptions: usize, at_least: usize) {
     });
 }
 
+fn for_a_unit<D: Modelled>(preemptions: usize, at_least: usize) {
+    let name = format!("suspend over {}, for a unit, aside", D::NAME);
+    explore_aside(&name, preemptions, at_least, || {
+        complete::<D>(2, waits_aside::<D>, &Story::new(), None);
+    });
+}
+
 /// A thief steals half of the queued tasks while a task is put in line in the same queue.
 fn in_line<D: Modelled>(preemptions: usize, at_least: usize) {
     let name = format!("suspend over {}, a yield in line", D::NAME);
@@ -280,6 +322,7 @@ fn in_line<D: Modelled>(preemptions: usize, at_least: usize) {
 models! {
     chaselev: ChaseLev {
         for_one(1, 4_000);
+        for_a_unit(1, 1000);
         for_one_outside(2, 150);
         behind_the_others(1, 500);
     }
@@ -289,6 +332,7 @@ models! {
     split: Split<Asymmetric> {
         for_one(1, 1000);
         for_two(1, 5000);
+        for_a_unit(1, 1000);
         for_one_outside(2, 150);
         behind_the_others(1, 250);
     }

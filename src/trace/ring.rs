@@ -4,10 +4,23 @@
 //! modulo the size. The owner may take its last events back, to write others in their place. So
 //! `highest`, the greatest value that `end` has had, tells which slots still hold what was written
 //! first: those of the events from `highest` - size on.
+//!
+//! # Readers
+//!
+//! Another thread may read the events at any time (`super`). It sees each event whole that the
+//! owner has written before `end`, and has neither overwritten nor taken back since. Of an event
+//! that the owner overwrites meanwhile it sees words of both: a wrong time or name. It reads no
+//! other memory, whatever `end` is: a slot's index is taken modulo the size.
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `push`, `truncate`: store of `end` | Release | `events`: the words of the events before `end` are seen |
+//! | `events`: load of `end` | Acquire | `push`, `truncate` |
+//! | the words, `highest` | Relaxed | none: a reader that is late finds a newer event in the slot |
 
+use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sys::memory::{self, NoMemory};
 use crate::trace::event::Event;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 #[derive(Default)]
 struct Slot([AtomicU64; 4]);
@@ -19,16 +32,22 @@ pub struct Ring {
 }
 
 /// The bytes of an event in a ring.
-pub const EVENT_BYTES: usize = size_of::<Slot>();
+pub const EVENT_BYTES: usize = 4 * size_of::<u64>();
+
+/// The least number of events of a ring.
+const LEAST: usize = if cfg!(loom) { 2 } else { 64 };
 
 impl Ring {
-    /// A ring of the greatest power of two of events that has room in so many bytes; at least 64.
+    /// A ring of the greatest power of two of events that has room in so many bytes; at least `LEAST`.
     /// The memory is committed when it is first written.
     pub fn new(bytes: usize) -> Result<Ring, NoMemory> {
-        let events = (bytes / EVENT_BYTES).max(64);
+        let events = (bytes / EVENT_BYTES).max(LEAST);
         let events = 1 << events.ilog2();
+        #[cfg(not(loom))]
         // SAFETY: a slot whose bytes are all zero is valid, and its size is not zero.
         let slots = unsafe { memory::zeroed(events) }?;
+        #[cfg(loom)]
+        let slots = memory::slice(events, |_| Ok(Slot::default()))?;
         Ok(Ring { slots, end: AtomicUsize::new(0), highest: AtomicUsize::new(0) })
     }
 
@@ -89,7 +108,7 @@ impl Ring {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::trace::event::Kind;
