@@ -92,6 +92,19 @@
 //! the lock; the Release store in `woken` pairs with the Acquire loads in its worker's `commit`. A
 //! new thread sees its own parker because it was started after the parker was written.
 //!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `published`: light fence | asymmetric | the heavy fence of the last searcher (1) |
+//! | `wake_unless_searched`: fence | SeqCst | the fence in `stop_search`, and in `wake_if` (2, 4) |
+//! | `stop_search`: fence | SeqCst | the fence in `wake_unless_searched` (2) |
+//! | changes of `sleeping`, `searching` | SeqCst | each other: AcqRel would do |
+//! | loads of the counts | Relaxed | the fences, or the list's lock; else hints |
+//! | `woken`: store of the parker | Release | the loads in `commit` |
+//! | `commit`: loads of the parker | Acquire | the store in `woken` |
+//! | other accesses of parkers | Relaxed | the list's lock, or the thread's creation |
+//! | `wake_all`: store of `over`, then load of `dozing` | SeqCst | `doze`: Dekker's pattern |
+//! | `doze`: addition to `dozing`, then the wait | SeqCst | `wake_all`; the kernel fences before it reads |
+//!
 //! # Waking is bounded
 //!
 //! A woken worker counts as searching at once. So a flood of spawns wakes one worker. At most half

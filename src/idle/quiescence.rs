@@ -56,6 +56,19 @@
 //! Suppose that a thief took the task first and left afterwards. Owner w finds its deque empty and
 //! enters, the count is full, and the run ends while the thief still has the task. Rule 2 excludes
 //! this.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `enter`: fence | SeqCst; Acquire would do | the thief's release of the task's place in the deque |
+//! | `enter`: addition to `idle` | AcqRel | `enter` of the others, and `is_full` |
+//! | `is_full`, `when_all_wait`, `when_idle`: load of `idle` | Acquire | each `enter` |
+//! | `leave`: subtraction from `idle` | AcqRel; Relaxed would do | the thief's release, which follows it |
+//! | a worker's counter of waiting tasks | Relaxed | its `enter`, before which it was changed |
+//! | `end`: store of `ended` | Release | `ended` |
+//! | `ended`: load | Acquire | `end` |
+//! | `are_all_idle`: load of `idle` | Relaxed | none: a hint |
 
 use crate::queue::injector::Injector;
 use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering, Pad, fence};

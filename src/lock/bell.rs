@@ -1,4 +1,11 @@
 //! Monitors made of a lock and a futex. The locks differ; the place to wait is the same.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `notify_one`, `notify_all`: addition | Release; Relaxed would do | none: the kernel compares the word |
+//! | `wait`: load of the epoch | Relaxed | the lock: a notifier of this condition holds it later |
 
 use crate::lock::adaptive::AdaptiveLock;
 use crate::lock::fair::FairLock;

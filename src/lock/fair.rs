@@ -44,6 +44,14 @@
 //! sleepers to find the one whose turn it is, or the tickets share a few futexes, and some unlocks
 //! wake others in vain. Spinning before the sleep, as in the kernel's part of `os_unfair_lock`: it
 //! hides what is to be compared.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `grant`: store of the waiter's word | Release | the waiter's load: it sees what the last holder wrote |
+//! | a waiter's load of its word | Acquire | `grant` |
+//! | all else | as in [`super::handover`] | |
 
 use crate::lock::handover::{Handover, Link};
 use crate::lock::monitor::RawLock;

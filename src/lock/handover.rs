@@ -38,6 +38,18 @@
 //! others, 2003; without a node for the holder). In both a newcomer first swaps itself into the
 //! tail and then links itself to its predecessor. A holder that unlocks in between must wait for
 //! the link. If there are more threads than processors, the newcomer may have lost its processor.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `try_lock`: exchange 0 to 1 | Acquire | the `unlock` that wrote 0 |
+//! | `unlock`: exchange 1 to 0 | Release | the next `try_lock` |
+//! | `lock_or_link`: exchange that links | Release | `take_stack`: the node is written |
+//! | `take_stack`: swap | Acquire | every `lock_or_link` since: their exchanges are a release sequence |
+//! | `lock_or_link`, `is_locked`: loads | Relaxed | none: the exchange fails if they are stale |
+//!
+//! Where the lock is handed over, the grant of the node orders the two holders; that is the user's.
 
 use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
 use std::ptr;

@@ -13,6 +13,17 @@
 //!
 //! This is not `std`'s mutex for two reasons: the child of a fork must be able to free it, and a
 //! waiter must not wait for ever when a filter forbids the holder to wake it (`futex::LONGEST`).
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `lock`, `try_lock`, `lock_asleep`: swap or exchange | Acquire | the last holder's `unlock` |
+//! | `unlock`: swap | Release | the next holder's swap or exchange |
+//! | `looks_free`: load | Relaxed | none: a hint |
+//!
+//! A swap that fails to take the lock continues the release sequence of the last `unlock`, so it does
+//! not matter how many of them come in between.
 
 pub use real::Mutex;
 

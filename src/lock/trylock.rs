@@ -5,6 +5,14 @@
 //! 1990). The holder may have lost its processor. So after about a microsecond of pauses the waiter
 //! yields its own processor at each try. After some milliseconds it sleeps briefly at each try, in
 //! case the holder has a lower priority.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `try_set`: swap | Acquire | the last holder's `unlock` |
+//! | `unlock`: store | Release | the next holder's `try_set` |
+//! | `try_lock`: first load | Relaxed | none: a hint that spares the swap |
 
 use crate::lock::monitor::RawLock;
 use crate::sys::atomic::{AtomicBool, Ordering, spin_loop};

@@ -48,6 +48,12 @@
 //!
 //! This file has the verbs of the policy; [`state`] the lock, the sleepers and the wake-ups;
 //! [`queue`] the tasks and their order.
+//!
+//! # Orderings
+//!
+//! All of the state is under the monitor's lock, which orders it. A joiner's word is changed under the
+//! lock, too, and read without it: Relaxed, because the joiner takes the lock before it looks at
+//! anything else. A wait for a rest is ordered as `queue::run_gate` says.
 
 pub(super) mod queue;
 mod state;

@@ -44,6 +44,23 @@
 //! than the newest). The owner may meanwhile reuse a slot of the new buffer for a later position.
 //! Then `top` has moved on, and the compare-and-swap of a thief that read the old slot fails.
 //! Otherwise both buffers hold the same task there.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `put`: store of `bottom` | Release | steal's load of `bottom`: the slot is written |
+//! | `pop`: stores of `bottom` | Release | the same: a thief that reads them sees the pushes before |
+//! | `pop`: fence | SeqCst | steal's fence: the bad interleaving |
+//! | `pop`: load of `top` | Relaxed | the fence before it |
+//! | `pop`, steal: exchange of `top` | SeqCst | `make_room`; AcqRel would do beside the fences |
+//! | steal: load of `top` | Acquire | the exchanges of `top` |
+//! | steal: fence | SeqCst | pop's fence |
+//! | steal: load of `bottom` | Acquire | the stores of `bottom` |
+//! | steal: load of the buffer | Acquire | `grow`: the copies are written |
+//! | `grow`: store of the buffer | Release | steal's load of it |
+//! | `make_room`: load of `top` | Acquire | the thieves' exchanges: their reads of the slots are over |
+//! | slots | Relaxed | a thief's exchange confirms what it has read |
 
 use crate::queue::length::Length;
 use crate::queue::{Deque, Full, Steal};

@@ -11,6 +11,18 @@
 //! is reserved for each such task before it leaves its stack. The number of *reserved* slots is the
 //! number of the run's stacks beyond those that its workers began with. A new task never takes a
 //! reserved slot. (If no slot can be reserved, the task does not leave its stack.)
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | stores of `len`, under the lock | Release | `looks_empty` |
+//! | `looks_empty`: load of `len` | Acquire | these stores; a sleeper fences before its last look |
+//! | `len_hint`: load of `len` | Relaxed | none: a hint |
+//! | all else | the lock | the lock |
+//!
+//! A thread that pushes and then looks for sleepers executes a fence in between (`idle::eventcount`,
+//! interleaving 1), and so does a sleeper between its announcement and `looks_empty`.
 
 use crate::lock::mutex::Mutex;
 use crate::queue::length::Length;

@@ -2,6 +2,14 @@
 //! is one, so that programs can compare the primitives. The end at which the owner pops is the
 //! other. With [`Oldest`] the owner pops at the thieves' end, and the deque is a queue, like those
 //! of the fiber scheduler whose benchmarks are in `bench_c` (`fiber.h`).
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | store of `len`, under the lock | Release | the load in `looks_empty` |
+//! | `looks_empty`: load of `len` | Acquire | that store; a thief then takes the lock |
+//! | `len_hint`: load of `len` | Relaxed | none: a hint |
 
 use crate::lock::monitor::Monitor;
 use crate::queue::length::Length;

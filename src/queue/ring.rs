@@ -49,6 +49,19 @@
 //!
 //! Rejected: a word that also contains the tail (three times 21 bits, which makes interleaving 2
 //! likely); a mark in the slot of a task that is taken back (a swap for each stolen task).
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `put`, `take_youngest`: store of `tail` | Release | a thief's load of `tail`: the slots are written |
+//! | a thief's load of `tail` | Acquire | these stores |
+//! | a thief's load of `word` | Relaxed | its swap fails if the word has changed |
+//! | a thief's first swap | Release | the fence of `Quiescence::enter`: the thief has left `idle` |
+//! | a thief's last swap | Release | `free_slots`: the thief has read the slots (1) |
+//! | `free_slots`: load of `word` | Acquire | a thief's last swap |
+//! | the owner's swaps | Relaxed | they continue the release sequence of the thieves' swaps |
+//! | the owner's loads of `tail`, slots | Relaxed | the owner alone writes these |
 
 use crate::queue::length::Length;
 use crate::queue::{Batches, Deque, End, Full, Steal};

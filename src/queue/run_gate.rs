@@ -27,6 +27,15 @@
 //! *Another thread's rest.* The rest that wakes a thread may be one for which another thread waits.
 //! The count has changed since this thread read it, so that rest came after this thread's call. It
 //! counts for this thread, too, whatever tasks have come in since.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `announce`: addition to the count | Release | the load in `wait`: what the run's tasks wrote |
+//! | `wait`: loads of the loop | Acquire | `announce` |
+//! | `wait`: first load | Relaxed | none: an old count only makes the wait look again |
+//! | `expect_rest`: load | Relaxed | the lock, under which `announce` is called, too |
 
 use crate::sys::atomic::Ordering;
 use crate::sys::futex;

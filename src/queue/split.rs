@@ -109,6 +109,21 @@
 //! This file has the owner's push and pop, and the theft; [`record`] the words and the steps that
 //! all share; [`division`] requests, raids and publishing; [`join`] the pop of one particular task;
 //! [`room`] growth.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | push, pop, join: store of `bot` | Release | the raid's second load of `bot`: the slots are written |
+//! | push: light fence | asymmetric | the heavy fence of a sleeper that has asked (2) |
+//! | pop, join: light fence | asymmetric | the heavy fence of a raid (1) |
+//! | raid: heavy fence | asymmetric | the light fences of pop and join (1) |
+//! | raid: second load of `bot` | Acquire | the owner's stores of `bot` |
+//! | `rearm`: fence | SeqCst | the fence in `policy::stealing::search`, before the sleeper asks (2) |
+//! | `lim`: loads and stores | Relaxed | the fences of 2 order them |
+//! | `split`: loads and stores | Relaxed | the fences of 1, or the lock |
+//! | `top`, `open` | Relaxed | the lock; without it they are hints |
+//! | the lock | Acquire, Release | its own unlock (`lock::trylock`): all slots below `open` |
 
 mod division;
 mod join;

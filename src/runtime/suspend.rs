@@ -5,6 +5,19 @@
 //!
 //! The ways to leave a stack and to come back to it are one protocol, and stand in this one file,
 //! although it is long.
+//!
+//! # Orderings
+//!
+//! This file has no atomic operation: each step is ordered by what the task goes through.
+//!
+//! | step | ordering | partner |
+//! | --- | --- | --- |
+//! | `publish`, on another stack | Release of `leave_name`, or of the node's link | the waker's grant: Acquire |
+//! | the waker queues the task | the push of the queue | whoever takes the task |
+//! | `queue_soon`, `requeue` | the push of the queue | whoever takes the task |
+//! | `hold`, before the task leaves | `Quiescence::enter`: AcqRel | `is_full`: no end before the task |
+//!
+//! So whoever continues the task sees its whole context, and what the waker wrote before.
 
 use crate::fiber::sanitizers::SanitizerState;
 use crate::fiber::switch::{Context, Publish};

@@ -7,6 +7,13 @@
 //! or sleep on the flag. See the sense-reversing centralized barrier in J. Mellor-Crummey and M.
 //! Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991. Such a
 //! barrier does not record which tasks wait, and so which tasks are to be continued.)
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `arrive` | the list's lock | each earlier `arrive`: the last task sees what all have written |
+//! | the grants | as in [`super::node`] | each waiter sees what the last task has seen |
 
 use crate::sync::node::{Fifo, Node, Taken};
 use crate::sys::atomic::UnsafeCell;

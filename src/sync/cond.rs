@@ -6,6 +6,13 @@
 //! has held the mutex while, or after, it changed what the waiters test. So either the signaller
 //! finds the node, or the waiter has seen the change. This makes it safe to look at the list
 //! without its lock, so that a signal without waiters costs one load.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `link`, `signal`, `broadcast`: the list | its lock | its lock |
+//! | `signal`, `broadcast`: the first look | Relaxed | the mutex, held by the waiter when it links |
 
 use crate::sync::mutex::Mutex;
 use crate::sync::node::{Fifo, Node, Taken};

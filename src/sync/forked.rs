@@ -23,6 +23,22 @@
 //! into the state (Release). This swap is the worker's last access to the descriptor. Then the
 //! worker wakes the waiter that the old value names, if any. A waiter leaves its name in the state
 //! by a compare-and-swap; if it finds *over* instead, there is nothing to wait for.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `set`, `set_begun`, `take`, `forget` | Relaxed | the queue that the task goes through, or the join |
+//! | `begin`: load of the state | Acquire | `leave_name`: `f` and the waiter are written |
+//! | `begin`: exchange to *begun* | AcqRel | `runner` and `leave_name`; Acquire as in the load |
+//! | `end`: swap to *over* | AcqRel | `is_over`: the child's writes; `leave_name`: the waiter's |
+//! | `end_unawaited`: store of *over* | Release | `is_over` |
+//! | `is_over`: load | Acquire | `end`, `end_unawaited` |
+//! | `leave_name`: exchange | AcqRel | `end`, which then wakes the waiter; `begin`, whose *begun* it replaces |
+//! | `runner`: load of the state | Acquire | the exchange in `begin`: the runner is written |
+//! | `is_fresh`, `was_joined`, `function` | Relaxed | none: hints, or the caller's own writes |
+//!
+//! `leave_name` returns None without an order: its caller then asks `is_over`.
 
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::sys::output;

@@ -32,6 +32,18 @@
 //! [`MOST`]. Any other value means that the group was not initialised, or that its memory was used
 //! for something else. Then the process ends with a message. (A spawn only compares with `MOST`:
 //! the task's end, or the wait, finds the rest.)
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `enter`: addition | Relaxed | the queue that the task goes through |
+//! | `leave`: exchanges | AcqRel | `is_over`: the tasks' writes; the other tasks' `leave`; `link` |
+//! | `link`: exchange | AcqRel | `leave`: the task that takes the nodes sees this one |
+//! | `is_over`: load | Acquire | `leave` |
+//! | `put_back`: exchange of `nodes` | Release | `take`: how the nodes are linked |
+//! | `take`: swap of `nodes` | Acquire | `put_back` |
+//! | first loads of the loops | Relaxed | none: the exchange fails if they are stale |
 
 use crate::lock::handover::Link;
 use crate::sync::node::{Node, Taken};

@@ -7,6 +7,11 @@
 //! unlocks. No other task writes the field meanwhile. So a caller that finds its own name there
 //! holds the mutex. A caller that finds 0 or another name learns only that it has not written its
 //! own: it may hold the mutex all the same, since `try_lock` writes no name.
+//!
+//! # Orderings
+//!
+//! Those of [`crate::lock::handover`]. A granted waiter is ordered after the last holder by the grant
+//! of its node (`super::node`). `holder` is Relaxed: a caller looks for its own name only.
 
 pub use crate::lock::handover::NotLocked;
 

@@ -39,6 +39,18 @@
 //! *Freed under the waker.* A task that gets a mutex, or passes a semaphore, may free it at once.
 //! So the thread that lets it continue does nothing with the mutex afterwards: it unlinks, unlocks
 //! the list, and grants last. The semaphore of glibc had this mistake until 2.21 (its bug 12674).
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `leave_name`: exchange | Release | `grant`: the task is ready to be woken |
+//! | `leave_name`: load, failed exchange | Acquire | `grant`: the caller continues at once |
+//! | `grant`: load of a lasting name | Acquire | `leave_name`, or the lock under which the node was linked |
+//! | `grant`: store over a lasting name | Release | `is_granted` |
+//! | `grant`: swap | AcqRel | `leave_name`, `is_granted` |
+//! | `is_granted`: load | Acquire | `grant` |
+//! | `next` | none | the node belongs to one thread at a time: its waiter, or who has unlinked it |
 
 use crate::lock::handover::Link;
 use crate::lock::trylock::TryLock;

@@ -17,6 +17,18 @@
 //! The next holder of the lock sees what was written under it. Between the Release store that
 //! unlocks and the Acquire compare-and-swap that locks, the state is only changed by
 //! compare-and-swaps, which continue the release sequence.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `take`: exchange | Acquire | `post_to`: what was written before the post |
+//! | `post_to`: exchange of a count | Release | `take` |
+//! | `lock`: exchange to LOCKED | Acquire | `unlock` of the list |
+//! | `unlock`: store | Release | the next `lock` |
+//! | first loads | Relaxed | none: the exchange fails if they are stale |
+//!
+//! A waiter that was linked gets its unit by the grant of its node (`super::node`).
 
 use crate::lock::trylock::Backoff;
 use crate::sync::node::{List, Node};

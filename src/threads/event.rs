@@ -1,4 +1,12 @@
 //! An event that happens once, and that threads may wait for.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `happen`: swap | Release | the loads in `wait` and `happens_within`: what came before the event |
+//! | these loads | Acquire | `happen` |
+//! | `sleep`: exchange to AWAITED | Relaxed | none: `happen` finds it, since both are read-modify-writes |
 
 use crate::sys::atomic::Ordering;
 use crate::sys::futex;

@@ -33,6 +33,17 @@
 //! *Nobody comes.* T leaves, finds U coming, and calls nobody, while U finds that it is not needed.
 //! Either U's compare-and-swap fails, and U looks again, or T sees that COMING is cleared, and
 //! calls a thread.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | `leave`: addition | AcqRel | `look`: the new occupant sees the place; `called` is read before it is written |
+//! | `leave`: store with COMING | Release | `look` |
+//! | `look`: exchange | AcqRel | both of `leave` |
+//! | `look`: load | Relaxed | none: the exchange fails if it is stale |
+//! | `come_back`: exchange | Relaxed | none: on success nobody else had the place |
+//! | `called`, `nobody_comes` | Relaxed | the call of the thread |
 
 use crate::sys::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,12 @@
 //! A worker without tasks of its own searches, waits, and sleeps.
+//!
+//! # Orderings
+//!
+//! | operation | ordering | partner |
+//! | --- | --- | --- |
+//! | the fence before the owners are asked | SeqCst | the fence in `rearm` (`queue::split`, 2) |
+//! | the heavy fence before the last look | asymmetric | the light fence of each push (`idle::eventcount`, 1) |
+//! | all else | as in the deque, the event count and `idle::quiescence` | |
 
 use crate::idle::eventcount::{Role, Slept};
 use crate::idle::{LongWait, Naps, Next};
