@@ -1,0 +1,1 @@
+//! Nothing: the scenarios are in `tests/`.
