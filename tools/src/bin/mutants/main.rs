@@ -14,9 +14,15 @@
 //! The lines that begin with a blank or a minus must occur once in the file; blanks, line breaks and
 //! comments do not count, so a mutant still fits after a change of format. In the mutant the lines
 //! that begin with a blank or a plus replace them. `kills` names the test, or one model of a test
-//! (`test:model`), that must fail.
+//! (`test:model`), that must fail. The test `whole` has its own workspace, `model/shuttle`.
+//!
+//! `--check` only looks whether each mutant fits the code. `--record` writes what was seen to
+//! `model/RESULTS.md`; `--models LOG` does so with the models that a log of `make loom` shows.
+
+mod results;
 
 use anyhow::{Context, Result, bail, ensure};
+use results::{Outcome, Results};
 use sched_tools::process;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,28 +43,79 @@ struct Mutant {
     after: String,
 }
 
+/// What is done with the mutants.
+enum Task {
+    /// Whether they fit the code.
+    Check,
+    Run,
+    /// Run them, and write down what was seen.
+    Record,
+}
+
 fn main() -> ExitCode {
-    let mut names: Vec<String> = std::env::args().skip(1).collect();
-    let only_checks = names.first().is_some_and(|first| first == "--check");
-    if only_checks {
-        names.remove(0);
-    }
-    let result = all().and_then(|mutants| {
-        if let Some(unknown) = names.iter().find(|name| !mutants.iter().any(|m| m.name == **name)) {
-            bail!("there is no mutant {unknown}");
-        }
-        let chosen = mutants.iter().filter(|m| names.is_empty() || names.contains(&m.name));
-        let survivors = chosen.filter(|mutant| !mutant.dies(only_checks)).count();
-        Ok(survivors)
-    });
-    match result {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+    match tried(std::env::args().skip(1).collect()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("mutants: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// True if all is as it must be.
+fn tried(mut arguments: Vec<String>) -> Result<bool> {
+    let mutants = all()?;
+    let option = arguments.first().filter(|first| first.starts_with("--")).cloned();
+    if option.is_some() {
+        arguments.remove(0);
+    }
+    let task = match option.as_deref() {
+        None => Task::Run,
+        Some("--check") => Task::Check,
+        Some("--record") => Task::Record,
+        Some("--models") => return record_models(&mutants, &arguments),
+        Some(other) => bail!("there is no option {other}"),
+    };
+    if let Some(unknown) = arguments.iter().find(|name| !mutants.iter().any(|m| m.name == **name)) {
+        bail!("there is no mutant {unknown}");
+    }
+    let mut survivors = 0;
+    for mutant in mutants.iter().filter(|m| arguments.is_empty() || arguments.contains(&m.name)) {
+        let commit = results::commit(&root());
+        let seen = mutant.seen(&task);
+        survivors += usize::from(seen.is_bad);
+        if let Task::Record = task {
+            // Written after each mutant: a run of hours may be stopped.
+            let mut results = Results::read(&root());
+            let outcome = Outcome { name: &mutant.name, file: &mutant.file, shown: &seen.shown };
+            results.add_mutant(&outcome, &commit);
+            results.write(&root(), names_of(&mutants))?;
+        }
+    }
+    Ok(survivors == 0)
+}
+
+fn names_of(mutants: &[Mutant]) -> impl Iterator<Item = (&str, &str)> {
+    mutants.iter().map(|mutant| (&*mutant.name, &*mutant.file))
+}
+
+fn record_models(mutants: &[Mutant], logs: &[String]) -> Result<bool> {
+    let mut results = Results::read(&root());
+    for log in logs {
+        let text = fs::read_to_string(log).with_context(|| log.clone())?;
+        let count = results.add_models(&text, &results::commit(&root()));
+        println!("{log}: {count} models");
+    }
+    results.write(&root(), names_of(mutants))?;
+    Ok(true)
+}
+
+/// What a mutant has shown.
+struct Seen {
+    is_bad: bool,
+    /// The models that have failed, or what is wrong.
+    shown: String,
 }
 
 fn root() -> PathBuf {
@@ -155,25 +212,29 @@ impl Mutant {
         replaced(&text, &self.before, &self.after)
     }
 
-    /// True if a model fails with this mutant; with `only_checks`, if the mutant fits the code.
-    /// Prints what is wrong, or that the mutant is killed.
-    fn dies(&self, only_checks: bool) -> bool {
+    /// Bad, unless a model fails with this mutant; to be checked, if the mutant does not fit the
+    /// code. Prints what is wrong, or that the mutant is killed.
+    fn seen(&self, task: &Task) -> Seen {
         let changed = match self.file_changed() {
             Ok(changed) => changed,
             Err(error) => {
                 println!("{} ({}): {error:#}", self.name, self.file);
-                return false;
+                return Seen { is_bad: true, shown: "does not fit the code".into() };
             }
         };
-        if only_checks {
-            return true;
+        if let Task::Check = task {
+            return Seen { is_bad: false, shown: String::new() };
         }
-        let outcome = self.run(&changed).unwrap_or_else(|error| format!("{error:#}"));
-        println!("{}: {outcome}", self.name);
-        outcome == "killed"
+        let outcome = self.run(&changed).unwrap_or_else(|error| Verdict::No(format!("{error:#}")));
+        let (is_bad, shown) = match outcome {
+            Verdict::Killed(by) => (false, by),
+            Verdict::No(why) => (true, why),
+        };
+        println!("{}: {}{shown}", self.name, if is_bad { "" } else { "killed by " });
+        Seen { is_bad, shown: shown.lines().next().unwrap_or_default().into() }
     }
 
-    fn run(&self, changed: &str) -> Result<String> {
+    fn run(&self, changed: &str) -> Result<Verdict> {
         let copy = root().join("target/mutants");
         let _ = fs::remove_dir_all(&copy); // it may not be there
         fs::create_dir_all(&copy)?;
@@ -205,13 +266,16 @@ impl Mutant {
         fs::write(copy.join("Cargo.toml"), lines.collect::<Vec<_>>().join("\n"))?;
         let cargo = |arguments: &[&str]| {
             let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-            cargo.current_dir(&copy);
+            let is_whole = self.test == "whole";
+            cargo.current_dir(if is_whole { copy.join("model/shuttle") } else { copy.clone() });
             cargo
                 .env("RUSTFLAGS", "--cfg loom")
                 .env("MODEL_UNCOUNTED", "1")
                 .env("CARGO_INCREMENTAL", "1");
-            cargo.env("CARGO_TARGET_DIR", root().join("target/loom-mutants"));
-            cargo.args(["test", "--profile", "tools", "-p", "sched-model", "--test", &self.test]);
+            let target = if is_whole { "target/shuttle-mutants" } else { "target/loom-mutants" };
+            cargo.env("CARGO_TARGET_DIR", root().join(target));
+            let package = if is_whole { "sched-whole" } else { "sched-model" };
+            cargo.args(["test", "--profile", "tools", "-p", package, "--test", &self.test]);
             cargo.args(arguments);
             cargo
         };
@@ -229,11 +293,27 @@ impl Mutant {
             bail!("there is no such model: {}", self.model.as_deref().unwrap_or(&self.test));
         }
         Ok(match ran.status {
-            None => format!("undecided after {} s", LIMIT.as_secs()),
-            Some(status) if status.success() => "SURVIVED".into(),
-            Some(_) => "killed".into(),
+            None => Verdict::No(format!("undecided after {} s", LIMIT.as_secs())),
+            Some(status) if status.success() => Verdict::No("SURVIVED".into()),
+            Some(_) => {
+                let models = results::failed_models(&self.test, &ran.stdout);
+                // A model that ends its process has no line.
+                Verdict::Killed(if models.is_empty() { self.kills() } else { models.join(", ") })
+            }
         })
     }
+
+    fn kills(&self) -> String {
+        let model = self.model.as_ref().map_or(String::new(), |model| format!(":{model}"));
+        format!("`{}{model}`", self.test)
+    }
+}
+
+enum Verdict {
+    /// By these models.
+    Killed(String),
+    /// Why not.
+    No(String),
 }
 
 #[cfg(test)]

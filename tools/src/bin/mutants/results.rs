@@ -1,0 +1,238 @@
+//! `model/RESULTS.md`: what the models have explored, and which model kills each mutant.
+//!
+//! The file is written by this program alone, and is also what it remembers: a run replaces the rows
+//! of what it ran, and keeps the others with the commit that they were made on. So nothing stands
+//! there that was not run.
+
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const FILE: &str = "model/RESULTS.md";
+const README: &str = "model/mutants/README.md";
+
+/// The rows of a table by their first column; the other columns as text.
+type Rows = BTreeMap<String, Vec<String>>;
+
+pub struct Results {
+    models: Rows,
+    mutants: Rows,
+}
+
+/// What a mutant's run has shown.
+pub struct Outcome<'a> {
+    pub name: &'a str,
+    pub file: &'a str,
+    /// The models that failed, or why none did.
+    pub shown: &'a str,
+}
+
+const NOT_RUN: &str = "not run";
+
+impl Results {
+    /// The results of the file, if there is one.
+    pub fn read(root: &Path) -> Results {
+        let text = fs::read_to_string(root.join(FILE)).unwrap_or_default();
+        let [models, mutants] = ["## Models", "## Mutants"].map(|title| rows(&text, title));
+        Results { models, mutants }
+    }
+
+    /// Replaces the rows of the models that a log of `make loom` or `make shuttle` shows. Returns
+    /// their number.
+    pub fn add_models(&mut self, log: &str, commit: &str) -> usize {
+        let mut test = "";
+        let mut count = 0;
+        for line in log.lines() {
+            if let Some((_, running)) = line.split_once("Running tests/") {
+                test = running.split([' ', '/', '.']).next().unwrap_or(running);
+            }
+            if let Some((name, executions, preemptions)) = explored(line) {
+                let columns = [test, &grouped(executions), preemptions, commit].map(String::from);
+                self.models.insert(name.into(), columns.into());
+                count += 1;
+            }
+        }
+        count
+    }
+
+    pub fn add_mutant(&mut self, outcome: &Outcome, commit: &str) {
+        let columns = [outcome.file, outcome.shown, commit].map(String::from);
+        self.mutants.insert(outcome.name.into(), columns.into());
+    }
+
+    /// Writes the file: each of these mutants (name, file) has a row, and no other has.
+    pub fn write<'a>(
+        &self,
+        root: &Path,
+        all: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Result<()> {
+        let readme = fs::read_to_string(root.join(README)).context(README)?;
+        let mut mutants = Rows::new();
+        for (name, file) in all {
+            let not_run = || [file, NOT_RUN, "-"].map(String::from).into();
+            let row = self.mutants.get(name).cloned().unwrap_or_else(not_run);
+            mutants.insert(name.into(), row);
+        }
+        let text = self.text(&mutants, &equivalents(&readme));
+        fs::write(root.join(FILE), text).context(FILE)
+    }
+
+    fn text(&self, mutants: &Rows, equivalents: &[(String, String)]) -> String {
+        let killed = mutants.values().filter(|row| row[1].starts_with('`')).count();
+        let not_run = mutants.values().filter(|row| row[1] == NOT_RUN).count();
+        let executions: u64 = self.models.values().map(|row| number(&row[1])).sum();
+        let mut text = String::from(
+            "# What the models have shown\n\n\
+             `make loom-results` and `make mutants RECORD=1` write this file; [mutants/README.md](mutants/README.md) explains the mutants. Each row \
+             names the commit\nthat it was run on. A commit with a `+` had changes that were not committed.\n\n",
+        );
+        let _ = writeln!(
+            text,
+            "{} models, {} executions. {} mutants: {killed} killed, {} not killed, {not_run} not run.\n",
+            self.models.len(),
+            grouped(executions),
+            mutants.len(),
+            mutants.len() - killed - not_run,
+        );
+        text += "## Models\n\nEach model of loom explores every interleaving with at most so many preemptions. \
+                 Those of the test `whole` have random\nschedules, by shuttle, with at most so many changes of \
+                 the threads' priorities.\n\n";
+        table(&mut text, &["model", "test", "executions", "preemptions", "commit"], &self.models);
+        text += "\n## Mutants\n\n";
+        table(&mut text, &["mutant", "file", "killed by", "commit"], mutants);
+        text += "\n## Equivalent weakenings\n\nNo model finds these; they change nothing that the library promises, \
+                 or nothing that the models can show.\n\n";
+        text += "| weakening | why |\n| --- | --- |\n";
+        for (weakening, why) in equivalents {
+            let _ = writeln!(text, "| {weakening} | {why} |");
+        }
+        text
+    }
+}
+
+fn table(text: &mut String, head: &[&str], rows: &Rows) {
+    let _ = writeln!(text, "| {} |", head.join(" | "));
+    let _ = writeln!(text, "|{}", " --- |".repeat(head.len()));
+    for (first, columns) in rows {
+        let _ = writeln!(text, "| {first} | {} |", columns.join(" | "));
+    }
+}
+
+/// The rows of the table below a title.
+fn rows(text: &str, title: &str) -> Rows {
+    let Some((_, below)) = text.split_once(title) else { return Rows::new() };
+    let below = below.split("\n## ").next().unwrap_or(below);
+    let rows = below.lines().filter(|line| line.starts_with("| ")).skip(1);
+    rows.filter_map(|row| {
+        let mut columns = row.trim_matches('|').split(" | ").map(|column| column.trim().into());
+        Some((columns.next()?, columns.collect()))
+    })
+    .collect()
+}
+
+/// The name of a model, its executions and its preemptions, if this is the line of a model.
+fn explored(line: &str) -> Option<(&str, u64, &str)> {
+    let (before, preemptions) = line.split_once(" executions, at most ")?;
+    let (name, executions) = before.rsplit_once(": ")?;
+    // With one thread cargo's "test NAME ... " stands before it.
+    let name = name.rsplit_once(" ... ").map_or(name, |(_, name)| name);
+    Some((name, executions.parse().ok()?, preemptions.split(' ').next()?))
+}
+
+/// The bullets below a title of the mutants' page: `- *What.* Why.`
+fn equivalents(readme: &str) -> Vec<(String, String)> {
+    let below = readme.split_once("## Weakenings").map_or("", |(_, below)| below);
+    let bullets = below.split("\n## ").next().unwrap_or(below).split("\n- *").skip(1);
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    bullets
+        .filter_map(|bullet| bullet.split_once(".*"))
+        .map(|(what, why)| (one_line(what), one_line(why)))
+        .collect()
+}
+
+/// 1234567 as "1,234,567".
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn number(grouped: &str) -> u64 {
+    grouped.replace(',', "").parse().unwrap_or(0)
+}
+
+/// The commit of the working tree.
+pub fn commit(root: &Path) -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").current_dir(root).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(head) = git(&["rev-parse", "--short=10", "HEAD"]) else { return "unknown".into() };
+    let changes = git(&["status", "--porcelain", "--", "src", "model/src", "model/tests"]);
+    let mark = if changes.is_none_or(|changes| changes.is_empty()) { "" } else { "+" };
+    format!("{head}{mark}")
+}
+
+/// The models that failed, from the output of their test.
+pub fn failed_models(test: &str, output: &str) -> Vec<String> {
+    let failed = output.lines().filter_map(|line| line.strip_suffix("... FAILED"));
+    let name = |line: &str| line.rsplit("test ").next().unwrap_or(line).trim().to_owned();
+    failed.map(|line| format!("`{test}:{}`", name(line))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "     Running tests/block.rs (target/block-1)\n\
+        test a ... block over split, 2 workers: 1234 executions, at most 2 preemptions each\n\
+        trace: 5 executions, at most 3 preemptions each\nok\n\
+             Running tests/sync/main.rs (target/sync-1)\n\
+        sync, x: 7 executions, at most 1 preemptions each\n";
+
+    fn results() -> Results {
+        let mut results = Results { models: Rows::new(), mutants: Rows::new() };
+        assert_eq!(results.add_models(LOG, "abc"), 3);
+        let outcome = Outcome { name: "two", file: "src/b.rs", shown: "`ring:m`" };
+        results.add_mutant(&outcome, "def");
+        results
+    }
+
+    #[test]
+    fn models_are_found_in_a_log() {
+        let models = results().models;
+        assert_eq!(models["block over split, 2 workers"], ["block", "1,234", "2", "abc"]);
+        assert_eq!(models["sync, x"], ["sync", "7", "1", "abc"]);
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let results = results();
+        let text = results.text(&results.mutants, &[]);
+        assert_eq!(rows(&text, "## Models"), results.models);
+        assert_eq!(rows(&text, "## Mutants"), results.mutants);
+        assert!(text.contains("3 models, 1,246 executions. 1 mutants: 1 killed, 0 not killed"));
+    }
+
+    #[test]
+    fn failed_models_are_named() {
+        let output = "test split::a ... ok\ntest split::b ... FAILED\n";
+        assert_eq!(failed_models("pool", output), ["`pool:split::b`"]);
+    }
+
+    #[test]
+    fn equivalent_weakenings_come_from_the_page() {
+        let page = "# M\n- *No.* A.\n## Weakenings\n\n- *The fence\n  of a.* Because\n  b.\n- *Two.* C.\n## Others\n\n- *Three.* D.\n";
+        let expected = [("The fence of a", "Because b."), ("Two", "C.")];
+        assert_eq!(equivalents(page), expected.map(|(a, b)| (a.into(), b.into())));
+    }
+}
