@@ -441,7 +441,7 @@ check:
 
 MINUTES ?= 10
 
-check-deep: knobs loom mutants faults asan tsan tsan-users valgrind aarch64 stress abi packages pdf
+check-deep: knobs loom shuttle litmus mutants faults asan tsan tsan-users valgrind aarch64 stress abi packages pdf
 
 # Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
 # hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
@@ -461,9 +461,31 @@ pdf:
 	$(CARGO) clippy --quiet --package sched-bench --all-targets --features pdf -- -D warnings
 	$(CARGO) test --quiet --package sched-bench --features pdf
 
-# MUTANTS='NAME ...' runs these mutants alone.
+# MUTANTS='NAME ...' runs these mutants alone. RECORD=1 writes what they show to model/RESULTS.md.
 mutants:
-	$(TOOL) run --quiet --package sched-tools --bin mutants -- $(MUTANTS)
+	$(TOOL) run --quiet --package sched-tools --bin mutants -- $(if $(RECORD),--record) $(MUTANTS)
+
+# Whole runs, with more workers and tasks than loom can finish: random schedules. SCHEDULES is their number for each model.
+SCHEDULES ?= 10000
+
+.PHONY: shuttle litmus loom-results
+shuttle:
+	@if ! $(CARGO) fetch --quiet --locked --manifest-path model/shuttle/Cargo.toml; then \
+	     echo "shuttle: the crates of model/shuttle/Cargo.lock cannot be had here, skipped"; \
+	 else RUSTFLAGS="--cfg loom" SCHEDULES=$(SCHEDULES) MODEL_UNCOUNTED=1 $(CARGO) test --locked --profile tools \
+	          --manifest-path model/shuttle/Cargo.toml --target-dir $(TARGET)/shuttle -- --nocapture \
+	          --skip a_place_that_nobody_comes_to; fi
+
+# The fences of the split deque, the event count and the end of a run, in the memory models of C11 and of aarch64: needs herd7.
+litmus:
+	@model/litmus/run.sh $(SKIPS)
+
+# make loom and make shuttle, and then model/RESULTS.md with the number of executions of each model.
+loom-results:
+	@mkdir -p $(TARGET)
+	$(MAKE) --no-print-directory loom > $(TARGET)/loom.log 2>&1
+	$(MAKE) --no-print-directory shuttle > $(TARGET)/shuttle.log 2>&1
+	$(TOOL) run --quiet --package sched-tools --bin mutants -- --models $(TARGET)/loom.log $(TARGET)/shuttle.log
 
 # Each call that the library makes of the C library and the system fails, under each kind: c_tests/faults. FAULTS is
 # how many of the calls of a function fail in each scene, one in each process; FAULTS=0: every one of them.
@@ -523,7 +545,8 @@ valgrind: stage
 # assertion of the emulator fails.
 ARM  := aarch64-unknown-linux-gnu
 QEMU := $(firstword $(shell command -v qemu-aarch64 || command -v qemu-aarch64-static))
-ON_ARM := $(WATCHED),registers,cont_deep,cont_refuse*,cont_throw,refuse*,yield_far,inline_cpp,block_stress
+ON_ARM := $(WATCHED),registers,cont_deep,cont_refuse*,cont_throw,refuse*,yield_far,inline_cpp,block_stress,\
+          stress,order,hpp_stress,hpp_run_order
 
 aarch64: stage
 	@if [ -z "$(QEMU)" ] || ! command -v aarch64-linux-gnu-g++ >/dev/null || \

@@ -125,7 +125,7 @@ fn table(text: &mut String, head: &[&str], rows: &Rows) {
 fn rows(text: &str, title: &str) -> Rows {
     let Some((_, below)) = text.split_once(title) else { return Rows::new() };
     let below = below.split("\n## ").next().unwrap_or(below);
-    let rows = below.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let rows = below.lines().filter(|line| line.starts_with("| ")).skip(2);
     rows.filter_map(|row| {
         let mut columns = row.trim_matches('|').split(" | ").map(|column| column.trim().into());
         Some((columns.next()?, columns.collect()))
