@@ -20,10 +20,10 @@
 //! | --- | --- | --- |
 //! | `end`: fence | SeqCst; Release would do | the fence in `look`, by the worker's owner |
 //! | `look` | SeqCst; Acquire would do | the fence in `end` |
-//! | the stores, and the load in `shows` | SeqCst; Relaxed would do | none: the fences order them |
-//! | `end_for_good` | under the lock of the cache | the observer holds that lock while it reads |
+//! | the stores, and the load in `shows` | Relaxed | the fences, or the lock |
+//! | `end_for_good` | Relaxed | the lock of the cache, which the observer holds while it reads |
 //!
-//! Both sides are seldom executed, so the orderings are stronger than needed.
+//! A note that is seen late makes the count too low, which proves nothing.
 
 use crate::sys::atomic::{AtomicBool, Ordering, fence};
 
@@ -37,18 +37,18 @@ impl Resting {
 
     /// The calling thread rests from now on.
     pub fn begin(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.0.store(true, Ordering::Relaxed);
     }
 
     /// The calling thread rests no more, and may occupy a worker.
     pub fn end(&self) {
-        self.0.store(false, Ordering::SeqCst);
+        self.0.store(false, Ordering::Relaxed);
         fence(Ordering::SeqCst); // pairs with the fence in `look`
     }
 
     /// Like `end`, for a thread that ends, and holds the lock of the cache.
     pub fn end_for_good(&self) {
-        self.0.store(false, Ordering::SeqCst);
+        self.0.store(false, Ordering::Relaxed);
     }
 
     /// An observer calls this after it has looked at the workers, before `shows`.
@@ -58,7 +58,7 @@ impl Resting {
 
     /// For an observer that holds the lock of the cache.
     pub fn shows(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.0.load(Ordering::Relaxed)
     }
 
     /// In the child of a fork: the thread does not exist there.
