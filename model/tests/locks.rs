@@ -119,7 +119,7 @@ models! {
         notifies: notifies(3, 90);
     }
     mutex: WithBell<Own> {
-        excludes: excludes(3, 1, 2, 150);
+        excludes: excludes(3, 1, 2, 100);
         excludes_again: excludes(2, 2, 3, 90);
     }
 }
