@@ -480,12 +480,12 @@ shuttle:
 litmus:
 	@model/litmus/run.sh $(SKIPS)
 
-# make loom and make shuttle, and then model/RESULTS.md with the number of executions of each model.
+# make loom, shuttle and litmus, and then model/RESULTS.md with the number of executions of each model.
 loom-results:
 	@mkdir -p $(TARGET)
-	$(MAKE) --no-print-directory loom > $(TARGET)/loom.log 2>&1
-	$(MAKE) --no-print-directory shuttle > $(TARGET)/shuttle.log 2>&1
-	$(TOOL) run --quiet --package sched-tools --bin mutants -- --models $(TARGET)/loom.log $(TARGET)/shuttle.log
+	$(TOOL) run --quiet --package sched-tools --bin mutants -- --commit > $(TARGET)/loom.log
+	@$(MAKE) --no-print-directory loom shuttle litmus >> $(TARGET)/loom.log 2>&1
+	$(TOOL) run --quiet --package sched-tools --bin mutants -- --models $(TARGET)/loom.log
 
 # Each call that the library makes of the C library and the system fails, under each kind: c_tests/faults. FAULTS is
 # how many of the calls of a function fail in each scene, one in each process; FAULTS=0: every one of them.

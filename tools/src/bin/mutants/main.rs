@@ -17,7 +17,8 @@
 //! (`test:model`), that must fail. The test `whole` has its own workspace, `model/shuttle`.
 //!
 //! `--check` only looks whether each mutant fits the code. `--record` writes what was seen to
-//! `model/RESULTS.md`; `--models LOG` does so with the models that a log of `make loom` shows.
+//! `model/RESULTS.md`; `--models LOG` does so with the models that a log of `make loom` shows, which
+//! begins with what `--commit` prints.
 
 mod results;
 
@@ -74,6 +75,10 @@ fn tried(mut arguments: Vec<String>) -> Result<bool> {
         None => Task::Run,
         Some("--check") => Task::Check,
         Some("--record") => Task::Record,
+        Some("--commit") => {
+            println!("{}{}", results::COMMIT, results::commit(&root()));
+            return Ok(true);
+        }
         Some("--models") => return record_models(&mutants, &arguments),
         Some(other) => bail!("there is no option {other}"),
     };
@@ -104,7 +109,7 @@ fn record_models(mutants: &[Mutant], logs: &[String]) -> Result<bool> {
     let mut results = Results::read(&root());
     for log in logs {
         let text = fs::read_to_string(log).with_context(|| log.clone())?;
-        let count = results.add_models(&text, &results::commit(&root()));
+        let count = results.add_models(&text);
         println!("{log}: {count} models");
     }
     results.write(&root(), names_of(mutants))?;

@@ -20,6 +20,7 @@ type Rows = BTreeMap<String, Vec<String>>;
 pub struct Results {
     models: Rows,
     mutants: Rows,
+    litmus: Rows,
 }
 
 /// What a mutant's run has shown.
@@ -32,26 +33,38 @@ pub struct Outcome<'a> {
 
 const NOT_RUN: &str = "not run";
 
+/// What stands before the commit in a log.
+pub const COMMIT: &str = "commit: ";
+
+const MODELS: &str = "## Models";
+const MUTANTS: &str = "## Mutants";
+const LITMUS: &str = "## Litmus tests";
+
 impl Results {
     /// The results of the file, if there is one.
     pub fn read(root: &Path) -> Results {
         let text = fs::read_to_string(root.join(FILE)).unwrap_or_default();
-        let [models, mutants] = ["## Models", "## Mutants"].map(|title| rows(&text, title));
-        Results { models, mutants }
+        let [models, mutants, litmus] = [MODELS, MUTANTS, LITMUS].map(|title| rows(&text, title));
+        Results { models, mutants, litmus }
     }
 
-    /// Replaces the rows of the models that a log of `make loom` or `make shuttle` shows. Returns
-    /// their number.
-    pub fn add_models(&mut self, log: &str, commit: &str) -> usize {
-        let mut test = "";
+    /// Replaces the rows of the models and litmus tests that a log of `make loom`, `make shuttle` or
+    /// `make litmus` shows, on the commit that it names. Returns their number.
+    pub fn add_models(&mut self, log: &str) -> usize {
+        let (mut test, mut commit) = ("", "unknown");
         let mut count = 0;
         for line in log.lines() {
+            commit = line.strip_prefix(COMMIT).unwrap_or(commit);
             if let Some((_, running)) = line.split_once("Running tests/") {
                 test = running.split([' ', '/', '.']).next().unwrap_or(running);
             }
             if let Some((name, executions, preemptions)) = explored(line) {
                 let columns = [test, &grouped(executions), preemptions, commit].map(String::from);
                 self.models.insert(name.into(), columns.into());
+                count += 1;
+            }
+            if let Some((name, seen)) = line.split_once(".litmus: ") {
+                self.litmus.insert(name.into(), [seen, commit].map(String::from).into());
                 count += 1;
             }
         }
@@ -97,12 +110,17 @@ impl Results {
             mutants.len(),
             mutants.len() - killed - not_run,
         );
-        text += "## Models\n\nEach model of loom explores every interleaving with at most so many preemptions. \
+        text += MODELS;
+        text += "\n\nEach model of loom explores every interleaving with at most so many preemptions. \
                  Those of the test `whole` have random\nschedules, by shuttle, with at most so many changes of \
                  the threads' priorities.\n\n";
         table(&mut text, &["model", "test", "executions", "preemptions", "commit"], &self.models);
-        text += "\n## Mutants\n\n";
+        let _ = write!(text, "\n{MUTANTS}\n\n");
         table(&mut text, &["mutant", "file", "killed by", "commit"], mutants);
+        let _ = write!(text, "\n{LITMUS}\n\n");
+        text += "Whether the memory model allows what the protocol must exclude, by herd7. The tests \
+                 without a fence are there to show\nthat the others can fail.\n\n";
+        table(&mut text, &["test", "seen", "commit"], &self.litmus);
         text += "\n## Equivalent weakenings\n\nNo model finds these; they change nothing that the library promises, \
                  or nothing that the models can show.\n\n";
         text += "| weakening | why |\n| --- | --- |\n";
@@ -193,15 +211,17 @@ pub fn failed_models(test: &str, output: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const LOG: &str = "     Running tests/block.rs (target/block-1)\n\
+    const LOG: &str = "commit: abc\n     Running tests/block.rs (target/block-1)\n\
         test a ... block over split, 2 workers: 1234 executions, at most 2 preemptions each\n\
         trace: 5 executions, at most 3 preemptions each\nok\n\
              Running tests/sync/main.rs (target/sync-1)\n\
-        sync, x: 7 executions, at most 1 preemptions each\n";
+        sync, x: 7 executions, at most 1 preemptions each\n\
+        raid.litmus: Never\n";
 
     fn results() -> Results {
-        let mut results = Results { models: Rows::new(), mutants: Rows::new() };
-        assert_eq!(results.add_models(LOG, "abc"), 3);
+        let [models, mutants, litmus] = [const { Rows::new() }; 3];
+        let mut results = Results { models, mutants, litmus };
+        assert_eq!(results.add_models(LOG), 4);
         let outcome = Outcome { name: "two", file: "src/b.rs", shown: "`ring:m`" };
         results.add_mutant(&outcome, "def");
         results
@@ -218,8 +238,9 @@ mod tests {
     fn what_is_written_is_read_again() {
         let results = results();
         let text = results.text(&results.mutants, &[]);
-        assert_eq!(rows(&text, "## Models"), results.models);
-        assert_eq!(rows(&text, "## Mutants"), results.mutants);
+        assert_eq!(rows(&text, MODELS), results.models);
+        assert_eq!(rows(&text, MUTANTS), results.mutants);
+        assert_eq!(rows(&text, LITMUS), results.litmus);
         assert!(text.contains("3 models, 1,246 executions. 1 mutants: 1 killed, 0 not killed"));
     }
 
