@@ -52,6 +52,7 @@ impl Results {
     /// `make litmus` shows, on the commit that it names. Returns their number.
     pub fn add_models(&mut self, log: &str) -> usize {
         let (mut test, mut commit) = ("", "unknown");
+        let mut names = BTreeMap::new();
         let mut count = 0;
         for line in log.lines() {
             commit = line.strip_prefix(COMMIT).unwrap_or(commit);
@@ -60,7 +61,10 @@ impl Results {
             }
             if let Some((name, executions, preemptions)) = explored(line) {
                 let columns = [test, &grouped(executions), preemptions, commit].map(String::from);
-                self.models.insert(name.into(), columns.into());
+                // Several models may have one name, in their order.
+                let nth = names.entry(name).and_modify(|n| *n += 1).or_insert(1);
+                let name = if *nth > 1 { format!("{name} ({nth})") } else { name.into() };
+                self.models.insert(name, columns.into());
                 count += 1;
             }
             if let Some((name, seen)) = line.split_once(".litmus: ") {
