@@ -416,9 +416,9 @@ $(TARGET)/examples-c/%: examples/%.cpp $(LIB) $(HEADERS) | stage
 debug: $(DEBUG_LIB)
 
 $(DEBUG_LIB): $(SOURCES)
-	$(CARGO) build --quiet --package libsched
+	$(CARGO) rustc --quiet --profile checked --package libsched --lib --crate-type staticlib
 	@mkdir -p $(@D)
-	$(LINK) $(PRIVATE:%=-Wl,-u,%) -o $@ $(BUILT)/debug/libsched.a -lpthread -ldl
+	$(LINK) $(PRIVATE:%=-Wl,-u,%) -o $@ $(BUILT)/checked/libsched.a -lpthread -ldl
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # Format and lints, where cargo has them; the manual pages; what packages and releases promise; whether the mutants of
