@@ -4,9 +4,9 @@
 # Additions are allowed, and members at the end of the structs that abi/growing.suppr names.
 #
 # What is compared is a library of C functions with the prototypes of the headers and empty bodies. The debug
-# information of the library itself describes its inside, in the terms of rustc, and changes with each rustc. The build
-# (build.rs) checks that the library's functions have these prototypes; the tests of symbols check that all of them are
-# there, with their versions.
+# information of the library itself describes its inside, in the terms of rustc, and changes with each rustc.
+# tests/headers.rs checks that the library's functions have these prototypes; the tests of symbols check that all of
+# them are there, with their versions.
 #
 # Usage: packaging/abi.sh           compares include/ and sched.map with abi/libsched-1.abi
 #        packaging/abi.sh FOLDER    compares those of another project folder

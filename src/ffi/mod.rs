@@ -1,7 +1,8 @@
 //! The exported functions; `no_mangle` appears on this floor only. Each function checks its
 //! arguments, calls the floor below, and reports as C does: 0, or -1 with errno. [`course`]
-//! implements `include/sched.h`, which is written by hand; build.rs compares the two. [`inline`]
-//! serves `include/sched_inline.h`. The other files are the source of `include/sched_tasks.h`.
+//! implements `include/sched.h`, which is written by hand; tests/headers.rs compares the two.
+//! [`inline`] serves `include/sched_inline.h`. The other files are the source of
+//! `include/sched_tasks.h`.
 //!
 //! A panic is a bug of the library; it ends the process with a message and never crosses into the
 //! program. The release profile aborts at the panic itself; in other builds the language aborts

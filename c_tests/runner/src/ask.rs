@@ -20,6 +20,7 @@ pub fn matrix(tools: &Toolchain, work: &Path, options: &Options) -> Result<Matri
     let program = Program {
         source: &source,
         output: &output,
+        plugin: Path::new(""),
         library: Library::Shared,
         unlinked: false,
         cflags: &[],

@@ -125,6 +125,8 @@ pub enum Library {
 pub struct Program<'a> {
     pub source: &'a Path,
     pub output: &'a Path,
+    /// The path of the shared object that a program with a plugin loads.
+    pub plugin: &'a Path,
     pub library: Library,
     pub unlinked: bool,
     pub cflags: &'a [String],
@@ -138,23 +140,42 @@ pub struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// The path of the shared object that a program with a plugin loads.
-    fn plugin(&self) -> PathBuf {
-        self.output.with_extension("so")
-    }
-
     /// The command that builds the plugin.
     pub fn plugin_command(&self, tools: &Toolchain) -> Command {
         let mut command = Command::new(&tools.cc);
         command.args(["-std=c11", "-O2", "-g", "-pthread", "-DPLUGIN", "-fPIC", "-shared"]);
         command.args(WARNINGS).args(&tools.pc.cflags);
-        command.arg("-o").arg(self.plugin()).arg(self.source);
+        command.arg("-o").arg(self.plugin).arg(self.source);
         command.arg(&tools.archive).args(&tools.pc.libs_private);
         command
     }
 
     /// The command that builds the program, or what this machine lacks for it.
     pub fn command(&self, tools: &Toolchain) -> Result<Command, &'static str> {
+        let mut command = self.compiler(tools)?;
+        command.arg("-o").arg(self.output).arg(self.source);
+        self.link(command, tools)
+    }
+
+    /// The command that compiles the program without linking it, for several libraries.
+    pub fn object_command(
+        &self,
+        tools: &Toolchain,
+        object: &Path,
+    ) -> Result<Command, &'static str> {
+        let mut command = self.compiler(tools)?;
+        command.arg("-c").arg("-o").arg(object).arg(self.source);
+        Ok(command)
+    }
+
+    /// The command that links what [`Self::object_command`] has compiled.
+    pub fn link_command(&self, tools: &Toolchain, object: &Path) -> Result<Command, &'static str> {
+        let mut command = self.compiler(tools)?;
+        command.arg("-o").arg(self.output).arg(object);
+        self.link(command, tools)
+    }
+
+    fn compiler(&self, tools: &Toolchain) -> Result<Command, &'static str> {
         let cpp = self.source.extension().is_some_and(|e| e == "cpp");
         let compiler = if cpp { tools.cxx.as_ref() } else { Some(&tools.cc) };
         let mut command = Command::new(compiler.ok_or("no C++ compiler")?);
@@ -168,17 +189,20 @@ impl Program<'_> {
         };
         command.arg(format!("-DSMALLER={}", self.smaller));
         command.arg(format!("-DCTEST_LIBDIR=\"{}\"", tools.libdir.display()));
-        command.arg(format!("-DCTEST_PLUGIN=\"{}\"", self.plugin().display()));
-        command.arg("-o").arg(self.output).arg(self.source);
-        let mut link = |folder: &Path| {
+        command.arg(format!("-DCTEST_PLUGIN=\"{}\"", self.plugin.display()));
+        Ok(command)
+    }
+
+    fn link(&self, mut command: Command, tools: &Toolchain) -> Result<Command, &'static str> {
+        let mut with = |folder: &Path| {
             command.arg(format!("-L{}", folder.display())).args(&tools.pc.libs);
             command.arg(format!("-Wl,-rpath,{}", folder.display()));
         };
         match self.library {
             _ if self.unlinked => {}
             Library::Static => _ = command.arg(&tools.archive).args(&tools.pc.libs_private),
-            Library::Shared => link(&tools.libdir),
-            Library::Debug => link(tools.debug.as_ref().ok_or("no debug build of the library")?),
+            Library::Shared => with(&tools.libdir),
+            Library::Debug => with(tools.debug.as_ref().ok_or("no debug build of the library")?),
         }
         command.args(self.libraries.iter().map(|name| format!("-l{name}")));
         Ok(command)

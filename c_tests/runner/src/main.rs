@@ -43,6 +43,7 @@ use clap::Parser;
 
 use compile::Toolchain;
 use options::Options;
+use programs::program_of;
 use report::{Job, Outcome, Report};
 use session::Session;
 
@@ -98,9 +99,11 @@ fn run(options: Options) -> Result<bool> {
         scripts::jobs(&context, &mut jobs)?;
     }
     let mut report = Report::new(&context.options, context.jobs);
-    report.run(jobs);
-    // The programs are compiled here, in parallel; their runs follow.
-    let mut runs = programs::compile_all(&context, &mut report)?;
+    // The programs are compiled beside the other checks; their runs follow.
+    let (builds, mut runs) = programs::jobs(&context, &mut report)?;
+    jobs.extend(builds);
+    let broken = report.run(jobs);
+    runs.retain(|run| !broken.iter().any(|program| program == program_of(run)));
     if context.options.programs.is_empty() {
         runs.extend(bench::jobs(&context)?);
     }

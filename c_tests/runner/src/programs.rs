@@ -11,15 +11,14 @@ use sched_tools::process::{shown, without_settings};
 use crate::compile::{Library, Program};
 use crate::exec;
 use crate::marker::{self, Debug, Markers, Run};
-use crate::report::{Job, Outcome, Report, in_parallel};
+use crate::report::{Job, Outcome, Report};
 use crate::session::Session;
 use crate::setting::Setting;
 use crate::stats;
 use crate::timeline;
 
-/// Builds, in parallel, every program that the filter leaves, and returns the jobs that run them. A
-/// failure to build is a failed test.
-pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
+/// The jobs that build every program that the filter leaves, and those that run them afterwards.
+pub fn jobs(session: &Session, report: &mut Report) -> Result<(Vec<Job>, Vec<Job>)> {
     let folder = session.root.join("c_tests");
     let mut sources: Vec<PathBuf> = fs::read_dir(&folder)
         .with_context(|| folder.display().to_string())?
@@ -29,11 +28,12 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
         .collect();
     sources.sort();
 
-    let (mut compilations, mut runs) = (Vec::new(), Vec::new());
-    let mut broken = Vec::new();
+    let (mut builds, mut runs) = (Vec::new(), Vec::new());
     let mut excepted = excepted(session)?;
+    let mut names = HashSet::new();
     for source in &sources {
         let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        ensure!(names.insert(name.clone()), "c_tests: two programs are called {name}");
         let reason = excepted.remove(&name);
         if !session.options.names(&name) {
             continue;
@@ -47,6 +47,7 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
         }
         let markers = marker::parse(&fs::read_to_string(source)?, &session.matrix)
             .with_context(|| source.display().to_string())?;
+        let mut outputs = Vec::new();
         for library in libraries(&markers, session.options.programs.is_empty()) {
             let group = match library {
                 Library::Shared => name.clone(),
@@ -65,22 +66,26 @@ pub fn compile_all(session: &Session, report: &mut Report) -> Result<Vec<Job>> {
                 continue;
             }
             runs.extend(wanted);
-            compilations.push(compilation(session, source, &markers, library, group, output));
+            outputs.push((library, group, output));
         }
+        if outputs.is_empty() || session.options.list {
+            continue;
+        }
+        let mut lacks = |group: String, what: &str| {
+            let job = Job::new(group, "(build)", |_| Ok(Outcome::Passed));
+            report.add(&job, &Outcome::Skipped(what.to_string()));
+            runs.retain(|run: &Job| run.group != job.group);
+        };
+        let commands = commands(session, source, &markers, outputs, &mut lacks);
+        builds.push(build(name, commands));
     }
     ensure!(excepted.is_empty(), "excepted, but not there: {:?}", excepted.keys());
-    if session.options.list {
-        return Ok(runs);
-    }
-    // A compilation counts as a test only if it fails: what was built is run.
-    in_parallel(session.jobs, &compilations, |job, outcome, _| {
-        if !matches!(outcome, Outcome::Passed) {
-            broken.push(job.group.clone());
-            report.add(job, &outcome);
-        }
-    });
-    runs.retain(|job| !broken.contains(&job.group));
-    Ok(runs)
+    Ok((builds, runs))
+}
+
+/// The program of a job that runs one: the group `name[static]` has runs of `name`.
+pub fn program_of(run: &Job) -> &str {
+    run.group.split('[').next().unwrap_or(&run.group)
 }
 
 /// The programs that are left out, each with the reason.
@@ -95,41 +100,59 @@ fn excepted(session: &Session) -> Result<HashMap<String, String>> {
     Ok(all)
 }
 
-fn compilation(
+/// The commands that build the program, in their order. What is linked with several libraries is
+/// compiled once. `lacks` is called for each output that cannot be built here.
+fn commands(
     session: &Session,
     source: &Path,
     markers: &Markers,
-    library: Library,
-    group: String,
-    output: PathBuf,
-) -> Job {
+    outputs: Vec<(Library, String, PathBuf)>,
+    lacks: &mut impl FnMut(String, &str),
+) -> Vec<Command> {
     let header = markers.header.as_ref().map(|folder| session.root.join("c_tests").join(folder));
-    let program = Program {
-        source,
-        output: &output,
-        library: if session.options.statically { Library::Static } else { library },
-        unlinked: markers.unlinked,
-        cflags: &markers.cflags,
-        libraries: &markers.libraries,
-        sanitize: session.options.sanitize.as_deref(),
-        smaller: session.options.smaller,
-        header: header.as_deref(),
-    };
+    let built = session.work.join(source.file_stem().unwrap_or_default());
+    let (plugin, object) = (built.with_extension("so"), built.with_extension("o"));
+    let tools = &session.tools;
+    let (mut commands, once) = (Vec::new(), outputs.len() > 1);
+    for (library, group, output) in outputs {
+        let program = Program {
+            source,
+            output: &output,
+            plugin: &plugin,
+            library: if session.options.statically { Library::Static } else { library },
+            unlinked: markers.unlinked,
+            cflags: &markers.cflags,
+            libraries: &markers.libraries,
+            sanitize: session.options.sanitize.as_deref(),
+            smaller: session.options.smaller,
+            header: header.as_deref(),
+        };
+        let linked =
+            if once { program.link_command(tools, &object) } else { program.command(tools) };
+        match linked {
+            Err(missing) => lacks(group, missing),
+            Ok(command) => {
+                if commands.is_empty() {
+                    commands.extend(markers.plugin.then(|| program.plugin_command(tools)));
+                    let compiled = once.then(|| program.object_command(tools, &object));
+                    commands.extend(compiled.and_then(Result::ok));
+                }
+                commands.push(command);
+            }
+        }
+    }
+    commands
+}
+
+fn build(name: String, commands: Vec<Command>) -> Job {
     let words = |command: Command| {
         let line = shown(&command);
         let arguments: Vec<_> = command.get_args().map(|a| a.to_os_string()).collect();
         (command.get_program().to_os_string(), arguments, line)
     };
-    let plugin = markers.plugin.then(|| program.plugin_command(&session.tools));
-    let commands = program.command(&session.tools).map(|command| {
-        [Some(command), plugin].into_iter().flatten().map(words).collect::<Vec<_>>()
-    });
-    Job::new(group, "(build)", move |_| {
-        let commands = match &commands {
-            Ok(commands) => commands,
-            Err(missing) => return Ok(Outcome::Skipped(missing.to_string())),
-        };
-        for (program, arguments, line) in commands {
+    let commands: Vec<_> = commands.into_iter().map(words).collect();
+    let job = Job::new(name, "(build)", move |_| {
+        for (program, arguments, line) in &commands {
             let out = Command::new(program).args(arguments).output()?;
             if !out.status.success() {
                 let said = String::from_utf8_lossy(&out.stderr);
@@ -137,7 +160,8 @@ fn compilation(
             }
         }
         Ok(Outcome::Passed)
-    })
+    });
+    Job { builds: true, ..job }
 }
 
 /// The libraries that the program is linked with: `all` that its marker asks for, or the shared
@@ -201,7 +225,7 @@ fn one_run(
 ) -> Job {
     let limit = run.timeout.unwrap_or(0.0).max(session.options.timeout);
     let (work, words) = (session.work.clone(), session.options.words(program));
-    Job::new(group, detail, move |worker| {
+    let job = Job::new(group, detail, move |worker| {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(&run.arguments);
         without_settings(&mut command);
@@ -245,5 +269,6 @@ fn one_run(
             return Ok(Outcome::Failed(format!("{}{error:#}\n", again())));
         }
         Ok(Outcome::Passed)
-    })
+    });
+    Job { limit, ..job }
 }

@@ -27,6 +27,11 @@ pub struct Job {
     pub setting: Option<Setting>,
     /// The test sleeps nearly all the time and needs hardly any processor time.
     pub sleeps: bool,
+    /// It builds a program, and counts as a test only if it fails: what is built is run.
+    pub builds: bool,
+    /// Seconds that the test may take, if its limit is known. Those that may take longest come first,
+    /// so that none of them is left when other workers have nothing to do any more.
+    pub limit: f64,
     pub work: Box<dyn Fn(usize) -> Result<Outcome> + Send + Sync>,
 }
 
@@ -36,7 +41,7 @@ impl Job {
         F: Fn(usize) -> Result<Outcome> + Send + Sync + 'static,
     {
         let (group, detail, work) = (group.into(), detail.into(), Box::new(work));
-        Job { group, detail, setting: None, sleeps: false, work }
+        Job { group, detail, setting: None, sleeps: false, builds: false, limit: 0.0, work }
     }
 
     pub fn name(&self) -> String {
@@ -83,15 +88,17 @@ impl Report {
     }
 
     /// Runs the jobs that the filter lets through, and prints a line for each group that is
-    /// complete.
-    pub fn run(&mut self, jobs: Vec<Job>) {
-        let jobs: Vec<Job> = jobs.into_iter().filter(|job| self.wants(&job.name())).collect();
+    /// complete. Returns the names of the programs that could not be built.
+    pub fn run(&mut self, mut jobs: Vec<Job>) -> Vec<String> {
+        jobs.retain(|job| job.builds || self.wants(&job.name()));
         if self.list {
             jobs.iter().for_each(|job| println!("{}", job.name()));
-            return;
+            return Vec::new();
         }
+        jobs.sort_by(|one, other| other.limit.total_cmp(&one.limit));
+        let mut broken = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
-        for job in &jobs {
+        for job in jobs.iter().filter(|job| !job.builds) {
             match groups.iter_mut().find(|group| group.name == job.group) {
                 Some(group) => group.left += 1,
                 None => groups.push(Group::new(&job.group)),
@@ -100,7 +107,12 @@ impl Report {
         let (mut done, mut shown, began) = (0, 0.0, Instant::now());
         in_parallel(self.workers, &jobs, |job, outcome, seconds| {
             done += 1;
-            self.count(job, &outcome, seconds);
+            if job.builds && !matches!(outcome, Outcome::Passed) {
+                broken.push(job.group.clone());
+            }
+            if !job.builds || !matches!(outcome, Outcome::Passed) {
+                self.count(job, &outcome, seconds);
+            }
             if let Some(group) = groups.iter_mut().find(|group| group.name == job.group) {
                 group.add(&outcome, seconds);
                 if group.left == 0 && !self.verbose {
@@ -116,6 +128,7 @@ impl Report {
                 println!("({done} of {} after {seconds:.0} s)", jobs.len());
             }
         });
+        broken
     }
 
     fn count(&mut self, job: &Job, outcome: &Outcome, seconds: f64) {
@@ -143,7 +156,7 @@ impl Report {
         }
     }
 
-    /// Counts a job that was done outside `run`: a compilation.
+    /// Counts a job that `run` does not run.
     pub fn add(&mut self, job: &Job, outcome: &Outcome) {
         self.count(job, outcome, 0.0);
     }
@@ -173,11 +186,7 @@ impl Report {
 const SLEEPERS: usize = 3;
 
 /// Runs the jobs, and calls `each` with each outcome, and the seconds it took, as they come.
-pub fn in_parallel<'a>(
-    workers: usize,
-    jobs: &'a [Job],
-    mut each: impl FnMut(&'a Job, Outcome, f64),
-) {
+fn in_parallel<'a>(workers: usize, jobs: &'a [Job], mut each: impl FnMut(&'a Job, Outcome, f64)) {
     let (asleep, awake): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.sleeps);
     let queues = [awake, asleep].map(|jobs| Mutex::new(jobs.into_iter()));
     let (send, receive) = mpsc::channel();
@@ -225,5 +234,51 @@ impl Group {
         let failed =
             if self.failed > 0 { format!("  {} FAILED", self.failed) } else { String::new() };
         format!("{:18} {:5} passed{failed}  {:6.1} s", self.name, self.passed, self.seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use clap::Parser;
+
+    use super::*;
+
+    fn report() -> Report {
+        Report::new(&Options::parse_from(["sched-ctest", "--prefix", "none"]), 1)
+    }
+
+    #[test]
+    fn those_that_may_take_longest_come_first() {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let job = |(name, limit): (&'static str, f64)| {
+            let order = Arc::clone(&order);
+            let job = Job::new(name, "", move |_| {
+                order.lock().unwrap().push(name);
+                Ok(Outcome::Passed)
+            });
+            Job { limit, ..job }
+        };
+        let jobs = [("unknown", 0.0), ("usual", 30.0), ("long", 240.0), ("usual, too", 30.0)];
+        report().run(jobs.map(job).into());
+        assert_eq!(*order.lock().unwrap(), ["long", "usual", "usual, too", "unknown"]);
+    }
+
+    #[test]
+    fn a_build_counts_only_if_it_fails() {
+        let build = |name, outcome: fn() -> Outcome| {
+            let job = Job::new(name, "(build)", move |_| Ok(outcome()));
+            Job { builds: true, ..job }
+        };
+        let mut report = report();
+        let broken = report.run(vec![
+            build("right", || Outcome::Passed),
+            build("wrong", || Outcome::Failed("an error".into())),
+            Job::new("test", "", |_| Ok(Outcome::Passed)),
+        ]);
+        assert_eq!(broken, ["wrong"]);
+        assert_eq!((report.passed, report.failed, report.skipped), (1, 1, 0));
+        assert!(!report.close());
     }
 }

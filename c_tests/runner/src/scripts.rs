@@ -43,7 +43,7 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
         let log = session.work.join("scripts").join(format!("{name}.log"));
         let (root, prefix, tools) =
             (session.root.clone(), session.prefix.clone(), session.tools.clone());
-        jobs.push(Job::new("script", name, move |_| {
+        let job = Job::new("script", name, move |_| {
             let _ = fs::remove_dir_all(&work);
             fs::create_dir_all(&work)?;
             let mut command = Command::new("sh");
@@ -72,7 +72,8 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
                     ended.how()
                 )),
             })
-        }));
+        });
+        jobs.push(Job { limit, ..job });
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `--stress MINUTES`: runs c_tests/stress.c under every combination that the library accepts × 1
 //! to 16 threads, in a scattered order, until the time is over.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -24,6 +25,7 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
     let build = Program {
         source: &source,
         output: &program,
+        plugin: Path::new(""),
         library: Library::Shared,
         unlinked: false,
         cflags: &[],

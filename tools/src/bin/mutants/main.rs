@@ -243,16 +243,8 @@ impl Mutant {
         let copy = root().join("target/mutants");
         let _ = fs::remove_dir_all(&copy); // it may not be there
         fs::create_dir_all(&copy)?;
-        const PARTS: [&str; 8] = [
-            "Cargo.toml",
-            "Cargo.lock",
-            "build.rs",
-            "cbindgen.toml",
-            "cbindgen_tasks.toml",
-            "include",
-            "src",
-            "model",
-        ];
+        const PARTS: [&str; 6] =
+            ["Cargo.toml", "Cargo.lock", "build.rs", "include", "src", "model"];
         let mut cp = Command::new("cp");
         cp.current_dir(root()).arg("-r").args(PARTS).arg(&copy);
         process::run(&mut cp, LIMIT)?;
