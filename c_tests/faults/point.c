@@ -32,7 +32,7 @@ static void without_json(char *text)
 
 void run_process(void (*body)(void *), void *arg, struct end *end)
 {
-    enum { PATIENCE = 120 };
+    enum { PATIENCE = 120 }; /* for each round */
     int fd = memfd_create("said", 0);
     double began = now();
     struct rusage used;
@@ -51,13 +51,19 @@ void run_process(void (*body)(void *), void *arg, struct end *end)
         _exit(0);
     }
     end->is_late = 0;
-    for (long pause = 200; wait4(pid, &end->status, WNOHANG, &used) == 0; pause_us(pause), pause = pause < 5000 ? 2 * pause : 5000)
+    int round = 0;
+    for (long pause = 200; wait4(pid, &end->status, WNOHANG, &used) == 0; pause_us(pause), pause = pause < 5000 ? 2 * pause : 5000) {
+        if (report->round != round) {
+            round = report->round;
+            p = patience_of(PATIENCE);
+        }
         if (!is_patient(&p)) {
             end->is_late = 1;
             kill(pid, SIGKILL);
             wait4(pid, &end->status, 0, &used);
             break;
         }
+    }
     end->seconds = now() - began;
     end->processor = (double)used.ru_utime.tv_sec + (double)used.ru_stime.tv_sec
                      + 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
@@ -77,7 +83,7 @@ enum result judge(const struct end *end, const char *also)
 {
     if (!end->is_late && WIFEXITED(end->status) && WEXITSTATUS(end->status) == 0)
         return report->outcome.missing > 0 ? FEWER : report->outcome.errors > 0 ? ERRORS : NO_EFFECT;
-    if (!end->is_late && WIFSIGNALED(end->status) && WTERMSIG(end->status) == SIGABRT) {
+    if (!end->is_late && WIFSIGNALED(end->status) && (WTERMSIG(end->status) == SIGABRT || WTERMSIG(end->status) == SIGSEGV)) {
         for (size_t i = 0; i < sizeof documented_ends / sizeof *documented_ends; i++)
             if (strstr(end->said, documented_ends[i]))
                 return MESSAGE;
