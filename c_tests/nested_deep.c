@@ -1,7 +1,8 @@
 /* Runs within runs, 50 deep: each goes on while its task waits for the next, tasks of each add to the one around it, and
  * all are complete when they return.
  * ctest: static
- * ctest: matrix threads=1,2,4 timeout=60 */
+ * ctest: matrix idle=park,spin deque=split,mutex threads=2 timeout=60
+ * ctest: matrix kind=steal idle=park deque=split threads=1,4 timeout=60 */
 #include "marks.h"
 
 enum { DEPTH = 50, TASKS = 8 };

@@ -1,14 +1,14 @@
 /* A sampling profiler: SIGPROF by the process's processor time, as often as the kernel sends it, whose handler walks the
  * stack of whatever it has interrupted: tasks on their stacks, switches, idle workers, the end of runs. Nothing is lost,
  * every walk ends, and the threads of the library are sampled, too.
- * ctest: matrix threads=1,4 timeout=60
- * ctest: matrix kind=steal,cont deque=split,mutex idle=park threads=4 env=SCHED_WARM=0 timeout=60 */
+ * ctest: matrix deque=split,mutex idle=park,spin threads=4 timeout=60
+ * ctest: matrix kind=steal,cont deque=split idle=park threads=4 env=SCHED_WARM=0 timeout=60 */
 #include "marks.h"
 #include <execinfo.h>
 #include <sched_tasks.h>
 #include <sys/time.h>
 
-enum { N = 4000 / SMALLER, FRAMES = 64, WANTED = 30 };
+enum { N = 2000 / SMALLER, FRAMES = 64, WANTED = 30 };
 
 static atomic_int samples, elsewhere;
 
