@@ -1,5 +1,6 @@
 # The system withholds something from a process: memory, threads, files, a system call. A sample of what make limits
 # tries, which sets LIMITS.
+# limit: 300
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 [ "$(uname -s)" = Linux ] && ldd --version 2>&1 | grep -qi -e glibc -e 'GNU libc' || { echo "no glibc here"; exit 77; }
 
