@@ -337,8 +337,8 @@ static void sweep(int n, int jobs)
             _exit(0);
         }
     }
-    for (int status = 0; wait(&status) > 0 || errno == EINTR;)
-        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    for (int status = 0; wait(&status) > 0 || errno == EINTR;) /* a SIGTERM may have come to the whole group */
+        CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0) || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM));
 }
 
 static int print(double began)
