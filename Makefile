@@ -79,7 +79,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants faults asan tsan tsan-users valgrind aarch64 stress pdf install uninstall installcheck \
+        check check-deep knobs loom mutants faults limits asan tsan tsan-users valgrind aarch64 stress pdf install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
@@ -96,7 +96,7 @@ help:
 	@echo 'make install-programs  ... and install them: BINDIR=PREFIX/bin. uninstall-programs removes them'
 	@echo 'make test          all tests: 5 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
 	@echo 'make check         format, lints, manual pages'
-	@echo 'make check-deep    knobs loom mutants faults asan tsan tsan-users valgrind aarch64 stress abi packages pdf: hours; each is a target, too'
+	@echo 'make check-deep    knobs loom mutants faults limits asan tsan tsan-users valgrind aarch64 stress abi packages pdf: hours; each is a target, too'
 	@echo 'make dist          target/dist/libsched-VERSION.tar.xz: the source, with all crates. deb, rpm: packages of it'
 	@echo 'make bench         compare the schedulers: tables and figures. bench-peers: and other systems'
 	@echo 'make bench-programs-peers  the programs of programs/ beside gzip, pigz, grep, ripgrep, sort, sha256sum'
@@ -444,7 +444,7 @@ check:
 
 MINUTES ?= 10
 
-check-deep: knobs loom shuttle litmus mutants faults asan tsan tsan-users valgrind aarch64 stress abi packages pdf
+check-deep: knobs loom shuttle litmus mutants faults limits asan tsan tsan-users valgrind aarch64 stress abi packages pdf
 
 # Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
 # hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
@@ -498,6 +498,13 @@ faults: stage
 	@mkdir -p $(TARGET)/faults && cd $(TARGET)/faults && \
 	 ROOT='$(CURDIR)' PREFIX='$(STAGE)' TARGET='$(TARGET)' CC='$(CC)' FAULTS='$(FAULTS)' \
 	 sh -eu '$(CURDIR)/c_tests/scripts/faults.sh' $(SKIPS)
+
+# The system withholds memory, threads, files or a system call from a process: c_tests/limits. What cannot be withheld
+# here, for want of root or a cgroup, is named.
+limits: stage
+	@mkdir -p $(TARGET)/limits && cd $(TARGET)/limits && \
+	 ROOT='$(CURDIR)' PREFIX='$(STAGE)' TARGET='$(TARGET)' CC='$(CC)' LIMITS=all \
+	 sh -eu '$(CURDIR)/c_tests/scripts/limits.sh' $(SKIPS)
 
 # Programs whose tasks wait and go on elsewhere, and the rest of the interface, under the tools that watch
 # memory and threads: none may have anything to say, and no suppression is used. (Not those that call fork

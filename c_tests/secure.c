@@ -1,5 +1,6 @@
 /* A program with more rights than the user who starts it (set-user-ID and the like: AT_SECURE) honours no SCHED_*
- * variable: else that user could have root's files created and extended, by SCHED_STATS_FILE.
+ * variable: else that user could have root's files created and extended, by SCHED_STATS_FILE or SCHED_TRACE. Nor does
+ * any variable make it print.
  * ctest: static
  * ctest: */
 #include "pool.h"
@@ -11,7 +12,7 @@
 
 enum { NOBODY = 65534 };
 
-static char folder[PATH_MAX], program[PATH_MAX + 16], file[PATH_MAX + 16];
+static char folder[PATH_MAX], program[PATH_MAX + 16], file[PATH_MAX + 16], trace[PATH_MAX + 16];
 static int ran;
 
 static void task(void *closure, struct scheduler *s)
@@ -76,6 +77,7 @@ static void clean_up(void)
 {
     unlink(program);
     unlink(file);
+    unlink(trace);
     rmdir(folder);
 }
 
@@ -88,13 +90,15 @@ static int test_in(const char *parent)
     CHECK_EQ(chmod(folder, 0755), 0);
     snprintf(program, sizeof program, "%s/program", folder);
     snprintf(file, sizeof file, "%s/of_root", folder);
+    snprintf(trace, sizeof trace, "%s/trace_of_root", folder);
     copy_program();
 
     /* Without further rights the variables are honoured: the file is made. */
     setenv("SCHED_STATS", "json", 1);
     setenv("SCHED_STATS_FILE", file, 1);
+    setenv("SCHED_TRACE", trace, 1);
     in_child(without_rights, NULL);
-    int made = unlink(file) == 0;
+    int made = unlink(file) == 0 && unlink(trace) == 0;
     if (!WIFEXITED(child.status) || WEXITSTATUS(child.status) != 0 || !made)
         clean_up();
     CHECK_CHILD_EXITED(0);
@@ -102,9 +106,12 @@ static int test_in(const char *parent)
 
     setenv("SCHED_HELP", "1", 1);
     setenv("SCHED_THREADS", "7", 1);
+    setenv("SCHED_PROFILE", "1", 1);
+    setenv("SCHED_WATCHDOG", "1ms", 1);
+    setenv("SCHED_KIND", "no such kind, and nobody says so", 1);
     setenv("SCHED_KIDN", "nor is this one named", 1);
     in_child(as_nobody, NULL);
-    made = access(file, F_OK) == 0;
+    made = access(file, F_OK) == 0 || access(trace, F_OK) == 0;
     clean_up();
     if (WIFEXITED(child.status) && WEXITSTATUS(child.status) == 77)
         return 0;

@@ -111,7 +111,7 @@ static void default_pool(void)
 }
 
 /* Queues beyond what is kept ready, and stacks: of so many tasks some wait. */
-enum { FLOOD = 20000, WAITING = 40, MAPPED = 600000 };
+enum { FLOOD = 20000, MAPPED = 600000, WAITING = 40, CROWD = 20000 };
 
 static atomic_long flooded;
 
@@ -128,39 +128,48 @@ static void wait_at_gate(void *closure, struct scheduler *s)
     drop(closure, s);
 }
 
-static void pour(void *n, struct scheduler *s)
+struct flood {
+    long waiting, tasks, accepted;
+};
+
+static long spawn_up_to(long n, taskfunc f, struct scheduler *s)
 {
-    long accepted = 0, left = *(long *)n;
-    flooded = 0;
-    *(long *)n = 0;
-    for (int i = 0; i < WAITING; i++)
-        accepted += DONE(sched_spawn(wait_at_gate, NULL, s), EAGAIN);
-    while (left-- > 0) {
-        if (DONE(sched_spawn(drop, NULL, s), EAGAIN))
-            accepted++;
-        else
-            break;
-    }
-    *(long *)n = accepted;
+    long accepted = 0;
+    while (accepted < n && DONE(sched_spawn(f, NULL, s), EAGAIN))
+        accepted++;
+    return accepted;
 }
 
-static void flood_of(long tasks)
+static void pour(void *arg, struct scheduler *s)
 {
-    long n = tasks;
-    if (!DONE(sched_init(3, 8, pour, &n), ENOMEM))
+    struct flood *flood = arg;
+    flooded = 0;
+    flood->accepted = spawn_up_to(flood->waiting, wait_at_gate, s) + spawn_up_to(flood->tasks, drop, s);
+}
+
+static void flood_of(long waiting, long tasks)
+{
+    struct flood flood = {waiting, tasks, 0};
+    if (!DONE(sched_init(3, 8, pour, &flood), ENOMEM))
         return;
-    CHECK_EQ(flooded, n);
+    CHECK_EQ(flooded, flood.accepted);
     note_missing(NULL);
 }
 
 static void flood(void)
 {
-    flood_of(FLOOD);
+    flood_of(WAITING, FLOOD);
 }
 
 static void large_flood(void)
 {
-    flood_of(MAPPED);
+    flood_of(WAITING, MAPPED);
+}
+
+/* Far more stacks at once than anything else needs. */
+static void crowd(void)
+{
+    flood_of(CROWD, WAITING);
 }
 
 /* Runs that write all that a run can write. */
@@ -178,6 +187,7 @@ static void files(void)
 }
 
 const struct scene scenes[] = {
-    {"run", run}, {"pool", pool}, {"default", default_pool}, {"flood", flood}, {"large-flood", large_flood}, {"files", files},
+    {"run", run, 0}, {"pool", pool, 0}, {"default", default_pool, 0}, {"flood", flood, 0},
+    {"large-flood", large_flood, 0}, {"files", files, 0}, {"crowd", crowd, 1},
 };
 const int scene_count = sizeof scenes / sizeof *scenes;

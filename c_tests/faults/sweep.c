@@ -5,9 +5,7 @@
  * In its process the scene is played four times: with the fault in a process that has not used the library yet; without
  * a fault, when every call has to succeed; with the fault in what is then used already; and again without. For every
  * fourth point of a series the third is repeated: what is held must not grow each time. */
-#include "inject.h"
-#include "scene.h"
-#include <sys/mman.h>
+#include "point.h"
 #include <sys/wait.h>
 
 static const struct fault {
@@ -20,30 +18,14 @@ static const struct fault {
 #undef X
 };
 
-enum { FAULT_COUNT = sizeof faults / sizeof *faults, KINDS = 5, MOST_SERIES = 8192, PATIENCE = 120, ROUNDS = 2, LONG_ROUNDS = 40, LEAKS_OF = 4,
+enum { FAULT_COUNT = sizeof faults / sizeof *faults, MOST_SERIES = 8192, ROUNDS = 2, LONG_ROUNDS = 40, LEAKS_OF = 4,
     IN_SAMPLE = 6, /* points of a series of memory or threads */
     BURST = 100 };
-static const char *const kinds[KINDS] = {"steal", "lifo", "fifo", "serial", "cont"};
-
-extern const struct fault_interface fault_interface __attribute__((weak));
-
-/* What the process of a point reports. */
-struct report {
-    struct outcome outcome;
-    long failed;             /* calls that were made to fail */
-    long calls[FAULT_CALLS]; /* in the scene without faults */
-    int grows;               /* what is held grew in each of several parts of the rounds: bits, as in `held` */
-    atomic_int round;
-};
-
 /* A series: the points that differ in k alone. */
 struct series {
     int kind, scene, fault, lasting;
     long calls;
 };
-
-enum result { NO_EFFECT, ERRORS, FEWER, MESSAGE, RESULTS };
-static const char *const words[RESULTS] = {"done all the same", "-1 and errno", "fewer threads", "documented end"};
 
 /* What all processes of the sweep count. */
 struct totals {
@@ -52,16 +34,8 @@ struct totals {
 };
 
 static struct totals *totals;
-static struct report *report; /* of the point that this process plays, or waits for */
 static int at_most;   /* points of a series; 0: all */
 static int is_sample; /* a point or two for each fault */
-
-static void *shared(size_t size)
-{
-    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    CHECK(at != MAP_FAILED);
-    return at;
-}
 
 /* --- the process of a point ------------------------------------------------------ */
 
@@ -86,38 +60,26 @@ static void play(const struct series *series, enum phase as, long skip)
     report->round++;
 }
 
-enum { PARTS = 4, HELD = 4 };
+struct point {
+    const struct series *series;
+    long skip;
+    int rounds;
+};
 
-static void note_held(long held[HELD])
+static void play_once_more(void *arg)
 {
-    struct fault_held now = fault_interface.held();
-    held[0] = now.blocks;
-    held[1] = now.mapped / 4096;
-    held[2] = now.descriptors;
-    held[3] = now.threads;
+    const struct point *point = arg;
+    play(point->series, point->series->lasting ? LASTING : ONCE, point->skip);
 }
 
-/* Whether of something one more is held after each round. Caches may grow for some time, but not by each. A refused
- * munmap leaves its pages. */
-static int grows(const struct series *series, long skip, int rounds)
+static void play_point(void *arg)
 {
-    long held[PARTS + 1][HELD];
-    int growing[HELD] = {1, faults[series->fault].call != MUNMAP, 1, 1};
-    for (int part = 0; part <= PARTS; part++) {
-        note_held(held[part]);
-        for (int i = 0; i < rounds && part < PARTS; i++)
-            play(series, series->lasting ? LASTING : ONCE, skip);
-        for (int what = 0; what < HELD && part > 0; what++)
-            growing[what] &= held[part][what] >= held[part - 1][what] + rounds;
-    }
-    return growing[0] | growing[1] << 1 | growing[2] << 2 | growing[3] << 3;
-}
-
-static void play_point(const struct series *series, long skip, int rounds)
-{
+    const struct point *point = arg;
+    const struct series *series = point->series;
+    long skip = point->skip;
     enum phase as = series->lasting ? LASTING : ONCE;
     setenv("SCHED_KIND", kinds[series->kind], 1);
-    if (rounds > 1) {
+    if (point->rounds > 1) {
         setenv("SCHED_WARM", "0", 1);
         setenv("SCHED_STACK", "128K", 1); /* known to inject.so */
     }
@@ -133,84 +95,19 @@ static void play_point(const struct series *series, long skip, int rounds)
     play(series, as, skip);
     play(series, STRICT, 0);
     play(series, as, skip);
-    if (rounds > 1)
-        report->grows = grows(series, skip, rounds);
+    if (point->rounds > 1) /* a refused munmap leaves its pages */
+        report->grows = grows(play_once_more, arg, point->rounds, faults[series->fault].call == MUNMAP ? HELD_MAPPED : 0);
     play(series, STRICT, 0);
 }
 
 /* --- what became of it ------------------------------------------------------------- */
 
-struct end {
-    int status, is_late;
-    double seconds, processor;
-    char said[1 << 15];
-};
-
-/* Removes the lines of statistics. */
-static void without_json(char *text)
+static enum result run_point(const struct series *series, long skip, int rounds, struct end *end)
 {
-    char *to = text;
-    for (char *line = text, *next; *line; line = next) {
-        next = strchr(line, '\n') ? strchr(line, '\n') + 1 : line + strlen(line);
-        if (*line != '{') {
-            memmove(to, line, (size_t)(next - line));
-            to += next - line;
-        }
-    }
-    *to = 0;
-}
-
-static void run_point(const struct series *series, long skip, int rounds, struct end *end)
-{
-    int fd = memfd_create("said", 0);
-    double began = now();
-    struct rusage used;
-    struct patience p = patience_of(PATIENCE);
-    CHECK(fd >= 0);
-    memset(report, 0, sizeof *report);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        struct rlimit no_core = {0, 0};
-        setrlimit(RLIMIT_CORE, &no_core);
-        dup2(fd, 1);
-        dup2(fd, 2);
-        close(fd);
-        play_point(series, skip, rounds);
-        _exit(0);
-    }
-    end->is_late = 0;
-    for (long pause = 200; wait4(pid, &end->status, WNOHANG, &used) == 0; pause_us(pause), pause = pause < 5000 ? 2 * pause : 5000)
-        if (!is_patient(&p)) {
-            end->is_late = 1;
-            kill(pid, SIGKILL);
-            wait4(pid, &end->status, 0, &used);
-            break;
-        }
-    end->seconds = now() - began;
-    end->processor = (double)used.ru_utime.tv_sec + (double)used.ru_stime.tv_sec
-                     + 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-    ssize_t n = pread(fd, end->said, sizeof end->said - 1, 0);
-    end->said[n > 0 ? n : 0] = 0;
-    without_json(end->said);
-    close(fd);
+    struct point point = {series, skip, rounds};
+    run_process(play_point, &point, end);
     totals->processes++;
-}
-
-static const char *const documented_ends[] = {
-    "libsched: deadlock: ", /* no memory for stacks: tasks lie on top of each other */
-};
-
-/* What the point shows; RESULTS if it is wrong. */
-static enum result judge(const struct end *end)
-{
-    if (!end->is_late && WIFEXITED(end->status) && WEXITSTATUS(end->status) == 0)
-        return report->outcome.missing > 0 ? FEWER : report->outcome.errors > 0 ? ERRORS : NO_EFFECT;
-    if (!end->is_late && WIFSIGNALED(end->status) && WTERMSIG(end->status) == SIGABRT)
-        for (size_t i = 0; i < sizeof documented_ends / sizeof *documented_ends; i++)
-            if (strstr(end->said, documented_ends[i]))
-                return MESSAGE;
-    return RESULTS;
+    return judge(end, NULL);
 }
 
 static void say_wrong(const struct series *series, long skip, int rounds, const struct end *end, const char *what)
@@ -228,10 +125,9 @@ static void say_wrong(const struct series *series, long skip, int rounds, const 
 static int sweep_point(const struct series *series, long skip, int rounds)
 {
     struct end end;
-    run_point(series, skip, rounds, &end);
-    enum result result = judge(&end);
+    enum result result = run_point(series, skip, rounds, &end);
     if (result == RESULTS)
-        say_wrong(series, skip, rounds, &end, end.is_late ? "hangs" : WIFSIGNALED(end.status) ? "aborts" : "fails");
+        say_wrong(series, skip, rounds, &end, wrong_end(&end));
     else if (rounds > 1 && report->grows) {
         run_point(series, skip, LONG_ROUNDS, &end); /* caches have grown, or more than that */
         if (report->grows)
@@ -279,12 +175,11 @@ static int plan(const char *only_kind, const char *only_scene, int only_fault)
         for (int scene = 0; scene < scene_count; scene++) {
             struct series series = {kind, scene, 0, 0, 0};
             struct end end;
-            if (is_sample && scene > 2)
-                continue; /* the scenes that take long */
+            if (scenes[scene].has_many_calls || (is_sample && scene > 2))
+                continue; /* these take long */
             if ((only_kind && strcmp(only_kind, kinds[kind]) != 0) || (only_scene && strcmp(only_scene, scenes[scene].name) != 0))
                 continue;
-            run_point(&series, -1, 1, &end);
-            if (judge(&end) == RESULTS) {
+            if (run_point(&series, -1, 1, &end) == RESULTS) {
                 say_wrong(&series, -1, 1, &end, "fails without a fault");
                 continue;
             }
@@ -365,15 +260,6 @@ static int print(double began)
     return totals->wrong == 0 && points > 0 ? 0 : 1;
 }
 
-static int index_of(const char *word, int scene)
-{
-    for (int i = 0; i < (scene ? scene_count : KINDS); i++)
-        if (strcmp(word, scene ? scenes[i].name : kinds[i]) == 0)
-            return i;
-    fprintf(stderr, "sweep: no %s\n", word);
-    exit(2);
-}
-
 int main(int argc, char **argv)
 {
     double began = now();
@@ -384,8 +270,8 @@ int main(int argc, char **argv)
         return 2;
     }
     if (argc == 7) {
-        struct series series = {index_of(argv[1], 0), index_of(argv[2], 1), atoi(argv[3]), atoi(argv[4]), 0};
-        play_point(&series, atol(argv[5]), atoi(argv[6]));
+        struct series series = {kind_named(argv[1]), scene_named(argv[2]), atoi(argv[3]), atoi(argv[4]), 0};
+        play_point(&(struct point){&series, atol(argv[5]), atoi(argv[6])});
         printf("failed %ld errors %d missing %d grows %d\n", report->failed, report->outcome.errors,
                report->outcome.missing, report->grows);
         return 0;

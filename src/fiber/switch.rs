@@ -18,6 +18,10 @@
 //! task, as they belong to a thread without this library. They are compared before they are loaded,
 //! because loading takes longer. The signal mask is the thread's.
 //!
+//! Unwinders: a signal's handler, say of a profiler, may walk the stack from any instruction here.
+//! These functions therefore have no unwind tables, or one that ends the walk from their first
+//! instruction on, before they move the stack pointer.
+//!
 //! Shadow stacks (CET): this code does not claim to support them, so the C library leaves them off
 //! in a process that loads it.
 
@@ -165,12 +169,12 @@ pub unsafe extern "C" fn begin(
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
+        ".cfi_undefined rip", // unwinders stop here
         save!(),
         "mov [rdi], rsp",
         "test rsi, rsi",
         "cmovne rsp, rsi",
-        "and rsp, -16",       // the caller's own stack is not aligned here
-        ".cfi_undefined rip", // unwinders stop here
+        "and rsp, -16", // the caller's own stack is not aligned here
         "xor ebp, ebp",
         "mov rdi, rcx",
         "call rdx",
@@ -180,12 +184,12 @@ pub unsafe extern "C" fn begin(
     #[cfg(target_arch = "aarch64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
+        ".cfi_undefined x30", // unwinders stop here
         save!(),
         "str x10, [x0]",
         "cmp x1, 0",
         "csel x10, x10, x1, eq",
         "mov sp, x10",
-        ".cfi_undefined x30", // unwinders stop here
         "mov x29, 0",
         "mov x30, 0",
         "mov x0, x3",
@@ -253,14 +257,14 @@ pub unsafe extern "C" fn call_on_stack<C: Callee>(
     std::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
+        // Unwinders stop here; those that follow rbp stop at the spawner's end.
+        ".cfi_undefined rip",
         "sub rsp, 32",
         "push rbp\n push rbx\n push r12\n push r13\n push r14\n push r15",
         "stmxcsr [rsp - 16]", // like `save`, without moving rsp
         "fnstcw [rsp - 12]",
         "lea r8, [rsp - 16]",
         "mov rsp, rcx",
-        // Unwinders stop here; those that follow rbp stop at the spawner's end.
-        ".cfi_undefined rip",
         "call {run}",
         "mov rdi, rsp",
         "call {finish}",
@@ -276,13 +280,13 @@ pub unsafe extern "C" fn call_on_stack<C: Callee>(
     std::arch::naked_asm!(
         ".cfi_startproc",
         ".cfi_personality 0x1b, {personality}",
+        // Unwinders stop here; those that follow x29 stop at the spawner's end.
+        ".cfi_undefined x30",
         "sub sp, sp, 32",
         "str x30, [sp, 16]",
         save!(),
         "mov x4, x10",
         "mov sp, x3",
-        // Unwinders stop here; those that follow x29 stop at the spawner's end.
-        ".cfi_undefined x30",
         "bl {run}",
         "mov x0, sp",
         "bl {finish}",
@@ -432,13 +436,13 @@ pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -
     #[cfg(target_arch = "x86_64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
+        ".cfi_undefined rip", // unwinders stop here
         save!(),
         "mov ebx, [rsp]",
         "movzx r12d, word ptr [rsp + 4]",
         "lea rax, [rsi - 8]", // aligned: a context is 8 above a multiple of 16
         "mov rsi, rsp",
         "mov rsp, rax",
-        ".cfi_undefined rip", // unwinders stop here
         "call {publish}",
         "add rsp, 8",
         restore!("ebx", "r12w", "xor eax, eax\n "),
@@ -448,12 +452,12 @@ pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -
     #[cfg(target_arch = "aarch64")]
     std::arch::naked_asm!(
         ".cfi_startproc",
+        ".cfi_undefined x30", // unwinders stop here
         save!(),
         "mov x19, x1",
         "mov x20, x9",
         "mov sp, x1",
         "mov x1, x10",
-        ".cfi_undefined x30", // unwinders stop here
         "mov x29, 0",
         "bl {publish}",
         "mov x1, x19",

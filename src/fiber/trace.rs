@@ -55,9 +55,11 @@ pub fn return_addresses(copy: &mut [usize], context: usize, to: &mut [usize; MOS
         // The layout is that of `fiber::switch`.
         std::arch::naked_asm!(
             ".cfi_startproc",
+            ".cfi_undefined rip", // for a walk that begins at one of the other instructions
             "push rbx",
             "mov rbx, rdi",
             ".cfi_def_cfa rbx, 72",
+            ".cfi_offset rip, -8",
             ".cfi_offset rbp, -16",
             ".cfi_offset rbx, -24",
             ".cfi_offset r12, -32",
@@ -66,6 +68,7 @@ pub fn return_addresses(copy: &mut [usize], context: usize, to: &mut [usize; MOS
             ".cfi_offset r15, -56",
             "mov rdi, rdx",
             "call rsi",
+            ".cfi_undefined rip",
             "pop rbx",
             "ret",
             ".cfi_endproc",

@@ -15,8 +15,8 @@ use crate::compile::{Toolchain, WARNINGS};
 use crate::report::{Job, Outcome};
 use crate::session::Session;
 
-/// Variables of other libraries: the recorder's.
-const OTHERS: &[&str] = &["SCHED_RECORD"];
+/// Names that begin like the library's: a variable of the recorder, a policy and calls of Linux.
+const OTHERS: &[&str] = &["SCHED_RECORD", "SCHED_FIFO", "sched_getaffinity", "sched_setaffinity"];
 
 /// How long a program may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -159,14 +159,12 @@ fn names(session: &Session, documents: Vec<PathBuf>) -> Job {
         for path in &documents {
             let text = fs::read_to_string(path)?;
             let mut unknown = Vec::new();
-            for name in words(&text, "SCHED_") {
-                let known = variables.contains(&name) || OTHERS.contains(&name.as_str());
-                if !known && !declared.contains(&name) {
-                    unknown.push(name);
-                }
-            }
-            unknown
-                .extend(words(&text, "sched_").into_iter().filter(|name| !declared.contains(name)));
+            let named = words(&text, "SCHED_").into_iter().chain(words(&text, "sched_"));
+            unknown.extend(named.filter(|name| {
+                !variables.contains(name)
+                    && !declared.contains(name)
+                    && !OTHERS.contains(&name.as_str())
+            }));
             let commands =
                 text.split(['`', '\n']).filter_map(|part| part.trim().strip_prefix("make "));
             for command in commands {
