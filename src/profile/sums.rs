@@ -66,9 +66,9 @@ fn add(to: &Cell<u64>, more: u64) {
 impl Sums {
     /// The task of this path has ended.
     pub fn end(&self, path: &Path, now: u64) {
-        path.end(now);
+        path.stop(now);
         add(&self.work, path.work());
-        self.span.become_longer(path.length());
+        self.span.become_longer(path.length(), 0);
         let tasks = u64::from(!path.is_void());
         self.add_to(path, OfContext { tasks, work: path.work(), waits: 0 });
         if !path.is_void() {
@@ -89,7 +89,7 @@ impl Sums {
     /// Adds the other sums to these.
     pub fn merge(&self, other: &Sums) {
         add(&self.work, other.work.get());
-        self.span.become_longer(&other.span);
+        self.span.become_longer(&other.span, 0);
         let contexts = other.contexts.borrow();
         contexts.iter().enumerate().for_each(|(id, of)| self.add_to_context(id, *of));
         for class in 0..CLASSES {

@@ -301,7 +301,7 @@ pub unsafe fn joined(shadow: &Forked, worker: &Worker) {
     // Without a worker the caller is in a blocking section.
     let fiber = mine.map(Mine::fiber).or_else(identity::current_fiber);
     if let Some(caller) = fiber.and_then(Fiber::youngest_task) {
-        caller.path.join(&watched.path, clock::ticks);
+        caller.path.join(&watched.path, worker.burden(), clock::ticks);
     }
     let block = watched.block.get();
     // Without a worker a block of the run stays in use until the run ends.
@@ -328,7 +328,10 @@ fn around_child<R>(mine: Mine<'_>, spawn: impl FnOnce(&Worker) -> R) -> R {
     if let (Some(track), Some(left), Some(caller)) = (track, left, caller) {
         track.come_back(&left, &caller.slice);
     }
-    timed.inspect(|path| path.go_on(clock::ticks()));
+    timed.inspect(|path| {
+        path.burden(worker.burden());
+        path.go_on(clock::ticks());
+    });
     result
 }
 
