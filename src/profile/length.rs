@@ -5,6 +5,8 @@
 //! with more work or with more edges, so the two lengths are followed on their own.
 
 use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::ptr;
 
 /// A path is divided among so many functions at most, those that it meets first. The last part has
 /// the rest.
@@ -28,14 +30,16 @@ pub struct Length {
     ticks: Cell<u64>,
     burdened: Cell<u64>,
     /// In the order in which the path meets the functions.
-    parts: [Cell<Part>; PARTS],
+    /// The first `used` of them were written. (To write all of them for each task takes a tenth of
+    /// its time.)
+    parts: [Cell<MaybeUninit<Part>>; PARTS],
     used: Cell<u8>,
 }
 
 impl Default for Length {
     #[inline(always)]
     fn default() -> Self {
-        let parts = [const { Cell::new(Part { function: 0, tasks: 0, ticks: 0 }) }; PARTS];
+        let parts = [const { Cell::new(MaybeUninit::uninit()) }; PARTS];
         Length { ticks: Cell::new(0), burdened: Cell::new(0), parts, used: Cell::new(0) }
     }
 }
@@ -55,7 +59,18 @@ impl Length {
     }
 
     fn used(&self) -> &[Cell<Part>] {
-        &self.parts[..usize::from(self.used.get())]
+        let used = &self.parts[..usize::from(self.used.get())];
+        // SAFETY: the first `used` parts were written, and the two types have one layout.
+        unsafe { &*(ptr::from_ref(used) as *const [Cell<Part>]) }
+    }
+
+    /// A part that is in use.
+    #[inline]
+    fn part(&self, at: u8) -> &Cell<Part> {
+        assert!(at < self.used.get(), "the path has such a part");
+        // SAFETY: the first `used` parts were written, of which there are at most `PARTS`; the two
+        // types have one layout.
+        unsafe { &*self.parts.as_ptr().add(usize::from(at)).cast() }
     }
 
     /// The parts, whose sum is the length.
@@ -80,7 +95,8 @@ impl Length {
         self.ticks.set(other.ticks());
         self.burdened.set(other.burdened() + burden);
         self.used.set(other.used.get());
-        other.used().iter().zip(&self.parts).for_each(|(from, to)| to.set(from.get()));
+        let parts = other.used().iter().zip(&self.parts);
+        parts.for_each(|(from, to)| to.set(MaybeUninit::new(from.get())));
     }
 
     /// The place of the function's part.
@@ -91,11 +107,12 @@ impl Length {
             return known as u8;
         }
         if usize::from(used) == PARTS {
-            let last = &self.parts[PARTS - 1];
+            let last = self.part(used - 1);
             last.set(Part { function: REST, ..last.get() });
             return used - 1;
         }
-        self.parts[usize::from(used)].set(Part { function, ..Part::default() });
+        let new = Part { function, ..Part::default() };
+        self.parts[usize::from(used)].set(MaybeUninit::new(new));
         self.used.set(used + 1);
         used
     }
@@ -104,13 +121,13 @@ impl Length {
     pub fn add(&self, part: u8, ticks: u64) {
         self.ticks.set(self.ticks.get() + ticks);
         self.burdened.set(self.burdened.get() + ticks);
-        let part = &self.parts[usize::from(part)];
+        let part = self.part(part);
         part.set(Part { ticks: part.get().ticks + ticks, ..part.get() });
     }
 
     /// The path goes through one more task of this part.
     pub fn add_task(&self, part: u8) {
-        let part = &self.parts[usize::from(part)];
+        let part = self.part(part);
         part.set(Part { tasks: part.get().tasks.saturating_add(1), ..part.get() });
     }
 
@@ -119,7 +136,7 @@ impl Length {
     pub fn cut(&self, part: u8, ticks: u64) {
         let mut excess = self.ticks().saturating_sub(ticks);
         self.ticks.set(self.ticks() - excess);
-        let own = self.parts.get(usize::from(part)).into_iter();
+        let own = self.used().get(usize::from(part)).into_iter();
         for part in own.chain(self.used().iter().rev()) {
             let less = excess.min(part.get().ticks);
             excess -= less;

@@ -64,13 +64,17 @@ impl Path {
 
     /// This unused path leads to a task of the context, from where the path `from` is now, over an
     /// edge with this burden.
+    #[inline]
     pub fn begin(&self, context: &Context, from: Option<(&Path, u64)>, burden: u64) {
+        self.context.set(context);
         if let Some((from, now)) = from {
             from.settle(now);
             self.length.become_equal(&from.length, burden);
         }
-        self.context.set(context);
-        self.find_own();
+        match from.filter(|(from, _)| ptr::eq(from.context.get(), context)) {
+            Some((from, _)) => self.own.set(from.own.get()), // the parts are the same
+            None => self.find_own(),
+        }
         self.length.add_task(self.own.get());
     }
 
@@ -113,6 +117,7 @@ impl Path {
         }
     }
 
+    #[inline]
     pub fn stop(&self, now: u64) {
         self.settle(now);
         self.since.set(now);
@@ -120,6 +125,7 @@ impl Path {
     }
 
     /// The clock runs from now on, if the task does not wait.
+    #[inline]
     pub fn go_on(&self, now: u64) {
         if self.is_stopped.get() && !self.is_waiting.get() {
             self.since.set(now);
@@ -128,6 +134,7 @@ impl Path {
     }
 
     /// Sets a clock that runs: `length` is up to date.
+    #[inline]
     pub fn settle(&self, now: u64) {
         if !self.is_stopped.get() {
             self.add(self.since.replace(now), now);
@@ -161,11 +168,16 @@ impl Path {
     /// The task has joined another one, with this path, over an edge with this burden. `now` reads
     /// the clock.
     pub fn join(&self, other: &Path, burden: u64, now: impl FnOnce() -> u64) {
-        if !self.is_stopped.get() && self.since.get() == other.since.get() {
-            // The other task was called on top of this one, which goes on from this very tick.
-            self.take(&other.length, burden);
-        } else {
-            self.meet(&other.length, burden, now());
+        // Otherwise the other task was called on top of this one, which goes on from this very tick.
+        if self.is_stopped.get() || self.since.get() != other.since.get() {
+            self.settle(now());
+        }
+        if self.length.become_longer(&other.length, burden) {
+            if ptr::eq(self.context.get(), other.context.get()) {
+                self.own.set(other.own.get()); // the parts are the same
+            } else {
+                self.find_own();
+            }
         }
     }
 

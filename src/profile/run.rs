@@ -83,6 +83,7 @@ impl Profile {
 
     /// The unused `path` leads to a task of this function. `from` is the path of the task that
     /// spawns it now; None: no task of this run does.
+    #[inline]
     pub fn begin_path(&self, path: &Path, function: usize, from: Option<&Path>) {
         let parent = from.and_then(Path::context).unwrap_or(self.contexts.root());
         let context = self.contexts.child(parent, function);
