@@ -9,12 +9,13 @@ fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libsched.so.1");
     // A task may still be running when a program closes the library; it must stay mapped.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    println!("cargo::rustc-env=LIBSCHED_VEC_DEQUE_LEN={}", word_of_vec_deque_len());
+    println!("cargo::rustc-env=LIBSCHED_VEC_DEQUE={}", words_of_vec_deque());
 }
 
-/// Which word of a `VecDeque` is its length. Rust orders the fields of a type as it likes, but in the
+/// Which words of a `VecDeque` are the address of its places, their number, the place of the first
+/// element, and the length: a digit each. Rust orders the fields of a type as it likes, but in the
 /// same way for this program and for the library, and a debugger must know.
-fn word_of_vec_deque_len() -> usize {
+fn words_of_vec_deque() -> String {
     const WORDS: usize = size_of::<VecDeque<usize>>() / size_of::<usize>();
     let mut queue = VecDeque::with_capacity(100);
     queue.extend(0..50_usize);
@@ -22,5 +23,12 @@ fn word_of_vec_deque_len() -> usize {
     // SAFETY: a `VecDeque` has so many words, and all of them are initialised: a pointer and three
     // numbers.
     let words: [usize; WORDS] = unsafe { mem::transmute_copy(&queue) };
-    words.iter().position(|&word| word == queue.len()).expect("it keeps its length in a word")
+    let head = 20;
+    let places = queue.as_slices().0.as_ptr().wrapping_sub(head).addr();
+    let meant = [places, queue.capacity(), head, queue.len()];
+    let digits = meant.map(|value| {
+        let at = words.iter().position(|&word| word == value);
+        at.expect("it keeps each of them in a word").to_string()
+    });
+    digits.concat()
 }

@@ -1,20 +1,49 @@
-/* SCHED_PROFILE=json: the work and the span are within 5 % of those of programs whose closed form is known. Each task
- * measures itself how long it takes, and carries along the length of the longest path that leads to it; so the closed
- * form is that of the run, however busy the machine is.
+/* SCHED_PROFILE=json: the work, the span and the burdened span are within 5 % of those of programs whose closed form is
+ * known. Each task measures itself how long it takes, and carries along the lengths of the longest paths that lead to it;
+ * so the closed form is that of the run, however busy the machine is. SCHED_PROFILE_BURDEN makes each move of a task as
+ * long as a computation: so a move that is missing shows, unless the
+ * machine does something else for so long that it does not. The speed-ups follow from these three.
  * ctest: matrix deque=split,mutex idle=park threads=1,2 timeout=60
  * ctest: matrix idle=park threads=2 join=help */
 #include "child.h"
 #include "stats_line.h"
+#include <math.h>
 #include <sched_tasks.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-enum { SPIN_US = 300 / SMALLER + 100, ATTEMPTS = 40 };
+enum { SPIN_US = 300 / SMALLER + 100, ATTEMPTS = 40, DISTURBED = 3, BURDEN = 1000 * SPIN_US };
 
 /* What the tasks have measured, in nanoseconds. The memory is shared with the child. */
 static struct found {
-    _Atomic long work, span, unit;
+    _Atomic long work, span, burdened, unit, hops, computations;
 } *found;
+
+/* The longest path that leads to a point, and the longest one with a burden for each move. */
+struct path {
+    long span, burdened;
+};
+
+static int is_cont(void)
+{
+    const char *kind = getenv("SCHED_KIND");
+    return kind != NULL && strcmp(kind, "cont") == 0;
+}
+
+static void add(struct path *path, long ns)
+{
+    path->span += ns;
+    path->burdened += ns;
+}
+
+/* The path goes on in a new task, which may move to another worker. In kind cont the new task is called at once, and the
+ * rest of its spawner may move. */
+static struct path branch(struct path *path)
+{
+    struct path there = *path;
+    *(is_cont() ? &path->burdened : &there.burdened) += BURDEN;
+    return there;
+}
 
 /* Computes for some time. Returns how long that was, from `*since` on if that is not NULL, and sets `*since` to the end. */
 static long compute_since(double *since)
@@ -24,6 +53,7 @@ static long compute_since(double *since)
         t = now();
     long ns = (long)(1e9 * (t - (since == NULL ? t0 : *since)));
     found->work += ns;
+    found->computations++;
     if (since != NULL)
         *since = t;
     return ns;
@@ -38,8 +68,7 @@ static long compute(void)
  * called meanwhile. */
 static void spawned(double *since)
 {
-    const char *kind = getenv("SCHED_KIND");
-    if (kind != NULL && strcmp(kind, "cont") == 0)
+    if (is_cont())
         *since = now();
 }
 
@@ -58,9 +87,16 @@ static void at_least(_Atomic long *most, long value)
         ;
 }
 
-static void ends(long path)
+static void ends(struct path path)
 {
-    at_least(&found->span, path);
+    at_least(&found->span, path.span);
+    at_least(&found->burdened, path.burdened);
+}
+
+static void ends_after(struct path path, long ns)
+{
+    add(&path, ns);
+    ends(path);
 }
 
 static long longer(long a, long b)
@@ -68,9 +104,16 @@ static long longer(long a, long b)
     return a > b ? a : b;
 }
 
+/* The path meets another one, over `moves` moves. */
+static void meet(struct path *path, struct path other, int moves)
+{
+    path->span = longer(path->span, other.span);
+    path->burdened = longer(path->burdened, other.burdened + (long)moves * BURDEN);
+}
+
 /* A task of a chain or tree. */
 struct node {
-    long path;
+    struct path path;
     int depth, children;
     int parts, last_parts; /* how often it computes, and its children do */
 };
@@ -80,46 +123,48 @@ static void node(void *closure, struct scheduler *s)
     double since = now();
     struct node next = *(struct node *)closure;
     for (int i = 0; i < next.parts; i++)
-        next.path += compute_since(&since);
+        add(&next.path, compute_since(&since));
     next.parts = next.last_parts;
     if (next.depth-- > 0)
         for (int i = 0; i < next.children; i++) {
-            CHECK_EQ(sched_spawn_copy(node, &next, sizeof next, s), 0);
+            struct node child = next;
+            child.path = branch(&next.path);
+            CHECK_EQ(sched_spawn_copy(node, &child, sizeof child, s), 0);
             spawned(&since);
             if (next.children > 2)
-                next.path += compute_since(&since);
+                add(&next.path, compute_since(&since));
             else {
-                next.path += rest(since);
+                add(&next.path, rest(since));
                 since = now();
             }
         }
-    ends(next.path + rest(since));
+    ends_after(next.path, rest(since));
 }
 
 static void first_of_chain(void *unused, struct scheduler *s)
 {
     (void)unused;
-    struct node first = {0, 30, 1, 1, 1};
+    struct node first = {{0, 0}, 30, 1, 1, 1};
     node(&first, s);
 }
 
 static void first_of_tree(void *unused, struct scheduler *s)
 {
     (void)unused;
-    struct node first = {0, 5, 2, 1, 1};
+    struct node first = {{0, 0}, 5, 2, 1, 1};
     node(&first, s);
 }
 
 static void first_of_flood(void *unused, struct scheduler *s)
 {
     (void)unused;
-    struct node first = {0, 1, 20, 1, 6};
+    struct node first = {{0, 0}, 1, 20, 1, 6};
     node(&first, s);
 }
 
 /* Computes before a fork, in both branches, and after the join. */
 struct forked {
-    long path;
+    struct path path;
     int depth;
 };
 
@@ -127,23 +172,26 @@ static void fork_and_join(void *closure, struct scheduler *s)
 {
     struct forked *f = closure, here, there;
     sched_task t;
-    f->path += compute();
+    add(&f->path, compute());
     if (f->depth == 0)
         return;
     there.depth = f->depth - 1;
     here.depth = f->depth / 3;
-    here.path = there.path = f->path;
+    there.path = branch(&f->path);
+    here.path = f->path;
     sched_fork(&t, fork_and_join, &there, s);
     fork_and_join(&here, s);
-    here.path += compute();
+    add(&here.path, compute());
     sched_join(&t, s);
-    f->path = longer(here.path, there.path) + compute();
+    f->path = here.path;
+    meet(&f->path, there.path, 1);
+    add(&f->path, compute());
 }
 
 static void forks(void *unused, struct scheduler *s)
 {
     (void)unused;
-    struct forked first = {0, 5};
+    struct forked first = {{0, 0}, 5};
     fork_and_join(&first, s);
     ends(first.path);
 }
@@ -155,14 +203,16 @@ static void joins_in_order(void *unused, struct scheduler *s)
     struct forked there[N];
     sched_task t[N];
     (void)unused;
-    long path = compute();
+    struct path path = {0, 0};
+    add(&path, compute());
     for (int i = 0; i < N; i++) {
-        there[i] = (struct forked){path, i == 0 ? 3 : 0};
+        there[i] = (struct forked){branch(&path), i == 0 ? 3 : 0};
         sched_fork(&t[i], fork_and_join, &there[i], s);
     }
     for (int i = 0; i < N; i++) {
         sched_join(&t[i], s);
-        path = longer(path, there[i].path) + compute();
+        meet(&path, there[i].path, 1);
+        add(&path, compute());
     }
     ends(path);
 }
@@ -170,26 +220,29 @@ static void joins_in_order(void *unused, struct scheduler *s)
 static void group(void *unused, struct scheduler *s)
 {
     enum { N = 8 };
-    long path = 0;
+    struct path path = {0, 0};
     (void)unused;
     for (int round = 0; round < 3; round++) {
         sched_group g = SCHED_GROUP_INIT;
         struct forked there[N];
-        path += compute();
+        add(&path, compute());
         for (int i = 0; i < N; i++) {
-            there[i] = (struct forked){path, i % 2};
+            there[i] = (struct forked){branch(&path), i % 2};
             CHECK_EQ(sched_group_spawn(&g, fork_and_join, &there[i], s), 0);
         }
-        path += compute();
+        add(&path, compute());
         CHECK_EQ(sched_group_wait(&g, s), 0);
         for (int i = 0; i < N; i++)
-            path = longer(path, there[i].path);
-        path += compute();
+            meet(&path, there[i].path, 1);
+        add(&path, compute());
     }
     ends(path);
 }
 
-/* The units of a loop are parallel; those of one call count as equally long. */
+/* The units of a loop are parallel; those of one call count as equally long. To each of them leads a path over as many
+ * halves as the loop has when it is halved down to one unit, and so many joins lead from there. */
+enum { UNITS = 60, HALVINGS = 6 };
+
 static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 {
     (void)ctx;
@@ -203,33 +256,44 @@ static void body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
 static void loop(void *unused, struct scheduler *s)
 {
     (void)unused;
-    long path = compute() + compute();
-    CHECK_EQ(sched_for(0, 60, 0, body, NULL, s), 0);
-    path += found->unit + compute();
+    struct path path = {0, 0};
+    add(&path, compute() + compute());
+    CHECK_EQ(sched_for(0, UNITS, 0, body, NULL, s), 0);
+    add(&path, found->unit + compute());
+    path.burdened += 2 * HALVINGS * (long)BURDEN;
     ends(path);
 }
 
-/* An accumulator is the length of the path that leads to it. */
+/* An accumulator is the path that leads to it. The upper half of a range is a task: so to each unit leads a move for each
+ * upper half that it lies in (in kind cont for each lower one), and each combination joins one. */
+enum { REDUCED = 32 };
+
 static void reduce_body(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
 {
-    (void)lo;
     (void)hi;
     (void)s;
-    *(long *)acc = *(long *)ctx + compute();
+    struct path *path = acc;
+    *path = *(struct path *)ctx;
+    for (size_t half = REDUCED / 2; half > 0; half /= 2)
+        if (((lo & half) == 0) == is_cont())
+            path->burdened += BURDEN;
+    add(path, compute());
 }
 
 static void combine(void *into, const void *from, void *ctx)
 {
     (void)ctx;
-    *(long *)into = longer(*(long *)into, *(const long *)from) + compute();
+    meet(into, *(const struct path *)from, 1);
+    add(into, compute());
 }
 
 static void reduction(void *unused, struct scheduler *s)
 {
     (void)unused;
-    long path = compute(), zero = 0, result;
-    CHECK_EQ(sched_reduce(0, 32, 1, sizeof zero, &zero, reduce_body, combine, &path, &result, s), 0);
-    ends(result + compute());
+    struct path path = {0, 0}, zero = {0, 0}, result;
+    add(&path, compute());
+    CHECK_EQ(sched_reduce(0, REDUCED, 1, sizeof zero, &zero, reduce_body, combine, &path, &result, s), 0);
+    ends_after(result, compute());
 }
 
 /* A token goes round: nothing is parallel. */
@@ -242,16 +306,18 @@ static void stage(void *closure, struct scheduler *s)
     long i = (long)closure;
     if (++waiting == STAGES) {
         compute(); /* by then the others wait */
+        found->hops = is_cont() ? i : 1; /* that led to this task */
         CHECK_EQ(sched_sem_post(&turn[i]), 0);
     }
     for (int round = 0; round < ROUNDS; round++) {
         CHECK_EQ(sched_sem_wait(&turn[i], s), 0);
         compute();
-        long path = found->work;
+        struct path path = {found->work, found->work + found->hops * BURDEN};
         ends(path);
         double since = now();
+        found->hops++;
         CHECK_EQ(sched_sem_post(&turn[(i + 1) % STAGES]), 0);
-        ends(path + rest(since));
+        ends_after(path, rest(since));
     }
 }
 
@@ -262,6 +328,63 @@ static void ring(void *unused, struct scheduler *s)
         CHECK_EQ(sched_sem_init(&turn[i], 0), 0);
         CHECK_EQ(sched_spawn(stage, (void *)i, s), 0);
     }
+}
+
+/* Items go through stages that work at the same time. Each stage has a place for one item, which the stage before it
+ * fills, and which is free again when the stage has begun to work on the item. A path leads through a semaphore only where
+ * a task had to wait for it. */
+enum { DEPTH = 3, ITEMS = 12 };
+static struct place {
+    sched_sem full, free;
+    struct path filled, freed; /* the paths that lead to the last post of each */
+} place[DEPTH];
+
+static void wait_or_pass(sched_sem *sem, struct path *path, const struct path *posted, double *since, struct scheduler *s)
+{
+    add(path, rest(*since));
+    if (sched_sem_trywait(sem) != 0) {
+        CHECK_EQ(sched_sem_wait(sem, s), 0);
+        meet(path, *posted, 1);
+    }
+    *since = now();
+}
+
+static void post(sched_sem *sem, const struct path *path, struct path *posted)
+{
+    *posted = *path;
+    CHECK_EQ(sched_sem_post(sem), 0);
+}
+
+static void pipe_stage(void *closure, struct scheduler *s)
+{
+    long i = (long)closure;
+    struct path path = {0, is_cont() ? i * BURDEN : BURDEN};
+    double since = now();
+    for (int item = 0; item < ITEMS; item++) {
+        if (i > 0) {
+            wait_or_pass(&place[i].full, &path, &place[i].filled, &since, s);
+            post(&place[i].free, &path, &place[i].freed);
+        }
+        add(&path, compute_since(&since));
+        if (i == 1)
+            add(&path, compute_since(&since)); /* the slow one */
+        if (i + 1 < DEPTH) {
+            wait_or_pass(&place[i + 1].free, &path, &place[i + 1].freed, &since, s);
+            post(&place[i + 1].full, &path, &place[i + 1].filled);
+        }
+    }
+    ends_after(path, rest(since));
+}
+
+static void pipeline(void *unused, struct scheduler *s)
+{
+    (void)unused;
+    for (long i = 0; i < DEPTH; i++) {
+        CHECK_EQ(sched_sem_init(&place[i].full, 0), 0);
+        CHECK_EQ(sched_sem_init(&place[i].free, 1), 0);
+    }
+    for (long i = 0; i < DEPTH; i++)
+        CHECK_EQ(sched_spawn(pipe_stage, (void *)i, s), 0);
 }
 
 static const struct program {
@@ -277,17 +400,46 @@ static const struct program {
     {"loop", loop},
     {"reduction", reduction},
     {"ring", ring},
+    {"pipeline", pipeline},
 };
 
 static void run(void *program)
 {
+    char burden[32];
+    snprintf(burden, sizeof burden, "%dus", SPIN_US);
     setenv("SCHED_PROFILE", "json", 1);
+    setenv("SCHED_PROFILE_BURDEN", burden, 1);
     CHECK_EQ(sched_init(2, 16, ((const struct program *)program)->first, NULL), 0);
 }
 
 static int is_near(double value, double meant)
 {
     return value > 0.95 * meant && value < 1.05 * meant;
+}
+
+/* Graham's bound. */
+static double greedy(double work, double span, double workers)
+{
+    return work / (work / workers + span * (workers - 1) / workers);
+}
+
+static void check_speedups(double work, double span, double burdened)
+{
+    const char *at = strstr(child.said, "\"speedup\":[");
+    CHECK(at != NULL);
+    for (int workers = 1; workers <= 1024; workers *= 2) {
+        int n;
+        double least, least_burdened, most;
+        at = strstr(at, "{\"workers\":");
+        CHECK(at != NULL);
+        CHECK_EQ(sscanf(at, "{\"workers\":%d,\"least\":%lf,\"least_burdened\":%lf,\"most\":%lf}", &n, &least, &least_burdened,
+                        &most), 4);
+        CHECK_EQ(n, workers);
+        CHECK(is_near(least, greedy(work, span, workers)));
+        CHECK(is_near(least_burdened, greedy(work, burdened, workers)));
+        CHECK(is_near(most, work / span < workers ? work / span : workers));
+        at++;
+    }
 }
 
 static void check(struct program program)
@@ -297,12 +449,21 @@ static void check(struct program program)
         in_child(run, &program);
         CHECK_CHILD_EXITED(0);
         double work = (double)stat_number(child.said, "work_ns"), span = (double)stat_number(child.said, "span_ns");
-        if (is_near(work, (double)found->work) && is_near(span, (double)found->span))
+        double burdened = (double)stat_number(child.said, "burdened_span_ns");
+        CHECK(is_near((double)stat_number(child.said, "burden_ns"), BURDEN));
+        int are_near = is_near(work, (double)found->work) && is_near(span, (double)found->span) &&
+                       is_near(burdened, (double)found->burdened);
+        int is_undisturbed = (double)found->work < 1.3 * 1000 * SPIN_US * (double)found->computations;
+        int same_moves = fabs(burdened - span - (double)(found->burdened - found->span)) < BURDEN / 2;
+        if (are_near && (is_undisturbed ? same_moves : attempt >= DISTURBED)) {
+            check_speedups(work, span, burdened);
             return;
+        }
         if (attempt == ATTEMPTS) {
-            char text[200];
-            snprintf(text, sizeof text, "%s: work %.0f ns, measured %.0f; span %.0f ns, measured %.0f\n", program.name,
-                     (double)found->work, work, (double)found->span, span);
+            char text[300];
+            snprintf(text, sizeof text,
+                     "%s: work %.0f ns, measured %.0f; span %.0f ns, measured %.0f; burdened %.0f ns, measured %.0f\n",
+                     program.name, (double)found->work, work, (double)found->span, span, (double)found->burdened, burdened);
             check_say(text);
             _exit(1);
         }

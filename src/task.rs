@@ -35,7 +35,8 @@ unsafe impl Send for Task {}
 
 /// A place for a task in a queue that a thief may read while the owner writes it. Both words are
 /// atomics, so that this race is not undefined behaviour; the queue's protocol discards a torn
-/// pair. A slot whose bytes are all zero is empty.
+/// pair. A slot whose bytes are all zero is empty. Its layout is that of a task, for debuggers.
+#[repr(C)]
 pub struct Slot {
     f: AtomicPtr<()>,
     closure: AtomicPtr<c_void>,

@@ -21,6 +21,7 @@ VERSION = 1
 WORD = 8
 FIRST_FRAMES = 1024  # the first frames of a task lie within so many bytes of the high end of its stack
 SIZE_OF_RUN_FORKED = 512  # at least
+MOST_QUEUED = 1 << 20  # so many tasks of a queue are looked at, the oldest
 SHOWN = 256  # `info tasks` shows so many tasks
 C_LIBRARY = re.compile(r"(.*/)?(libc|libpthread|ld-linux[^/]*|linux-vdso)[-.][^/]*$")
 
@@ -69,13 +70,15 @@ def symbol(address, ending=""):
 
 
 class Length:
-    """The length of a queue, as src/queue/length.rs describes it."""
+    """The length of a queue and its tasks, as src/queue/length.rs describes them."""
 
     def __init__(self, library, at):
         words = [library.field(at, "length." + name) for name in ("low", "unit", "bytes")]
         self.low, self.unit, self.bytes = words
         high = at + library.of["length.high"]
         self.high = [library.memory.number(high + WORD * word) for word in range(2)]
+        words = [library.field(at, "slots." + name) for name in ("address", "via", "count", "oldest")]
+        self.address, self.via, self.count, self.oldest = words
         self.library = library
 
     def of(self, queue):
@@ -86,6 +89,32 @@ class Length:
         low, limit = 0 if self.low == absent else number(queue + self.low, self.bytes), 1 << (8 * self.bytes)
         lengths = [(number(queue + at, self.bytes) - low) % limit for at in high]
         return max(length if length < limit // 2 else 0 for length in lengths) // self.unit
+
+    def tasks(self, queue):
+        """The function and the closure of each task in the queue."""
+        of, absent, memory = self.library.of, self.library.of["length.absent"], self.library.memory
+        size, length = of["task.size"], min(self.of(queue) or 0, MOST_QUEUED)
+        if length == 0:
+            return
+        first = memory.number(queue + self.low, self.bytes) if self.low != absent else 0
+        if self.address == absent:
+            parts = [(first, length)]
+        else:
+            record, slots = queue, memory.number(queue + self.address)
+            if self.via != absent:
+                record, slots = slots, memory.number(slots + self.via)
+            count = memory.number(record + self.count)
+            if self.oldest != absent:
+                first = memory.number(queue + self.oldest)
+            if count < length:
+                raise Gone()  # the process was stopped in the middle of a change
+            first %= count
+            before = min(length, count - first)
+            parts = [(slots + size * first, before), (slots, length - before)]
+        step, f, closure = (of["task." + name] // WORD for name in ("size", "f", "closure"))
+        for begin, number in parts:
+            words = memory.words(begin, begin + size * number)
+            yield from zip(words[f::step], words[closure::step])
 
 
 class Worker:
@@ -161,13 +190,15 @@ class Suspended(gdb.unwinder.Unwinder):
         if self.context is None or int(pending.read_register("sp")) != self.innermost:
             return None
         of, context = self.library.of, self.context
-        top = context + of["context.size"]
+        top = context + of["spawner.size" if self.is_spawner else "context.size"]
         # The frame's own address is below the task's, as a callee's is.
         info = pending.create_unwind_info(FrameId(gdb.Value(context), gdb.Value(self.pc)))
         word = gdb.lookup_type("unsigned long")
         registers = self.library.words_of("register")
         saved = {name: self.library.memory.number(context + at) for name, at in registers.items()}
         is_arm = "x30" in saved
+        if self.is_spawner:
+            saved["x30" if is_arm else "rip"] = self.library.memory.number(context + of["spawner.return"])
         saved["sp" if is_arm else "rsp"] = top
         if is_arm:
             saved["pc"] = saved["x30"] & ((1 << 48) - 1)  # without a signature
@@ -175,8 +206,9 @@ class Suspended(gdb.unwinder.Unwinder):
             info.add_saved_register(name, gdb.Value(value).cast(word))
         return info
 
-    def begin(self, library, context):
+    def begin(self, library, context, is_spawner):
         frame = gdb.newest_frame()
+        self.is_spawner = is_spawner
         self.library, self.innermost, self.pc = library, int(frame.read_register("sp")), frame.pc()
         self.context = context
         gdb.invalidate_cached_frames()
@@ -217,8 +249,8 @@ def frames_from(frame):
 
 
 class Task:
-    """thread: the thread that is on the task's stack; context: where a suspended task continues. Neither: the task was
-    woken, and waits in a queue."""
+    """thread: the thread that is on the task's stack; context: where a task continues that is suspended, or, if it
+    is_queued, waits in a queue for a worker. Neither: a worker has taken it out of a queue just now."""
 
     def __init__(self, tasks, low, fiber, thread):
         self.tasks, self.low, self.fiber, self.thread = tasks, low, fiber, thread
@@ -230,7 +262,12 @@ class Task:
         self.object = library.word("object", word & library.of["wait.kind"]) if word else None
         self.waits_for = word & ~library.of["wait.kind"]
         self.sections = library.memory.number(fiber + library.of["fiber.sections"], 4)
-        if self.object and not thread:
+        self.is_queued, self.is_spawner = False, False
+        if fiber in tasks.queued and not thread:
+            context, self.is_spawner = tasks.queued[fiber]
+            self.is_queued = low <= context < fiber
+            self.context = context if self.is_queued else None
+        elif self.object and not thread:
             self.context = self.find_context(library.field(note, "wait.latch"))
 
     def find_context(self, latch):
@@ -253,7 +290,7 @@ class Task:
             self.thread.switch()
             return frames_from(gdb.newest_frame())
         if self.context and self.tasks.can_unwind:
-            return frames_from(SUSPENDED.begin(self.tasks.library, self.context))
+            return frames_from(SUSPENDED.begin(self.tasks.library, self.context, self.is_spawner))
         return iter(())
 
     def function(self):
@@ -298,9 +335,11 @@ class Task:
         if self.thread:
             runs = "runs on worker %s, thread %d" % (self.tasks.index_of(self.worker), self.thread.num)
             return runs + (", " + waits if waits else "") + (", under other tasks" if self.object else "")
-        if self.object and not self.context:
+        if self.is_spawner:
+            return "waits at a spawn, and is queued"
+        if self.object and (self.is_queued or not self.context):
             return "was woken, and is queued; it waited" + waits[5:]
-        return waits
+        return waits or "is ready to go on, and is queued"
 
     def wait(self):
         library, at, kind = self.tasks.library, self.waits_for, self.object
@@ -351,8 +390,30 @@ class Tasks:
         self.file = gdb.solib_name(library.at)
         self.can_unwind = "context.size" in library.of
         self.all, self.joined = [], None
+        self.queued = {}
+        for workers in self.runs.values():
+            self.find_queued(workers)
         self.find()
         self.of_fiber = {task.fiber: task for task in self.all}
+
+    def find_queued(self, workers):
+        """The tasks that have begun and are in the queues of a run: for each fiber its context, and whether it is
+        that of a spawner."""
+        queues = [(worker.each, worker.policy_deque or worker.policy) for worker in workers]
+        for length, queue in queues + [(workers[0].for_all, workers[0].policy)]:
+            try:
+                for f, closure in length.tasks(queue):
+                    self.note_queued(f, closure)
+            except Gone:
+                continue
+
+    def note_queued(self, f, closure):
+        library, of = self.library, self.library.of
+        if f == of["resume"]:
+            context, fiber = (library.field(closure, "continuation." + name) for name in ("context", "fiber"))
+            self.queued[fiber] = context, False
+        elif f == of["resume_spawner"] and "spawner.room" in of:
+            self.queued[library.memory.number(closure)] = closure - of["spawner.room"], True
 
     def find(self):
         threads = []
@@ -385,7 +446,7 @@ class Tasks:
         except Gone:
             return
         # A thread without a function of the program's looks for tasks, or sleeps.
-        if task.function() if thread else task.object or task.sections:
+        if task.function() if thread else task.object or task.sections or task.is_queued:
             self.all.append(task)
 
     def with_word(self, descriptor):

@@ -1,6 +1,7 @@
 # gdb loads tools/libsched-gdb.py from the installed tree, and shows a program with 100 suspended tasks and a running
 # one: how many, their functions, what each waits for, and the frames of a suspended task down to its function; in each
-# kind. So it does for a program that contains the archive, and for a core file, if the kernel writes one here.
+# kind. So it does for a program that contains the archive, and for a core file, if the kernel writes one here. Tasks that
+# are ready to go on and wait in a queue are shown with their frames, too, in each kind of queue.
 # limit: 1200
 . "$ROOT/c_tests/scripts/lib/checks.sh"
 needs gdb gdb
@@ -198,6 +199,128 @@ for kind in steal lifo fifo cont serial; do
         { cat out; fail "the trace ends before the stack does"; }
 done
 unset SCHED_KIND
+
+# Tasks in queues: some have yielded, some were woken, and in kind cont some have spawned a task that was called at once.
+cat > ready.c << 'END'
+#include <sched_tasks.h>
+#include <stdlib.h>
+
+enum { YIELD = 6, WOKEN = 4, NESTED = 5 };
+
+static struct sched_sem gate;
+static int begun, is_cont;
+
+static __attribute__((noinline)) void all_ready(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+static __attribute__((noinline)) int yield_deep(int depth, struct scheduler *s)
+{
+    while (depth == 0)
+        sched_task_yield(s);
+    return yield_deep(depth - 1, s) + 1;
+}
+
+static void yields(void *closure, struct scheduler *s)
+{
+    begun++;
+    *(int *)closure += yield_deep(3, s);
+}
+
+static void is_woken(void *closure, struct scheduler *s)
+{
+    begun++;
+    sched_sem_wait(&gate, s);
+    *(int *)closure = 0;
+}
+
+/* The last of them stops the program. In kind cont the others are at their spawns then. */
+static void nests(void *closure, struct scheduler *s)
+{
+    long depth = (long)closure;
+    if (depth == 0) {
+        for (int i = 0; i < WOKEN; i++)
+            sched_sem_post(&gate);
+        all_ready();
+        exit(0);
+    }
+    if (sched_spawn(nests, (void *)(depth - 1), s) != 0)
+        abort();
+    begun++;
+}
+
+static void first(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (int i = 0; i < YIELD; i++)
+        if (sched_spawn(yields, &begun, s) != 0)
+            abort();
+    for (int i = 0; i < WOKEN; i++)
+        if (sched_spawn(is_woken, &begun, s) != 0)
+            abort();
+    while (begun < YIELD + WOKEN)
+        sched_task_yield(s);
+    for (int i = 0; i < 3; i++)
+        sched_task_yield(s);
+    nests((void *)(long)(is_cont ? NESTED : 0), s);
+    begun++;
+}
+
+int main(void)
+{
+    is_cont = getenv("CONT") != NULL;
+    if (sched_sem_init(&gate, 0) != 0)
+        abort();
+    return sched_init(1, 1000, first, NULL);
+}
+END
+quietly $CC -g -O1 -o ready ready.c $(pkg-config --cflags --libs libsched) "-Wl,-rpath,$PREFIX/lib"
+# All tasks, and the frames of one that has yielded, of one that was woken, and of the youngest spawner.
+cat > ready.gdb << 'END'
+echo TASKS\n
+info tasks
+python
+import re
+said = gdb.execute("info tasks", to_string=True)
+for name in ("yields", "is_woken", "nests"):
+    found = re.findall(r"task (\d+) \(%s\) (?:is ready|was woken|waits at a spawn)" % name, said)
+    print("STACK\n" + name)
+    if found:
+        print(gdb.execute("task %s bt" % found[-1], to_string=True))
+end
+END
+# frames FUNCTION: the program's functions on that task's stack.
+frames() {
+    sed -n "/^$1\$/,/^STACK\$/p" out | sed -n 's/^#[0-9]* *\(0x[0-9a-f]* in \)\{0,1\}\([a-z_]*\) (.*/\2/p' |
+        grep -v -e sched_ -e '^begin$' | tr '\n' ' '
+}
+for queue in steal/split steal/chaselev steal/ring steal/mutex lifo fifo serial cont/split cont/chaselev; do
+    unset SCHED_DEQUE CONT
+    export SCHED_KIND=${queue%/*}
+    case $queue in */*) export SCHED_DEQUE=${queue#*/} ;; esac
+    [ "$SCHED_KIND" != cont ] || export CONT=1
+    debugged -ex 'break all_ready' -ex run -x ready.gdb ./ready
+    part TASKS | sed -n 's/^task [0-9]* \((.*\)/\1/p' | sed 's/ 0x[0-9a-f]*//g; s/, thread [0-9]*//' |
+        sort | uniq -c | sed 's/^ *//' > found
+    {
+        echo '6 (yields) is ready to go on, and is queued'
+        echo '4 (is_woken) was woken, and is queued; it waited for the semaphore (gate)'
+        if [ "$SCHED_KIND" = cont ]; then
+            # `first` has called the first of the others.
+            echo '1 (first) waits at a spawn, and is queued'
+            echo '4 (nests) waits at a spawn, and is queued'
+            echo '1 (nests) runs on worker 0'
+        else
+            echo '1 (first) runs on worker 0'
+        fi
+    } | sort > expected
+    sort found | diff expected - || { cat out; fail "$queue: other tasks than expected"; }
+    same "$queue: a task that has yielded" 'yield_deep yield_deep yield_deep yield_deep yields ' "$(frames yields)"
+    same "$queue: a task that was woken" 'is_woken ' "$(frames is_woken)"
+    [ "$SCHED_KIND" != cont ] || same "$queue: a spawner" 'nests ' "$(frames nests)"
+done
+unset SCHED_KIND SCHED_DEQUE CONT
 
 script=$PREFIX/share/gdb/auto-load$PREFIX/lib/libsched.so.1-gdb.py
 debugged -ex 'break all_wait' -ex run -ex "source $script" -x shows.gdb ./static

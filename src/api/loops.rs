@@ -60,6 +60,7 @@ use crate::api::fork;
 use crate::api::fork::Forked;
 use crate::api::pace::Pace;
 use crate::api::range::Range;
+use crate::profile::path::Lengths;
 use crate::runtime::profiled;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -87,8 +88,10 @@ pub struct Loop {
     /// The most units that take less than `pace::WORTHWHILE`, as the last measurement of any worker
     /// says; 0: the pace is not known. (Relaxed: the figure orders no other memory.)
     small: AtomicUsize,
-    /// In a profiled run, the length of the longest path through a unit, in ticks.
+    /// In a profiled run, the lengths of the longest path and of the longest burdened path through a
+    /// unit, in ticks.
     longest: AtomicU64,
+    longest_burdened: AtomicU64,
 }
 
 /// Some units of a loop, which another worker may do.
@@ -105,7 +108,15 @@ struct Offer {
 
 impl Loop {
     pub fn new(range: Range, max_chunk: usize, body: Body, ctx: *mut c_void) -> Self {
-        Loop { range, max_chunk, body, ctx, small: AtomicUsize::new(0), longest: AtomicU64::new(0) }
+        Loop {
+            range,
+            max_chunk,
+            body,
+            ctx,
+            small: AtomicUsize::new(0),
+            longest: AtomicU64::new(0),
+            longest_burdened: AtomicU64::new(0),
+        }
     }
 
     fn small(&self) -> usize {
@@ -121,9 +132,15 @@ impl Loop {
         // accepts `ctx`, by the caller's promise.
         unsafe {
             fork::within::<LoopBody, _>(self.body as usize, worker, |mine| {
+                let before = profiled::path_lengths(mine);
                 self.share(0, self.range.units(), mine, Pace::UNMEASURED);
-                // Relaxed: the joins order the figure.
-                profiled::note_loop(mine, self.longest.load(Ordering::Relaxed));
+                if let Some(before) = before {
+                    // Relaxed: the joins order the figures.
+                    let path = self.longest.load(Ordering::Relaxed);
+                    let burdened = self.longest_burdened.load(Ordering::Relaxed);
+                    let longest = Lengths { path, burdened };
+                    profiled::note_loop(mine, before, self.range.units(), longest);
+                }
             })
         }
     }
@@ -135,13 +152,15 @@ impl Loop {
     #[inline]
     unsafe fn call(&self, from: usize, to: usize, worker: &Worker) {
         let (lo, hi) = (self.range.start_of(from), self.range.start_of(to));
-        let before = profiled::path_length(worker);
+        let before = profiled::path_lengths(worker);
         // SAFETY: the body accepts `ctx`, by the caller's promise.
         unsafe { (self.body)(lo, hi, self.ctx, worker.handle()) };
         if let Some(before) = before {
-            let length = profiled::take_path_back(worker, before);
-            // Relaxed: the joins order the figure.
-            self.longest.fetch_max(length / (to - from) as u64, Ordering::Relaxed);
+            let Lengths { path, burdened } = profiled::take_path_back(worker, before);
+            let units = (to - from) as u64;
+            // Relaxed: the joins order the figures.
+            self.longest.fetch_max(path / units, Ordering::Relaxed);
+            self.longest_burdened.fetch_max(burdened / units, Ordering::Relaxed);
         }
     }
 

@@ -33,9 +33,10 @@ use std::ffi::{c_int, c_void};
 pub type Context = *mut u8;
 
 /// What a debugger must know of a suspended context: the size up to the caller's frame, and the
-/// offsets of the registers.
+/// offsets of the registers; and for a spawner, a context of [`call_on_stack`], its room, the
+/// return address, and the size.
 #[cfg(target_arch = "x86_64")]
-pub const FOR_DEBUGGER: [(&str, usize); 8] = [
+pub const FOR_DEBUGGER: [(&str, usize); 11] = [
     ("context.size", 72),
     ("register r15", 16),
     ("register r14", 24),
@@ -44,9 +45,12 @@ pub const FOR_DEBUGGER: [(&str, usize); 8] = [
     ("register rbx", 48),
     ("register rbp", 56),
     ("register rip", 64),
+    ("spawner.room", OFFSETS[0]),
+    ("spawner.return", 96),
+    ("spawner.size", 104),
 ];
 #[cfg(target_arch = "aarch64")]
-pub const FOR_DEBUGGER: [(&str, usize); 13] = [
+pub const FOR_DEBUGGER: [(&str, usize); 16] = [
     ("context.size", 176),
     ("register x29", 0),
     ("register x30", 8),
@@ -60,6 +64,9 @@ pub const FOR_DEBUGGER: [(&str, usize); 13] = [
     ("register x26", 72),
     ("register x27", 80),
     ("register x28", 88),
+    ("spawner.room", OFFSETS[0]),
+    ("spawner.return", 192),
+    ("spawner.size", 208),
 ];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub const FOR_DEBUGGER: [(&str, usize); 0] = [];

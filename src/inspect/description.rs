@@ -16,6 +16,7 @@ use crate::fiber::{stack, switch};
 use crate::queue::length;
 use crate::runtime::continuation::Continuation;
 use crate::runtime::forked::run_forked;
+use crate::runtime::suspend;
 use crate::runtime::wait_note::WaitNote;
 use crate::runtime::waiter::Waiter;
 use crate::runtime::{record, registry};
@@ -55,8 +56,9 @@ const NUMBERS: [&[(&str, usize)]; 10] = [
     &OBJECTS,
 ];
 
-/// The first record, the youngest stack, and `run_forked`.
-const ADDRESSES: usize = 3;
+/// The first record, the youngest stack, `run_forked`, and the functions of tasks that continue
+/// others.
+const ADDRESSES: usize = 5;
 
 const COUNT: usize = {
     let (mut count, mut at) = (0, 0);
@@ -131,6 +133,9 @@ pub const DESCRIPTION: Description = {
     table.add(Entry::new("", "first_record", registry::first_record()));
     table.add(Entry::new("", "youngest_stack", stack::youngest()));
     table.add(Entry::new("", "run_forked", run_forked as *const ()));
+    let [resume, resume_spawner] = suspend::CONTINUE;
+    table.add(Entry::new("", "resume", resume as *const ()));
+    table.add(Entry::new("", "resume_spawner", resume_spawner as *const ()));
     let mut at = 0;
     while at < Forked::STATES.len() {
         let (name, state) = Forked::STATES[at];

@@ -4,14 +4,15 @@ use crate::profile::context::{Context, Contexts};
 use crate::profile::length::REST;
 use crate::profile::sums::{CLASSES, OfContext, Sums};
 use crate::sys::clock::Calibration;
-
-/// The numbers of workers for which a speed-up is predicted.
-pub const WORKERS: [u32; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+use sched_speedup::Measures;
 
 pub struct Figures {
     /// In nanoseconds.
     pub work: u64,
     pub span: u64,
+    pub burdened_span: u64,
+    /// What it costs that a task moves to another worker.
+    pub burden: u64,
     pub tasks: u64,
     pub workers: usize,
     /// Which part of the time of the run the workers had nothing to do, 0 to 1; None: not known.
@@ -61,6 +62,7 @@ impl Figures {
         contexts: &Contexts,
         workers: usize,
         idle: Option<f64>,
+        burden: u64,
         calibration: Calibration,
     ) -> Self {
         let nanos = |ticks| calibration.length(ticks);
@@ -80,6 +82,7 @@ impl Figures {
             nanos(ticks / n.max(1))
         });
         let (work, span) = (nanos(sums.work()), nanos(sums.span().ticks()));
+        let (burdened_span, burden) = (nanos(sums.span().burdened()), nanos(burden));
         let (functions, path, stacks) = contexts.with_all(|contexts, functions| {
             let mut all = collect(functions.iter(), |&address| (address, OfContext::default()));
             for context in contexts {
@@ -105,7 +108,20 @@ impl Figures {
             });
             (all, path, stacks)
         });
-        Figures { work, span, tasks, workers, idle, classes, median, functions, path, stacks }
+        Figures {
+            work,
+            span,
+            burdened_span,
+            burden,
+            tasks,
+            workers,
+            idle,
+            classes,
+            median,
+            functions,
+            path,
+            stacks,
+        }
     }
 
     /// For how many nanoseconds tasks have waited for mutexes.
@@ -119,22 +135,13 @@ impl Figures {
         found.map_or(Stretch::default(), |found| found.1)
     }
 
+    pub fn measures(&self) -> Measures {
+        let (work, span) = (self.work as f64, self.span.max(1) as f64);
+        Measures { work, span, burdened_span: span.max(self.burdened_span as f64) }
+    }
+
     pub fn parallelism(&self) -> f64 {
-        self.work as f64 / self.span.max(1) as f64
-    }
-
-    /// On so many workers no scheduler makes the run quicker than by this factor.
-    pub fn most_speedup(&self, workers: u32) -> f64 {
-        self.parallelism().min(f64::from(workers))
-    }
-
-    /// A scheduler that leaves no worker idle while a task is ready makes the run at least so much
-    /// quicker: T1 / (T1 / P + T∞ (P - 1) / P) (R. Graham, "Bounds on multiprocessing timing
-    /// anomalies", 1969).
-    pub fn least_speedup(&self, workers: u32) -> f64 {
-        let workers = f64::from(workers);
-        let (work, span) = (self.work.max(1) as f64, self.span as f64);
-        work / (work / workers + span * (workers - 1.0) / workers)
+        self.measures().parallelism()
     }
 }
 
@@ -159,16 +166,16 @@ mod tests {
     use crate::sys::clock::Moment;
 
     #[test]
-    fn the_bounds_of_grahams_theorem() {
+    fn ten_tasks_side_by_side() {
         let (sums, contexts) = (Sums::default(), Contexts::new().unwrap());
         // A task of 100 ms, and nine that begin when it does.
         for length in [100_u64; 10] {
             let path = Path::unused();
-            path.begin(contexts.child(contexts.root(), 1), None);
+            path.begin(contexts.child(contexts.root(), 1), None, 0);
             path.go_on(0);
             sums.end(&path, length << 20);
         }
-        let figures = Figures::new(&sums, &contexts, 2, None, Calibration::since(Moment::now()));
+        let figures = Figures::new(&sums, &contexts, 2, None, 0, Calibration::since(Moment::now()));
         assert_eq!(figures.functions[0].tasks, 10);
         assert_eq!(figures.functions[0].work, figures.work);
         assert_eq!((figures.path.len(), figures.on_path(0).nanos), (1, figures.span));
@@ -176,10 +183,8 @@ mod tests {
         let is = |found: f64, meant: f64| assert!((found - meant).abs() < 0.001, "{found} {meant}");
         assert_eq!(figures.tasks, 10);
         is(figures.parallelism(), 10.0);
-        is(figures.most_speedup(4), 4.0);
-        is(figures.most_speedup(1024), 10.0);
-        is(figures.least_speedup(1), 1.0);
-        is(figures.least_speedup(4), 10.0 / (10.0 / 4.0 + 3.0 / 4.0));
+        is(figures.measures().least(4), 10.0 / (10.0 / 4.0 + 3.0 / 4.0));
+        assert_eq!(figures.burdened_span, figures.span);
         is(figures.median as f64 / figures.span as f64, 1.0);
     }
 }

@@ -1,6 +1,12 @@
 //! The length of a path, in ticks, and how it divides among the functions of its tasks.
+//!
+//! Beside it goes the length of the longest *burdened* path to the same point: each edge on which a
+//! task may move to another worker counts with the cost of that, its burden. It may be another path,
+//! with more work or with more edges, so the two lengths are followed on their own.
 
 use std::cell::Cell;
+use std::mem::MaybeUninit;
+use std::ptr;
 
 /// A path is divided among so many functions at most, those that it meets first. The last part has
 /// the rest.
@@ -22,16 +28,19 @@ pub const REST: u32 = u32::MAX;
 /// Only one thread at a time uses it.
 pub struct Length {
     ticks: Cell<u64>,
+    burdened: Cell<u64>,
     /// In the order in which the path meets the functions.
-    parts: [Cell<Part>; PARTS],
+    /// The first `used` of them were written. (To write all of them for each task takes a tenth of
+    /// its time.)
+    parts: [Cell<MaybeUninit<Part>>; PARTS],
     used: Cell<u8>,
 }
 
 impl Default for Length {
     #[inline(always)]
     fn default() -> Self {
-        let parts = [const { Cell::new(Part { function: 0, tasks: 0, ticks: 0 }) }; PARTS];
-        Length { ticks: Cell::new(0), parts, used: Cell::new(0) }
+        let parts = [const { Cell::new(MaybeUninit::uninit()) }; PARTS];
+        Length { ticks: Cell::new(0), burdened: Cell::new(0), parts, used: Cell::new(0) }
     }
 }
 
@@ -40,8 +49,28 @@ impl Length {
         self.ticks.get()
     }
 
+    /// That of the longest burdened path.
+    pub fn burdened(&self) -> u64 {
+        self.burdened.get()
+    }
+
+    pub fn set_burdened(&self, ticks: u64) {
+        self.burdened.set(ticks);
+    }
+
     fn used(&self) -> &[Cell<Part>] {
-        &self.parts[..usize::from(self.used.get())]
+        let used = &self.parts[..usize::from(self.used.get())];
+        // SAFETY: the first `used` parts were written, and the two types have one layout.
+        unsafe { &*(ptr::from_ref(used) as *const [Cell<Part>]) }
+    }
+
+    /// A part that is in use.
+    #[inline]
+    fn part(&self, at: u8) -> &Cell<Part> {
+        assert!(at < self.used.get(), "the path has such a part");
+        // SAFETY: the first `used` parts were written, of which there are at most `PARTS`; the two
+        // types have one layout.
+        unsafe { &*self.parts.as_ptr().add(usize::from(at)).cast() }
     }
 
     /// The parts, whose sum is the length.
@@ -49,19 +78,25 @@ impl Length {
         self.used().iter().map(Cell::get)
     }
 
-    /// This becomes the other length, if that is longer. Returns true if it was.
-    pub fn become_longer(&self, other: &Length) -> bool {
+    /// A path of the other length leads here, too, over an edge with this burden. This becomes the
+    /// other length, if that is longer. Returns true if it was.
+    pub fn become_longer(&self, other: &Length, burden: u64) -> bool {
+        let burdened = self.burdened().max(other.burdened() + burden);
         let is_longer = other.ticks() > self.ticks();
         if is_longer {
-            self.become_equal(other);
+            self.become_equal(other, 0);
         }
+        self.burdened.set(burdened);
         is_longer
     }
 
-    pub fn become_equal(&self, other: &Length) {
+    /// A path goes on from one of the other length over an edge with this burden.
+    pub fn become_equal(&self, other: &Length, burden: u64) {
         self.ticks.set(other.ticks());
+        self.burdened.set(other.burdened() + burden);
         self.used.set(other.used.get());
-        other.used().iter().zip(&self.parts).for_each(|(from, to)| to.set(from.get()));
+        let parts = other.used().iter().zip(&self.parts);
+        parts.for_each(|(from, to)| to.set(MaybeUninit::new(from.get())));
     }
 
     /// The place of the function's part.
@@ -72,11 +107,12 @@ impl Length {
             return known as u8;
         }
         if usize::from(used) == PARTS {
-            let last = &self.parts[PARTS - 1];
+            let last = self.part(used - 1);
             last.set(Part { function: REST, ..last.get() });
             return used - 1;
         }
-        self.parts[usize::from(used)].set(Part { function, ..Part::default() });
+        let new = Part { function, ..Part::default() };
+        self.parts[usize::from(used)].set(MaybeUninit::new(new));
         self.used.set(used + 1);
         used
     }
@@ -84,21 +120,23 @@ impl Length {
     /// The path goes on for so many ticks, in a part that `part_of` has returned.
     pub fn add(&self, part: u8, ticks: u64) {
         self.ticks.set(self.ticks.get() + ticks);
-        let part = &self.parts[usize::from(part)];
+        self.burdened.set(self.burdened.get() + ticks);
+        let part = self.part(part);
         part.set(Part { ticks: part.get().ticks + ticks, ..part.get() });
     }
 
     /// The path goes through one more task of this part.
     pub fn add_task(&self, part: u8) {
-        let part = &self.parts[usize::from(part)];
+        let part = self.part(part);
         part.set(Part { tasks: part.get().tasks.saturating_add(1), ..part.get() });
     }
 
-    /// Shortens the path to so many ticks: first this part, then those that came last.
+    /// Shortens the path to so many ticks: first this part, then those that came last. The burdened
+    /// path is the caller's to set.
     pub fn cut(&self, part: u8, ticks: u64) {
         let mut excess = self.ticks().saturating_sub(ticks);
         self.ticks.set(self.ticks() - excess);
-        let own = self.parts.get(usize::from(part)).into_iter();
+        let own = self.used().get(usize::from(part)).into_iter();
         for part in own.chain(self.used().iter().rev()) {
             let less = excess.min(part.get().ticks);
             excess -= less;
@@ -137,9 +175,24 @@ mod tests {
         let (short, long) = (Length::default(), Length::default());
         short.add(short.part_of(1), 10);
         long.add(long.part_of(2), 20);
-        assert!(!long.become_longer(&short));
+        assert!(!long.become_longer(&short, 0));
         assert_eq!(parts(&long), [(2, 20)]);
-        assert!(short.become_longer(&long));
+        assert!(short.become_longer(&long, 0));
         assert_eq!(parts(&short), [(2, 20)]);
+    }
+
+    #[test]
+    fn the_burdened_path_may_be_another_one() {
+        let (work, edges) = (Length::default(), Length::default());
+        work.add(work.part_of(1), 100);
+        for _ in 0..3 {
+            edges.become_equal(&edges, 40);
+            edges.add(edges.part_of(2), 10);
+        }
+        assert_eq!((edges.ticks(), edges.burdened()), (30, 150));
+        assert!(!work.become_longer(&edges, 5));
+        assert_eq!((work.ticks(), work.burdened()), (100, 155));
+        assert!(edges.become_longer(&work, 5));
+        assert_eq!((edges.ticks(), edges.burdened()), (100, 160));
     }
 }

@@ -9,8 +9,20 @@ use crate::profile::length::Length;
 use std::cell::Cell;
 use std::ptr;
 
-/// `since` of a clock that is stopped: no time has passed since then.
-const STOPPED: u64 = u64::MAX;
+/// How long the paths to a point are, in ticks; or how much longer they are than those to another
+/// point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lengths {
+    pub path: u64,
+    pub burdened: u64,
+}
+
+impl Lengths {
+    pub fn since(self, before: Lengths) -> Lengths {
+        let burdened = self.burdened.saturating_sub(before.burdened);
+        Lengths { path: self.path.saturating_sub(before.path), burdened }
+    }
+}
 
 pub struct Path {
     /// The length of the longest path when the clock was set last.
@@ -19,10 +31,10 @@ pub struct Path {
     context: Cell<*const Context>,
     /// What the task has worked by then, in ticks.
     work: Cell<u64>,
-    /// When the clock was set; or `STOPPED`.
+    /// When the clock was set or stopped last.
     since: Cell<u64>,
-    /// When the task ended, or was left last.
-    ended: Cell<u64>,
+    /// The clock is stopped.
+    is_stopped: Cell<bool>,
     /// The part of the length that lies in the task's function.
     own: Cell<u8>,
     /// The task waits: its clock stays stopped, whatever else runs on its stack.
@@ -41,8 +53,8 @@ impl Path {
             length: Length::default(),
             context: Cell::new(ptr::null()),
             work: Cell::new(0),
-            since: Cell::new(STOPPED),
-            ended: Cell::new(0),
+            since: Cell::new(0),
+            is_stopped: Cell::new(true),
             own: Cell::new(0),
             is_waiting: Cell::new(false),
             blocks: Cell::new(false),
@@ -50,14 +62,19 @@ impl Path {
         }
     }
 
-    /// This unused path leads to a task of the context, from where the path `from` is now.
-    pub fn begin(&self, context: &Context, from: Option<(&Path, u64)>) {
+    /// This unused path leads to a task of the context, from where the path `from` is now, over an
+    /// edge with this burden.
+    #[inline]
+    pub fn begin(&self, context: &Context, from: Option<(&Path, u64)>, burden: u64) {
+        self.context.set(context);
         if let Some((from, now)) = from {
             from.settle(now);
-            self.length.become_equal(&from.length);
+            self.length.become_equal(&from.length, burden);
         }
-        self.context.set(context);
-        self.find_own();
+        match from.filter(|(from, _)| ptr::eq(from.context.get(), context)) {
+            Some((from, _)) => self.own.set(from.own.get()), // the parts are the same
+            None => self.find_own(),
+        }
         self.length.add_task(self.own.get());
     }
 
@@ -77,8 +94,10 @@ impl Path {
         !self.context.get().is_null()
     }
 
-    pub fn length_at(&self, now: u64) -> u64 {
-        self.length.ticks() + now.saturating_sub(self.since.get())
+    /// The lengths of the longest path, and of the longest burdened one.
+    pub fn lengths_at(&self, now: u64) -> Lengths {
+        let since = if self.is_stopped.get() { 0 } else { now.saturating_sub(self.since.get()) };
+        Lengths { path: self.length.ticks() + since, burdened: self.length.burdened() + since }
     }
 
     /// The length when the clock was set or stopped last.
@@ -98,20 +117,26 @@ impl Path {
         }
     }
 
+    #[inline]
     pub fn stop(&self, now: u64) {
-        self.add(self.since.replace(STOPPED), now);
+        self.settle(now);
+        self.since.set(now);
+        self.is_stopped.set(true);
     }
 
     /// The clock runs from now on, if the task does not wait.
+    #[inline]
     pub fn go_on(&self, now: u64) {
-        if self.since.get() == STOPPED && !self.is_waiting.get() {
+        if self.is_stopped.get() && !self.is_waiting.get() {
             self.since.set(now);
+            self.is_stopped.set(false);
         }
     }
 
     /// Sets a clock that runs: `length` is up to date.
+    #[inline]
     pub fn settle(&self, now: u64) {
-        if self.since.get() != STOPPED {
+        if !self.is_stopped.get() {
             self.add(self.since.replace(now), now);
         }
     }
@@ -128,50 +153,51 @@ impl Path {
 
     /// A worker comes back to the task. Returns for how long the task was left.
     pub fn come_back(&self, now: u64) -> u64 {
+        let left = self.since.get();
         self.go_on(now);
-        now.saturating_sub(self.ended.get())
+        now.saturating_sub(left)
     }
 
     /// From now on the time counts for the path, but not as work; or as both again.
     pub fn block(&self, blocks: bool, now: u64) {
         self.stop(now);
         self.blocks.set(blocks);
-        self.since.set(now);
+        self.is_stopped.set(false);
     }
 
-    /// The task ends, or the worker leaves it.
-    pub fn end(&self, now: u64) {
-        self.stop(now);
-        self.ended.set(now);
-    }
-
-    /// The task has joined another one, with this path. `now` reads the clock.
-    pub fn join(&self, other: &Path, now: impl FnOnce() -> u64) {
-        if self.since.get() == other.ended.get() {
-            // The other task was called on top of this one, which goes on from this very tick.
-            self.take(&other.length);
-        } else {
-            self.meet(&other.length, now());
+    /// The task has joined another one, with this path, over an edge with this burden. `now` reads
+    /// the clock.
+    pub fn join(&self, other: &Path, burden: u64, now: impl FnOnce() -> u64) {
+        // Otherwise the other task was called on top of this one, which goes on from this very tick.
+        if self.is_stopped.get() || self.since.get() != other.since.get() {
+            self.settle(now());
+        }
+        if self.length.become_longer(&other.length, burden) {
+            if ptr::eq(self.context.get(), other.context.get()) {
+                self.own.set(other.own.get()); // the parts are the same
+            } else {
+                self.find_own();
+            }
         }
     }
 
-    /// A path of this length meets this one now.
-    pub fn meet(&self, length: &Length, now: u64) {
+    /// A path of this length meets this one now, over an edge with this burden.
+    pub fn meet(&self, length: &Length, burden: u64, now: u64) {
         self.settle(now);
-        self.take(length);
+        self.take(length, burden);
     }
 
     /// The task goes on because of another one, whose path has this length now.
-    pub fn follow(&self, length: &Length, now: u64) {
+    pub fn follow(&self, length: &Length, burden: u64, now: u64) {
         self.settle(now);
-        if self.take(length) {
+        if self.take(length, burden) {
             self.length.add_task(self.own.get());
         }
     }
 
     /// The path that has come is this one's, if it is longer. Returns true if it is.
-    fn take(&self, length: &Length) -> bool {
-        let is_longer = self.length.become_longer(length);
+    fn take(&self, length: &Length, burden: u64) -> bool {
+        let is_longer = self.length.become_longer(length, burden);
         if is_longer {
             self.find_own();
         }
@@ -179,8 +205,19 @@ impl Path {
     }
 
     /// Goes on from another point of the task: what was done since then is parallel to what comes.
-    pub fn set_back(&self, length: u64) {
-        self.length.cut(self.own.get(), length);
+    pub fn set_back(&self, before: Lengths) {
+        self.length.cut(self.own.get(), before.path);
+        self.length.set_burdened(before.burdened);
+    }
+
+    /// The burdened path is so long by now.
+    pub fn set_burdened(&self, ticks: u64) {
+        self.length.set_burdened(ticks);
+    }
+
+    /// The rest of the task may move to another worker.
+    pub fn burden(&self, burden: u64) {
+        self.length.set_burdened(self.length.burdened() + burden);
     }
 
     /// The task has done something else, beside what the clock tells, that took so many ticks.
@@ -207,16 +244,18 @@ mod tests {
         for (other, length) in [(30, 45), (5, 25)] {
             let (contexts, begin) = (Contexts::new().unwrap(), 100);
             let (here, there) = (Path::unused(), Path::unused());
-            here.begin(contexts.child(contexts.root(), 1), None);
+            here.begin(contexts.child(contexts.root(), 1), None, 0);
             here.go_on(begin);
-            there.begin(contexts.child(here.context().unwrap(), 2), Some((&here, 110)));
+            there.begin(contexts.child(here.context().unwrap(), 2), Some((&here, 110)), 3);
             here.stop(120);
             there.go_on(1000);
             there.stop(1000 + other);
             here.go_on(2000);
-            here.meet(there.length(), 2000);
+            here.meet(there.length(), 4, 2000);
             here.stop(2005);
             assert_eq!((here.length().ticks(), here.work()), (length, 25), "{other}");
+            let burdened = if other > 10 { 45 + 7 } else { 10 + 3 + 5 + 4 + 5 };
+            assert_eq!(here.length().burdened(), burdened, "{other}");
             let parts: Vec<_> = here.length().parts().map(|part| part.ticks).collect();
             assert_eq!(parts, if other > 10 { vec![15, other] } else { vec![25] });
         }
@@ -227,16 +266,16 @@ mod tests {
         let contexts = Contexts::new().unwrap();
         let context = contexts.child(contexts.root(), 1);
         let (path, other) = (Path::unused(), Path::unused());
-        path.begin(context, None);
-        other.begin(context, None);
+        path.begin(context, None, 0);
+        other.begin(context, None, 0);
         path.extend(7);
         other.extend(30);
         path.go_on(10);
         path.begin_wait(12);
         path.go_on(20); // another task has ended on the stack
-        path.meet(other.length(), 40);
+        path.meet(other.length(), 0, 40);
         path.end_wait(50);
-        assert_eq!((path.length_at(51), path.work()), (31, 2));
+        assert_eq!((path.lengths_at(51).path, path.work()), (31, 2));
         path.block(true, 52);
         path.block(false, 152);
         path.stop(153);
@@ -248,13 +287,13 @@ mod tests {
         let contexts = Contexts::new().unwrap();
         let context = contexts.child(contexts.root(), 1);
         let tasks = [0, 1, 2].map(|_| Path::unused());
-        tasks.iter().for_each(|task| task.begin(context, None));
+        tasks.iter().for_each(|task| task.begin(context, None, 0));
         for (at, task) in tasks.iter().enumerate() {
             let now = 10 * at as u64;
             task.go_on(now);
             task.stop(now + 10);
             if let Some(next) = tasks.get(at + 1) {
-                next.follow(task.length(), now + 10);
+                next.follow(task.length(), 0, now + 10);
             }
         }
         let part = tasks[2].length().parts().next().unwrap();

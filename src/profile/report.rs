@@ -1,10 +1,11 @@
 //! The text of a profile.
 
 use crate::lock::mutex::Mutex;
-use crate::profile::figures::{Figures, Stretch, WORKERS};
+use crate::profile::figures::{Figures, Stretch};
 use crate::settings::Profile;
 use crate::sys::names::Names;
 use crate::sys::output::Out;
+use sched_speedup::WORKERS;
 use std::fmt::{self, Write};
 
 /// Runs may end at the same time: this lock separates their texts.
@@ -67,9 +68,15 @@ fn table(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Re
     writeln!(out, "  work         {:>12}   the time of all tasks", Time(work))?;
     writeln!(out, "  span         {:>12}   the longest path through them", Time(span))?;
     writeln!(out, "  parallelism  {:>12.2}   work / span", figures.parallelism())?;
+    let (burdened, burden) = (Time(figures.burdened_span), Time(figures.burden));
+    writeln!(
+        out,
+        "  burdened     {burdened:>12}   the span, with {burden} for each move of a task"
+    )?;
     writeln!(out, "  speed-up on {:>8}  at least   at most", "workers")?;
+    let measures = figures.measures();
     for n in WORKERS {
-        let (least, most) = (figures.least_speedup(n), figures.most_speedup(n));
+        let (least, most) = (measures.least_burdened(n), measures.most(n));
         writeln!(out, "  {n:>20} {least:>9.2} {most:>9.2}")?;
     }
     writeln!(out, "  tasks of at least           number")?;
@@ -201,17 +208,20 @@ fn json(out: &mut Out, figures: &Figures, kind: &str, unseen: usize) -> fmt::Res
     let Figures { work, span, tasks, workers, median, .. } = *figures;
     write!(out, "{{\"kind\":\"{kind}\",\"threads\":{workers},\"tasks\":{tasks}")?;
     write!(out, ",\"work_ns\":{work},\"span_ns\":{span}")?;
+    let (burdened, burden) = (figures.burdened_span, figures.burden);
+    write!(out, ",\"burdened_span_ns\":{burdened},\"burden_ns\":{burden}")?;
     write!(out, ",\"parallelism\":{:.4},\"median_ns\":{median}", figures.parallelism())?;
     write!(out, ",\"mutex_waits_ns\":{}", figures.waits())?;
     if let Some(idle) = figures.idle {
         write!(out, ",\"idle\":{idle:.4}")?;
     }
     write!(out, ",\"unseen\":{unseen},\"speedup\":[")?;
+    let measures = figures.measures();
     for (i, n) in WORKERS.into_iter().enumerate() {
-        let (least, most) = (figures.least_speedup(n), figures.most_speedup(n));
         let comma = if i > 0 { "," } else { "" };
-        let members = format_args!("\"workers\":{n},\"least\":{least:.4},\"most\":{most:.4}");
-        write!(out, "{comma}{{{members}}}")?;
+        write!(out, "{comma}{{\"workers\":{n},\"least\":{:.4}", measures.least(n))?;
+        let (burdened, most) = (measures.least_burdened(n), measures.most(n));
+        write!(out, ",\"least_burdened\":{burdened:.4},\"most\":{most:.4}}}")?;
     }
     write!(out, "],\"lengths\":[")?;
     let present = figures.classes.iter().filter(|class| class.1 > 0);
@@ -255,6 +265,8 @@ mod tests {
         Figures {
             work: 100_000_000,
             span: 1_000_000,
+            burdened_span: 1_100_000,
+            burden: 1000,
             tasks: 1000,
             workers: 4,
             idle: Some(0.05),

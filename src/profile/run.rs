@@ -2,13 +2,14 @@
 //! groups.
 
 use crate::lock::mutex::Mutex;
+use crate::profile::burden;
 use crate::profile::context::Contexts;
 use crate::profile::figures::Figures;
 use crate::profile::length::Length;
 use crate::profile::path::Path;
 use crate::profile::report;
 use crate::profile::sums::Sums;
-use crate::settings::{Config, Profile as Format};
+use crate::settings::{Config, Kind, Profile as Format};
 use crate::stats::{Phase, Times};
 use crate::sys::clock::{self, Calibration, Moment};
 use crate::sys::errno::Errno;
@@ -24,6 +25,10 @@ pub struct Profile {
     contexts: Contexts,
     groups: [Mutex<Groups>; SHARDS],
     begin: Moment,
+    /// See `burden`: in ticks.
+    burden: u64,
+    /// In kind cont a new task is called at once, and the rest of its spawner may move.
+    children_stay: bool,
     format: Format,
     kind: &'static str,
     /// The tasks that could not be measured, for want of memory.
@@ -49,6 +54,8 @@ impl Profile {
             contexts: Contexts::new().map_err(no_memory)?,
             groups: array::from_fn(|_| Mutex::new(Groups(Vec::new()))),
             begin: Moment::now(),
+            burden: burden::in_ticks(config),
+            children_stay: config.kind == Kind::Cont,
             format: config.profile,
             kind: config.kind.word(),
             unseen: AtomicUsize::new(0),
@@ -58,6 +65,11 @@ impl Profile {
 
     pub fn sums(&self, worker: usize) -> &Sums {
         &self.sums[worker]
+    }
+
+    /// What it costs that a task moves to another worker, in ticks.
+    pub fn burden(&self) -> u64 {
+        self.burden
     }
 
     /// Counts a task that cannot be measured.
@@ -71,10 +83,12 @@ impl Profile {
 
     /// The unused `path` leads to a task of this function. `from` is the path of the task that
     /// spawns it now; None: no task of this run does.
+    #[inline]
     pub fn begin_path(&self, path: &Path, function: usize, from: Option<&Path>) {
         let parent = from.and_then(Path::context).unwrap_or(self.contexts.root());
         let context = self.contexts.child(parent, function);
-        path.begin(context, from.map(|from| (from, clock::ticks())));
+        let burden = if self.children_stay { 0 } else { self.burden };
+        path.begin(context, from.map(|from| (from, clock::ticks())), burden);
     }
 
     /// A task of the group ends; a path of this length leads there.
@@ -88,7 +102,7 @@ impl Profile {
                 groups.push((group, Length::default()));
                 groups.len() - 1
             });
-            groups[at].1.become_longer(length);
+            groups[at].1.become_longer(length, 0);
         });
     }
 
@@ -109,7 +123,8 @@ impl Profile {
         let calibration = Calibration::since(self.begin);
         let idle = times.of(Phase::Searching) + times.of(Phase::Parked);
         let idle = (times.all() > 0).then(|| idle as f64 / times.all() as f64);
-        let figures = Figures::new(&all, &self.contexts, self.sums.len(), idle, calibration);
+        let figures =
+            Figures::new(&all, &self.contexts, self.sums.len(), idle, self.burden, calibration);
         let unseen = self.unseen.load(Ordering::Relaxed);
         report::print(&figures, self.format, self.kind, unseen);
     }

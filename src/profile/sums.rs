@@ -1,6 +1,7 @@
 //! What a worker adds up. Only the thread that occupies the worker writes it; it is read when the
 //! run has ended.
 
+use crate::profile::context::Context;
 use crate::profile::length::Length;
 use crate::profile::path::Path;
 use std::array;
@@ -14,8 +15,12 @@ pub struct Sums {
     work: Cell<u64>,
     /// The longest path to the end of a task.
     span: Length,
-    /// By the numbers of the contexts.
+    /// By the numbers of the contexts; without what is in `recent`.
     contexts: RefCell<Vec<OfContext>>,
+    /// The context of the task that has ended last, and what has come to it since the task before
+    /// had another one. (A look into the table for each task takes three times as long.)
+    recent: Cell<usize>,
+    of_recent: [Cell<u64>; 3],
     tasks: [Cell<u64>; CLASSES],
     /// The ticks of the tasks in each class.
     ticks: [Cell<u64>; CLASSES],
@@ -52,6 +57,8 @@ impl Default for Sums {
             work: Cell::new(0),
             span: Length::default(),
             contexts: RefCell::new(Vec::new()),
+            recent: Cell::new(0),
+            of_recent: array::from_fn(|_| Cell::new(0)),
             tasks: array::from_fn(|_| Cell::new(0)),
             ticks: array::from_fn(|_| Cell::new(0)),
             wakes_joiner: Cell::new(false),
@@ -65,10 +72,11 @@ fn add(to: &Cell<u64>, more: u64) {
 
 impl Sums {
     /// The task of this path has ended.
+    #[inline]
     pub fn end(&self, path: &Path, now: u64) {
-        path.end(now);
+        path.stop(now);
         add(&self.work, path.work());
-        self.span.become_longer(path.length());
+        self.span.become_longer(path.length(), 0);
         let tasks = u64::from(!path.is_void());
         self.add_to(path, OfContext { tasks, work: path.work(), waits: 0 });
         if !path.is_void() {
@@ -89,9 +97,10 @@ impl Sums {
     /// Adds the other sums to these.
     pub fn merge(&self, other: &Sums) {
         add(&self.work, other.work.get());
-        self.span.become_longer(&other.span);
+        self.span.become_longer(&other.span, 0);
         let contexts = other.contexts.borrow();
         contexts.iter().enumerate().for_each(|(id, of)| self.add_to_context(id, *of));
+        self.add_to_context(other.recent.get(), other.of_recent());
         for class in 0..CLASSES {
             add(&self.tasks[class], other.tasks[class].get());
             add(&self.ticks[class], other.ticks[class].get());
@@ -107,7 +116,16 @@ impl Sums {
     }
 
     pub fn context(&self, id: usize) -> OfContext {
-        self.contexts.borrow().get(id).copied().unwrap_or_default()
+        let mut of = self.contexts.borrow().get(id).copied().unwrap_or_default();
+        if id == self.recent.get() {
+            of.add(self.of_recent());
+        }
+        of
+    }
+
+    fn of_recent(&self) -> OfContext {
+        let [tasks, work, waits] = self.of_recent.each_ref().map(Cell::get);
+        OfContext { tasks, work, waits }
     }
 
     /// The task of this path has waited for a mutex, for so long.
@@ -115,8 +133,24 @@ impl Sums {
         self.add_to(path, OfContext { waits: ticks, ..OfContext::default() });
     }
 
+    #[inline]
     fn add_to(&self, path: &Path, more: OfContext) {
-        path.context().inspect(|context| self.add_to_context(context.id(), more));
+        let Some(id) = path.context().map(Context::id) else { return };
+        if id != self.recent.get() {
+            self.leave_recent(id);
+        }
+        let OfContext { tasks, work, waits } = more;
+        let [all_tasks, all_work, all_waits] = &self.of_recent;
+        add(all_tasks, tasks);
+        add(all_work, work);
+        add(all_waits, waits);
+    }
+
+    /// From now on this context is the recent one.
+    #[inline(never)]
+    fn leave_recent(&self, id: usize) {
+        self.add_to_context(self.recent.replace(id), self.of_recent());
+        self.of_recent.iter().for_each(|of| of.set(0));
     }
 
     /// Without memory for the context its work is not told.

@@ -192,7 +192,9 @@ impl Deque for ChaseLev {
     type Batches = Infallible;
     const LENGTH: Length = {
         let bottom = offset_of!(ChaseLev, bottom);
+        let buffer = offset_of!(ChaseLev, seldom) + offset_of!(Seldom, buffer);
         Length::difference([bottom, bottom], offset_of!(ChaseLev, top), 1, size_of::<isize>())
+            .in_slice_via(buffer, offset_of!(Buffer, slots))
     };
 
     fn new(limit: usize) -> Result<Self, NoMemory> {

@@ -72,7 +72,9 @@ impl From<Full> for Refused {
 
 impl Injector {
     /// Where a debugger finds what `len_hint` returns.
-    pub const LENGTH: Length = Length::word(offset_of!(Injector, len));
+    pub const LENGTH: Length = Length::word(offset_of!(Injector, len)).in_vec_deque(
+        offset_of!(Injector, state) + Mutex::<State>::VALUE + offset_of!(State, queue),
+    );
 
     pub fn new(limit: usize, ends: Ends) -> Self {
         Injector {

@@ -1,7 +1,9 @@
-//! Where a debugger finds the length of a queue. Each queue counts its tasks in its own way, and a
-//! debugger cannot call it: so a queue describes its length as numbers, from which
-//! tools/libsched-gdb.py computes what `len_hint` returns. The library itself does not use them.
+//! Where a debugger finds the length of a queue, and its tasks. Each queue counts its tasks in its
+//! own way, and a debugger cannot call it: so a queue describes its length as numbers, from which
+//! tools/libsched-gdb.py computes what `len_hint` returns, and where its slots lie. The library
+//! itself does not use them.
 
+use crate::task;
 use std::mem::offset_of;
 
 /// The length of a queue is `(max(high) - low) / unit`, where `high` and `low` are words in its
@@ -14,23 +16,72 @@ pub struct Length {
     low: usize,
     unit: usize,
     bytes: usize,
+    slots: Slots,
+}
+
+/// Where the tasks of a queue lie, one behind the other, the oldest first.
+///
+/// Without `address` the word `low` is the address of the oldest task. Otherwise the slots are a
+/// ring: `address` is the offset of a word with the ring's address, and the offset of the number of
+/// slots is `count`. With `via` that word leads to a record instead, in which these two are found:
+/// the address at the offset `via`. The position of the oldest task, modulo the number of slots, is
+/// the word at `oldest`, or `low` if that is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Slots {
+    address: usize,
+    via: usize,
+    count: usize,
+    oldest: usize,
 }
 
 /// There is no such word; it counts as 0.
 const ABSENT: usize = usize::MAX;
 
-/// The offset of the length in a `VecDeque`: build.rs has found it.
-const VEC_DEQUE_LEN: usize = match usize::from_str_radix(env!("LIBSCHED_VEC_DEQUE_LEN"), 10) {
-    Ok(word) => word * size_of::<usize>(),
-    Err(_) => panic!("build.rs writes a number"),
-};
+/// The offsets of the words of a `VecDeque`: build.rs has found them.
+const fn vec_deque(word: usize) -> usize {
+    let digits = env!("LIBSCHED_VEC_DEQUE").as_bytes();
+    (digits[word] - b'0') as usize * size_of::<usize>()
+}
+const VEC_DEQUE_PLACES: usize = vec_deque(0);
+const VEC_DEQUE_COUNT: usize = vec_deque(1);
+const VEC_DEQUE_HEAD: usize = vec_deque(2);
+const VEC_DEQUE_LEN: usize = vec_deque(3);
+
+/// The words of a boxed slice.
+const SLICE_PLACES: usize = 0;
+const SLICE_COUNT: usize = size_of::<usize>();
+
+impl Slots {
+    /// `low` is an address.
+    const AT_LOW: Slots = Slots { address: ABSENT, via: ABSENT, count: ABSENT, oldest: ABSENT };
+
+    const fn of_vec_deque(at: usize) -> Slots {
+        Slots {
+            address: at + VEC_DEQUE_PLACES,
+            via: ABSENT,
+            count: at + VEC_DEQUE_COUNT,
+            oldest: at + VEC_DEQUE_HEAD,
+        }
+    }
+
+    const fn within(self, at: usize) -> Slots {
+        let Slots { address, via, count, oldest } = self;
+        let count = if via == ABSENT { moved(count, at) } else { count };
+        Slots { address: moved(address, at), via, count, oldest: moved(oldest, at) }
+    }
+}
+
+const fn moved(word: usize, by: usize) -> usize {
+    if word == ABSENT { ABSENT } else { word + by }
+}
 
 impl Length {
     /// No queue.
     pub const NONE: Length = Length::difference([ABSENT, ABSENT], ABSENT, 1, size_of::<usize>());
 
     pub const fn difference(high: [usize; 2], low: usize, unit: usize, bytes: usize) -> Length {
-        Length { high, low, unit, bytes }
+        Length { high, low, unit, bytes, slots: Slots::AT_LOW }
     }
 
     /// A word at this offset is the length.
@@ -40,16 +91,32 @@ impl Length {
 
     /// The length of a `VecDeque` at this offset.
     pub const fn of_vec_deque(at: usize) -> Length {
-        Length::word(at + VEC_DEQUE_LEN)
+        Length::word(at + VEC_DEQUE_LEN).in_vec_deque(at)
+    }
+
+    /// The tasks are in a `VecDeque` at this offset.
+    pub const fn in_vec_deque(self, at: usize) -> Length {
+        Length { slots: Slots::of_vec_deque(at), ..self }
+    }
+
+    /// The tasks are in the boxed slice at this offset, that at `low` first.
+    pub const fn in_slice(self, at: usize) -> Length {
+        let (address, count) = (at + SLICE_PLACES, at + SLICE_COUNT);
+        Length { slots: Slots { address, count, ..Slots::AT_LOW }, ..self }
+    }
+
+    /// The same, if the boxed slice is at the offset `slice` of the record to which the word at this
+    /// offset leads.
+    pub const fn in_slice_via(self, at: usize, slice: usize) -> Length {
+        let (via, count) = (slice + SLICE_PLACES, slice + SLICE_COUNT);
+        Length { slots: Slots { address: at, via, count, oldest: ABSENT }, ..self }
     }
 
     /// The same length, seen from something that contains the queue at this offset.
     pub const fn within(self, at: usize) -> Length {
-        const fn moved(word: usize, by: usize) -> usize {
-            if word == ABSENT { ABSENT } else { word + by }
-        }
         let [first, second] = self.high;
-        Length { high: [moved(first, at), moved(second, at)], low: moved(self.low, at), ..self }
+        let high = [moved(first, at), moved(second, at)];
+        Length { high, low: moved(self.low, at), slots: self.slots.within(at), ..self }
     }
 }
 
@@ -64,7 +131,7 @@ pub struct Lengths {
 }
 
 /// The names and offsets of the fields, for the debugger.
-pub const LAYOUT: [(&str, usize); 7] = [
+pub const LAYOUT: [(&str, usize); 14] = [
     ("lengths.each", offset_of!(Lengths, each)),
     ("lengths.for_all", offset_of!(Lengths, for_all)),
     ("length.high", offset_of!(Length, high)),
@@ -72,6 +139,13 @@ pub const LAYOUT: [(&str, usize); 7] = [
     ("length.unit", offset_of!(Length, unit)),
     ("length.bytes", offset_of!(Length, bytes)),
     ("length.absent", ABSENT),
+    ("slots.address", offset_of!(Length, slots.address)),
+    ("slots.via", offset_of!(Length, slots.via)),
+    ("slots.count", offset_of!(Length, slots.count)),
+    ("slots.oldest", offset_of!(Length, slots.oldest)),
+    ("task.f", task::LAYOUT[0]),
+    ("task.closure", task::LAYOUT[1]),
+    ("task.size", task::LAYOUT[2]),
 ];
 
 #[cfg(all(test, not(loom)))]
@@ -80,13 +154,27 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn length_of_a_vec_deque() {
+    fn words_of_a_boxed_slice() {
+        let slice: Box<[u64]> = vec![7; 30].into();
+        let word = |at| {
+            // SAFETY: the word lies in the value, and was written.
+            unsafe { ptr_of(&slice).wrapping_byte_add(at).read() }
+        };
+        assert_eq!((word(SLICE_PLACES), word(SLICE_COUNT)), (slice.as_ptr().addr(), 30));
+    }
+
+    #[test]
+    fn words_of_a_vec_deque() {
         let mut queue: VecDeque<u64> = VecDeque::with_capacity(100);
         queue.extend(0..50);
         queue.drain(..20);
-        let word = ptr_of(&queue).wrapping_byte_add(VEC_DEQUE_LEN);
-        // SAFETY: the word lies in the value, and was written.
-        assert_eq!(unsafe { word.read() }, 30);
+        let word = |at| {
+            // SAFETY: the word lies in the value, and was written.
+            unsafe { ptr_of(&queue).wrapping_byte_add(at).read() }
+        };
+        assert_eq!((word(VEC_DEQUE_LEN), word(VEC_DEQUE_COUNT)), (30, queue.capacity()));
+        let oldest = word(VEC_DEQUE_PLACES) + word(VEC_DEQUE_HEAD) * size_of::<u64>();
+        assert_eq!(oldest, queue.as_slices().0.as_ptr().addr());
     }
 
     fn ptr_of<T>(value: &T) -> *const usize {

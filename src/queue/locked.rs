@@ -86,7 +86,7 @@ impl<L: Monitor, E: OwnerEnd> Deque for Locked<L, E> {
     type Private = Infallible;
     type Batches = Self;
     const OWNER_POPS: End = E::END;
-    const LENGTH: Length = Length::word(offset_of!(Self, len));
+    const LENGTH: Length = Length::word(offset_of!(Self, len)).in_vec_deque(offset_of!(Self, ring));
 
     #[inline(always)]
     fn batches(&self) -> Option<&Self> {

@@ -306,6 +306,7 @@ impl<const N: usize> Deque for Ring<N> {
     const LENGTH: Length = {
         let (tail, head) = (offset_of!(Self, tail), offset_of!(Self, word));
         Length::difference([tail, tail], head, 1, size_of::<u32>())
+            .in_slice(offset_of!(Self, seldom) + offset_of!(Seldom, slots))
     };
 
     #[inline(always)]

@@ -5,6 +5,7 @@
 
 use crate::fiber::listeners;
 use crate::policy::Place;
+use crate::profile::run::Profile;
 use crate::profile::sums::Sums;
 use crate::runtime::identity;
 use crate::runtime::record::{Fiber, Worker};
@@ -41,7 +42,7 @@ fn note_wake_slowly(fiber: &Fiber, from: Option<&Worker>) {
     if let Some(waker) = here.and_then(Fiber::youngest_task) {
         let now = clock::ticks();
         waker.path.settle(now);
-        woken.path.follow(waker.path.length(), now);
+        woken.path.follow(waker.path.length(), fiber.worker().burden(), now);
     }
 }
 
@@ -97,6 +98,11 @@ impl Worker {
         self.watch()?.sums()
     }
 
+    /// What it costs that a task moves to another worker, if the run is profiled; else 0.
+    pub(super) fn burden(&self) -> u64 {
+        self.watch().and_then(Watch::profile).map_or(0, Profile::burden)
+    }
+
     /// From now on, or no longer, the worker wakes the task that joins one that has ended here.
     pub(super) fn note_joiner(&self, wakes: bool) {
         self.sums().inspect(|sums| sums.set_wakes_joiner(wakes));
@@ -119,7 +125,7 @@ impl Worker {
     fn note_departure_from(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
             watch.track().inspect(|track| track.suspend(&task.slice));
-            watch.sums().inspect(|_| task.path.end(clock::ticks()));
+            watch.sums().inspect(|_| task.path.stop(clock::ticks()));
         }
     }
 

@@ -72,7 +72,7 @@ pub fn is_observed(config: &Config) -> bool {
 /// memory, the task itself is returned.
 fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> Task {
     let Some(watch) = mine.watch() else { return task };
-    let slice = match watch.track() {
+    let slice = || match watch.track() {
         Some(track) => track.spawn(task, function),
         None => Observed::unrecorded(task, function),
     };
@@ -84,10 +84,11 @@ fn wrap<C: ProgramFunction>(mine: Mine<'_>, task: Task, function: usize) -> Task
 ///
 /// # Safety
 /// As for `pack_for`.
+#[inline(always)]
 unsafe fn pack<C: ProgramFunction>(
     worker: Option<&Worker>,
     watch: &Watch,
-    slice: Observed,
+    slice: impl FnOnce() -> Observed,
     from: Option<&Fiber>,
 ) -> Option<Task> {
     let fill = |place: *mut u8| {
@@ -95,7 +96,7 @@ unsafe fn pack<C: ProgramFunction>(
         // SAFETY: the block has room for the record and is aligned for any type. (The record is
         // made where it stays: to copy it would take as long as all the rest.)
         let watched = unsafe {
-            place.write(Watched::new(slice));
+            place.write(Watched::new(slice()));
             &*place
         };
         if let Some(profile) = watch.profile() {
@@ -120,7 +121,7 @@ pub fn wrap_outside(run: &Run, task: Task) -> Task {
 fn wrap_in_heap<C: ProgramFunction>(run: &Run, task: Task) -> Task {
     let Some(watch) = run.watch(0).filter(|_| is_observed(run.config())) else { return task };
     let function = run.function_of(task);
-    let slice = match run.timeline() {
+    let slice = || match run.timeline() {
         Some(timeline) => Observed::outside(timeline.shared(), task, function),
         None => Observed::unrecorded(task, function),
     };
@@ -301,7 +302,7 @@ pub unsafe fn joined(shadow: &Forked, worker: &Worker) {
     // Without a worker the caller is in a blocking section.
     let fiber = mine.map(Mine::fiber).or_else(identity::current_fiber);
     if let Some(caller) = fiber.and_then(Fiber::youngest_task) {
-        caller.path.join(&watched.path, clock::ticks);
+        caller.path.join(&watched.path, worker.burden(), clock::ticks);
     }
     let block = watched.block.get();
     // Without a worker a block of the run stays in use until the run ends.
@@ -328,7 +329,10 @@ fn around_child<R>(mine: Mine<'_>, spawn: impl FnOnce(&Worker) -> R) -> R {
     if let (Some(track), Some(left), Some(caller)) = (track, left, caller) {
         track.come_back(&left, &caller.slice);
     }
-    timed.inspect(|path| path.go_on(clock::ticks()));
+    timed.inspect(|path| {
+        path.burden(worker.burden());
+        path.go_on(clock::ticks());
+    });
     result
 }
 

@@ -1,6 +1,8 @@
 //! What loops, groups and joins tell the profile of a run: where paths branch and meet that are not
 //! seen where tasks begin, end, suspend and wake each other ([`hooks`](super::hooks)).
 
+use crate::profile::path::Lengths;
+use crate::profile::run::Profile;
 use crate::runtime::record::Worker;
 use crate::runtime::watch::{Watch, Watched};
 use crate::sys::{clock, detector};
@@ -14,32 +16,42 @@ fn profiled_task(worker: &Worker) -> Option<&Watched> {
     worker.mine().and_then(|mine| mine.fiber().youngest_task())
 }
 
-/// The length of the path to where the caller is, if the run is profiled.
+/// The lengths of the paths to where the caller is, if the run is profiled.
 #[inline]
-pub fn path_length(worker: &Worker) -> Option<u64> {
-    profiled_task(worker).map(|task| task.path.length_at(clock::ticks()))
+pub fn path_lengths(worker: &Worker) -> Option<Lengths> {
+    profiled_task(worker).map(|task| task.path.lengths_at(clock::ticks()))
 }
 
-/// The caller has done something that is parallel to the rest of its task. The path goes on from
-/// where it was `before`. Returns the length of what was done.
+/// The caller has done something that is parallel to the rest of its task. The paths go on from
+/// where it was `before`. Returns the lengths of what was done.
 #[cold]
-pub fn take_path_back(worker: &Worker, before: u64) -> u64 {
-    profiled_task(worker).map_or(0, |task| {
-        task.path.settle(clock::ticks());
-        let after = task.path.length().ticks();
+pub fn take_path_back(worker: &Worker, before: Lengths) -> Lengths {
+    profiled_task(worker).map_or(Lengths::default(), |task| {
+        let now = clock::ticks();
+        task.path.settle(now);
+        let after = task.path.lengths_at(now);
         task.path.set_back(before);
-        after.saturating_sub(before)
+        after.since(before)
     })
 }
 
-/// The caller's loop is over: the longest path through one of its units was so long.
-#[inline]
-pub fn note_loop(worker: &Worker, longest: u64) {
-    if longest > 0
-        && let Some(task) = profiled_task(worker)
-    {
-        task.path.extend(longest);
-    }
+/// The caller's loop of so many units is over; the longest paths through one of them were so long.
+/// Its workers have halved it again and again. Each half may have moved to a worker, and its end
+/// to the worker of the other half: so a burdened path has moved twice for each halving. (The edges
+/// of the halves that were tasks of their own do not count beside that, since others are made in
+/// each run.)
+#[cold]
+pub fn note_loop(worker: &Worker, before: Lengths, units: usize, longest: Lengths) {
+    let Some(profile) = worker.watch().and_then(Watch::profile) else { return };
+    profiled_task(worker).inspect(|task| {
+        let now = clock::ticks();
+        task.path.settle(now);
+        let passed = task.path.lengths_at(now).path.saturating_sub(before.path);
+        task.path.extend(longest.path);
+        let halvings = u64::from(units.max(1).next_power_of_two().ilog2());
+        let moves = 2 * halvings * profile.burden();
+        task.path.set_burdened(before.burdened + passed + longest.burdened + moves);
+    });
 }
 
 /// The caller's task has done nothing but give its work back.
@@ -71,6 +83,7 @@ pub fn note_group_over(worker: Option<&Worker>, group: usize) {
     if let Some(task) = profiled_task(worker) {
         let profile = worker.watch().and_then(Watch::profile);
         let longest = profile.and_then(|profile| profile.forget(group));
-        longest.inspect(|longest| task.path.meet(longest, clock::ticks()));
+        let burden = profile.map_or(0, Profile::burden);
+        longest.inspect(|longest| task.path.meet(longest, burden, clock::ticks()));
     }
 }

@@ -244,6 +244,9 @@ pub(super) fn is_spawner(task: Task) -> bool {
     std::ptr::fn_addr_eq(task.f, resume_spawner as TaskFn)
 }
 
+/// The functions of the tasks that continue a suspended task, and a spawner.
+pub const CONTINUE: [TaskFn; 2] = [resume, resume_spawner];
+
 /// True if `task` continues a suspended task, or a spawner.
 pub fn is_continuation(task: Task) -> bool {
     std::ptr::fn_addr_eq(task.f, resume as TaskFn) || is_spawner(task)

@@ -44,6 +44,8 @@ pub struct Config {
     /// After so long without the end of a task the state is shown; None: never.
     pub watchdog: Option<Duration>,
     pub profile: Profile,
+    /// What it costs that a task moves to another worker; None: it is measured.
+    pub profile_burden: Option<Duration>,
     pub help: Switch,
 }
 
@@ -69,6 +71,7 @@ impl Config {
             trace_merge: Duration::ZERO,
             watchdog: None,
             profile: Profile::Off,
+            profile_burden: None,
             help: Switch::Off,
         }
     }

@@ -26,7 +26,7 @@ pub struct Var {
     meaning: &'static str,
 }
 
-pub static VARS: [Var; 20] = [
+pub static VARS: [Var; 21] = [
     Var {
         name: "SCHED_KIND",
         words: Kind::WORDS,
@@ -169,6 +169,13 @@ pub static VARS: [Var; 20] = [
         form: "",
         set: |c, v| Profile::parse(v.to_bytes()).map(|p| c.profile = p),
         meaning: "work, span and parallelism of each run: none, as text, as JSON, or for flame graphs",
+    },
+    Var {
+        name: "SCHED_PROFILE_BURDEN",
+        words: &[],
+        form: "a time (1us, 2ms, 1s)",
+        set: |c, v| time(v).map(|burden| c.profile_burden = Some(burden)),
+        meaning: "with SCHED_PROFILE: the cost of a task's move to another worker; default: measured",
     },
     Var {
         name: "SCHED_SEED",

@@ -11,9 +11,15 @@
 //! | a worker sleeps | a slice `X` |
 //! | busy workers, lengths of queues | counters, `C` |
 //!
-//! The text is made in one pass over each track. Nothing is allocated but the table of names.
+//! The text is made in one pass over each track. Nothing is allocated but the table of names and the
+//! slices that are open.
+//!
+//! An `E` repeats the name of its `B`, and has the arguments of the slice: speedscope ends a frame
+//! only by its name, and takes the arguments of a `B` for a part of the name, so that no two tasks
+//! of a function would have one. To Perfetto and chrome://tracing it is all the same. A slice that
+//! is still open ends when the text is written.
 
-use crate::sys::clock::Calibration;
+use crate::sys::clock::{self, Calibration};
 use crate::sys::names::Names;
 use crate::sys::output;
 use crate::trace::event::{Event, Kind, OUTSIDE};
@@ -55,10 +61,12 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
              \"worker {worker}\"}}}}",
             run.number
         )?;
-        let mut depth = 0;
+        let (mut open, mut now) = (Slices::default(), clock::ticks());
         for event in track.ring().events() {
-            text.event(worker, event, &mut depth, &mut names, flows)?;
+            now = now.max(event.time);
+            text.event(worker, event, &mut open, &mut names, flows)?;
         }
+        text.end_all(worker, now, &mut open, &mut names)?;
     }
     if lost > 0 {
         output::say(format_args!(
@@ -80,6 +88,34 @@ fn say_nameless() {
             "SCHED_TRACE: some functions have no names, since their file was stripped; link it \
              without -s, or with -rdynamic"
         ));
+    }
+}
+
+/// The slices of a track that have begun and not ended.
+#[derive(Default)]
+struct Slices {
+    /// Their first events, the outermost first.
+    begun: Vec<Event>,
+    /// How many there are beyond those, for want of memory.
+    more: usize,
+}
+
+impl Slices {
+    fn push(&mut self, event: Event) {
+        if self.more > 0 || self.begun.try_reserve(1).is_err() {
+            self.more += 1;
+        } else {
+            self.begun.push(event); // within the capacity
+        }
+    }
+
+    /// The innermost slice. None: there is none. Some(None): it is not known.
+    fn pop(&mut self) -> Option<Option<Event>> {
+        if self.more > 0 {
+            self.more -= 1;
+            return Some(None);
+        }
+        self.begun.pop().map(Some)
     }
 }
 
@@ -114,7 +150,7 @@ impl Text<'_> {
         &mut self,
         worker: usize,
         event: Event,
-        depth: &mut usize,
+        open: &mut Slices,
         names: &mut Names,
         flows: &mut u64,
     ) -> fmt::Result {
@@ -126,12 +162,8 @@ impl Text<'_> {
                 }
                 self.begin('B', worker, time)?;
                 write_name(names, function, self.out)?;
-                write!(self.out, ",\"args\":{{\"task\":{task}")?;
-                if kind == Kind::Begin && other != OUTSIDE {
-                    write!(self.out, ",\"spawned_by\":{other}")?;
-                }
-                write!(self.out, ",\"begins\":{}}}}}", kind == Kind::Begin)?;
-                *depth += 1;
+                self.out.write_str("}")?;
+                open.push(event);
                 if kind != Kind::Again && other != OUTSIDE {
                     let name = if kind == Kind::Begin { "spawn" } else { "wake" };
                     *flows += 1;
@@ -140,11 +172,9 @@ impl Text<'_> {
                     self.arrow("\"f\",\"bp\":\"e\"", name, worker, time, *flows)?;
                 }
             }
-            Kind::End => self.end(worker, time, depth)?,
+            Kind::End => _ = self.end(worker, time, open, names)?,
             Kind::Suspend | Kind::Leave => {
-                while *depth > 0 {
-                    self.end(worker, time, depth)?;
-                }
+                self.end_all(worker, time, open, names)?;
                 if kind == Kind::Suspend {
                     self.wait('b', worker, &event, names)?;
                 }
@@ -201,14 +231,38 @@ impl Text<'_> {
         nanos(begin.saturating_add(ticks)).saturating_sub(nanos(begin))
     }
 
-    /// Ends a slice. The beginning of a slice may be among the events that were dropped.
-    fn end(&mut self, worker: usize, time: u64, depth: &mut usize) -> fmt::Result {
-        if *depth == 0 {
-            return Ok(());
-        }
-        *depth -= 1;
+    /// Ends the innermost slice. False: none is open. (Its beginning may be among the events that
+    /// were dropped.)
+    fn end(
+        &mut self,
+        worker: usize,
+        time: u64,
+        open: &mut Slices,
+        names: &mut Names,
+    ) -> Result<bool, fmt::Error> {
+        let Some(slice) = open.pop() else { return Ok(false) };
         self.begin('E', worker, time)?;
-        self.out.write_str("}")
+        if let Some(Event { kind, worker: by, task, function, .. }) = slice {
+            write_name(names, function, self.out)?;
+            write!(self.out, ",\"args\":{{\"task\":{task}")?;
+            if kind == Kind::Begin && by != OUTSIDE {
+                write!(self.out, ",\"spawned_by\":{by}")?;
+            }
+            write!(self.out, ",\"begins\":{}}}", kind == Kind::Begin)?;
+        }
+        self.out.write_str("}")?;
+        Ok(true)
+    }
+
+    fn end_all(
+        &mut self,
+        worker: usize,
+        time: u64,
+        open: &mut Slices,
+        names: &mut Names,
+    ) -> fmt::Result {
+        while self.end(worker, time, open, names)? {}
+        Ok(())
     }
 
     /// Begins or ends the time in which a task waits.

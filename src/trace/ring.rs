@@ -51,8 +51,10 @@ impl Ring {
         Ok(Ring { slots, end: AtomicUsize::new(0), highest: AtomicUsize::new(0) })
     }
 
+    #[inline]
     fn slot(&self, n: usize) -> &Slot {
-        &self.slots[n & (self.slots.len() - 1)]
+        // SAFETY: the number of slots is a power of two, so the index is less than it.
+        unsafe { self.slots.get_unchecked(n & (self.slots.len() - 1)) }
     }
 
     /// The number of the next event.

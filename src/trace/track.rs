@@ -74,6 +74,7 @@ pub struct Observed {
 }
 
 impl Observed {
+    #[inline(always)]
     fn new(task: Task, id: u64, function: usize, by: u16) -> Self {
         Observed::at(task, id, function, by, ticks())
     }

@@ -20,8 +20,9 @@ const SKEW: f64 = 1.0;
 /// A run and a worker.
 type At = (u64, u64);
 
-/// A slice: the run and the task, and where and when it is.
+/// A slice: the name, the run and the task, and where and when it is. The task is known at its end.
 struct Slice {
+    name: String,
     task: (u64, u64),
     track: At,
     begin: f64,
@@ -116,19 +117,21 @@ impl Replay {
         let open = self.open.entry(track).or_default();
         match phase {
             "B" => {
-                name(event)?;
+                ensure!(args.is_null(), "speedscope takes arguments for a part of the name");
+                let (name, task) = (name(event)?.to_owned(), (run, 0));
+                open.push(Slice { name, task, track, begin: now, end: now });
+            }
+            "E" => {
+                let slice = open.pop().context("no slice is open")?;
+                ensure!(name(event)? == slice.name, "the slice {} is open", slice.name);
                 let task = (run, number(args, "task")?);
                 if args["begins"].as_bool().context("it begins, or it goes on")? {
                     ensure!(self.begun.insert(task), "it begins for the second time");
                     if let Some(by) = args["spawned_by"].as_u64().filter(|by| *by != track.1) {
-                        self.taken.push(((run, by), track, now));
+                        self.taken.push(((run, by), track, slice.begin));
                     }
                 }
-                open.push(Slice { task, track, begin: now, end: now });
-            }
-            "E" => {
-                let slice = open.pop().context("no slice is open")?;
-                self.slices.push(Slice { end: now, ..slice });
+                self.slices.push(Slice { task, end: now, ..slice });
             }
             "X" => {
                 name(event)?;
@@ -215,14 +218,14 @@ mod tests {
         check_text(&format!("[{}]", all.join(",")))
     }
 
-    fn begin(worker: u32, ts: u32, task: u32) -> String {
-        format!(
-            r#"{{"ph":"B","tid":{worker},"ts":{ts},"name":"f","args":{{"task":{task},"begins":true}}}}"#
-        )
+    fn begin(worker: u32, ts: u32) -> String {
+        format!(r#"{{"ph":"B","tid":{worker},"ts":{ts},"name":"f"}}"#)
     }
 
-    fn end(worker: u32, ts: u32) -> String {
-        format!(r#"{{"ph":"E","tid":{worker},"ts":{ts}}}"#)
+    fn end(worker: u32, ts: u32, task: u32) -> String {
+        format!(
+            r#"{{"ph":"E","tid":{worker},"ts":{ts},"name":"f","args":{{"task":{task},"begins":true}}}}"#
+        )
     }
 
     fn refused(events: &[&str], because: &str) {
@@ -232,36 +235,36 @@ mod tests {
 
     #[test]
     fn tasks_are_nested_or_follow_each_other() {
-        let (a, b) = (begin(0, 1, 1), begin(0, 2, 2));
-        let ends = [end(0, 3), end(0, 4)];
+        let (a, b) = (begin(0, 1), begin(0, 2));
+        let ends = [end(0, 3, 2), end(0, 4, 1)];
         assert_eq!(timeline(&[&a, &b, &ends[0], &ends[1]]).unwrap(), 2);
         refused(&[&a, &b, &ends[0]], "do not end");
         refused(&[&a, &ends[0], &ends[1]], "no slice is open");
         refused(&[&b, &a, &ends[0], &ends[1]], "already");
+        refused(&[&a, &ends[0].replace("\"f\"", "\"g\"")], "the slice f is open");
     }
 
     #[test]
     fn a_task_begins_once_and_runs_in_one_place() {
-        let (a, again) = (begin(0, 1, 1), begin(0, 3, 1));
-        refused(&[&a, &end(0, 2), &again, &end(0, 4)], "second time");
-        let elsewhere = begin(1, 10, 1).replace("true", "false");
-        let (a, ends) = (begin(0, 1, 1), [end(0, 20), end(1, 30)]);
-        refused(&[&a, &ends[0], &elsewhere, &ends[1]], "runs on");
-        let later = begin(1, 25, 1).replace("true", "false");
-        assert_eq!(timeline(&[&a, &ends[0], &later, &ends[1]]).unwrap(), 1);
+        let (a, again) = (begin(0, 1), begin(0, 3));
+        refused(&[&a, &end(0, 2, 1), &again, &end(0, 4, 1)], "second time");
+        let ends = [end(0, 20, 1), end(1, 30, 1).replace("true", "false")];
+        refused(&[&a, &ends[0], &begin(1, 10), &ends[1]], "runs on");
+        assert_eq!(timeline(&[&a, &ends[0], &begin(1, 25), &ends[1]]).unwrap(), 1);
     }
 
     #[test]
     fn a_stolen_task_has_an_arrow() {
-        let stolen = begin(1, 10, 1).replace(r#""begins""#, r#""spawned_by":0,"begins""#);
+        let stolen = begin(1, 10);
+        let end = |ts| end(1, ts, 1).replace(r#""begins""#, r#""spawned_by":0,"begins""#);
         let arrow = |phase, worker, ts| {
             format!(r#"{{"ph":"{phase}","tid":{worker},"ts":{ts},"name":"spawn","id":1}}"#)
         };
         let (from, to) = (arrow("s", 0, 5), arrow("f", 1, 10));
-        assert_eq!(timeline(&[&stolen, &from, &to, &end(1, 11)]).unwrap(), 1);
-        refused(&[&stolen, &end(1, 11)], "no arrow");
-        refused(&[&stolen, &from, &end(1, 11)], "one end");
-        refused(&[&stolen, &arrow("s", 0, 15), &to, &end(1, 20)], "goes from");
+        assert_eq!(timeline(&[&stolen, &from, &to, &end(11)]).unwrap(), 1);
+        refused(&[&stolen, &end(11)], "no arrow");
+        refused(&[&stolen, &from, &end(11)], "one end");
+        refused(&[&stolen, &arrow("s", 0, 15), &to, &end(20)], "goes from");
     }
 
     #[test]

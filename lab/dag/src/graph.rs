@@ -234,6 +234,12 @@ impl Graph {
 
     /// Nanoseconds of the longest chain of steps that wait for each other: T∞.
     pub fn span(&self) -> Result<f64> {
+        self.burdened_span(0.0)
+    }
+
+    /// The same, if each edge on which a task may move to another worker takes so many nanoseconds:
+    /// from a spawn or fork to the new task, and from the end of a task to the join or group wait.
+    pub fn burdened_span(&self, burden: f64) -> Result<f64> {
         let unknown = f64::NAN;
         let (mut start, mut end) =
             (vec![unknown; self.tasks.len()], vec![unknown; self.tasks.len()]);
@@ -263,11 +269,11 @@ impl Graph {
                         continue 'task;
                     }
                     now += f64::from(step.nanoseconds);
-                    let ends = awaited.iter().map(|&t| end[t as usize]);
+                    let ends = awaited.iter().map(|&t| end[t as usize] + burden);
                     now = ends.fold(now, f64::max);
                     match step.then {
                         Then::Spawn(child) | Then::Fork(child) => {
-                            start[child as usize] = now;
+                            start[child as usize] = now + burden;
                             if let Some(group) = self.tasks[child as usize].group {
                                 members[group as usize].push(child);
                             }

@@ -63,8 +63,8 @@ mod tests {
     #[test]
     fn what_a_busy_machine_does_to_a_report_is_said() {
         let program = |name: &str, lost| {
-            let (n, tasks, work, span, blocked) = (0, 1, 1.0, 1.0, 0.0);
-            Program { name: name.into(), n, tasks, work, span, blocked, lost }
+            let (n, tasks, work, span, burdened_span, blocked) = (0, 1, 1.0, 1.0, 1.0, 0.0);
+            Program { name: name.into(), n, tasks, work, span, burdened_span, blocked, lost }
         };
         let possible = Prices { push: -1.0, thief: 300.0, wake: 9000.0, ..Prices::default() };
         let calm = Report {

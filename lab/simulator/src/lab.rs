@@ -157,7 +157,10 @@ impl Report {
             (predictions[i].clone(), change)
         });
         let theft_matters = changes.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
-        let programs = subjects.iter().map(Program::of).collect::<Result<_>>()?;
+        let burden = prices.iter().find(|price| price.policy == Policy::Steal);
+        let burden = burden.map_or(0.0, |price| price.prices.of_a_move());
+        let programs = subjects.iter().map(|subject| Program::of(subject, burden));
+        let programs = programs.collect::<Result<_>>()?;
         Ok(Report { programs, prices, predictions, theft_matters, ..Report::default() })
     }
 
@@ -177,11 +180,13 @@ impl Report {
 }
 
 impl Program {
-    fn of(subject: &Subject) -> Result<Program> {
+    fn of(subject: &Subject, burden: f64) -> Result<Program> {
         let Subject { name, n, graph } = subject;
         let (work, span) = (graph.work(), graph.span()?);
+        let burdened_span = graph.burdened_span(burden)?;
         let (name, tasks, blocked) = (name.clone(), graph.tasks.len(), graph.blocked());
-        Ok(Program { name, n: *n, tasks, work, span, blocked, lost: graph.lost })
+        let lost = graph.lost;
+        Ok(Program { name, n: *n, tasks, work, span, burdened_span, blocked, lost })
     }
 }
 

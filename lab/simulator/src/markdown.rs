@@ -58,7 +58,7 @@ impl Report {
     }
 
     fn write_programs(&self, page: &mut String) -> std::fmt::Result {
-        let head = ["program", "tasks", "work T1, ms", "span T∞, ms", "T1/T∞"];
+        let head = ["program", "tasks", "work T1, ms", "span T∞, ms", "T1/T∞", "T1/T∞ with thefts"];
         let row = |p: &Program| {
             let size = if p.n > 0 { format!(" -n {}", p.n) } else { String::new() };
             vec![
@@ -66,7 +66,8 @@ impl Report {
                 p.tasks.to_string(),
                 short(p.work / 1e6),
                 short(p.span / 1e6),
-                short(p.work / p.span),
+                short(p.measures(p.work).parallelism()),
+                short(p.measures(p.work).burdened_parallelism()),
             ]
         };
         let rows: Vec<_> = self.programs.iter().map(row).collect();
@@ -258,6 +259,7 @@ mod tests {
             tasks: 1000,
             work: 1000.0,
             span: 100.0,
+            burdened_span: 200.0,
             blocked: 0.0,
             lost: 0.0,
         };
@@ -278,6 +280,7 @@ mod tests {
         let blocks = Program { blocked: 5e6, span: 0.25, ..program };
         assert!(report.verdict(&blocks).contains("work and span allow 4.00 there"), "{text}");
         let page = Report { programs: vec![blocks], ..report }.markdown();
+        assert!(page.contains(" 4000 | 5.00 |"), "{page}");
         assert!(page.contains("fib: further 5.00 ms in blocking sections"), "{page}");
     }
 }

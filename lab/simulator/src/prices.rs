@@ -92,6 +92,14 @@ pub struct Prices {
     pub init_worker: f64,
 }
 
+impl Prices {
+    /// What it costs that a task moves to a worker that searches: the theft from an owner that
+    /// computes, and the line of memory with the task.
+    pub fn of_a_move(&self) -> f64 {
+        self.thief.max(self.late) + self.robbed + self.line
+    }
+}
+
 /// The same in whole picoseconds, except for contention.
 pub struct Picoseconds {
     pub push: i64,

@@ -2,14 +2,23 @@
 //! measurements.
 
 use sched_dag::graph::CALM;
+use sched_speedup::Measures;
 use serde::Serialize;
 
 use crate::check::Check;
 use crate::policy::Policy;
 use crate::prices::Prices;
 
-/// The numbers of workers of the predictions.
-pub const WORKERS: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// The numbers of workers of the predictions: those of the library's profile.
+pub const WORKERS: [usize; 11] = {
+    let mut workers = [0; sched_speedup::WORKERS.len()];
+    let mut at = 0;
+    while at < workers.len() {
+        workers[at] = sched_speedup::WORKERS[at] as usize;
+        at += 1;
+    }
+    workers
+};
 
 /// A recorded program.
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +30,8 @@ pub struct Program {
     pub work: f64,
     /// Nanoseconds of the longest chain: T∞.
     pub span: f64,
+    /// The same, with what a theft costs on each edge on which a task may move to another worker.
+    pub burdened_span: f64,
     /// Nanoseconds in blocking sections, which need no worker.
     pub blocked: f64,
     /// The part of its time for which the program had no processor while it was recorded.
@@ -75,6 +86,11 @@ impl Report {
 }
 
 impl Program {
+    /// `work`: how long one worker takes.
+    pub fn measures(&self, work: f64) -> Measures {
+        Measures { work, span: self.span, burdened_span: self.burdened_span }
+    }
+
     pub fn is_disturbed(&self) -> bool {
         self.lost > CALM
     }

@@ -35,17 +35,18 @@ impl Report {
             short(first.speedup),
             first.workers,
             first.policy.name(),
-            short(self.allowed(program).min(first.workers as f64)),
+            short(self.allowed(program, first.workers)),
             ends.join(", ")
         )
     }
 
     /// The greatest possible speed-up over one worker.
-    fn allowed(&self, program: &Program) -> f64 {
+    fn allowed(&self, program: &Program, workers: usize) -> f64 {
         // The work alone does not say how long one worker takes if tasks block.
         let alone =
             self.prediction(&program.name, Policy::Steal, 1).filter(|_| program.blocked > 0.0);
-        alone.map_or(program.work, |alone| alone.nanoseconds) / program.span
+        let work = alone.map_or(program.work, |alone| alone.nanoseconds);
+        program.measures(work).most(workers as u32)
     }
 
     /// A sentence on how many predictions agree with the measurements.

@@ -36,6 +36,8 @@ fn tasks_get_their_own_intervals() {
     assert_eq!(graph.steps_of(2), [step(102.0, Then::End)]);
     assert_eq!(graph.work(), 192.0);
     assert_eq!(graph.span().unwrap(), 11.0 + 10.0 + 102.0 + 3.0 + 7.0);
+    // By way of task 2; and by way of task 1, if only the moves count.
+    assert_eq!(graph.burdened_span(6.0).unwrap(), 11.0 + 10.0 + 6.0 + 102.0 + 6.0 + 3.0 + 7.0);
 }
 
 #[test]
@@ -58,8 +60,11 @@ fn a_group_ends_with_its_longest() {
     let times = [0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 30.0, 0.0, 90.0, 1.0, 0.0, 500.0];
     let graph = Graph::from_events(&ops, &times).unwrap();
     assert_eq!(graph.span().unwrap(), 503.0);
+    assert_eq!(graph.burdened_span(20.0).unwrap(), 523.0);
     let shorter: Vec<f32> = times.iter().map(|&t| if t == 500.0 { 2.0 } else { t }).collect();
-    assert_eq!(Graph::from_events(&ops, &shorter).unwrap().span().unwrap(), 92.0);
+    let shorter = Graph::from_events(&ops, &shorter).unwrap();
+    assert_eq!(shorter.span().unwrap(), 92.0);
+    assert_eq!(shorter.burdened_span(20.0).unwrap(), 92.0 + 2.0 * 20.0);
 }
 
 #[test]

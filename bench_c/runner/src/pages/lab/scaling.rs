@@ -83,8 +83,10 @@ mod tests {
     #[test]
     fn the_figure_of_predictions_is_legible() {
         let name = "quicksort".to_owned();
-        let (n, tasks, work, span, blocked, lost) = (1 << 18, 9193, 1e7, 1e5, 0.0, 0.0);
-        let programs = vec![Program { name, n, tasks, work, span, blocked, lost }; 5];
+        let (n, tasks, blocked, lost) = (1 << 18, 9193, 0.0, 0.0);
+        let (work, span, burdened_span) = (1e7, 1e5, 2e5);
+        let program = Program { name, n, tasks, work, span, burdened_span, blocked, lost };
+        let programs = vec![program; 5];
         let prediction = |(i, policy): (usize, &Policy), workers: usize| Prediction {
             program: "quicksort".into(),
             policy: *policy,
