@@ -79,7 +79,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants faults asan tsan tsan-users valgrind aarch64 stress soak pdf install uninstall installcheck \
+        check check-deep knobs loom mutants faults asan tsan tsan-users valgrind aarch64 stress soak pdf deny install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
@@ -447,7 +447,7 @@ check:
 
 MINUTES ?= 10
 
-GATES := knobs loom shuttle litmus mutants faults asan tsan tsan-users valgrind aarch64 stress soak abi packages pdf
+GATES := knobs loom shuttle litmus mutants faults asan tsan tsan-users valgrind aarch64 stress soak abi packages pdf deny
 
 # Each gate of check-deep is recorded in docs/trust when it ends, and docs/TRUST.md says what the last run of each did:
 # tools/trust. record-NAME does that for one.
@@ -597,6 +597,11 @@ SKIPS = || [ $$? = 77 ]
 # Whether programs that were compiled with the last release run with this library.
 abi:
 	@packaging/abi.sh $(SKIPS)
+
+# Licences and sources of all crates that Cargo.lock has: deny.toml. cargo fetches those that other systems need, if it has not.
+deny:
+	@if ! $(CARGO) deny --version >/dev/null 2>&1; then echo "deny: no cargo deny here, skipped (cargo install cargo-deny)"; \
+	 else $(CARGO) deny --workspace check bans licenses sources; fi
 
 # The tarball, what is built of it, and its packages in a Debian system that is made for this: ten minutes.
 packages: lib
