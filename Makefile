@@ -79,7 +79,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants faults limits asan tsan tsan-users valgrind aarch64 stress pdf install uninstall installcheck \
+        check check-deep knobs loom mutants faults limits asan tsan tsan-users valgrind aarch64 stress soak pdf deny install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
@@ -96,7 +96,8 @@ help:
 	@echo 'make install-programs  ... and install them: BINDIR=PREFIX/bin. uninstall-programs removes them'
 	@echo 'make test          all tests: 5 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
 	@echo 'make check         format, lints, manual pages'
-	@echo 'make check-deep    knobs loom mutants faults limits asan tsan tsan-users valgrind aarch64 stress abi packages pdf: hours; each is a target, too'
+	@echo 'make check-deep    $(GATES): an hour, FULL=1 hours; each is a target, too'
+	@echo 'make trust         docs/TRUST.md: what check-deep has checked, when and where; record-NAME records one gate'
 	@echo 'make dist          target/dist/libsched-VERSION.tar.xz: the source, with all crates. deb, rpm: packages of it'
 	@echo 'make bench         compare the schedulers: tables and figures. bench-peers: and other systems'
 	@echo 'make bench-programs-peers  the programs of programs/ beside gzip, pigz, grep, ripgrep, sort, sha256sum'
@@ -428,12 +429,14 @@ $(DEBUG_LIB): $(SOURCES)
 	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # Format and lints, where cargo has them; the manual pages; what packages and releases promise; whether the mutants of
-# the models still fit the code; and whether files import each other in a circle, or a floor of the library a higher one.
+# the models still fit the code; whether files import each other in a circle, or a floor of the library a higher one; and
+# whether docs/TRUST.md is what the records say.
 check:
 	@$(TOOL) run --quiet --package sched-tools --bin mutants -- --check
 	@man/check.sh
 	@packaging/check.sh
 	@$(TOOL) test --quiet --package sched-tools --test floors
+	@$(TOOL) run --quiet --package sched-trust -- check
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
 	 else echo "check: no cargo fmt here, skipped"; fi
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
@@ -444,7 +447,24 @@ check:
 
 MINUTES ?= 10
 
-check-deep: knobs loom shuttle litmus mutants faults limits asan tsan tsan-users valgrind aarch64 stress abi packages pdf
+GATES := knobs loom shuttle litmus mutants faults limits asan tsan tsan-users valgrind aarch64 stress soak abi packages pdf deny
+
+# Each gate of check-deep is recorded in docs/trust when it ends, and docs/TRUST.md says what the last run of each did:
+# tools/trust. record-NAME does that for one.
+check-deep: $(GATES:%=record-%)
+
+# The gates that take an hour or hours do a part of their work in check-deep, which so takes less than an hour on two
+# processors; FULL=1 leaves nothing out. The part is the same each time. make NAME alone does everything, and so do the
+# workflows.
+IN_PART := knobs_KNOBS=1/20 mutants_MUTANTS=1/24 tsan-users_SLICE=1/12 faults_FAULTS=1 stress_MINUTES=4
+
+.PHONY: $(GATES:%=record-%) trust
+$(GATES:%=record-%): record-%:
+	@$(TOOL) run --quiet --package sched-trust -- run $* $(if $(FULL),,$(patsubst $*_%,%,$(filter $*_%,$(IN_PART)))) $(MAKEOVERRIDES)
+
+# docs/TRUST.md from the records.
+trust:
+	$(TOOL) run --quiet --package sched-trust -- page
 
 # Every C test and benchmark program that walks the matrix, with every combination that the library accepts: an
 # hour on two processors. KNOBS=3/20: the third of twenty slices, each with some of everything.
@@ -464,7 +484,8 @@ pdf:
 	$(CARGO) clippy --quiet --package sched-bench --all-targets --features pdf -- -D warnings
 	$(CARGO) test --quiet --package sched-bench --features pdf
 
-# MUTANTS='NAME ...' runs these mutants alone. RECORD=1 writes what they show to model/RESULTS.md.
+# MUTANTS='NAME ...' runs these mutants alone, MUTANTS=K/N the Kth and then each Nth of them. RECORD=1 writes
+# what they show to model/RESULTS.md.
 mutants:
 	$(TOOL) run --quiet --package sched-tools --bin mutants -- $(if $(RECORD),--record) $(MUTANTS)
 
@@ -508,13 +529,13 @@ limits: stage
 
 # Programs whose tasks wait and go on elsewhere, and the rest of the interface, under the tools that watch
 # memory and threads: none may have anything to say, and no suppression is used. (Not those that call fork
-# beside threads, which the runtimes of these compilers do not stand.)
+# beside threads, which the runtimes of these compilers do not stand.) SLICE=K/N runs a slice of them, as KNOBS does.
 WATCHED := suspend_nested,yield_many,yield_starve,join_migrate,join_stats,sync_*,fork_fib,fork_order,\
            fork_full,fork_deep,fork_elsewhere,group_*,for,for_spread,reduce,sort*,inline,copy,copy_tree,\
            copy_anywhere,pool,pool_within,pool_rest,pool_crowd,pool_destroy,planted,block_nested,\
            block_within,cond,cond_turns,mutex,mutex_order,once,cont_fork,cont_late,cont_order,cont_round,\
            foreign,foreign_turn,help,late,nested,closures,concurrent,longjmp,suspension_points,group_signal
-WATCHED_PROGRAMS = --timeout 300 --programs '$(subst $(empty) ,,$(WATCHED))'
+WATCHED_PROGRAMS = --timeout 300 $(SLICE:%=--slice %) --programs '$(subst $(empty) ,,$(WATCHED))'
 
 # Runs the command $(2) with gcc and with clang, as far as they have the runtime of -fsanitize=$(1).
 each_sanitizing = for CC in gcc clang; do \
@@ -541,11 +562,11 @@ tsan: stage
 tsan-users: stage
 	@$(call each_sanitizing,thread,for link in '' --statically; do \
 	    TSAN_OPTIONS=atexit_sleep_ms=0 $(CTEST) --sanitize thread --smaller 10 --timeout 300 $$link \
-	        --except c_tests/unfit/tsan --programs '*' || exit 1; done)
+	        --except c_tests/unfit/tsan $(SLICE:%=--slice %) --programs '*' || exit 1; done)
 
 valgrind: stage
 	@if ! command -v valgrind >/dev/null; then echo "valgrind: not here, skipped"; \
-	 else $(CTEST) --under 'valgrind -q --error-exitcode=9 --fair-sched=yes' --smaller 10 --timeout 300 \
+	 else $(CTEST) --under 'valgrind -q --error-exitcode=9 --fair-sched=yes' --smaller 10 --timeout 300 $(SLICE:%=--slice %) \
 	          --programs 'suspend_nested,yield_many,yield_starve,join_migrate,sync_*,group_many,for,reduce,sort,valgrind'; fi
 
 # The library for aarch64, and what its assembly is for, under qemu: Rust's target of that name, a cross compiler
@@ -570,12 +591,24 @@ aarch64: stage
 stress: stage bench-programs
 	$(CTEST) --stress $(MINUTES)
 
+# Random programs for hours, in processes that live long. What was done is added to target/soak/state.json, and the
+# totals are of all sessions.
+HOURS ?= 0.05
+
+soak: stage
+	$(CTEST) --soak $(HOURS)
+
 # A script that skips its checks says why, and ends with status 77.
 SKIPS = || [ $$? = 77 ]
 
 # Whether programs that were compiled with the last release run with this library.
 abi:
 	@packaging/abi.sh $(SKIPS)
+
+# Licences and sources of all crates that Cargo.lock has: deny.toml. cargo fetches those that other systems need, if it has not.
+deny:
+	@if ! $(CARGO) deny --version >/dev/null 2>&1; then echo "deny: no cargo deny here, skipped (cargo install cargo-deny)"; \
+	 else $(CARGO) deny --workspace check bans licenses sources; fi
 
 # The tarball, what is built of it, and its packages in a Debian system that is made for this: ten minutes.
 packages: lib

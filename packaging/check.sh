@@ -78,8 +78,12 @@ done
 for target in $(sed -n 's/^ *- \(run: \)\{0,1\}make \([a-z0-9-]*\).*/\2/p' .github/workflows/*.yml); do
     grep -q "^$target:" Makefile || say ".github/workflows runs make $target, which the Makefile does not have"
 done
-for gate in $(sed -n 's/^check-deep://p' Makefile); do
+for gate in $(sed -n 's/^GATES := //p' Makefile); do
     grep -q "^ *- make $gate\( \|$\)" .github/workflows/gates.yml || say ".github/workflows/gates.yml lacks make $gate"
+    grep -q "^name = \"$gate\"$" docs/trust/gates.toml || say "docs/trust/gates.toml has no row for make $gate"
+done
+for gate in $(sed -n 's/^name = "\(.*\)"$/\1/p' docs/trust/gates.toml); do
+    sed -n 's/^GATES := \(.*\)/ \1 /p' Makefile | grep -q " $gate " || say "docs/trust/gates.toml has $gate, no gate of the Makefile"
 done
 
 # The licences of an expression, sorted; "MIT/Apache-2.0" is an old way to write "MIT OR Apache-2.0".

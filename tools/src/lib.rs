@@ -4,9 +4,11 @@
 //!   and returns what it printed and what it used.
 //! - [`number`] writes numbers with three digits that matter, counters, and thousands.
 //! - [`text`] breaks sentences into lines, and joins words to lists.
+//! - [`provenance`] says which commit, machine and time a result comes from.
 //! - [`table`] lays out tables for a terminal and for a Markdown page.
 
 pub mod number;
 pub mod process;
+pub mod provenance;
 pub mod table;
 pub mod text;

@@ -9,6 +9,7 @@
 //! programs.rs  the programs c_tests/*.c; marker.rs reads how to build and run each
 //! bench.rs     the benchmark programs with small sizes: are their answers right?
 //! stress.rs    c_tests/stress.c over all settings, for a given time
+//! soak.rs      c_tests/soak.c in processes that live long, for hours, added to what was done before
 //! ```
 //! `matrix.rs` says with which settings (`setting.rs`) each program runs, `cover.rs` chooses a few
 //! of many, and `ask.rs` asks the library which there are. `options.rs` has the words of the
@@ -31,6 +32,7 @@ mod report;
 mod scripts;
 mod session;
 mod setting;
+mod soak;
 mod stats;
 mod stress;
 mod symbols;
@@ -88,6 +90,9 @@ fn run(options: Options) -> Result<bool> {
     };
     if let Some(minutes) = context.options.stress {
         return stress::run(&context, minutes);
+    }
+    if let Some(hours) = context.options.soak {
+        return soak::run(&context, hours);
     }
 
     let mut jobs: Vec<Job> = Vec::new();

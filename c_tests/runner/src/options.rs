@@ -66,9 +66,16 @@ pub struct Options {
     /// runs the Kth of N slices
     #[arg(long, value_name = "K/N")]
     pub knobs: Option<Slice>,
+    /// Of the programs the Kth of N slices
+    #[arg(long, value_name = "K/N")]
+    pub slice: Option<Slice>,
     /// Instead of the tests, run the stress program under all settings, for so many minutes
     #[arg(long, value_name = "MINUTES")]
     pub stress: Option<f64>,
+    /// Instead of the tests, run the soak program under random settings for so many hours, and add
+    /// what it did to the file PREFIX/../soak/state.json
+    #[arg(long, value_name = "HOURS")]
+    pub soak: Option<f64>,
     /// The root of the project [default: where this was built]
     #[arg(long)]
     pub root: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::compile::Toolchain;
 use crate::matrix::Matrix;
-use crate::options::Options;
+use crate::options::{Options, Slice};
 use crate::report::Job;
 use crate::setting::{Part, Setting};
 
@@ -32,8 +32,10 @@ impl Session {
         }
     }
 
-    /// True if the job is in the slice that was asked for.
+    /// True if the job is in the slice that was asked for: of runs, or of whole programs.
     pub fn wants(&self, job: &Job) -> bool {
-        self.options.knobs.is_none_or(|slice| job.setting.is_some() && slice.has(&job.name()))
+        let runs = |slice: Slice| job.setting.is_some() && slice.has(&job.name());
+        self.options.knobs.is_none_or(runs)
+            && self.options.slice.is_none_or(|slice| slice.has(&job.group))
     }
 }

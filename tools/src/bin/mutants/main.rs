@@ -82,11 +82,12 @@ fn tried(mut arguments: Vec<String>) -> Result<bool> {
         Some("--models") => return record_models(&mutants, &arguments),
         Some(other) => bail!("there is no option {other}"),
     };
-    if let Some(unknown) = arguments.iter().find(|name| !mutants.iter().any(|m| m.name == **name)) {
-        bail!("there is no mutant {unknown}");
+    let chosen = chosen(&mutants, &arguments)?;
+    if chosen.len() < mutants.len() {
+        println!("mutants: {} of {}", chosen.len(), mutants.len());
     }
     let mut survivors = 0;
-    for mutant in mutants.iter().filter(|m| arguments.is_empty() || arguments.contains(&m.name)) {
+    for mutant in chosen {
         let commit = results::commit(&root());
         let seen = mutant.seen(&task);
         survivors += usize::from(seen.is_bad);
@@ -114,6 +115,22 @@ fn record_models(mutants: &[Mutant], logs: &[String]) -> Result<bool> {
     }
     results.write(&root(), names_of(mutants))?;
     Ok(true)
+}
+
+/// Those with the names; without names all; with `K/N` the Kth and then each Nth. The files are in
+/// order, so such a sample has mutants of all parts of the library.
+fn chosen<'a>(mutants: &'a [Mutant], names: &[String]) -> Result<Vec<&'a Mutant>> {
+    if let [sample] = names
+        && let Some((k, n)) = sample.split_once('/')
+    {
+        let (k, n): (usize, usize) = (k.parse()?, n.parse()?);
+        ensure!((1..=n).contains(&k), "{sample} is not K/N with 1 <= K <= N");
+        return Ok(mutants.iter().skip(k - 1).step_by(n).collect());
+    }
+    if let Some(unknown) = names.iter().find(|name| !mutants.iter().any(|m| m.name == **name)) {
+        bail!("there is no mutant {unknown}");
+    }
+    Ok(mutants.iter().filter(|m| names.is_empty() || names.contains(&m.name)).collect())
 }
 
 /// What a mutant has shown.
@@ -328,6 +345,24 @@ mod tests {
     fn what_is_not_there_or_twice_is_refused() {
         assert!(replaced("a; b;", "c;", "").is_err());
         assert!(replaced("a; b; a;", "a;", "").is_err());
+    }
+
+    #[test]
+    fn samples_leave_no_mutant_out() {
+        let text = |i| format!("m{i} kills a\nsrc/a.rs\n- x\n\n");
+        let mutants = parse(&(0..10).map(text).collect::<String>()).unwrap();
+        let names = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+            let chosen = chosen(&mutants, &words)?;
+            anyhow::Ok(chosen.iter().map(|m| m.name.clone()).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&["2/4"]).unwrap(), ["m1", "m5", "m9"]);
+        let mut all: Vec<String> =
+            ["1/3", "2/3", "3/3"].iter().flat_map(|k| names(&[k]).unwrap()).collect();
+        all.sort();
+        assert_eq!(all, names(&[]).unwrap());
+        assert_eq!(names(&["m3", "m1"]).unwrap(), ["m1", "m3"]);
+        assert!(names(&["0/4"]).is_err() && names(&["5/4"]).is_err() && names(&["m10"]).is_err());
     }
 
     #[test]
