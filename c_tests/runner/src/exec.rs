@@ -15,7 +15,7 @@ pub fn run(command: &mut Command, log: &Path, limit: f64) -> Result<Ended> {
 }
 
 /// What the threads of a process that hangs are doing: by gdb, or by /proc if there is no gdb.
-fn threads_of(pid: u32) -> String {
+pub fn threads_of(pid: u32) -> String {
     let gdb = Command::new("timeout")
         .args([
             "20",

@@ -104,7 +104,7 @@ fn count(output: &str) -> Option<u64> {
 }
 
 /// The settings in an order in which every stretch mixes kinds, policies and counts.
-fn scattered<T: Clone>(settings: Vec<T>) -> Vec<T> {
+pub fn scattered<T: Clone>(settings: Vec<T>) -> Vec<T> {
     let n = settings.len();
     let coprime = |step: usize| {
         let (mut a, mut b) = (n, step);
