@@ -79,7 +79,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants faults limits asan tsan tsan-users valgrind aarch64 stress soak pdf deny install uninstall installcheck \
+        check check-deep knobs loom mutants faults limits fuzz fuzz-mutants asan tsan tsan-users valgrind aarch64 stress soak pdf deny install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
@@ -96,6 +96,7 @@ help:
 	@echo 'make install-programs  ... and install them: BINDIR=PREFIX/bin. uninstall-programs removes them'
 	@echo 'make test          all tests: 5 minutes on 2 processors. TEST_ARGS="--filter NAME" runs some'
 	@echo 'make check         format, lints, manual pages'
+	@echo 'make fuzz          random programs for MINUTES=10. SEED=N: the first one; REPLAY=FILE: those of a file'
 	@echo 'make check-deep    $(GATES): an hour, FULL=1 hours; each is a target, too'
 	@echo 'make trust         docs/TRUST.md: what check-deep has checked, when and where; record-NAME records one gate'
 	@echo 'make dist          target/dist/libsched-VERSION.tar.xz: the source, with all crates. deb, rpm: packages of it'
@@ -447,7 +448,7 @@ check:
 
 MINUTES ?= 10
 
-GATES := knobs loom shuttle litmus mutants faults limits asan tsan tsan-users valgrind aarch64 stress soak abi packages pdf deny
+GATES := knobs loom shuttle litmus mutants faults limits fuzz asan tsan tsan-users valgrind aarch64 stress soak abi packages pdf deny
 
 # Each gate of check-deep is recorded in docs/trust when it ends, and docs/TRUST.md says what the last run of each did:
 # tools/trust. record-NAME does that for one.
@@ -456,7 +457,7 @@ check-deep: $(GATES:%=record-%)
 # The gates that take an hour or hours do a part of their work in check-deep, which so takes less than an hour on two
 # processors; FULL=1 leaves nothing out. The part is the same each time. make NAME alone does everything, and so do the
 # workflows.
-IN_PART := knobs_KNOBS=1/20 mutants_MUTANTS=1/24 tsan-users_SLICE=1/12 faults_FAULTS=1 stress_MINUTES=4
+IN_PART := knobs_KNOBS=1/20 mutants_MUTANTS=1/24 tsan-users_SLICE=1/12 faults_FAULTS=1 stress_MINUTES=4 fuzz_MINUTES=4
 
 .PHONY: $(GATES:%=record-%) trust
 $(GATES:%=record-%): record-%:
@@ -526,6 +527,42 @@ limits: stage
 	@mkdir -p $(TARGET)/limits && cd $(TARGET)/limits && \
 	 ROOT='$(CURDIR)' PREFIX='$(STAGE)' TARGET='$(TARGET)' CC='$(CC)' LIMITS=all \
 	 sh -eu '$(CURDIR)/c_tests/scripts/limits.sh' $(SKIPS)
+
+# Random programs, with the library as it is installed for a quarter of the time, and otherwise with one that delays its
+# threads between the steps of its protocols (src/sys/fuzz.rs). SEED=N: the seed of the first program. REPLAY=FILE: runs
+# the programs of that file instead.
+FUZZ_OUT := $(TARGET)/fuzz
+FUZZ_LIB := $(FUZZ_OUT)/lean/libsched.so.1
+FUZZ      = $(CTEST) --libdir $(FUZZ_OUT)/lean --delays $(if $(SEED),--seed $(SEED))
+
+fuzz: stage $(FUZZ_LIB)
+	$(if $(REPLAY),$(FUZZ) --replay $(REPLAY),$(FUZZ) --fuzz $$(awk 'BEGIN { print $(MINUTES) * 0.75 }') && \
+	  $(CTEST) $(if $(SEED),--seed $(SEED)) --fuzz $$(awk 'BEGIN { print $(MINUTES) * 0.25 }'))
+
+# How long it takes until random programs fail with some mutants of model/mutants, with delays and without.
+FUZZ_MUTANTS ?= searcher-silent park-unasked raid-undrawn take-back-unlocked handoff-unswapped members-dropped \
+                close-over-a-task take-before-leaving mutex-link-to-free sync-name-stored
+
+fuzz-mutants: stage
+	@for name in $(FUZZ_MUTANTS); do \
+	  $(TOOL) run --quiet --package sched-tools --bin mutants -- --copy $$name && \
+	  RUSTFLAGS='--cfg sched_fuzz' CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+	  $(CARGO) rustc --quiet --manifest-path $(TARGET)/mutants/Cargo.toml --release --package libsched --lib \
+	          --crate-type staticlib --target-dir $(FUZZ_OUT)/mutants && mkdir -p $(FUZZ_OUT)/mutants/lean && \
+	  $(LINK) -o $(FUZZ_OUT)/mutants/lean/libsched.so.1 $(FUZZ_OUT)/mutants/release/libsched.a -lpthread -ldl && \
+	  ln -sf libsched.so.1 $(FUZZ_OUT)/mutants/lean/libsched.so || exit 1; \
+	  for delays in --delays ''; do \
+	    found=$$($(CTEST) --libdir $(FUZZ_OUT)/mutants/lean $$delays --unshrunk --seed 1 --fuzz $(MINUTES) | \
+	             sed -n 's/^fuzz: a program fails, //p; s/^FAILED: .*/failed/p' | head -n 1); \
+	    echo "$$name $${delays:-without delays}: $${found:-nothing found in $(MINUTES) minutes}"; \
+	  done; done
+
+$(FUZZ_LIB): $(SOURCES)
+	RUSTFLAGS='--cfg sched_fuzz' $(CARGO) rustc --release --package libsched --lib --crate-type staticlib \
+	        --target-dir $(FUZZ_OUT)
+	@mkdir -p $(@D)
+	$(LINK) $(PRIVATE:%=-Wl,-u,%) -o $@ $(FUZZ_OUT)/release/libsched.a -lpthread -ldl
+	ln -sf libsched.so.1 $(@D)/libsched.so
 
 # Programs whose tasks wait and go on elsewhere, and the rest of the interface, under the tools that watch
 # memory and threads: none may have anything to say, and no suppression is used. (Not those that call fork

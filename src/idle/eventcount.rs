@@ -128,6 +128,7 @@ use crate::idle::LastWaits;
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering, Pad, fence};
 use crate::sys::futex::Futex;
+use crate::sys::fuzz::{self, Point};
 use crate::sys::memory::NoMemory;
 use crate::sys::time::Instant;
 use crate::sys::{fence, memory};
@@ -262,6 +263,7 @@ impl EventCount {
     /// Called after work was made visible. True if a sleeper was woken for it.
     #[inline]
     pub fn published(&self, start: impl Fn(usize) -> bool) -> bool {
+        fuzz::at(Point::Published);
         fence::light(); // pairs with the sleeper's heavy fence: interleaving 1
         self.has_sleepers() && self.wake_unless_searched(start)
     }
@@ -335,6 +337,7 @@ impl EventCount {
             match woken {
                 None => return false,
                 Some((worker, WAITING)) => {
+                    fuzz::at(Point::Waking);
                     self.woken_at.store(self.nanos(), Ordering::Relaxed);
                     self.parkers[worker].word.wake(1);
                     return true;
@@ -442,6 +445,7 @@ impl EventCount {
         if self.searching.fetch_sub(1, Ordering::SeqCst) > 1 {
             return false;
         }
+        fuzz::at(Point::StopSearch);
         fence(Ordering::SeqCst); // pairs with the fence in wake_unless_searched: interleaving 2
         self.has_sleepers()
     }
@@ -460,6 +464,7 @@ impl EventCount {
     /// caller then cancels or commits. True if no worker searches now: then the caller first
     /// executes `fence::heavy` and looks for work once more.
     pub fn announce(&self, worker: usize, role: Role) -> bool {
+        fuzz::at(Point::Announce);
         let stopped = u32::from(role == Role::Searcher);
         self.list.with(|list| {
             list.push(worker as u32); // within the capacity that `new` has reserved
@@ -485,6 +490,7 @@ impl EventCount {
     pub fn commit(&self, worker: usize, limit: Duration) -> Slept {
         let parker = &self.parkers[worker].word;
         while parker.load(Ordering::Acquire) == WAITING {
+            fuzz::at(Point::Park);
             let before = Instant::now();
             parker.wait(WAITING, limit);
             let waited = if cfg!(loom) { limit } else { before.elapsed() };

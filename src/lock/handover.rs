@@ -52,6 +52,7 @@
 //! Where the lock is handed over, the grant of the node orders the two holders; that is the user's.
 
 use crate::sys::atomic::{AtomicUsize, Ordering, UnsafeCell};
+use crate::sys::fuzz::{self, Point};
 use std::ptr;
 
 const FREE: usize = 0;
@@ -125,6 +126,7 @@ impl<N: Link> Handover<N> {
             // SAFETY: the node is the caller's until it is linked.
             unsafe { N::set_next(node, older) };
             let linked = node.expose_provenance() | LOCKED;
+            fuzz::at(Point::MutexLink);
             // Release: pairs with the Acquire in `take_stack`; the node is published.
             match self.state.compare_exchange(state, linked, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return false,
@@ -142,6 +144,7 @@ impl<N: Link> Handover<N> {
         // SAFETY: the queue is the holder's, who is the caller.
         let mut oldest = self.queue.with(|queue| unsafe { *queue });
         if oldest.is_null() {
+            fuzz::at(Point::MutexUnlock);
             // Release: pairs with the Acquire of the next lock.
             match self.state.compare_exchange(LOCKED, FREE, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return Ok(None),

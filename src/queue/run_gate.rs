@@ -40,6 +40,7 @@
 use crate::sys::atomic::Ordering;
 use crate::sys::futex;
 use crate::sys::futex::Futex;
+use crate::sys::fuzz::{self, Point};
 use std::cell::Cell;
 
 /// When a run ends.
@@ -120,6 +121,7 @@ impl Rests {
 
     fn announce(&self) {
         self.0.add(1, Ordering::Release); // pairs with the Acquire load in `wait`
+        fuzz::at(Point::RestAnnounce);
         self.0.wake(i32::MAX);
     }
 
@@ -130,6 +132,7 @@ impl Rests {
         let seen = self.0.load(Ordering::Relaxed);
         let thread = RestAwaited { seen, counted: Cell::new(false) };
         while self.0.load(Ordering::Acquire) == seen && !now(&thread) {
+            fuzz::at(Point::RestWait);
             self.0.wait(seen, futex::LONGEST);
         }
     }

@@ -26,7 +26,10 @@ pub struct Var {
     meaning: &'static str,
 }
 
-pub static VARS: [Var; 21] = [
+/// `SCHED_FUZZ` is in the build for it alone.
+const COUNT: usize = if cfg!(sched_fuzz) { 22 } else { 21 };
+
+pub static VARS: [Var; COUNT] = [
     Var {
         name: "SCHED_KIND",
         words: Kind::WORDS,
@@ -186,6 +189,17 @@ pub static VARS: [Var; 21] = [
             Some(())
         },
         meaning: "seed of every random choice; with serial, of the order of the ready tasks",
+    },
+    #[cfg(sched_fuzz)]
+    Var {
+        name: "SCHED_FUZZ",
+        words: &[],
+        form: "N (0 to 2^64-1)",
+        set: |_, v| {
+            crate::sys::fuzz::seed(number(v)?);
+            Some(())
+        },
+        meaning: "seed of delays between the steps of the protocols; unset: none",
     },
     Var {
         name: "SCHED_WATCHDOG",

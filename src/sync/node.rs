@@ -55,6 +55,7 @@
 use crate::lock::handover::Link;
 use crate::lock::trylock::TryLock;
 use crate::sys::atomic::{AtomicPtr, AtomicUsize, Ordering, UnsafeCell};
+use crate::sys::fuzz::{self, Point};
 use std::ptr;
 
 const WAITING: usize = 0;
@@ -114,6 +115,7 @@ impl Node {
     /// From now on the caller is woken by this name, which replaces any earlier name of the
     /// caller's. False: the node has been granted.
     pub fn leave_name(&self, name: usize) -> bool {
+        fuzz::at(Point::NodeName);
         // Acquire: pairs with `grant`; a caller that finds its node granted continues.
         let mut word = self.word.load(Ordering::Acquire);
         while word != GRANTED {
@@ -142,6 +144,7 @@ impl Node {
             word.store(GRANTED, Ordering::Release);
             return Some(name);
         }
+        fuzz::at(Point::NodeGrant);
         let name = word.swap(GRANTED, Ordering::AcqRel);
         (name != WAITING).then_some(name)
     }

@@ -22,9 +22,10 @@ const REFUSED_WAIT: Duration = Duration::from_micros(100);
 
 /// The longest sleep of a thread that waits for a wake-up. There is a limit because a filter that
 /// refuses futex may be installed in the middle of a run. Sleeping threads can then no longer be
-/// woken; they wake by themselves after this time.
+/// woken; they wake by themselves after this time. (An hour where a lost wake-up is looked for: see
+/// `fuzz`.)
 #[cfg(not(loom))]
-pub const LONGEST: Duration = Duration::from_secs(1);
+pub const LONGEST: Duration = Duration::from_secs(if cfg!(sched_fuzz) { 3600 } else { 1 });
 
 /// True where waking is refused, so that no thread may wait without a time limit. All accesses are
 /// Relaxed: a thread that learns of the refusal late sleeps `LONGEST` once.

@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod errno;
 pub mod fence;
 pub mod futex;
+pub mod fuzz;
 pub mod memory;
 pub mod output;
 pub mod processors;

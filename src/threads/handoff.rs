@@ -46,6 +46,7 @@
 //! | `called`, `nobody_comes` | Relaxed | the call of the thread |
 
 use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::fuzz::{self, Point};
 
 const VACANT: usize = 1;
 const COMING: usize = 2;
@@ -82,6 +83,7 @@ impl Handoff {
         let was = self.word.fetch_add(ABSENCE + VACANT, Ordering::AcqRel);
         let left = (was + ABSENCE + VACANT) | COMING;
         let calls = was & COMING == 0;
+        fuzz::at(Point::HandoffLeft);
         if calls {
             // No other thread uses the word before the call.
             self.called.store(left & !(ABSENCE - 1), Ordering::Relaxed);
@@ -100,6 +102,7 @@ impl Handoff {
     pub fn come_back(&self, left: usize) -> bool {
         // Relaxed: on success no other thread has used the place since.
         let back = left - VACANT;
+        fuzz::at(Point::HandoffBack);
         self.word.compare_exchange(left, back, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
@@ -122,6 +125,7 @@ impl Handoff {
         if std::mem::replace(seen, count) != count {
             return Found::Busy;
         }
+        fuzz::at(Point::HandoffLook);
         // Acquire: pairs with the Release in `leave`; the place's state is seen. Release: pairs
         // with the Acquire in `leave`.
         match self.word.compare_exchange(word, count, Ordering::AcqRel, Ordering::Relaxed) {

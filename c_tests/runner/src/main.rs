@@ -10,6 +10,7 @@
 //! bench.rs     the benchmark programs with small sizes: are their answers right?
 //! stress.rs    c_tests/stress.c over all settings, for a given time
 //! soak.rs      c_tests/soak.c in processes that live long, for hours, added to what was done before
+//! fuzz/        random programs, and the corpus of those that have found something
 //! ```
 //! `matrix.rs` says with which settings (`setting.rs`) each program runs, `cover.rs` chooses a few
 //! of many, and `ask.rs` asks the library which there are. `options.rs` has the words of the
@@ -22,6 +23,7 @@ mod compile;
 mod cover;
 mod documents;
 mod exec;
+mod fuzz;
 mod header;
 mod makefile;
 mod marker;
@@ -94,6 +96,12 @@ fn run(options: Options) -> Result<bool> {
     if let Some(hours) = context.options.soak {
         return soak::run(&context, hours);
     }
+    if let Some(minutes) = context.options.fuzz {
+        return fuzz::run(&context, minutes);
+    }
+    if let Some(file) = &context.options.replay {
+        return fuzz::replay(&context, file);
+    }
 
     let mut jobs: Vec<Job> = Vec::new();
     if context.options.programs.is_empty() && context.options.knobs.is_none() {
@@ -102,6 +110,7 @@ fn run(options: Options) -> Result<bool> {
         makefile::jobs(&context, &mut jobs)?;
         documents::jobs(&context, &mut jobs)?;
         scripts::jobs(&context, &mut jobs)?;
+        fuzz::jobs(&context, &mut jobs)?;
     }
     let mut report = Report::new(&context.options, context.jobs);
     // The programs are compiled beside the other checks; their runs follow.

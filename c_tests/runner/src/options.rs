@@ -76,6 +76,24 @@ pub struct Options {
     /// what it did to the file PREFIX/../soak/state.json
     #[arg(long, value_name = "HOURS")]
     pub soak: Option<f64>,
+    /// Instead of the tests, run random programs under all settings, for so many minutes
+    #[arg(long, value_name = "MINUTES")]
+    pub fuzz: Option<f64>,
+    /// The seed of the first random program [default: from the time]
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// The library was built with `--cfg sched_fuzz`: set SCHED_FUZZ for random programs
+    #[arg(long)]
+    pub delays: bool,
+    /// Random programs run under these settings only: NAME=VALUE,..., without SCHED_
+    #[arg(long, value_name = "NAME=VALUE", requires = "fuzz")]
+    pub only: Vec<String>,
+    /// Do not shrink a random program that fails
+    #[arg(long)]
+    pub unshrunk: bool,
+    /// Instead of the tests, run the programs of this file under the settings that it names
+    #[arg(long, value_name = "FILE")]
+    pub replay: Option<PathBuf>,
     /// The root of the project [default: where this was built]
     #[arg(long)]
     pub root: Option<PathBuf>,

@@ -12,6 +12,7 @@ use crate::settings::Idle;
 use crate::sys::atomic::{Ordering, Pad, UnsafeCell};
 use crate::sys::futex;
 use crate::sys::futex::Futex;
+use crate::sys::fuzz::{self, Point};
 use std::marker::PhantomData;
 use std::mem::offset_of;
 
@@ -110,6 +111,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
 
     /// Carries out what `choose` has decided. Returns true if it woke a worker.
     pub(super) fn wake(&self, wake: Wake) -> bool {
+        fuzz::at(Point::SharedWake);
         match wake {
             Wake::Nobody => return false,
             Wake::Idle => self.monitor.notify_one(),
@@ -193,6 +195,7 @@ impl<L: Monitor, O: Order> Shared<L, O> {
         self.joiner_words[me].store(WAITING, Ordering::Relaxed);
         // SAFETY: the caller has locked.
         unsafe { self.monitor.unlock() };
+        fuzz::at(Point::SharedSleep);
         place.counters().parks.add(1);
         place.sleeping(|| self.joiner_words[me].wait(WAITING, limit));
         self.monitor.lock();

@@ -16,6 +16,7 @@ use crate::policy::{Activity, Awaited, Event, Place, UNAWAITED, wait_once};
 use crate::queue::{Deque, Press, PrivatePart, Steal};
 use crate::stats::Phase;
 use crate::sys::atomic::{Ordering, fence, spin_loop};
+use crate::sys::fuzz::{self, Point};
 use crate::sys::time::Instant;
 use crate::sys::{fence, futex, time};
 use crate::task::Task;
@@ -389,9 +390,11 @@ impl<D: Deque> Stealing<D> {
         };
         // If `announce` returns false, another worker searches, and will look again.
         if self.sleepers.announce(me, role) {
+            fuzz::at(Point::Announced);
             if !self.listen() {
                 limit = limit.min(UNSURE);
             }
+            fuzz::at(Point::LastLook);
             if self.work_visible() {
                 self.sleepers.cancel(me);
                 #[cfg(loom)]

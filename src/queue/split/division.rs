@@ -4,6 +4,7 @@ use crate::queue::split::record::{Held, Split, slots};
 use crate::queue::{Deque, LoneTask, Press, PrivatePart, Published};
 use crate::sys::atomic::{Ordering, fence as processor_fence};
 use crate::sys::fence::Mode;
+use crate::sys::fuzz::{self, Point};
 use std::ptr;
 
 impl<M: Mode> PrivatePart for Split<M> {
@@ -47,6 +48,7 @@ impl<M: Mode> PrivatePart for Split<M> {
         if older_half(slots(open, bot)) < 1 {
             return Published::None;
         }
+        fuzz::at(Point::SplitPublish);
         let Some(_held) = Held::try_now(&self.thieves) else { return Published::Busy };
         let open = self.open(); // a raid may have moved it
         self.divide(open.wrapping_offset(older_half(slots(open, bot))));
@@ -57,6 +59,7 @@ impl<M: Mode> PrivatePart for Split<M> {
         // SAFETY: `armed` is the owner's.
         let armed = self.seldom.with_mut(|seldom| unsafe { (*seldom).armed });
         self.watched.lim.store(armed, Ordering::Relaxed);
+        fuzz::at(Point::SplitRearm);
         processor_fence(Ordering::SeqCst); // with the sleeper's: see the essay, 2
     }
 
@@ -78,6 +81,7 @@ impl<M: Mode> Split<M> {
         }
         let wanted = open.wrapping_offset((private + 1) / 2);
         self.watched.split.store(wanted, Ordering::Relaxed);
+        fuzz::at(Point::RaidWritten);
         let safe = if M::heavy() {
             // Acquire: pairs with the Release store of the push, so that the slots below are
             // seen.
@@ -85,6 +89,7 @@ impl<M: Mode> Split<M> {
         } else {
             open
         };
+        fuzz::at(Point::RaidRead);
         self.divide(safe);
         if self.top() < self.open() { Press::Opened } else { Press::RaidedInVain }
     }

@@ -12,11 +12,12 @@
 //! + .store(bottom + 1, Ordering::Relaxed);
 //! ```
 //! The lines that begin with a blank or a minus must occur once in the file; blanks, line breaks and
-//! comments do not count, so a mutant still fits after a change of format. In the mutant the lines
+//! comments do not count, nor do points of `sys::fuzz`, so a mutant still fits after a change of format. In the mutant the lines
 //! that begin with a blank or a plus replace them. `kills` names the test, or one model of a test
 //! (`test:model`), that must fail. The test `whole` has its own workspace, `model/shuttle`.
 //!
-//! `--check` only looks whether each mutant fits the code. `--record` writes what was seen to
+//! `--check` only looks whether each mutant fits the code. `--copy` makes the source of one in
+//! target/mutants, for another test: `make fuzz-mutants`. `--record` writes what was seen to
 //! `model/RESULTS.md`; `--models LOG` does so with the models that a log of `make loom` shows, which
 //! begins with what `--commit` prints.
 
@@ -48,6 +49,8 @@ struct Mutant {
 enum Task {
     /// Whether they fit the code.
     Check,
+    /// Make the source, and leave it.
+    Copy,
     Run,
     /// Run them, and write down what was seen.
     Record,
@@ -74,6 +77,7 @@ fn tried(mut arguments: Vec<String>) -> Result<bool> {
     let task = match option.as_deref() {
         None => Task::Run,
         Some("--check") => Task::Check,
+        Some("--copy") if arguments.len() == 1 => Task::Copy,
         Some("--record") => Task::Record,
         Some("--commit") => {
             println!("{}{}", results::COMMIT, results::commit(&root()));
@@ -198,16 +202,20 @@ fn parse(text: &str) -> Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-/// The characters of the text without blanks and comments, each with its position.
+/// The characters of the text without blanks, comments and points of `sys::fuzz`, each with its
+/// position.
 fn essence(text: &str) -> Vec<(usize, char)> {
     let mut kept = Vec::new();
-    let mut comment_ends = 0;
+    let mut skipped_to = 0;
     for (at, c) in text.char_indices() {
-        if at < comment_ends || c.is_whitespace() {
+        if at < skipped_to || c.is_whitespace() {
             continue;
         }
-        if text[at..].starts_with("//") {
-            comment_ends = at + text[at..].find('\n').unwrap_or(text.len() - at);
+        let rest = &text[at..];
+        if rest.starts_with("//") {
+            skipped_to = at + rest.find('\n').unwrap_or(rest.len());
+        } else if rest.starts_with("fuzz::at(") {
+            skipped_to = at + rest.find(';').map_or(rest.len(), |end| end + 1);
         } else {
             kept.push((at, c));
         }
@@ -247,6 +255,11 @@ impl Mutant {
         if let Task::Check = task {
             return Seen { is_bad: false, shown: String::new() };
         }
+        if let Task::Copy = task {
+            let copied = self.copy_with(&changed);
+            let _ = copied.as_ref().inspect_err(|error| println!("{}: {error:#}", self.name));
+            return Seen { is_bad: copied.is_err(), shown: String::new() };
+        }
         let outcome = self.run(&changed).unwrap_or_else(|error| Verdict::No(format!("{error:#}")));
         let (is_bad, shown) = match outcome {
             Verdict::Killed(by) => (false, by),
@@ -256,7 +269,8 @@ impl Mutant {
         Seen { is_bad, shown: shown.lines().next().unwrap_or_default().into() }
     }
 
-    fn run(&self, changed: &str) -> Result<Verdict> {
+    /// A copy of the source with the changed file.
+    fn copy_with(&self, changed: &str) -> Result<PathBuf> {
         let copy = root().join("target/mutants");
         let _ = fs::remove_dir_all(&copy); // it may not be there
         fs::create_dir_all(&copy)?;
@@ -278,6 +292,11 @@ impl Mutant {
             }
         });
         fs::write(copy.join("Cargo.toml"), lines.collect::<Vec<_>>().join("\n"))?;
+        Ok(copy)
+    }
+
+    fn run(&self, changed: &str) -> Result<Verdict> {
+        let copy = self.copy_with(changed)?;
         let cargo = |arguments: &[&str]| {
             let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
             let is_whole = self.test == "whole";
@@ -339,6 +358,12 @@ mod tests {
         let text = "a.store(\n    1, Release, // why\n);\nb();\n";
         let changed = replaced(text, "a.store(1, Release,);", "a.store(1, Relaxed);").unwrap();
         assert_eq!(changed, "a.store(1, Relaxed);\nb();\n");
+    }
+
+    #[test]
+    fn points_of_delays_do_not_count() {
+        let text = "a();\nfuzz::at(Point::A);\nb();\n";
+        assert_eq!(replaced(text, "a();\nb();", "c();").unwrap(), "c();\n");
     }
 
     #[test]

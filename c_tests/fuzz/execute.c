@@ -1,0 +1,281 @@
+/* execute.c: runs a program's tasks, and the statements that make tasks and wait for them. */
+#include "program.h"
+
+void begin_context(struct context *run, struct context *outer, struct scheduler *outer_s)
+{
+    memset(run, 0, sizeof *run);
+    run->outer = outer;
+    run->outer_s = outer_s;
+    for (int i = 0; i < MUTEXES; i++)
+        CHECK_EQ(sched_mutex_init(&run->mutex[i]), 0);
+}
+
+void check_context(struct context *run)
+{
+    size_t visits = 0;
+    for (int i = 0; i < MUTEXES; i++) {
+        CHECK_EQ(run->locked[i], run->locks[i]);
+        CHECK_EQ(sched_mutex_trylock(&run->mutex[i]), 0); /* it was left unlocked */
+    }
+    for (int i = 0; i < MOST_WORKERS; i++)
+        visits += run->visits[i];
+    CHECK_EQ(visits, run->visited);
+}
+
+struct task task_of(const struct block *block, uint64_t path, const struct task *parent)
+{
+    return (struct task){.block = block, .path = path, .run = parent->run, .totals = parent->totals};
+}
+
+void run_awaited(void *closure, struct scheduler *s)
+{
+    struct task *task = closure;
+    CHECK_EQ(task->begun++, 0);
+    atomic_fetch_add_explicit(&task->totals->tasks, 1, memory_order_relaxed);
+    task->value = execute(task->block, task->path, task, s);
+    CHECK_EQ(task->ended++, 0);
+}
+
+void run_copied(void *closure, struct scheduler *s)
+{
+    struct task *task = closure;
+    run_awaited(task, s);
+    atomic_fetch_add_explicit(&task->totals->sum, task->value, memory_order_relaxed);
+}
+
+void run_alone(void *closure, struct scheduler *s)
+{
+    run_copied(closure, s);
+    free(closure);
+}
+
+uint64_t value_of_ended(const struct task *task)
+{
+    CHECK_EQ(task->begun, 1);
+    CHECK_EQ(task->ended, 1);
+    return task->value;
+}
+
+int accepted(int result)
+{
+    if (result == 0)
+        return 1;
+    CHECK_EQ(get_errno(), EAGAIN);
+    return 0;
+}
+
+static struct task *new_task(struct task task)
+{
+    struct task *new = malloc(sizeof *new);
+    CHECK(new != NULL);
+    *new = task;
+    return new;
+}
+
+void spawn_alone(const struct block *block, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct task *new = new_task(task_of(block, path, task));
+    int added = task->run->all ? accepted(sched_group_spawn(task->run->all, run_alone, new, s))
+                               : accepted(sched_spawn(run_alone, new, s));
+    if (!added)
+        run_alone(new, s);
+}
+
+static void spawn_copy(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct task new = task_of(&now->block[0], path, task);
+    int added = task->run->all ? accepted(sched_group_spawn_copy(task->run->all, run_copied, &new, sizeof new, s))
+                               : accepted(sched_spawn_copy(run_copied, &new, sizeof new, s));
+    if (added)
+        memset(&new, 0xff, sizeof new); /* the task has a copy */
+    else
+        run_copied(&new, s);
+}
+
+/* A task of the run around this one, which goes on while this one does. */
+static void spawn_up(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct context *outer = task->run->outer;
+    if (!outer || outer->all) {
+        spawn_alone(&now->block[0], path, task, s);
+        return;
+    }
+    struct task *new = new_task(task_of(&now->block[0], path, task));
+    new->run = outer;
+    if (!accepted(sched_spawn(run_alone, new, task->run->outer_s))) {
+        new->run = task->run;
+        run_alone(new, s);
+    }
+}
+
+static uint64_t do_fork(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct task child[MOST_BLOCKS];
+    sched_task forked[MOST_BLOCKS];
+    int order[MOST_BLOCKS], n = now->blocks;
+    for (int i = 1; i < n; i++) {
+        order[i] = now->n[0] == 0 ? n - i : i;
+        child[i] = task_of(&now->block[i], part(path, i), task);
+        sched_fork(&forked[i], run_awaited, &child[i], s);
+    }
+    for (int i = n - 1; i > 1 && now->n[0] > 1; i--) { /* R. Fisher and F. Yates, 1938 */
+        int j = 1 + (int)(part(now->n[0], i) % (unsigned)i), other = order[i];
+        order[i] = order[j];
+        order[j] = other;
+    }
+    uint64_t value = path + execute(&now->block[0], part(path, 0), task, s);
+    for (int i = 1; i < n; i++) {
+        sched_join(&forked[order[i]], s);
+        value += value_of_ended(&child[order[i]]);
+    }
+    return value;
+}
+
+static uint64_t do_group(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct task child[MOST_BLOCKS];
+    sched_group group = SCHED_GROUP_INIT;
+    uint64_t value = path;
+    for (int i = 0; i < now->blocks; i++) {
+        child[i] = task_of(&now->block[i], part(path, i), task);
+        if (!accepted(sched_group_spawn(&group, run_awaited, &child[i], s)))
+            run_awaited(&child[i], s);
+    }
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+    for (int i = 0; i < now->blocks; i++)
+        value += value_of_ended(&child[i]);
+    return value;
+}
+
+/* Which tasks of a cancelled group run is open, and so is what those do that nobody waits for. They add it to totals
+ * that nobody reads, which may outlive the group. */
+static struct totals unread;
+
+static uint64_t do_cancel(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct task child[MOST_BLOCKS];
+    sched_group group = SCHED_GROUP_INIT;
+    int after = (int)now->n[0] < now->blocks ? (int)now->n[0] : now->blocks, refused[MOST_BLOCKS];
+    for (int i = 0; i < now->blocks; i++) {
+        child[i] = task_of(&now->block[i], part(path, i), task);
+        child[i].totals = &unread;
+        if (i == after)
+            sched_group_cancel(&group);
+        refused[i] = !accepted(sched_group_spawn(&group, run_awaited, &child[i], s));
+    }
+    if (after == now->blocks)
+        sched_group_cancel(&group);
+    CHECK_EQ(sched_group_cancelled(&group), 1);
+    CHECK_ERRNO(sched_group_wait(&group, s), ECANCELED);
+    for (int i = 0; i < now->blocks; i++) {
+        CHECK_EQ(child[i].begun, child[i].ended);
+        CHECK(child[i].begun <= (i < after && !refused[i]));
+    }
+    CHECK_EQ(sched_group_cancelled(&group), 0);
+    return path;
+}
+
+/* The worker's index changes at suspension points only, so nobody else counts here meanwhile. */
+static uint64_t do_work(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    int me = sched_worker_index(s);
+    if (me < 0)
+        return compute(path, now->n[0]); /* in a blocking section, or not on a worker of this run */
+    CHECK(me < sched_worker_count(s) && me < MOST_WORKERS);
+    size_t before = task->run->visits[me];
+    uint64_t value = compute(path, now->n[0]);
+    task->run->visits[me] = before + 1;
+    atomic_fetch_add_explicit(&task->run->visited, 1, memory_order_relaxed);
+    return value;
+}
+
+static uint64_t do_lock(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    size_t m = now->n[0];
+    struct context *run = task->run;
+    CHECK_EQ(sched_mutex_lock(&run->mutex[m], s), 0);
+    size_t before = run->locked[m];
+    uint64_t value = execute(&now->block[0], path, task, s);
+    CHECK_EQ(run->locked[m], before);
+    run->locked[m] = before + 1;
+    CHECK_EQ(sched_mutex_unlock(&run->mutex[m]), 0);
+    atomic_fetch_add_explicit(&run->locks[m], 1, memory_order_relaxed);
+    return value;
+}
+
+static uint64_t do_block(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    int began = accepted(sched_block_begin(s));
+    if (now->n[0])
+        pause_us((int)now->n[0]);
+    uint64_t value = execute(&now->block[0], path, task, s);
+    if (began)
+        CHECK_EQ(sched_block_end(s), 0);
+    return value;
+}
+
+static uint64_t execute_statement(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    uint64_t value = path;
+    switch (now->word) {
+    case WORK:
+        return do_work(now, path, task, s);
+    case YIELD:
+        for (size_t i = 0; i < now->n[0]; i++)
+            sched_task_yield(s);
+        return path;
+    case LOCK:
+        return do_lock(now, path, task, s);
+    case BLOCK:
+        return do_block(now, path, task, s);
+    case SPAWN:
+        spawn_alone(&now->block[0], path, task, s);
+        return path;
+    case COPY:
+        spawn_copy(now, path, task, s);
+        return path;
+    case UP:
+        spawn_up(now, path, task, s);
+        return path;
+    case FORK:
+        return do_fork(now, path, task, s);
+    case GROUP:
+        return do_group(now, path, task, s);
+    case CANCEL:
+        return do_cancel(now, path, task, s);
+    case FOR:
+        return do_for(now, path, task, s);
+    case REDUCE:
+        return do_reduce(now, path, s);
+    case SORT:
+        return do_sort(now, path, s);
+    case SEM:
+        return do_sem(now, path, task, s);
+    case BARRIER:
+        return do_barrier(now, path, task, s);
+    case PIPE:
+        return do_pipe(now, path, task, s);
+    case FOREIGN:
+        return do_foreign(now, path, task, s);
+    case POOL:
+        return do_pool(now, path, task, s);
+    case RUN:
+        return do_run(now, path, task, s);
+    case REPEAT:
+        for (size_t i = 0; i < now->n[0]; i++)
+            value = mix(value + execute(&now->block[0], part(path, i), task, s));
+        return value;
+    case WORDS:
+        break;
+    }
+    abort();
+}
+
+uint64_t execute(const struct block *block, uint64_t path, struct task *task, struct scheduler *s)
+{
+    uint64_t value = 0;
+    size_t i = 0;
+    for (const struct statement *now = block->first; now; now = now->next)
+        value = mix(value + execute_statement(now, part(path, i++), task, s));
+    return value;
+}

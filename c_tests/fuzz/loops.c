@@ -1,0 +1,102 @@
+/* loops.c: the statements for, reduce and sort. */
+#include "program.h"
+
+struct loop {
+    const struct statement *now;
+    uint64_t path;
+    struct task *task;
+    unsigned char *done; /* of each number */
+    atomic_ullong value;
+};
+
+static void loop_body(size_t lo, size_t hi, void *ctx, struct scheduler *s)
+{
+    struct loop *loop = ctx;
+    size_t n = loop->now->n[0], grain = loop->now->n[1];
+    CHECK(lo < hi && hi <= n);
+    CHECK(grain == 0 || hi - lo == grain || hi == n);
+    for (size_t i = lo; i < hi; i++) {
+        CHECK_EQ(loop->done[i]++, 0);
+        uint64_t value = execute(&loop->now->block[0], part(loop->path, i), loop->task, s);
+        atomic_fetch_add_explicit(&loop->value, value, memory_order_relaxed);
+    }
+}
+
+uint64_t do_for(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    size_t n = now->n[0];
+    struct loop loop = {now, path, task, calloc(n + 1, 1), path};
+    CHECK(loop.done != NULL);
+    if (!accepted(sched_for(0, n, now->n[1], loop_body, &loop, s)))
+        for (size_t i = 0; i < n; i++) {
+            loop.done[i]++;
+            loop.value += execute(&now->block[0], part(path, i), task, s);
+        }
+    for (size_t i = 0; i < n; i++)
+        CHECK_EQ(loop.done[i], 1);
+    free(loop.done);
+    return loop.value;
+}
+
+/* Larger values than the library keeps on stacks, in every third reduction. */
+struct wide {
+    struct map map;
+    char rest[144];
+};
+
+static void reduce_body(size_t lo, size_t hi, void *acc, void *ctx, struct scheduler *s)
+{
+    struct map map = *(struct map *)acc;
+    (void)s;
+    for (size_t i = lo; i < hi; i++)
+        map = after(map_of(*(uint64_t *)ctx, i), map);
+    *(struct map *)acc = map;
+}
+
+static void combine(void *into, const void *from, void *ctx)
+{
+    (void)ctx;
+    *(struct map *)into = after(*(const struct map *)from, *(struct map *)into);
+}
+
+uint64_t do_reduce(const struct statement *now, uint64_t path, struct scheduler *s)
+{
+    struct wide identity = {{1, 0}, {0}}, result = identity;
+    size_t n = now->n[0], size = n % 3 == 0 ? sizeof(struct wide) : sizeof(struct map);
+    if (!accepted(sched_reduce(0, n, now->n[1], size, &identity, reduce_body, combine, &path, &result, s)))
+        reduce_body(0, n, &result, &path, s);
+    return value_of_map(result.map);
+}
+
+struct element {
+    unsigned key;
+    unsigned place;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    unsigned x = ((const struct element *)a)->key, y = ((const struct element *)b)->key;
+    return (x > y) - (x < y);
+}
+
+uint64_t do_sort(const struct statement *now, uint64_t path, struct scheduler *s)
+{
+    size_t n = now->n[0];
+    struct element *array = calloc(n + 1, sizeof *array);
+    unsigned char *seen = calloc(n + 1, 1);
+    CHECK(array != NULL && seen != NULL);
+    for (size_t i = 0; i < n; i++)
+        array[i] = (struct element){part(now->n[1], i) % (n / 4 + 2), (unsigned)i};
+    if (accepted(sched_sort(array, n, sizeof *array, by_key, s)))
+        for (size_t i = 0; i < n; i++) {
+            CHECK(array[i].place < n);
+            CHECK_EQ(seen[array[i].place]++, 0);
+            CHECK_EQ(array[i].key, part(now->n[1], array[i].place) % (n / 4 + 2));
+            if (i > 0) /* stable, too */
+                CHECK(array[i - 1].key < array[i].key
+                      || (array[i - 1].key == array[i].key && array[i - 1].place < array[i].place));
+        }
+    free(array);
+    free(seen);
+    return path;
+}

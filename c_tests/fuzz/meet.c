@@ -1,0 +1,223 @@
+/* meet.c: the statements whose tasks wait for each other: sem, barrier and pipe. Their tasks begin at a gate, which opens
+ * when the last of them is queued. A task that the full queue refuses is none of those that meet. */
+#include "program.h"
+
+struct meeting {
+    sched_sem gate;
+    size_t count; /* of those that meet; of a pipe, whether both sides are there: written before the gate opens */
+    /* sem */
+    sched_sem units;
+    atomic_size_t inside;
+    size_t most;
+    /* barrier */
+    sched_barrier barrier;
+    atomic_size_t come, chosen;
+    /* pipe */
+    sched_mutex mutex;
+    sched_cond not_full, not_empty;
+    uint64_t path, *queue;
+    size_t first, length, room, made, taken, items;
+};
+
+static void begin_task(struct task *task)
+{
+    CHECK_EQ(task->begun++, 0);
+    atomic_fetch_add_explicit(&task->totals->tasks, 1, memory_order_relaxed);
+}
+
+static void end_task(struct task *task, uint64_t value)
+{
+    task->value = value;
+    CHECK_EQ(task->ended++, 0);
+}
+
+/* Adds a task to the group. If it is refused, it will not meet the others, and runs now. */
+static size_t add(sched_group *group, taskfunc f, struct task *task, struct meeting *meeting, struct scheduler *s)
+{
+    task->with = meeting;
+    if (accepted(sched_group_spawn(group, f, task, s)))
+        return 1;
+    task->with = NULL;
+    f(task, s);
+    return 0;
+}
+
+static void open_gate(struct meeting *meeting, size_t count)
+{
+    meeting->count = count;
+    for (size_t i = 0; i < count; i++)
+        CHECK_EQ(sched_sem_post(&meeting->gate), 0);
+}
+
+/* --- sem ---------------------------------------------------------------- */
+
+static void run_limited(void *closure, struct scheduler *s)
+{
+    struct task *task = closure;
+    struct meeting *meeting = task->with;
+    begin_task(task);
+    if (meeting) {
+        CHECK_EQ(sched_sem_wait(&meeting->units, s), 0);
+        CHECK(atomic_fetch_add(&meeting->inside, 1) < meeting->most);
+    }
+    uint64_t value = execute(task->block, task->path, task, s);
+    if (meeting) {
+        atomic_fetch_sub(&meeting->inside, 1);
+        CHECK_EQ(sched_sem_post(&meeting->units), 0);
+    }
+    end_task(task, value);
+}
+
+uint64_t do_sem(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct task child[MOST_BLOCKS];
+    struct meeting meeting = {.units = SCHED_SEM_INIT(now->n[0]), .most = now->n[0]};
+    sched_group group = SCHED_GROUP_INIT;
+    uint64_t value = path;
+    for (int i = 0; i < now->blocks; i++) {
+        child[i] = task_of(&now->block[i], part(path, i), task);
+        add(&group, run_limited, &child[i], &meeting, s);
+    }
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+    for (int i = 0; i < now->blocks; i++)
+        value += value_of_ended(&child[i]);
+    for (size_t i = 0; i < meeting.most && i < MOST_BLOCKS; i++)
+        CHECK_EQ(sched_sem_trywait(&meeting.units), 0); /* all units are back */
+    return value;
+}
+
+/* --- barrier ------------------------------------------------------------ */
+
+static void run_rounds(void *closure, struct scheduler *s)
+{
+    struct task *task = closure;
+    struct meeting *meeting = task->with;
+    uint64_t value = 0;
+    begin_task(task);
+    if (meeting)
+        CHECK_EQ(sched_sem_wait(&meeting->gate, s), 0);
+    for (size_t round = 0; round < task->rounds; round++) {
+        value += execute(task->block, part(task->path, round), task, s);
+        if (!meeting)
+            continue;
+        atomic_fetch_add_explicit(&meeting->come, 1, memory_order_relaxed);
+        int chosen = sched_barrier_wait(&meeting->barrier, s);
+        CHECK(chosen == 0 || chosen == 1);
+        atomic_fetch_add_explicit(&meeting->chosen, (size_t)chosen, memory_order_relaxed);
+        size_t come = atomic_load_explicit(&meeting->come, memory_order_relaxed);
+        CHECK(come >= (round + 1) * meeting->count); /* all have come */
+        CHECK(come < (round + 2) * meeting->count);  /* nobody has left the next round, for which this one is missing */
+    }
+    end_task(task, value);
+}
+
+uint64_t do_barrier(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct task child[MOST_BLOCKS];
+    struct meeting meeting = {.gate = SCHED_SEM_INIT(0)};
+    sched_group group = SCHED_GROUP_INIT;
+    uint64_t value = path;
+    size_t count = 0;
+    for (int i = 0; i < now->blocks; i++) {
+        child[i] = task_of(&now->block[i], part(path, i), task);
+        child[i].rounds = now->n[0];
+        count += add(&group, run_rounds, &child[i], &meeting, s);
+    }
+    if (count > 0)
+        CHECK_EQ(sched_barrier_init(&meeting.barrier, count), 0);
+    open_gate(&meeting, count);
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+    for (int i = 0; i < now->blocks; i++)
+        value += value_of_ended(&child[i]);
+    CHECK_EQ(meeting.come, count * now->n[0]);
+    CHECK_EQ(meeting.chosen, count > 0 ? now->n[0] : 0);
+    return value;
+}
+
+/* --- pipe --------------------------------------------------------------- */
+
+/* The producers signal with the mutex locked, the consumers without. */
+
+/* The task does nothing if it has no counterpart. */
+static struct meeting *begin_pipe(struct task *task, struct scheduler *s)
+{
+    begin_task(task);
+    if (task->with)
+        CHECK_EQ(sched_sem_wait(&task->with->gate, s), 0);
+    return task->with && task->with->count ? task->with : NULL;
+}
+
+static void produce(void *closure, struct scheduler *s)
+{
+    struct task *task = closure;
+    struct meeting *pipe = begin_pipe(task, s);
+    for (int more = pipe != NULL; more;) {
+        CHECK_EQ(sched_mutex_lock(&pipe->mutex, s), 0);
+        while (pipe->made < pipe->items && pipe->length == pipe->room)
+            CHECK_EQ(sched_cond_wait(&pipe->not_full, &pipe->mutex, s), 0);
+        int made = pipe->made < pipe->items;
+        if (made)
+            pipe->queue[(pipe->first + pipe->length++) % pipe->room] = part(pipe->path, pipe->made++);
+        more = pipe->made < pipe->items;
+        if (!more)
+            CHECK_EQ(sched_cond_broadcast(&pipe->not_full), 0);
+        if (made)
+            CHECK_EQ(sched_cond_signal(&pipe->not_empty), 0);
+        CHECK_EQ(sched_mutex_unlock(&pipe->mutex), 0);
+    }
+    end_task(task, 0);
+}
+
+static void consume(void *closure, struct scheduler *s)
+{
+    struct task *task = closure;
+    struct meeting *pipe = begin_pipe(task, s);
+    uint64_t sum = 0;
+    for (int more = pipe != NULL; more;) {
+        CHECK_EQ(sched_mutex_lock(&pipe->mutex, s), 0);
+        while (pipe->length == 0 && pipe->taken < pipe->items)
+            CHECK_EQ(sched_cond_wait(&pipe->not_empty, &pipe->mutex, s), 0);
+        int got = pipe->length > 0;
+        if (got) {
+            sum += pipe->queue[pipe->first];
+            pipe->first = (pipe->first + 1) % pipe->room;
+            pipe->length--;
+            pipe->taken++;
+        }
+        more = pipe->taken < pipe->items;
+        CHECK_EQ(sched_mutex_unlock(&pipe->mutex), 0);
+        if (got)
+            CHECK_EQ(sched_cond_signal(&pipe->not_full), 0);
+        if (!more)
+            CHECK_EQ(sched_cond_broadcast(&pipe->not_empty), 0);
+    }
+    end_task(task, sum);
+}
+
+uint64_t do_pipe(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
+{
+    struct task child[2 * MOST_BLOCKS];
+    size_t producers = now->n[0], all = producers + now->n[1], made = 0, taken = 0;
+    struct meeting pipe = {.gate = SCHED_SEM_INIT(0), .path = path, .room = now->n[2] ? now->n[2] : 1, .items = now->n[3]};
+    sched_group group = SCHED_GROUP_INIT;
+    uint64_t value = 0;
+    CHECK_EQ(sched_mutex_init(&pipe.mutex), 0);
+    CHECK_EQ(sched_cond_init(&pipe.not_full), 0);
+    CHECK_EQ(sched_cond_init(&pipe.not_empty), 0);
+    pipe.queue = calloc(pipe.room, sizeof *pipe.queue);
+    CHECK(pipe.queue != NULL);
+    for (size_t i = 0; i < all; i++) {
+        child[i] = task_of(NULL, part(path, i), task);
+        *(i < producers ? &made : &taken) += add(&group, i < producers ? produce : consume, &child[i], &pipe, s);
+    }
+    pipe.count = made && taken;
+    for (size_t i = 0; i < made + taken; i++)
+        CHECK_EQ(sched_sem_post(&pipe.gate), 0);
+    CHECK_EQ(sched_group_wait(&group, s), 0);
+    for (size_t i = 0; i < all; i++)
+        value += value_of_ended(&child[i]);
+    CHECK_EQ(pipe.made, pipe.count ? pipe.items : 0);
+    CHECK_EQ(pipe.taken, pipe.made);
+    free(pipe.queue);
+    return pipe.count ? value : value_of_items(path, pipe.items);
+}

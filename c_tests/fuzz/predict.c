@@ -1,0 +1,93 @@
+/* predict.c: the value of a program, without the library: each statement in its turn, in one thread. */
+#include "program.h"
+
+/* A part that is a task. */
+static uint64_t predict_task(const struct block *block, uint64_t path, struct totals *totals)
+{
+    totals->tasks++;
+    return predict(block, path, totals);
+}
+
+static void predict_alone(const struct block *block, uint64_t path, struct totals *totals)
+{
+    uint64_t value = predict_task(block, path, totals);
+    totals->sum += value;
+}
+
+static uint64_t predict_statement(const struct statement *now, uint64_t path, struct totals *totals)
+{
+    uint64_t value = path;
+    struct map map = {1, 0};
+    switch (now->word) {
+    case WORK:
+        return compute(path, now->n[0]);
+    case YIELD:
+        return path;
+    case LOCK:
+    case BLOCK:
+        return predict(&now->block[0], path, totals);
+    case SPAWN:
+    case COPY:
+    case UP:
+        predict_alone(&now->block[0], path, totals);
+        return path;
+    case FOREIGN:
+        if (now->n[0] % 4 == 0) {
+            for (int i = 0; i < now->blocks; i++)
+                predict_alone(&now->block[i], part(path, i), totals);
+            return path;
+        }
+        /* fall through */
+    case GROUP:
+    case SEM:
+    case POOL:
+        for (int i = 0; i < now->blocks; i++)
+            value += predict_task(&now->block[i], part(path, i), totals);
+        return value;
+    case FORK:
+        value += predict(&now->block[0], part(path, 0), totals);
+        for (int i = 1; i < now->blocks; i++)
+            value += predict_task(&now->block[i], part(path, i), totals);
+        return value;
+    case CANCEL: /* which of its tasks run is open */
+        return path;
+    case FOR:
+        for (size_t i = 0; i < now->n[0]; i++)
+            value += predict(&now->block[0], part(path, i), totals);
+        return value;
+    case REDUCE:
+        for (size_t i = 0; i < now->n[0]; i++)
+            map = after(map_of(path, i), map);
+        return value_of_map(map);
+    case SORT: /* compares with what it sorts */
+        return path;
+    case BARRIER:
+        for (int i = 0; i < now->blocks; i++) {
+            totals->tasks++;
+            for (size_t round = 0; round < now->n[0]; round++)
+                value += predict(&now->block[i], part(part(path, i), round), totals);
+        }
+        return value;
+    case PIPE:
+        totals->tasks += now->n[0] + now->n[1];
+        return value_of_items(path, now->n[3]);
+    case RUN:
+        return predict_task(&now->block[0], path, totals);
+    case REPEAT:
+        for (size_t i = 0; i < now->n[0]; i++)
+            value = mix(value + predict(&now->block[0], part(path, i), totals));
+        return value;
+    case WORDS:
+        break;
+    }
+    abort();
+}
+
+uint64_t predict(const struct block *block, uint64_t path, struct totals *totals)
+{
+    uint64_t value = 0;
+    size_t i = 0;
+    for (const struct statement *now = block->first; now; now = now->next)
+        value = mix(value + predict_statement(now, part(path, i++), totals));
+    return value;
+}

@@ -1,0 +1,199 @@
+/* program.h: a small language of tasks, and what its interpreter shares between its files.
+ *
+ * A program is a block. A block is statements between braces; a statement is a word, its numbers, and its blocks:
+ *
+ *     work N                    computes, and counts at the index of its worker
+ *     yield N                   yields N times
+ *     lock M {...}              with mutex M of the run locked                                     leaves only
+ *     block US {...}            in a blocking section, in which the thread also sleeps             leaves only
+ *     spawn {...}  copy {...}   a task that nobody waits for
+ *     fork ORDER {...}...       the first block beside tasks with the others, joined in some order: 0 is the
+ *                               reverse order of forking, 1 the order of forking, other numbers any order
+ *     group {...}...            a task of a group for each block
+ *     cancel AFTER {...}...     a group that is cancelled when AFTER of its tasks have been added
+ *     for N GRAIN {...}         a loop
+ *     reduce N GRAIN            a reduction whose combination does not commute
+ *     sort N SEED               a sort
+ *     sem UNITS {...}...        a task for each block, at most UNITS of which go on at a time      leaves only
+ *     barrier ROUNDS {...}...   a task for each block, which meet after each round                 leaves only
+ *     pipe P C ROOM N           P producers and C consumers of N items, in a queue with ROOM for so many
+ *     foreign HOW {...}...      a thread that adds the tasks: spawned (0), grouped (1), forked (2), in the default pool (3)
+ *     pool T {...}...           a pool of T threads with a task for each block
+ *     run T QLEN {...}          a run in a task
+ *     up {...}                  a task in the run around this one
+ *     repeat N {...}            the block N times
+ *
+ * "Leaves only": the blocks have only work, yield, block, and lock with a higher M.
+ *
+ * # Why no program can wait for ever
+ *
+ * A statement waits for tasks that it has itself created, for a mutex, a unit, a round or an item. Draw an arrow from
+ * each task that cannot go on to each task that it needs:
+ *
+ * - A task that waits for tasks that it has created needs them. They began later than it, or have not begun: then they
+ *   are in a queue, from which any worker that has nothing else to do takes them.
+ * - A task needs those that run on top of it, under SCHED_JOIN=help or where a spawn was refused and the caller runs the
+ *   task itself. They began later, too.
+ * - A task that waits for a mutex, a unit, a round or an item needs the holders of the mutex or the unit, those who have
+ *   not come to the barrier, or the other side of the pipe. These execute leaves: no task runs on top of them, and they
+ *   wait for nothing but mutexes, in the order of their numbers. Those who have not begun are in a queue, because the
+ *   task that creates them opens a gate only when the last of them is queued. The creator itself waits for nothing
+ *   before, and the number of those that meet is the number of those that were accepted.
+ *
+ * A cycle has no arrow of the third sort, since it would have to go on from a task that needs only holders of higher
+ * mutexes. Along the other arrows the time of the beginning grows. So there is no cycle, and some task can go on. A
+ * worker is there to do so: a thread of a run is kept only by another run or pool that a task waits for, whose tasks
+ * began later, too, and use none of the objects of the run around: each run has mutexes of its own.
+ *
+ * # What is checked
+ *
+ * Each block has a value that follows from the program alone (predict.c). A task that others wait for leaves its value
+ * in plain memory, which the waiter reads; the others add theirs to a sum. The number of tasks, the sum and the value
+ * of the program must be those predicted. And each task begins once; has ended when it has been waited for; is alone
+ * with a mutex or its worker's index; not more hold a semaphore than it has units; nobody is a round ahead; a cancelled
+ * task that has not begun does not begin. */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include "../check.h"
+#include <sched_tasks.h>
+#include <stdatomic.h>
+
+enum { MOST_BLOCKS = 8, MUTEXES = 3, MOST_WORKERS = 64, MOST_ITEMS = 4096 };
+
+enum word {
+    WORK, YIELD, LOCK, BLOCK, SPAWN, COPY, FORK, GROUP, CANCEL, FOR, REDUCE, SORT, SEM, BARRIER, PIPE, FOREIGN, POOL, RUN,
+    UP, REPEAT, WORDS
+};
+
+struct statement;
+struct meeting;
+
+struct block {
+    struct statement *first;
+};
+
+struct statement {
+    enum word word;
+    size_t n[4];
+    int blocks;
+    struct block block[MOST_BLOCKS];
+    struct statement *next;
+};
+
+/* Reads the next program of the text; NULL: there is none. A mistake ends the process with status 2. */
+struct block *parse(const char **text);
+void free_program(struct block *program);
+
+/* What a program does as a whole. */
+struct totals {
+    atomic_size_t tasks; /* that have begun */
+    atomic_ullong sum;   /* of the values of tasks that nobody waits for */
+};
+
+/* A run: the objects that its tasks share. */
+struct context {
+    struct context *outer;
+    struct scheduler *outer_s; /* of the run around, in which a task waits for this one */
+    struct sched_group *all;   /* in the default pool, which does not end: the spawned tasks */
+    int in_default;            /* this or a run around it is in the default pool */
+    sched_mutex mutex[MUTEXES];
+    size_t locked[MUTEXES];   /* changed by the holder of the mutex alone */
+    atomic_size_t locks[MUTEXES];
+    size_t visits[MOST_WORKERS]; /* changed by the worker of that index alone */
+    atomic_size_t visited;
+};
+
+void begin_context(struct context *run, struct context *outer, struct scheduler *outer_s);
+/* All tasks of the run have ended. */
+void check_context(struct context *run);
+
+/* A task of a program. */
+struct task {
+    const struct block *block;
+    uint64_t path; /* where it is in the program: what its value depends on */
+    struct context *run;
+    struct totals *totals;
+    struct meeting *with; /* of tasks that meet */
+    size_t rounds;
+    uint64_t value;
+    int begun, ended; /* not atomic: what orders them is what is tested */
+};
+
+struct task task_of(const struct block *block, uint64_t path, const struct task *parent);
+/* As tasks of the library: for a task that somebody waits for, for a copy, and for one whose memory is its own. */
+void run_awaited(void *task, struct scheduler *s);
+void run_copied(void *task, struct scheduler *s);
+void run_alone(void *task, struct scheduler *s);
+/* The task has ended, and its value is there. */
+uint64_t value_of_ended(const struct task *task);
+/* Executes the block as a part of the task. */
+uint64_t execute(const struct block *block, uint64_t path, struct task *task, struct scheduler *s);
+/* Spawns the block as a task that nobody waits for. */
+void spawn_alone(const struct block *block, uint64_t path, struct task *task, struct scheduler *s);
+/* Whether a call that adds a task has done so. If not, its queue is full. */
+int accepted(int result);
+
+/* The statements, by file: loops.c, meet.c, outside.c. */
+uint64_t do_for(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+uint64_t do_reduce(const struct statement *now, uint64_t path, struct scheduler *s);
+uint64_t do_sort(const struct statement *now, uint64_t path, struct scheduler *s);
+uint64_t do_sem(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+uint64_t do_barrier(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+uint64_t do_pipe(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+uint64_t do_foreign(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+uint64_t do_pool(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+uint64_t do_run(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+
+/* The value of the block, without the library; adds to the totals what its execution adds. */
+uint64_t predict(const struct block *block, uint64_t path, struct totals *totals);
+
+/* The values of the parts, for execution and prediction. */
+static inline uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15u;
+    return x ^ (x >> 29);
+}
+
+static inline uint64_t part(uint64_t path, size_t i)
+{
+    return mix(path + i + 1);
+}
+
+static inline uint64_t compute(uint64_t path, size_t steps)
+{
+    for (size_t i = 0; i < steps; i++)
+        path = path * 6364136223846793005u + 1442695040888963407u;
+    return mix(path);
+}
+
+/* A map x -> ax + b of the reduction. */
+struct map {
+    uint64_t a, b;
+};
+
+static inline struct map after(struct map then, struct map first)
+{
+    return (struct map){then.a * first.a, then.a * first.b + then.b};
+}
+
+static inline struct map map_of(uint64_t path, size_t i)
+{
+    return (struct map){part(path, i) | 1, part(path, i) >> 7};
+}
+
+static inline uint64_t value_of_map(struct map map)
+{
+    return mix(map.a + mix(map.b));
+}
+
+/* Of the items of a pipe, the sum of the values. */
+static inline uint64_t value_of_items(uint64_t path, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += part(path, i);
+    return sum;
+}
+
+#endif
