@@ -23,8 +23,8 @@ static unsigned full; /* one bit for each column */
 
 #ifdef LIBSCHED_SCHED_TYPED_H
 
-/* (Three words, not a struct: a struct that was stored in parts would be loaded as a whole, for which the processor has
- * to wait until the parts are in the cache.) */
+/* (Three words, not a struct: a struct would be stored in parts and loaded as a whole. Processors cannot forward several
+ * stores to one larger load; they wait until the stores are in the cache.) */
 SCHED_TASK(long, queens, unsigned, columns, unsigned, left, unsigned, right)
 {
     if (columns == full)

@@ -33,9 +33,10 @@
  *   SCHED_SELF                   the s of this task, for the functions of sched_tasks.h
  *
  * SCHED_FORK and SCHED_JOIN follow the rules of sched_fork and sched_join, and a task may use all
- * four. The task that forks a call must join it, and leaves the descriptor alone until then. Joins
- * in the reverse order of the forks cost least. SCHED_JOIN is a suspension point. The fork copies
- * the arguments, so a parameter's type has no const at its top.
+ * four. The task that forks a call must join it, and leaves the descriptor alone until then. The
+ * descriptor is not thread-local, since the task may go on in another thread. Joins in the reverse
+ * order of the forks cost least. SCHED_JOIN is a suspension point. The fork copies the arguments, so
+ * a parameter's type has no const at its top.
  *
  * SCHED_TASK_DECL(R, f, T1, a1, ...) and SCHED_VOID_TASK_DECL(f, T1, a1, ...), without a semicolon,
  * declare a task that SCHED_TASK_IMPL or SCHED_VOID_TASK_IMPL, with the same arguments, defines
@@ -46,13 +47,15 @@
  *
  * A program that includes this header needs a library with the same layout of queues, as
  * sched_inline.h says. With the usual kind and deque, fork, join and call are compiled into the
- * program; otherwise they call the library. A frame keeps its worker and the end of the worker's
- * queue in registers. Each fork compares both with the calling thread and the queue, since the code
- * before it may have waited and gone on in another thread. A join compares the worker, and loads
- * the end: kept across the call before it, the end would cost each frame a store and a load more
- * than that. (If a fork loaded the end, too, each fork and join would wait for the store of the one
- * before: fib took 4.4 ns instead of 3.6.) (Wool has tasks by value: K.-F. Faxen, "Efficient work
- * stealing for fine grained parallelism", 2010; so has Lace.) */
+ * program; otherwise they call the library. A frame hands on, in registers, its worker and the end
+ * of the worker's queue. Each fork compares both with the calling thread and the queue, since the
+ * code before it may have waited and gone on in another thread. A join compares the worker only,
+ * and loads the end: a frame that kept the end across the call before the join would have to store
+ * and reload it. A fork does not load the end: it would wait for the store of the operation before
+ * it (fib: 4.4 ns instead of 3.6).
+ *
+ * (Wool has tasks by value: K.-F. Faxen, "Efficient work stealing for fine grained parallelism",
+ * 2010; so has Lace.) */
 
 #ifndef LIBSCHED_SCHED_TYPED_H
 #define LIBSCHED_SCHED_TYPED_H
@@ -130,8 +133,9 @@ SCHED_TYPED_FN_ int sched_typed_is_at_(struct scheduler *s, size_t end)
                SCHED_WORD_(SCHED_WORD_(s, SCHED_LAYOUT_DEQUE), SCHED_LAYOUT_BOT) == end);
 }
 
-/* t. A compiler would keep the address of a descriptor in a register of its own from fork to join,
- * which costs each frame a store and a load. It does not know that this is the same value. */
+/* Returns t. Compilers would keep the address in a register from the fork to the join, which costs
+ * each frame a store and a load. The assembly hides from them that the result is t. (It is not for
+ * thread-local memory, whose addresses lea does not compute.) */
 SCHED_TYPED_FN_ struct sched_task *sched_typed_address_(struct sched_task *t)
 {
 #ifdef __x86_64__
@@ -198,9 +202,9 @@ SCHED_TYPED_COLD_ struct sched_at_ sched_typed_join_rest_(struct sched_task *t,
     return at;
 }
 
-/* Forks a call whose descriptor begins with t; f is to be called with t. *s and *end are what the
- * frame knows of where it runs. (They are two variables, since GCC divides a function in two, of
- * which the caller inlines the first, only if no parameter is a struct.) */
+/* Forks a call whose descriptor contains t; f is to be called with t. *s and *end are what the
+ * frame knows of where it runs. (They are two variables, not a struct: GCC can split a function, and
+ * inline its first part into the caller, but only if no parameter is a struct.) */
 SCHED_TYPED_FN_ void sched_typed_fork_(struct scheduler **s, size_t *end, struct sched_task *t,
                                        taskfunc f)
 {
@@ -209,12 +213,12 @@ SCHED_TYPED_FN_ void sched_typed_fork_(struct scheduler **s, size_t *end, struct
 #if SCHED_TYPED_INLINE_
     if (sched_typed_is_at_(*s, *end)) {
         size_t deque = SCHED_WORD_(*s, SCHED_LAYOUT_DEQUE), bot = *end;
-        struct sched_task *address;
+        struct sched_task *closure;
         __atomic_store_n(&t->state, (size_t)f, __ATOMIC_RELAXED);
-        address = sched_typed_address_(t);
-        __atomic_store_n(&t->closure, (void *)address, __ATOMIC_RELAXED);
+        closure = sched_typed_address_(t);
+        __atomic_store_n(&t->closure, (void *)closure, __ATOMIC_RELAXED);
         *end = bot + SCHED_LAYOUT_PLACE;
-        if (sched_put_at_(deque, bot, (size_t)sched_layout_1, address))
+        if (sched_put_at_(deque, bot, (size_t)sched_layout_1, closure))
             return;
         begun = 1;
     }
@@ -235,8 +239,9 @@ SCHED_TYPED_FN_ int sched_typed_join_(struct scheduler **s, size_t *end, struct 
     if (sched_owns_(*s)) {
         size_t deque = SCHED_WORD_(*s, SCHED_LAYOUT_DEQUE);
         size_t last = SCHED_WORD_(deque, SCHED_LAYOUT_BOT) - SCHED_LAYOUT_PLACE;
-        /* A task with this closure and a state that nobody has changed is the forked one. Other
-         * states are mistakes, which the library reports. */
+        /* No other task has this closure: the descriptor is not the first member of a program's
+         * object, so no program uses its address. A state that is not the fork's is a mistake,
+         * which the library reports. */
         if (sched_take_at_(deque, last, sched_typed_address_(t))
             && SCHED_TYPED_LIKELY_(SCHED_WORD_(&t->state, 0) == (size_t)f)) {
             *end = last;
@@ -298,14 +303,16 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
 
 #define SCHED_TYPED_DECL_(R, FIELD, SET, RETURN, GET, f, ...)                                      \
     typedef struct {                                                                               \
-        struct sched_task sched_task_;                                                             \
-        FIELD SCHED_TYPED_EACH_(SCHED_TYPED_FIELD_, __VA_ARGS__)                                   \
+        SCHED_TYPED_EACH_(SCHED_TYPED_FIELD_, __VA_ARGS__)                                         \
+        struct sched_task sched_task_; /* not the first: see sched_typed_join_ */                  \
+        FIELD                                                                                      \
     } f##_task;                                                                                    \
     SCHED_TYPED_STATIC_ R f##_run_(struct scheduler *, size_t SCHED_TYPED_EACH_(                   \
         SCHED_TYPED_PARAMETER_, __VA_ARGS__)) SCHED_TYPED_NOEXCEPT_;                               \
     SCHED_TYPED_STATIC_ void f##_forked_(void *sched_p_, struct scheduler *sched_s_)               \
     {                                                                                              \
-        f##_task *sched_t_ = (f##_task *)sched_p_;                                                 \
+        f##_task *sched_t_ =                                                                       \
+            (f##_task *)((char *)sched_p_ - __builtin_offsetof(f##_task, sched_task_));            \
         struct sched_at_ sched_at_ = sched_typed_at_(sched_s_);                                    \
         SET f##_run_(sched_at_.s, sched_at_.end SCHED_TYPED_EACH_(SCHED_TYPED_KEPT_, __VA_ARGS__)); \
     }                                                                                              \
@@ -336,14 +343,14 @@ SCHED_TYPED_FN_ int sched_typed_is_task_(struct scheduler *s)
         } else {                                                                                   \
             f##_task sched_call_, *sched_t_ = &sched_call_;                                        \
             SCHED_TYPED_EACH_(SCHED_TYPED_KEEP_, __VA_ARGS__)                                      \
-            (sched_fork)(&sched_t_->sched_task_, f##_forked_, sched_t_, sched_s_);                 \
+            (sched_fork)(&sched_t_->sched_task_, f##_forked_, &sched_t_->sched_task_, sched_s_);   \
             (sched_join)(&sched_t_->sched_task_, sched_s_);                                        \
             GET;                                                                                   \
         }                                                                                          \
     }
 
-/* What a frame knows of where it runs are parameters, so that the body can follow as it is; the
- * macros in it use and change them. */
+/* Two parameters hold what the frame knows of where it runs, so that the body can follow as it is;
+ * the macros in it use and change them. */
 #define SCHED_TYPED_IMPL_(R, f, ...)                                                               \
     static R f##_run_(struct scheduler *sched_only_in_a_task_ SCHED_TYPED_UNUSED_,                 \
                       size_t sched_end_ SCHED_TYPED_UNUSED_ SCHED_TYPED_EACH_(                     \

@@ -55,8 +55,9 @@ template <class F> auto value_at(F &f, frame at)
     if constexpr (std::is_void_v<decltype(f(at))>) return f(at), nothing();
     else return f(at);
 }
-/* A forked call of g, which is a reference if G is one. Its descriptor is the base, and so the argument of run. */
-template <class G> struct forked_call : sched_task {
+struct before_descriptor { char unused; }; /* so that a descriptor has an address of its own: sched_typed_join_ */
+/* A forked call of g, which is a reference if G is one. Its descriptor is a base, and so the argument of run. */
+template <class G> struct forked_call : before_descriptor, sched_task {
     struct outcome {
         std::optional<decltype(value_at(std::declval<G &>(), frame()))> value;
         std::exception_ptr thrown;
