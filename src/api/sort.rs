@@ -53,8 +53,7 @@ mod elements;
 mod merge;
 mod place;
 
-use self::elements::{Any, Elements, Fixed, Pointers};
-use self::place::Permutation;
+use self::elements::{Any, Elements, Fixed};
 use crate::api::fork;
 use crate::api::scratch::Scratch;
 use crate::runtime::record::Worker;
@@ -128,7 +127,7 @@ pub unsafe fn sort(
                 24 => Sorter { elements: Fixed::<24>, cmp }.run(base, n, mine),
                 32 => Sorter { elements: Fixed::<32>, cmp }.run(base, n, mine),
                 ..INDIRECT_SIZE => Sorter { elements: Any(size), cmp }.run(base, n, mine),
-                _ => sort_by_pointers(Sorter { elements: Any(size), cmp }, base, n, mine),
+                _ => Sorter { elements: Any(size), cmp }.run_by_pointers(base, n, mine),
             }
         };
         if outcome.is_err() {
@@ -142,39 +141,6 @@ pub unsafe fn sort(
         return errno::failed(libc::ENOMEM);
     }
     outcome
-}
-
-/// Sorts pointers to the elements, and then moves the elements.
-///
-/// # Safety
-/// As for `Sorter::run`.
-unsafe fn sort_by_pointers(
-    sorter: Sorter<Any>,
-    base: *mut u8,
-    n: usize,
-    worker: &Worker,
-) -> Result<(), NoMemory> {
-    // SAFETY: the elements may be read and written, by the caller's promise.
-    if n < 2 || unsafe { sorter.is_in_order(base, n, worker) } {
-        return Ok(());
-    }
-    let kept = n.div_ceil(place::BLOCK) + 1;
-    let bytes = kept.checked_mul(sorter.elements.size()).ok_or(NoMemory)?;
-    let mut saved = Scratch::<STACK_BYTES>::new(bytes)?;
-    let mut pointers = Scratch::<STACK_BYTES>::new(2 * n * Pointers.size())?; // less than the array
-    let (saved, pointers) = (saved.start(), pointers.start().cast::<*const u8>());
-    // SAFETY: there is room for 2 n pointers.
-    let spare = unsafe {
-        (0..n).for_each(|i| pointers.add(i).write(sorter.at(base, i)));
-        pointers.add(n)
-    };
-    let by_pointer = Sorter { elements: Pointers, cmp: sorter.cmp };
-    // SAFETY: the array is only read while the pointers are sorted, and no pointer is lost.
-    unsafe {
-        by_pointer.sort(pointers.cast(), spare.cast(), n, To::Here, worker);
-        Permutation { sorter, base, n, pointers, saved }.place(worker);
-    }
-    Ok(())
 }
 
 /// Halves the range from..to until a part has at most `max_part` elements, and calls `part` for

@@ -1,5 +1,5 @@
-//! Moving large elements to their places, when pointers to them have been sorted. The array itself
-//! is permuted: a copy of all elements would be written to fresh pages, and read again.
+//! Sorting large elements by pointers to them, and moving each to its place. The array itself is
+//! permuted: a copy of all elements would be written to fresh pages, and read again.
 //!
 //! # How
 //!
@@ -8,7 +8,7 @@
 //! hole. From each hole one follows the cycle, and fills hole after hole, up to a place whose
 //! element is saved: the last hole gets the saved one. These paths have no place in common, since
 //! each begins where another ends, so several workers follow them at a time. A cycle without a
-//! saved element is left to the caller of [`place`]; if the saved places are independent of the
+//! saved element is left to one worker; if the saved places are independent of the
 //! permutation, such cycles are short.
 //!
 //! The pointer of a place that has its element is NULL.
@@ -18,25 +18,63 @@
 //! The sort has only moved the pointers, and has lost none. So they are a permutation, whatever the
 //! comparison returned.
 
-use super::elements::{Any, Elements};
-use super::{MAX_COPY_BYTES, Sorter, in_parts};
+use crate::api::scratch::Scratch;
+use crate::api::sort::elements::{Any, Elements, Pointers};
+use crate::api::sort::{MAX_COPY_BYTES, STACK_BYTES, Sorter, To, in_parts};
 use crate::runtime::record::Worker;
 use crate::sys::memory;
+use crate::sys::memory::NoMemory;
 use std::ptr;
 
 /// The number of places of which one element is saved.
-pub(super) const BLOCK: usize = 64;
+const BLOCK: usize = 64;
+
+impl Sorter<Any> {
+    /// Sorts pointers to the `n` elements at `base`, and then moves the elements.
+    ///
+    /// # Safety
+    /// The contract of places.
+    pub(super) unsafe fn run_by_pointers(
+        self,
+        base: *mut u8,
+        n: usize,
+        worker: &Worker,
+    ) -> Result<(), NoMemory> {
+        // SAFETY: by the contract of places.
+        if n < 2 || unsafe { self.is_in_order(base, n, worker) } {
+            return Ok(());
+        }
+        let kept = n.div_ceil(BLOCK) + 1;
+        let bytes = kept.checked_mul(self.elements.size()).ok_or(NoMemory)?;
+        let mut saved = Scratch::<STACK_BYTES>::new(bytes)?;
+        // Less than the array.
+        let mut pointers = Scratch::<STACK_BYTES>::new(2 * n * Pointers.size())?;
+        let (saved, pointers) = (saved.start(), pointers.start().cast::<*const u8>());
+        // SAFETY: there is room for 2 n pointers.
+        let spare = unsafe {
+            (0..n).for_each(|i| pointers.add(i).write(self.at(base, i)));
+            pointers.add(n)
+        };
+        let by_pointer = Sorter { elements: Pointers, cmp: self.cmp };
+        // SAFETY: the array is only read while the pointers are sorted, and no pointer is lost.
+        unsafe {
+            by_pointer.sort(pointers.cast(), spare.cast(), n, To::Here, worker);
+            Permutation { sorter: self, base, n, pointers, saved }.place(worker);
+        }
+        Ok(())
+    }
+}
 
 /// An array of large elements, and the pointers to them in their order.
 #[derive(Clone, Copy)]
-pub(super) struct Permutation {
-    pub(super) sorter: Sorter<Any>,
-    pub(super) base: *mut u8,
-    pub(super) n: usize,
+struct Permutation {
+    sorter: Sorter<Any>,
+    base: *mut u8,
+    n: usize,
     /// The element of place `i` is to be the one at `pointers[i]`.
-    pub(super) pointers: *mut *const u8,
+    pointers: *mut *const u8,
     /// Room for an element of each block, and one more.
-    pub(super) saved: *mut u8,
+    saved: *mut u8,
 }
 
 impl Permutation {
@@ -114,7 +152,7 @@ impl Permutation {
     /// # Safety
     /// The pointers are a permutation of those to the elements. Nobody else uses the array, the
     /// pointers and the room. `worker` is the caller's, or was in this run.
-    pub(super) unsafe fn place(self, worker: &Worker) {
+    unsafe fn place(self, worker: &Worker) {
         let function = self.sorter.cmp as usize;
         let part = (MAX_COPY_BYTES / BLOCK).div_ceil(self.sorter.elements.size());
         let part_saved = MAX_COPY_BYTES.div_ceil(self.sorter.elements.size());
