@@ -250,4 +250,32 @@ static inline int sort_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The numbers that -d names. */
+#define SORT_DATA "random, few (16 different ones), sorted, falling, stable (random; by a stable sort)"
+
+static inline int sort_is_stable(const struct bench *b)
+{
+    return b->data != NULL && strcmp(b->data, "stable") == 0;
+}
+
+static inline void sort_data(const struct bench *b, int *a)
+{
+    const char *data = b->data != NULL ? b->data : "random";
+    long n = b->n;
+    bench_lcg(a, n);
+    if (strcmp(data, "few") == 0) {
+        for (long i = 0; i < n; i++)
+            a[i] &= 15;
+    } else if (strcmp(data, "sorted") == 0) {
+        for (long i = 0; i < n; i++)
+            a[i] = (int)i;
+    } else if (strcmp(data, "falling") == 0) {
+        for (long i = 0; i < n; i++)
+            a[i] = (int)(n - i);
+    } else if (strcmp(data, "random") != 0 && !sort_is_stable(b)) {
+        fprintf(stderr, "%s: -d %s: wanted is one of " SORT_DATA "\n", b->about->name, data);
+        exit(2);
+    }
+}
+
 #endif

@@ -1,6 +1,6 @@
-/* sort.c: the library's sort, a parallel qsort: tasks= are elements; serial is libc's qsort.
+/* sort.c: the library's sort, a parallel qsort: tasks= are elements; serial is libc's qsort. -d chooses the numbers.
  *
- * sort_typed.c is this program with sched_sort.h. */
+ * sort_typed.c is this program with sched_sort.h: its sort is stable with -d stable only. */
 
 #include "bench.h"
 #include "kernels_fork.h"
@@ -13,16 +13,21 @@
 struct numbers {
     int *a;
     size_t n;
+    int stable;
 };
 
 #ifdef LIBSCHED_SCHED_SORT_H
 
 SCHED_SORT(sort_ints, int, *a < *b)
+SCHED_STABLE_SORT(sort_stable_ints, int, *a < *b)
 
 static void first_task(void *closure, struct scheduler *s)
 {
     struct numbers *numbers = closure;
-    sort_ints(numbers->a, numbers->n, s);
+    if (!numbers->stable)
+        sort_ints(numbers->a, numbers->n, s);
+    else if (sort_stable_ints(numbers->a, numbers->n, s) != 0)
+        bench_die("sort_stable_ints");
 }
 
 #else
@@ -43,16 +48,16 @@ static void serial_run(void *closure)
 }
 
 static const struct bench_about about = {
-    SORT_NAME, "elements", 1024 * 1024, 1, 1L << 30, NULL,
+    SORT_NAME, "elements", 1024 * 1024, 1, 1L << 30, SORT_DATA,
 };
 
 int main(int argc, char **argv)
 {
     struct bench b = bench_start(&about, argc, argv);
-    struct numbers numbers = {bench_alloc((size_t)b.n, sizeof(int)), (size_t)b.n};
+    struct numbers numbers = {bench_alloc((size_t)b.n, sizeof(int)), (size_t)b.n, sort_is_stable(&b)};
 
     for (int r = 0; r < b.repetitions; r++) {
-        bench_lcg(numbers.a, b.n);
+        sort_data(&b, numbers.a);
         uint64_t before = bench_multiset(numbers.a, b.n);
 
         bench_run(&b, first_task, serial_run, &numbers);

@@ -14,8 +14,9 @@
  * type const T *. With a comparison cmp for qsort it is cmp(a, b) < 0. LESS must be an order: false
  * for equal elements, and if a is before b and b before c, then a is before c. If LESS is no order,
  * the sort ends and loses no element, but the elements are not sorted. Any worker may evaluate LESS,
- * which must not wait or jump away. Elements are copied by assignment, so T is no array and has no
- * const at its top. Equal elements may be exchanged: for a stable sort call sched_sort.
+ * which must not wait or jump away; a C++ exception that leaves it ends the process. Elements are
+ * copied by assignment, so T is no array and has no const at its top. Equal elements may be
+ * exchanged; SCHED_STABLE_SORT, in sched_stable_sort.h, defines a stable sort.
  *
  * Nothing is allocated. Small inputs are sorted by the caller alone. Cost: n log n comparisons also
  * in the worst case, n if the elements are in order already or in the opposite order, n log d for
@@ -37,6 +38,10 @@
 /* From so many elements on a part is sorted by tasks, and up to so many without partition. */
 #define SCHED_SORT_TASK_ 2048
 #define SCHED_SORT_SMALL_ 20
+/* The most elements whose order one worker looks at, at a time. */
+#define SCHED_SORT_LOOK_ 16384
+/* So many bytes of elements behind a long run are sorted alone, and need so much of the stack. */
+#define SCHED_SORT_TAIL_ 4096
 /* Elements up to this size are cheap to copy. */
 #define SCHED_SORT_CHEAP_ 64
 
@@ -63,8 +68,9 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
     typedef T f##_element_;                                                                        \
     SCHED_SORT_BY_(f, f##_element_, (__VA_ARGS__))
 
-#define SCHED_SORT_BY_(f, T, LESS)                                                                 \
-    SCHED_TYPED_FN_ int f##_less_(const T *a, const T *b)                                          \
+/* What both sorts use. */
+#define SCHED_SORT_COMMON_(f, T, LESS)                                                             \
+    SCHED_TYPED_FN_ int f##_less_(const T *a, const T *b) SCHED_TYPED_NOEXCEPT_                    \
     {                                                                                              \
         return LESS ? 1 : 0;                                                                       \
     }                                                                                              \
@@ -118,6 +124,104 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
             v[i] = sorted[i];                                                                      \
     }                                                                                              \
                                                                                                    \
+    SCHED_TYPED_FN_ const T *f##_median_(const T *a, const T *b, const T *c)                       \
+    {                                                                                              \
+        if (f##_less_(a, b))                                                                       \
+            return f##_less_(b, c) ? b : f##_less_(a, c) ? c : a;                                  \
+        return f##_less_(a, c) ? a : f##_less_(b, c) ? c : b;                                      \
+    }                                                                                              \
+                                                                                                   \
+    /* How many steps from v[0] to v[n] rise, or with `falls` fall strictly, up to the first that  \
+     * does not. */                                                                                \
+    SCHED_TASK(size_t, f##_steps_, const T *, v, size_t, n, int, falls)                            \
+    {                                                                                              \
+        size_t i = 0, half = n / 2;                                                                \
+        f##_steps__task upper;                                                                     \
+        if (n <= SCHED_SORT_LOOK_) {                                                               \
+            if (falls)                                                                             \
+                while (i < n && f##_less_(&v[i + 1], &v[i]))                                       \
+                    i++;                                                                           \
+            else                                                                                   \
+                while (i < n && !f##_less_(&v[i + 1], &v[i]))                                      \
+                    i++;                                                                           \
+            return i;                                                                              \
+        }                                                                                          \
+        SCHED_FORK(f##_steps_, &upper, v + half, n - half, falls);                                 \
+        i = SCHED_CALL(f##_steps_, v, half, falls);                                                \
+        half = SCHED_JOIN(f##_steps_, &upper);                                                     \
+        return i < n / 2 ? i : i + half;                                                           \
+    }                                                                                              \
+                                                                                                   \
+    /* Exchanges v[0] to v[n - 1] with end[-1] to end[-n]. */                                      \
+    SCHED_VOID_TASK(f##_reverse_, T *, v, T *, end, size_t, n)                                     \
+    {                                                                                              \
+        size_t i, half = n / 2;                                                                    \
+        f##_reverse__task inner;                                                                   \
+        if (n <= SCHED_SORT_LOOK_) {                                                               \
+            for (i = 0; i < n; i++)                                                                \
+                f##_swap_(&v[i], --end);                                                           \
+            return;                                                                                \
+        }                                                                                          \
+        SCHED_FORK(f##_reverse_, &inner, v + half, end - half, n - half);                          \
+        SCHED_CALL(f##_reverse_, v, end, half);                                                    \
+        SCHED_JOIN(f##_reverse_, &inner);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    /* The length of the run at the front: n if all elements are in order, also if they were in    \
+     * strictly opposite order and are reversed now. Of a falling run that is not all, 1. For most \
+     * inputs the look ends early. */                                                              \
+    SCHED_TYPED_STATIC_ size_t f##_look_(T *base, size_t n, struct scheduler *s)                   \
+    {                                                                                              \
+        size_t i = 1, look = n < SCHED_SORT_LOOK_ ? n : SCHED_SORT_LOOK_;                          \
+        int falls = n > 1 && f##_less_(&base[1], &base[0]);                                        \
+        while (i < look && f##_less_(&base[i], &base[i - 1]) == falls)                             \
+            i++;                                                                                   \
+        if (i == look && i < n)                                                                    \
+            i += f##_steps_(&base[i - 1], n - i, falls, s);                                        \
+        if (!falls || n < 2)                                                                       \
+            return i;                                                                              \
+        if (i < n)                                                                                 \
+            return 1;                                                                              \
+        if (n > SCHED_SORT_LOOK_)                                                                  \
+            f##_reverse_(base, base + n, n / 2, s);                                                \
+        else                                                                                       \
+            for (i = 0; i < n / 2; i++)                                                            \
+                f##_swap_(&base[i], &base[n - 1 - i]);                                             \
+        return n;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
+    /* Merges the run v with a short one behind it, from the end on; there is room for the short   \
+     * one. Each step moves the elements that belong behind the last of the short run, and that. */\
+    SCHED_TYPED_STATIC_ void f##_append_(T *v, size_t n, size_t more, T *room)                     \
+    {                                                                                              \
+        T *to = v + n + more;                                                                      \
+        size_t i;                                                                                  \
+        for (i = 0; i < more; i++)                                                                 \
+            room[i] = v[n + i];                                                                    \
+        while (more > 0) {                                                                         \
+            const T *last = &room[more - 1];                                                       \
+            size_t step = 1, from = n, low, middle; /* from v[from] on, all belong behind *last */ \
+            while (step <= from && f##_less_(last, &v[from - step])) {                             \
+                from -= step;                                                                      \
+                step *= 2;                                                                         \
+            }                                                                                      \
+            low = step <= from ? from - step + 1 : 0; /* v[low - 1] does not */                    \
+            while (low < from) {                                                                   \
+                middle = low + (from - low) / 2;                                                   \
+                if (f##_less_(last, &v[middle]))                                                   \
+                    from = middle;                                                                 \
+                else                                                                               \
+                    low = middle + 1;                                                              \
+            }                                                                                      \
+            while (n > from)                                                                       \
+                *--to = v[--n];                                                                    \
+            *--to = room[--more];                                                                  \
+        }                                                                                          \
+    }
+
+#define SCHED_SORT_BY_(f, T, LESS)                                                                 \
+    SCHED_SORT_COMMON_(f, T, LESS)                                                                 \
+                                                                                                   \
     /* For the parts where pivot after pivot was bad. */                                           \
     SCHED_TYPED_STATIC_ void f##_by_heap_(T *v, size_t n)                                          \
     {                                                                                              \
@@ -137,27 +241,20 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    SCHED_TYPED_FN_ T *f##_median_(T *a, T *b, T *c)                                               \
-    {                                                                                              \
-        if (f##_less_(a, b))                                                                       \
-            return f##_less_(b, c) ? b : f##_less_(a, c) ? c : a;                                  \
-        return f##_less_(a, c) ? a : f##_less_(b, c) ? c : b;                                      \
-    }                                                                                              \
-                                                                                                   \
     /* Moves a pivot to v[0]: a median of 3 elements, of many a median of medians. */              \
     SCHED_TYPED_STATIC_ void f##_choose_(T *v, size_t n)                                           \
     {                                                                                              \
         size_t step = n / 8;                                                                       \
-        T *pivot = &v[n / 2];                                                                      \
+        const T *pivot = &v[n / 2];                                                                \
         if (n > 128) {                                                                             \
-            T *low = f##_median_(&v[step / 2], &v[step], &v[2 * step]);                            \
-            T *high = f##_median_(&v[6 * step], &v[7 * step], &v[n - 1 - step / 2]);               \
-            T *middle = f##_median_(&v[3 * step], pivot, &v[5 * step]);                            \
+            const T *low = f##_median_(&v[step / 2], &v[step], &v[2 * step]);                      \
+            const T *high = f##_median_(&v[6 * step], &v[7 * step], &v[n - 1 - step / 2]);         \
+            const T *middle = f##_median_(&v[3 * step], pivot, &v[5 * step]);                      \
             pivot = f##_median_(low, middle, high);                                                \
         } else {                                                                                   \
             pivot = f##_median_(&v[step], pivot, &v[n - 1 - step]);                                \
         }                                                                                          \
-        f##_swap_(&v[0], pivot);                                                                   \
+        f##_swap_(&v[0], &v[pivot - v]);                                                           \
     }                                                                                              \
                                                                                                    \
     /* Moves the elements that belong before *pivot to the front of v, with `equals` also those    \
@@ -266,20 +363,27 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         SCHED_JOIN(f##_part_, &before);                                                            \
     }                                                                                              \
                                                                                                    \
+    /* Sorts a short tail alone. */                                                                \
+    SCHED_TYPED_STATIC_ void f##_tail_(T *base, size_t run, size_t n)                              \
+    {                                                                                              \
+        T room[SCHED_SORT_TAIL_ / sizeof(T) + 1];                                                  \
+        f##_serial_(base + run, n - run, sched_sort_limit_(n - run), 0);                           \
+        f##_append_(base, run, n - run, room);                                                     \
+    }                                                                                              \
+                                                                                                   \
     SCHED_TYPED_STATIC_ void f(T *base, size_t n, struct scheduler *s)                             \
     {                                                                                              \
-        size_t i = 1;                                                                              \
-        int falls = n > 1 && f##_less_(&base[1], &base[0]);                                        \
-        while (i < n && f##_less_(&base[i], &base[i - 1]) == falls)                                \
-            i++;                                                                                   \
-        if (i >= n) {                                                                              \
-            for (i = 0; falls && i < n / 2; i++)                                                   \
-                f##_swap_(&base[i], &base[n - 1 - i]);                                             \
-        } else if (n < SCHED_SORT_TASK_) {                                                         \
+        size_t run = f##_look_(base, n, s);                                                        \
+        if (run >= n)                                                                              \
+            return;                                                                                \
+        if (n - run <= SCHED_SORT_TAIL_ / sizeof(T) && n - run <= n / 16)                          \
+            f##_tail_(base, run, n);                                                               \
+        else if (n < SCHED_SORT_TASK_)                                                             \
             f##_serial_(base, n, sched_sort_limit_(n), 0);                                         \
-        } else {                                                                                   \
+        else                                                                                       \
             f##_part_(base, n, sched_sort_limit_(n), 0, s);                                        \
-        }                                                                                          \
     }
+
+#include "sched_stable_sort.h"
 
 #endif

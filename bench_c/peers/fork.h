@@ -38,7 +38,7 @@ static void peer_loops(struct loops *l, long n, int schedule);
 static void peer_reductions(struct loops *l, long n, int schedule);
 static uint64_t peer_reduce(size_t n);
 #ifdef PEER_SORTS
-static void peer_sort(int *a, size_t n);
+static void peer_sort(int *a, size_t n); /* not stable */
 #endif
 
 /* f(closure) in a run of its own, with the clock. */
@@ -456,7 +456,7 @@ static void sort_main(struct bench *b)
 {
     int *a = (int *)bench_alloc((size_t)b->n, sizeof *a);
     for (int r = 0; r < b->repetitions; r++) {
-        bench_lcg(a, b->n);
+        sort_data(b, a);
         uint64_t before = bench_multiset(a, b->n);
         bench_clock_start(b);
         peer_sort(a, (size_t)b->n);
@@ -465,7 +465,7 @@ static void sort_main(struct bench *b)
     }
     free(a);
 }
-#define SORT_WORKLOAD , {{"sort", "elements", 1L << 20, 1, 1L << 30, NULL}, sort_main}
+#define SORT_WORKLOAD , {{"sort", "elements", 1L << 20, 1, 1L << 30, SORT_DATA}, sort_main}
 #else
 #define SORT_WORKLOAD
 #endif

@@ -51,15 +51,16 @@
 
 mod elements;
 mod merge;
+mod place;
 
-use self::elements::{Any, Elements, Fixed, Pointers};
+use self::elements::{Any, Elements, Fixed};
 use crate::api::fork;
 use crate::api::scratch::Scratch;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::unwind::Comparison;
-use crate::sys::{errno, memory};
 use std::ffi::{c_int, c_void};
 use std::hint::select_unpredictable;
 use std::ptr;
@@ -90,7 +91,7 @@ const MIN_RECURSION: usize = 8;
 /// The fewest elements of which two workers may sort the two halves: some microseconds of work.
 const MIN_FORKED_SORT: usize = 1024;
 /// The smallest size of elements that are sorted by pointers: such elements are compared where they
-/// are, and each is moved twice in all.
+/// are, and each is moved once.
 const INDIRECT_SIZE: usize = 160;
 /// The distance between the element that is prefetched and the element that is used.
 const PREFETCH_DISTANCE: usize = 8;
@@ -126,7 +127,7 @@ pub unsafe fn sort(
                 24 => Sorter { elements: Fixed::<24>, cmp }.run(base, n, mine),
                 32 => Sorter { elements: Fixed::<32>, cmp }.run(base, n, mine),
                 ..INDIRECT_SIZE => Sorter { elements: Any(size), cmp }.run(base, n, mine),
-                _ => sort_by_pointers(Sorter { elements: Any(size), cmp }, base, n, mine),
+                _ => Sorter { elements: Any(size), cmp }.run_by_pointers(base, n, mine),
             }
         };
         if outcome.is_err() {
@@ -140,49 +141,6 @@ pub unsafe fn sort(
         return errno::failed(libc::ENOMEM);
     }
     outcome
-}
-
-/// Sorts pointers to the elements. Then copies the elements into the room in their order, and back.
-///
-/// # Safety
-/// As for `Sorter::run`.
-unsafe fn sort_by_pointers(
-    sorter: Sorter<Any>,
-    base: *mut u8,
-    n: usize,
-    worker: &Worker,
-) -> Result<(), NoMemory> {
-    // SAFETY: the elements may be read and written, by the caller's promise.
-    if n < 2 || unsafe { sorter.is_in_order(base, n, worker) } {
-        return Ok(());
-    }
-    let size = sorter.elements.size();
-    let mut room = Scratch::<STACK_BYTES>::new(n.checked_mul(size).ok_or(NoMemory)?)?;
-    let mut pointers = Scratch::<STACK_BYTES>::new(2 * n * Pointers.size())?; // less than the room
-    let (room, pointers) = (room.start(), pointers.start().cast::<*const u8>());
-    // SAFETY: there is room for 2 n pointers.
-    let spare = unsafe {
-        (0..n).for_each(|i| pointers.add(i).write(sorter.at(base, i)));
-        pointers.add(n)
-    };
-    let by_pointer = Sorter { elements: Pointers, cmp: sorter.cmp };
-    let max_part = MAX_COPY_BYTES.div_ceil(size);
-    // SAFETY: the array is only read until all elements are in the room. Each worker writes to
-    // places of its own.
-    unsafe {
-        by_pointer.sort(pointers.cast(), spare.cast(), n, To::Here, worker);
-        in_parts(0, n, max_part, sorter.cmp as usize, worker, &|from, to| {
-            for i in from..to {
-                memory::prefetch(*pointers.add((i + PREFETCH_DISTANCE).min(n - 1)));
-                sorter.copy(*pointers.add(i), sorter.at(room, i));
-            }
-        });
-        in_parts(0, n, max_part, sorter.cmp as usize, worker, &|from, to| {
-            let run = Run { start: sorter.at(room, from), count: to - from };
-            sorter.copy_run(run, sorter.at(base, from));
-        });
-    }
-    Ok(())
 }
 
 /// Halves the range from..to until a part has at most `max_part` elements, and calls `part` for

@@ -65,6 +65,12 @@ const POSIX: &str = "int posix(void);\nint posix(void)\n{\n    struct sched_para
     p.sched_priority = 0;\n    return sched_yield() + p.sched_priority + SCHED_OTHER;\n}\n";
 const GNU: &str = "int gnu(void);\nint gnu(void)\n{\n    cpu_set_t set;\n    CPU_ZERO(&set);\n    \
     CPU_SET(0, &set);\n    return sched_setaffinity(0, sizeof set, &set);\n}\n";
+/// Of numbers, of pointers, and of elements that are sorted by pointers.
+const SORTS: &str = "struct large\n{\n    char text[200];\n};\n\n\
+    SCHED_SORT(sort, const char *, **a < **b)\n\
+    SCHED_STABLE_SORT(sort_stable, const char *, **a < **b)\n\
+    SCHED_STABLE_SORT(sort_ints, int, *a < *b)\n\
+    SCHED_STABLE_SORT(sort_large, struct large, a->text[0] < b->text[0])\n\n";
 const MAIN: &str = "static int got;\n\nstatic void leaf(void *closure, struct scheduler *s)\n{\n    \
     (void)s;\n    got += *(int *)closure;\n}\n\nstatic void task(void *closure, struct scheduler *s)\n{\n    \
     if (sched_spawn(leaf, closure, s) < 0)\n        got = -100;\n}\n\nint main(void)\n{\n    \
@@ -194,6 +200,9 @@ impl Snippet {
                 other => other.to_string(),
             };
             text += &format!("#include {name}\n");
+        }
+        if self.order.contains(&"SORT") {
+            text += SORTS;
         }
         if !self.cpp || self.gnu {
             text += POSIX;

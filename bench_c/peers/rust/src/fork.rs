@@ -44,6 +44,7 @@ pub trait Loops: Joins {
     fn each(n: usize, f: impl Fn(usize) + Sync + Send);
     fn total(n: usize, f: impl Fn(usize) -> u64 + Sync + Send) -> u64;
     fn sort(a: &mut [i32]);
+    fn sort_stable(a: &mut [i32]);
 }
 
 /// Was the answer right? None: no such workload.
@@ -416,8 +417,15 @@ fn reduce_main<S: Loops>(system: &S, bench: &Bench) -> bool {
 
 fn sort_main<S: Loops>(system: &S, bench: &Bench) -> bool {
     let mut numbers = lcg(bench.n);
+    match bench.data.as_str() {
+        "few" => numbers.iter_mut().for_each(|x| *x &= 15),
+        "sorted" => (0..).zip(&mut numbers).for_each(|(i, x)| *x = i),
+        "falling" => (1..).zip(numbers.iter_mut().rev()).for_each(|(i, x)| *x = i),
+        _ => {}
+    }
     let before = multiset(&numbers);
-    let (spent, ()) = timed(system, bench, |_| S::sort(&mut numbers));
+    let sort = if bench.data == "stable" { S::sort_stable } else { S::sort };
+    let (spent, ()) = timed(system, bench, |_| sort(&mut numbers));
     let right = numbers.is_sorted() && multiset(&numbers) == before;
     bench.line(&spent, bench.n as u64, before, "", right)
 }

@@ -70,4 +70,8 @@ impl Loops for Rayon {
     fn sort(a: &mut [i32]) {
         a.par_sort_unstable();
     }
+
+    fn sort_stable(a: &mut [i32]) {
+        a.par_sort();
+    }
 }

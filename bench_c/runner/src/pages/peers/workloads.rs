@@ -140,6 +140,34 @@ const NO_SORT: &[(&str, &str)] = &[
     ("glib", "has no sort"),
     ("go", "has no parallel sort"),
 ];
+/// Of other numbers than random ones.
+const NO_SORT_OF: &[(&str, &str)] = &[
+    ("libgomp", "OpenMP has no sort"),
+    ("libomp", "OpenMP has no sort"),
+    ("crossbeam", "has no sort; its sister rayon has"),
+    ("forte", "has no sort"),
+    ("glib", "has no sort"),
+    ("go", "has no parallel sort"),
+    ("java", "its program sorts random numbers only"),
+];
+const NO_STABLE_SORT: &[(&str, &str)] = &[
+    ("libgomp", "OpenMP has no sort"),
+    ("libomp", "OpenMP has no sort"),
+    ("crossbeam", "has no sort; its sister rayon has"),
+    ("forte", "has no sort"),
+    ("glib", "has no sort"),
+    ("go", "has no parallel sort"),
+    ("java", "its program sorts random numbers only"),
+    ("onetbb", "its sort is not stable"),
+];
+
+/// Further inputs of `sort`: the argument of `-d`, and a description.
+const SORTS: &[(&str, &str)] = &[
+    ("few", "16 different numbers"),
+    ("sorted", "numbers in order"),
+    ("falling", "numbers in the opposite order"),
+    ("stable", "random numbers, by the system's stable sort"),
+];
 
 /// Systems in which two tasks cannot hand over to each other repeatedly.
 const NO_TURNS: &[(&str, &str)] = &[
@@ -337,6 +365,15 @@ pub fn all(cores: usize, rounds: Option<usize>) -> Vec<Workload> {
             ..joins.clone()
         },
     ];
+    all.extend(SORTS.iter().map(|&(data, what)| Workload {
+        program: "sort",
+        n: 1 << 22,
+        data: Some(data),
+        what,
+        figure: Figure::Whole,
+        without: if data == "stable" { NO_STABLE_SORT } else { NO_SORT_OF },
+        ..joins.clone()
+    }));
     all.extend(PHASES.iter().map(|&(data, n, what)| Workload {
         program: "phases",
         n,

@@ -1,0 +1,128 @@
+/* SCHED_SORT and SCHED_STABLE_SORT with a comparison that contradicts itself: they return, touch nothing beside the array,
+ * and the array has the same elements as before, in some order.
+ * ctest: debug
+ * ctest: matrix idle=park threads=1,4 */
+#include "check.h"
+#include <sched_sort.h>
+#include <stdatomic.h>
+
+enum { N = 100000 / SMALLER };
+
+typedef struct {
+    int value, more[2];
+} small;
+
+typedef struct {
+    int value, more[59];
+} large;
+
+static atomic_ulong calls;
+
+static int at_random(int x, int y)
+{
+    uint64_t seed = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) * 2654435761u + 99991;
+    (void)x;
+    (void)y;
+    return next_random(&seed) >> 63 != 0;
+}
+
+static int in_turn(int x, int y)
+{
+    (void)x;
+    (void)y;
+    return atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % 2 != 0;
+}
+
+static int always(int x, int y)
+{
+    (void)x;
+    (void)y;
+    return 1;
+}
+
+static int at_most(int x, int y)
+{
+    return x <= y;
+}
+
+static int around(int x, int y) /* stone, paper, scissors */
+{
+    return (x % 3 + 1) % 3 == y % 3;
+}
+
+static int nearly(int x, int y) /* a long run at first, and then none */
+{
+    return x < N / 2 ? x < y : at_random(x, y);
+}
+
+#define SORTS(wild)                                               \
+    SCHED_SORT(wild##_ints, int, wild(*a, *b))                    \
+    SCHED_SORT(wild##_small, small, wild(a->value, b->value))     \
+    SCHED_SORT(wild##_large, large, wild(a->value, b->value))     \
+    SCHED_STABLE_SORT(wild##_stable_ints, int, wild(*a, *b))      \
+    SCHED_STABLE_SORT(wild##_stable_small, small, wild(a->value, b->value)) \
+    SCHED_STABLE_SORT(wild##_stable_large, large, wild(a->value, b->value))
+
+SORTS(at_random)
+SORTS(in_turn)
+SORTS(always)
+SORTS(at_most)
+SORTS(around)
+SORTS(nearly)
+
+static char present[N];
+
+/* The element e has the value i at first; VALUE is its value. */
+#define CHECK_SORT(T, SORT, VALUE)                                \
+    do {                                                          \
+        T *room = malloc((n + 2) * sizeof(T)), *e = room;         \
+        CHECK(room != NULL);                                      \
+        memset(room, 0x5a, (n + 2) * sizeof(T));                  \
+        for (size_t i = 0; i < n; i++) {                          \
+            e = &room[i + 1];                                     \
+            VALUE = (int)i;                                       \
+        }                                                         \
+        e = room + 1;                                             \
+        SORT;                                                     \
+        memset(present, 0, n);                                    \
+        for (e = room + 1; e <= room + n; e++) {                  \
+            CHECK(VALUE >= 0 && (size_t)VALUE < n && !present[VALUE]); \
+            present[VALUE] = 1;                                   \
+        }                                                         \
+        e = room;                                                 \
+        CHECK_EQ(VALUE, 0x5a5a5a5a);                              \
+        e = &room[n + 1];                                         \
+        CHECK_EQ(VALUE, 0x5a5a5a5a);                              \
+        free(room);                                               \
+    } while (0)
+
+#define CHECK_SORTS(wild)                                                  \
+    do {                                                                   \
+        CHECK_SORT(int, wild##_ints(e, n, s), *e);                         \
+        CHECK_SORT(small, wild##_small(e, n, s), e->value);                \
+        CHECK_SORT(int, CHECK_EQ(wild##_stable_ints(e, n, s), 0), *e);     \
+        CHECK_SORT(small, CHECK_EQ(wild##_stable_small(e, n, s), 0), e->value); \
+        if (n <= 10000) {                                                  \
+            CHECK_SORT(large, wild##_large(e, n, s), e->value);            \
+            CHECK_SORT(large, CHECK_EQ(wild##_stable_large(e, n, s), 0), e->value); \
+        }                                                                  \
+    } while (0)
+
+static void root(void *closure, struct scheduler *s)
+{
+    (void)closure;
+    for (size_t n = 1; n <= N; n = n < 200 ? n + 1 : n < N && n * 5 > N ? N : n * 5) {
+        CHECK_SORTS(at_random);
+        CHECK_SORTS(in_turn);
+        CHECK_SORTS(always);
+        CHECK_SORTS(at_most);
+        CHECK_SORTS(around);
+        CHECK_SORTS(nearly);
+    }
+}
+
+int main(void)
+{
+    CHECK_EQ(sched_init(0, 0, root, NULL), 0);
+    return 0;
+}
