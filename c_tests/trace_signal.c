@@ -105,8 +105,10 @@ static void send_both(void *unused, struct scheduler *s)
     (void)unused;
     (void)s;
     CHECK(!is_default(SIGTERM));
-    raise(SIGINT);
-    raise(SIGHUP);
+    kill(getpid(), SIGHUP); /* (raise would send it to this thread, which blocks it if the library has made it) */
+    kill(getpid(), SIGINT);
+    while (!handled)
+        usleep(100);
 }
 
 /* A handler of the program is called, an ignored signal is ignored, and after the run every action is as it was. */
