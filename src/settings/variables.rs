@@ -246,7 +246,7 @@ impl Var {
         in_force: &InForce,
         value: Option<&'static CStr>,
     ) -> fmt::Result {
-        write!(out, "{:<18}", self.name)?;
+        write!(out, "{:<21}", self.name)?;
         match (value, self.words.first()) {
             (Some(value), _) => write!(out, "{}", Shown(value))?,
             (None, Some(default)) => out.write_str(match self.name {
