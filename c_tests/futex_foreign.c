@@ -48,7 +48,7 @@ static void body(void *arg)
 
 int main(void)
 {
-    in_child(body, NULL);
+    in_child_without_futex(body, NULL);
     CHECK_CHILD_PASSED();
     return 0;
 }
