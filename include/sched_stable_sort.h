@@ -33,10 +33,11 @@
  * and the group is copied. A large merge is split by rank into two (src/api/sort.rs names the
  * sources; the partition with two targets is that of I. van den Hoven, "fluxsort", 2021).
  *
- * If LESS is no order, nothing is lost: a partition writes each element to one of two sides, a merge
- * from one end takes each element once, and one from both ends, whose fronts may pass each other,
- * detects this and is done again from one end. It reads nothing beside the runs, since a step takes
- * at most one element from each end of a run. A part ends since bad partitions are counted.
+ * If LESS is no order, no element is lost: a partition writes each element to one of two sides, and
+ * a merge from one end takes each element once. In a merge from both ends the two fronts may then
+ * pass each other; the merge detects this, and is done again from one end. A merge reads nothing
+ * outside of its runs, since a step takes at most one element from each end of a run. Partitioning
+ * ends, since bad partitions are counted.
  *
  * Large elements are sorted by pointers to them, and then moved once. The moves follow the cycles of
  * the permutation. In each 64 places one element is saved, which cuts the cycles into paths that

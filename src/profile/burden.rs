@@ -1,9 +1,9 @@
 //! The burden: what it costs that a task moves to another worker.
 //!
-//! It is measured once in a process, between two threads that hand `LINES` lines of memory to and
-//! fro: each writes all of them and then the turn, and waits for its own turn. Half of such a round
-//! is the time in which one worker learns of a task and has what the task used last: its record,
-//! its argument, the top of its stack. That is what a theft costs a thief that was searching. The
+//! It is measured once in a process: two threads pass `LINES` cache lines back and forth. Each thread
+//! writes all lines, passes the turn, and waits for its own turn. Half of such a round is the time
+//! in which one worker learns of a task and has what the task used last: its record, its argument,
+//! the top of its stack. That is what a theft costs a thief that was searching. The
 //! wake-up of a thread that sleeps is not part of it.
 //!
 //! Each wait has an end (`ENOUGH`), whatever becomes of the other thread: where the two threads do
@@ -26,7 +26,7 @@ const ASSUMED: Duration = Duration::from_micros(1);
 /// So many nanoseconds the measurement takes at most.
 const ENOUGH: u64 = 2_000_000;
 
-/// The rounds of which the one in the middle counts; and the least.
+/// How many rounds are measured, of which the median is taken, and how few suffice.
 const ROUNDS: usize = 101;
 const LEAST_ROUNDS: usize = 25;
 

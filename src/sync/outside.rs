@@ -19,9 +19,9 @@
 //!
 //! # The bad interleaving
 //!
-//! *The waker that is gone.* The sleeper is counted; the waker wakes it, and ends; the observer
-//! counts the threads, and finds the sleeper alone, so the numbers agree. But the sleeper is awake.
-//! So the observer reads the word again after it has counted the threads, and proves nothing unless
+//! *The waker that is gone.* The sleeper has counted itself. The waker wakes the sleeper and ends.
+//! The observer then counts the threads and finds only the sleeper. The two numbers agree, although
+//! the sleeper is awake. So the observer reads the word again after it has counted the threads, and proves nothing unless
 //! the word is the same. The sleeper may have counted itself again by then, for another wait, and
 //! may have created a thread before: then the lower half is the same, and the upper half differs.
 //! (Half a word does not come back to its value within one observation.)

@@ -2,7 +2,7 @@
 //!
 //! Between two steps of a protocol there are some nanoseconds, and few tests hit them. Each place
 //! between two such steps has a name, a [`Point`]. In the build for this purpose (`--cfg
-//! sched_fuzz`; `make fuzz` makes and uses it), `SCHED_FUZZ=N` lets the threads that pass a point
+//! sched_fuzz`; `make fuzz` makes and uses it), `SCHED_FUZZ=N` makes threads that pass a point
 //! spin, yield their processor or sleep there, now and then. In every other build [`at`] is an
 //! empty function, so the library has not one instruction more.
 //!

@@ -1,8 +1,9 @@
 //! Runs the interpreter, and finds out that it hangs, however busy the machine is.
 //!
 //! A process that waits for its processor has a thread that can run. One that hangs has none: all
-//! its threads sleep at each of many looks. (Threads that nap for a millisecond now and then sleep
-//! at nearly every look, too.) A process that computes without end is found by its processor time.
+//! its threads sleep at each of many looks. (One look does not suffice: a thread that naps for a
+//! millisecond at a time sleeps at nearly every look.) The processor time shows a process that
+//! computes without end.
 
 use std::fs::{self, File};
 use std::path::Path;
