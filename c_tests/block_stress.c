@@ -8,7 +8,7 @@
 #include "block.h"
 #include "marks.h"
 
-enum { TASKS = 400, RUNS = 3 };
+enum { TASKS = 400 / SMALLER, RUNS = 3 };
 
 static atomic_long next_mark;
 

@@ -47,7 +47,7 @@ static void chunk(void *closure, struct scheduler *s)
 int main(int argc, char **argv)
 {
     CHECK(argc > 1);
-    n = atol(argv[1]);
+    n = atol(argv[1]) / SMALLER / CHUNK * CHUNK;
     long before = status_kb("VmRSS");
     for (int run = 0; run < RUNS; run++) {
         spawned = 0;

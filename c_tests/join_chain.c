@@ -1,4 +1,4 @@
-/* A million tasks, each waiting for the next: that ends, in a share of memory, or with the message that a task has
+/* A million tasks, divided by SMALLER, each waiting for the next: that ends, in a share of memory, or with the message that a task has
  * overflowed its stack. So it does where the address space is small, and where guards cost mappings, of which
  * the program finds some left.
  * ctest: matrix kind=steal deque=split idle=park threads=2 timeout=240
@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
-enum { LINKS = 1000000, LEFT = 1000, LOOK = 500 };
+enum { LINKS = 1000000 / SMALLER, LEFT = 1000, LOOK = 500 };
 
 static atomic_int begun, ended;
 static int maps;

@@ -1,6 +1,6 @@
 /* A task of a run that a task has started waits by the outer run's s, for what another task of its own run has or
  * does: the other goes on meanwhile, also where the two have one thread. Likewise by the s of a run beside.
- * ctest: static debug
+ * ctest: static debug sleeps
  * ctest: matrix deque=split,mutex,chaselev idle=park,nap
  * ctest: matrix deque=split idle=park threads=1 join=help */
 #include "pool.h"

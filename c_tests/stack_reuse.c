@@ -7,7 +7,7 @@
 #include "proc.h"
 #include <stdatomic.h>
 
-enum { RUNS = 1000, TASKS = 20, MANY = 3000 };
+enum { RUNS = 1000 / SMALLER, TASKS = 20, MANY = 3000 / SMALLER };
 
 static atomic_int there;
 static int wanted;

@@ -1,4 +1,4 @@
-/* 100,000 tasks that wait at once: each on a stack of its own, in less than 1 GB, and all go on. Where
+/* 100,000 tasks, divided by SMALLER, that wait at once: each on a stack of its own, in less than 1 GB, and all go on. Where
  * the address space, or the number of mappings, ends before that, a task that waits runs others on top of it,
  * and none is lost.
  * ctest: matrix kind=steal deque=split idle=park threads=1,2 timeout=120
@@ -13,7 +13,7 @@
 
 enum { FEW = 5000 };
 
-static int most = 100000;
+static int most = 100000 / SMALLER;
 static long most_kb, mappings;
 static atomic_int waiting, went_on, grouped;
 static atomic_int all_there;

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "typed_fib.h"
 
-enum { FORKED = 1000, LEAVES = 4096 };
+enum { FORKED = 1000, LEAVES = 4096 / SMALLER };
 
 /* --- parameters and results ---------------------------------------------------- */
 

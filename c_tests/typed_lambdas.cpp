@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-enum { LEAVES = 2048, FORKED = 300 };
+enum { LEAVES = 2048 / SMALLER, FORKED = 300 };
 
 static long fib(long n, sched::frame at)
 {

@@ -5,7 +5,7 @@
  * ctest: matrix kind=lifo,steal deque=mutex,split idle=nap,spin threads=4 env=SCHED_WARM=1min */
 #include "warm.h"
 
-enum { RUNS = 1000 };
+enum { RUNS = 1000 / SMALLER };
 
 int main(void)
 {

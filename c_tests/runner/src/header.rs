@@ -18,6 +18,9 @@ use crate::session::Session;
 /// Orders of inclusion, which include the library's header twice. OURS stands for sched.h, TASKS
 /// for sched_tasks.h, INLINE for sched_inline.h, TYPED for sched_typed.h, SORT for sched_sort.h,
 /// HPP for sched.hpp, LAMBDAS for sched_typed.hpp.
+///
+/// How a header is found decides what it finds when it includes the header of POSIX and the headers
+/// beside it; the rest of an order means the same wherever the header was found.
 const ORDERS: &[(&str, &[&str])] = &[
     ("alone", &["OURS", "OURS"]),
     ("before-pthread", &["OURS", "<pthread.h>", "OURS"]),
@@ -29,6 +32,9 @@ const ORDERS: &[(&str, &[&str])] = &[
     ("inline-hpp", &["INLINE", "HPP", "TASKS", "HPP"]),
     ("lambdas", &["LAMBDAS", "<pthread.h>", "OURS", "HPP", "TYPED", "LAMBDAS"]),
 ];
+
+/// The orders that are tried in all ways, and not in the first way only.
+const IN_ALL_WAYS: &[&str] = &["alone", "after-posix", "typed", "hpp", "lambdas"];
 
 /// How a program may find the header.
 #[derive(Clone, Copy)]
@@ -117,8 +123,13 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
             };
             let old = OLD.contains(standard);
             let few = old || NEW.contains(standard);
-            for (way_name, way) in WAYS.iter().take(if few { 1 } else { WAYS.len() }) {
+            for (nth, (way_name, way)) in
+                WAYS.iter().take(if few { 1 } else { WAYS.len() }).enumerate()
+            {
                 for (order_name, order) in ORDERS {
+                    if nth > 0 && !IN_ALL_WAYS.contains(order_name) {
+                        continue;
+                    }
                     // A compilation with a header of C++17 takes a second or two.
                     let slow = order.contains(&"HPP");
                     if slow && (old || !cpp || !matches!(way, Way::Installed | Way::Beside)) {

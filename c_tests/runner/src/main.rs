@@ -38,7 +38,6 @@ mod soak;
 mod stats;
 mod stress;
 mod symbols;
-mod timeline;
 
 use std::process::ExitCode;
 
@@ -82,7 +81,8 @@ fn run(options: Options) -> Result<bool> {
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let tools = Toolchain::find(&prefix, options.libdir.as_deref())?;
     let context = Session {
-        jobs: options.jobs.unwrap_or(cores).max(1),
+        // Half of the tests wait for some of their time: for a lock, a timer or another process.
+        jobs: options.jobs.unwrap_or(cores + cores.div_ceil(2)).max(1),
         matrix: ask::matrix(&tools, &work, &options)?,
         tools,
         options,

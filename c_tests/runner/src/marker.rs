@@ -9,7 +9,7 @@
 //! refuse                  include overflow=refuse in the matrix
 //! plain                   only the settings of kind × deque × idle × threads
 //! stats=N                 the run writes one line of statistics, with N tasks
-//! trace                   the run writes a timeline, which is checked: see timeline.rs
+//! trace                   the run writes a timeline, which sched-timeline checks
 //! env=NAME=VALUE args=A,B timeout=SECONDS
 //! static                  also linked with libsched.a
 //! debug                   also linked with the library's debug build; debug=only: with no other

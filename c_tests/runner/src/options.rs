@@ -41,7 +41,7 @@ pub struct Options {
     /// for
     #[arg(long, value_name = "COMMAND", value_delimiter = ' ')]
     pub under: Vec<String>,
-    /// The programs divide their sizes by this number, for slow tools
+    /// The programs divide their sizes by this number, for slow tools and short tests
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub smaller: u32,
     /// The folder of the library to link with [default: that of the prefix]
@@ -50,7 +50,7 @@ pub struct Options {
     /// Only these kinds in the matrix
     #[arg(long, value_delimiter = ',')]
     pub kinds: Vec<String>,
-    /// Tests at a time [default: the number of processors]
+    /// Tests at a time [default: one and a half times the number of processors]
     #[arg(long)]
     pub jobs: Option<usize>,
     /// Seconds a test may take unless it says otherwise

@@ -15,7 +15,6 @@ use crate::report::{Job, Outcome, Report};
 use crate::session::Session;
 use crate::setting::Setting;
 use crate::stats;
-use crate::timeline;
 
 /// The jobs that build every program that the filter leaves, and those that run them afterwards.
 pub fn jobs(session: &Session, report: &mut Report) -> Result<(Vec<Job>, Vec<Job>)> {
@@ -264,7 +263,7 @@ fn one_run(
             return Ok(Outcome::Failed(format!("{}{error:#}\n", again())));
         }
         if run.trace
-            && let Err(error) = timeline::check(&trace_file, run.tasks)
+            && let Err(error) = sched_timeline::check(&trace_file, run.tasks)
         {
             return Ok(Outcome::Failed(format!("{}{error:#}\n", again())));
         }
