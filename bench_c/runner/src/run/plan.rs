@@ -2,8 +2,8 @@
 
 use super::programs::{
     BLOCKING_WAYS, BURNERS, CLOSURE_WAYS, CLOSURES, HAND_OVER_DEQUES, HAND_OVERS, IDLE_PROGRAMS,
-    IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, OVERHEADS, OWNED, PHASE_KINDS, PHASES,
-    PROGRAMS, Program, REDUCTIONS,
+    IDLES, JOINS, KINDS, LOCK_PROGRAMS, LOCKS, LOOPS, OBSERVED, OBSERVERS, OVERHEADS, OWNED,
+    PHASE_KINDS, PHASES, PROGRAMS, Program, REDUCTIONS,
 };
 use super::setup::{Group, Kind, Setup};
 
@@ -18,6 +18,7 @@ pub struct Plan {
     /// The number of threads of the overheads, except for idleburn.
     pub overhead_threads: usize,
     pub closure_threads: Vec<usize>,
+    pub observed_threads: Vec<usize>,
 }
 
 impl Plan {
@@ -25,6 +26,7 @@ impl Plan {
         let threads = thread_counts(cores);
         let lock_threads = distinct([1, cores.max(2), 2 * cores]);
         let idle_threads = distinct([cores.max(2), 2 * cores]);
+        let observed_threads = distinct([1, cores.max(2)]);
         let wanted = |name: &str| only.is_empty() || only.iter().any(|o| o == name);
         let mut setups = Vec::new();
         for p in PROGRAMS.iter().filter(|p| wanted(p.name)) {
@@ -38,6 +40,16 @@ impl Plan {
             if LOCK_PROGRAMS.contains(&p.name) {
                 let base = Setup { group: Group::Locks, ..base.clone() };
                 add_locks(&mut setups, &base, &lock_threads);
+            }
+            if OBSERVED.contains(&p.name) {
+                let base = Setup { group: Group::Observed, kind: Kind::Steal, ..base.clone() };
+                for &(_, knobs) in OBSERVERS {
+                    setups.extend(observed_threads.iter().map(|&threads| Setup {
+                        threads,
+                        knobs,
+                        ..base.clone()
+                    }));
+                }
             }
             if IDLE_PROGRAMS.contains(&p.name) {
                 let base = Setup { group: Group::Idle, kind: Kind::Steal, ..base.clone() };
@@ -72,7 +84,15 @@ impl Plan {
                 }));
             }
         }
-        Plan { setups, threads, lock_threads, idle_threads, overhead_threads, closure_threads }
+        Plan {
+            setups,
+            threads,
+            lock_threads,
+            idle_threads,
+            overhead_threads,
+            closure_threads,
+            observed_threads,
+        }
     }
 
     pub fn has(&self, group: Group) -> bool {

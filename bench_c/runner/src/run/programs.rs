@@ -1,6 +1,6 @@
 //! The programs of bench_c with their sizes, and the settings that are compared on them.
 
-use super::setup::Kind;
+use super::setup::{Kind, Knobs};
 
 /// A program of bench_c, and the sizes at which it is run.
 pub struct Program {
@@ -111,6 +111,16 @@ pub const CLOSURES: Program =
     program("closures", 1 << 19, 1 << 17, "what a task is given, and how");
 pub const CLOSURE_WAYS: &[&str] =
     &["none", "malloc", "copy", "flood-none", "flood-malloc", "flood-copy"];
+/// The programs of [`Group::Observed`].
+pub const OBSERVED: &[&str] = &["tree", "flood", "fib"];
+/// Who observes them, by which variables. The ring of the timeline is so small that it stays in the
+/// cache, and hardly anything is left to write at the end.
+pub const OBSERVERS: &[(&str, Knobs)] = &[
+    ("nobody", &[]),
+    ("SCHED_STATS", &[("SCHED_STATS", "json")]),
+    ("SCHED_TRACE", &[("SCHED_TRACE", "/dev/null"), ("SCHED_TRACE_SIZE", "4K")]),
+    ("SCHED_PROFILE", &[("SCHED_PROFILE", "json")]),
+];
 /// The numbers of threads of idleburn.
 pub const BURNERS: &[usize] = &[2, 8, 64];
 

@@ -39,6 +39,8 @@ pub enum Group {
     Overheads,
     /// Ways to give a task its arguments, under the default kind.
     Closures,
+    /// What statistics, a timeline and a profile cost a task, under the default kind.
+    Observed,
     /// `make lab`. The settings of a run say which of the questions it answers.
     Lab,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::quartiles::Quartiles;
 use crate::run::bench::Run;
-use crate::run::setup::{Group, Kind, Setup};
+use crate::run::setup::{Group, Kind, Knobs, Setup};
 
 /// All the runs of one setup together.
 pub struct Measured {
@@ -157,6 +157,11 @@ impl Summary {
 
     pub fn closures(&self, way: &str, threads: usize) -> Option<&Measured> {
         self.find(|s| s.group == Group::Closures && s.data == Some(way) && s.threads == threads)
+    }
+
+    /// A program that is observed by means of these variables.
+    pub fn observed(&self, program: &str, knobs: Knobs, threads: usize) -> Option<&Measured> {
+        self.find(|s| s.group == Group::Observed && is(s, program, threads) && s.knobs == knobs)
     }
 
     /// The same done by means of the kernel: `data` is the argument of `-d`.

@@ -13,7 +13,7 @@ use crate::run::setup::Group;
 use crate::statistics::summary::Summary;
 use overheads::overheads;
 use programs::{joins, kinds};
-use settings::{closures, idles, locks};
+use settings::{closures, idles, locks, observed};
 
 /// Prints each table for which there are runs, below a sentence that says what it shows.
 pub fn print_all(plan: &Plan, summary: &Summary) {
@@ -47,6 +47,11 @@ fn all(plan: &Plan, summary: &Summary) -> Vec<(String, Table)> {
             "A task with 24 bytes of arguments, under steal: ns per task [quartiles]",
             closures,
         ),
+        (
+            Group::Observed,
+            "What is seen of the tasks, and what that costs, under steal: ns per task [quartiles]",
+            observed,
+        ),
         (Group::Overheads, "What a run costs beside its tasks, under steal", overheads),
     ] {
         if plan.has(group) {
@@ -73,7 +78,7 @@ mod tests {
                 let runs = made_up(&plan, |setup| seconds * setup.threads as f64);
                 let summary = Summary::new(&runs);
                 let tables = all(&plan, &summary);
-                assert_eq!(tables.len(), PROGRAMS.len() + 5);
+                assert_eq!(tables.len(), PROGRAMS.len() + 6);
                 for (what, table) in tables {
                     let text = table.to_string();
                     assert!(widest(&text) <= COLUMNS, "{what}, {cores} cores:\n{text}");
@@ -102,7 +107,7 @@ mod tests {
     fn what_was_not_run_has_no_table() {
         let plan = Plan::new(2, false, &["tree".to_owned()]);
         let tables = all(&plan, &Summary::new(&made_up(&plan, |_| 0.1)));
-        assert_eq!(tables.len(), 3);
+        assert_eq!(tables.len(), 4);
         assert!(all(&plan, &Summary::new(&[])).is_empty());
     }
 }

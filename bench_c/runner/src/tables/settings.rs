@@ -5,7 +5,9 @@ use sched_tools::number::{count, short, threads};
 use sched_tools::table::Table;
 
 use crate::run::plan::Plan;
-use crate::run::programs::{CLOSURE_WAYS, IDLE_PROGRAMS, IDLES, LOCK_PROGRAMS, LOCKS};
+use crate::run::programs::{
+    CLOSURE_WAYS, IDLE_PROGRAMS, IDLES, LOCK_PROGRAMS, LOCKS, OBSERVED, OBSERVERS,
+};
 use crate::run::setup::Kind;
 use crate::statistics::quartiles::with_quartiles;
 use crate::statistics::summary::Summary;
@@ -29,6 +31,27 @@ pub fn locks(plan: &Plan, summary: &Summary) -> Table {
                         .map(|m| m.map_or("-".into(), |m| with_quartiles(m.ns_per_task()))),
                 );
                 table.add_row(row);
+            }
+        }
+    }
+    table
+}
+
+pub fn observed(plan: &Plan, summary: &Summary) -> Table {
+    let mut head = vec!["program".to_owned(), "observed by".into()];
+    head.extend(plan.observed_threads.iter().map(|&t| threads(t)));
+    let mut table = Table::new(2, &head);
+    for program in OBSERVED {
+        for &(observer, knobs) in OBSERVERS {
+            let found: Vec<_> = plan
+                .observed_threads
+                .iter()
+                .filter_map(|&t| summary.observed(program, knobs, t))
+                .map(|m| with_quartiles(m.ns_per_task()))
+                .collect();
+            if found.len() == plan.observed_threads.len() {
+                let what = [(*program).to_owned(), observer.into()];
+                table.add_row(what.into_iter().chain(found).collect());
             }
         }
     }
