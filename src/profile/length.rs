@@ -4,6 +4,7 @@
 //! task may move to another worker counts with the cost of that, its burden. It may be another path,
 //! with more work or with more edges, so the two lengths are followed on their own.
 
+use crate::sys::word::Word;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -25,22 +26,44 @@ pub struct Part {
 /// The functions that have no part of their own.
 pub const REST: u32 = u32::MAX;
 
+/// A part in two words: the number of the function below the number of tasks, and the ticks.
+struct Stored([Word; 2]);
+
+impl Stored {
+    #[inline(always)]
+    fn set(&self, part: Part) {
+        self.0[0].set(u64::from(part.tasks) << 32 | u64::from(part.function));
+        self.0[1].set(part.ticks);
+    }
+
+    #[inline(always)]
+    fn get(&self) -> Part {
+        let (counts, ticks) = (self.0[0].get(), self.0[1].get());
+        Part { function: counts as u32, tasks: (counts >> 32) as u32, ticks }
+    }
+
+    #[inline(always)]
+    fn add_ticks(&self, ticks: u64) {
+        self.0[1].set(self.0[1].get() + ticks);
+    }
+}
+
 /// Only one thread at a time uses it.
 pub struct Length {
-    ticks: Cell<u64>,
-    burdened: Cell<u64>,
+    ticks: Word,
+    burdened: Word,
     /// In the order in which the path meets the functions.
     /// The first `used` of them were written. (To write all of them for each task takes a tenth of
     /// its time.)
-    parts: [Cell<MaybeUninit<Part>>; PARTS],
+    parts: [MaybeUninit<Stored>; PARTS],
     used: Cell<u8>,
 }
 
 impl Default for Length {
     #[inline(always)]
     fn default() -> Self {
-        let parts = [const { Cell::new(MaybeUninit::uninit()) }; PARTS];
-        Length { ticks: Cell::new(0), burdened: Cell::new(0), parts, used: Cell::new(0) }
+        let parts = [const { MaybeUninit::uninit() }; PARTS];
+        Length { ticks: Word::new(0), burdened: Word::new(0), parts, used: Cell::new(0) }
     }
 }
 
@@ -58,24 +81,25 @@ impl Length {
         self.burdened.set(ticks);
     }
 
-    fn used(&self) -> &[Cell<Part>] {
+    fn used(&self) -> &[Stored] {
         let used = &self.parts[..usize::from(self.used.get())];
         // SAFETY: the first `used` parts were written, and the two types have one layout.
-        unsafe { &*(ptr::from_ref(used) as *const [Cell<Part>]) }
+        unsafe { &*(ptr::from_ref(used) as *const [Stored]) }
     }
 
     /// A part that is in use.
     #[inline]
-    fn part(&self, at: u8) -> &Cell<Part> {
+    fn part(&self, at: u8) -> &Stored {
         assert!(at < self.used.get(), "the path has such a part");
-        // SAFETY: the first `used` parts were written, of which there are at most `PARTS`; the two
-        // types have one layout.
+        // SAFETY: there are at most `PARTS` in use, and the two types have one layout. Each of them
+        // was written, or the caller writes it now: the words of a part are atomics, of which a
+        // reference may be made before their first value is stored.
         unsafe { &*self.parts.as_ptr().add(usize::from(at)).cast() }
     }
 
     /// The parts, whose sum is the length.
     pub fn parts(&self) -> impl Iterator<Item = Part> {
-        self.used().iter().map(Cell::get)
+        self.used().iter().map(Stored::get)
     }
 
     /// A path of the other length leads here, too, over an edge with this burden. This becomes the
@@ -95,8 +119,9 @@ impl Length {
         self.ticks.set(other.ticks());
         self.burdened.set(other.burdened() + burden);
         self.used.set(other.used.get());
-        let parts = other.used().iter().zip(&self.parts);
-        parts.for_each(|(from, to)| to.set(MaybeUninit::new(from.get())));
+        for at in 0..other.used.get() {
+            self.part(at).set(other.part(at).get());
+        }
     }
 
     /// The place of the function's part.
@@ -111,9 +136,8 @@ impl Length {
             last.set(Part { function: REST, ..last.get() });
             return used - 1;
         }
-        let new = Part { function, ..Part::default() };
-        self.parts[usize::from(used)].set(MaybeUninit::new(new));
         self.used.set(used + 1);
+        self.part(used).set(Part { function, ..Part::default() });
         used
     }
 
@@ -121,8 +145,7 @@ impl Length {
     pub fn add(&self, part: u8, ticks: u64) {
         self.ticks.set(self.ticks.get() + ticks);
         self.burdened.set(self.burdened.get() + ticks);
-        let part = self.part(part);
-        part.set(Part { ticks: part.get().ticks + ticks, ..part.get() });
+        self.part(part).add_ticks(ticks);
     }
 
     /// The path goes through one more task of this part.

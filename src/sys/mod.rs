@@ -40,4 +40,6 @@ pub mod unwind;
 #[cfg(not(loom))]
 pub mod weak;
 #[cfg(not(loom))]
+pub mod word;
+#[cfg(not(loom))]
 pub mod zlib;

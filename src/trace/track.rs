@@ -125,6 +125,7 @@ pub struct Left {
     unmergeable: usize,
 }
 
+#[repr(align(128))] // a pair of cache lines: see `runtime::record`
 pub struct Track {
     ring: Ring,
     shared: *const Shared,
