@@ -498,7 +498,8 @@ SCHEDULES ?= 10000
 
 .PHONY: shuttle litmus loom-results
 shuttle:
-	@if ! $(CARGO) fetch --quiet --locked --manifest-path model/shuttle/Cargo.toml; then \
+	@if ! said=$$($(CARGO) fetch --quiet --locked --manifest-path model/shuttle/Cargo.toml 2>&1); then \
+	     case $$said in *--locked*) echo "shuttle: $$said"; exit 1;; esac; \
 	     echo "shuttle: the crates of model/shuttle/Cargo.lock cannot be had here, skipped"; \
 	 else RUSTFLAGS="--cfg loom" SCHEDULES=$(SCHEDULES) MODEL_UNCOUNTED=1 $(CARGO) test --locked --profile tools \
 	          --manifest-path model/shuttle/Cargo.toml --target-dir $(TARGET)/shuttle -- --nocapture \
