@@ -235,6 +235,29 @@ fn replaced(text: &str, before: &str, after: &str) -> Result<String> {
     Ok(format!("{}{after}{}", &text[..first], &text[last.0 + last.1.len_utf8()..]))
 }
 
+/// Makes a workspace of the library, what it is built from, and its models.
+fn copy_source(copy: &Path) -> Result<()> {
+    let _ = fs::remove_dir_all(copy); // it may not be there
+    fs::create_dir_all(copy)?;
+    const PARTS: [&str; 7] =
+        ["Cargo.toml", "Cargo.lock", "build.rs", "include", "src", "model", "lab/speedup"];
+    let mut cp = Command::new("cp");
+    cp.current_dir(root()).args(["-r", "--parents"]).args(PARTS).arg(copy);
+    process::run(&mut cp, LIMIT)?;
+    let manifest = fs::read_to_string(copy.join("Cargo.toml"))?;
+    let lines = manifest.lines().map(|line| {
+        if line.starts_with("members = ") {
+            "members = [\"model\"]"
+        } else if line.starts_with("crate-type = ") {
+            "crate-type = [\"rlib\"]"
+        } else {
+            line
+        }
+    });
+    fs::write(copy.join("Cargo.toml"), lines.collect::<Vec<_>>().join("\n"))?;
+    Ok(())
+}
+
 impl Mutant {
     fn file_changed(&self) -> Result<String> {
         let text =
@@ -272,26 +295,8 @@ impl Mutant {
     /// A copy of the source with the changed file.
     fn copy_with(&self, changed: &str) -> Result<PathBuf> {
         let copy = root().join("target/mutants");
-        let _ = fs::remove_dir_all(&copy); // it may not be there
-        fs::create_dir_all(&copy)?;
-        const PARTS: [&str; 6] =
-            ["Cargo.toml", "Cargo.lock", "build.rs", "include", "src", "model"];
-        let mut cp = Command::new("cp");
-        cp.current_dir(root()).arg("-r").args(PARTS).arg(&copy);
-        process::run(&mut cp, LIMIT)?;
+        copy_source(&copy)?;
         fs::write(copy.join(&self.file), changed)?;
-        // The copy is a workspace of the library and its model alone.
-        let manifest = fs::read_to_string(copy.join("Cargo.toml"))?;
-        let lines = manifest.lines().map(|line| {
-            if line.starts_with("members = ") {
-                "members = [\"model\"]"
-            } else if line.starts_with("crate-type = ") {
-                "crate-type = [\"rlib\"]"
-            } else {
-                line
-            }
-        });
-        fs::write(copy.join("Cargo.toml"), lines.collect::<Vec<_>>().join("\n"))?;
         Ok(copy)
     }
 
@@ -370,6 +375,17 @@ mod tests {
     fn what_is_not_there_or_twice_is_refused() {
         assert!(replaced("a; b;", "c;", "").is_err());
         assert!(replaced("a; b; a;", "a;", "").is_err());
+    }
+
+    #[test]
+    fn a_copy_has_every_crate_that_is_built_from_a_path() {
+        let copy = process::scratch_file("mutants");
+        copy_source(&copy).unwrap();
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+        cargo.current_dir(&copy).args(["metadata", "--offline", "--no-deps", "--format-version=1"]);
+        let read = process::run(&mut cargo, LIMIT);
+        fs::remove_dir_all(copy).unwrap();
+        read.unwrap();
     }
 
     #[test]
