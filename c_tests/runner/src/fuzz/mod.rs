@@ -35,6 +35,8 @@ use crate::stress::scattered;
 
 /// Programs in a process.
 const BATCH: u64 = 16;
+/// Processes for each processor, if they sleep now and then.
+const SLEEPERS: usize = 2;
 /// How long random programs run among the tests.
 const AMONG_TESTS: Duration = Duration::from_secs(20);
 /// How often the programs of the corpus run under each setting.
@@ -135,8 +137,9 @@ impl Search {
                 && !self.found.failed.swap(true, Ordering::Relaxed)
             {
                 if self.talks {
+                    let number = BATCH as usize * batch + ran.tasks.len() + 1;
                     let seconds = self.began.elapsed().as_secs_f64();
-                    println!("fuzz: a program fails, after {seconds:.1} s");
+                    println!("fuzz: program {number} fails, seen after {seconds:.1} s");
                 }
                 let what = self
                     .explain(&generator, &ran, how, &seeds, &programs, setting, delays, worker)?;
@@ -208,17 +211,17 @@ pub fn run(session: &Session, minutes: f64) -> Result<bool> {
     let search = Search::new(session)?;
     search.interpreter.build(session)?;
     let end = Instant::now() + Duration::from_secs_f64(60.0 * minutes);
+    let jobs = if search.delays { SLEEPERS * session.jobs } else { session.jobs };
     println!(
-        "fuzz: {minutes} minutes, {} settings, {} at a time, from seed {}{}",
+        "fuzz: {minutes} minutes, {} settings, {jobs} at a time, from seed {}{}",
         search.settings.len(),
-        session.jobs,
         search.first_seed,
         if search.delays { ", with delays" } else { "" }
     );
     std::thread::scope(|scope| {
         let search = &search;
         let workers: Vec<_> =
-            (0..session.jobs).map(|worker| scope.spawn(move || search.work(end, worker))).collect();
+            (0..jobs).map(|worker| scope.spawn(move || search.work(end, worker))).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
     })?;
     let failure = search.failure();
