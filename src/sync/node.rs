@@ -115,10 +115,10 @@ impl Node {
     /// From now on the caller is woken by this name, which replaces any earlier name of the
     /// caller's. False: the node has been granted.
     pub fn leave_name(&self, name: usize) -> bool {
-        fuzz::at(Point::NodeName);
         // Acquire: pairs with `grant`; a caller that finds its node granted continues.
         let mut word = self.word.load(Ordering::Acquire);
         while word != GRANTED {
+            fuzz::at(Point::NodeName);
             // Release: pairs with the Acquire in `grant`; the named task is ready to be woken.
             // Acquire: pairs with the Release in `grant`.
             match self.word.compare_exchange(word, name, Ordering::Release, Ordering::Acquire) {

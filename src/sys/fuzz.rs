@@ -35,6 +35,8 @@ pub enum Point {
     SplitPublish,
     /// The owner has armed `lim`, and will look for sleepers again.
     SplitRearm,
+    /// A raid has counted the private tasks, and will write `split`.
+    RaidCounted,
     /// A raid has written `split`, and will execute its fence.
     RaidWritten,
     /// A raid has read `bot`, and will divide the tasks.
@@ -99,7 +101,7 @@ pub enum Point {
     GroupTaken,
     /// A waiter has linked its node, and will look whether the group has tasks.
     GroupLink,
-    /// `sync::node`: a waiter has linked its node, and will leave its name.
+    /// `sync::node`: a waiter has seen that its node is not granted, and will leave its name.
     NodeName,
     /// A waiter's node is unlinked, and will be granted.
     NodeGrant,

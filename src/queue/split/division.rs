@@ -80,6 +80,7 @@ impl<M: Mode> Split<M> {
             return Press::NoRaid;
         }
         let wanted = open.wrapping_offset((private + 1) / 2);
+        fuzz::at(Point::RaidCounted);
         self.watched.split.store(wanted, Ordering::Relaxed);
         fuzz::at(Point::RaidWritten);
         let safe = if M::heavy() {
