@@ -6,6 +6,8 @@ void begin_context(struct context *run, struct context *outer, struct scheduler 
     memset(run, 0, sizeof *run);
     run->outer = outer;
     run->outer_s = outer_s;
+    run->computes = &run->own_computes;
+    atomic_flag_clear(&run->own_computes);
     for (int i = 0; i < MUTEXES; i++)
         CHECK_EQ(sched_mutex_init(&run->mutex[i]), 0);
 }
@@ -241,6 +243,10 @@ static uint64_t execute_statement(const struct statement *now, uint64_t path, st
         return do_fork(now, path, task, s);
     case GROUP:
         return do_group(now, path, task, s);
+    case CROWD:
+        return do_crowd(now, path, task, s);
+    case MEANWHILE:
+        return do_meanwhile(now, path, task, s);
     case CANCEL:
         return do_cancel(now, path, task, s);
     case FOR:

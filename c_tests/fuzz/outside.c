@@ -39,6 +39,8 @@ static void foreign_forks(struct foreign *foreign)
     }
 }
 
+static atomic_flag default_computes = ATOMIC_FLAG_INIT;
+
 /* In the default pool, whose tasks have objects of their own. */
 static void foreign_default(struct foreign *foreign)
 {
@@ -48,6 +50,7 @@ static void foreign_default(struct foreign *foreign)
     begin_context(&run, foreign->task->run, foreign->s);
     run.all = &all;
     run.in_default = 1;
+    run.computes = &default_computes;
     parent.run = &run;
     foreign_group(foreign, &parent, NULL);
     CHECK_EQ(sched_group_wait(&all, NULL), 0);

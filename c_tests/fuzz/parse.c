@@ -14,6 +14,8 @@ static const struct {
     [COPY] = {"copy", 0, 1, 1, 0, 0},
     [FORK] = {"fork", 1, 1, MOST_BLOCKS, 0, 0},
     [GROUP] = {"group", 0, 1, MOST_BLOCKS, 0, 0},
+    [CROWD] = {"crowd", 1, 1, MOST_BLOCKS, 0, 1},
+    [MEANWHILE] = {"meanwhile", 0, 1, 1, 0, 0},
     [CANCEL] = {"cancel", 1, 1, MOST_BLOCKS, 0, 0},
     [FOR] = {"for", 2, 1, 1, 0, 0},
     [REDUCE] = {"reduce", 2, 0, 0, 0, 0},
@@ -84,6 +86,8 @@ static struct statement *parse_statement(const char **text, struct place place)
     }
     if (new->word == PIPE && (new->n[0] + new->n[1] > 2 * MOST_BLOCKS || new->n[3] > MOST_ITEMS))
         refuse(at, "a pipe that is too large");
+    if (new->word == CROWD && new->n[0] > MOST_BLOCKS)
+        refuse(at, "a crowd that is too large");
     if ((new->word == SEM || new->word == PIPE || new->word == BARRIER) && new->n[0] == 0)
         refuse(at, "a number that is 0");
     place.in_leaves = words[new->word].has_leaves;

@@ -49,6 +49,15 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
         for (int i = 1; i < now->blocks; i++)
             value += predict_task(&now->block[i], part(path, i), totals);
         return value;
+    case CROWD: {
+        uint64_t sum = 0;
+        for (int i = 0; i < now->blocks; i++)
+            sum += predict_task(&now->block[i], part(path, i), totals);
+        totals->tasks += now->n[0];
+        return path + sum * (now->n[0] + 1);
+    }
+    case MEANWHILE:
+        return path + predict_task(&now->block[0], part(path, 0), totals);
     case CANCEL: /* which of its tasks run is open */
         return path;
     case FOR:

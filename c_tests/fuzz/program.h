@@ -10,6 +10,8 @@
  *     fork ORDER {...}...       the first block beside tasks with the others, joined in some order: 0 is the
  *                               reverse order of forking, 1 the order of forking, other numbers any order
  *     group {...}...            a task of a group for each block
+ *     crowd W {...}...          a group with a task for each block, for which W tasks wait, too           leaves only
+ *     meanwhile {...}           a task that must begin while this one computes, if the run has two workers
  *     cancel AFTER {...}...     a group that is cancelled when AFTER of its tasks have been added
  *     for N GRAIN {...}         a loop
  *     reduce N GRAIN            a reduction whose combination does not commute
@@ -34,6 +36,11 @@
  *   are in a queue, from which any worker that has nothing else to do takes them.
  * - A task needs those that run on top of it, under SCHED_JOIN=help or where a spawn was refused and the caller runs the
  *   task itself. They began later, too.
+ * - A task of `crowd` that waits, too, needs the tasks of the group. These execute leaves, and so need only what the
+ *   next point says. (If other tasks could run on top of them, the waiting one might.)
+ * - A task of `meanwhile` that computes needs a second worker, and the task that it has created. It holds nothing, and
+ *   it is the only one in its run that does so. So each other worker comes to the end of its task, or takes another
+ *   one while its task waits: it finds the created one, as soon as it has nothing else to do.
  * - A task that waits for a mutex, a unit, a round or an item needs the holders of the mutex or the unit, those who have
  *   not come to the barrier, or the other side of the pipe. These execute leaves: no task runs on top of them, and they
  *   wait for nothing but mutexes, in the order of their numbers. Those who have not begun are in a queue, because the
@@ -62,8 +69,8 @@
 enum { MOST_BLOCKS = 8, MUTEXES = 3, MOST_WORKERS = 64, MOST_ITEMS = 4096 };
 
 enum word {
-    WORK, YIELD, LOCK, BLOCK, SPAWN, COPY, FORK, GROUP, CANCEL, FOR, REDUCE, SORT, SEM, BARRIER, PIPE, FOREIGN, POOL, RUN,
-    UP, REPEAT, WORDS
+    WORK, YIELD, LOCK, BLOCK, SPAWN, COPY, FORK, GROUP, CROWD, MEANWHILE, CANCEL, FOR, REDUCE, SORT, SEM, BARRIER, PIPE,
+    FOREIGN, POOL, RUN, UP, REPEAT, WORDS
 };
 
 struct statement;
@@ -100,6 +107,8 @@ struct context {
     sched_mutex mutex[MUTEXES];
     size_t locked[MUTEXES];   /* changed by the holder of the mutex alone */
     atomic_size_t locks[MUTEXES];
+    atomic_flag *computes;    /* a task computes until another has begun; the default pool has one for all its contexts */
+    atomic_flag own_computes;
     size_t visits[MOST_WORKERS]; /* changed by the worker of that index alone */
     atomic_size_t visited;
 };
@@ -134,10 +143,12 @@ void spawn_alone(const struct block *block, uint64_t path, struct task *task, st
 /* Whether a call that adds a task has done so. If not, its queue is full. */
 int accepted(int result);
 
-/* The statements, by file: loops.c, meet.c, outside.c. */
+/* The statements, by file: loops.c, together.c, meet.c, outside.c. */
 uint64_t do_for(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
 uint64_t do_reduce(const struct statement *now, uint64_t path, struct scheduler *s);
 uint64_t do_sort(const struct statement *now, uint64_t path, struct scheduler *s);
+uint64_t do_crowd(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
+uint64_t do_meanwhile(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
 uint64_t do_sem(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
 uint64_t do_barrier(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
 uint64_t do_pipe(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s);
