@@ -6,8 +6,7 @@ void begin_context(struct context *run, struct context *outer, struct scheduler 
     memset(run, 0, sizeof *run);
     run->outer = outer;
     run->outer_s = outer_s;
-    run->computes = &run->own_computes;
-    atomic_flag_clear(&run->own_computes);
+    run->computing = &run->own_computing;
     for (int i = 0; i < MUTEXES; i++)
         CHECK_EQ(sched_mutex_init(&run->mutex[i]), 0);
 }

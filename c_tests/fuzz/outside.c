@@ -39,7 +39,7 @@ static void foreign_forks(struct foreign *foreign)
     }
 }
 
-static atomic_flag default_computes = ATOMIC_FLAG_INIT;
+static atomic_int default_computing;
 
 /* In the default pool, whose tasks have objects of their own. */
 static void foreign_default(struct foreign *foreign)
@@ -50,7 +50,7 @@ static void foreign_default(struct foreign *foreign)
     begin_context(&run, foreign->task->run, foreign->s);
     run.all = &all;
     run.in_default = 1;
-    run.computes = &default_computes;
+    run.computing = &default_computing;
     parent.run = &run;
     foreign_group(foreign, &parent, NULL);
     CHECK_EQ(sched_group_wait(&all, NULL), 0);

@@ -15,7 +15,7 @@ static const struct {
     [FORK] = {"fork", 1, 1, MOST_BLOCKS, 0, 0},
     [GROUP] = {"group", 0, 1, MOST_BLOCKS, 0, 0},
     [CROWD] = {"crowd", 1, 1, MOST_BLOCKS, 0, 1},
-    [MEANWHILE] = {"meanwhile", 0, 1, 1, 0, 0},
+    [MEANWHILE] = {"meanwhile", 0, 1, MOST_BLOCKS, 0, 0},
     [CANCEL] = {"cancel", 1, 1, MOST_BLOCKS, 0, 0},
     [FOR] = {"for", 2, 1, 1, 0, 0},
     [REDUCE] = {"reduce", 2, 0, 0, 0, 0},

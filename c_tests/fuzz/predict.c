@@ -39,6 +39,7 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
         }
         /* fall through */
     case GROUP:
+    case MEANWHILE:
     case SEM:
     case POOL:
         for (int i = 0; i < now->blocks; i++)
@@ -56,8 +57,6 @@ static uint64_t predict_statement(const struct statement *now, uint64_t path, st
         totals->tasks += now->n[0];
         return path + sum * (now->n[0] + 1);
     }
-    case MEANWHILE:
-        return path + predict_task(&now->block[0], part(path, 0), totals);
     case CANCEL: /* which of its tasks run is open */
         return path;
     case FOR:

@@ -11,7 +11,7 @@
  *                               reverse order of forking, 1 the order of forking, other numbers any order
  *     group {...}...            a task of a group for each block
  *     crowd W {...}...          a group with a task for each block, for which W tasks wait, too           leaves only
- *     meanwhile {...}           a task that must begin while this one computes, if the run has two workers
+ *     meanwhile {...}...        a task for each block, which all begin while this one and they compute, if there are workers
  *     cancel AFTER {...}...     a group that is cancelled when AFTER of its tasks have been added
  *     for N GRAIN {...}         a loop
  *     reduce N GRAIN            a reduction whose combination does not commute
@@ -38,9 +38,9 @@
  *   task itself. They began later, too.
  * - A task of `crowd` that waits, too, needs the tasks of the group. These execute leaves, and so need only what the
  *   next point says. (If other tasks could run on top of them, the waiting one might.)
- * - A task of `meanwhile` that computes needs a second worker, and the task that it has created. It holds nothing, and
- *   it is the only one in its run that does so. So each other worker comes to the end of its task, or takes another
- *   one while its task waits: it finds the created one, as soon as it has nothing else to do.
+ * - The tasks of `meanwhile` that compute need those that have not begun, and a worker. All tasks of a run that compute
+ *   at one time are fewer than its workers. They hold nothing. So each other worker comes to the end of its task, or
+ *   takes another one while its task waits: it finds those that have not begun, as soon as it has nothing else to do.
  * - A task that waits for a mutex, a unit, a round or an item needs the holders of the mutex or the unit, those who have
  *   not come to the barrier, or the other side of the pipe. These execute leaves: no task runs on top of them, and they
  *   wait for nothing but mutexes, in the order of their numbers. Those who have not begun are in a queue, because the
@@ -107,8 +107,8 @@ struct context {
     sched_mutex mutex[MUTEXES];
     size_t locked[MUTEXES];   /* changed by the holder of the mutex alone */
     atomic_size_t locks[MUTEXES];
-    atomic_flag *computes;    /* a task computes until another has begun; the default pool has one for all its contexts */
-    atomic_flag own_computes;
+    atomic_int *computing;    /* tasks that compute until others have begun; all contexts of the default pool share one */
+    atomic_int own_computing;
     size_t visits[MOST_WORKERS]; /* changed by the worker of that index alone */
     atomic_size_t visited;
 };

@@ -59,38 +59,63 @@ uint64_t do_crowd(const struct statement *now, uint64_t path, struct task *task,
 
 /* --- meanwhile ---------------------------------------------------------- */
 
-struct seen {
-    struct task task;
-    atomic_int begun;
+struct gang {
+    atomic_int begun, computes;
+    int all;
 };
 
-static void run_seen(void *closure, struct scheduler *s)
+struct member {
+    struct task task;
+    struct gang *gang;
+};
+
+/* Until all have begun. It calls nothing of the library: if a worker sleeps, the spawn must have woken it. */
+static void compute_until_all(struct gang *gang)
 {
-    struct seen *seen = closure;
-    atomic_store_explicit(&seen->begun, 1, memory_order_relaxed);
-    run_awaited(&seen->task, s);
+    for (unsigned turns = 1; atomic_load_explicit(&gang->computes, memory_order_relaxed)
+                             && atomic_load_explicit(&gang->begun, memory_order_relaxed) < gang->all; turns++)
+        if (turns % 4096 == 0)
+            sched_yield(); /* the processor, to any other thread */
 }
 
-/* Whether the task may compute until another has begun. */
-static int may_compute(struct context *run, struct scheduler *s)
+static void run_member(void *closure, struct scheduler *s)
 {
-    return sched_worker_index(s) >= 0 && sched_worker_count(s) > 1 && !atomic_flag_test_and_set(run->computes);
+    struct member *member = closure;
+    atomic_fetch_add_explicit(&member->gang->begun, 1, memory_order_relaxed);
+    compute_until_all(member->gang);
+    run_awaited(&member->task, s);
 }
 
-/* The computing task calls nothing of the library: if another worker sleeps, it must have been woken by the spawn. */
+/* Whether so many tasks may compute until others have begun: at least one worker does not. */
+static int may_compute(struct context *run, int tasks, struct scheduler *s)
+{
+    if (sched_worker_index(s) < 0)
+        return 0;
+    if (atomic_fetch_add(run->computing, tasks) + tasks < sched_worker_count(s))
+        return 1;
+    atomic_fetch_sub(run->computing, tasks);
+    return 0;
+}
+
 uint64_t do_meanwhile(const struct statement *now, uint64_t path, struct task *task, struct scheduler *s)
 {
-    struct seen seen = {.task = task_of(&now->block[0], part(path, 0), task)};
+    struct member member[MOST_BLOCKS];
     sched_group group = SCHED_GROUP_INIT;
-    int computes = may_compute(task->run, s);
-    if (!accepted(sched_group_spawn(&group, run_seen, &seen, s)))
-        run_seen(&seen, s);
-    if (computes) {
-        for (unsigned turns = 1; !atomic_load_explicit(&seen.begun, memory_order_relaxed); turns++)
-            if (turns % 4096 == 0)
-                sched_yield(); /* the processor, to any other thread */
-        atomic_flag_clear(task->run->computes);
+    uint64_t value = path;
+    int computes = may_compute(task->run, now->blocks, s);
+    struct gang gang = {0, computes, now->blocks};
+    for (int i = 0; i < now->blocks; i++) {
+        member[i] = (struct member){task_of(&now->block[i], part(path, i), task), &gang};
+        if (!accepted(sched_group_spawn(&group, run_member, &member[i], s))) {
+            gang.computes = 0; /* else the refused task would wait here for those that are not spawned yet */
+            run_member(&member[i], s);
+        }
     }
+    compute_until_all(&gang);
+    if (computes)
+        atomic_fetch_sub(task->run->computing, now->blocks);
     CHECK_EQ(sched_group_wait(&group, s), 0);
-    return path + value_of_ended(&seen.task);
+    for (int i = 0; i < now->blocks; i++)
+        value += value_of_ended(&member[i].task);
+    return value;
 }

@@ -161,7 +161,7 @@ fn any_statement(depth: usize) -> Statements {
             (5, one("spawn", &[])),
             (2, one("copy", &[])),
             (1, one("up", &[])),
-            (3, one("meanwhile", &[])),
+            (6, many("meanwhile", &[])),
             (6, many("fork", &[0..6])),
             (4, many("group", &[])),
             (2, many("cancel", &[0..6])),
