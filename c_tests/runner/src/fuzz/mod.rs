@@ -65,7 +65,7 @@ fn settings(session: &Session) -> Result<Vec<Setting>> {
     let is =
         |setting: &Setting, name, default| setting.get(name).is_none_or(|value| value == default);
     let usual = |setting: &&Setting| {
-        let few = setting.get("THREADS").is_none_or(|n| FEW_THREADS.contains(&&*n));
+        let few = setting.get("THREADS").is_none_or(|n| FEW_THREADS.contains(&n));
         few && is(setting, "DEQUE", "split")
             && is(setting, "IDLE", "park")
             && is(setting, "STEAL", "one")
