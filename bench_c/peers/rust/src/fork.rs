@@ -417,14 +417,18 @@ fn reduce_main<S: Loops>(system: &S, bench: &Bench) -> bool {
 
 fn sort_main<S: Loops>(system: &S, bench: &Bench) -> bool {
     let mut numbers = lcg(bench.n);
-    match bench.data.as_str() {
+    let (kind, is_stable) = match bench.data.strip_prefix("stable") {
+        Some(kind) => (kind.trim_start_matches('-'), true),
+        None => (bench.data.as_str(), false),
+    };
+    match kind {
         "few" => numbers.iter_mut().for_each(|x| *x &= 15),
         "sorted" => (0..).zip(&mut numbers).for_each(|(i, x)| *x = i),
         "falling" => (1..).zip(numbers.iter_mut().rev()).for_each(|(i, x)| *x = i),
         _ => {}
     }
     let before = multiset(&numbers);
-    let sort = if bench.data == "stable" { S::sort_stable } else { S::sort };
+    let sort = if is_stable { S::sort_stable } else { S::sort };
     let (spent, ()) = timed(system, bench, |_| sort(&mut numbers));
     let right = numbers.is_sorted() && multiset(&numbers) == before;
     bench.line(&spent, bench.n as u64, before, "", right)
