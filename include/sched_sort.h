@@ -45,6 +45,9 @@
 /* Elements up to this size are cheap to copy. */
 #define SCHED_SORT_CHEAP_ 64
 
+/* So many elements are compared with the next one, or exchanged, at a time. */
+#define SCHED_SORT_BLOCK_ 32
+
 /* True for numbers: the comparison of two takes next to nothing. */
 #ifdef __GNUC__
 #define SCHED_SORT_IS_NUMBER_(T)                                                                   \
@@ -52,6 +55,16 @@
      || __builtin_classify_type(*(T *)0) == __builtin_classify_type(0.0))
 #else
 #define SCHED_SORT_IS_NUMBER_(T) 0
+#endif
+
+/* True for numbers that many processors compare with vectors. (Those of 64 bits take longer with
+ * SSE2, the vectors that all x86-64 have, than one by one.) */
+#define SCHED_SORT_IS_NARROW_(T) (SCHED_SORT_IS_NUMBER_(T) && sizeof(T) <= 4)
+
+#ifdef __GNUC__
+#define SCHED_SORT_RESTRICT_ __restrict__
+#else
+#define SCHED_SORT_RESTRICT_
 #endif
 
 /* How many bad pivots are allowed for n elements. */
@@ -131,35 +144,82 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
         return f##_less_(a, c) ? a : f##_less_(b, c) ? c : b;                                      \
     }                                                                                              \
                                                                                                    \
+    /* Whether one of the steps from v[0] to v[SCHED_SORT_BLOCK_] does not rise, or with `falls`   \
+     * does not fall strictly: without a branch for each, so that a compiler uses vectors. */      \
+    SCHED_TYPED_FN_ int f##_breaks_(const T *v, int falls)                                         \
+    {                                                                                              \
+        int i, breaks = 0;                                                                         \
+        if (falls)                                                                                 \
+            for (i = 0; i < SCHED_SORT_BLOCK_; i++)                                                \
+                breaks |= !f##_less_(&v[i + 1], &v[i]);                                            \
+        else                                                                                       \
+            for (i = 0; i < SCHED_SORT_BLOCK_; i++)                                                \
+                breaks |= f##_less_(&v[i + 1], &v[i]);                                             \
+        return breaks;                                                                             \
+    }                                                                                              \
+                                                                                                   \
     /* How many steps from v[0] to v[n] rise, or with `falls` fall strictly, up to the first that  \
-     * does not. */                                                                                \
+     * does not. Most inputs have that among the first few steps. */                               \
+    SCHED_TYPED_STATIC_ size_t f##_steps_alone_(const T *v, size_t n, int falls)                   \
+    {                                                                                              \
+        size_t i = 0;                                                                              \
+        if (SCHED_SORT_IS_NARROW_(T)) {                                                            \
+            while (i < n && i < 8 && f##_less_(&v[i + 1], &v[i]) == falls)                         \
+                i++;                                                                               \
+            if (i == 8)                                                                            \
+                while (n - i >= SCHED_SORT_BLOCK_ && !f##_breaks_(v + i, falls))                   \
+                    i += SCHED_SORT_BLOCK_;                                                        \
+        }                                                                                          \
+        if (falls)                                                                                 \
+            while (i < n && f##_less_(&v[i + 1], &v[i]))                                           \
+                i++;                                                                               \
+        else                                                                                       \
+            while (i < n && !f##_less_(&v[i + 1], &v[i]))                                          \
+                i++;                                                                               \
+        return i;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
     SCHED_TASK(size_t, f##_steps_, const T *, v, size_t, n, int, falls)                            \
     {                                                                                              \
-        size_t i = 0, half = n / 2;                                                                \
+        size_t i, half = n / 2;                                                                    \
         f##_steps__task upper;                                                                     \
-        if (n <= SCHED_SORT_LOOK_) {                                                               \
-            if (falls)                                                                             \
-                while (i < n && f##_less_(&v[i + 1], &v[i]))                                       \
-                    i++;                                                                           \
-            else                                                                                   \
-                while (i < n && !f##_less_(&v[i + 1], &v[i]))                                      \
-                    i++;                                                                           \
-            return i;                                                                              \
-        }                                                                                          \
+        if (n <= SCHED_SORT_LOOK_)                                                                 \
+            return f##_steps_alone_(v, n, falls);                                                  \
         SCHED_FORK(f##_steps_, &upper, v + half, n - half, falls);                                 \
         i = SCHED_CALL(f##_steps_, v, half, falls);                                                \
         half = SCHED_JOIN(f##_steps_, &upper);                                                     \
         return i < n / 2 ? i : i + half;                                                           \
     }                                                                                              \
                                                                                                    \
+    /* Exchanges two blocks, whose elements are in opposite order then. */                         \
+    SCHED_TYPED_FN_ void f##_exchange_(T *SCHED_SORT_RESTRICT_ v, T *SCHED_SORT_RESTRICT_ other)   \
+    {                                                                                              \
+        int i;                                                                                     \
+        for (i = 0; i < SCHED_SORT_BLOCK_; i++) {                                                  \
+            T kept = v[i];                                                                         \
+            v[i] = other[SCHED_SORT_BLOCK_ - 1 - i];                                               \
+            other[SCHED_SORT_BLOCK_ - 1 - i] = kept;                                               \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
     /* Exchanges v[0] to v[n - 1] with end[-1] to end[-n]. */                                      \
+    SCHED_TYPED_STATIC_ void f##_reverse_alone_(T *v, T *end, size_t n)                            \
+    {                                                                                              \
+        for (; n >= SCHED_SORT_BLOCK_; n -= SCHED_SORT_BLOCK_) {                                   \
+            end -= SCHED_SORT_BLOCK_;                                                              \
+            f##_exchange_(v, end);                                                                 \
+            v += SCHED_SORT_BLOCK_;                                                                \
+        }                                                                                          \
+        for (; n > 0; n--)                                                                         \
+            f##_swap_(v++, --end);                                                                 \
+    }                                                                                              \
+                                                                                                   \
     SCHED_VOID_TASK(f##_reverse_, T *, v, T *, end, size_t, n)                                     \
     {                                                                                              \
-        size_t i, half = n / 2;                                                                    \
+        size_t half = n / 2;                                                                       \
         f##_reverse__task inner;                                                                   \
         if (n <= SCHED_SORT_LOOK_) {                                                               \
-            for (i = 0; i < n; i++)                                                                \
-                f##_swap_(&v[i], --end);                                                           \
+            f##_reverse_alone_(v, end, n);                                                         \
             return;                                                                                \
         }                                                                                          \
         SCHED_FORK(f##_reverse_, &inner, v + half, end - half, n - half);                          \
@@ -172,21 +232,20 @@ SCHED_TYPED_FN_ int sched_sort_limit_(size_t n)
      * inputs the look ends early. */                                                              \
     SCHED_TYPED_STATIC_ size_t f##_look_(T *base, size_t n, struct scheduler *s)                   \
     {                                                                                              \
-        size_t i = 1, look = n < SCHED_SORT_LOOK_ ? n : SCHED_SORT_LOOK_;                          \
-        int falls = n > 1 && f##_less_(&base[1], &base[0]);                                        \
-        while (i < look && f##_less_(&base[i], &base[i - 1]) == falls)                             \
-            i++;                                                                                   \
-        if (i == look && i < n)                                                                    \
-            i += f##_steps_(&base[i - 1], n - i, falls, s);                                        \
-        if (!falls || n < 2)                                                                       \
-            return i;                                                                              \
-        if (i < n)                                                                                 \
+        size_t steps = n > 0 ? n - 1 : 0, i;                                                       \
+        size_t look = steps < SCHED_SORT_LOOK_ ? steps : SCHED_SORT_LOOK_;                         \
+        int falls = steps > 0 && f##_less_(&base[1], &base[0]);                                    \
+        i = f##_steps_alone_(base, look, falls);                                                   \
+        if (i == look && i < steps)                                                                \
+            i += f##_steps_(base + i, steps - i, falls, s);                                        \
+        if (!falls)                                                                                \
+            return i + 1;                                                                          \
+        if (i < steps)                                                                             \
             return 1;                                                                              \
         if (n > SCHED_SORT_LOOK_)                                                                  \
             f##_reverse_(base, base + n, n / 2, s);                                                \
         else                                                                                       \
-            for (i = 0; i < n / 2; i++)                                                            \
-                f##_swap_(&base[i], &base[n - 1 - i]);                                             \
+            f##_reverse_alone_(base, base + n, n / 2);                                             \
         return n;                                                                                  \
     }                                                                                              \
                                                                                                    \

@@ -361,12 +361,10 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
     /* The length of the run at the front, which rises now: if it fell, it was reversed. */        \
     SCHED_TYPED_STATIC_ size_t f##_run_at_(T *v, size_t n)                                         \
     {                                                                                              \
-        size_t length = 1, i;                                                                      \
         int falls = n > 1 && f##_less_(&v[1], &v[0]);                                              \
-        while (length < n && f##_less_(&v[length], &v[length - 1]) == falls)                       \
-            length++;                                                                              \
-        for (i = 0; falls && i < length / 2; i++)                                                  \
-            f##_swap_(&v[i], &v[length - 1 - i]);                                                  \
+        size_t length = n < 2 ? n : 1 + f##_steps_alone_(v, n - 1, falls);                         \
+        if (falls)                                                                                 \
+            f##_reverse_alone_(v, v + length, length / 2);                                         \
         return length;                                                                             \
     }                                                                                              \
                                                                                                    \
