@@ -24,7 +24,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-enum shape { RANDOM, FEW, GROUPS, SORTED, REVERSED, LATE, LATE_TIE, EQUAL, ORGAN, SAW, NEARLY, SHAPES };
+enum shape { RANDOM, FEW, SIXTY, GROUPS, SORTED, REVERSED, LATE, LATE_TIE, EQUAL, ORGAN, SAW, NEARLY, SHAPES };
 
 static uint32_t value(enum shape shape, size_t i, size_t n, uint64_t *seed)
 {
@@ -32,6 +32,7 @@ static uint32_t value(enum shape shape, size_t i, size_t n, uint64_t *seed)
     switch (shape) {
     case RANDOM: return any;
     case FEW: return any % 5;
+    case SIXTY: return any % 60;
     case GROUPS: return any % 2 ? any : 1u << 30; /* half of them equal */
     case SORTED: return (uint32_t)i;
     case REVERSED: return (uint32_t)(n - i);
@@ -103,7 +104,7 @@ static void root(void *closure, struct scheduler *s)
         for (size_t n = 0; n < 40; n++)
             one(n % 2 ? RANDOM : FEW, n, 0, s);
         for (enum shape shape = 0; shape < SHAPES; shape++) {
-            one(shape, (size > 1000 ? 500 : 2001) / SMALLER, i % 2, s);
+            one(shape, (size > 1000 ? 500 : 2201) / SMALLER, i % 2, s);
         }
     }
     for (size = 4; size <= 8; size += 4)
@@ -111,6 +112,10 @@ static void root(void *closure, struct scheduler *s)
     size = 8;
     for (enum shape shape = 0; shape < SHAPES; shape++) /* more than one worker checks at a time */
         one(shape, 20021, 0, s);
+    for (enum shape shape = FEW; shape <= GROUPS; shape++) { /* two parts, and four */
+        one(shape, 100021 / SMALLER, 0, s);
+        one(shape, 200021 / SMALLER, 0, s);
+    }
 }
 
 int main(void)

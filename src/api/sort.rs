@@ -16,6 +16,7 @@
 //!
 //! ```text
 //! sort(n):   n < 8: a network sorts four elements, the others are inserted
+//!            a part that fits into a cache, and has few distinct values: sort by partitions
 //!            else: sort both halves, perhaps on two workers, and merge them
 //! merge:     already in order, or in the opposite order: copy the runs
 //!            large: split by rank into two merges, perhaps on two workers
@@ -42,6 +43,8 @@
 //! elements. The end of a group is found by steps of doubling length and a binary search. (T.
 //! Peters' timsort, 2002.) If a group proves to be short, the rest is merged from both ends.
 //!
+//! *Few distinct values*: [`ties`] partitions such parts into three, and says why that pays.
+//!
 //! # A comparison that contradicts itself
 //!
 //! Whatever the comparison returns, the sort touches nothing outside of the two arrays, and the
@@ -52,6 +55,7 @@
 mod elements;
 mod merge;
 mod place;
+mod ties;
 
 use self::elements::{Any, Elements, Fixed};
 use crate::api::fork;
@@ -95,6 +99,11 @@ const MIN_FORKED_SORT: usize = 1024;
 const INDIRECT_SIZE: usize = 160;
 /// The distance between the element that is prefetched and the element that is used.
 const PREFETCH_DISTANCE: usize = 8;
+/// The fewest elements of which a sample is taken, to find out whether few values are distinct: it
+/// costs them one comparison in a hundred.
+const MIN_SAMPLED: usize = 2048;
+/// The most bytes of a part that one worker may partition: it fits into a cache, with its room.
+const MAX_PART_BYTES: usize = 512 << 10;
 /// The most elements whose order one worker checks at a time.
 const MAX_CHECKED: usize = 16 << 10;
 /// The most bytes that one worker copies at a time.
@@ -241,7 +250,13 @@ impl<E: Elements> Sorter<E> {
         let bytes = n.checked_mul(self.elements.size()).ok_or(NoMemory)?;
         let mut room = Scratch::<STACK_BYTES>::new(bytes)?;
         // SAFETY: by the contract of places.
-        unsafe { self.sort(base, room.start(), n, To::Here, worker) };
+        unsafe {
+            if n < MIN_SAMPLED {
+                self.sort(base, room.start(), n, To::Here, worker);
+            } else {
+                self.sort_parts(base, room.start(), n, To::Here, worker);
+            }
+        }
         Ok(())
     }
 
@@ -253,13 +268,8 @@ impl<E: Elements> Sorter<E> {
     unsafe fn is_in_order(self, base: *mut u8, n: usize, worker: &Worker) -> bool {
         // SAFETY: by the contract of places.
         let is_descending = unsafe { self.after(base, self.at(base, 1)) };
-        let goes_on = |from: usize, to: usize| {
-            (from..to).all(|i| {
-                let (before, element) = (self.at(base, i - 1), self.at(base, i));
-                // SAFETY: by the contract of places.
-                (unsafe { self.after(before, element) }) == is_descending
-            })
-        };
+        // SAFETY: by the contract of places.
+        let goes_on = |from, to| unsafe { self.goes_on(base, from, to, is_descending) };
         if !goes_on(2, n.min(MAX_CHECKED)) {
             return false;
         }
@@ -289,6 +299,41 @@ impl<E: Elements> Sorter<E> {
         true
     }
 
+    /// True if each of the elements `from..to` stands after the one before it as `is_descending`
+    /// says. `from` is not 0.
+    ///
+    /// # Safety
+    /// The contract of places.
+    unsafe fn goes_on(self, base: *mut u8, from: usize, to: usize, is_descending: bool) -> bool {
+        let mut before = self.at(base, from - 1);
+        for _ in from..to {
+            let element = before.wrapping_add(self.elements.size());
+            // SAFETY: by the contract of places.
+            if unsafe { self.after(before, element) } != is_descending {
+                return false;
+            }
+            before = element;
+        }
+        true
+    }
+
+    /// Sorts as `sort` does. Parts in which few values are distinct are found on the way.
+    ///
+    /// # Safety
+    /// The contract of places.
+    unsafe fn sort_parts(self, here: *mut u8, there: *mut u8, n: usize, to: To, worker: &Worker) {
+        // SAFETY: by the contract of places.
+        unsafe {
+            if n <= MAX_PART_BYTES / self.elements.size() {
+                self.sort_part(here, there, n, to, worker);
+            } else {
+                self.sort_halves(here, there, n, to, worker, |s, here, there, n, to, on| {
+                    s.sort_parts(here, there, n, to, on)
+                });
+            }
+        }
+    }
+
     /// Sorts the `n` elements at `here`. The sorted elements lie at `to`; both `here` and `there`
     /// are overwritten.
     ///
@@ -304,13 +349,33 @@ impl<E: Elements> Sorter<E> {
             }
             return;
         }
-        let half = (n / 2) & !3; // leaves of four are the cheapest
         // SAFETY: by the contract of places.
-        let lower = |on: &Worker| unsafe { self.sort(here, there, half, to.other(), on) };
+        unsafe {
+            self.sort_halves(here, there, n, to, worker, |s, here, there, n, to, on| {
+                s.sort(here, there, n, to, on)
+            })
+        };
+    }
+
+    /// Sorts both halves by `sort`, and merges them.
+    ///
+    /// # Safety
+    /// The contract of places, which is that of `sort`, too; `n` is at least `MIN_RECURSION`.
+    #[inline(always)]
+    unsafe fn sort_halves(
+        self,
+        here: *mut u8,
+        there: *mut u8,
+        n: usize,
+        to: To,
+        worker: &Worker,
+        sort: impl Copy + Fn(Self, *mut u8, *mut u8, usize, To, &Worker),
+    ) {
+        let half = (n / 2) & !3; // leaves of four are the cheapest
+        let lower = |on: &Worker| sort(self, here, there, half, to.other(), on);
         let upper = |on: &Worker| {
             let (here, there) = (self.at(here, half), self.at(there, half));
-            // SAFETY: by the contract of places.
-            unsafe { self.sort(here, there, n - half, to.other(), on) }
+            sort(self, here, there, n - half, to.other(), on);
         };
         if n < MIN_FORKED_SORT {
             lower(worker);

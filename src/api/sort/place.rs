@@ -58,7 +58,7 @@ impl Sorter<Any> {
         let by_pointer = Sorter { elements: Pointers, cmp: self.cmp };
         // SAFETY: the array is only read while the pointers are sorted, and no pointer is lost.
         unsafe {
-            by_pointer.sort(pointers.cast(), spare.cast(), n, To::Here, worker);
+            by_pointer.sort_parts(pointers.cast(), spare.cast(), n, To::Here, worker);
             Permutation { sorter: self, base, n, pointers, saved }.place(worker);
         }
         Ok(())

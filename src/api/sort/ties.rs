@@ -1,0 +1,235 @@
+//! Few distinct values: a part of the array is sorted by partitions into three, as far as a sample
+//! of it has many equal elements.
+//!
+//! # Why
+//!
+//! A merge sort profits from equal elements only where its runs have groups of them. Up to there it
+//! compares each element some 7 times more often than the log2(d) times that partitions need for d
+//! distinct values, since a partition into the elements before, equal to and behind a pivot settles
+//! all that have the pivot's value. For 16 values these are 10.6 and 3.5 comparisons for each
+//! element, and ten million ints take 120 ms instead of 340. For distinct elements it does not pay:
+//! more are compared than in a merge sort, and each is moved more often.
+//!
+//! # How
+//!
+//! ```text
+//! here    [ before the pivot | read already | to be read          ]
+//! there   [ behind the pivot ->             <- equal to the pivot ]
+//! ```
+//! Each element is read once, and is moved once, to one of the three places. So no element is lost
+//! whatever the comparison returns, and both rooms have the space for it: what is before the pivot
+//! are at most the elements that have been read, and all others together are at most `n`. No branch
+//! depends on the outcome. Then the equal ones, which are in the opposite order, and those behind
+//! are copied to `here`. All keep their order, so the sort is stable.
+//!
+//! The part is small enough for a cache; parts are merged as ever, group by group.
+//!
+//! # Why it ends soon
+//!
+//! A sample is looked at before each partition, and the partitions of partitions are limited
+//! ([`MAX_DEPTH`]). Where there are more values, the merge sort goes on: a sample that misleads costs
+//! one comparison for each element and level.
+
+use crate::api::fork;
+use crate::api::sort::elements::Elements;
+use crate::api::sort::{INDIRECT_SIZE, MIN_SAMPLED, PREFETCH_DISTANCE, Run, Sorter, To};
+use crate::runtime::record::Worker;
+use crate::sys::unwind::Comparison;
+use std::hint::select_unpredictable;
+use std::mem::MaybeUninit;
+
+/// The number of elements of a sample.
+const SAMPLE: usize = 32;
+/// The most distinct values of a sample of which many seem to be equal.
+const MAX_DISTINCT: usize = 28;
+/// The most partitions within each other.
+const MAX_DEPTH: usize = 12;
+
+/// A copy of one element, aligned like the room.
+#[repr(align(64))]
+struct Pivot(MaybeUninit<[u8; INDIRECT_SIZE]>);
+
+// The contract of places, which each unsafe function here asks of its caller, is stated in `super`.
+impl<E: Elements> Sorter<E> {
+    /// Sorts the `n` elements at `here` to `to`, by partitions where they seem to have few distinct
+    /// values, else by merges.
+    ///
+    /// # Safety
+    /// The contract of places.
+    pub(super) unsafe fn sort_part(
+        self,
+        here: *mut u8,
+        there: *mut u8,
+        n: usize,
+        to: To,
+        worker: &Worker,
+    ) {
+        // SAFETY: by the contract of places.
+        unsafe {
+            if !self.sort_ties(here, there, n, MAX_DEPTH, worker) {
+                self.sort(here, there, n, to, worker);
+            } else if to == To::There {
+                self.copy_run(Run { start: here, count: n }, there);
+            }
+        }
+    }
+
+    /// Sorts the `n` elements at `here` and returns true, if a sample says that few values are
+    /// distinct. Otherwise they keep their order.
+    ///
+    /// # Safety
+    /// The contract of places.
+    unsafe fn sort_ties(
+        self,
+        here: *mut u8,
+        there: *mut u8,
+        n: usize,
+        depth: usize,
+        worker: &Worker,
+    ) -> bool {
+        if n < MIN_SAMPLED || depth == 0 {
+            return false;
+        }
+        // SAFETY: by the contract of places.
+        let Some((before, equal)) = (unsafe { self.partition_by_sample(here, there, n, worker) })
+        else {
+            return false;
+        };
+        let rest = |from: usize, to: usize, on: &Worker| {
+            let (here, there) = (self.at(here, from), self.at(there, from));
+            // SAFETY: by the contract of places.
+            unsafe {
+                if !self.sort_ties(here, there, to - from, depth - 1, on) {
+                    self.sort(here, there, to - from, To::Here, on);
+                }
+            }
+        };
+        let behind = before + equal;
+        if before < MIN_SAMPLED || n - behind < MIN_SAMPLED {
+            rest(0, before, worker);
+            rest(behind, n, worker);
+        } else {
+            // SAFETY: by the contract of places; each closure gets a worker that it owns.
+            unsafe {
+                fork::both::<Comparison, _>(
+                    self.cmp as usize,
+                    worker,
+                    |on| rest(0, before, on),
+                    |on| rest(behind, n, on),
+                );
+            }
+        }
+        true
+    }
+
+    /// Looks at a sample, and if few values are distinct partitions the elements by one of them.
+    /// Returns how many are before the pivot, and how many are equal to it.
+    ///
+    /// # Safety
+    /// The contract of places; `n` is at least twice `SAMPLE`.
+    #[inline(never)] // its copy of an element is not on the stack while the parts are sorted
+    unsafe fn partition_by_sample(
+        self,
+        here: *mut u8,
+        there: *mut u8,
+        n: usize,
+        worker: &Worker,
+    ) -> Option<(usize, usize)> {
+        let mut pivot = Pivot(MaybeUninit::uninit());
+        let pivot = pivot.0.as_mut_ptr().cast::<u8>();
+        // SAFETY: by the contract of places; an element has less than INDIRECT_SIZE bytes.
+        unsafe {
+            let chosen = self.sample(here, there, n, worker)?;
+            self.copy(chosen, pivot);
+            Some(self.partition(here, there, n, pivot))
+        }
+    }
+
+    /// Sorts a sample at `there`. Returns its element that is to be the pivot: the middle one if
+    /// another one equals it, or else the one of the largest group. None if there are many values,
+    /// or if the sample was in order before: merges take what is in order as it is.
+    ///
+    /// # Safety
+    /// The contract of places; `n` is at least twice `SAMPLE`.
+    unsafe fn sample(
+        self,
+        here: *mut u8,
+        there: *mut u8,
+        n: usize,
+        worker: &Worker,
+    ) -> Option<*mut u8> {
+        let stride = (n / SAMPLE - 1) | 1; // odd: other than most periods
+        // SAFETY: by the contract of places; fewer than MIN_FORKED_SORT elements are sorted here.
+        let was_in_order = unsafe {
+            for i in 0..SAMPLE {
+                self.copy(self.at(here, i * stride), self.at(there, i));
+            }
+            let was_in_order = self.goes_on(there, 1, SAMPLE, false);
+            self.sort(there, self.at(there, SAMPLE), SAMPLE, To::Here, worker);
+            was_in_order
+        };
+        let (mut groups, mut start, mut largest, mut chosen) = (0, 0, 0, 0);
+        for end in 1..=SAMPLE {
+            let [one, other] = [end - 1, end.min(SAMPLE - 1)].map(|i| self.at(there, i));
+            // SAFETY: by the contract of places.
+            if end < SAMPLE && !unsafe { self.after(other, one) } {
+                continue;
+            }
+            let has_middle = start <= SAMPLE / 2 && SAMPLE / 2 < end;
+            let weight = if has_middle && end - start > 1 { SAMPLE } else { end - start };
+            if weight > largest {
+                (largest, chosen) = (weight, start);
+            }
+            groups += 1;
+            start = end;
+        }
+        let pays = groups <= MAX_DISTINCT && !(was_in_order && groups > 1);
+        pays.then(|| self.at(there, chosen))
+    }
+
+    /// Partitions the elements: those before the pivot, those equal to it, those behind it, each of
+    /// them in their order. Returns how many the first two are.
+    ///
+    /// # Safety
+    /// The contract of places; the pivot is in neither room.
+    unsafe fn partition(
+        self,
+        here: *mut u8,
+        there: *mut u8,
+        n: usize,
+        pivot: *const u8,
+    ) -> (usize, usize) {
+        let size = self.elements.size();
+        let (mut before, mut behind, mut equal) = (here, there, self.at(there, n));
+        let (mut from, last) = (here, self.at(here, n - 1));
+        for _ in 0..n {
+            // SAFETY: by the contract of places.
+            unsafe {
+                self.elements.announce(|| from.wrapping_add(PREFETCH_DISTANCE * size).min(last));
+                let order = (self.cmp)(self.elements.compared(from), self.elements.compared(pivot));
+                let (is_before, is_behind) = (order < 0, order > 0);
+                let next_equal = equal.wrapping_sub(size);
+                let to = select_unpredictable(is_behind, behind, next_equal);
+                let to = select_unpredictable(is_before, before, to);
+                if to != from {
+                    self.copy(from, to);
+                }
+                before = before.wrapping_add(size * usize::from(is_before));
+                behind = behind.wrapping_add(size * usize::from(is_behind));
+                equal = select_unpredictable(is_before | is_behind, equal, next_equal);
+                from = from.wrapping_add(size);
+            }
+        }
+        let count = |from: *mut u8, to: *mut u8| (to.addr() - from.addr()) / size;
+        let (before, equal) = (count(here, before), count(equal, self.at(there, n)));
+        // SAFETY: by the contract of places.
+        unsafe {
+            for i in 0..equal {
+                self.copy(self.at(there, n - 1 - i), self.at(here, before + i));
+            }
+            let behind = Run { start: there, count: n - before - equal };
+            self.copy_run(behind, self.at(here, before + equal));
+        }
+        (before, equal)
+    }
+}
