@@ -36,9 +36,12 @@ pub struct Entry {
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
     /// The entry to use instead where the system has no membarrier.
     without_membarrier: Option<&'static Entry>,
-    /// The entry to use instead where futex is refused: glibc's locks would abort the process at
-    /// the first contention.
-    without_futex: Option<&'static Entry>,
+    /// The entry to use instead where a lock of the C library's will not do. Where futex is refused,
+    /// glibc's locks abort the process at the first contention. A race detector takes such a lock
+    /// for the program's: tasks that go through the queue one after the other would be ordered, and
+    /// their races hidden. And valgrind's detectors object to a signal without the lock, also in
+    /// threads and memory that they are told to ignore.
+    without_c_locks: Option<&'static Entry>,
     /// The entry to use instead where a sanitizer or the C++ runtime is informed of each switch of
     /// stacks.
     instrumented: Option<&'static Entry>,
@@ -76,7 +79,7 @@ const fn entry<P: Policy>(kind: Kind, deque: Option<Deque>) -> Entry {
         start: run::start::<P>,
         open: run::open::<P>,
         without_membarrier: None,
-        without_futex: None,
+        without_c_locks: None,
         instrumented: None,
     }
 }
@@ -112,8 +115,8 @@ impl Entry {
         Entry { without_membarrier: Some(other), ..self }
     }
 
-    const fn or_without_futex(self, other: &'static Entry) -> Entry {
-        Entry { without_futex: Some(other), ..self }
+    const fn or_without_c_locks(self, other: &'static Entry) -> Entry {
+        Entry { without_c_locks: Some(other), ..self }
     }
 
     const fn or_instrumented(self, other: &'static Entry) -> Entry {
@@ -128,20 +131,20 @@ static TABLE: [&Entry; 22] = {
         const { &steal::<BuiltIn>(Pl).or_without_membarrier(&STEAL_FENCED) },
         const { &steal::<ChaseLev>(C) },
         const { &steal::<Ring>(R) },
-        const { &steal::<Locked<PthreadMutex, Oldest>>(Queue).or_without_futex(&STEAL_SPIN_QUEUE) },
-        const { &steal::<Locked<PthreadMutex>>(Mutex).or_without_futex(&STEAL_SPIN) },
+        const { &steal::<Locked<PthreadMutex, Oldest>>(Queue).or_without_c_locks(&STEAL_SPIN_QUEUE) },
+        const { &steal::<Locked<PthreadMutex>>(Mutex).or_without_c_locks(&STEAL_SPIN) },
         &STEAL_SPIN,
-        const { &steal::<Locked<Semaphore>>(Sem).or_without_futex(&STEAL_SPIN) },
+        const { &steal::<Locked<Semaphore>>(Sem).or_without_c_locks(&STEAL_SPIN) },
         const { &steal::<Locked<Fair>>(Deque::Fair) },
         const { &steal::<Locked<Adaptive>>(Deque::Adaptive) },
-        const { &lifo::<PthreadMutex>(Mutex).or_without_futex(&LIFO_SPIN) },
+        const { &lifo::<PthreadMutex>(Mutex).or_without_c_locks(&LIFO_SPIN) },
         &LIFO_SPIN,
-        const { &lifo::<Semaphore>(Sem).or_without_futex(&LIFO_SPIN) },
+        const { &lifo::<Semaphore>(Sem).or_without_c_locks(&LIFO_SPIN) },
         const { &lifo::<Fair>(Deque::Fair) },
         const { &lifo::<Adaptive>(Deque::Adaptive) },
-        const { &fifo::<PthreadMutex>(Mutex).or_without_futex(&FIFO_SPIN) },
+        const { &fifo::<PthreadMutex>(Mutex).or_without_c_locks(&FIFO_SPIN) },
         &FIFO_SPIN,
-        const { &fifo::<Semaphore>(Sem).or_without_futex(&FIFO_SPIN) },
+        const { &fifo::<Semaphore>(Sem).or_without_c_locks(&FIFO_SPIN) },
         const { &fifo::<Fair>(Deque::Fair) },
         const { &fifo::<Adaptive>(Deque::Adaptive) },
         const {
@@ -170,7 +173,7 @@ fn that_works_here(mut entry: &'static Entry) -> &'static Entry {
         entry = other(entry).filter(|_| here()).unwrap_or(entry);
     };
     replace(|entry| entry.without_membarrier, || !fence::is_free());
-    replace(|entry| entry.without_futex, || !futex::probe());
+    replace(|entry| entry.without_c_locks, || !futex::probe() || detector::is_present());
     replace(|entry| entry.instrumented, || sanitizers::watched() || exceptions::has_runtime());
     entry
 }

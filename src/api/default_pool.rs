@@ -24,7 +24,6 @@
 //! thread holds.
 
 use crate::api::names::function_of;
-use crate::fiber::valgrind;
 use crate::runtime::record::Worker;
 use crate::runtime::run::Open;
 use crate::runtime::{default_worker, identity, registry};
@@ -32,7 +31,7 @@ use crate::sys::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{detector, memory, process};
+use crate::sys::{detector, memory, process, valgrind};
 use crate::table;
 use crate::threads::cache;
 use std::mem::MaybeUninit;
@@ -51,6 +50,7 @@ struct DefaultPool {
 
 /// The newest pool. It is this process's pool, if the process has one. Written under
 /// `default_worker`'s lock.
+#[unsafe(link_section = "sched_words")]
 static NEWEST: AtomicPtr<DefaultPool> = AtomicPtr::new(ptr::null_mut());
 
 /// A worker of the run that NULL means. Fails if the default pool cannot be made.
@@ -96,6 +96,7 @@ fn make() -> Result<&'static Worker, Errno> {
     let older = NEWEST.load(Ordering::Relaxed);
     let pool = Box::into_raw(Box::write(room, DefaultPool { run, older }));
     NEWEST.store(pool, Ordering::Release); // pairs with the load in `at_exit`
+    #[unsafe(link_section = "sched_words")]
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
         // SAFETY: the function has the right type and stays mapped: a plugin's handlers are called

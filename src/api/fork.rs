@@ -414,6 +414,7 @@ pub unsafe fn within<C: ProgramFunction, T: FnOnce(&Worker) + Copy>(
         return 0;
     }
     let forked = Forked::unset();
+    detector::own(&forked);
     let told = |worker: &Worker| {
         work(worker);
         detector::release(&raw const forked);

@@ -92,8 +92,9 @@ impl Group {
     }
 
     pub fn cancel(&self) {
+        detector::own(self);
         detector::release(&raw const self.cancelled);
-        self.cancelled.cancel();
+        detector::ignored(|| self.cancelled.cancel());
     }
 
     #[inline]
@@ -103,7 +104,7 @@ impl Group {
 
     /// `is_cancelled`, for the program.
     pub fn shows_cancelled(&self) -> bool {
-        let is = self.is_cancelled();
+        let is = detector::ignored(|| self.is_cancelled());
         if is {
             detector::acquire(&raw const self.cancelled);
         }
@@ -114,6 +115,7 @@ impl Group {
     /// a cancellation. `worker` is any worker of a run that has, or had, tasks of the group; None
     /// if none is known.
     pub fn wait(&self, worker: Option<&Worker>) -> c_int {
+        detector::own(self);
         if detector::ignored(|| self.wait_for_tasks(worker)) != 0 {
             return -1;
         }
@@ -143,6 +145,7 @@ impl Group {
                 );
             }
             let node = Node::default();
+            detector::own(&node);
             // SAFETY: the node lives until it is granted: the wait below lasts until then.
             if let Some(nodes) = unsafe { self.members.link(&node) } {
                 // SAFETY: the nodes were taken out of the group just now.
@@ -225,7 +228,7 @@ unsafe fn run(group: *const Group, f: TaskFn, closure: *mut c_void, s: *mut Sche
     }
     // SAFETY: the task was given to the run of `s`. The caller's worker may differ from `s` by now.
     let worker = unsafe { Worker::current_in_run_of(s) };
-    profiled::note_group_end(worker, ptr::from_ref(group).addr());
+    profiled::note_group_end(worker, group);
     // SAFETY: `spawn` has counted the task in.
     unsafe { group.leave(worker) };
 }

@@ -64,6 +64,7 @@ use crate::profile::path::Lengths;
 use crate::runtime::profiled;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use crate::sys::detector::{self, Ignored};
 use crate::sys::unwind::{LoopBody, call_guarded};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
@@ -131,16 +132,19 @@ impl Loop {
         // SAFETY: `within` waits for the closure and calls it on a worker that it owns; the body
         // accepts `ctx`, by the caller's promise.
         unsafe {
+            detector::own(self);
             fork::within::<LoopBody, _>(self.body as usize, worker, |mine| {
-                let before = profiled::path_lengths(mine);
-                self.share(0, self.range.units(), mine, Pace::UNMEASURED);
-                if let Some(before) = before {
-                    // Relaxed: the joins order the figures.
-                    let path = self.longest.load(Ordering::Relaxed);
-                    let burdened = self.longest_burdened.load(Ordering::Relaxed);
-                    let longest = Lengths { path, burdened };
-                    profiled::note_loop(mine, before, self.range.units(), longest);
-                }
+                detector::ignored(|| {
+                    let before = profiled::path_lengths(mine);
+                    self.share(0, self.range.units(), mine, Pace::UNMEASURED);
+                    if let Some(before) = before {
+                        // Relaxed: the joins order the figures.
+                        let path = self.longest.load(Ordering::Relaxed);
+                        let burdened = self.longest_burdened.load(Ordering::Relaxed);
+                        let longest = Lengths { path, burdened };
+                        profiled::note_loop(mine, before, self.range.units(), longest);
+                    }
+                });
             })
         }
     }
@@ -154,7 +158,7 @@ impl Loop {
         let (lo, hi) = (self.range.start_of(from), self.range.start_of(to));
         let before = profiled::path_lengths(worker);
         // SAFETY: the body accepts `ctx`, by the caller's promise.
-        unsafe { (self.body)(lo, hi, self.ctx, worker.handle()) };
+        detector::heeded(|| unsafe { (self.body)(lo, hi, self.ctx, worker.handle()) });
         if let Some(before) = before {
             let Lengths { path, burdened } = profiled::take_path_back(worker, before);
             let units = (to - from) as u64;
@@ -173,6 +177,7 @@ impl Loop {
         // The offers are used through pointers only, since other threads have references to them.
         let mut room = [const { MaybeUninit::<Offer>::uninit() }; MAX_OFFERS];
         let offers: *mut Offer = (&raw mut room).cast();
+        detector::own(&room);
         let mut count = 0;
         let mut thieves_hungry = true;
         let mut chunk = 1;
@@ -295,6 +300,7 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
     // SAFETY: the offer and the loop live until the offer is joined; `s` is the worker that runs
     // the task.
     let (offer, worker) = unsafe { (&*offer.cast::<Offer>(), Worker::of(s)) };
+    let _ignored = Ignored::begin();
     if ptr::eq(offer.owner, worker) && offer.join_begun.load(Ordering::Relaxed) {
         // Relaxed: the task's end releases the flag to the join.
         offer.given_back.store(true, Ordering::Relaxed);

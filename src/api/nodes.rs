@@ -9,7 +9,6 @@ use crate::runtime::waiter::Waiter;
 use crate::settings::Join;
 use crate::sync::node::Node;
 use crate::sys::atomic::AtomicUsize;
-use crate::sys::detector::{self, Ignored};
 use crate::task::Task;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -136,38 +135,6 @@ pub(super) unsafe fn grant<'a>(
 /// As for `grant`.
 #[inline]
 pub(super) unsafe fn grant_one<'a>(
-    node: *const Node,
-    from: impl Fn() -> Option<&'a Worker>,
-    order: WakeOrder,
-) {
-    // SAFETY: by the caller's promise.
-    unsafe {
-        if detector::is_present() {
-            grant_ignored(node, from, order);
-        } else {
-            grant_now(node, from, order);
-        }
-    }
-}
-
-/// # Safety
-/// As for `grant`.
-#[cold]
-#[inline(never)]
-unsafe fn grant_ignored<'a>(
-    node: *const Node,
-    from: impl Fn() -> Option<&'a Worker>,
-    order: WakeOrder,
-) {
-    let _ignored = Ignored::begin();
-    // SAFETY: by the caller's promise.
-    unsafe { grant_now(node, from, order) };
-}
-
-/// # Safety
-/// As for `grant`.
-#[inline(always)]
-unsafe fn grant_now<'a>(
     node: *const Node,
     from: impl Fn() -> Option<&'a Worker>,
     order: WakeOrder,

@@ -26,8 +26,8 @@ use crate::api::range::Range;
 use crate::api::scratch::Scratch;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::sys::errno;
 use crate::sys::unwind::{Reducer, call_guarded};
+use crate::sys::{detector, errno};
 use crate::task::Scheduler;
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -115,12 +115,13 @@ impl Reduction {
             failed: AtomicBool::new(false),
             small: AtomicUsize::new(0),
         };
+        detector::own(&shared);
         // SAFETY: `within` waits for the closure and calls it on a worker that it owns; the rest is
         // the caller's promise.
         let outcome = unsafe {
             fork::within::<Reducer, _>(self.body as usize, worker, |mine| {
                 let mut walk = Walk::new(mine, Pace::UNMEASURED);
-                shared.reduce(0, range.units(), accumulator, &mut walk);
+                detector::ignored(|| shared.reduce(0, range.units(), accumulator, &mut walk));
             })
         };
         if outcome != 0 {
@@ -185,6 +186,7 @@ impl Shared {
             accumulator: upper,
             older: walk.youngest,
         };
+        detector::own(&offer);
         // SAFETY: each half has an accumulator of its own. The offer lives until it is joined,
         // below; the rest is the caller's promise.
         unsafe {
@@ -206,7 +208,7 @@ impl Shared {
         }
         if !self.failed.load(Ordering::Relaxed) {
             // SAFETY: both accumulators are filled, and `combine` accepts them.
-            unsafe { combine(accumulator.cast(), upper.cast(), ctx) };
+            detector::heeded(|| unsafe { combine(accumulator.cast(), upper.cast(), ctx) });
         }
     }
 
@@ -231,8 +233,10 @@ impl Shared {
         // promise. The worker is the caller's; if the body has waited, it is the one that has
         // continued it.
         unsafe {
-            ptr::copy_nonoverlapping(identity.cast(), accumulator, size);
-            body(lo, hi, accumulator.cast(), ctx, walk.worker.handle());
+            detector::heeded(|| {
+                ptr::copy_nonoverlapping(identity.cast(), accumulator, size);
+                body(lo, hi, accumulator.cast(), ctx, walk.worker.handle());
+            });
             walk.worker = Worker::current_in_run_of(walk.worker.handle());
         }
         walk.pace.done += 1;
@@ -283,7 +287,8 @@ unsafe extern "C" fn run_offer(offer: *mut c_void, s: *mut Scheduler) {
     let (offer, worker) = unsafe { (&*offer.cast::<Offer>(), Worker::of(s)) };
     let mut walk = Walk::new(worker, Pace::from_now());
     // SAFETY: as in `Shared::reduce`, for this half.
-    call_guarded::<Reducer, _>(|| unsafe {
+    let reduce = || unsafe {
         offer.whole.reduce(offer.from, offer.to, offer.accumulator, &mut walk);
-    });
+    };
+    call_guarded::<Reducer, _>(|| detector::ignored(reduce));
 }

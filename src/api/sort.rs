@@ -62,9 +62,9 @@ use crate::api::fork;
 use crate::api::scratch::Scratch;
 use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicBool, Ordering};
-use crate::sys::errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::unwind::Comparison;
+use crate::sys::{detector, errno};
 use std::ffi::{c_int, c_void};
 use std::hint::select_unpredictable;
 use std::ptr;
@@ -140,7 +140,8 @@ pub unsafe fn sort(
             }
         };
         if outcome.is_err() {
-            failed.store(true, Ordering::Relaxed); // `within` orders the flag
+            // Relaxed: `within` orders the flag.
+            detector::ignored(|| failed.store(true, Ordering::Relaxed));
         }
     };
     // SAFETY: `within` waits for the closure, so its variables live as long; `work` may run on any
@@ -274,15 +275,17 @@ impl<E: Elements> Sorter<E> {
             return false;
         }
         let breaks_off = AtomicBool::new(false); // Relaxed: `in_parts` orders the flag
+        detector::own(&breaks_off);
+        let is_over = || detector::ignored(|| breaks_off.load(Ordering::Relaxed));
         // SAFETY: the array is only read; `worker` was the caller's when it called this.
         unsafe {
             in_parts(n.min(MAX_CHECKED), n, MAX_CHECKED, self.cmp as usize, worker, &|from, to| {
-                if !breaks_off.load(Ordering::Relaxed) && !goes_on(from, to) {
-                    breaks_off.store(true, Ordering::Relaxed);
+                if !is_over() && !goes_on(from, to) {
+                    detector::ignored(|| breaks_off.store(true, Ordering::Relaxed));
                 }
             });
         }
-        if breaks_off.load(Ordering::Relaxed) {
+        if is_over() {
             return false;
         }
         if is_descending {

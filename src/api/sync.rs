@@ -43,10 +43,32 @@ use crate::sync::cond::Cond;
 use crate::sync::mutex::{Mutex, NotLocked};
 use crate::sync::node::Node;
 use crate::sync::sem::{Overflow, Sem};
-use crate::sys::detector::{self, Ignored};
+use crate::sys::detector;
 use crate::sys::{errno, registers};
 use std::ffi::c_int;
 use std::ptr;
+
+// --- what a race detector is told -------------------------------------------------------
+//
+// Each function below has a twin, `..._told`, for where a race detector may have to be told: one
+// test at the beginning leads there. The twins are right without a detector, too.
+
+/// Calls `work`, which takes what others have given by this object, unless it fails: less than 0.
+fn taking<T>(object: &T, work: impl FnOnce() -> c_int) -> c_int {
+    detector::own(object);
+    let outcome = detector::ignored(work);
+    if outcome >= 0 {
+        detector::acquire(object);
+    }
+    outcome
+}
+
+/// Calls `work`, which gives what the caller has done to those that take it by this object.
+fn giving<T, R>(object: &T, work: impl FnOnce() -> R) -> R {
+    detector::own(object);
+    detector::release(object);
+    detector::ignored(work)
+}
 
 // --- mutex ------------------------------------------------------------------------------
 
@@ -58,10 +80,12 @@ pub fn lock<'a>(
     named: Option<&Worker>,
     worker: impl FnOnce() -> Option<&'a Worker>,
 ) -> c_int {
+    if detector::may_be_present() {
+        return lock_told(mutex, worker);
+    }
     if !mutex.try_lock() {
         return lock_contended(mutex, worker);
     }
-    detector::acquire(mutex);
     match named.and_then(id_if_near) {
         Some(fiber) => {
             mutex.set_holder(fiber);
@@ -69,6 +93,14 @@ pub fn lock<'a>(
         }
         None => note_far_holder(mutex),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn lock_told<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
+    taking(mutex, || {
+        if mutex.try_lock() { note_far_holder(mutex) } else { lock_contended(mutex, worker) }
+    })
 }
 
 #[cold]
@@ -90,28 +122,52 @@ fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>
         );
     }
     let what = WaitsFor::new(Object::Mutex, mutex);
-    let ignored = Ignored::begin();
+    let lock_or_link = |node: &Node| {
+        detector::own(node);
+        // SAFETY: the node is in no list; `wait_for` keeps it until it is granted.
+        unsafe { mutex.lock_or_link(node) }
+    };
     // SAFETY: when `lock_or_link` links the node, this is its last action.
-    if !unsafe { wait_for(worker, what, |node| mutex.lock_or_link(node)) } {
+    if !unsafe { wait_for(worker, what, lock_or_link) } {
         return errno::failed(libc::EINVAL);
     }
-    drop(ignored);
-    detector::acquire(mutex);
     mutex.set_holder(caller_id(worker));
     0
 }
 
 pub fn try_lock(mutex: &Mutex) -> c_int {
-    if !mutex.try_lock() {
-        return errno::failed(libc::EBUSY);
+    if detector::may_be_present() {
+        return try_lock_told(mutex);
     }
-    detector::acquire(mutex);
-    0
+    try_lock_now(mutex)
+}
+
+#[cold]
+#[inline(never)]
+fn try_lock_told(mutex: &Mutex) -> c_int {
+    taking(mutex, || try_lock_now(mutex))
+}
+
+#[inline(always)]
+fn try_lock_now(mutex: &Mutex) -> c_int {
+    if mutex.try_lock() { 0 } else { errno::failed(libc::EBUSY) }
 }
 
 #[inline]
 pub fn unlock(mutex: &Mutex) -> c_int {
-    if is_near(mutex.holder()) { hand_over(mutex, WakeOrder::Soon) } else { unlock_far(mutex) }
+    if detector::may_be_present() {
+        unlock_told(mutex)
+    } else if is_near(mutex.holder()) {
+        hand_over(mutex, WakeOrder::Soon)
+    } else {
+        unlock_far(mutex)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn unlock_told(mutex: &Mutex) -> c_int {
+    giving(mutex, || unlock_far(mutex))
 }
 
 #[cold]
@@ -121,8 +177,8 @@ fn unlock_far(mutex: &Mutex) -> c_int {
     hand_over(mutex, WakeOrder::Soon)
 }
 
+#[inline(never)] // so that `unlock` keeps no registers for it
 fn hand_over(mutex: &Mutex, order: WakeOrder) -> c_int {
-    detector::release(mutex);
     mutex.set_holder(0);
     match mutex.unlock() {
         Ok(None) => {}
@@ -185,6 +241,19 @@ fn check_holder(mutex: &Mutex, function: &str) {
 
 /// Returns as `sched_cond_wait` does.
 pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
+    if detector::may_be_present() {
+        return cond_wait_told(cond, mutex, worker);
+    }
+    cond_wait_now(cond, mutex, worker)
+}
+
+#[cold]
+#[inline(never)]
+fn cond_wait_told(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
+    giving(mutex, || taking(mutex, || taking(cond, || cond_wait_now(cond, mutex, worker))))
+}
+
+fn cond_wait_now(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     if !may_wait(worker) {
         return errno::failed(libc::EINVAL);
     }
@@ -193,27 +262,47 @@ pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     }
     check_holder(mutex, "sched_cond_wait");
     let waiting = cond::Waiting::new(cond, mutex);
+    detector::own(&waiting);
     // SAFETY: the node lives until it is granted: the wait below lasts until then.
     unsafe { cond.link(&waiting) };
     hand_over(mutex, WakeOrder::InTurn);
     let what = WaitsFor::new(Object::Cond, &raw const waiting);
-    detector::ignored(|| wait(&waiting.node, what, worker));
-    detector::acquire(cond);
-    detector::acquire(mutex);
+    wait(&waiting.node, what, worker);
     mutex.set_holder(caller_id(worker));
     0
 }
 
 pub fn signal(cond: &Cond) {
-    detector::release(cond);
+    if detector::may_be_present() {
+        return signal_told(cond);
+    }
+    signal_now(cond);
+}
+
+#[cold]
+#[inline(never)]
+fn signal_told(cond: &Cond) {
+    giving(cond, || signal_now(cond));
+}
+
+#[inline(always)]
+fn signal_now(cond: &Cond) {
     if let Some(node) = cond.signal() {
         relock(std::iter::once(node));
     }
 }
 
 pub fn broadcast(cond: &Cond) {
-    detector::release(cond);
+    if detector::may_be_present() {
+        return broadcast_told(cond);
+    }
     relock(cond.broadcast());
+}
+
+#[cold]
+#[inline(never)]
+fn broadcast_told(cond: &Cond) {
+    giving(cond, || relock(cond.broadcast()));
 }
 
 /// Makes the waiters that were taken out of a condition's list lock their mutexes.
@@ -230,42 +319,70 @@ fn relock(nodes: impl Iterator<Item = *const Node>) {
 /// Returns as `sched_sem_wait` does. `worker` is as for `lock`.
 #[inline]
 pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
-    if !sem.try_wait() {
-        return sem_wait_contended(sem, worker);
+    if detector::may_be_present() {
+        return sem_wait_told(sem, worker);
     }
-    detector::acquire(sem);
-    0
+    if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker) }
+}
+
+#[cold]
+#[inline(never)]
+fn sem_wait_told<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
+    taking(sem, || if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker) })
 }
 
 #[cold]
 #[inline(never)]
 fn sem_wait_contended<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
     let what = WaitsFor::new(Object::Sem, sem);
-    let ignored = Ignored::begin();
+    let wait_or_link = |node: &Node| {
+        detector::own(node);
+        // SAFETY: the node is in no list; `wait_for` keeps it until it is granted.
+        unsafe { sem.wait_or_link(node) }
+    };
     // SAFETY: when `wait_or_link` links the node, this is its last action.
-    if !unsafe { wait_for(worker(), what, |node| sem.wait_or_link(node)) } {
+    if !unsafe { wait_for(worker(), what, wait_or_link) } {
         return errno::failed(libc::EINVAL);
     }
-    drop(ignored);
-    detector::acquire(sem);
     0
 }
 
 pub fn sem_try_wait(sem: &Sem) -> c_int {
-    if !sem.try_wait() {
-        return errno::failed(libc::EAGAIN);
+    if detector::may_be_present() {
+        return sem_try_wait_told(sem);
     }
-    detector::acquire(sem);
-    0
+    sem_try_wait_now(sem)
+}
+
+#[cold]
+#[inline(never)]
+fn sem_try_wait_told(sem: &Sem) -> c_int {
+    taking(sem, || sem_try_wait_now(sem))
+}
+
+#[inline(always)]
+fn sem_try_wait_now(sem: &Sem) -> c_int {
+    if sem.try_wait() { 0 } else { errno::failed(libc::EAGAIN) }
 }
 
 #[inline]
 pub fn post(sem: &Sem) -> c_int {
-    detector::release(sem);
+    if detector::may_be_present() {
+        return post_told(sem);
+    }
     match sem.try_post() {
         Some(next) => posted(next),
         None => post_contended(sem),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn post_told(sem: &Sem) -> c_int {
+    giving(sem, || match sem.try_post() {
+        Some(next) => posted(next),
+        None => post_contended(sem),
+    })
 }
 
 #[cold]
@@ -290,20 +407,31 @@ fn posted(next: Option<*const Node>) -> c_int {
 
 /// Returns as `sched_barrier_wait` does.
 pub fn arrive(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
+    if detector::may_be_present() {
+        return arrive_told(barrier, worker);
+    }
+    arrive_now(barrier, worker)
+}
+
+#[cold]
+#[inline(never)]
+fn arrive_told(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
+    giving(barrier, || taking(barrier, || arrive_now(barrier, worker)))
+}
+
+fn arrive_now(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
     if barrier.size() == 0 || !may_wait(worker) {
         return errno::failed(libc::EINVAL);
     }
     let node = Node::default();
-    detector::release(barrier);
+    detector::own(&node);
     // SAFETY: the node lives until it is granted: the wait below lasts until then.
     match unsafe { barrier.arrive(&node) } {
         None => {
-            detector::ignored(|| wait(&node, WaitsFor::new(Object::Barrier, barrier), worker));
-            detector::acquire(barrier);
+            wait(&node, WaitsFor::new(Object::Barrier, barrier), worker);
             0
         }
         Some(others) => {
-            detector::acquire(barrier);
             // SAFETY: the nodes were taken out of the barrier's list just now.
             unsafe { grant(others, Worker::current_record, WakeOrder::InTurn) };
             1

@@ -119,7 +119,7 @@ pub unsafe extern "C" fn sched_mutex_lock(m: *mut sched_mutex, s: *mut Scheduler
     // SAFETY: NULL, or an object of the caller's.
     let Some(mutex) = (unsafe { object(m) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
-    unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), || waited(s)) }
+    unsafe { sync::lock(mutex, s.cast::<Worker>().as_ref(), move || waited(s)) }
 }
 
 /// Locks the mutex if it is free. The holder is not recorded, so the library does not notice if
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn sched_sem_wait(sem: *mut sched_sem, s: *mut Scheduler) 
     // SAFETY: NULL, or an object of the caller's.
     let Some(sem) = (unsafe { object(sem) }) else { return errno::failed(libc::EINVAL) };
     // SAFETY: by the caller's promise.
-    sync::sem_wait(sem, || unsafe { waited(s) })
+    sync::sem_wait(sem, move || unsafe { waited(s) })
 }
 
 /// Takes a unit if there is one. Returns 0, or -1 with errno: EAGAIN (there is no unit), EINVAL

@@ -25,11 +25,15 @@ const PAGES_PER_STACK: usize = 4;
 /// The mappings of a stack whose guard is made by mprotect.
 const MAPPINGS_PER_STACK: usize = 2;
 
+#[unsafe(link_section = "sched_words")]
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
 /// The highest allowed number, as it was when the last stack was made.
+#[unsafe(link_section = "sched_words")]
 static MOST: AtomicUsize = AtomicUsize::new(0);
 /// RLIMIT_AS, as it was read last.
+#[unsafe(link_section = "sched_words")]
 static SPACE: AtomicUsize = AtomicUsize::new(0);
+#[unsafe(link_section = "sched_words")]
 static GUARDS_ARE_MAPPINGS: AtomicBool = AtomicBool::new(false);
 
 /// Counts one more stack of `bytes` bytes, if the limit allows it.
@@ -91,7 +95,9 @@ fn most_with(space: usize, alive: usize, bytes: usize) -> usize {
 
 /// The memory in bytes and the mappings that the process may use; 0: not known yet. Both are read
 /// once, when the process first has `UNCHECKED` stacks.
+#[unsafe(link_section = "sched_words")]
 static MEMORY: AtomicUsize = AtomicUsize::new(0);
+#[unsafe(link_section = "sched_words")]
 static MOST_MAPPINGS: AtomicUsize = AtomicUsize::new(0);
 
 /// Two threads may read the value at once; both find the same.

@@ -5,6 +5,7 @@ use crate::fiber::{exceptions, sanitizers};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 
 /// 0: nobody. The lowest bit: a sanitizer or the C++ runtime. Each observed run counts two.
+#[unsafe(link_section = "sched_words")]
 static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 
 const RUN: usize = 2;

@@ -21,7 +21,6 @@ mod space;
 pub mod stack;
 pub mod switch;
 pub mod trace;
-pub mod valgrind;
 
 /// Whether the sanitizers and the C++ runtime are informed of each switch of stacks.
 pub trait Instrumentation: 'static {

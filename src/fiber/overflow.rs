@@ -38,10 +38,12 @@ pub struct Hooks {
     pub ends: fn(),
 }
 
+#[unsafe(link_section = "sched_words")]
 static HOOKS: std::sync::OnceLock<Hooks> = std::sync::OnceLock::new();
 
 /// Installs the handler, unless the program has one.
 pub fn watch(hooks: Hooks) {
+    #[unsafe(link_section = "sched_words")]
     static DONE: AtomicBool = AtomicBool::new(false);
     if DONE.load(Ordering::Relaxed) {
         return;
@@ -131,9 +133,11 @@ struct Alternate {
 
 /// The alternate stacks of threads that have left their runs: mapping and unmapping take some
 /// microseconds. All have `Alternate::size()` bytes.
+#[unsafe(link_section = "sched_words")]
 static SPARE: [AtomicPtr<u8>; 16] = [const { AtomicPtr::new(ptr::null_mut()) }; 16];
 
 /// How many of these places are in use; none once the library is being unloaded.
+#[unsafe(link_section = "sched_words")]
 static PLACES: AtomicUsize = AtomicUsize::new(SPARE.len());
 
 impl Alternate {
@@ -141,6 +145,7 @@ impl Alternate {
     /// space; where address space is limited, the size is the least that suffices.
     fn size() -> usize {
         const LEAST: usize = 64 << 10;
+        #[unsafe(link_section = "sched_words")]
         static SIZE: AtomicUsize = AtomicUsize::new(0);
         let size = SIZE.load(Ordering::Relaxed);
         if size > 0 {

@@ -21,12 +21,18 @@
 //! for each loop. To make one takes a millisecond, and the order would have to be told by other
 //! means.
 //!
+//! valgrind knows each stack from its making to its end. DRD takes the stack that a thread has
+//! registered last for the thread's own, and accesses to it for harmless: under DRD a stack is
+//! registered anew whenever a thread comes to it.
+//!
 //! `make tsan` compiles the library for TSan, too. TSan counts the calls and returns on each stack,
 //! and a loop that is left for good does not return. So such a library makes a new fiber for each
 //! loop, and `enter` must be inlined into its caller.
 
 use crate::sys::atomic::{AtomicBool, Ordering};
-use crate::sys::detector;
+use crate::sys::detector::{self, tsan};
+use crate::sys::stack_room;
+use crate::sys::valgrind::{self, Registered};
 use crate::sys::weak::weak;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -38,6 +44,8 @@ pub struct SanitizerState {
     size: Cell<usize>,
     fake: Cell<*mut c_void>,
     fiber: Cell<*mut c_void>,
+    /// What valgrind keeps for the stack. Some(..) under valgrind, and elsewhere, too.
+    registered: Cell<Option<Registered>>,
 }
 
 // The sanitizers' interface: <sanitizer/common_interface_defs.h>, asan_interface.h and so on.
@@ -49,14 +57,20 @@ type Destroy = unsafe extern "C" fn(*mut c_void);
 type Current = unsafe extern "C" fn() -> *mut c_void;
 type SwitchTo = unsafe extern "C" fn(*mut c_void, u32);
 
+/// The bytes at the high end of a stack that have what a fiber keeps there, the red zone below, and
+/// some more.
+const HIGH_END: usize = 2048;
+
 /// True if the process has one of the sanitizers.
+#[unsafe(link_section = "sched_words")]
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
 /// Looks for the sanitizers. Called before a run.
 pub fn detect() {
     let there = weak!("__sanitizer_start_switch_fiber", Start).is_some()
         || weak!("__tsan_switch_to_fiber", SwitchTo).is_some()
-        || weak!("__lsan_register_root_region", Region).is_some();
+        || weak!("__lsan_register_root_region", Region).is_some()
+        || detector::is_present();
     WATCHED.store(there, Ordering::Relaxed);
 }
 
@@ -117,6 +131,7 @@ impl Default for SanitizerState {
             size: Cell::new(0),
             fake: Cell::new(ptr::null_mut()),
             fiber: Cell::new(ptr::null_mut()),
+            registered: Cell::new(None),
         }
     }
 }
@@ -128,6 +143,9 @@ impl SanitizerState {
         state.low.set(ptr::without_provenance(low));
         state.size.set(size);
         state.register();
+        if !detector::follows_stacks() {
+            state.register_with_valgrind();
+        }
         state
     }
 
@@ -149,11 +167,23 @@ impl SanitizerState {
             self.low.set(low);
             self.size.set(size);
         }
+        if detector::follows_stacks() {
+            let (low, high) = stack_room::around();
+            self.low.set(ptr::without_provenance(low));
+            self.size.set(high - low);
+        }
         self.register();
         if let Some(current) = weak!("__tsan_get_current_fiber", Current) {
             // SAFETY: the function takes no argument.
             self.fiber.set(unsafe { current() });
         }
+    }
+
+    /// Valgrind knows the stack from now on.
+    fn register_with_valgrind(&self) {
+        let low = self.low.get().addr();
+        let registered = valgrind::register(low, low + self.size.get());
+        self.registered.replace(Some(registered)).inspect(|before| before.forget());
     }
 
     fn register(&self) {
@@ -164,13 +194,14 @@ impl SanitizerState {
         }
     }
 
-    /// LSan forgets the stack: it is gone, or the caller is on it and will not leave it.
+    /// LSan and valgrind forget the stack: it is gone, or the caller is on it and will not leave it.
     pub fn forget(&self) {
         let unregister = weak!("__lsan_unregister_root_region", Region);
         if let Some(unregister) = unregister.filter(|_| self.size.get() > 0) {
             // SAFETY: the same region was registered.
             unsafe { unregister(self.low.get(), self.size.get()) };
         }
+        self.registered.take().inspect(Registered::forget);
     }
 
     /// The stack is gone; tasks may have run on it.
@@ -182,7 +213,7 @@ impl SanitizerState {
     fn end_fiber(&self) {
         let fiber = self.fiber.take();
         if let Some(destroy) = weak!("__tsan_destroy_fiber", Destroy).filter(|_| !fiber.is_null()) {
-            on_fiber(fiber, detector::heed_again); // it must not end while it is ignored
+            on_fiber(fiber, tsan::heed_again); // it must not end while it is ignored
             // SAFETY: the TSan fiber belongs to this stack and is not the current one.
             unsafe { destroy(fiber) };
         }
@@ -200,6 +231,11 @@ impl SanitizerState {
 
     #[cold]
     fn renew(&self) {
+        // Helgrind takes memory for new when the stack pointer comes within 128 bytes of it, the
+        // red zone, but not when it comes from another stack. So the first frames here would lie in
+        // memory of the last user's.
+        let high = self.low.get().addr() + self.size.get();
+        detector::own_bytes(high - HIGH_END, HIGH_END);
         if cfg!(sched_instrumented) {
             self.end_fiber(); // with the calls that no return was counted for
         }
@@ -208,7 +244,7 @@ impl SanitizerState {
         {
             // SAFETY: the function takes flags; 0 is valid.
             let fiber = unsafe { create(0) };
-            on_fiber(fiber, detector::ignore); // until a task begins on the stack
+            on_fiber(fiber, tsan::ignore); // until a task begins on the stack
             self.fiber.set(fiber);
         }
     }
@@ -222,6 +258,9 @@ impl SanitizerState {
         }
         let from = from();
         if from.is_none_or(|from| !ptr::eq(from, self)) {
+            if detector::follows_stacks() {
+                self.register_with_valgrind();
+            }
             let keep = from.map_or(ptr::null_mut(), |from| from.fake.as_ptr());
             switch_asan(keep, self.fake.take(), self.low.get(), self.size.get());
             if let Some(switch) = weak!("__tsan_switch_to_fiber", SwitchTo) {

@@ -27,6 +27,7 @@ const MLOCK_ONFAULT: i32 = 1; // since Linux 4.4
 const OPEN: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// True if the last mapping was locked. Relaxed: only a hint.
+#[unsafe(link_section = "sched_words")]
 static LOCKED: AtomicBool = AtomicBool::new(false);
 
 /// Maps `bytes` bytes with a guard in the lowest `guard` bytes; both are whole pages.

@@ -17,10 +17,10 @@
 pub mod free;
 
 use crate::fiber::sanitizers::SanitizerState;
-use crate::fiber::valgrind::Registered;
-use crate::fiber::{limit, space, valgrind};
+use crate::fiber::{limit, space};
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::detector;
 use crate::sys::memory::{NoMemory, page_size};
 use std::cell::Cell;
 use std::mem::offset_of;
@@ -36,7 +36,6 @@ pub struct StackRecord {
     /// The links of the list of all stacks, under its lock.
     older: Cell<Option<Stack>>,
     younger: Cell<Option<Stack>>,
-    registered: Registered,
     sanitizers: SanitizerState,
 }
 
@@ -54,6 +53,9 @@ const fn offset(n: usize) -> usize {
     n % 3 * 832 + n / 3 % 8 * 64
 }
 
+/// The bytes at the end of a mapping that have the records, and a few more.
+const RECORDS: usize = 4096;
+
 /// The guard's size in bytes. A frame larger than this may skip the guard.
 const GUARD: usize = 64 << 10;
 
@@ -65,6 +67,7 @@ impl Stack {
     /// A new stack of at least `size` bytes, with a guard below.
     #[cold]
     pub fn new(size: usize) -> Result<Stack, NoMemory> {
+        #[unsafe(link_section = "sched_words")]
         static MADE: AtomicUsize = AtomicUsize::new(0);
         let (page, guard) = (page_size(), guard());
         let bytes = size.checked_add(guard + 4096).ok_or(NoMemory)?.next_multiple_of(page);
@@ -73,7 +76,9 @@ impl Stack {
         let offset = offset(MADE.fetch_add(1, Ordering::Relaxed));
         let top = low.wrapping_add(bytes - offset - size_of::<StackRecord>());
         let record = top.cast::<StackRecord>();
-        let registered = valgrind::register(low as usize, low as usize + bytes);
+        // The records at the stack's end: this one, and what a fiber has below.
+        let ends = low as usize + bytes;
+        detector::own_bytes(ends - RECORDS, RECORDS);
         // SAFETY: the record lies at the end of our own mapping; it is aligned, because pages are.
         unsafe {
             let sanitizers =
@@ -84,7 +89,6 @@ impl Stack {
                 next: Cell::new(None),
                 older: Cell::new(None),
                 younger: Cell::new(None),
-                registered,
                 sanitizers,
             });
             let stack = Stack(NonNull::new_unchecked(record));
@@ -135,8 +139,7 @@ impl Stack {
     /// No thread is on the stack, and nobody uses it any more.
     unsafe fn retire(self) -> (*mut u8, usize) {
         YOUNGEST.with(|youngest| youngest.remove(self));
-        let StackRecord { low, size, registered, .. } = *self.record();
-        registered.forget();
+        let StackRecord { low, size, .. } = *self.record();
         self.sanitizer_state().end();
         limit::count_out();
         (low, size)
@@ -155,6 +158,7 @@ impl Stack {
 /// because a fork may copy the list at any moment; the child makes the links `younger` anew.
 struct All(Option<Stack>);
 
+#[unsafe(link_section = "sched_words")]
 static YOUNGEST: Mutex<All> = Mutex::new(All(None));
 
 impl All {

@@ -90,10 +90,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 const LEAST_GAP: Duration = Duration::from_millis(500);
 
 /// When a thread has looked last, in nanoseconds. Relaxed: used by one thread at a time.
+#[unsafe(link_section = "sched_words")]
 static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// The generation of the process in which a thread looks; 0: none does. (A number, since a child of
 /// fork does not have that thread.)
+#[unsafe(link_section = "sched_words")]
 static LOOKING: AtomicU32 = AtomicU32::new(0);
 
 /// Looks whether the proof holds; if so, ends the process.

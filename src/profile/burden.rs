@@ -33,6 +33,7 @@ const LEAST_ROUNDS: usize = 25;
 /// The burden that `config` gives, or else the measured one, in ticks.
 pub fn in_ticks(config: &Config) -> u64 {
     /// 0: not measured yet. Two threads may measure at the same time.
+    #[unsafe(link_section = "sched_words")]
     static MEASURED: AtomicU64 = AtomicU64::new(0);
     if let Some(given) = config.profile_burden {
         return ticks_in(given);

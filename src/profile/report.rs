@@ -9,6 +9,7 @@ use sched_speedup::WORKERS;
 use std::fmt::{self, Write};
 
 /// Runs may end at the same time: this lock separates their texts.
+#[unsafe(link_section = "sched_words")]
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// In the child of a fork, the thread that was printing does not exist.

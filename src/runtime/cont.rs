@@ -145,7 +145,7 @@ pub unsafe extern "C" fn spawn<P: DequePolicy, I: Instrumentation>(
     match (f, child_fiber(worker)) {
         (Some(f), Some(child_fiber)) => {
             // SAFETY: the caller owns the worker and is on its fiber; `f` accepts `closure`.
-            unsafe { call::<Child<P, BySpawn, Plain>, I>(f as usize, closure, worker, child_fiber) }
+            unsafe { call::<Child<P, BySpawn, I>, I>(f as usize, closure, worker, child_fiber) }
         }
         // SAFETY: the caller owns the worker, whose policy is `P`; `f` accepts `closure`.
         (Some(f), None) if unsafe { is_too_deep::<P>(worker) } => unsafe {

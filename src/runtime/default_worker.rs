@@ -15,8 +15,11 @@ use crate::runtime::record::Worker;
 use crate::sys::atomic::{AtomicPtr, Ordering};
 use std::ptr;
 
+#[unsafe(link_section = "sched_words")]
 static WORKER: AtomicPtr<Worker> = AtomicPtr::new(ptr::null_mut());
+#[unsafe(link_section = "sched_words")]
 static FORMER: AtomicPtr<Worker> = AtomicPtr::new(ptr::null_mut());
+#[unsafe(link_section = "sched_words")]
 static MAKING: Mutex<()> = Mutex::new(());
 
 /// The worker, if there is a pool.

@@ -12,7 +12,7 @@ use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::wait_note::Object;
 use crate::runtime::watch::{Watch, Watched};
 use crate::stats::Phase;
-use crate::sys::clock;
+use crate::sys::{clock, detector};
 use crate::task::Task;
 use crate::trace::event::Kind;
 use crate::trace::track::Track;
@@ -126,6 +126,7 @@ impl Worker {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
             watch.track().inspect(|track| track.suspend(&task.slice));
             watch.sums().inspect(|_| task.path.stop(clock::ticks()));
+            detector::release(fiber);
         }
     }
 
@@ -142,6 +143,7 @@ impl Worker {
     #[cold]
     pub(super) fn note_arrival(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
+            detector::acquire(fiber);
             watch.track().inspect(|track| track.arrive(&task.slice));
             if let Some(sums) = watch.sums() {
                 let left_for = task.path.come_back(clock::ticks());

@@ -21,6 +21,7 @@ thread_local! {
 }
 
 /// How many sections are open in the process for which a thread has left its worker.
+#[unsafe(link_section = "sched_words")]
 static OPEN_SECTIONS: AtomicUsize = AtomicUsize::new(0);
 
 /// A worker that the calling thread occupies. Operations that only the owner may call take this

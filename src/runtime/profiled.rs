@@ -59,17 +59,21 @@ pub fn note_given_back(worker: &Worker) {
     profiled_task(worker).inspect(|task| task.path.make_void());
 }
 
-/// The caller's task, which belongs to the group, has called its function.
+/// The caller's task, which belongs to the group, has called its function. What follows until the
+/// task ends is the library's.
 #[inline]
-pub fn note_group_end(worker: &Worker, group: usize) {
+pub fn note_group_end<G>(worker: &Worker, group: &G) {
     if let Some(watch) = worker.watch() {
         note_group_end_in(watch, worker, group);
     }
 }
 
 #[cold]
-fn note_group_end_in(watch: &Watch, worker: &Worker, group: usize) {
-    detector::release(ptr::without_provenance::<()>(group));
+fn note_group_end_in<G>(watch: &Watch, worker: &Worker, group: &G) {
+    detector::own(group);
+    detector::release(group);
+    detector::ignore_to_the_end();
+    let group = ptr::from_ref(group).addr();
     if let Some(task) = profiled_task(worker) {
         task.path.settle(clock::ticks());
         watch.profile().inspect(|profile| profile.leave(group, task.path.length()));

@@ -45,6 +45,7 @@ struct Resting {
 // SAFETY: the pointers are to records, which any thread may use and which are never freed.
 unsafe impl Send for Resting {}
 
+#[unsafe(link_section = "sched_words")]
 static REGISTRY: Registry =
     Registry { all: AtomicPtr::new(ptr::null_mut()), resting: Mutex::new(Resting::none()) };
 
@@ -168,6 +169,7 @@ impl Drop for Lease {
 /// all records), and resets everything else.
 pub fn watch_process() {
     process::watch(reset_in_child);
+    #[unsafe(link_section = "sched_words")]
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.load(Ordering::Relaxed) {
         // SAFETY: the functions have the right type, and glibc removes the handlers of a plugin
@@ -229,6 +231,7 @@ unsafe extern "C" fn after_fork_in_child() {
 }
 
 /// How many runs have become ready.
+#[unsafe(link_section = "sched_words")]
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
 /// All records of a run belong to it, and none of its threads has begun.

@@ -9,7 +9,7 @@
 //! (`runtime::blocking`), so it waits for the announcement.
 
 use crate::fiber::listeners::Listener;
-use crate::fiber::{stack, valgrind};
+use crate::fiber::stack;
 use crate::policy::{Place, Plan, Policy, ReadyOrder};
 use crate::profile::run::Profile;
 use crate::queue::run_gate::Ends;
@@ -28,7 +28,7 @@ use crate::sys::atomic::{AtomicUsize, Ordering, Pad};
 use crate::sys::errno::Errno;
 use crate::sys::memory::NoMemory;
 use crate::sys::thread::Uncancelled;
-use crate::sys::{clock, detector, futex, memory, stack_room, time};
+use crate::sys::{clock, detector, futex, memory, stack_room, time, valgrind};
 use crate::task::Task;
 use crate::threads::cache;
 use crate::threads::cache::{Job, RunThreads, Terms};
@@ -276,6 +276,10 @@ pub fn start<P: Policy>(
     // SAFETY: the terms are dropped after the run.
     let run = unsafe { Run::new(request, &terms, &leases, 1) }?;
     policy = P::new(&plan(request, &terms, Ends::AtRest)).map_err(no_memory)?;
+    // All three lie on this thread's stack, and other threads use them.
+    detector::own(&terms);
+    detector::own(&run);
+    detector::own(&policy);
     // SAFETY: called once; the run and the policy stay where they are until the end of this
     // function.
     unsafe { run.make_ready(request.row, &policy) };

@@ -33,7 +33,7 @@ use crate::runtime::record::{Fiber, HostStack, Worker};
 use crate::sys::fuzz::{self, Point};
 use crate::sys::memory::NoMemory;
 use crate::sys::probe::probe;
-use crate::sys::time;
+use crate::sys::{detector, time};
 use crate::task::{Scheduler, Task, TaskFn};
 use std::ffi::c_void;
 use std::ptr;
@@ -221,13 +221,30 @@ pub(super) unsafe fn leave_for_new_loop(
     // whoever gets the task from `publish` continues it once.
     unsafe {
         let start = (&raw const start).cast_mut().cast();
-        stack.sanitizer_state().enter_new(|| fiber.sanitizer_state());
+        stack.sanitizer_state().enter_new(|| {
+            own_left(this);
+            fiber.sanitizer_state()
+        });
         let from = &raw mut (*this).continuation.context;
         let arrival = switch::begin(from, Fiber::top(stack), run_loop, start);
         finish_switch(fiber.worker(), arrival);
     }
     handled.put();
     Ok(())
+}
+
+/// To be called where the thread leaves a stack, and somebody is told: once `publish` has made the
+/// task known, another thread may run on the stack, and this one still reads these there.
+///
+/// # Safety
+/// Nobody else has `left`.
+#[cold]
+unsafe fn own_left(left: *mut Unpublished) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        detector::own(&*left);
+        detector::own(&*(*left).publish);
+    }
 }
 
 /// The task that resumes the suspended task of this continuation.
@@ -419,12 +436,20 @@ pub(super) fn switch_away(
     publish: &mut dyn FnMut(Task) -> bool,
 ) {
     let continuation = Continuation { context: ptr::null_mut(), fiber: old };
-    let mut left = Unpublished { continuation, resume, publish };
+    detector::own(publish); // see `own_left`
+    let mut publish = move |task| {
+        detector::release(old); // here, on the other stack, the context is saved
+        publish(task)
+    };
+    let mut left = Unpublished { continuation, resume, publish: &mut publish };
     let this = &raw mut left;
     let handled = exceptions::take();
     // SAFETY: nobody else continues `to`, and `finish_switch` there publishes `this`.
     unsafe {
-        sanitizers.enter(|| Some(old.sanitizer_state()));
+        sanitizers.enter(|| {
+            own_left(this);
+            Some(old.sanitizer_state())
+        });
         let word = this.map_addr(|this| this | flag).cast();
         let arrived = switch::switch(&raw mut (*this).continuation.context, to, word);
         finish_switch(old.worker(), arrived);

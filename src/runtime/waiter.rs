@@ -20,6 +20,7 @@ pub enum Waiter {
 }
 
 /// The threads that sleep as `Waiter::Thread` and were not woken.
+#[unsafe(link_section = "sched_words")]
 static OUTSIDE: Outside = Outside::new();
 
 /// The calling thread has left its name as `Waiter::Thread`, for the first time in this wait.

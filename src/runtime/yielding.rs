@@ -57,7 +57,7 @@ pub fn yield_now(worker: &Worker) {
         // SAFETY: the calling thread occupies `mine`, and the row is that of its run.
         && let Some(task) = unsafe { (mine.row().operations.begin_exchange)(&mine) }
     {
-        let publish = |task| {
+        let publish = move |task| {
             // SAFETY: the calling thread still occupies `mine`, and has begun the exchange there.
             unsafe { (mine.row().operations.end_exchange)(&mine, task) };
             true
@@ -75,7 +75,7 @@ pub fn yield_now(worker: &Worker) {
     if next.is_none() {
         return;
     }
-    let publish = |task| {
+    let publish = move |task| {
         mine.line_up(task);
         true
     };

@@ -38,6 +38,7 @@ pub fn look_at(name: &str, known: impl Iterator<Item = &'static str>) {
 
 /// False if the process has looked at the name before, or at too many names.
 fn is_new(name: &str) -> bool {
+    #[unsafe(link_section = "sched_words")]
     static SEEN: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
     // FNV-1a.
     let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);

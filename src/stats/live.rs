@@ -18,6 +18,7 @@ use std::time::Duration;
 pub const PERIOD: Duration = Duration::from_secs(1);
 
 /// The tasks of the runs that have ended, and the nanoseconds in which their workers were busy.
+#[unsafe(link_section = "sched_words")]
 static ENDED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// True if stderr can show the line.

@@ -39,6 +39,7 @@ impl<W: Iterator<Item = (Values, Times)> + Clone> Summary<'_, W> {
 }
 
 /// Runs may end at the same time: this lock separates their reports.
+#[unsafe(link_section = "sched_words")]
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// In the child of a fork, the thread that was printing does not exist.

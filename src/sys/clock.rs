@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 /// Whether `ticks` reads the counter: 0: not known yet; else one of the next two.
+#[unsafe(link_section = "sched_words")]
 static SOURCE: AtomicU8 = AtomicU8::new(0);
 const COUNTER: u8 = 1;
 const SYSTEM: u8 = 2;
@@ -138,6 +139,7 @@ impl Calibration {
 
 /// The number of ticks in a time; about right. The first call takes a millisecond.
 pub fn ticks_in(time: Duration) -> u64 {
+    #[unsafe(link_section = "sched_words")]
     static RATE: OnceLock<f64> = OnceLock::new();
     let rate = RATE.get_or_init(|| Calibration::since(Moment::now()).nanos_per_tick);
     (time.as_nanos() as f64 / rate) as u64

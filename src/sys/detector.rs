@@ -1,9 +1,10 @@
-//! Tells the program's race detector which of the program's accesses are ordered.
+//! Tells the process's race detector which of the program's accesses are ordered.
 //!
-//! ThreadSanitizer sees the accesses of code that was compiled for it. This library is not, so its
-//! atomic operations order nothing for the tool. The tool has two functions for that: what a thread
-//! has done before it *releases* an address is ordered before what a thread does after it
-//! *acquires* the same address. An address is only a name, and nothing is read there.
+//! The detectors are ThreadSanitizer, for a program that was compiled for it, and valgrind's
+//! Helgrind and DRD. None of them understands what this library's atomic operations order. Each has
+//! two functions for that: what a thread has done before it *releases* an address is ordered before
+//! what a thread does after it *acquires* the same address. An address is only a name, and nothing
+//! is read there.
 //!
 //! | ordered | released | acquired |
 //! | --- | --- | --- |
@@ -14,61 +15,144 @@
 //! | unlock → lock, post → wait, signal → wait, barrier, cancel | the object | the object |
 //! | last use of a block of arguments → next use by another worker | the run's blocks | the same |
 //! | a thread leaves a worker → another one occupies it | the worker | the worker |
+//! | a suspended task goes on in another thread | its fiber, on another stack | its fiber |
 //!
-//! The tool also sees the memory functions of libc that the library calls. It *ignores* these calls
-//! while the library works: on a stack of the library's until a task begins there, in the library's
-//! threads, and in each function that starts, waits or queues. While a task runs it is not ignored.
-//! So a function that may run tasks is ignored once, not twice: `heeded` ends what one `ignored` has
-//! begun.
+//! # What the library does itself
 //!
-//! `fiber::sanitizers` orders what is done on one stack, and on the stacks that one thread switches
-//! between. The records are those of observed runs: where there is a detector, each run has an
-//! observed row (`runtime::observed`), so spawn, fork and join contain nothing of this. All other
-//! rows of the table stand where the program waits, or where memory changes hands: a load and a
-//! comparison there.
+//! *ThreadSanitizer* sees code that was compiled for it, which this library is not, and the memory
+//! functions of libc that the library calls. It has calls by which it *ignores* a thread.
+//! `fiber::sanitizers` tells it of stacks, and so orders what is done on one stack.
 //!
-//! A library that is compiled for the tool itself (`make tsan`) is seen, and tells nothing.
+//! *DRD* sees all code. It, too, can ignore a thread.
+//!
+//! *Helgrind* sees all code, and can ignore no thread, only memory: the library *owns* the bytes
+//! that several of its threads use. All that it allocates is its own (`sys::heap`), and so are its
+//! statics, and the objects that the program passes to it. A function's frame is its thread's; what
+//! other threads use there, such as the node of a waiter, is made the library's.
+//!
+//! A thread is ignored while the library works: in the library's threads, and in each function that
+//! starts, waits or queues. While a function of the program runs it is not ignored. The state is the
+//! thread's, although tasks move from thread to thread: wherever a stack is left, and wherever one
+//! is continued, the thread is ignored. (To ThreadSanitizer a stack is a thread. So each of its
+//! records of a stack is ignored from the beginning, and whenever no thread is on the stack.)
+//!
+//! # Cost
+//!
+//! The records are those of observed runs: where there is a detector, each run has an observed row
+//! (`runtime::observed`), so spawn, fork and join contain nothing of this. All other rows of the
+//! table stand where the program waits, or where memory changes hands: a load and a comparison
+//! there.
+//!
+//! A library that is compiled for ThreadSanitizer itself (`make tsan`) is seen, and tells nothing.
 
-use crate::sys::weak::weak;
-use std::ffi::c_void;
+pub mod tsan;
 
-type Edge = unsafe extern "C" fn(*mut c_void);
-type Ignore = unsafe extern "C" fn();
+use crate::sys::valgrind::{self, RaceTool};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-#[cfg(not(sched_instrumented))]
-#[inline(always)]
-fn release_function() -> Option<Edge> {
-    weak!("__tsan_release", Edge)
-}
+/// Which detector there is. All accesses are Relaxed: every thread finds the same.
+#[unsafe(link_section = "sched_words")]
+static FOUND: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-#[cfg(not(sched_instrumented))]
-#[inline(always)]
-fn acquire_function() -> Option<Edge> {
-    weak!("__tsan_acquire", Edge)
-}
+const UNKNOWN: u8 = 0;
+const NONE: u8 = 1;
+const TSAN: u8 = 2;
+const HELGRIND: u8 = 3;
+const DRD: u8 = 4;
 
-#[cfg(sched_instrumented)]
-fn release_function() -> Option<Edge> {
-    None
-}
-
-#[cfg(sched_instrumented)]
-fn acquire_function() -> Option<Edge> {
-    None
+enum Detector {
+    Tsan,
+    Valgrind(RaceTool),
 }
 
 /// True if the process has a race detector that must be told what the library orders.
 #[inline(always)]
 pub fn is_present() -> bool {
-    acquire_function().is_some()
+    may_be_present() && present().is_some()
+}
+
+/// False if the process has no race detector. True if it has one, or if nobody has looked for one
+/// yet: so what follows must be right without one, too. This is the test of the hot paths: the cold
+/// function behind it is the last thing that they call, and they need not save registers for it.
+#[inline(always)]
+pub fn may_be_present() -> bool {
+    FOUND.load(Ordering::Relaxed) != NONE
+}
+
+/// The detector, if there is one.
+#[cold]
+#[inline(never)]
+fn present() -> Option<Detector> {
+    let found = match FOUND.load(Ordering::Relaxed) {
+        UNKNOWN => look(),
+        found => found,
+    };
+    match found {
+        TSAN => Some(Detector::Tsan),
+        HELGRIND => Some(Detector::Valgrind(RaceTool::Helgrind)),
+        DRD => Some(Detector::Valgrind(RaceTool::Drd)),
+        _ => None,
+    }
+}
+
+fn look() -> u8 {
+    let found = if cfg!(sched_instrumented) {
+        NONE
+    } else if tsan::is_present() {
+        TSAN
+    } else {
+        match valgrind::race_tool() {
+            Some(RaceTool::Helgrind) => HELGRIND,
+            Some(RaceTool::Drd) => DRD,
+            None => NONE,
+        }
+    };
+    if found == HELGRIND {
+        let words = &raw const __start_sched_words;
+        let end = &raw const __stop_sched_words;
+        RaceTool::Helgrind.untrack(words.addr(), end.addr() - words.addr());
+    }
+    // DRD does not record this store, so the loads of other threads do not conflict with it.
+    let drd = (found == DRD).then_some(RaceTool::Drd);
+    drd.inspect(|tool| tool.ignore(true));
+    FOUND.store(found, Ordering::Relaxed);
+    drd.inspect(|tool| tool.ignore(false));
+    found
+}
+
+// The linker makes these names for the ends of a section with the statics of the library. Each
+// static that changes has the attribute that puts it there (`tools/tests/statics.rs`). In a program
+// that contains libsched.a, nothing else tells them from the program's own.
+unsafe extern "C" {
+    static __start_sched_words: u8;
+    static __stop_sched_words: u8;
+}
+
+/// True if the detector must be told on which stack a thread is: DRD, which takes all memory between
+/// the bounds of what it knows as the thread's stack for such memory, and does not look for races
+/// there. If the thread ends outside of these bounds, DRD does, too.
+#[cold]
+pub fn follows_stacks() -> bool {
+    matches!(present(), Some(Detector::Valgrind(RaceTool::Drd)))
 }
 
 /// What the calling thread has done is ordered before what a thread does that acquires this
 /// address later.
 #[inline(always)]
 pub fn release<T: ?Sized>(at: *const T) {
-    if let Some(release) = release_function() {
-        call(release, at.cast());
+    if may_be_present() {
+        release_tag(at.addr());
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn release_tag(tag: usize) {
+    match present() {
+        Some(Detector::Tsan) => tsan::release(tag),
+        Some(Detector::Valgrind(tool)) => tool.release(tag),
+        None => {}
     }
 }
 
@@ -76,77 +160,139 @@ pub fn release<T: ?Sized>(at: *const T) {
 /// does from now on.
 #[inline(always)]
 pub fn acquire<T: ?Sized>(at: *const T) {
-    if let Some(acquire) = acquire_function() {
-        call(acquire, at.cast());
+    if may_be_present() {
+        acquire_tag(at.addr());
     }
 }
 
-/// While this lives, the detector ignores the calling thread or the stack that it is on, apart from
-/// the tasks that it runs.
-pub struct Ignored(());
+#[cold]
+#[inline(never)]
+fn acquire_tag(tag: usize) {
+    match present() {
+        Some(Detector::Tsan) => tsan::acquire(tag),
+        Some(Detector::Valgrind(tool)) => tool.acquire(tag),
+        None => {}
+    }
+}
+
+/// What was released at this address concerns something else that lay there, and is forgotten.
+/// (ThreadSanitizer cannot forget. It orders more than it need.)
+#[cold]
+#[inline(never)]
+pub fn forget<T: ?Sized>(at: *const T) {
+    if let Some(Detector::Valgrind(tool)) = present() {
+        tool.forget(at.addr());
+    }
+}
+
+/// These bytes are the library's: no access to them is a race.
+#[inline(always)]
+pub fn own<T: ?Sized>(what: &T) {
+    if may_be_present() {
+        own_bytes(std::ptr::from_ref(what).addr(), size_of_val(what));
+    }
+}
+
+/// `own`, for bytes of which only the address is known.
+#[cold]
+#[inline(never)]
+pub fn own_bytes(at: usize, bytes: usize) {
+    if let Some(Detector::Valgrind(tool)) = present()
+        && bytes > 0
+    {
+        tool.untrack(at, bytes);
+    }
+}
+
+thread_local! {
+    /// Whether the detector ignores the calling thread.
+    static IS_IGNORED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on the detector ignores the calling thread, or does not. Returns what was so before.
+///
+/// `IS_IGNORED` may lie where that of a thread lay that has ended, and no detector is told of an
+/// order between the two threads. So it is accessed only while the thread is ignored.
+#[cold]
+#[inline(never)] // so that no thread-local address is kept while a task waits
+fn set_ignored(ignored: bool) -> bool {
+    let detector = present();
+    if let Some(Detector::Valgrind(tool)) = detector {
+        tool.ignore(true);
+    }
+    let before = IS_IGNORED.replace(ignored);
+    match detector {
+        Some(Detector::Tsan) if ignored && !before => tsan::ignore(),
+        Some(Detector::Tsan) if before && !ignored => tsan::heed_again(),
+        Some(Detector::Valgrind(tool)) => tool.ignore(ignored),
+        _ => {}
+    }
+    before
+}
+
+/// The calling thread has created or joined a thread; DRD ignores no thread any more that has done
+/// so. If the thread is ignored, it stays so.
+pub fn ignore_still() {
+    if may_be_present() {
+        let before = set_ignored(true);
+        set_ignored(before);
+    }
+}
+
+/// From here to the end of the task the detector ignores the calling thread: `heeded` ends it.
+#[inline(always)]
+pub fn ignore_to_the_end() {
+    if may_be_present() {
+        set_ignored(true);
+    }
+}
+
+/// While this lives, the detector ignores the calling thread, apart from the tasks that it runs.
+pub struct Ignored {
+    /// What was so before, if there may be a detector.
+    before: Option<bool>,
+}
 
 impl Ignored {
     #[inline(always)]
     pub fn begin() -> Self {
-        if is_present() {
-            ignore();
-        }
-        Ignored(())
+        Ignored { before: may_be_present().then(|| set_ignored(true)) }
     }
 }
 
 impl Drop for Ignored {
     #[inline(always)]
     fn drop(&mut self) {
-        if is_present() {
-            heed_again();
+        if let Some(before) = self.before {
+            set_ignored(before);
         }
     }
 }
 
 /// Calls `work`, which the detector ignores, apart from the tasks that it runs.
-#[inline]
+#[inline(always)]
 pub fn ignored<R>(work: impl FnOnce() -> R) -> R {
+    if may_be_present() { ignored_here(work) } else { work() }
+}
+
+#[cold]
+#[inline(never)]
+fn ignored_here<R>(work: impl FnOnce() -> R) -> R {
     let _ignored = Ignored::begin();
     work()
 }
 
-/// Calls `task`, which the detector does not ignore. The caller is ignored once.
+/// Calls `task`, a function of the program's, which the detector does not ignore.
 #[inline(always)]
 pub fn heeded<R>(task: impl FnOnce() -> R) -> R {
-    if is_present() { heeded_here(task) } else { task() }
+    if may_be_present() { heeded_here(task) } else { task() }
 }
 
 #[cold]
 #[inline(never)]
 fn heeded_here<R>(task: impl FnOnce() -> R) -> R {
-    heed_again();
+    let before = set_ignored(false);
     let result = task();
-    ignore();
+    set_ignored(before);
     result
-}
-
-/// The detector ignores the calling thread, or the stack that it is on, until `heed_again`.
-#[cold]
-pub fn ignore() {
-    if let Some(begin) = weak!("__tsan_ignore_thread_begin", Ignore) {
-        // SAFETY: the function has no arguments; the runtime counts the calls.
-        unsafe { begin() };
-    }
-}
-
-/// Ends what `ignore` has begun.
-#[cold]
-pub fn heed_again() {
-    if let Some(end) = weak!("__tsan_ignore_thread_end", Ignore) {
-        // SAFETY: the function has no arguments, and `ignore` was called.
-        unsafe { end() };
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn call(edge: Edge, at: *const c_void) {
-    // SAFETY: the detector takes any address, and does not access what is there.
-    unsafe { edge(at.cast_mut()) };
 }

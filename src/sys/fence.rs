@@ -40,6 +40,7 @@ mod real {
 
     /// `prepare` sets the mode before the threads of a run start. Only BROKEN may come later; a
     /// thread that has not seen BROKEN yet counts as one in the middle of a free `light`.
+    #[unsafe(link_section = "sched_words")]
     static MODE: AtomicU32 = AtomicU32::new(FENCED);
 
     const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
@@ -53,6 +54,7 @@ mod real {
     /// Registers the process with the kernel. Called before the threads of a run start. Two threads
     /// may do it at once, and a fork may come in between: each step is complete in itself.
     pub fn prepare() {
+        #[unsafe(link_section = "sched_words")]
         static TRIED: AtomicU32 = AtomicU32::new(0);
         // Acquire: pairs with the Release store of TRIED below, so that no run starts with a mode
         // that is about to change. Otherwise the run's `heavy` would rely on real fences that its

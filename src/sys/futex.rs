@@ -30,6 +30,7 @@ pub const LONGEST: Duration = Duration::from_secs(if cfg!(sched_fuzz) { 3600 } e
 /// True where waking is refused, so that no thread may wait without a time limit. All accesses are
 /// Relaxed: a thread that learns of the refusal late sleeps `LONGEST` once.
 #[cfg(not(loom))]
+#[unsafe(link_section = "sched_words")]
 static FUTEX_REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// Asks the kernel whether wake-ups work. Called at the start of each run.

@@ -132,8 +132,10 @@ mod twin {
 
     /// 0: no delays. Relaxed, as all here: nothing is ordered by it, so that the delays hide no
     /// missing order.
+    #[unsafe(link_section = "sched_words")]
     static SEED: AtomicU64 = AtomicU64::new(0);
     /// The number of threads that have passed a point.
+    #[unsafe(link_section = "sched_words")]
     static THREADS: AtomicU64 = AtomicU64::new(0);
 
     thread_local! {

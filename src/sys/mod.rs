@@ -22,6 +22,8 @@ pub mod detector;
 #[cfg(not(loom))]
 pub mod float;
 #[cfg(not(loom))]
+pub mod heap;
+#[cfg(not(loom))]
 pub mod names;
 #[cfg(not(loom))]
 pub mod peek;
@@ -37,6 +39,8 @@ pub mod symbol;
 pub mod terminal;
 #[cfg(not(loom))]
 pub mod unwind;
+#[cfg(not(loom))]
+pub mod valgrind;
 #[cfg(not(loom))]
 pub mod weak;
 #[cfg(not(loom))]

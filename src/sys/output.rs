@@ -41,6 +41,7 @@ fn may_take_more(fd: c_int) -> bool {
 const ERASE_REST: &str = "\x1b[K";
 
 /// True while stderr, a terminal, shows a line of `show_line`.
+#[unsafe(link_section = "sched_words")]
 static HAS_LINE: AtomicBool = AtomicBool::new(false);
 
 /// Shows a line on stderr, in place of the one that it shows already. The cursor stays behind it.

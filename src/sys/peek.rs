@@ -6,6 +6,7 @@ use crate::sys::errno;
 use std::mem::MaybeUninit;
 
 /// Set once: the system refuses the call, and no memory goes away any more.
+#[unsafe(link_section = "sched_words")]
 static DIRECTLY: AtomicBool = AtomicBool::new(false);
 
 /// From now on memory is read without the system's help. To be called when no other thread will run

@@ -21,7 +21,7 @@
 //! clears the word in a child that has its parent's process number.
 
 use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use crate::sys::time;
+use crate::sys::{detector, time};
 use std::cell::Cell;
 use std::ptr;
 
@@ -30,12 +30,15 @@ type Word = AtomicU64;
 const BUSY: u32 = u32::MAX;
 
 /// The address of the word; null until its first use.
+#[unsafe(link_section = "sched_words")]
 static WORD: AtomicPtr<Word> = AtomicPtr::new(ptr::null_mut());
 
 /// The word where the kernel clears no pages.
+#[unsafe(link_section = "sched_words")]
 static PLAIN: Word = Word::new(0);
 
 /// The highest generation so far, in this process and its ancestors.
+#[unsafe(link_section = "sched_words")]
 static LAST: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -58,6 +61,7 @@ fn wiped() -> Option<&'static Word> {
     unsafe {
         let emulated = libc::madvise(page, size, -1) == 0;
         if !emulated && libc::madvise(page, size, libc::MADV_WIPEONFORK) == 0 {
+            detector::own(&*page.cast::<Word>());
             return Some(&*page.cast::<Word>());
         }
         libc::munmap(page, size);

@@ -103,8 +103,10 @@ pub fn allow_all() {
 /// The quota in thousandths of a processor, if there is one; remembered for `QUOTA_KEPT`.
 fn quota() -> Option<usize> {
     /// The clock's milliseconds at the last reading plus one; 0: never read.
+    #[unsafe(link_section = "sched_words")]
     static READ_AT: AtomicUsize = AtomicUsize::new(0);
     /// The value that was read; 0: no quota.
+    #[unsafe(link_section = "sched_words")]
     static QUOTA: AtomicUsize = AtomicUsize::new(0);
 
     let now = clock_millis() + 1;

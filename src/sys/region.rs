@@ -12,6 +12,7 @@ pub use real::Block;
 #[cfg(not(loom))]
 mod real {
     use super::NoMemory;
+    use crate::sys::detector;
     use crate::sys::memory::page_size;
     use std::alloc::Layout;
     use std::marker::PhantomData;
@@ -44,7 +45,9 @@ mod real {
         pub unsafe fn new(len: usize) -> Result<Self, NoMemory> {
             let layout = Self::layout(len)?;
             let start = if layout.size() >= MAPPED {
-                pages(layout.size())?
+                let pages = pages(layout.size())?;
+                detector::own_bytes(pages.addr(), layout.size());
+                pages
             } else {
                 // SAFETY: the layout's size is not zero.
                 unsafe { std::alloc::alloc(layout) }
@@ -81,6 +84,7 @@ mod real {
             }
             // SAFETY: the block is a whole mapping of ours, which nothing else refers to.
             let at = unsafe { move_pages(self.start().cast(), old.size(), new.size()) }?;
+            detector::own_bytes(at.addr(), new.size());
             self.start = NonNull::new(at.cast()).ok_or(NoMemory)?;
             self.len = len;
             Ok(())

@@ -40,6 +40,16 @@ fn bounds_of_first() -> Option<(usize, usize)> {
     (known && top != 0).then(|| (top.saturating_sub(size), top))
 }
 
+/// The bounds of the calling thread's own stack. If the caller is on another stack, or the bounds
+/// are not known, a page around it.
+pub fn around() -> (usize, usize) {
+    const PAGE: usize = 4096;
+    let here = 0u8;
+    let here = std::ptr::from_ref(&here).addr();
+    let (low, high) = bounds(here);
+    if (low..high).contains(&here) { (low, high) } else { (here - PAGE, here + PAGE) }
+}
+
 /// The lowest address of the calling thread's stack, and its end; equal if they are not known. The
 /// bounds are remembered, because the C library takes some time to find them.
 fn bounds(here: usize) -> (usize, usize) {

@@ -2,6 +2,8 @@
 //! failures are values, and so that a new thread has the right signal mask and name before it runs
 //! anything.
 
+#[cfg(not(loom))]
+use crate::sys::detector;
 use crate::sys::errno::Errno;
 use crate::sys::processors::Mask;
 use crate::sys::{futex, stack_room, time};
@@ -239,8 +241,13 @@ pub unsafe fn create(
         // without the mask.
         unsafe { pthread_attr_setaffinity_np(&raw mut attributes, bytes.len(), bytes.as_ptr()) };
     }
+    // The C library gives the stack of a thread that was joined to a new one.
+    #[cfg(not(loom))]
+    detector::acquire(create as *const ());
     // SAFETY: the places are valid, and the attributes are initialised.
     let error = unsafe { libc::pthread_create(&raw mut id, &raw const attributes, main, arg) };
+    #[cfg(not(loom))]
+    detector::ignore_still();
     // SAFETY: the attributes were initialised above.
     unsafe { libc::pthread_attr_destroy(&raw mut attributes) };
     match error {
@@ -311,5 +318,10 @@ pub unsafe fn join(id: libc::pthread_t) -> Result<(), Errno> {
             }
         }
     };
+    #[cfg(not(loom))]
+    {
+        detector::ignore_still();
+        detector::release(create as *const ());
+    }
     if error == 0 { Ok(()) } else { Err(Errno(error)) }
 }

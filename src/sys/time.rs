@@ -18,6 +18,7 @@ pub struct Instant(Duration);
 
 /// The system's clock was refused, and this is the time in nanoseconds; 0: it was not. Relaxed: a
 /// thread that learns of the refusal late reads the system's clock once more.
+#[unsafe(link_section = "sched_words")]
 static OWN: AtomicU64 = AtomicU64::new(0);
 
 const OWN_BEGIN: u64 = 1 << 62;

@@ -202,6 +202,7 @@ pub fn inside_another_copy() -> bool {
 fn key() -> Option<libc::pthread_key_t> {
     /// The key plus one; 0: none yet. The exchange that stores it after the key was made pairs with
     /// the load.
+    #[unsafe(link_section = "sched_words")]
     static KEY: AtomicU32 = AtomicU32::new(0);
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         return Some(key);

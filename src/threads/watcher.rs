@@ -105,18 +105,26 @@ impl Watcher {
     }
 }
 
+#[unsafe(link_section = "sched_words")]
 static WATCHER: Mutex<Watcher> = Mutex::new(Watcher::none());
+#[unsafe(link_section = "sched_words")]
 static REQUESTS: Requests = Requests::new();
+#[unsafe(link_section = "sched_words")]
 static LOOKS: [OnceLock<Look>; DUTIES.len()] = [const { OnceLock::new() }; _];
 /// A copy of `Watcher::users` for the thread, which does not take the lock.
+#[unsafe(link_section = "sched_words")]
 static USERS: [AtomicUsize; DUTIES.len()] = [const { AtomicUsize::new(0) }; _];
 /// 1 while the thread exists: see `threads`.
+#[unsafe(link_section = "sched_words")]
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 /// The process that has the thread; 0: none.
+#[unsafe(link_section = "sched_words")]
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 /// The thread's number, as the kernel knows it, as soon as the thread has begun.
+#[unsafe(link_section = "sched_words")]
 static THREAD: AtomicI32 = AtomicI32::new(0);
 /// 1 as soon as the thread has looked after a fatal signal, or ends instead.
+#[unsafe(link_section = "sched_words")]
 static LAST: Futex = Futex::new(0);
 
 /// A run begins that needs the duty. If the thread cannot be created, nobody watches.

@@ -82,6 +82,7 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
 
 /// Says, once in a process, why functions have no names.
 fn say_nameless() {
+    #[unsafe(link_section = "sched_words")]
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Ordering::Relaxed) {
         output::say(format_args!(

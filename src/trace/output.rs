@@ -41,9 +41,11 @@ impl Book {
     }
 }
 
+#[unsafe(link_section = "sched_words")]
 static BOOK: Mutex<Book> = Mutex::new(Book::new());
 
 /// The process that has used the file first; 0: none yet. A child of fork has its parent's.
+#[unsafe(link_section = "sched_words")]
 static FIRST: AtomicI32 = AtomicI32::new(0);
 
 /// In the child of a fork, the thread that was writing does not exist.

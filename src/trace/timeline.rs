@@ -37,6 +37,7 @@ unsafe impl Sync for Timeline {}
 
 /// The timelines of the runs that have not ended. A thread that uses it, or the file of a timeline,
 /// has blocked the signals: the handler of a fatal signal waits for a thread that takes the locks.
+#[unsafe(link_section = "sched_words")]
 static OPEN: Mutex<Open> = Mutex::new(Open(ptr::null()));
 
 struct Open(*const Timeline);

@@ -15,6 +15,7 @@ use super::{Stack, YOUNGEST};
 use crate::fiber::{limit, space};
 use crate::lock::mutex::Mutex;
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sys::detector;
 use crate::sys::memory::NoMemory;
 use std::cell::Cell;
 use std::ptr;
@@ -133,11 +134,14 @@ impl Store {
     }
 }
 
+// Not in the section of the other statics, whose bytes are in the file of the library: this one is
+// large, and `fetch` tells race detectors that it is the library's.
 static STORE: Mutex<Store> =
     Mutex::new(Store { free: FreeArray::new(), size: 0, is_closed: false });
 
 /// True if the store may hold more than `MOST_KEPT` stacks. Relaxed: a hint for `trim`, which looks
 /// at the store itself under the lock; two callers that trim at once do no harm.
+#[unsafe(link_section = "sched_words")]
 static HAS_SURPLUS: AtomicBool = AtomicBool::new(false);
 
 /// Brings the store down to `MOST_KEPT` stacks, of which `KEPT_WITH_PAGES` keep their pages.
@@ -241,6 +245,7 @@ impl StackCache {
     #[cold]
     fn fetch(&self) -> Result<Stack, NoMemory> {
         let size = self.size.get();
+        detector::own(&STORE);
         let stored = STORE.with(|store| if store.size == size { store.free.pop() } else { None });
         stored.map_or_else(|| Stack::new(size), Ok)
     }

@@ -14,7 +14,7 @@ use crate::runtime::record::{Fiber, LoopStart, Worker};
 use crate::runtime::suspend::{adopt_task, is_continuation, is_spawner, spawner_task};
 use crate::sync::forked::Forked;
 use crate::sys::unwind::ProgramFunction;
-use crate::sys::{errno, unwind};
+use crate::sys::{detector, errno, unwind};
 use crate::task::{Task, TaskFn};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -68,6 +68,11 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         let room = switch::room_of(context);
         // SAFETY: the context was saved just now, and nobody else knows of it.
         unsafe { room.cast::<*const Fiber>().write(worker.fiber.get()) };
+        if I::IS_ON {
+            let size = room.addr() + switch::ROOM - context.addr();
+            detector::own_bytes(context.addr(), size); // whoever continues it reads and writes it
+            detector::release(worker.fiber.get());
+        }
         debug_assert!(ptr::eq(fiber.worker.get(), worker));
         fiber.spawner_context.set(context);
         if B::IS_FORK {

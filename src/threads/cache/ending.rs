@@ -37,11 +37,13 @@ use std::ptr;
 /// The process's exit has begun: no resting thread ends any more. Relaxed: threads read it under
 /// the cache's lock, and it is written under that lock unless there is only one thread; `unload`
 /// comes after `at_exit` on the same thread.
+#[unsafe(link_section = "sched_words")]
 static EXITING: AtomicBool = AtomicBool::new(false);
 
 /// The library is being unloaded: no thread is kept. Relaxed: `unload` stores it and then empties
 /// the cache under its lock; dropping a `RunThreads` puts its threads into the cache under the lock
 /// and then loads it. So either `unload` finds the threads, or the drop sees the store.
+#[unsafe(link_section = "sched_words")]
 static UNLOADED: AtomicBool = AtomicBool::new(false);
 
 /// For a resting thread, under the cache's lock.
@@ -68,6 +70,7 @@ pub(super) unsafe fn join_ended(id: libc::pthread_t) {
 /// Registers the exit handler. Called before the first run of a process; a child of fork inherits
 /// it.
 pub fn watch_exit() {
+    #[unsafe(link_section = "sched_words")]
     static REGISTERED: AtomicBool = AtomicBool::new(false);
     if !REGISTERED.swap(true, Ordering::Relaxed) {
         // SAFETY: the function has the right type; it is called, or forgotten, before it is

@@ -98,7 +98,9 @@ pub(super) struct ThreadCache {
 // SAFETY: any thread may use the slots, under the cache's lock.
 unsafe impl Send for ThreadCache {}
 
+#[unsafe(link_section = "sched_words")]
 pub(super) static CACHE: Mutex<ThreadCache> = Mutex::new(ThreadCache::none());
+#[unsafe(link_section = "sched_words")]
 pub(super) static ALL: AtomicPtr<ThreadSlot> = AtomicPtr::new(ptr::null_mut());
 
 /// # Safety

@@ -1,0 +1,40 @@
+//! The library's allocator: that of the C library. A race detector that sees the library's own code
+//! is told that the memory is the library's.
+
+use crate::sys::detector;
+use std::alloc::{GlobalAlloc, Layout, System};
+
+struct Heap;
+
+#[global_allocator]
+static HEAP: Heap = Heap;
+
+fn owned(place: *mut u8, bytes: usize) -> *mut u8 {
+    if detector::may_be_present() && !place.is_null() {
+        detector::own_bytes(place.addr(), bytes);
+    }
+    place
+}
+
+// SAFETY: each function calls that of `System` with the same arguments.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: by the caller's promise.
+        owned(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: by the caller's promise.
+        owned(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, place: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: by the caller's promise.
+        owned(unsafe { System.realloc(place, layout, bytes) }, bytes)
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: by the caller's promise.
+        unsafe { System.dealloc(place, layout) };
+    }
+}
