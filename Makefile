@@ -79,7 +79,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants faults limits fuzz fuzz-mutants asan tsan tsan-users valgrind aarch64 stress soak pdf deny install uninstall installcheck \
+        check check-deep knobs loom mutants faults limits fuzz fuzz-mutants asan tsan tsan-users helgrind drd valgrind aarch64 stress soak pdf deny install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
@@ -439,7 +439,7 @@ check:
 	@$(TOOL) run --quiet --package sched-tools --bin mutants -- --check
 	@man/check.sh
 	@packaging/check.sh
-	@$(TOOL) test --quiet --package sched-tools --test floors
+	@$(TOOL) test --quiet --package sched-tools --test floors --test statics
 	@$(TOOL) run --quiet --package sched-trust -- check
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then $(CARGO) fmt --all -- --check; \
 	 else echo "check: no cargo fmt here, skipped"; fi
@@ -451,7 +451,7 @@ check:
 
 MINUTES ?= 10
 
-GATES := knobs loom shuttle litmus mutants faults limits fuzz asan tsan tsan-users valgrind aarch64 stress soak abi packages pdf deny
+GATES := knobs loom shuttle litmus mutants faults limits fuzz asan tsan tsan-users helgrind drd valgrind aarch64 stress soak abi packages pdf deny
 
 # Each gate of check-deep is recorded in docs/trust when it ends, and docs/TRUST.md says what the last run of each did:
 # tools/trust. record-NAME does that for one.
@@ -460,7 +460,7 @@ check-deep: $(GATES:%=record-%)
 # The gates that take an hour or hours do a part of their work in check-deep, which so takes less than an hour on two
 # processors; FULL=1 leaves nothing out. The part is the same each time. make NAME alone does everything, and so do the
 # workflows.
-IN_PART := knobs_KNOBS=1/20 mutants_MUTANTS=1/24 tsan-users_SLICE=1/12 faults_FAULTS=1 stress_MINUTES=4 fuzz_MINUTES=4
+IN_PART := knobs_KNOBS=1/20 mutants_MUTANTS=1/24 tsan-users_SLICE=1/12 helgrind_SLICE=1/12 drd_SLICE=1/12 faults_FAULTS=1 stress_MINUTES=4 fuzz_MINUTES=4
 
 .PHONY: $(GATES:%=record-%) trust
 $(GATES:%=record-%): record-%:
@@ -605,6 +605,18 @@ tsan-users: stage
 	@$(call each_sanitizing,thread,for link in '' --statically; do \
 	    TSAN_OPTIONS=atexit_sleep_ms=0 $(CTEST) --sanitize thread --smaller 10 --timeout 300 $$link \
 	        --except c_tests/unfit/tsan $(SLICE:%=--slice %) --programs '*' || exit 1; done)
+
+# The programs of WATCHED, linked with the library as it is, under valgrind's race detectors: the target is the tool.
+under_race_tool = if ! command -v valgrind >/dev/null; then echo "$@: no valgrind here, skipped"; \
+	 else for link in '' --statically; do \
+	     $(CTEST) --under 'valgrind -q --tool=$@ --error-exitcode=9 --fair-sched=yes' --smaller 20 $$link \
+	         --except c_tests/unfit/$@ $(subst 300,600,$(WATCHED_PROGRAMS)) || exit 1; done; fi
+
+helgrind: stage
+	@$(under_race_tool)
+
+drd: stage
+	@$(under_race_tool)
 
 valgrind: stage
 	@if ! command -v valgrind >/dev/null; then echo "valgrind: not here, skipped"; \
