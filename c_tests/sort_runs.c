@@ -123,7 +123,9 @@ static void root(void *closure, struct scheduler *s)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (size_t p = 1; p < sizes[i]; p += shape < DIP ? sizes[i] : 1)
                 one((enum shape)shape, sizes[i], p, s);
-        for (size_t i = 0; i < (shape < DIP ? 1 : sizeof places / sizeof *places); i++)
+        /* Each shape has other places if there are to be fewer of them. */
+        size_t count = shape < DIP ? 1 : sizeof places / sizeof *places;
+        for (size_t i = shape < DIP ? 0 : (size_t)shape % SMALLER; i < count; i += SMALLER)
             one((enum shape)shape, n, places[i], s);
     }
 }

@@ -99,7 +99,7 @@ fn a_waker_that_ends() {
 /// The woken waiter creates a thread, which will wake it again, and waits a second time.
 #[test]
 fn a_waiter_that_waits_again() {
-    explore("deadlock, a waiter that waits again", 2, 50, || {
+    explore("deadlock, a waiter that waits again", 3, 30_000, || {
         let process = Process::new(2);
         let waiter = Process::thread(&process, |process| {
             process.wait(&process.first);
