@@ -6,7 +6,7 @@
 #include "aside.h"
 #include "child.h"
 
-static int waiting, tasks = 40;
+static int waiting, tasks = 40 / SMALLER;
 
 static void waits(void *closure, struct scheduler *s)
 {

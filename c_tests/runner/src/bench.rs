@@ -1,4 +1,5 @@
-//! Runs the benchmark programs over the matrix, with small sizes. They check their own answers.
+//! Runs the benchmark programs under a few settings of the matrix, and all with `--knobs`, with small
+//! sizes. They check their own answers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ pub fn jobs(session: &Session) -> Result<Vec<Job>> {
         jobs.push(job(session, program, None, &["-s"]));
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         let alone = |setting: &Setting| setting.get("THREADS").is_none_or(|threads| threads == "1");
-        for setting in session.settings(&Part::default(), &format!("bench {name}")) {
+        for setting in session.few_settings(&Part::default(), &format!("bench {name}")) {
             if !(WITH_OTHERS.contains(&&*name) && alone(&setting)) {
                 jobs.push(job(session, program, Some(&setting), &[]));
             }

@@ -8,7 +8,7 @@ use crate::options::{Options, Slice};
 use crate::report::Job;
 use crate::setting::{Part, Setting};
 
-/// With `--programs`, a run has so many combinations of the 35 or so that cover all pairs.
+/// With `--programs`, and for a benchmark, a run has so many combinations of the 35 or so that cover all pairs.
 const FEW: usize = 8;
 
 pub struct Session {
@@ -29,6 +29,15 @@ impl Session {
             Some(_) => self.matrix.all(&part),
             None if self.options.programs.is_empty() => self.matrix.some(&part, name),
             None => self.matrix.few(&part, name, FEW),
+        }
+    }
+
+    /// As above, for a program whose promise hardly depends on the settings: a few outside of
+    /// `--knobs`.
+    pub fn few_settings(&self, part: &Part, name: &str) -> Vec<Setting> {
+        match self.options.knobs {
+            Some(_) => self.settings(part, name),
+            None => self.matrix.few(&self.options.part(part), name, FEW),
         }
     }
 
