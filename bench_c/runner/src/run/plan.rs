@@ -41,8 +41,9 @@ impl Plan {
                 let base = Setup { group: Group::Locks, ..base.clone() };
                 add_locks(&mut setups, &base, &lock_threads);
             }
-            if OBSERVED.contains(&p.name) {
-                let base = Setup { group: Group::Observed, kind: Kind::Steal, ..base.clone() };
+            if let Some(&(_, n)) = OBSERVED.iter().find(|(name, _)| *name == p.name) {
+                let n = if quick { base.n } else { n };
+                let base = Setup { group: Group::Observed, kind: Kind::Steal, n, ..base.clone() };
                 for &(_, knobs) in OBSERVERS {
                     setups.extend(observed_threads.iter().map(|&threads| Setup {
                         threads,

@@ -112,8 +112,9 @@ impl Session {
         let mut found = Vec::new();
         for run in &self.runs {
             let setup = &run.setup;
-            // The lab runs a program with several sizes and data.
-            let data = (setup.group == Group::Lab).then_some((setup.n, setup.data));
+            // These run a program with several sizes and data.
+            let is_varied = matches!(setup.group, Group::Lab | Group::Observed);
+            let data = is_varied.then_some((setup.n, setup.data));
             let other = first.entry((setup.program, data)).or_insert(run);
             let same_tasks = tasks_vary(setup) || other.line.tasks == run.line.tasks;
             if other.line.checksum != run.line.checksum || !same_tasks {

@@ -41,7 +41,7 @@ pub fn observed(plan: &Plan, summary: &Summary) -> Table {
     let mut head = vec!["program".to_owned(), "observed by".into()];
     head.extend(plan.observed_threads.iter().map(|&t| threads(t)));
     let mut table = Table::new(2, &head);
-    for program in OBSERVED {
+    for (program, _) in OBSERVED {
         for &(observer, knobs) in OBSERVERS {
             let found: Vec<_> = plan
                 .observed_threads
