@@ -79,7 +79,8 @@ impl Record {
         let mut command = Command::new(make);
         command.current_dir(root).args(["--no-print-directory", &gate.name]).args(arguments);
         // Those of the make that called this; its variables are among the arguments.
-        for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
+        // And those of the cargo that runs this, by which `cargo +nightly` would not be rustup's.
+        for name in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "CARGO", "RUSTUP_TOOLCHAIN"] {
             command.env_remove(name);
         }
         let source = Source::of(root, &OURS);
