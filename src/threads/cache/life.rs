@@ -124,7 +124,8 @@ impl ThreadSlot {
             }
             // A thread that a task has detached cannot be joined. A race detector would report the
             // last thread, which no other one joins, as a leak.
-            let detached = thread::is_detached() || detector::is_present() && thread::detach();
+            let is_watched = detector::is_present() || cfg!(sched_instrumented);
+            let detached = thread::is_detached() || is_watched && thread::detach();
             let ends = CACHE.with(|cache| {
                 let left = self.until.get().saturating_duration_since(Instant::now());
                 let (is_warm, is_spare) = (self.is_warm.get(), self.is_spare.get());
