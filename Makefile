@@ -369,7 +369,7 @@ scaling: lab-programs
 CTEST = $(TOOL) run --quiet --package sched-ctest -- --prefix $(STAGE) --bench $(BENCH)
 
 # make test first says how long it will take: as long as the last time, or an estimate for a tree where nothing is built:
-# 860 s of processor time, and 100 s in which one processor has nothing to do.
+# 720 s of processor time, and 50 s in which one processor has nothing to do.
 NPROC := $(shell nproc)
 TEST_JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(NPROC))
 
@@ -380,7 +380,7 @@ test:
 	@mkdir -p $(TARGET); date +%s > $(TARGET)/test-began
 	@if [ -s $(TARGET)/test-seconds ]; then \
 	     echo "make test: $$(cat $(TARGET)/test-seconds) seconds the last time"; \
-	 else echo "make test: about $$((860 / $(NPROC) + 100)) seconds, with $(NPROC) processors to itself"; fi
+	 else echo "make test: about $$((720 / $(NPROC) + 50)) seconds, with $(NPROC) processors to itself"; fi
 	@echo "1 of 3: lints, libraries, programs"
 	@$(MAKE) -s --no-print-directory $(TEST_JOBS) test-lints test-programs
 	@echo "2 of 3: unit tests"
