@@ -1,5 +1,5 @@
-/* SCHED_SORT and SCHED_STABLE_SORT with a comparison that contradicts itself: they return, touch nothing beside the array,
- * and the array has the same elements as before, in some order.
+/* SCHED_SORT and SCHED_STABLE_SORT return if the comparison contradicts itself. They touch nothing beside the array, and
+ * leave the elements of the array in some order: none is lost, and none is there twice.
  * ctest: debug
  * ctest: matrix idle=park threads=1,4 */
 #include "check.h"

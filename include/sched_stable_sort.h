@@ -154,20 +154,20 @@ SCHED_TYPED_FN_ size_t sched_stable_saved_(size_t block, size_t n)
                                         T **to, long patience)                                     \
     {                                                                                              \
         while (*nl > 0 && *nr > 0) {                                                               \
-            size_t group = f##_front_(*left, *nl, *right, 0), other;                               \
-            f##_copy_(*to, *left, group);                                                          \
-            *to += group;                                                                          \
-            *left += group;                                                                        \
-            *nl -= group;                                                                          \
+            size_t from_left = f##_front_(*left, *nl, *right, 0), from_right;                      \
+            f##_copy_(*to, *left, from_left);                                                      \
+            *to += from_left;                                                                      \
+            *left += from_left;                                                                    \
+            *nl -= from_left;                                                                      \
             if (*nl == 0)                                                                          \
                 break;                                                                             \
-            other = f##_front_(*right, *nr, *left, 1);                                             \
-            other += group + other == 0; /* the comparison contradicts itself */                   \
-            f##_copy_(*to, *right, other);                                                         \
-            *to += other;                                                                          \
-            *right += other;                                                                       \
-            *nr -= other;                                                                          \
-            if (group + other < 2 * SCHED_STABLE_GROUP_ && --patience < 0)                         \
+            from_right = f##_front_(*right, *nr, *left, 1);                                        \
+            from_right += from_left + from_right == 0; /* the comparison contradicts itself */     \
+            f##_copy_(*to, *right, from_right);                                                    \
+            *to += from_right;                                                                     \
+            *right += from_right;                                                                  \
+            *nr -= from_right;                                                                     \
+            if (from_left + from_right < 2 * SCHED_STABLE_GROUP_ && --patience < 0)                \
                 return 0;                                                                          \
         }                                                                                          \
         f##_copy_(*to, *left, *nl);                                                                \

@@ -203,8 +203,8 @@ SCHED_TYPED_COLD_ struct sched_at_ sched_typed_join_rest_(struct sched_task *t,
 }
 
 /* Forks a call whose descriptor contains t; f is to be called with t. *s and *end are what the
- * frame knows of where it runs. (They are two variables, not a struct: GCC can split a function, and
- * inline its first part into the caller, but only if no parameter is a struct.) */
+ * frame knows of where it runs. They are two variables and not one struct: GCC can split a function
+ * and inline the first part into the caller, but it does so only if no parameter is a struct. */
 SCHED_TYPED_FN_ void sched_typed_fork_(struct scheduler **s, size_t *end, struct sched_task *t,
                                        taskfunc f)
 {

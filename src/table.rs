@@ -36,11 +36,11 @@ pub struct Entry {
     open: fn(&Request) -> Result<Box<dyn Open>, Errno>,
     /// The entry to use instead where the system has no membarrier.
     without_membarrier: Option<&'static Entry>,
-    /// The entry to use instead where a lock of the C library's will not do. Where futex is refused,
-    /// glibc's locks abort the process at the first contention. A race detector takes such a lock
-    /// for the program's: tasks that go through the queue one after the other would be ordered, and
-    /// their races hidden. And valgrind's detectors object to a signal without the lock, also in
-    /// threads and memory that they are told to ignore.
+    /// The entry to use instead where a lock of the C library's will not do. Where futex is
+    /// refused, glibc's locks abort the process at the first contention. A race detector takes such
+    /// a lock for the program's: tasks that go through the queue one after the other would be
+    /// ordered, and their races hidden. And valgrind's detectors object to a signal without the
+    /// lock, also in threads and memory that they are told to ignore.
     without_c_locks: Option<&'static Entry>,
     /// The entry to use instead where a sanitizer or the C++ runtime is informed of each switch of
     /// stacks.

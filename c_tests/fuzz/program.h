@@ -38,9 +38,10 @@
  *   task itself. They began later, too.
  * - A task of `crowd` that waits, too, needs the tasks of the group. These execute leaves, and so need only what the
  *   next point says. (If other tasks could run on top of them, the waiting one might.)
- * - The tasks of `meanwhile` that compute need those that have not begun, and a worker. All tasks of a run that compute
- *   at one time are fewer than its workers. They hold nothing. So each other worker comes to the end of its task, or
- *   takes another one while its task waits: it finds those that have not begun, as soon as it has nothing else to do.
+ * - The tasks of `meanwhile` that compute need the tasks of their gang that have not begun, and a worker for these. All
+ *   tasks of a run that compute at one time are fewer than the workers of the run, and they hold nothing. So each other
+ *   worker either ends its task, or takes another task while its own one waits. A worker that has nothing else to do
+ *   finds the tasks that have not begun.
  * - A task that waits for a mutex, a unit, a round or an item needs the holders of the mutex or the unit, those who have
  *   not come to the barrier, or the other side of the pipe. These execute leaves: no task runs on top of them, and they
  *   wait for nothing but mutexes, in the order of their numbers. Those who have not begun are in a queue, because the
@@ -56,9 +57,12 @@
  *
  * Each block has a value that follows from the program alone (predict.c). A task that others wait for leaves its value
  * in plain memory, which the waiter reads; the others add theirs to a sum. The number of tasks, the sum and the value
- * of the program must be those predicted. And each task begins once; has ended when it has been waited for; is alone
- * with a mutex or its worker's index; not more hold a semaphore than it has units; nobody is a round ahead; a cancelled
- * task that has not begun does not begin. */
+ * of the program must be those predicted. The program also checks:
+ * - A task begins once. It has ended when another task has waited for it.
+ * - One task at a time holds a mutex, and one at a time has the index of a worker.
+ * - At most as many tasks hold units of a semaphore as the semaphore has units.
+ * - At a barrier no task is a round ahead of the others.
+ * - If a group is cancelled, its tasks that have not begun do not begin. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 

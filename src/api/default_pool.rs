@@ -130,8 +130,8 @@ fn end(pool: &mut DefaultPool) {
         pool.run.close();
         true
     } else {
-        // Under valgrind, or with a race detector, no thread is kept, and the run joins its threads:
-        // the tool would report them as leaks otherwise.
+        // Under valgrind, or with a race detector, no thread is kept, and the run joins its
+        // threads: the tool would report them as leaks otherwise.
         let is_watched = valgrind::is_running() || detector::is_present();
         let may_drop = pool.run.run().keeps_threads() || is_watched;
         pool.run.close_within(MAX_EXIT_WAIT) && may_drop

@@ -1,8 +1,8 @@
 //! Groups: any number of tasks, waited for together, and cancelled together.
 //!
 //! The state of a group is the number of its tasks, the nodes of its waiters (both in
-//! `sync::members`), and whether the group is cancelled (`sync::cancel`). Each task of a group has an argument block
-//! (`runtime::arg_blocks`), which holds the group, the function and the closure.
+//! `sync::members`), and whether the group is cancelled (`sync::cancel`). Each task of a group has
+//! an argument block (`runtime::arg_blocks`), which holds the group, the function and the closure.
 //!
 //! A task of a group costs as much as a task of sched_spawn_copy, and two read-modify-writes.
 

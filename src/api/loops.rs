@@ -89,8 +89,8 @@ pub struct Loop {
     /// The most units that take less than `pace::WORTHWHILE`, as the last measurement of any worker
     /// says; 0: the pace is not known. (Relaxed: the figure orders no other memory.)
     small: AtomicUsize,
-    /// In a profiled run, the lengths of the longest path and of the longest burdened path through a
-    /// unit, in ticks.
+    /// In a profiled run, the lengths of the longest path and of the longest burdened path through
+    /// a unit, in ticks.
     longest: AtomicU64,
     longest_burdened: AtomicU64,
 }

@@ -17,9 +17,9 @@
 //! this library orders one after the other.
 //!
 //! To TSan a stack has one fiber for as long as the stack exists, so two tasks that use the same
-//! stack one after the other are ordered, like the uses of the stack's memory. Rejected: a new fiber
-//! for each loop. To make one takes a millisecond, and the order would have to be told by other
-//! means.
+//! stack one after the other are ordered, like the uses of the stack's memory. Rejected: a new
+//! fiber for each loop. To make one takes a millisecond, and the order would have to be told by
+//! other means.
 //!
 //! valgrind knows each stack from its making to its end. DRD takes the stack that a thread has
 //! registered last for the thread's own, and accesses to it for harmless: under DRD a stack is
@@ -194,7 +194,8 @@ impl SanitizerState {
         }
     }
 
-    /// LSan and valgrind forget the stack: it is gone, or the caller is on it and will not leave it.
+    /// LSan and valgrind forget the stack: it is gone, or the caller is on it and will not leave
+    /// it.
     pub fn forget(&self) {
         let unregister = weak!("__lsan_unregister_root_region", Region);
         if let Some(unregister) = unregister.filter(|_| self.size.get() > 0) {

@@ -22,8 +22,8 @@
 //! | `unlock`: swap | Release | the next holder's swap or exchange |
 //! | `looks_free`: load | Relaxed | none: a hint |
 //!
-//! A swap that fails to take the lock continues the release sequence of the last `unlock`, so it does
-//! not matter how many of them come in between.
+//! A swap that fails to take the lock continues the release sequence of the last `unlock`, so it
+//! does not matter how many of them come in between.
 
 pub use real::Mutex;
 

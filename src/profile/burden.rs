@@ -1,9 +1,9 @@
 //! The burden: what it costs that a task moves to another worker.
 //!
-//! It is measured once in a process: two threads pass `LINES` cache lines back and forth. Each thread
-//! writes all lines, passes the turn, and waits for its own turn. Half of such a round is the time
-//! in which one worker learns of a task and has what the task used last: its record, its argument,
-//! the top of its stack. That is what a theft costs a thief that was searching. The
+//! It is measured once in a process: two threads pass `LINES` cache lines back and forth. Each
+//! thread writes all lines, passes the turn, and waits for its own turn. Half of such a round is
+//! the time in which one worker learns of a task and has what the task used last: its record, its
+//! argument, the top of its stack. That is what a theft costs a thief that was searching. The
 //! wake-up of a thread that sleeps is not part of it.
 //!
 //! Each wait has an end (`ENOUGH`), whatever becomes of the other thread: where the two threads do

@@ -52,8 +52,9 @@ pub struct Request {
     pub qlen: usize,
 }
 
-/// How long threads are kept if SCHED_WARM does not say it. Under valgrind, or with a race detector,
-/// they are not kept: the tool reports a thread that was not joined, or its memory, as a leak.
+/// How long threads are kept if SCHED_WARM does not say it. Under valgrind, or with a race
+/// detector, they are not kept: the tool reports a thread that was not joined, or its memory, as a
+/// leak.
 const DEFAULT_WARM: Duration = Duration::from_millis(100);
 
 const NO_MEMORY: Errno = Errno(libc::ENOMEM);

@@ -21,10 +21,10 @@
 //!
 //! *The waker that is gone.* The sleeper has counted itself. The waker wakes the sleeper and ends.
 //! The observer then counts the threads and finds only the sleeper. The two numbers agree, although
-//! the sleeper is awake. So the observer reads the word again after it has counted the threads, and proves nothing unless
-//! the word is the same. The sleeper may have counted itself again by then, for another wait, and
-//! may have created a thread before: then the lower half is the same, and the upper half differs.
-//! (Half a word does not come back to its value within one observation.)
+//! the sleeper is awake. So the observer reads the word again after it has counted the threads, and
+//! proves nothing unless the word is the same. The sleeper may have counted itself again by then,
+//! for another wait, and may have created a thread before: then the lower half is the same, and the
+//! upper half differs. (Half a word does not come back to its value within one observation.)
 //!
 //! # Orderings
 //!

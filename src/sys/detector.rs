@@ -129,9 +129,9 @@ unsafe extern "C" {
     static __stop_sched_words: u8;
 }
 
-/// True if the detector must be told on which stack a thread is: DRD, which takes all memory between
-/// the bounds of what it knows as the thread's stack for such memory, and does not look for races
-/// there. If the thread ends outside of these bounds, DRD does, too.
+/// True if the detector must be told on which stack a thread is: DRD, which takes all memory
+/// between the bounds of what it knows as the thread's stack for such memory, and does not look for
+/// races there. If the thread ends outside of these bounds, DRD does, too.
 #[cold]
 pub fn follows_stacks() -> bool {
     matches!(present(), Some(Detector::Valgrind(RaceTool::Drd)))

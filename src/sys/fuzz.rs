@@ -41,7 +41,7 @@ pub enum Point {
     RaidWritten,
     /// A raid has read `bot`, and will divide the tasks.
     RaidRead,
-    /// `queue::chaselev`: a pop has lowered `bottom`, and will read `top`.
+    /// `queue::chaselev`: a pop has stored the lower `bottom`, and has not read `top` yet.
     ChaselevPop,
     /// The owner has seen that one task is left, and will compete for it.
     ChaselevLast,

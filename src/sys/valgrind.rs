@@ -1,13 +1,15 @@
-//! Client requests of valgrind: a request is a sequence of instructions without effect (valgrind.h)
-//! that valgrind recognises; elsewhere it costs some nanoseconds.
+//! Client requests of valgrind. A request is a sequence of instructions that has no effect on the
+//! processor, and that valgrind recognises (valgrind.h). Without valgrind a request costs some
+//! nanoseconds.
 //!
 //! Valgrind is told of stacks. Otherwise it takes a switch between two nearby stacks for a call or
 //! a return, and the memory between them for dead.
 //!
-//! Its two race detectors, Helgrind and DRD, are also told what the library orders:
-//! `sys::detector`. A tool takes a request only if the request's highest 16 bits are the tool's
-//! letters; DRD takes some of Helgrind's, too, and ends at others. So a request is made only of the
-//! tool that has it. The numbers are those of helgrind.h and drd.h, which keep them for good.
+//! Valgrind's two race detectors, Helgrind and DRD, are also told what the library orders
+//! (`sys::detector`). The upper 16 bits of a request's number are two letters, which name the tool
+//! that the request is for. DRD also obeys some of Helgrind's requests, and ends the process at the
+//! other ones. So the library makes a request only if the tool that runs is one that obeys it. The
+//! numbers are those of helgrind.h and drd.h, where they do not change.
 
 const RUNNING: usize = 0x1001;
 const REGISTER: usize = 0x1501;

@@ -1,13 +1,14 @@
 //! A word of one thread's memory that the compiler reads and writes on its own.
 //!
-//! Without it the compiler copies two neighbouring words by one load of 16 bytes. If the words have just been
-//! written one by one, the processor cannot take such a load from its store buffer: the load waits until both
-//! words are in the cache, which takes longer than all the rest of a short function.
+//! Without it the compiler copies two neighbouring words by one load of 16 bytes. If the words have
+//! just been written one by one, the processor cannot take such a load from its store buffer: the
+//! load waits until both words are in the cache, which takes longer than all the rest of a short
+//! function.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Only one thread at a time uses it: so the accesses are Relaxed. Compilers do not combine accesses of
-/// atomics.
+/// Only one thread at a time uses a word, so the accesses are Relaxed. Compilers do not combine
+/// accesses of atomics.
 pub struct Word(AtomicU64);
 
 impl Word {

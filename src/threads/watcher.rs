@@ -1,5 +1,5 @@
-//! The thread that watches the others: for the doctor (`SCHED_WATCHDOG`), for the line that shows the
-//! statistics of runs that go on (`SCHED_STATS=live`), and to write the timelines of these runs
+//! The thread that watches the others: for the doctor (`SCHED_WATCHDOG`), for the line that shows
+//! the statistics of runs that go on (`SCHED_STATS=live`), and to write the timelines of these runs
 //! (`SCHED_TRACE`) before a signal ends the process. It exists as long as a run needs one of its
 //! duties. It looks now and then, and at once after a signal that one of its duties concerns.
 //!

@@ -1,5 +1,5 @@
-//! Runs the benchmark programs under a few settings of the matrix, and all with `--knobs`, with small
-//! sizes. They check their own answers.
+//! Runs the benchmark programs under a few settings of the matrix, and all with `--knobs`, with
+//! small sizes. They check their own answers.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -8,7 +8,8 @@ use crate::options::{Options, Slice};
 use crate::report::Job;
 use crate::setting::{Part, Setting};
 
-/// With `--programs`, and for a benchmark, a run has so many combinations of the 35 or so that cover all pairs.
+/// With `--programs`, and for a benchmark, a run has so many combinations of the 35 or so that
+/// cover all pairs.
 const FEW: usize = 8;
 
 pub struct Session {

@@ -49,9 +49,10 @@ const NEEDED: &[&str] = &[
 
 /// The most bytes that libsched.so.1 may have: a tenth more than it has. Version 1.0.0 had 1.05 MB:
 /// the library's own functions 0.4, since each kind is compiled with each of its deques; those of
-/// Rust's standard library 0.25; and the names of all functions, which debuggers and profilers read,
-/// 0.2. Since then two more locks for three kinds, and timelines, took 0.22 MB together; the display
-/// of what tasks wait for 0.12; partitions in sorts, compiled for each size of elements, 0.05.
+/// Rust's standard library 0.25; and the names of all functions, which debuggers and profilers
+/// read, 0.2. Since then two more locks for three kinds, and timelines, took 0.22 MB together; the
+/// display of what tasks wait for 0.12; partitions in sorts, compiled for each size of elements,
+/// 0.05.
 const LARGEST: u64 = 1_780_000;
 
 /// The base of all static probes of a program, those of its other objects included: weak and

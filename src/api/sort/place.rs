@@ -3,13 +3,13 @@
 //!
 //! # How
 //!
-//! The permutation consists of cycles: a place gets its element from a second place, that one from a
-//! third, and so on. In each block of [`BLOCK`] places one element is saved, which makes its place a
-//! hole. From each hole one follows the cycle, and fills hole after hole, up to a place whose
-//! element is saved: the last hole gets the saved one. These paths have no place in common, since
-//! each begins where another ends, so several workers follow them at a time. A cycle without a
-//! saved element is left to one worker; if the saved places are independent of the
-//! permutation, such cycles are short.
+//! The permutation consists of cycles: a place gets its element from a second place, that one from
+//! a third, and so on. In each block of [`BLOCK`] places one element is saved, which makes its
+//! place a hole. From each hole one follows the cycle, and fills hole after hole, up to a place
+//! whose element is saved: the last hole gets the saved one. These paths have no place in common,
+//! since each begins where another ends, so several workers follow them at a time. A cycle without
+//! a saved element is left to one worker; if the saved places are independent of the permutation,
+//! such cycles are short.
 //!
 //! The pointer of a place that has its element is NULL.
 //!

@@ -27,8 +27,8 @@
 //! # Why it ends soon
 //!
 //! A sample is looked at before each partition, and the partitions of partitions are limited
-//! ([`MAX_DEPTH`]). Where there are more values, the merge sort goes on: a sample that misleads costs
-//! one comparison for each element and level.
+//! ([`MAX_DEPTH`]). Where there are more values, the merge sort goes on: a sample that misleads
+//! costs one comparison for each element and level.
 
 use crate::api::fork;
 use crate::api::sort::elements::Elements;

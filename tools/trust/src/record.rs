@@ -103,8 +103,8 @@ impl Record {
     }
 }
 
-/// A gate that ends well but has counted nothing has done nothing. That is a failure, unless it says
-/// that it skips: the words that its numbers are found by may have changed.
+/// A gate that ends well but has counted nothing has done nothing. That is a failure, unless it
+/// says that it skips: the words that its numbers are found by may have changed.
 fn judge(ok: bool, numbers: &[Number], skipped: &[String]) -> Outcome {
     match (ok, numbers.iter().any(|number| number.value > 0)) {
         (true, true) => Outcome::Passed,

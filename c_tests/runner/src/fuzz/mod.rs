@@ -11,8 +11,8 @@
 //! a scattered order. A program fails if the interpreter says so, crashes or hangs.
 //!
 //! A program that has found a mistake is kept in c_tests/corpus, with a line `# settings: ...` if
-//! it needs some. In `make test` the corpus runs under some settings that cover all pairs of values,
-//! and each program that names settings under these, too.
+//! it needs some. In `make test` the corpus runs under some settings that cover all pairs of
+//! values, and each program that names settings under these, too.
 
 mod process;
 mod program;

@@ -161,7 +161,8 @@ mod tests {
         // It computes for longer than two looks.
         let spins = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo spun";
         assert_eq!(shell(spins, 2).output, "spun\n");
-        // It computes for ever: the processor time of a standstill comes before that of any process.
+        // It computes for ever: the processor time of a standstill comes before that of any
+        // process.
         let ended = shell("while :; do :; done", 2);
         assert_eq!((ended.how().as_str(), ended.output.as_str()), ("it hangs", "hung"));
     }

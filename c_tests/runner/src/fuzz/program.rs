@@ -1,5 +1,5 @@
-//! Random programs in the language of c_tests/fuzz/program.h, as proptest's strategies: so a program
-//! that fails is shrunk by leaving out statements and by making numbers smaller.
+//! Random programs in the language of c_tests/fuzz/program.h, as proptest's strategies: so a
+//! program that fails is shrunk by leaving out statements and by making numbers smaller.
 //!
 //! The language is such that every program comes to an end, under every setting: the essay in
 //! program.h says why. Here that means: the blocks of `lock`, `block`, `sem`, `barrier` and
@@ -195,7 +195,8 @@ impl Generator {
 
     /// The program of the seed.
     pub fn program(&self, seed: u64) -> Tree {
-        // Xorshift, because ChaCha took longer than the programs. It needs different bits, and a one.
+        // Xorshift, because ChaCha took longer than the programs. It needs different bits, and a
+        // one.
         let mut bytes = [1; 16];
         bytes[..8].copy_from_slice(&mix(seed).to_le_bytes());
         let random = TestRng::from_seed(RngAlgorithm::XorShift, &bytes);
