@@ -50,13 +50,16 @@ use std::ptr;
 
 // --- what a race detector is told -------------------------------------------------------
 //
-// Each function below has a twin, `..._told`, for where a race detector may have to be told: one
-// test at the beginning leads there. The twins are right without a detector, too.
+// Each function below tests once, at its beginning, whether a race detector may have to be told. The
+// two functions here are right without a detector, too. They are out of line, and are called last:
+// so the test costs the usual path no registers.
 
 /// Calls `work`, which takes what others have given by this object, unless it fails: less than 0.
-fn taking<T>(object: &T, work: impl FnOnce() -> c_int) -> c_int {
+#[cold]
+#[inline(never)]
+fn taking<T>(object: &T, work: impl FnOnce(&T) -> c_int) -> c_int {
     detector::own(object);
-    let outcome = detector::ignored(work);
+    let outcome = detector::ignored(|| work(object));
     if outcome >= 0 {
         detector::acquire(object);
     }
@@ -64,10 +67,12 @@ fn taking<T>(object: &T, work: impl FnOnce() -> c_int) -> c_int {
 }
 
 /// Calls `work`, which gives what the caller has done to those that take it by this object.
-fn giving<T, R>(object: &T, work: impl FnOnce() -> R) -> R {
+#[cold]
+#[inline(never)]
+fn giving<T, R>(object: &T, work: impl FnOnce(&T) -> R) -> R {
     detector::own(object);
     detector::release(object);
-    detector::ignored(work)
+    detector::ignored(|| work(object))
 }
 
 // --- mutex ------------------------------------------------------------------------------
@@ -81,7 +86,9 @@ pub fn lock<'a>(
     worker: impl FnOnce() -> Option<&'a Worker>,
 ) -> c_int {
     if detector::may_be_present() {
-        return lock_told(mutex, worker);
+        return taking(mutex, move |mutex| {
+            if mutex.try_lock() { note_far_holder(mutex) } else { lock_contended(mutex, worker) }
+        });
     }
     if !mutex.try_lock() {
         return lock_contended(mutex, worker);
@@ -93,14 +100,6 @@ pub fn lock<'a>(
         }
         None => note_far_holder(mutex),
     }
-}
-
-#[cold]
-#[inline(never)]
-fn lock_told<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
-    taking(mutex, || {
-        if mutex.try_lock() { note_far_holder(mutex) } else { lock_contended(mutex, worker) }
-    })
 }
 
 #[cold]
@@ -137,15 +136,9 @@ fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>
 
 pub fn try_lock(mutex: &Mutex) -> c_int {
     if detector::may_be_present() {
-        return try_lock_told(mutex);
+        return taking(mutex, try_lock_now);
     }
     try_lock_now(mutex)
-}
-
-#[cold]
-#[inline(never)]
-fn try_lock_told(mutex: &Mutex) -> c_int {
-    taking(mutex, || try_lock_now(mutex))
 }
 
 #[inline(always)]
@@ -156,18 +149,12 @@ fn try_lock_now(mutex: &Mutex) -> c_int {
 #[inline]
 pub fn unlock(mutex: &Mutex) -> c_int {
     if detector::may_be_present() {
-        unlock_told(mutex)
+        giving(mutex, unlock_far)
     } else if is_near(mutex.holder()) {
         hand_over(mutex, WakeOrder::Soon)
     } else {
         unlock_far(mutex)
     }
-}
-
-#[cold]
-#[inline(never)]
-fn unlock_told(mutex: &Mutex) -> c_int {
-    giving(mutex, || unlock_far(mutex))
 }
 
 #[cold]
@@ -242,15 +229,10 @@ fn check_holder(mutex: &Mutex, function: &str) {
 /// Returns as `sched_cond_wait` does.
 pub fn cond_wait(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
     if detector::may_be_present() {
-        return cond_wait_told(cond, mutex, worker);
+        let wait = |cond: &Cond| cond_wait_now(cond, mutex, worker);
+        return giving(mutex, |mutex| taking(mutex, |_| taking(cond, wait)));
     }
     cond_wait_now(cond, mutex, worker)
-}
-
-#[cold]
-#[inline(never)]
-fn cond_wait_told(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
-    giving(mutex, || taking(mutex, || taking(cond, || cond_wait_now(cond, mutex, worker))))
 }
 
 fn cond_wait_now(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
@@ -274,15 +256,9 @@ fn cond_wait_now(cond: &Cond, mutex: &Mutex, worker: Option<&Worker>) -> c_int {
 
 pub fn signal(cond: &Cond) {
     if detector::may_be_present() {
-        return signal_told(cond);
+        return giving(cond, signal_now);
     }
     signal_now(cond);
-}
-
-#[cold]
-#[inline(never)]
-fn signal_told(cond: &Cond) {
-    giving(cond, || signal_now(cond));
 }
 
 #[inline(always)]
@@ -294,15 +270,9 @@ fn signal_now(cond: &Cond) {
 
 pub fn broadcast(cond: &Cond) {
     if detector::may_be_present() {
-        return broadcast_told(cond);
+        return giving(cond, |cond| relock(cond.broadcast()));
     }
     relock(cond.broadcast());
-}
-
-#[cold]
-#[inline(never)]
-fn broadcast_told(cond: &Cond) {
-    giving(cond, || relock(cond.broadcast()));
 }
 
 /// Makes the waiters that were taken out of a condition's list lock their mutexes.
@@ -319,16 +289,10 @@ fn relock(nodes: impl Iterator<Item = *const Node>) {
 /// Returns as `sched_sem_wait` does. `worker` is as for `lock`.
 #[inline]
 pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
-    if detector::may_be_present() {
-        return sem_wait_told(sem, worker);
-    }
-    if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker) }
-}
-
-#[cold]
-#[inline(never)]
-fn sem_wait_told<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
-    taking(sem, || if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker) })
+    let wait = move |sem: &Sem| {
+        if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker) }
+    };
+    if detector::may_be_present() { taking(sem, wait) } else { wait(sem) }
 }
 
 #[cold]
@@ -349,15 +313,9 @@ fn sem_wait_contended<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>
 
 pub fn sem_try_wait(sem: &Sem) -> c_int {
     if detector::may_be_present() {
-        return sem_try_wait_told(sem);
+        return taking(sem, sem_try_wait_now);
     }
     sem_try_wait_now(sem)
-}
-
-#[cold]
-#[inline(never)]
-fn sem_try_wait_told(sem: &Sem) -> c_int {
-    taking(sem, || sem_try_wait_now(sem))
 }
 
 #[inline(always)]
@@ -368,21 +326,12 @@ fn sem_try_wait_now(sem: &Sem) -> c_int {
 #[inline]
 pub fn post(sem: &Sem) -> c_int {
     if detector::may_be_present() {
-        return post_told(sem);
+        return giving(sem, post_contended);
     }
     match sem.try_post() {
         Some(next) => posted(next),
         None => post_contended(sem),
     }
-}
-
-#[cold]
-#[inline(never)]
-fn post_told(sem: &Sem) -> c_int {
-    giving(sem, || match sem.try_post() {
-        Some(next) => posted(next),
-        None => post_contended(sem),
-    })
 }
 
 #[cold]
@@ -408,15 +357,9 @@ fn posted(next: Option<*const Node>) -> c_int {
 /// Returns as `sched_barrier_wait` does.
 pub fn arrive(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
     if detector::may_be_present() {
-        return arrive_told(barrier, worker);
+        return giving(barrier, |barrier| taking(barrier, |barrier| arrive_now(barrier, worker)));
     }
     arrive_now(barrier, worker)
-}
-
-#[cold]
-#[inline(never)]
-fn arrive_told(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
-    giving(barrier, || taking(barrier, || arrive_now(barrier, worker)))
 }
 
 fn arrive_now(barrier: &Barrier, worker: Option<&Worker>) -> c_int {
