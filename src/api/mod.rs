@@ -56,6 +56,7 @@ use crate::runtime::{identity, suspend, waiter, yielding};
 use crate::settings::Join;
 use crate::sys::atomic::AtomicUsize;
 use crate::sys::futex::Futex;
+use crate::sys::memory::NoMemory;
 use crate::sys::time;
 use crate::task::Task;
 use std::time::Duration;
@@ -217,6 +218,25 @@ unsafe fn suspend_task(fiber: &Fiber, publish: impl FnMut(Task) -> bool) -> bool
     // SAFETY: the caller promises what `suspend` demands.
     let left = unsafe { suspend::suspend(fiber, publish) };
     // SAFETY: the task goes on, with the worker that its fiber has now.
+    unsafe {
+        match left {
+            Ok(()) => {
+                fiber.mine().let_go();
+                true
+            }
+            Err(NoMemory) => let_go_at_once(fiber),
+        }
+    }
+}
+
+/// The end of a `suspend_task` that could not suspend its caller.
+///
+/// # Safety
+/// The caller is on the fiber.
+#[cold]
+#[inline(never)]
+unsafe fn let_go_at_once(fiber: &Fiber) -> bool {
+    // SAFETY: by the caller's promise.
     unsafe { fiber.mine() }.let_go();
-    left.is_ok()
+    false
 }

@@ -2,7 +2,7 @@
 //! how the nodes are granted. The essay of [`sync`](super::sync) says where a woken task goes on.
 
 use crate::api::{Latch, suspend_task, wait_in_task, wait_outside_run};
-use crate::runtime::record::Worker;
+use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::suspend;
 use crate::runtime::wait_note::WaitsFor;
 use crate::runtime::waiter::Waiter;
@@ -65,12 +65,21 @@ pub(super) unsafe fn wait_for(
         };
         // SAFETY: the caller is on the fiber, in a task. `publish` links the node last, by the
         // caller's promise.
-        let left = unsafe { suspend_task(fiber, publish) };
-        fiber.wait.end();
-        // If the task was suspended, it goes on only when the node is granted.
-        return left || wait_on_top(Some(fiber.worker()), what, get_or_link);
+        if unsafe { suspend_task(fiber, publish) } {
+            fiber.wait.end(); // the task goes on only when the node is granted
+            return true;
+        }
+        return wait_on_fiber(fiber, what, get_or_link);
     }
     wait_on_top(worker, what, get_or_link)
+}
+
+/// The rest of `wait_for` on a fiber that could not be left.
+#[cold]
+#[inline(never)]
+fn wait_on_fiber(fiber: &Fiber, what: WaitsFor, get_or_link: impl Fn(&Node) -> bool) -> bool {
+    fiber.wait.end();
+    wait_on_top(Some(fiber.worker()), what, get_or_link)
 }
 
 /// `wait_for`, for a caller that cannot leave its stack.

@@ -87,11 +87,15 @@ pub fn lock<'a>(
 ) -> c_int {
     if detector::may_be_present() {
         return taking(mutex, move |mutex| {
-            if mutex.try_lock() { note_far_holder(mutex) } else { lock_contended(mutex, worker) }
+            if mutex.try_lock() {
+                note_far_holder(mutex)
+            } else {
+                lock_contended(mutex, worker, detector::own)
+            }
         });
     }
     if !mutex.try_lock() {
-        return lock_contended(mutex, worker);
+        return lock_contended(mutex, worker, |_| ());
     }
     match named.and_then(id_if_near) {
         Some(fiber) => {
@@ -109,9 +113,14 @@ fn note_far_holder(mutex: &Mutex) -> c_int {
     0
 }
 
+/// The rest of `lock`. `own` is `detector::own`, or does nothing if there is no detector.
 #[cold]
 #[inline(never)]
-fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
+fn lock_contended<'a>(
+    mutex: &Mutex,
+    worker: impl FnOnce() -> Option<&'a Worker>,
+    own: impl Fn(&Node) + Copy,
+) -> c_int {
     let worker = worker();
     if may_wait(worker) && mutex.holder() == caller_id(worker) {
         misuse(
@@ -121,8 +130,8 @@ fn lock_contended<'a>(mutex: &Mutex, worker: impl FnOnce() -> Option<&'a Worker>
         );
     }
     let what = WaitsFor::new(Object::Mutex, mutex);
-    let lock_or_link = |node: &Node| {
-        detector::own(node);
+    let lock_or_link = move |node: &Node| {
+        own(node);
         // SAFETY: the node is in no list; `wait_for` keeps it until it is granted.
         unsafe { mutex.lock_or_link(node) }
     };
@@ -289,18 +298,25 @@ fn relock(nodes: impl Iterator<Item = *const Node>) {
 /// Returns as `sched_sem_wait` does. `worker` is as for `lock`.
 #[inline]
 pub fn sem_wait<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
-    let wait = move |sem: &Sem| {
-        if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker) }
-    };
-    if detector::may_be_present() { taking(sem, wait) } else { wait(sem) }
+    if detector::may_be_present() {
+        return taking(sem, move |sem| {
+            if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker, detector::own) }
+        });
+    }
+    if sem.try_wait() { 0 } else { sem_wait_contended(sem, worker, |_| ()) }
 }
 
+/// The rest of `sem_wait`. `own` is as for `lock_contended`.
 #[cold]
 #[inline(never)]
-fn sem_wait_contended<'a>(sem: &Sem, worker: impl FnOnce() -> Option<&'a Worker>) -> c_int {
+fn sem_wait_contended<'a>(
+    sem: &Sem,
+    worker: impl FnOnce() -> Option<&'a Worker>,
+    own: impl Fn(&Node) + Copy,
+) -> c_int {
     let what = WaitsFor::new(Object::Sem, sem);
-    let wait_or_link = |node: &Node| {
-        detector::own(node);
+    let wait_or_link = move |node: &Node| {
+        own(node);
         // SAFETY: the node is in no list; `wait_for` keeps it until it is granted.
         unsafe { sem.wait_or_link(node) }
     };

@@ -152,9 +152,13 @@ impl Fiber {
     /// `first` says, or at the injector first, if a look there is due.
     pub(super) fn next_in_line(&self, first: LookFirst) -> Option<Task> {
         let worker = self.worker();
-        let first = if worker.tick() { LookFirst::Outside } else { first };
         // SAFETY: the calling thread occupies the worker, and the row is that of its run.
-        unsafe { (worker.row().operations.next_in_line)(worker, first) }
+        unsafe {
+            if worker.tick() {
+                return next_from_outside(worker);
+            }
+            (worker.row().operations.next_in_line)(worker, first)
+        }
     }
 
     /// Counts a yield. True once in `n` calls.
@@ -276,4 +280,15 @@ impl Fiber {
             None => frame.wrapping_sub(here) < PAGE && address >= here - PAGE,
         }
     }
+}
+
+/// `Fiber::next_in_line`, when a look at the injector is due.
+///
+/// # Safety
+/// The calling thread occupies the worker.
+#[cold]
+#[inline(never)]
+unsafe fn next_from_outside(worker: &Worker) -> Option<Task> {
+    // SAFETY: the row is that of the worker's run, which goes on, by the caller's promise.
+    unsafe { (worker.row().operations.next_in_line)(worker, LookFirst::Outside) }
 }

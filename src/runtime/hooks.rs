@@ -3,7 +3,6 @@
 //! a worker's phase changes. [`observed`](super::observed) tells where each of these functions is
 //! called.
 
-use crate::fiber::listeners;
 use crate::policy::Place;
 use crate::profile::run::Profile;
 use crate::profile::sums::Sums;
@@ -21,7 +20,7 @@ use crate::trace::track::Track;
 /// of that thread, if it has one.
 #[inline(always)]
 pub(super) fn note_wake(fiber: &Fiber, from: Option<&Worker>) {
-    if listeners::any() {
+    if !fiber.observed.get().is_null() {
         note_wake_slowly(fiber, from);
     }
 }

@@ -27,8 +27,8 @@
 //!
 //! `Fiber::observed` is the youngest task on a fiber, and `Watched::below` links the tasks below
 //! it. None of this stands in a spawn, a fork, or the join of a task that nobody has taken. Where a
-//! task is suspended or resumed, a process without observed runs pays one load (`listeners`), which
-//! it also pays for the sanitizers.
+//! task is suspended, a process without observed runs pays one load (`listeners`), which it also
+//! pays for the sanitizers; where a task is woken, it looks at `Fiber::observed`.
 
 use crate::runtime::forked::{self, misuse};
 use crate::runtime::identity::{self, Mine};

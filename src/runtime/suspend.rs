@@ -94,15 +94,16 @@ pub(super) unsafe fn leave_fiber(
     to_loop: ToLoop,
 ) -> Result<(), NoMemory> {
     let mut left = HandedOver::new(fiber, publish);
-    match next {
-        Some(task) if is_continuation(task) => {
-            // SAFETY: by the caller's promise; a continuation from a queue was published, and is
-            // taken once.
-            unsafe { leave_for_continuation(fiber, task, &mut left) };
-            Ok(())
+    // SAFETY: by the caller's promise; a continuation from a queue was published, and is taken
+    // once.
+    unsafe {
+        match next.and_then(|task| continuation_of(task)) {
+            Some(next) => {
+                leave_for_continuation(fiber, next, &mut left);
+                Ok(())
+            }
+            None => to_loop(fiber, next, &mut left.publish),
         }
-        // SAFETY: by the caller's promise, the same as that to `leave_for_new_loop`.
-        _ => unsafe { to_loop(fiber, next, &mut left.publish) },
     }
 }
 
@@ -111,14 +112,15 @@ pub(super) unsafe fn leave_fiber(
 /// # Safety
 /// As for `leave_fiber`; `next` was published, and only the caller continues it.
 #[inline]
-pub(super) unsafe fn leave_for_continuation<F>(fiber: &Fiber, next: Task, left: &mut HandedOver<F>)
-where
-    F: FnMut(Task) -> bool,
-{
+pub(super) unsafe fn leave_for_continuation<F: FnMut(Task) -> bool>(
+    fiber: &Fiber,
+    next: Continuation,
+    left: &mut HandedOver<F>,
+) {
     let worker = fiber.worker();
     probe!("suspend", ptr::from_ref(fiber), worker.handle());
-    // SAFETY: by the caller's promise, the same as that to `adopt_task`.
-    let context = unsafe { adopt_task(worker, next) };
+    // SAFETY: by the caller's promise, the same as that to `adopt`.
+    let context = unsafe { adopt(worker, next) };
     if listeners::any() {
         // SAFETY: by the caller's promise; the worker's fiber is that of `context`.
         return unsafe { leave_for_continuation_told(fiber, context, &mut left.publish) };
@@ -266,9 +268,14 @@ pub(super) fn is_spawner(task: Task) -> bool {
 /// The functions of the tasks that continue a suspended task, and a spawner.
 pub const CONTINUE: [TaskFn; 2] = [resume, resume_spawner];
 
+#[inline(always)]
+fn is_suspended(task: Task) -> bool {
+    std::ptr::fn_addr_eq(task.f, resume as TaskFn)
+}
+
 /// True if `task` continues a suspended task, or a spawner.
 pub fn is_continuation(task: Task) -> bool {
-    std::ptr::fn_addr_eq(task.f, resume as TaskFn) || is_spawner(task)
+    is_suspended(task) || is_spawner(task)
 }
 
 /// Queues the task that continues a suspended one: see `Worker::queue_continued`.
@@ -363,29 +370,49 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
     old.worker().counters().tasks.uncount(); // the caller counts, as above
 }
 
-/// Makes the fiber of the continuation `next` the worker's fiber. Returns the context to switch to.
+/// The content of a queued continuation.
 ///
 /// # Safety
-/// `next` is a continuation or a spawner; it was published, and only the caller continues it. The
-/// calling thread occupies `worker`.
-#[inline]
-pub(super) unsafe fn adopt_task(worker: &Worker, next: Task) -> Context {
+/// `task` is a continuation or a spawner; it was published, and only the caller continues it.
+#[inline(always)]
+pub(super) unsafe fn take_continuation(task: Task) -> Continuation {
     // SAFETY: by the caller's promise; what was published is complete.
     unsafe {
-        if is_spawner(next) {
-            adopt(worker, detach_spawner(next.closure))
+        if is_suspended(task) {
+            task.closure.cast::<Continuation>().read()
         } else {
-            adopt(worker, next.closure.cast::<Continuation>().read())
+            detach_spawner(task.closure)
         }
     }
 }
 
-/// `adopt_task`, with the content of the continuation.
+/// `take_continuation`, if `task` is a continuation or a spawner.
 ///
 /// # Safety
-/// As for `adopt_task`.
+/// If it is one, as for `take_continuation`.
+#[inline(always)]
+pub(super) unsafe fn continuation_of(task: Task) -> Option<Continuation> {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if is_suspended(task) {
+            Some(task.closure.cast::<Continuation>().read())
+        } else if is_spawner(task) {
+            Some(detach_spawner(task.closure))
+        } else {
+            None
+        }
+    }
+}
+
+/// Makes the fiber of the continuation the worker's fiber. Returns the context to switch to.
+///
+/// # Safety
+/// Only the caller continues the continuation. The calling thread occupies `worker`.
 #[inline]
-unsafe fn adopt(worker: &Worker, Continuation { context, fiber }: Continuation) -> Context {
+pub(super) unsafe fn adopt(
+    worker: &Worker,
+    Continuation { context, fiber }: Continuation,
+) -> Context {
     // SAFETY: the fiber of a continuation is in use until its task ends.
     let there = unsafe { &*fiber };
     if !ptr::eq(there.worker.get(), worker) {

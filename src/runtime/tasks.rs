@@ -370,9 +370,17 @@ impl Mine<'_> {
         unsafe {
             match self.waiting.get().as_ref() {
                 Some(waiting) => waiting.hold(),
-                None => (self.row().operations.hold)(&self),
+                None => self.hold_in_policy(),
             }
         }
+    }
+
+    /// `hold`, where the policy has no counter of its own for each worker.
+    #[cold]
+    #[inline(never)]
+    fn hold_in_policy(self) {
+        // SAFETY: as in `hold`.
+        unsafe { (self.row().operations.hold)(&self) };
     }
 
     /// See `Policy::hold`.
@@ -382,9 +390,17 @@ impl Mine<'_> {
         unsafe {
             match self.waiting.get().as_ref() {
                 Some(waiting) => waiting.let_go(),
-                None => (self.row().operations.let_go)(&self),
+                None => self.let_go_in_policy(),
             }
         }
+    }
+
+    /// `let_go`, where the policy has no counter of its own for each worker.
+    #[cold]
+    #[inline(never)]
+    fn let_go_in_policy(self) {
+        // SAFETY: as in `hold`.
+        unsafe { (self.row().operations.let_go)(&self) };
     }
 }
 

@@ -11,7 +11,7 @@ use crate::runtime::continuation::spawner_fiber;
 use crate::runtime::forked::{self, spawn_forked};
 use crate::runtime::identity;
 use crate::runtime::record::{Fiber, LoopStart, Worker};
-use crate::runtime::suspend::{adopt_task, is_continuation, is_spawner, spawner_task};
+use crate::runtime::suspend::{adopt, continuation_of, is_spawner, spawner_task};
 use crate::sync::forked::Forked;
 use crate::sys::unwind::ProgramFunction;
 use crate::sys::{detector, errno, unwind};
@@ -157,10 +157,8 @@ impl<P: DequePolicy, B: Birth, I: Instrumentation> Callee for Child<P, B, I> {
         // SAFETY: the task was taken out of the queue, so it was published, and only the caller has
         // it. The caller is on this fiber and owns its worker.
         unsafe {
-            if let Some(next) = next
-                && is_continuation(next)
-            {
-                let context = adopt_task(worker, next);
+            if let Some(next) = next.and_then(|task| continuation_of(task)) {
+                let context = adopt(worker, next);
                 if listeners::any() {
                     worker.note_switch(fiber);
                 }
