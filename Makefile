@@ -79,7 +79,7 @@ BENCHES := $(patsubst bench_c/%.c,$(BENCH)/%,$(wildcard bench_c/*.c)) \
 
 .PHONY: all help lib headers bench bench-peers bench-programs bench-programs-peers bench-floor lab lab-programs scaling test \
         examples debug \
-        check check-deep knobs loom mutants faults limits fuzz fuzz-mutants asan tsan tsan-users helgrind drd valgrind aarch64 stress soak pdf deny install uninstall installcheck \
+        check check-deep knobs loom mutants faults limits fuzz fuzz-mutants asan tsan tsan-users helgrind drd valgrind aarch64 stress soak figures deny install uninstall installcheck \
         programs install-programs uninstall-programs stage dist deb rpm abi packages report clean
 
 all: lib $(if $(WITH_DEBUG),$(DEBUG_LIB))
@@ -294,23 +294,23 @@ bench-programs: $(BENCHES)
 # FIGURE=docs/speedup.svg: the figure of speed-ups goes there, too. PROGRAM=./mine ARGS='-n 100': measures that
 # program instead, on this library, if it was linked with the shared one.
 bench: $(if $(PROGRAM),stage,bench-programs)
-	$(TOOL) run --profile tools --quiet --package sched-bench --features pdf -- \
+	$(TOOL) run --profile tools --quiet --package sched-bench --features pictures -- \
 	        $(if $(PROGRAM),--program $(PROGRAM) --library $(STAGE)/lib,--programs $(BENCH)) \
 	        $(if $(FIGURE),--figure $(FIGURE)) $(BENCH_ARGS) $(if $(PROGRAM),-- $(ARGS))
 
 # The same workloads on other systems, as far as they are there: bench_c/peers.
 bench-peers: bench-programs
 	@$(MAKE) --no-print-directory -C bench_c/peers OUT=$(BENCH)/peers CARGO=$(CARGO) LACE='$(abspath $(LACE))'
-	$(TOOL) run --profile tools --quiet --package sched-bench --features pdf -- peers --programs $(BENCH) $(BENCH_ARGS)
+	$(TOOL) run --profile tools --quiet --package sched-bench --features pictures -- peers --programs $(BENCH) $(BENCH_ARGS)
 
 # Compares the programs of programs/ with the usual tools that are here.
 bench-programs-peers: programs
-	$(TOOL) run --profile tools --quiet --package sched-bench --features pdf -- tools --programs $(PROGRAMS) $(BENCH_ARGS)
+	$(TOOL) run --profile tools --quiet --package sched-bench --features pictures -- tools --programs $(PROGRAMS) $(BENCH_ARGS)
 
 # The questions of docs/LAB.md, and their answers: twenty minutes, or with QUICK=1 three. QUESTION=locks measures one
 # section alone and replaces it: bench_c/runner/src/pages/lab/question.rs has the names.
 lab: lab-programs
-	$(TOOL) run --profile tools --quiet --package sched-bench --features pdf -- lab --programs $(BENCH) \
+	$(TOOL) run --profile tools --quiet --package sched-bench --features pictures -- lab --programs $(BENCH) \
 	        --recorder $(LAB) $(if $(QUICK),--quick) $(if $(QUESTION),--question $(QUESTION)) $(BENCH_ARGS)
 
 # docs/REPORT.md and its figures from the results of the last make bench, make lab and make bench-peers, and the PDF file of
@@ -451,7 +451,7 @@ check:
 
 MINUTES ?= 10
 
-GATES := knobs loom shuttle litmus mutants faults limits fuzz asan tsan tsan-users helgrind drd valgrind aarch64 stress soak abi packages pdf deny
+GATES := knobs loom shuttle litmus mutants faults limits fuzz asan tsan tsan-users helgrind drd valgrind aarch64 stress soak abi packages figures deny
 
 # Each gate of check-deep is recorded in docs/trust when it ends, and docs/TRUST.md says what the last run of each did:
 # tools/trust. record-NAME does that for one.
@@ -460,7 +460,7 @@ check-deep: $(GATES:%=record-%)
 # The gates that take an hour or hours do a part of their work in check-deep, which so takes less than an hour on two
 # processors; FULL=1 leaves nothing out. The part is the same each time. make NAME alone does everything, and so do the
 # workflows.
-IN_PART := knobs_KNOBS=1/20 mutants_MUTANTS=1/24 tsan-users_SLICE=1/12 helgrind_SLICE=1/12 drd_SLICE=1/12 faults_FAULTS=1 stress_MINUTES=4 fuzz_MINUTES=4
+IN_PART := knobs_KNOBS=1/20 mutants_MUTANTS=1/24 tsan-users_SLICE=1/12 helgrind_SLICE=1/12 drd_SLICE=1/12 valgrind_SLICE=1/4 faults_FAULTS=1 stress_MINUTES=4 fuzz_MINUTES=4
 
 .PHONY: $(GATES:%=record-%) trust
 $(GATES:%=record-%): record-%:
@@ -483,10 +483,11 @@ loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --profile tools --package sched-model \
 	        --target-dir $(TARGET)/loom -- --nocapture
 
-# The figures as PDF files, which make test leaves out: their crates take long to compile.
-pdf:
-	$(CARGO) clippy --quiet --package sched-bench --all-targets --features pdf -- -D warnings
-	$(CARGO) test --quiet --package sched-bench --features pdf
+# The figures as pictures, and whether the texts in them can be read. make test leaves this out: the crates take long to
+# compile.
+figures:
+	$(CARGO) clippy --quiet --package sched-bench --all-targets --features pictures -- -D warnings
+	$(CARGO) test --quiet --package sched-bench --features pictures
 
 # MUTANTS='NAME ...' runs these mutants alone, MUTANTS=K/N the Kth and then each Nth of them. RECORD=1 writes
 # what they show to model/RESULTS.md.

@@ -5,6 +5,7 @@
 //! time the row with the most new pairs, as in AETG (Cohen, Dalal, Fredman and Patton, 1997), but
 //! out of the list of all rows, which is short here.
 
+use std::collections::BinaryHeap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
@@ -55,11 +56,22 @@ pub fn covering(rows: &[Row], seed: usize) -> impl Iterator<Item = &Row> {
 pub fn covering_rest(rows: &[Row], mut met: Pairs, seed: usize) -> impl Iterator<Item = &Row> {
     let mut order: Vec<&Row> = rows.iter().collect();
     order.sort_by_cached_key(|row| scattered(row, seed));
+    // How many pairs a row adds at most, and its place: the number falls as other rows are chosen,
+    // so only a row that comes first is counted again (Minoux, 1978).
+    let most = order.iter().enumerate().map(|(place, row)| (met.lacks(row), place));
+    let mut most: BinaryHeap<(usize, usize)> = most.collect();
     std::iter::from_fn(move || {
-        let best =
-            order.iter().max_by_key(|row| met.lacks(row)).filter(|row| met.lacks(row) > 0)?;
-        met.add(best);
-        Some(*best)
+        loop {
+            let (at_most, place) = most.pop().filter(|&(at_most, _)| at_most > 0)?;
+            let row = order[place];
+            match met.lacks(row) {
+                lacks if lacks == at_most => {
+                    met.add(row);
+                    return Some(row);
+                }
+                lacks => most.push((lacks, place)),
+            }
+        }
     })
 }
 

@@ -61,10 +61,11 @@ const WAYS: &[(&str, Way)] = &[
     ("beside+-I.", Way::BesideHere),
 ];
 
-/// Old standards, which are tried in the first way only, and not with the headers of C++17.
+/// The standards that are tried in all ways: how a compiler looks for a header does not depend on
+/// the standard.
+const TRIED_IN_ALL_WAYS: &[&str] = &["c11", "c++17"];
+/// Standards before those of the headers of C++17.
 const OLD: &[&str] = &["c89", "c++98", "c++11"];
-/// The newest standard of C++, which is tried in the first way only.
-const NEW: &[&str] = &["c++23", "c++2b"];
 
 /// Code for strict C without _GNU_SOURCE: it uses what every POSIX has.
 const POSIX: &str = "int posix(void);\nint posix(void)\n{\n    struct sched_param p;\n    \
@@ -122,23 +123,32 @@ pub fn jobs(session: &Session, jobs: &mut Vec<Job>) -> Result<()> {
                 continue;
             };
             let old = OLD.contains(standard);
-            let few = old || NEW.contains(standard);
+            // The two compilers look for headers in the same way, and take what POSIX has from the
+            // same headers.
+            let is_other = name.starts_with("clang");
+            let all = TRIED_IN_ALL_WAYS.contains(standard) && !is_other;
+            // C++ compilers define _GNU_SOURCE by themselves.
+            let gnu: &[bool] = match (*cpp, is_other) {
+                (true, _) => &[true],
+                (false, true) => &[false],
+                (false, false) => &[false, true],
+            };
             for (nth, (way_name, way)) in
-                WAYS.iter().take(if few { 1 } else { WAYS.len() }).enumerate()
+                WAYS.iter().take(if all { WAYS.len() } else { 1 }).enumerate()
             {
                 for (order_name, order) in ORDERS {
-                    // The two compilers look for headers in the same way.
-                    let is_other = name.starts_with("clang");
-                    if nth > 0 && (is_other || !IN_ALL_WAYS.contains(order_name)) {
+                    if nth > 0 && !IN_ALL_WAYS.contains(order_name) {
                         continue;
                     }
-                    // A compilation with a header of C++17 takes a second or two.
+                    // A compilation with a header of C++17 takes a second or two. "lambdas"
+                    // includes them all.
+                    let few = !TRIED_IN_ALL_WAYS.contains(standard) && *order_name != "lambdas";
                     let slow = order.contains(&"HPP");
-                    if slow && (old || !cpp || !matches!(way, Way::Installed | Way::Beside)) {
+                    let left_out = old || !cpp || !matches!(way, Way::Installed | Way::Beside);
+                    if slow && (left_out || few) {
                         continue;
                     }
-                    // g++ defines _GNU_SOURCE by itself.
-                    for gnu in [false, true].into_iter().filter(|gnu| *gnu || !cpp) {
+                    for &gnu in gnu {
                         let detail = format!(
                             "{name} {standard} {way_name} {order_name}{}",
                             if gnu { " _GNU_SOURCE" } else { "" }

@@ -4,10 +4,10 @@
 //! new kind or deque needs no change here. The base is every kind × deque × idle policy × number of
 //! threads. Each run of a program whose marker says `matrix` has these settings:
 //!
-//! - the default policies with each number of threads;
-//! - a few others of the base, which together contain each pair of values that the library accepts
-//!   together (`cover.rs`). Every second of them sets all variables, and so contains pairs of the
-//!   other variables, too, except in a run with a longer timeout.
+//! - the default policies with every second number of threads: 1 and 4, or 2 and 16;
+//! - a few others of the base with these numbers, which together contain each pair of values that
+//!   the library accepts together (`cover.rs`). Every second of them sets all variables, and so
+//!   contains pairs of the other variables, too, except in a run with a longer timeout.
 //!
 //! The choice depends on the run's name and on what its marker leaves, and so differs from run to
 //! run: each pair of values of all variables meets many programs, in many combinations. A test of
@@ -78,10 +78,12 @@ impl Matrix {
         })
     }
 
-    /// Some settings of the base: the defaults with each number of threads, and a cover, in which
-    /// each pair of values that the base has occurs. Every second setting of the cover sets all
-    /// variables, and is chosen for the most new pairs. Another `name` gives another choice.
+    /// Some settings of the base, with half of the numbers of threads: the defaults with each of
+    /// these, and a cover, in which each pair of values that this base has occurs. Every second
+    /// setting of the cover sets all variables, and is chosen for the most new pairs. Another
+    /// `name` gives another choice.
     pub fn some(&self, part: &Part, name: &str) -> Vec<Setting> {
+        let part = &half_of_counts(part, name);
         let (axes, rows) = self.left(part);
         let groups = by_base(part, &axes, &rows);
         let base: Vec<Row> = groups.keys().cloned().collect();
@@ -184,6 +186,18 @@ impl Matrix {
         let rows = rows.filter(takes).collect();
         (axes, rows)
     }
+}
+
+/// The part with every second of its numbers of threads, if it has more than two.
+fn half_of_counts(part: &Part, name: &str) -> Part {
+    let mut half = part.clone();
+    let counts = part.only.get(THREADS).cloned();
+    let counts = counts.unwrap_or_else(|| COUNTS.map(str::to_string).to_vec());
+    if counts.len() > 2 {
+        let every_second = counts.into_iter().skip(number(name) / 2 % 2).step_by(2);
+        half.restrict(THREADS, &every_second.collect::<Vec<_>>());
+    }
+    half
 }
 
 /// The rows, grouped by their values of the variables of the base.
@@ -333,10 +347,12 @@ mod tests {
     #[test]
     fn runs_together_leave_no_pair_out() {
         let (matrix, all) = (matrix(), Part { refuse: true, ..Part::default() });
+        let steal = Part { refuse: true, ..part("KIND=steal") }; // markers restrict some runs
         let names: Vec<String> = (0..64).map(|i| format!("program{i}")).collect();
         let one = matrix.some(&all, &names[0]);
         assert!(matrix.unmet(one.iter()).is_some());
-        let together: Vec<_> = names.iter().flat_map(|name| matrix.some(&all, name)).collect();
+        let of_both = |name: &String| [matrix.some(&all, name), matrix.some(&steal, name)].concat();
+        let together: Vec<_> = names.iter().flat_map(of_both).collect();
         assert_eq!(matrix.unmet(together.iter()), None);
     }
 
@@ -351,15 +367,31 @@ mod tests {
             both.collect::<Vec<_>>()
         };
         let met: HashSet<_> = some.iter().flat_map(pairs).collect();
-        assert_eq!(met, matrix.base(&part).iter().flat_map(pairs).collect());
-        assert!(some.len() < matrix.base(&part).len());
+        let base = matrix.base(&half_of_counts(&part, "x"));
+        assert_eq!(met, base.iter().flat_map(pairs).collect());
+        assert!(some.len() < base.len());
         let (of_all, of_base): (Vec<_>, Vec<_>) =
             some.iter().partition(|s| s.get("JOIN").is_some());
         assert!(!of_all.is_empty() && of_all.len() < of_base.len());
         let default = |s: &&&Setting| {
             ["steal", "mutex", "park"] == ["KIND", "DEQUE", "IDLE"].map(|name| s.get(name).unwrap())
         };
-        assert_eq!(of_base.iter().filter(default).count(), COUNTS.len());
+        assert_eq!(of_base.iter().filter(default).count(), COUNTS.len() / 2);
+    }
+
+    #[test]
+    fn runs_share_the_numbers_of_threads() {
+        let matrix = matrix();
+        let counts = |part: &Part, name: &str| {
+            let some = matrix.some(part, name);
+            some.iter().filter_map(|s| s.get(THREADS)).map(str::to_string).collect::<HashSet<_>>()
+        };
+        let sets: Vec<_> = (0..16).map(|i| counts(&Part::default(), &format!("{i}"))).collect();
+        assert!(sets.iter().all(|set| set.len() == COUNTS.len() / 2));
+        let all: HashSet<_> = sets.into_iter().flatten().collect();
+        assert_eq!(all, COUNTS.map(str::to_string).into());
+        assert_eq!(counts(&part("THREADS=1,2"), "x").len(), 2);
+        assert!(counts(&part("THREADS=1,2,3"), "x").len() < 3);
     }
 
     #[test]

@@ -8,8 +8,10 @@ use super::layout::Room;
 use super::marks::mark;
 use super::panel::Panel;
 use super::style::{LARGE, LINE, MARGIN, REFERENCE, SMALL, WIDTH, text};
+use crate::figures::drawing::font;
+#[cfg(feature = "pictures")]
+use crate::figures::drawing::render;
 use crate::figures::drawing::svg::{Anchor, Canvas, INK, Point, Rect};
-use crate::figures::drawing::{font, render};
 use crate::statistics::quartiles::Quartiles;
 
 /// What the bar through a mark is.
@@ -60,14 +62,25 @@ impl Figure<'_> {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Writes `base`.svg, .png, .pdf and .csv, with a line under the drawing.
+    /// Writes `base`.svg and .csv and, with the feature `pictures`, .png and .pdf, with a line under
+    /// the drawing.
     pub fn write(&self, base: &Path, note: &str) -> Result<Vec<PathBuf>> {
-        let failed = || format!("the figure {}", base.display());
-        let mut written = render::write_all(base, &self.svg(note)).with_context(failed)?;
-        let table = base.with_extension("csv");
-        std::fs::write(&table, self.csv()).with_context(failed)?;
-        written.push(table);
-        Ok(written)
+        let svg = self.svg(note);
+        #[cfg(feature = "pictures")]
+        let pictures = render::pictures(&svg)?;
+        #[cfg(not(feature = "pictures"))]
+        let pictures = [];
+        let files = [("svg", svg.into_bytes()), ("csv", self.csv().into_bytes())];
+        files
+            .into_iter()
+            .chain(pictures)
+            .map(|(extension, bytes)| {
+                let path = base.with_extension(extension);
+                std::fs::write(&path, bytes)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                Ok(path)
+            })
+            .collect()
     }
 
     pub fn svg(&self, note: &str) -> String {

@@ -33,6 +33,8 @@ pub mod axis;
 mod draw;
 mod figure;
 mod layout;
+#[cfg(all(test, feature = "pictures"))]
+pub mod legible;
 mod marks;
 mod numbers;
 mod panel;

@@ -241,11 +241,12 @@ mod tests {
         let path = folder.join("LAB.md");
         page.write(&path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
+        #[cfg(feature = "pictures")]
         for entry in std::fs::read_dir(&folder).unwrap() {
             let file = entry.unwrap().path();
             if file.extension().is_some_and(|extension| extension == "svg") {
                 let svg = std::fs::read_to_string(&file).unwrap();
-                crate::figures::chart::tests::assert_legible(&svg, &file.to_string_lossy());
+                crate::figures::chart::legible::assert_legible(&svg, &file.to_string_lossy());
             }
         }
         std::fs::remove_dir_all(&folder).unwrap();

@@ -98,6 +98,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "pictures")]
     #[test]
     fn the_drawings_are_legible() {
         let template = read(&docs().join("report/template.md")).unwrap();
@@ -106,7 +107,7 @@ mod tests {
         assert!(names.len() >= 5, "{names:?}");
         for name in names {
             let svg = read(&docs().join(format!("report-{name}.svg"))).unwrap();
-            crate::figures::chart::tests::assert_legible(&svg, name);
+            crate::figures::chart::legible::assert_legible(&svg, name);
         }
     }
 
