@@ -5,6 +5,14 @@
 #include "check.h"
 #include <sys/wait.h>
 
+/* A shell without job control starts programs in the background with these signals ignored, and children inherit that.
+ * The tests begin as in the foreground. */
+__attribute__((constructor, unused)) static void heed_the_terminal(void)
+{
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+}
+
 struct child {
     int status;       /* as from waitpid */
     char said[16384]; /* standard output and standard error */
