@@ -349,7 +349,9 @@ unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *
     detector::acquire(watched);
     let Task { f, closure: own } = watched.slice.task;
     // SAFETY: `s` was given to this task.
-    let fiber = unsafe { Worker::of(s) }.mine().map(|mine| {
+    let given = unsafe { Worker::of(s) };
+    // None: a thread that has left its worker for a blocking section runs a task that was refused.
+    let fiber = given.mine().map(|mine| {
         let fiber = mine.fiber();
         let below = fiber.observed.replace(watched);
         watched.slice.below.set(below.cast());
@@ -365,8 +367,8 @@ unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *
     // SAFETY: the program promises that `f` accepts its closure and returns.
     detector::heeded(|| call_guarded::<C, _>(|| unsafe { f(own, s) }));
     // SAFETY: the task's worker, which may differ from `s` by now, is of the same run.
-    let worker = unsafe { Worker::current_in_run_of(s) };
-    if let Some(fiber) = fiber {
+    let worker = fiber.map(|_| unsafe { Worker::current_in_run_of(s) });
+    if let (Some(fiber), Some(worker)) = (fiber, worker) {
         // SAFETY: the task below is in the middle of its run, like this one until now.
         let below = unsafe { watched.below() };
         fiber.observed.set(below.map_or(ptr::null(), ptr::from_ref));
@@ -377,10 +379,11 @@ unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *
             below.inspect(|below| below.path.go_on(now));
         }
     }
-    detector::release(worker.run.get());
+    detector::release(given.run.get());
     detector::release(watched);
     if watched.block.get().is_null() {
-        // SAFETY: the task has ended; the rest as in `spawn_copy::run_block`.
-        unsafe { give_back(closure, Some(worker)) };
+        // SAFETY: the task has ended; the rest as in `spawn_copy::run_block`. Without a worker the
+        // block is from the heap.
+        unsafe { give_back(closure, worker) };
     } // else `joined` does it
 }

@@ -116,6 +116,12 @@ impl Options {
         words
     }
 
+    /// True if the programs run beside a race detector.
+    pub fn has_race_detector(&self) -> bool {
+        let is_tool = |word: &String| ["--tool=helgrind", "--tool=drd"].contains(&word.as_str());
+        self.sanitize.as_deref() == Some("thread") || self.under.iter().any(is_tool)
+    }
+
     /// What these options leave of a part of the matrix.
     pub fn part(&self, part: &Part) -> Part {
         let mut part = part.clone();

@@ -224,6 +224,7 @@ fn one_run(
 ) -> Job {
     let limit = run.timeout.unwrap_or(0.0).max(session.options.timeout);
     let (work, words) = (session.work.clone(), session.options.words(program));
+    let is_detected = session.options.has_race_detector();
     let job = Job::new(group, detail, move |worker| {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(&run.arguments);
@@ -258,7 +259,7 @@ fn one_run(
             )));
         }
         if let Some(tasks) = run.tasks
-            && let Err(error) = stats::check(&stats_file, tasks, &environment)
+            && let Err(error) = stats::check(&stats_file, tasks, &environment, is_detected)
         {
             return Ok(Outcome::Failed(format!("{}{error:#}\n", again())));
         }
