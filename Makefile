@@ -477,11 +477,19 @@ KNOBS ?= 1/1
 knobs: stage debug bench-programs
 	$(CTEST) --knobs $(KNOBS) $(TEST_ARGS)
 
+# The files of models, as many at a time as there are processors; first that which takes longest.
+LOOM_FILES := sleep $(filter-out sleep,$(basename $(notdir $(wildcard model/tests/*))))
+LOOM_TEST = RUSTFLAGS="--cfg loom" $(CARGO) test --profile tools --package sched-model --target-dir $(TARGET)/loom
+
+.PHONY: $(LOOM_FILES:%=loom-%)
 loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) clippy --quiet --package sched-model --all-targets \
 	        --target-dir $(TARGET)/loom -- -D warnings
-	RUSTFLAGS="--cfg loom" $(CARGO) test --profile tools --package sched-model \
-	        --target-dir $(TARGET)/loom -- --nocapture
+	$(LOOM_TEST) --no-run
+	@$(MAKE) --no-print-directory -j$(NPROC) --output-sync=target $(LOOM_FILES:%=loom-%)
+
+$(LOOM_FILES:%=loom-%): loom-%:
+	@$(LOOM_TEST) --test $* -- --nocapture
 
 # The figures as pictures, and whether the texts in them can be read. make test leaves this out: the crates take long to
 # compile.

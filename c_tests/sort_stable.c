@@ -4,6 +4,7 @@
  * ctest: static debug
  * ctest: matrix threads=1,2,4,16 */
 #include "alloc.h"
+#include "shapes.h"
 #include <sched_sort.h>
 
 /* The key is the order; the number tells equal elements apart. */
@@ -43,30 +44,6 @@ static int fails(void)
     return atomic_load(&left) == 0;
 }
 
-enum shape { RANDOM, FEW, SORTED, REVERSED, LATE, LATE_TIE, TAIL, LONG_TAIL, EQUAL, ORGAN, SAW, RUNS, NEARLY, HALVES, MIDDLE, SHAPES };
-
-static uint32_t value(enum shape shape, size_t i, size_t n, uint64_t *seed)
-{
-    uint32_t any = (uint32_t)(next_random(seed) >> 33);
-    switch (shape) {
-    case RANDOM: return any;
-    case FEW: return any % 5;
-    case SORTED: return (uint32_t)i;
-    case REVERSED: return (uint32_t)(n - i);
-    case LATE: return (uint32_t)(i + 1 < n ? i + 1 : 0);
-    case LATE_TIE: return (uint32_t)(i + 1 < n ? n - i : n - i + 1);
-    case TAIL: return i < n - n / 100 ? (uint32_t)i / 2 : any % (uint32_t)n;
-    case LONG_TAIL: return i < n - n / 4 ? (uint32_t)i / 2 : any % (uint32_t)n;
-    case EQUAL: return 7;
-    case ORGAN: return (uint32_t)(i < n / 2 ? i : n - i);
-    case SAW: return (uint32_t)(i % 100);
-    case RUNS: return (uint32_t)(i % 9000 < 5000 ? i % 9000 : 9000 - i % 9000);
-    case MIDDLE: return (uint32_t)(i == (16384 + n) / 2 - 10 ? 0 : i); /* where two workers have looked, just before their border */
-    case HALVES: return (uint32_t)(i < n / 2 ? n + i : i); /* the second half belongs before the first */
-    default: return any % 50 ? (uint32_t)i : any % (uint32_t)n;
-    }
-}
-
 /* Fills an array of T between two guards, sorts it and checks it. SET gives the element *e the key and the number of p,
  * KEY and NUMBER are those of *e, and ORDERED says whether last_key may stand before key. */
 #define CHECK_SORT(T, sort, ORDERED, SET, KEY, NUMBER)                                                                 \
@@ -104,7 +81,7 @@ static void sort_all(enum shape shape, size_t n, struct scheduler *s)
     uint64_t seed = n + 1;
     CHECK(pairs != NULL);
     for (size_t i = 0; i < n; i++) {
-        pairs[i].key = value(shape, i, n, &seed);
+        pairs[i].key = key_of(shape, i, n, &seed);
         pairs[i].number = (uint32_t)i;
     }
     CHECK_SORT(uint64_t, sort_numbers, last_key < key, SET_NUMBER, (uint32_t)(*e >> 32), (uint32_t)*e);

@@ -3,7 +3,7 @@
  * where an adversary answers them.
  * ctest: static debug
  * ctest: matrix threads=1,2,4,16 */
-#include "check.h"
+#include "shapes.h"
 #include <math.h>
 #include <sched_sort.h>
 
@@ -25,25 +25,6 @@ SCHED_SORT(sort_pairs, pair, a->key < b->key)
 SCHED_SORT(sort_large, large, a->key < b->key)
 SCHED_SORT(sort_strings, const char *, strcmp(*a, *b) < 0)
 
-enum shape { RANDOM, FEW, SORTED, REVERSED, LATE, LATE_TIE, EQUAL, ORGAN, SAW, NEARLY, SHAPES };
-
-static uint32_t value(enum shape shape, size_t i, size_t n, uint64_t *seed)
-{
-    uint32_t any = (uint32_t)(next_random(seed) >> 33);
-    switch (shape) {
-    case RANDOM: return any;
-    case FEW: return any % 5;
-    case SORTED: return (uint32_t)i;
-    case REVERSED: return (uint32_t)(n - i);
-    case LATE: return (uint32_t)(i + 1 < n ? i + 1 : 0);
-    case LATE_TIE: return (uint32_t)(i + 1 < n ? n - i : n - i + 1);
-    case EQUAL: return 7;
-    case ORGAN: return (uint32_t)(i < n / 2 ? i : n - i);
-    case SAW: return (uint32_t)(i % 100);
-    default: return any % 50 ? (uint32_t)i : any;
-    }
-}
-
 /* What does not depend on the order. */
 static uint64_t mixed(uint64_t x)
 {
@@ -63,7 +44,7 @@ static uint64_t mixed(uint64_t x)
         memcpy(&room[n + 1], &guard, sizeof guard);                                                                    \
         for (size_t i = 0; i < n; i++) {                                                                               \
             T *e = &room[i + 1];                                                                                       \
-            uint32_t v = value(shape, i, n, &seed);                                                                    \
+            uint32_t v = key_of(shape, i, n, &seed);                                                                    \
             SET;                                                                                                       \
             before += mixed(HASH);                                                                                     \
         }                                                                                                              \
@@ -159,7 +140,7 @@ static void root(void *closure, struct scheduler *s)
                                    130, 400, 2047, 2048, 2049, 5000, 20000, 100000};
     for (int i = 0; i < 1000; i++)
         snprintf(names[i], sizeof names[i], "%d", i);
-    for (int shape = 0; shape < SHAPES; shape++)
+    for (int shape = 0; shape < SHAPES_OF_ALL; shape++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes && sizes[i] <= 100000 / SMALLER; i++)
             sort_all((enum shape)shape, sizes[i], i + 1, s);
     not_an_order(s);
