@@ -662,7 +662,7 @@ soak: stage
 	$(CTEST) --soak $(HOURS)
 
 # A script that skips its checks says why, and ends with status 77.
-SKIPS = || [ $$? = 77 ]
+SKIPS = || { [ $$? = 77 ] && echo '$@: skipped'; }
 
 # Whether programs that were compiled with the last release run with this library.
 abi:
