@@ -370,29 +370,13 @@ unsafe fn resume_task(task: Task, worker: &Worker, content: impl FnOnce() -> Con
     old.worker().counters().tasks.uncount(); // the caller counts, as above
 }
 
-/// The content of a queued continuation.
+/// The content of a queued continuation; None if `task` is neither a continuation nor a spawner.
 ///
 /// # Safety
-/// `task` is a continuation or a spawner; it was published, and only the caller continues it.
-#[inline(always)]
-pub(super) unsafe fn take_continuation(task: Task) -> Continuation {
-    // SAFETY: by the caller's promise; what was published is complete.
-    unsafe {
-        if is_suspended(task) {
-            task.closure.cast::<Continuation>().read()
-        } else {
-            detach_spawner(task.closure)
-        }
-    }
-}
-
-/// `take_continuation`, if `task` is a continuation or a spawner.
-///
-/// # Safety
-/// If it is one, as for `take_continuation`.
+/// If `task` is one, it was published, and only the caller continues it.
 #[inline(always)]
 pub(super) unsafe fn continuation_of(task: Task) -> Option<Continuation> {
-    // SAFETY: by the caller's promise.
+    // SAFETY: by the caller's promise; what was published is complete.
     unsafe {
         if is_suspended(task) {
             Some(task.closure.cast::<Continuation>().read())

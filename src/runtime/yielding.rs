@@ -32,7 +32,7 @@ use crate::fiber::sanitizers;
 use crate::policy::{Awaited, LookFirst, LoopStack, Place, TICK};
 use crate::runtime::record::{Fiber, Worker};
 use crate::runtime::suspend::{
-    HandedOver, leave_fiber, leave_for_continuation, leave_for_new_loop, take_continuation,
+    HandedOver, continuation_of, leave_fiber, leave_for_continuation, leave_for_new_loop,
 };
 use crate::sys::time;
 use std::cell::Cell;
@@ -65,7 +65,7 @@ pub fn yield_now(worker: &Worker) {
         // SAFETY: the caller is a task on the fiber, which can be left; `begin_exchange` returns
         // only published continuations.
         return unsafe {
-            let next = take_continuation(task);
+            let next = continuation_of(task).unwrap_unchecked();
             leave_for_continuation(fiber, next, &mut HandedOver::new(fiber, publish))
         };
     }
