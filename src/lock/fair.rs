@@ -56,7 +56,6 @@
 use crate::lock::handover::{Handover, Link};
 use crate::lock::monitor::RawLock;
 use crate::sys::atomic::{Ordering, UnsafeCell};
-use crate::sys::detector;
 use crate::sys::futex::{LONGEST, SpentWord};
 use std::ptr;
 
@@ -113,7 +112,8 @@ impl FairLock {
     #[inline(never)]
     fn wait_in_line(&self) {
         let waiter = Waiter { word: SpentWord::new(WAITING), next: UnsafeCell::new(ptr::null()) };
-        detector::own(&waiter);
+        #[cfg(not(loom))]
+        crate::sys::detector::own(&waiter);
         // SAFETY: the node is new, and this function returns when it is granted.
         if unsafe { self.line.lock_or_link(&raw const waiter) } {
             return;
