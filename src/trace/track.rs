@@ -20,6 +20,7 @@
 
 use crate::sys::clock::ticks;
 use crate::sys::memory::NoMemory;
+use crate::sys::processors::MOST_WORKERS;
 use crate::task::Task;
 use crate::trace::event::{Event, Kind, OUTSIDE};
 use crate::trace::ring::Ring;
@@ -47,12 +48,18 @@ impl Shared {
 
     /// A number for a task that a thread outside of the run spawns.
     pub fn outside_id(&self) -> u64 {
-        u64::from(OUTSIDE) << WORKER_SHIFT | self.outside.fetch_add(1, Ordering::Relaxed)
+        OUTSIDE_ID + self.outside.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-/// A task's number has its spawner's in the upper bits.
+/// A task's number has its spawner's in the upper bits. Viewers in JavaScript read a number as a
+/// double, which has 53 bits: beyond them several numbers would be one.
 const WORKER_SHIFT: u32 = 40;
+
+/// The first number of the tasks from outside: they have the number behind that of the last worker.
+const OUTSIDE_ID: u64 = (MOST_WORKERS as u64) << WORKER_SHIFT;
+
+const _: () = assert!(OUTSIDE_ID < 1 << f64::MANTISSA_DIGITS);
 
 /// A task of an observed run, from its spawn to its end. The record lies in an argument block. The
 /// spawner writes it, then whoever runs the task; while the task is suspended, whoever wakes it.

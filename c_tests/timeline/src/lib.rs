@@ -6,6 +6,7 @@
 //!   that another worker has spawned has an arrow from there.
 //! - A task waits and goes on in turn.
 //! - No more workers are busy than there are.
+//! - No whole number has more than 53 bits: viewers in JavaScript would take several for one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,6 +14,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+
+/// Beyond it a double does not represent every whole number.
+const MOST: u64 = 1 << f64::MANTISSA_DIGITS;
 
 /// How much two processors' clocks may differ, in microseconds.
 const SKEW: f64 = 1.0;
@@ -68,6 +72,20 @@ fn number(event: &Value, key: &str) -> Result<u64> {
     event[key].as_u64().with_context(|| format!("{key} is no whole number"))
 }
 
+/// All whole numbers of an event are such that a double represents them.
+fn check_numbers(value: &Value) -> Result<()> {
+    match value {
+        Value::Object(members) => members.values().try_for_each(check_numbers),
+        Value::Array(elements) => elements.iter().try_for_each(check_numbers),
+        Value::Number(number) => {
+            let is_represented = number.as_u64().is_none_or(|number| number <= MOST);
+            ensure!(is_represented, "{number} has more bits than a double");
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
 fn time(event: &Value, key: &str) -> Result<f64> {
     event[key].as_f64().filter(|time| *time >= 0.0).with_context(|| format!("{key} is no time"))
 }
@@ -78,6 +96,7 @@ fn name(event: &Value) -> Result<&str> {
 
 impl Replay {
     fn add(&mut self, event: &Value) -> Result<()> {
+        check_numbers(event)?;
         let phase = event["ph"].as_str().context("no phase")?;
         let run = number(event, "pid")?;
         if phase == "M" {
@@ -222,7 +241,7 @@ mod tests {
         format!(r#"{{"ph":"B","tid":{worker},"ts":{ts},"name":"f"}}"#)
     }
 
-    fn end(worker: u32, ts: u32, task: u32) -> String {
+    fn end(worker: u32, ts: u32, task: u64) -> String {
         format!(
             r#"{{"ph":"E","tid":{worker},"ts":{ts},"name":"f","args":{{"task":{task},"begins":true}}}}"#
         )
@@ -251,6 +270,13 @@ mod tests {
         let ends = [end(0, 20, 1), end(1, 30, 1).replace("true", "false")];
         refused(&[&a, &ends[0], &begin(1, 10), &ends[1]], "runs on");
         assert_eq!(timeline(&[&a, &ends[0], &begin(1, 25), &ends[1]]).unwrap(), 1);
+    }
+
+    #[test]
+    fn a_double_represents_each_number() {
+        let a = begin(0, 1);
+        assert_eq!(timeline(&[&a, &end(0, 2, MOST)]).unwrap(), 1);
+        refused(&[&a, &end(0, 2, MOST + 1)], "more bits");
     }
 
     #[test]
