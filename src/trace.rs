@@ -8,6 +8,7 @@
 //! | [`track`] | what a worker records: the slices of tasks, merged where they are short |
 //! | [`timeline`] | the tracks of a run, and the clock |
 //! | [`json`] | the text of a timeline |
+//! | [`steps`] | where a task was before it goes on |
 //! | [`output`] | the file, which the runs of a process share |
 //! | [`gzip`] | its compressed form |
 //!
@@ -32,6 +33,8 @@ pub mod gzip;
 pub mod json;
 #[cfg(not(loom))]
 pub mod output;
+#[cfg(not(loom))]
+pub mod steps;
 #[cfg(not(loom))]
 pub mod timeline;
 #[cfg(not(loom))]

@@ -8,11 +8,12 @@
 //! | a task waits | an asynchronous slice, `b` and `e`, with the task's number |
 //! | spawn -> begin, wake -> resume | an arrow, `s` and `f` |
 //! | steal, raid, wake, block | an instant, `i` |
+//! | a task goes on on another worker | an instant `migrate`, where it goes on ([`steps`](super::steps)) |
 //! | a worker sleeps | a slice `X` |
 //! | busy workers, lengths of queues | counters, `C` |
 //!
-//! The text is made in one pass over each track. Nothing is allocated but the table of names and the
-//! slices that are open.
+//! The text is made in one pass over each track. Nothing is allocated but the table of names, that
+//! of the tasks that were left in the middle, and the slices that are open.
 //!
 //! An `E` repeats the name of its `B`, and has the arguments of the slice: speedscope ends a frame
 //! only by its name, and takes the arguments of a `B` for a part of the name, so that no two tasks
@@ -24,6 +25,7 @@ use crate::sys::names::Names;
 use crate::sys::output;
 use crate::trace::event::{Event, Kind, OUTSIDE};
 use crate::trace::output::Stream;
+use crate::trace::steps::Steps;
 use crate::trace::track::Track;
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,7 +46,7 @@ pub fn write(run: &Run, flows: &mut u64, out: &mut Stream) -> fmt::Result {
     let mut names = Names::default();
     let workers = run.tracks.len();
     let lost = run.tracks.iter().map(|track| track.ring().first()).sum::<usize>();
-    let text = Text { run, out };
+    let text = Text { run, steps: &Steps::of(run.tracks), out };
     text.out.begin_event()?;
     write!(
         text.out,
@@ -122,6 +124,7 @@ impl Slices {
 
 struct Text<'a> {
     run: &'a Run<'a>,
+    steps: &'a Steps,
     out: &'a mut Stream,
 }
 
@@ -165,6 +168,9 @@ impl Text<'_> {
                 write_name(names, function, self.out)?;
                 self.out.write_str("}")?;
                 open.push(event);
+                if kind != Kind::Begin {
+                    self.migrate(worker, &event)?;
+                }
                 if kind != Kind::Again && other != OUTSIDE {
                     let name = if kind == Kind::Begin { "spawn" } else { "wake" };
                     *flows += 1;
@@ -225,6 +231,18 @@ impl Text<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Says where the task comes from that goes on here, if that is another worker.
+    fn migrate(&mut self, worker: usize, event: &Event) -> fmt::Result {
+        let Event { time, task, .. } = *event;
+        let before = self.steps.before(task, time).map(|before| usize::from(before.worker));
+        let Some(from) = before.filter(|from| *from != worker) else { return Ok(()) };
+        self.begin('i', worker, time)?;
+        write!(
+            self.out,
+            ",\"s\":\"t\",\"name\":\"migrate\",\"args\":{{\"task\":{task},\"from\":{from}}}}}"
+        )
     }
 
     fn length(&self, begin: u64, ticks: u64) -> u64 {

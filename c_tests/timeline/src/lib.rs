@@ -5,6 +5,8 @@
 //! - Each arrow has two ends, the second one not before the first, at the begin of a slice. A task
 //!   that another worker has spawned has an arrow from there.
 //! - A task waits and goes on in turn.
+//! - A task that goes on on another track than the one it was on has an instant `migrate` there,
+//!   which says so. There are no others.
 //! - No more workers are busy than there are.
 //! - No whole number has more than 53 bits: viewers in JavaScript would take several for one.
 
@@ -45,6 +47,8 @@ struct Replay {
     starts: BTreeMap<u64, (At, f64)>,
     ends: BTreeMap<u64, (At, f64)>,
     waits: BTreeMap<String, u64>,
+    /// The instants `migrate`: the task, where and when it goes on, and where it was before.
+    migrates: BTreeMap<((u64, u64), At, u64), u64>,
     workers: BTreeMap<u64, u64>,
     most_busy: BTreeMap<u64, u64>,
 }
@@ -162,7 +166,12 @@ impl Replay {
                 let victim = args["victim"].as_u64();
                 ensure!(event["s"] == "t", "an instant of its track");
                 ensure!(victim != Some(track.1), "a worker takes its own task");
-                name(event)?;
+                if name(event)? == "migrate" {
+                    let task = (run, number(args, "task")?);
+                    let key = (task, track, now.to_bits());
+                    let other = self.migrates.insert(key, number(args, "from")?);
+                    ensure!(other.is_none(), "it migrates twice at a time");
+                }
             }
             "b" | "e" => {
                 let waits = self.waits.entry(event["id"].as_str().context("no id")?.to_string());
@@ -173,6 +182,28 @@ impl Replay {
             }
             other => bail!("phase {other:?}"),
         }
+        Ok(())
+    }
+
+    /// The slices are sorted by tasks and times.
+    fn check_migrates(&mut self) -> Result<()> {
+        for pair in self.slices.windows(2) {
+            let (before, slice) = (&pair[0], &pair[1]);
+            if before.task != slice.task || before.track == slice.track {
+                continue;
+            }
+            let said = self.migrates.remove(&(slice.task, slice.track, slice.begin.to_bits()));
+            ensure!(
+                said == Some(before.track.1),
+                "task {:?} goes on on {:?} at {}, and was on {:?}; migrate says {said:?}",
+                slice.task,
+                slice.track,
+                slice.begin,
+                before.track
+            );
+        }
+        let first = self.migrates.first_key_value();
+        ensure!(first.is_none(), "a task was said to migrate, and did not: {first:?}");
         Ok(())
     }
 
@@ -192,6 +223,7 @@ impl Replay {
                 pair[1].begin
             );
         }
+        self.check_migrates()?;
         for slice in &self.slices {
             ensure!(self.begun.contains(&slice.task), "task {:?} never begins", slice.task);
         }
@@ -269,7 +301,25 @@ mod tests {
         refused(&[&a, &end(0, 2, 1), &again, &end(0, 4, 1)], "second time");
         let ends = [end(0, 20, 1), end(1, 30, 1).replace("true", "false")];
         refused(&[&a, &ends[0], &begin(1, 10), &ends[1]], "runs on");
-        assert_eq!(timeline(&[&a, &ends[0], &begin(1, 25), &ends[1]]).unwrap(), 1);
+    }
+
+    #[test]
+    fn a_task_that_moves_migrates() {
+        let (a, ends) = (begin(0, 1), [end(0, 20, 1), end(1, 30, 1).replace("true", "false")]);
+        let migrate = |worker, ts, from| {
+            let name = r#""s":"t","name":"migrate""#;
+            let args = format!(r#"{{"task":1,"from":{from}}}"#);
+            format!(r#"{{"ph":"i","tid":{worker},"ts":{ts},{name},"args":{args}}}"#)
+        };
+        let (moved, b) = (migrate(1, 25, 0), begin(1, 25));
+        assert_eq!(timeline(&[&a, &ends[0], &b, &moved, &ends[1]]).unwrap(), 1);
+        refused(&[&a, &ends[0], &b, &ends[1]], "migrate says None");
+        refused(&[&a, &ends[0], &b, &moved, &moved, &ends[1]], "twice");
+        refused(&[&a, &ends[0], &b, &migrate(1, 25, 1), &ends[1]], "migrate says Some(1)");
+        refused(&[&a, &ends[0], &b, &migrate(1, 26, 0), &ends[1]], "migrate says None");
+        let (b, stays) = (begin(0, 25), end(0, 30, 1).replace("true", "false"));
+        assert_eq!(timeline(&[&a, &ends[0], &b, &stays]).unwrap(), 1);
+        refused(&[&a, &ends[0], &b, &migrate(0, 25, 0), &stays], "did not");
     }
 
     #[test]

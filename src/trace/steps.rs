@@ -1,0 +1,68 @@
+//! Where a task was before it goes on. An event tells that a task goes on here, not where it was
+//! left, so that recording it costs no more. When the text of a run is made, one table has the steps
+//! of all tasks that were left in the middle:
+//!
+//! ```text
+//! task 7   begins on worker 0 | goes on on worker 0 | goes on on worker 3 | ...
+//! task 9   begins on worker 1 | goes on on worker 2
+//! ```
+//! It is sorted by task and time, so a binary search finds the step before. The times are those of
+//! different processors; two steps of a task are further apart than these differ, since the task is
+//! left and queued between them.
+//!
+//! Tasks that were never left, mostly all, are not in the table: it takes the tracks twice to make
+//! it, first for the steps with which tasks go on, then for the begins of the same tasks. Without
+//! memory the table is empty, and no step has one before.
+
+use crate::trace::event::{Event, Kind};
+use crate::trace::track::Track;
+
+/// The steps, sorted by task and time. The worker of a step is the one of the track.
+#[derive(Default)]
+pub struct Steps(Vec<Event>);
+
+impl Steps {
+    pub fn of(tracks: &[Track]) -> Steps {
+        let mut steps = Vec::new();
+        let goes_on = |event: &Event, _: &[Event]| matches!(event.kind, Kind::Again | Kind::Resume);
+        let begins = |event: &Event, going_on: &[Event]| {
+            event.kind == Kind::Begin && has_task(going_on, event.task)
+        };
+        let all = add(&mut steps, tracks, goes_on).and_then(|()| add(&mut steps, tracks, begins));
+        all.map_or(Steps::default(), |()| Steps(steps))
+    }
+
+    /// The step of the task before this time.
+    pub fn before(&self, task: u64, time: u64) -> Option<&Event> {
+        let at = self.0.partition_point(|event| key(event) < (task, time));
+        self.0[..at].last().filter(|before| before.task == task)
+    }
+}
+
+/// Adds the events that are `wanted`, which sees those that were there before, sorted. None: there
+/// is no memory.
+fn add(
+    steps: &mut Vec<Event>,
+    tracks: &[Track],
+    wanted: impl Fn(&Event, &[Event]) -> bool,
+) -> Option<()> {
+    let before = steps.len();
+    for (worker, track) in tracks.iter().enumerate() {
+        for event in track.ring().events() {
+            if wanted(&event, &steps[..before]) {
+                steps.try_reserve(1).ok()?;
+                steps.push(Event { worker: worker as u16, ..event }); // within the capacity
+            }
+        }
+    }
+    steps.sort_unstable_by_key(key);
+    Some(())
+}
+
+fn key(event: &Event) -> (u64, u64) {
+    (event.task, event.time)
+}
+
+fn has_task(sorted: &[Event], task: u64) -> bool {
+    sorted.binary_search_by_key(&task, |event| event.task).is_ok()
+}
