@@ -69,7 +69,9 @@ impl Fiber {
 
     /// The blocking section of the youngest task is over.
     pub(super) fn note_unblock(&self) {
-        if let Some(task) = self.youngest_task().filter(|task| task.path.is_used()) {
+        let Some(task) = self.youngest_task() else { return };
+        task.slice.unblock();
+        if task.path.is_used() {
             let now = clock::ticks();
             task.path.block(false, now);
             task.path.stop(now);

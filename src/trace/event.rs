@@ -50,6 +50,8 @@ kinds! {
     Wake,
     /// The task has begun a blocking section.
     Block,
+    /// A task goes on whose blocking section has ended, `length` ago.
+    Unblock,
     /// `number` workers have tasks from now on.
     Busy,
     /// `number` tasks are in the worker's queue.

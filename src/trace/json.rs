@@ -6,8 +6,10 @@
 //! | a worker | a thread (`tid`) |
 //! | a slice of a task | events `B` and `E`; merged tasks are one event `X` |
 //! | a task waits | an asynchronous slice, `b` and `e`, with the task's number |
+//! | a task is in a blocking section | the same, of another category, up to the section's end |
 //! | spawn -> begin, wake -> resume | an arrow, `s` and `f` |
-//! | steal, raid, wake, block | an instant, `i` |
+//! | block -> unblock on another worker | an arrow |
+//! | steal, raid, wake, block, unblock | an instant, `i` |
 //! | a task goes on on another worker | an instant `migrate`, where it goes on ([`steps`](super::steps)) |
 //! | a worker sleeps | a slice `X` |
 //! | busy workers, lengths of queues | counters, `C` |
@@ -160,9 +162,13 @@ impl Text<'_> {
     ) -> fmt::Result {
         let Event { time, kind, worker: other, length, task, function } = event;
         match kind {
-            Kind::Begin | Kind::Again | Kind::Resume => {
-                if kind == Kind::Resume {
-                    self.wait('e', worker, &event, names)?;
+            Kind::Begin | Kind::Again | Kind::Resume | Kind::Unblock => {
+                match kind {
+                    Kind::Resume => self.wait('e', worker, time, &event, names)?,
+                    Kind::Unblock => {
+                        self.wait('e', worker, time.saturating_sub(length), &event, names)?;
+                    }
+                    _ => {}
                 }
                 self.begin('B', worker, time)?;
                 write_name(names, function, self.out)?;
@@ -171,7 +177,10 @@ impl Text<'_> {
                 if kind != Kind::Begin {
                     self.migrate(worker, &event)?;
                 }
-                if kind != Kind::Again && other != OUTSIDE {
+                if kind == Kind::Unblock {
+                    self.unblock(worker, &event, flows)?;
+                }
+                if matches!(kind, Kind::Begin | Kind::Resume) && other != OUTSIDE {
                     let name = if kind == Kind::Begin { "spawn" } else { "wake" };
                     *flows += 1;
                     let from = time.saturating_sub(length);
@@ -183,7 +192,7 @@ impl Text<'_> {
             Kind::Suspend | Kind::Leave => {
                 self.end_all(worker, time, open, names)?;
                 if kind == Kind::Suspend {
-                    self.wait('b', worker, &event, names)?;
+                    self.wait('b', worker, time, &event, names)?;
                 }
             }
             Kind::Merged => {
@@ -215,8 +224,8 @@ impl Text<'_> {
                 )?;
             }
             Kind::Block => {
-                self.begin('i', worker, time)?;
-                write!(self.out, ",\"s\":\"t\",\"name\":\"block\",\"args\":{{\"task\":{task}}}}}")?;
+                self.task_instant("block", worker, &event)?;
+                self.wait('b', worker, time, &event, names)?;
             }
             Kind::Busy => {
                 self.begin('C', 0, time)?;
@@ -243,6 +252,25 @@ impl Text<'_> {
             self.out,
             ",\"s\":\"t\",\"name\":\"migrate\",\"args\":{{\"task\":{task},\"from\":{from}}}}}"
         )
+    }
+
+    /// The task goes on after a blocking section.
+    fn unblock(&mut self, worker: usize, event: &Event, flows: &mut u64) -> fmt::Result {
+        self.task_instant("unblock", worker, event)?;
+        let before = self
+            .steps
+            .before(event.task, event.time)
+            .filter(|before| before.kind == Kind::Block && usize::from(before.worker) != worker);
+        let Some(&Event { worker: from, time: begun, .. }) = before else { return Ok(()) };
+        *flows += 1;
+        self.arrow("\"s\"", "unblock", usize::from(from), begun, *flows)?;
+        self.arrow("\"f\",\"bp\":\"e\"", "unblock", worker, event.time, *flows)
+    }
+
+    fn task_instant(&mut self, name: &str, worker: usize, event: &Event) -> fmt::Result {
+        self.begin('i', worker, event.time)?;
+        let task = event.task;
+        write!(self.out, ",\"s\":\"t\",\"name\":\"{name}\",\"args\":{{\"task\":{task}}}}}")
     }
 
     fn length(&self, begin: u64, ticks: u64) -> u64 {
@@ -284,18 +312,21 @@ impl Text<'_> {
         Ok(())
     }
 
-    /// Begins or ends the time in which a task waits.
+    /// Begins or ends, at this tick, the time in which a task waits or is in a blocking section.
     fn wait(
         &mut self,
         phase: char,
         worker: usize,
+        ticks: u64,
         event: &Event,
         names: &mut Names,
     ) -> fmt::Result {
-        self.begin(phase, worker, event.time)?;
+        let is_blocked = matches!(event.kind, Kind::Block | Kind::Unblock);
+        let category = if is_blocked { "blocked" } else { "suspended" };
+        self.begin(phase, worker, ticks)?;
         write_name(names, event.function, self.out)?;
         let (run, task) = (self.run.number, event.task);
-        write!(self.out, ",\"cat\":\"suspended\",\"id\":\"{run}.{task:x}\"}}")
+        write!(self.out, ",\"cat\":\"{category}\",\"id\":\"{run}.{task:x}\"}}")
     }
 
     fn arrow(

@@ -4,14 +4,14 @@
 //!
 //! ```text
 //! task 7   begins on worker 0 | goes on on worker 0 | goes on on worker 3 | ...
-//! task 9   begins on worker 1 | goes on on worker 2
+//! task 9   begins on worker 1 | blocks | goes on on worker 2
 //! ```
 //! It is sorted by task and time, so a binary search finds the step before. The times are those of
 //! different processors; two steps of a task are further apart than these differ, since the task is
 //! left and queued between them.
 //!
 //! Tasks that were never left, mostly all, are not in the table: it takes the tracks twice to make
-//! it, first for the steps with which tasks go on, then for the begins of the same tasks. Without
+//! it, first for the steps with which tasks go on, then for the others of the same tasks. Without
 //! memory the table is empty, and no step has one before.
 
 use crate::trace::event::{Event, Kind};
@@ -24,11 +24,13 @@ pub struct Steps(Vec<Event>);
 impl Steps {
     pub fn of(tracks: &[Track]) -> Steps {
         let mut steps = Vec::new();
-        let goes_on = |event: &Event, _: &[Event]| matches!(event.kind, Kind::Again | Kind::Resume);
-        let begins = |event: &Event, going_on: &[Event]| {
-            event.kind == Kind::Begin && has_task(going_on, event.task)
+        let goes_on = |event: &Event, _: &[Event]| {
+            matches!(event.kind, Kind::Again | Kind::Resume | Kind::Unblock)
         };
-        let all = add(&mut steps, tracks, goes_on).and_then(|()| add(&mut steps, tracks, begins));
+        let before = |event: &Event, going_on: &[Event]| {
+            matches!(event.kind, Kind::Begin | Kind::Block) && has_task(going_on, event.task)
+        };
+        let all = add(&mut steps, tracks, goes_on).and_then(|()| add(&mut steps, tracks, before));
         all.map_or(Steps::default(), |()| Steps(steps))
     }
 

@@ -73,7 +73,7 @@ pub struct Observed {
     readied: Cell<u64>,
     /// The worker that has spawned or woken it.
     by: Cell<u16>,
-    is_suspended: Cell<bool>,
+    why: Cell<Why>,
     /// The track of the slice, the number of its begin there, and its time.
     track: Cell<*const Track>,
     begin: Cell<usize>,
@@ -95,7 +95,7 @@ impl Observed {
             function,
             readied: Cell::new(readied),
             by: Cell::new(by),
-            is_suspended: Cell::new(false),
+            why: Cell::new(Why::Left),
             track: Cell::new(ptr::null()),
             begin: Cell::new(0),
             begun: Cell::new(0),
@@ -117,12 +117,27 @@ impl Observed {
         self.function
     }
 
+    /// The task's blocking section has ended. Called by the thread of the section.
+    pub fn unblock(&self) {
+        self.wake(None);
+    }
+
     /// The suspended task is about to be queued. `by` is the worker that wakes it, if a worker
     /// does. Called by whoever has the task's continuation.
     pub fn wake(&self, by: Option<u16>) {
         self.readied.set(ticks());
         self.by.set(by.unwrap_or(OUTSIDE));
     }
+}
+
+/// Why no worker is on a task's stack, or the last one has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// The task was left as it could go on.
+    Left,
+    Suspended,
+    /// The task is in a blocking section.
+    Blocked,
 }
 
 /// A track at the moment when its worker left a stack.
@@ -286,7 +301,7 @@ impl Track {
             let now = ticks();
             slice.readied.set(now);
             slice.by.set(OUTSIDE);
-            slice.is_suspended.set(true);
+            slice.why.set(Why::Suspended);
             self.slice_event(Kind::Suspend, now, slice);
         }
     }
@@ -326,8 +341,11 @@ impl Track {
     /// The worker has come to the stack of the task.
     pub fn arrive(&self, slice: &Observed) {
         if self.depth.get() == 0 {
-            let was_suspended = slice.is_suspended.replace(false);
-            let kind = if was_suspended { Kind::Resume } else { Kind::Again };
+            let kind = match slice.why.replace(Why::Left) {
+                Why::Left => Kind::Again,
+                Why::Suspended => Kind::Resume,
+                Why::Blocked => Kind::Unblock,
+            };
             self.go_on(kind, ticks(), slice);
         }
     }
@@ -340,6 +358,7 @@ impl Track {
     /// The task has begun a blocking section, and its thread leaves the worker.
     pub fn block(&self, slice: &Observed) {
         self.slice_event(Kind::Block, ticks(), slice);
+        slice.why.set(Why::Blocked);
         let _ = self.leave(slice);
     }
 
@@ -464,6 +483,22 @@ mod tests {
     }
 
     #[test]
+    fn a_blocking_section_has_two_ends() {
+        track(FOREVER, |track| {
+            let slice = spawn(track, 1);
+            track.begin(&slice, || None);
+            track.block(&slice);
+            slice.unblock();
+            track.arrive(&slice);
+            track.end(&slice);
+            use Kind::{Begin, Block, End, Leave, Unblock};
+            let all = [Begin, Block, Leave, Unblock, End].map(|kind| (kind, 0));
+            assert_eq!(kinds(track), all);
+            assert_eq!(slice.why.get(), Why::Left);
+        });
+    }
+
+    #[test]
     fn tasks_below_one_that_was_suspended_go_on_one_by_one() {
         track(0, |track| {
             let [outer, inner] = [1, 2].map(|function| spawn(track, function));
@@ -471,7 +506,7 @@ mod tests {
             track.begin(&outer, || None);
             track.begin(&inner, || None);
             track.suspend(&inner);
-            assert!(inner.is_suspended.get());
+            assert_eq!(inner.why.get(), Why::Suspended);
             track.arrive(&inner);
             track.arrive(&inner); // the worker is there already
             track.end(&inner);

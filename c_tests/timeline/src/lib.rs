@@ -5,6 +5,8 @@
 //! - Each arrow has two ends, the second one not before the first, at the begin of a slice. A task
 //!   that another worker has spawned has an arrow from there.
 //! - A task waits and goes on in turn.
+//! - A task that begins a blocking section goes on after its end; if that is on another track, an
+//!   arrow leads there.
 //! - A task that goes on on another track than the one it was on has an instant `migrate` there,
 //!   which says so. There are no others.
 //! - No more workers are busy than there are.
@@ -26,6 +28,9 @@ const SKEW: f64 = 1.0;
 /// A run and a worker.
 type At = (u64, u64);
 
+/// When and where the blocking sections of a task begin, and when and where it goes on.
+type Sections = [Vec<(f64, At)>; 2];
+
 /// A slice: the name, the run and the task, and where and when it is. The task is known at its end.
 struct Slice {
     name: String,
@@ -46,7 +51,10 @@ struct Replay {
     taken: Vec<(At, At, f64)>,
     starts: BTreeMap<u64, (At, f64)>,
     ends: BTreeMap<u64, (At, f64)>,
-    waits: BTreeMap<String, u64>,
+    /// Of each category and number, when waits begin and end.
+    waits: BTreeMap<(String, String), [Vec<f64>; 2]>,
+    /// Of each task, where and when a blocking section begins, and where it goes on.
+    sections: BTreeMap<(u64, u64), Sections>,
     /// The instants `migrate`: the task, where and when it goes on, and where it was before.
     migrates: BTreeMap<((u64, u64), At, u64), u64>,
     workers: BTreeMap<u64, u64>,
@@ -132,6 +140,15 @@ impl Replay {
                 *most = (*most).max(busy.unwrap_or(0));
                 return Ok(());
             }
+            "b" | "e" => {
+                name(event)?;
+                let text = |key: &str| event[key].as_str().map(str::to_string);
+                let key = (text("cat").context("no category")?, text("id").context("no id")?);
+                // The tracks follow each other in the file, so the two ends of a wait come in any
+                // order.
+                self.waits.entry(key).or_default()[usize::from(phase == "e")].push(now);
+                return Ok(());
+            }
             _ => {}
         }
         let last = self.last.entry(track).or_default();
@@ -166,19 +183,20 @@ impl Replay {
                 let victim = args["victim"].as_u64();
                 ensure!(event["s"] == "t", "an instant of its track");
                 ensure!(victim != Some(track.1), "a worker takes its own task");
-                if name(event)? == "migrate" {
-                    let task = (run, number(args, "task")?);
-                    let key = (task, track, now.to_bits());
-                    let other = self.migrates.insert(key, number(args, "from")?);
-                    ensure!(other.is_none(), "it migrates twice at a time");
+                match name(event)? {
+                    "migrate" => {
+                        let task = (run, number(args, "task")?);
+                        let key = (task, track, now.to_bits());
+                        let other = self.migrates.insert(key, number(args, "from")?);
+                        ensure!(other.is_none(), "it migrates twice at a time");
+                    }
+                    end @ ("block" | "unblock") => {
+                        let task = (run, number(args, "task")?);
+                        let ends = self.sections.entry(task).or_default();
+                        ends[usize::from(end == "unblock")].push((now, track));
+                    }
+                    _ => {}
                 }
-            }
-            "b" | "e" => {
-                let waits = self.waits.entry(event["id"].as_str().context("no id")?.to_string());
-                let waits = waits.or_default();
-                // The tracks follow each other in the file, so the two ends of a wait come in any
-                // order; their numbers must agree.
-                *waits += if phase == "b" { 1 } else { 1 << 32 };
             }
             other => bail!("phase {other:?}"),
         }
@@ -204,6 +222,53 @@ impl Replay {
         }
         let first = self.migrates.first_key_value();
         ensure!(first.is_none(), "a task was said to migrate, and did not: {first:?}");
+        Ok(())
+    }
+
+    /// The arrows: from where, and where and when they end.
+    fn check_sections(&mut self, arrows: &BTreeSet<(At, At, u64)>) -> Result<()> {
+        let begins: BTreeSet<_> = self
+            .slices
+            .iter()
+            .map(|slice| (slice.task, slice.track, slice.begin.to_bits()))
+            .collect();
+        let mut shown =
+            self.waits.iter().filter(|((category, _), _)| category == "blocked").count();
+        for (task, [blocks, unblocks]) in &mut self.sections {
+            ensure!(
+                blocks.len() == unblocks.len(),
+                "task {task:?} blocks {} times and goes on {} times",
+                blocks.len(),
+                unblocks.len()
+            );
+            blocks.sort_by(|a, b| a.0.total_cmp(&b.0));
+            unblocks.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let id = ("blocked".to_string(), format!("{}.{:x}", task.0, task.1));
+            let [from, to] = self.waits.get_mut(&id).with_context(|| format!("no slice {id:?}"))?;
+            shown -= 1;
+            check_turns(from, to).with_context(|| format!("task {task:?}, blocked"))?;
+            ensure!(from.len() == blocks.len(), "task {task:?}: a section is not shown");
+            for (i, (block, unblock)) in blocks.iter().zip(&*unblocks).enumerate() {
+                let when = unblock.0.to_bits();
+                ensure!(from[i] == block.0, "task {task:?} blocks at {}, not {}", block.0, from[i]);
+                ensure!(
+                    to[i] <= unblock.0,
+                    "task {task:?} goes on at {}, in a section until {}",
+                    unblock.0,
+                    to[i]
+                );
+                ensure!(
+                    begins.contains(&(*task, unblock.1, when)),
+                    "no slice of {task:?} begins at {unblock:?}"
+                );
+                let is_there = arrows.contains(&(block.1, unblock.1, when));
+                ensure!(
+                    is_there || block.1 == unblock.1,
+                    "no arrow from the section of {task:?} to {unblock:?}"
+                );
+            }
+        }
+        ensure!(shown == 0, "a section is shown of a task that does not block");
         Ok(())
     }
 
@@ -235,21 +300,38 @@ impl Replay {
             ensure!(begun <= ended + SKEW, "arrow {id} goes from {begun} to {ended}");
             arrows.insert((from, to, ended.to_bits()));
         }
+        self.check_sections(&arrows)?;
         for (from, to, when) in self.taken {
             ensure!(
                 arrows.contains(&(from, to, when.to_bits())),
                 "no arrow from {from:?} to {to:?} at {when}"
             );
         }
-        for (task, waits) in self.waits {
-            let (begun, ended) = (waits & 0xffff_ffff, waits >> 32);
-            ensure!(begun == ended, "task {task} waits {begun} times and goes on {ended} times");
+        for ((category, task), [begins, ends]) in &mut self.waits {
+            let (begun, ended) = (begins.len(), ends.len());
+            ensure!(
+                begun == ended,
+                "task {task} waits ({category}) {begun} times and goes on {ended} times"
+            );
+            check_turns(begins, ends).with_context(|| format!("task {task}, {category}"))?;
         }
         for (run, busy) in self.most_busy {
             ensure!(busy <= self.workers[&run], "{busy} busy workers of {}", self.workers[&run]);
         }
         Ok(self.begun.len())
     }
+}
+
+/// Each wait ends before the next begins.
+fn check_turns(begins: &mut [f64], ends: &mut [f64]) -> Result<()> {
+    begins.sort_by(f64::total_cmp);
+    ends.sort_by(f64::total_cmp);
+    for (i, (begin, end)) in begins.iter().zip(&*ends).enumerate() {
+        ensure!(*begin <= end + SKEW, "the wait from {begin} ends at {end}");
+        let next = begins.get(i + 1).copied().unwrap_or(f64::INFINITY);
+        ensure!(*end <= next + SKEW, "the wait until {end} ends after {next}, when one begins");
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -343,12 +425,63 @@ mod tests {
         refused(&[&stolen, &arrow("s", 0, 15), &to, &end(20)], "goes from");
     }
 
+    fn wait(category: &str, phase: &str, ts: u32) -> String {
+        let id = format!(r#""cat":"{category}","id":"1.1""#);
+        format!(r#"{{"ph":"{phase}","tid":0,"ts":{ts},"name":"f",{id}}}"#)
+    }
+
     #[test]
     fn a_task_that_waits_goes_on() {
-        let wait = |phase| {
-            format!(r#"{{"ph":"{phase}","tid":0,"ts":1,"name":"f","cat":"suspended","id":"1.1"}}"#)
+        let wait = |phase, ts| wait("suspended", phase, ts);
+        assert_eq!(timeline(&[&wait("b", 1), &wait("e", 1)]).unwrap(), 0);
+        refused(&[&wait("b", 1)], "goes on");
+        let ends = [wait("e", 10), wait("e", 40)];
+        assert_eq!(timeline(&[&wait("b", 1), &wait("b", 20), &ends[0], &ends[1]]).unwrap(), 0);
+        refused(&[&wait("b", 20), &wait("b", 25), &ends[0], &ends[1]], "ends at");
+        refused(&[&wait("b", 1), &wait("b", 5), &ends[0], &ends[1]], "ends after");
+    }
+
+    #[test]
+    fn a_task_that_blocks_goes_on() {
+        let instant = |name, worker, ts, more| {
+            let args = format!(r#"{{"task":1{more}}}"#);
+            let args = format!(r#""s":"t","name":"{name}","args":{args}"#);
+            format!(r#"{{"ph":"i","tid":{worker},"ts":{ts},{args}}}"#)
         };
-        assert_eq!(timeline(&[&wait("b"), &wait("e")]).unwrap(), 0);
-        refused(&[&wait("b")], "goes on");
+        let arrow = |phase, worker, ts| {
+            format!(r#"{{"ph":"{phase}","tid":{worker},"ts":{ts},"name":"unblock","id":1}}"#)
+        };
+        let all = [
+            begin(0, 1),
+            instant("block", 0, 2, ""),
+            wait("blocked", "b", 2),
+            end(0, 3, 1),
+            wait("blocked", "e", 20),
+            begin(1, 25),
+            instant("migrate", 1, 25, r#","from":0"#),
+            instant("unblock", 1, 25, ""),
+            arrow("s", 0, 2),
+            arrow("f", 1, 25),
+            end(1, 30, 1).replace("true", "false"),
+        ];
+        let without = |left_out: &[usize], changed: &[(usize, String)]| {
+            let mut all = all.to_vec();
+            changed.iter().for_each(|(at, event)| all[*at] = event.clone());
+            let all = all.iter().enumerate().filter(|(i, _)| !left_out.contains(i));
+            all.map(|(_, event)| event.clone()).collect::<Vec<_>>()
+        };
+        let refused = |events: Vec<String>, because| {
+            refused(&events.iter().map(String::as_str).collect::<Vec<_>>(), because);
+        };
+        let events = without(&[], &[]);
+        assert_eq!(timeline(&events.iter().map(String::as_str).collect::<Vec<_>>()).unwrap(), 1);
+        refused(without(&[1], &[]), "blocks 0 times");
+        refused(without(&[7], &[]), "goes on 0 times");
+        refused(without(&[1, 7], &[]), "does not block");
+        refused(without(&[2, 4], &[]), "no slice");
+        refused(without(&[8, 9], &[]), "no arrow");
+        refused(without(&[], &[(2, wait("blocked", "b", 5))]), "blocks at");
+        refused(without(&[], &[(4, wait("blocked", "e", 27))]), "goes on at");
+        refused(without(&[], &[(7, instant("unblock", 1, 26, ""))]), "no slice of");
     }
 }
