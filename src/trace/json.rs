@@ -91,7 +91,8 @@ fn say_nameless() {
     if !SAID.swap(true, Ordering::Relaxed) {
         output::say(format_args!(
             "SCHED_TRACE: some functions have no names, since their file was stripped; link it \
-             without -s, or with -rdynamic"
+             without -s. (-rdynamic keeps the names of those that are not static; of the others \
+             addr2line -f -e FILE OFFSET finds them in an unstripped copy.)"
         ));
     }
 }
