@@ -45,8 +45,8 @@ done
 
 # traced PROGRAM PATTERN: runs it, and counts the events with the pattern in its timeline.
 traced() { SCHED_TRACE=trace.json "./$1" > out 2> error; found=$(grep -c -e "$2" trace.json) || :; }
-many_wait() { traced lock-slow '"ph":"b".*"cat":"suspended"' && [ "$found" -gt 100 ]; }
-few_wait() { traced lock-mended '"ph":"b".*"cat":"suspended"' && [ "$found" -lt 100 ]; }
+many_wait() { traced lock-slow '"ph":"b".*"cat":"mutex"' && [ "$found" -gt 100 ]; }
+few_wait() { traced lock-mended '"ph":"b".*"cat":"mutex"' && [ "$found" -lt 100 ]; }
 all_fill() { traced span-mended '"name":"fill"' && [ "$found" -gt 0 ]; }
 nobody_fills() { traced span-slow '"name":"fill"' && [ "$found" = 0 ]; }
 some_run many_wait

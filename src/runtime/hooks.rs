@@ -13,7 +13,7 @@ use crate::runtime::watch::{Watch, Watched};
 use crate::stats::Phase;
 use crate::sys::{clock, detector};
 use crate::task::Task;
-use crate::trace::event::Kind;
+use crate::trace::event::{Kind, Wait};
 use crate::trace::track::Track;
 
 /// A suspended task on this fiber is about to be queued by the calling thread. `from` is a worker
@@ -59,6 +59,19 @@ impl Fiber {
         if let Some(task) = self.youngest_task().filter(|task| task.path.is_used()) {
             let now = clock::ticks();
             if waits { task.path.begin_wait(now) } else { task.path.end_wait(now) }
+        }
+    }
+
+    /// What the task on the fiber waits for.
+    fn kind_of_wait(&self) -> Wait {
+        match self.wait.read().map(|noted| noted.waits_for.object().0) {
+            None => Wait::Other,
+            Some(Object::Mutex) => Wait::Mutex,
+            Some(Object::Cond) => Wait::Condition,
+            Some(Object::Sem) => Wait::Semaphore,
+            Some(Object::Barrier) => Wait::Barrier,
+            Some(Object::Forked) => Wait::Join,
+            Some(Object::Group) => Wait::Group,
         }
     }
 
@@ -125,7 +138,7 @@ impl Worker {
     #[cold]
     fn note_departure_from(&self, fiber: &Fiber) {
         if let (Some(watch), Some(task)) = (self.watch(), fiber.youngest_task()) {
-            watch.track().inspect(|track| track.suspend(&task.slice));
+            watch.track().inspect(|track| track.suspend(&task.slice, fiber.kind_of_wait()));
             watch.sums().inspect(|_| task.path.stop(clock::ticks()));
             detector::release(fiber);
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! word 0   the time, in ticks
-//! word 1   bits 0-7 the kind, bits 8-23 a worker, bits 24-63 a length of time in ticks, or a number
+//! word 1   bits 0-4 the kind, bits 5-7 what a task waits for, bits 8-23 a worker, bits 24-63 a length of time in ticks, or a number
 //! word 2   the task
 //! word 3   the task's function
 //! ```
@@ -58,11 +58,52 @@ kinds! {
     Queue,
 }
 
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Wait {
+    /// It is not known, or the task has only let others go first.
+    Other,
+    Mutex,
+    Condition,
+    Semaphore,
+    Barrier,
+    Join,
+    Group,
+}
+
+impl Wait {
+    const ALL: &[Wait] = &[
+        Wait::Other,
+        Wait::Mutex,
+        Wait::Condition,
+        Wait::Semaphore,
+        Wait::Barrier,
+        Wait::Join,
+        Wait::Group,
+    ];
+
+    /// The word for it in a timeline.
+    pub fn word(self) -> &'static str {
+        match self {
+            Wait::Other => "suspended",
+            Wait::Mutex => "mutex",
+            Wait::Condition => "condition",
+            Wait::Semaphore => "semaphore",
+            Wait::Barrier => "barrier",
+            Wait::Join => "join",
+            Wait::Group => "group",
+        }
+    }
+}
+
 /// An event as it is made and read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     pub time: u64,
     pub kind: Kind,
+    /// Of `Suspend` and `Resume`.
+    pub wait: Wait,
     pub worker: u16,
     /// A length of time in ticks, or a number.
     pub length: u64,
@@ -70,18 +111,23 @@ pub struct Event {
     pub function: usize,
 }
 
+const WAIT_SHIFT: u32 = 5;
+const _: () =
+    assert!(Kind::ALL.len() <= 1 << WAIT_SHIFT && Wait::ALL.len() <= 1 << (8 - WAIT_SHIFT));
+
 const LENGTH_SHIFT: u32 = 24;
 const MOST_LENGTH: u64 = u64::MAX >> LENGTH_SHIFT;
 
 impl Event {
     /// An event without a task.
     pub fn plain(time: u64, kind: Kind, worker: u16, length: u64) -> Self {
-        Event { time, kind, worker, length, task: 0, function: 0 }
+        Event { time, kind, wait: Wait::Other, worker, length, task: 0, function: 0 }
     }
 
     pub fn words(self) -> [u64; 4] {
         let length = self.length.min(MOST_LENGTH) << LENGTH_SHIFT;
-        let word = self.kind as u64 | u64::from(self.worker) << 8 | length;
+        let kind = self.kind as u64 | (self.wait as u64) << WAIT_SHIFT;
+        let word = kind | u64::from(self.worker) << 8 | length;
         [self.time, word, self.task, self.function as u64]
     }
 
@@ -90,7 +136,8 @@ impl Event {
         let [time, word, task, function] = words;
         Some(Event {
             time,
-            kind: *Kind::ALL.get((word & 0xff) as usize)?,
+            kind: *Kind::ALL.get((word & ((1 << WAIT_SHIFT) - 1)) as usize)?,
+            wait: *Wait::ALL.get((word as u8 >> WAIT_SHIFT) as usize)?,
             worker: (word >> 8) as u16,
             length: word >> LENGTH_SHIFT,
             task,
@@ -107,9 +154,12 @@ mod tests {
     fn an_event_comes_back_from_its_words() {
         for (i, &kind) in Kind::ALL.iter().enumerate() {
             assert_eq!(kind as usize, i);
+            let wait = Wait::ALL[i % Wait::ALL.len()];
+            assert_eq!(wait as usize, i % Wait::ALL.len());
             let event = Event {
                 time: u64::MAX - 1,
                 kind,
+                wait,
                 worker: OUTSIDE,
                 length: MOST_LENGTH,
                 task: 1 << 63,

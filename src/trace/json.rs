@@ -5,7 +5,7 @@
 //! | the run | a process (`pid`: the number of the run in this process) |
 //! | a worker | a thread (`tid`) |
 //! | a slice of a task | events `B` and `E`; merged tasks are one event `X` |
-//! | a task waits | an asynchronous slice, `b` and `e`, with the task's number |
+//! | a task waits | an asynchronous slice, `b` and `e`, with the task's number; the category says for what |
 //! | a task is in a blocking section | the same, of another category, up to the section's end |
 //! | spawn -> begin, wake -> resume | an arrow, `s` and `f` |
 //! | block -> unblock on another worker | an arrow |
@@ -161,7 +161,7 @@ impl Text<'_> {
         names: &mut Names,
         flows: &mut u64,
     ) -> fmt::Result {
-        let Event { time, kind, worker: other, length, task, function } = event;
+        let Event { time, kind, worker: other, length, task, function, .. } = event;
         match kind {
             Kind::Begin | Kind::Again | Kind::Resume | Kind::Unblock => {
                 match kind {
@@ -322,11 +322,13 @@ impl Text<'_> {
         event: &Event,
         names: &mut Names,
     ) -> fmt::Result {
-        let is_blocked = matches!(event.kind, Kind::Block | Kind::Unblock);
-        let category = if is_blocked { "blocked" } else { "suspended" };
+        let category = match event.kind {
+            Kind::Block | Kind::Unblock => "blocked",
+            _ => event.wait.word(),
+        };
         self.begin(phase, worker, ticks)?;
-        write_name(names, event.function, self.out)?;
         let (run, task) = (self.run.number, event.task);
+        write!(self.out, ",\"name\":\"{}: {category}\"", names.get(event.function))?;
         write!(self.out, ",\"cat\":\"{category}\",\"id\":\"{run}.{task:x}\"}}")
     }
 

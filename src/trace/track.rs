@@ -22,7 +22,7 @@ use crate::sys::clock::ticks;
 use crate::sys::memory::NoMemory;
 use crate::sys::processors::MOST_WORKERS;
 use crate::task::Task;
-use crate::trace::event::{Event, Kind, OUTSIDE};
+use crate::trace::event::{Event, Kind, OUTSIDE, Wait};
 use crate::trace::ring::Ring;
 use std::cell::Cell;
 use std::ptr;
@@ -135,7 +135,7 @@ impl Observed {
 enum Why {
     /// The task was left as it could go on.
     Left,
-    Suspended,
+    Suspended(Wait),
     /// The task is in a blocking section.
     Blocked,
 }
@@ -205,9 +205,14 @@ impl Track {
     }
 
     fn slice_event(&self, kind: Kind, time: u64, slice: &Observed) {
+        self.wait_event(kind, Wait::Other, time, slice);
+    }
+
+    #[inline(always)]
+    fn wait_event(&self, kind: Kind, wait: Wait, time: u64, slice: &Observed) {
         let length = time.saturating_sub(slice.readied.get());
         let (task, function) = (slice.id, slice.function);
-        self.keep(Event { time, kind, worker: slice.by.get(), length, task, function });
+        self.keep(Event { time, kind, wait, worker: slice.by.get(), length, task, function });
     }
 
     /// The task begins. `queued` returns the number of tasks in the worker's queue, if it is known.
@@ -230,6 +235,7 @@ impl Track {
         self.ring.push(Event {
             time: now,
             kind: Kind::Begin,
+            wait: Wait::Other,
             worker: slice.by.get(),
             length: now.saturating_sub(slice.readied.get()),
             task: slice.id,
@@ -256,7 +262,10 @@ impl Track {
         if self.depth.get() == 0 {
             // SAFETY: the task below is in the middle of its run on this stack.
             let below = unsafe { slice.below.get().as_ref() };
-            below.inspect(|below| self.go_on(Kind::Again, now, below));
+            below.inspect(|below| {
+                self.slice_event(Kind::Again, now, below);
+                self.depth.set(1);
+            });
         }
     }
 
@@ -269,6 +278,7 @@ impl Track {
         self.push_merged(Event {
             time,
             kind: Kind::Merged,
+            wait: Wait::Other,
             worker: self.worker,
             length: tasks,
             task: now - time,
@@ -296,13 +306,13 @@ impl Track {
     }
 
     /// The worker leaves the stack of the task, which is suspended.
-    pub fn suspend(&self, slice: &Observed) {
+    pub fn suspend(&self, slice: &Observed, wait: Wait) {
         if self.depth.replace(0) > 0 {
             let now = ticks();
             slice.readied.set(now);
             slice.by.set(OUTSIDE);
-            slice.why.set(Why::Suspended);
-            self.slice_event(Kind::Suspend, now, slice);
+            slice.why.set(Why::Suspended(wait));
+            self.wait_event(Kind::Suspend, wait, now, slice);
         }
     }
 
@@ -341,18 +351,14 @@ impl Track {
     /// The worker has come to the stack of the task.
     pub fn arrive(&self, slice: &Observed) {
         if self.depth.get() == 0 {
-            let kind = match slice.why.replace(Why::Left) {
-                Why::Left => Kind::Again,
-                Why::Suspended => Kind::Resume,
-                Why::Blocked => Kind::Unblock,
+            let (kind, wait) = match slice.why.replace(Why::Left) {
+                Why::Left => (Kind::Again, Wait::Other),
+                Why::Suspended(wait) => (Kind::Resume, wait),
+                Why::Blocked => (Kind::Unblock, Wait::Other),
             };
-            self.go_on(kind, ticks(), slice);
+            self.wait_event(kind, wait, ticks(), slice);
+            self.depth.set(1);
         }
-    }
-
-    fn go_on(&self, kind: Kind, now: u64, slice: &Observed) {
-        self.slice_event(kind, now, slice);
-        self.depth.set(1);
     }
 
     /// The task has begun a blocking section, and its thread leaves the worker.
@@ -505,8 +511,8 @@ mod tests {
             inner.below.set(&raw const outer);
             track.begin(&outer, || None);
             track.begin(&inner, || None);
-            track.suspend(&inner);
-            assert_eq!(inner.why.get(), Why::Suspended);
+            track.suspend(&inner, Wait::Mutex);
+            assert_eq!(inner.why.get(), Why::Suspended(Wait::Mutex));
             track.arrive(&inner);
             track.arrive(&inner); // the worker is there already
             track.end(&inner);
@@ -515,6 +521,9 @@ mod tests {
             let all = [Begin, Begin, Suspend, Resume, End, Again, End].map(|kind| (kind, 0));
             assert_eq!(kinds(track), all);
             assert_eq!(track.depth.get(), 0);
+            let waits = track.ring().events().filter(|event| event.wait == Wait::Mutex);
+            let waits: Vec<_> = waits.map(|event| event.kind).collect();
+            assert_eq!(waits, [Suspend, Resume]);
         });
     }
 }

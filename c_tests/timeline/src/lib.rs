@@ -4,7 +4,7 @@
 //! - Each task begins once, and no two of its slices overlap.
 //! - Each arrow has two ends, the second one not before the first, at the begin of a slice. A task
 //!   that another worker has spawned has an arrow from there.
-//! - A task waits and goes on in turn.
+//! - A task waits and goes on in turn, with the same kind of wait at both ends.
 //! - A task that begins a blocking section goes on after its end; if that is on another track, an
 //!   arrow leads there.
 //! - A task that goes on on another track than the one it was on has an instant `migrate` there,
@@ -21,6 +21,10 @@ use serde_json::Value;
 
 /// Beyond it a double does not represent every whole number.
 const MOST: u64 = 1 << f64::MANTISSA_DIGITS;
+
+/// The categories of waits.
+const WAITS: [&str; 8] =
+    ["suspended", "mutex", "condition", "semaphore", "barrier", "join", "group", "blocked"];
 
 /// How much two processors' clocks may differ, in microseconds.
 const SKEW: f64 = 1.0;
@@ -141,9 +145,10 @@ impl Replay {
                 return Ok(());
             }
             "b" | "e" => {
-                name(event)?;
                 let text = |key: &str| event[key].as_str().map(str::to_string);
                 let key = (text("cat").context("no category")?, text("id").context("no id")?);
+                ensure!(WAITS.contains(&key.0.as_str()), "no such wait");
+                ensure!(name(event)?.ends_with(&format!(": {}", key.0)), "the name tells no wait");
                 // The tracks follow each other in the file, so the two ends of a wait come in any
                 // order.
                 self.waits.entry(key).or_default()[usize::from(phase == "e")].push(now);
@@ -427,7 +432,7 @@ mod tests {
 
     fn wait(category: &str, phase: &str, ts: u32) -> String {
         let id = format!(r#""cat":"{category}","id":"1.1""#);
-        format!(r#"{{"ph":"{phase}","tid":0,"ts":{ts},"name":"f",{id}}}"#)
+        format!(r#"{{"ph":"{phase}","tid":0,"ts":{ts},"name":"f: {category}",{id}}}"#)
     }
 
     #[test]
@@ -435,6 +440,9 @@ mod tests {
         let wait = |phase, ts| wait("suspended", phase, ts);
         assert_eq!(timeline(&[&wait("b", 1), &wait("e", 1)]).unwrap(), 0);
         refused(&[&wait("b", 1)], "goes on");
+        refused(&[&wait("b", 1), &wait("e", 1).replace("suspended", "join")], "goes on");
+        refused(&[&wait("b", 1).replace("suspended", "sleep")], "no such wait");
+        refused(&[&wait("b", 1).replace("f: ", "f")], "tells no wait");
         let ends = [wait("e", 10), wait("e", 40)];
         assert_eq!(timeline(&[&wait("b", 1), &wait("b", 20), &ends[0], &ends[1]]).unwrap(), 0);
         refused(&[&wait("b", 20), &wait("b", 25), &ends[0], &ends[1]], "ends at");
