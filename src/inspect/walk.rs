@@ -44,6 +44,7 @@ pub struct SeenTask {
     /// The lowest address of its stack.
     pub low: usize,
     pub run: usize,
+    pub worker: &'static Worker,
     /// None: the task is in a blocking section.
     pub waits: Option<Noted>,
     pub group: usize,
@@ -88,6 +89,7 @@ pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
                 fiber: fiber.address,
                 low: stack.low(),
                 run: id,
+                worker: fiber.worker,
                 waits: fiber.waits,
                 group: fiber.group,
             };

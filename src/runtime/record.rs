@@ -414,6 +414,9 @@ impl Section {
 }
 
 impl Fiber {
+    /// Where an observer finds `descriptor`.
+    pub const DESCRIPTOR: usize = offset_of!(Fiber, descriptor);
+
     pub(super) fn new(stack: Option<Stack>) -> Fiber {
         Fiber {
             worker: Cell::new(ptr::null()),
@@ -595,7 +598,7 @@ pub const FOR_DEBUGGER: [(&str, usize); 18] = [
     ("fiber.worker", offset_of!(Fiber, worker)),
     ("fiber.wait", offset_of!(Fiber, wait)),
     ("fiber.sections", offset_of!(Fiber, section.depth)),
-    ("fiber.descriptor", offset_of!(Fiber, descriptor)),
+    ("fiber.descriptor", Fiber::DESCRIPTOR),
 ];
 
 /// A run that the observer of the process attends to; its end is told to the observer.
