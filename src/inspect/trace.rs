@@ -2,7 +2,7 @@
 //!
 //! The stack is copied, unless the task continues meanwhile: `runtime::wait_note` has the protocol.
 //!
-//! Which forked task this is:
+//! Which forked task this is tells its record, if it has one (`inspect::records`). Otherwise:
 //!
 //! - A task that was queued: `run_forked` keeps the address of the descriptor in its frame, or in a
 //!   register that the task's function saves in its own; so the address lies near the high end of

@@ -320,7 +320,8 @@ pub struct Fiber {
     pub(super) section: Section,
     /// The group of the task here, or null. Only its address is used.
     pub group: Cell<*const ()>,
-    /// The youngest task here; null in a run that is not observed.
+    /// The youngest task here; null in a run that is not observed. An observer on another thread
+    /// reads it, and the records to which it leads.
     pub(super) observed: Cell<*const Watched>,
     /// Debug builds: how many tasks were forked here and not joined yet.
     pub(super) unjoined_forks: Cell<isize>,
@@ -414,6 +415,8 @@ impl Section {
 }
 
 impl Fiber {
+    /// Where an observer finds the youngest task's record.
+    pub const OBSERVED: usize = offset_of!(Fiber, observed);
     /// Where an observer finds `descriptor`.
     pub const DESCRIPTOR: usize = offset_of!(Fiber, descriptor);
 
@@ -566,6 +569,11 @@ impl Worker {
     pub fn seen_fiber(&self) -> usize {
         // SAFETY: as in `progress`.
         unsafe { self.fiber.as_ptr().read_volatile() }.addr()
+    }
+
+    /// For an observer: the tasks of the run have records (`runtime::observed`).
+    pub fn is_observed(&self) -> bool {
+        self.row().plain.is_some()
     }
 
     /// For an observer: true if a thread occupies the place.
