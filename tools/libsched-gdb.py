@@ -322,7 +322,7 @@ class Task:
         caller, function = library.of["run_forked"], self.function()
         if any(caller <= pc < caller + SIZE_OF_RUN_FORKED for pc in self.pcs):
             return True
-        f = library.field(descriptor, "forked.f")
+        f = self.tasks.forked_function(descriptor, library.field(descriptor, "forked.f"))
         return f != 0 and function is not None and symbol(f, "%s") == function
 
     def name(self):
@@ -379,6 +379,7 @@ class Task:
         if state in (0, of["forked.over"], of["forked.joined"]):
             return "waits to join a task that has ended"
         f = f if state & of["forked.waited"] or state == of["forked.begun"] else state
+        f = self.tasks.forked_function(at, f) if f else f
         return "waits to join a task%s" % symbol(f, " (%s)") if f else "waits to join a task that has begun"
 
 
@@ -458,6 +459,15 @@ class Tasks:
                 for word in self.joined.keys() & set(task.first_words()):
                     self.joined[word].append(task)
         return self.joined[descriptor]
+
+    def forked_function(self, descriptor, f):
+        """The program's function of a descriptor that says f. In a run that is traced, profiled or watched, f is a function
+        of the library's, and the descriptor's closure leads to a record."""
+        library, of = self.library, self.library.of
+        if f != of.get("run_observed"):
+            return f
+        record = library.field(descriptor, "forked.closure") & ~of["record.low_bits"]
+        return library.field(record, "record.function")
 
     def is_system(self, frame):
         """True for a function of libsched, or of the C library, which libsched calls."""

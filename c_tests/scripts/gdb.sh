@@ -198,7 +198,12 @@ for kind in steal lifo fifo cont serial; do
     [ $kind = cont ] || part STACK | grep -q 'sched_call_in_run' ||
         { cat out; fail "the trace ends before the stack does"; }
 done
-unset SCHED_KIND
+
+# In a run whose tasks have records a descriptor has a function of the library's.
+export SCHED_KIND=cont SCHED_WATCHDOG=10min
+debugged -ex 'break all_wait' -ex run -x shows.gdb ./shared
+shown cont "kind cont, with SCHED_WATCHDOG"
+unset SCHED_KIND SCHED_WATCHDOG
 
 # Tasks in queues: some have yielded, some were woken, and in kind cont some have spawned a task that was called at once.
 cat > ready.c << 'END'

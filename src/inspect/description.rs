@@ -16,6 +16,7 @@ use crate::fiber::{stack, switch};
 use crate::queue::length;
 use crate::runtime::continuation::Continuation;
 use crate::runtime::forked::run_forked;
+use crate::runtime::observed;
 use crate::runtime::suspend;
 use crate::runtime::wait_note::WaitNote;
 use crate::runtime::waiter::Waiter;
@@ -43,7 +44,7 @@ const OBJECTS: [(&str, usize); 5] = [
     ("barrier.size", Barrier::SIZE),
 ];
 
-const NUMBERS: [&[(&str, usize)]; 10] = [
+const NUMBERS: [&[(&str, usize)]; 11] = [
     &record::FOR_DEBUGGER,
     &length::LAYOUT,
     &stack::FOR_DEBUGGER,
@@ -52,13 +53,14 @@ const NUMBERS: [&[(&str, usize)]; 10] = [
     &Waiter::FOR_DEBUGGER,
     &WaitNote::FOR_DEBUGGER,
     &Forked::FOR_DEBUGGER,
+    &observed::FOR_DEBUGGER,
     &Members::FOR_DEBUGGER,
     &OBJECTS,
 ];
 
-/// The first record, the youngest stack, `run_forked`, and the functions of tasks that continue
-/// others.
-const ADDRESSES: usize = 5;
+/// The first record, the youngest stack, `run_forked`, its like in an observed run, and the
+/// functions of tasks that continue others.
+const ADDRESSES: usize = 6;
 
 const COUNT: usize = {
     let (mut count, mut at) = (0, 0);
@@ -133,6 +135,7 @@ pub const DESCRIPTION: Description = {
     table.add(Entry::new("", "first_record", registry::first_record()));
     table.add(Entry::new("", "youngest_stack", stack::youngest()));
     table.add(Entry::new("", "run_forked", run_forked as *const ()));
+    table.add(Entry::new("", "run_observed", observed::RUN_FORKED as *const ()));
     let [resume, resume_spawner] = suspend::CONTINUE;
     table.add(Entry::new("", "resume", resume as *const ()));
     table.add(Entry::new("", "resume_spawner", resume_spawner as *const ()));

@@ -2,10 +2,9 @@
 //! waits for and where, and the circles of tasks that wait for each other.
 
 use crate::fiber::trace::MOST;
-use crate::inspect::objects::{Awaited, awaited};
-use crate::inspect::trace::Trace;
-use crate::inspect::walk::{SeenRun, SeenTask, walk};
-use crate::runtime::wait_note::Object;
+use crate::inspect::known::{Known, KnownRun, KnownTask, Name, find_out};
+use crate::inspect::objects::Awaited;
+use crate::inspect::records::Records;
 use crate::sync::forked::SeenForked;
 use crate::sys::memory::{self, NoMemory};
 use crate::sys::output::Out;
@@ -26,73 +25,13 @@ pub enum Title {
 /// Tells for how long worker `.1` of run `.0` has been doing what it does, at least.
 pub type Since<'a> = &'a dyn Fn(usize, usize) -> Option<Duration>;
 
-/// The most tasks that are shown; the others are only counted.
-const MOST_TASKS: usize = 256;
-/// The longest name of a function in the text.
-const MOST_LETTERS: usize = 79;
-
-/// A task with what was found out about it.
-struct Known {
-    seen: SeenTask,
-    awaited: Option<Awaited>,
-    trace: Option<Trace>,
-    function: Name,
-}
-
-/// The beginning of a function's name.
-#[derive(Clone, Copy)]
-struct Name {
-    letters: [u8; MOST_LETTERS],
-    count: usize,
-}
-
-impl Name {
-    const NONE: Name = Name { letters: [0; MOST_LETTERS], count: 0 };
-
-    fn of(place: &symbol::Place) -> Name {
-        let mut name = Name::NONE;
-        let _ = match place.name {
-            Some(function) => name.write_str(function),
-            None => write!(name, "{}+{:#x}", place.module, place.offset),
-        };
-        name
-    }
-
-    fn text(&self) -> &str {
-        std::str::from_utf8(&self.letters[..self.count]).unwrap_or("?")
-    }
-}
-
-impl Write for Name {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for &byte in text.as_bytes().iter().take(MOST_LETTERS - self.count) {
-            self.letters[self.count] = byte;
-            self.count += 1;
-        }
-        Ok(())
-    }
-}
-
 /// Writes everything.
 pub fn write(title: &Title, since: Since) {
     let mut out = Out::stderr();
-    let _ = write_title(&mut out, title).and_then(|()| match seen() {
-        Ok(Seen { runs, tasks, all }) => write_all(&mut out, &runs, &tasks, all, since),
+    let _ = write_title(&mut out, title).and_then(|()| match find_out() {
+        Ok(known) => write_all(&mut out, &known, since),
         Err(NoMemory) => writeln!(out, "  (there is no memory to say more)"),
     });
-}
-
-struct Seen {
-    runs: Vec<SeenRun>,
-    tasks: Vec<Known>,
-    /// The number of tasks, of which not all are among `tasks`.
-    all: usize,
-}
-
-fn seen() -> Result<Seen, NoMemory> {
-    let (runs, tasks) = walk()?;
-    let all = tasks.len();
-    Ok(Seen { runs, tasks: look_at(tasks)?, all })
 }
 
 fn write_title(out: &mut Out, title: &Title) -> fmt::Result {
@@ -110,59 +49,21 @@ fn write_title(out: &mut Out, title: &Title) -> fmt::Result {
     }
 }
 
-fn write_all(
-    out: &mut Out,
-    runs: &[SeenRun],
-    tasks: &[Known],
-    all: usize,
-    since: Since,
-) -> fmt::Result {
+fn write_all(out: &mut Out, Known { runs, tasks, all }: &Known, since: Since) -> fmt::Result {
     for run in runs {
         write_run(out, run, tasks, since)?;
     }
     for (at, task) in tasks.iter().enumerate() {
         write_task(out, at, task, tasks, runs)?;
     }
-    if all > tasks.len() {
+    if *all > tasks.len() {
         writeln!(out, "  and {} more tasks", all - tasks.len())?;
     }
     write_circles(out, tasks)
 }
 
-/// Finds out about each task what can be found out.
-fn look_at(seen: Vec<SeenTask>) -> Result<Vec<Known>, NoMemory> {
-    let mut seen = seen;
-    seen.truncate(MOST_TASKS);
-    let forked = |task: &SeenTask| match task.waits?.waits_for.object() {
-        (Object::Forked, at) => Some(at),
-        _ => None,
-    };
-    let mut descriptors = memory::list(seen.iter().filter_map(forked))?;
-    descriptors.sort_unstable();
-    let look = |seen: SeenTask| {
-        let trace = Trace::of(&seen, &descriptors);
-        let mut function = Name::NONE;
-        if let Some(trace) = &trace {
-            // The outermost is the task's own.
-            trace.each_frame(&mut |place| function = Name::of(place));
-        }
-        Known { awaited: awaited(&seen), seen, trace, function }
-    };
-    let mut known = memory::list(seen.into_iter().map(look))?;
-    // A descriptor has one task. If two look like it, an old word on a stack has misled.
-    for at in 0..known.len() {
-        let descriptor = known[at].trace.as_ref().and_then(|trace| trace.descriptor);
-        let alike = known.iter().filter(|task| descriptor.is_some_and(|at| task.runs(at))).count();
-        if alike > 1 {
-            let traces = known.iter_mut().filter_map(|task| task.trace.as_mut());
-            let misled = traces.filter(|trace| trace.descriptor == descriptor);
-            misled.for_each(|trace| trace.descriptor = None);
-        }
-    }
-    Ok(known)
-}
-
-fn write_run(out: &mut Out, run: &SeenRun, tasks: &[Known], since: Since) -> fmt::Result {
+fn write_run(out: &mut Out, known: &KnownRun, tasks: &[KnownTask], since: Since) -> fmt::Result {
+    let run = &known.seen;
     write!(out, "  run: {}", run.kind)?;
     if let Some(deque) = run.deque {
         write!(out, " ({deque})")?;
@@ -173,23 +74,55 @@ fn write_run(out: &mut Out, run: &SeenRun, tasks: &[Known], since: Since) -> fmt
     writeln!(out, ", {workers}; {waiting}, {queued}")?;
     for (index, worker) in run.workers.iter().enumerate() {
         write!(out, "    worker {index}: ")?;
-        let helps = tasks.iter().position(|task| {
-            task.seen.run == run.id && task.seen.fiber == worker.fiber && task.trace.is_none()
+        let waiting = tasks.iter().position(|task| {
+            let is_here = task.seen.run == run.id && task.seen.fiber == worker.fiber;
+            is_here && task.seen.waits.is_some() && task.trace.is_none()
         });
-        match (worker.has_thread, worker.is_idle, helps) {
-            (true, false, Some(task)) => write!(out, "runs tasks on top of task {}", task + 1)?,
-            (true, false, None) => out.write_str("runs a task")?,
-            (true, true, _) => out.write_str("idle")?,
-            (false, ..) => out.write_str("has no thread")?,
+        match (worker.has_thread, worker.is_idle) {
+            (true, false) => {
+                let is_observed = worker.record.is_observed();
+                let waiting = waiting.map(|at| Numbered(at, &tasks[at]));
+                write_running(out, known.workers[index].as_ref(), is_observed, waiting)?;
+            }
+            (true, true) => out.write_str("idle")?,
+            (false, _) => out.write_str("has no thread")?,
         }
         if worker.has_thread
-            && let Some(time) = since(run.id, index)
+            && let Some(time) = since(run.id, index).filter(|time| !time.is_zero())
         {
             write!(out, ", for at least {time:.1?}")?;
         }
         writeln!(out, "; {} queued", worker.queued)?;
     }
     Ok(())
+}
+
+/// What a worker runs. `waiting`: a task on the worker's fiber that waits, so that the worker helps
+/// with others on top of it.
+fn write_running(
+    out: &mut Out,
+    records: Option<&Records>,
+    is_observed: bool,
+    waiting: Option<Numbered>,
+) -> fmt::Result {
+    match (records, waiting) {
+        (None, Some(waiting)) => write!(out, "runs tasks on top of {waiting}"),
+        (None, None) if is_observed => out.write_str("runs a task or looks for one"),
+        (None, None) => out.write_str("runs a task"),
+        (Some(records), Some(waiting)) if !records.are_several() => {
+            write!(out, "looks for tasks to run on top of {waiting}")
+        }
+        (Some(records), waiting) => {
+            write!(out, "runs a task ({})", Name::at(records.innermost()).text())?;
+            match (waiting, records.outermost()) {
+                (Some(waiting), _) => write!(out, " on top of {waiting}"),
+                (None, Some(outermost)) if records.are_several() => {
+                    write!(out, " on top of another ({})", Name::at(outermost).text())
+                }
+                _ => Ok(()),
+            }
+        }
+    }
 }
 
 /// A number with its noun or verb.
@@ -202,12 +135,12 @@ impl fmt::Display for Count {
 }
 
 /// Displays a task: its number and its function.
-struct Numbered<'a>(usize, &'a Known);
+struct Numbered<'a>(usize, &'a KnownTask);
 
 impl fmt::Display for Numbered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         write!(f, "task {}", self.0 + 1)?;
-        if self.1.function.count > 0 {
+        if !self.1.function.is_none() {
             write!(f, " ({})", self.1.function.text())?;
         }
         Ok(())
@@ -217,13 +150,19 @@ impl fmt::Display for Numbered<'_> {
 fn write_task(
     out: &mut Out,
     at: usize,
-    task: &Known,
-    tasks: &[Known],
-    runs: &[SeenRun],
+    task: &KnownTask,
+    tasks: &[KnownTask],
+    runs: &[KnownRun],
 ) -> fmt::Result {
     write!(out, "  {}", Numbered(at, task))?;
     match task.awaited {
-        None => out.write_str(" is in a blocking section")?,
+        None => {
+            out.write_str(" is in a blocking section")?;
+            // The section is that of the innermost task.
+            if let Some(records) = task.records.filter(Records::are_several) {
+                write!(out, " of {}", Name::at(records.innermost()).text())?;
+            }
+        }
         Some(Awaited::Mutex { at, holder, after_signal }) => {
             write!(out, " waits for the mutex {at:#x}{}", symbol::Variable(at))?;
             if after_signal {
@@ -248,13 +187,20 @@ fn write_task(
         )?,
         Some(Awaited::Forked { at, state }) => {
             let child = tasks.iter().position(|task| task.runs(at));
-            match (child, state) {
-                (Some(child), _) => write!(out, " joins {}", Numbered(child, &tasks[child]))?,
-                (None, SeenForked::Function(f)) => {
+            let on = runs.iter().find_map(|run| run.worker_with(at));
+            match (child, on, state) {
+                (Some(child), ..) => write!(out, " joins {}", Numbered(child, &tasks[child]))?,
+                (None, Some((index, f)), _) => {
+                    let name = Name::at(f);
+                    write!(out, " joins a task ({}), which worker {index} runs", name.text())?;
+                }
+                (None, None, SeenForked::Function { f, .. }) => {
                     write!(out, " joins a task{}", symbol::Function(f))?;
                 }
-                (None, SeenForked::Begun(_)) => out.write_str(" joins a task that has begun")?,
-                (None, SeenForked::Over) => out.write_str(" joins a task that has ended")?,
+                (None, None, SeenForked::Begun(_)) => {
+                    out.write_str(" joins a task that has begun")?;
+                }
+                (None, None, SeenForked::Over) => out.write_str(" joins a task that has ended")?,
             }
         }
         Some(Awaited::Group { at, tasks: left }) => write!(
@@ -282,11 +228,17 @@ fn write_task(
     Ok(())
 }
 
-fn write_holder(out: &mut Out, holder: usize, tasks: &[Known], runs: &[SeenRun]) -> fmt::Result {
+fn write_holder(
+    out: &mut Out,
+    holder: usize,
+    tasks: &[KnownTask],
+    runs: &[KnownRun],
+) -> fmt::Result {
     if let Some(at) = tasks.iter().position(|task| task.seen.fiber == holder) {
         return write!(out, "{} holds it", Numbered(at, &tasks[at]));
     }
-    let runs_at = |run: &SeenRun| run.workers.iter().position(|worker| worker.fiber == holder);
+    let runs_at =
+        |run: &KnownRun| run.seen.workers.iter().position(|worker| worker.fiber == holder);
     match runs.iter().find_map(runs_at) {
         _ if holder == 0 => out.write_str("its holder is not known"),
         Some(index) => write!(out, "the task on worker {index} holds it"),
@@ -294,26 +246,9 @@ fn write_holder(out: &mut Out, holder: usize, tasks: &[Known], runs: &[SeenRun])
     }
 }
 
-impl Known {
-    /// True if the task is that of the descriptor.
-    fn runs(&self, descriptor: usize) -> bool {
-        self.trace.as_ref().is_some_and(|trace| trace.descriptor == Some(descriptor))
-    }
-
-    /// True if the wait of the task cannot end before `other` goes on.
-    fn needs(&self, other: &Known) -> bool {
-        match self.awaited {
-            Some(Awaited::Mutex { holder, .. }) => holder == other.seen.fiber,
-            Some(Awaited::Forked { at, .. }) => other.runs(at),
-            Some(Awaited::Group { at, .. }) => other.seen.group == at,
-            _ => false,
-        }
-    }
-}
-
 /// Names each circle of tasks of which each needs the next one. Without memory for the search it
 /// names none.
-fn write_circles(out: &mut Out, tasks: &[Known]) -> fmt::Result {
+fn write_circles(out: &mut Out, tasks: &[KnownTask]) -> fmt::Result {
     // Whether the search is done with a task. A task that is not done may be on the path, which has
     // each task once.
     let Ok(mut done) = memory::list(tasks.iter().map(|_| false)) else { return Ok(()) };
@@ -341,7 +276,7 @@ fn write_circles(out: &mut Out, tasks: &[Known]) -> fmt::Result {
     Ok(())
 }
 
-fn write_circle(out: &mut Out, circle: &[(usize, usize)], tasks: &[Known]) -> fmt::Result {
+fn write_circle(out: &mut Out, circle: &[(usize, usize)], tasks: &[KnownTask]) -> fmt::Result {
     out.write_str("  a circle: ")?;
     for (step, &(at, _)) in circle.iter().enumerate() {
         let other = circle[(step + 1) % circle.len()].0;

@@ -6,7 +6,9 @@
 //! | [`walk`] | the runs, their workers, and the tasks that wait |
 //! | [`trace`] | a waiting task's function, and the functions in which it waits |
 //! | [`objects`] | what a task waits for, and who could end the wait |
-//! | [`dump`] | all of this as text on stderr |
+//! | [`records`] | the functions of the tasks on a fiber, where tasks have records |
+//! | [`known`] | all of this together: what is known of each worker and each waiting task |
+//! | [`dump`] | the text on stderr |
 //! | [`deadlock`] | the proof that no task can ever go on; then the process ends |
 //! | [`description`] | what a debugger must know to find all this: offsets and addresses |
 //! | [`live`] | `SCHED_STATS=live`: the line that shows what runs do that go on |
@@ -20,8 +22,10 @@
 pub mod deadlock;
 pub mod description;
 mod dump;
+mod known;
 mod live;
 mod objects;
+mod records;
 mod trace;
 mod walk;
 mod watchdog;

@@ -3,6 +3,7 @@
 //! `crate::sync`, whose types say where their fields are.
 
 use crate::inspect::walk::SeenTask;
+use crate::runtime::observed::seen_function;
 use crate::runtime::wait_note::Object;
 use crate::sync::barrier::Barrier;
 use crate::sync::cond::Waiting;
@@ -70,7 +71,13 @@ fn read(kind: Object, at: usize) -> Option<Awaited> {
         },
         Object::Forked => {
             // SAFETY: any bytes are words.
-            let state = Forked::seen(unsafe { peek::read::<[usize; 3]>(at) }?);
+            let words = unsafe { peek::read::<[usize; 3]>(at) }?;
+            let state = match Forked::seen(words) {
+                SeenForked::Function { f, closure } => {
+                    SeenForked::Function { f: seen_function(f, closure), closure }
+                }
+                state => state,
+            };
             Awaited::Forked { at, state }
         }
         Object::Group => Awaited::Group { at, tasks: Members::tasks_in(peek::word(at)?) },

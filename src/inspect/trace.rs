@@ -1,17 +1,25 @@
 //! Where a suspended task waits: the return addresses on its stack, and its function.
 //!
 //! The stack is copied, unless the task continues meanwhile: `runtime::wait_note` has the protocol.
-//! The same copy tells which forked task this is. `run_forked` keeps the address of the descriptor
-//! in its frame, or in a register that the task's function saves in its own; so the address lies
-//! near the high end of the stack. An old word may look the same. So the task is taken for that of
-//! the descriptor only if `run_forked` is among its callers, or if the descriptor has its function,
-//! as in kind `cont`. (A store in each forked task would tell it for sure, at the price of that
-//! store.)
+//!
+//! Which forked task this is tells its record, if it has one (`inspect::records`). Otherwise:
+//!
+//! - A task that was queued: `run_forked` keeps the address of the descriptor in its frame, or in a
+//!   register that the task's function saves in its own; so the address lies near the high end of
+//!   the stack. An old word may look the same. So the task is taken for that of the descriptor only
+//!   if `run_forked` is among its callers. (A store in each forked task would tell it for sure, at
+//!   the price of that store.)
+//! - A task that kind `cont` has called at once: its fiber has the descriptor
+//!   (`Fiber::descriptor`). Other tasks may have come to that stack since then. So the task is taken
+//!   for that of the descriptor only if `run_forked` is not among its callers, and the descriptor
+//!   has its function; in a file without names, a function that begins shortly before the place
+//!   where the task is.
 
 use crate::fiber::trace::{MOST, return_addresses};
 use crate::inspect::walk::SeenTask;
 use crate::runtime::continuation::Continuation;
 use crate::runtime::forked::run_forked;
+use crate::runtime::record::Fiber;
 use crate::runtime::waiter::Waiter;
 use crate::sync::forked::{self, Forked};
 use crate::sys::{peek, symbol};
@@ -23,6 +31,8 @@ const FIRST_FRAMES: usize = 1 << 10;
 
 /// At least the size of `run_forked` in bytes.
 const MOST_OF_CALLER: usize = 512;
+/// Most functions have fewer bytes.
+const MOST_OF_FUNCTION: usize = 4096;
 
 /// The stack of a suspended task.
 pub struct Trace {
@@ -30,8 +40,6 @@ pub struct Trace {
     count: usize,
     /// The descriptor of the task here, if it is among those that were asked for.
     pub descriptor: Option<usize>,
-    /// Where the task's function begins; 0: not known.
-    pub function: usize,
 }
 
 impl Trace {
@@ -60,21 +68,37 @@ impl Trace {
         let descriptor = first_frames.iter().copied().find(|word| {
             !(context..task.fiber).contains(word) && descriptors.binary_search(word).is_ok()
         });
-        let mut trace = Trace { frames: [0; MOST], count: 0, descriptor, function: 0 };
+        let mut trace = Trace { frames: [0; MOST], count: 0, descriptor: None };
         trace.count = return_addresses(&mut copy, context, &mut trace.frames);
-        let mut function = 0;
-        trace.each_frame(&mut |place| function = place.start);
-        trace.function = function;
-        trace.descriptor = descriptor.filter(|&descriptor| trace.is_task_of(descriptor));
+        trace.descriptor = if trace.was_queued() {
+            descriptor
+        } else {
+            let at_once = peek::word(task.fiber + Fiber::DESCRIPTOR)
+                .filter(|at| task.worker.calls_at_once() && descriptors.binary_search(at).is_ok());
+            at_once.filter(|&descriptor| trace.may_have_called(descriptor))
+        };
         Some(trace)
     }
 
-    /// True if the task here may be that of the descriptor.
-    fn is_task_of(&self, descriptor: usize) -> bool {
+    /// True if a worker has taken the task here, a forked one, out of a queue.
+    fn was_queued(&self) -> bool {
         let caller = run_forked as *const () as usize;
-        let was_queued = |frame: &usize| (caller..caller + MOST_OF_CALLER).contains(frame);
-        let f = peek::word(descriptor + Forked::FUNCTION).unwrap_or(0);
-        self.frames[..self.count].iter().any(was_queued) || f != 0 && f == self.function
+        let is_call = |frame: &usize| (caller..caller + MOST_OF_CALLER).contains(frame);
+        self.frames[..self.count].iter().any(is_call)
+    }
+
+    /// True if the outermost function here may be that of the descriptor.
+    fn may_have_called(&self, descriptor: usize) -> bool {
+        let Some(f) = peek::word(descriptor + Forked::FUNCTION) else { return false };
+        let mut may_be = false;
+        for &frame in &self.frames[..self.count] {
+            symbol::locate(frame.wrapping_sub(1), &mut |place| match place.name {
+                _ if place.is_ours => {}
+                Some(_) => may_be = place.start == f,
+                None => may_be = frame.wrapping_sub(f) < MOST_OF_FUNCTION,
+            });
+        }
+        may_be
     }
 
     /// Calls `show` with each function of the program, the innermost first.

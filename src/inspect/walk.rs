@@ -31,6 +31,7 @@ impl SeenRun {
 }
 
 pub struct SeenWorker {
+    pub record: &'static Worker,
     pub has_thread: bool,
     pub is_idle: bool,
     pub queued: usize,
@@ -44,6 +45,7 @@ pub struct SeenTask {
     /// The lowest address of its stack.
     pub low: usize,
     pub run: usize,
+    pub worker: &'static Worker,
     /// None: the task is in a blocking section.
     pub waits: Option<Noted>,
     pub group: usize,
@@ -88,6 +90,7 @@ pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
                 fiber: fiber.address,
                 low: stack.low(),
                 run: id,
+                worker: fiber.worker,
                 waits: fiber.waits,
                 group: fiber.group,
             };
@@ -101,7 +104,8 @@ pub fn walk() -> Result<(Vec<SeenRun>, Vec<SeenTask>), NoMemory> {
 fn see_run(id: usize, run: &Run) -> Result<SeenRun, NoMemory> {
     let first = run.worker(0);
     let operations = &first.row().operations;
-    let see = |worker: &Worker| SeenWorker {
+    let see = |worker: &'static Worker| SeenWorker {
+        record: worker,
         has_thread: worker.has_thread(),
         is_idle: worker.is_idle(),
         // SAFETY: the run does not end while `each_run` looks at it.

@@ -1,12 +1,13 @@
 //! Runs that are observed: the functions of their rows, and what the runtime tells their watches.
 //!
-//! A kind has two rows: the *plain* one, and the *observed* one for runs with `SCHED_TRACE` or
-//! `SCHED_PROFILE`, and for all runs of a process with a race detector (`sys::detector`). The
-//! functions of the observed row wrap each task: the task in the queue is `run_observed`, and its
-//! closure is an argument block with a [`Watched`]. Then they call the function of the plain row.
-//! So queues and policies work as ever, and the functions of the plain rows contain nothing of
-//! this. In an observed run the built-in parts of `sched_spawn`, `sched_fork` and `sched_join`, and
-//! those of sched_inline.h and sched_typed.h, do not apply (`Worker::occupy`).
+//! A kind has two rows: the *plain* one, and the *observed* one for runs with `SCHED_TRACE`,
+//! `SCHED_PROFILE` or `SCHED_WATCHDOG`, and for all runs of a process with a race detector
+//! (`sys::detector`). The functions of the observed row wrap each task: the task in the queue is
+//! `run_observed`, and its closure is an argument block with a [`Watched`]. Then they call the
+//! function of the plain row. So queues and policies work as ever, and the functions of the plain
+//! rows contain nothing of this. In an observed run the built-in parts of `sched_spawn`,
+//! `sched_fork` and `sched_join`, and those of sched_inline.h and sched_typed.h, do not apply
+//! (`Worker::occupy`).
 //!
 //! Observing changes no outcome. If there is no memory for a record, the task is not recorded, and
 //! counted as such.
@@ -26,10 +27,13 @@
 //! | a forked task is joined | `joined` |
 //!
 //! `Fiber::observed` is the youngest task on a fiber, and `Watched::below` links the tasks below
-//! it. None of this stands in a spawn, a fork, or the join of a task that nobody has taken. Where a
+//! it. These are all that `SCHED_WATCHDOG` needs: `inspect::records` reads from them which function
+//! a worker runs. So a run with that variable alone reads no clock, and is not told of switches.
+//! None of this stands in a spawn, a fork, or the join of a task that nobody has taken. Where a
 //! task is suspended, a process without observed runs pays one load (`listeners`), which it also
 //! pays for the sanitizers; where a task is woken, it looks at `Fiber::observed`.
 
+use crate::runtime::arg_blocks::CLASS_MASK;
 use crate::runtime::forked::{self, misuse};
 use crate::runtime::identity::{self, Mine};
 use crate::runtime::record::{Fiber, Row, Run, Worker};
@@ -37,8 +41,9 @@ use crate::runtime::spawn_copy::{argument, give_back, is_from_heap, pack_for};
 use crate::runtime::watch::{Watch, Watched};
 use crate::settings::Config;
 use crate::sync::forked::Forked;
+use crate::sys::atomic::{Ordering, fence};
 use crate::sys::unwind::{ForkedTask, ProgramFunction, call_guarded};
-use crate::sys::{clock, detector, errno, unwind};
+use crate::sys::{clock, detector, errno, peek, unwind};
 use crate::task::{Scheduler, Task, TaskFn};
 use crate::trace::track::Observed;
 use std::ffi::{c_int, c_void};
@@ -62,8 +67,14 @@ pub const fn row(plain: &'static Row) -> Row {
     }
 }
 
-/// What the tasks of a run with this configuration do is recorded, or told to a race detector.
+/// The tasks of a run with this configuration have records.
 pub fn is_observed(config: &Config) -> bool {
+    hears_of_switches(config) || config.watchdog.is_some()
+}
+
+/// What the tasks of a run with this configuration do is recorded, or told to a race detector: so
+/// are the switches between its stacks.
+pub fn hears_of_switches(config: &Config) -> bool {
     config.is_recorded() || detector::is_present()
 }
 
@@ -116,8 +127,15 @@ unsafe fn pack<C: ProgramFunction>(
 
 /// A task that a thread outside of the run adds, as it is queued.
 pub fn wrap_outside(run: &Run, task: Task) -> Task {
-    let is_wrapped = forked::function_of(task) == Some(SHADOW_MARK as *const () as usize);
-    if is_wrapped { task } else { wrap_in_heap::<unwind::Task>(run, task) }
+    let function = forked::function_of(task);
+    if function == Some(SHADOW_MARK as *const () as usize) {
+        return task;
+    }
+    let wrapped = wrap_in_heap::<unwind::Task>(run, task);
+    if function.is_some() {
+        note_descriptor(task.closure.cast(), wrapped);
+    }
+    wrapped
 }
 
 /// Wraps a task that a thread outside of the run adds.
@@ -141,8 +159,7 @@ fn wrap_in_heap<C: ProgramFunction>(run: &Run, task: Task) -> Task {
 /// Nobody else has the task. The calling thread occupies `worker`, if it is given; if not, the task
 /// was wrapped by `wrap_outside`, or not at all.
 pub unsafe fn unwrap(task: Task, worker: Option<&Worker>) -> Task {
-    let ours: [TaskFn; 2] = [run_observed::<unwind::Task>, run_observed::<ForkedTask>];
-    if !ours.iter().any(|&f| ptr::fn_addr_eq(f, task.f)) {
+    if !is_wrapped(task.f) {
         return task;
     }
     // SAFETY: the closure is that of `pack`, and nobody else has the block.
@@ -150,6 +167,38 @@ pub unsafe fn unwrap(task: Task, worker: Option<&Worker>) -> Task {
         let inner = (*argument(task.closure).cast::<Watched>()).slice.task;
         give_back(task.closure, worker);
         inner
+    }
+}
+
+/// True for the function of a wrapped task.
+fn is_wrapped(f: TaskFn) -> bool {
+    let ours: [TaskFn; 2] = [run_observed::<unwind::Task>, run_observed::<ForkedTask>];
+    ours.iter().any(|&our| ptr::fn_addr_eq(our, f))
+}
+
+/// The function of a forked task that was wrapped, for a debugger.
+pub const RUN_FORKED: TaskFn = SHADOW_MARK;
+
+/// What a debugger must know to do as `seen_function` does.
+pub const FOR_DEBUGGER: [(&str, usize); 2] =
+    [("record.function", Watched::FUNCTION), ("record.low_bits", CLASS_MASK)];
+
+/// For an observer: the program's function of a forked task whose descriptor says `f` and
+/// `closure`, which may be gone.
+pub fn seen_function(f: usize, closure: usize) -> usize {
+    if f != SHADOW_MARK as *const () as usize {
+        return f;
+    }
+    let record = argument(ptr::without_provenance_mut(closure)).addr();
+    peek::word(record.wrapping_add(Watched::FUNCTION)).unwrap_or(f)
+}
+
+/// Notes, for an observer, which descriptor is queued for a task, if the task was wrapped.
+fn note_descriptor(queued: *const Forked, wrapped: Task) {
+    if is_wrapped(wrapped.f) {
+        // SAFETY: `wrap` has made the closure, and the task was not queued yet.
+        let watched = unsafe { &*argument(wrapped.closure).cast::<Watched>() };
+        watched.note_descriptor(queued);
     }
 }
 
@@ -210,13 +259,15 @@ unsafe fn fork_wrapped(forked: &Forked, task: Task, worker: &Worker) {
         let is_told = detector::is_present();
         let task = if is_told { worker.with_run(wrap).unwrap_or(task) } else { task };
         let forked = add_shadow(forked, task);
+        note_descriptor(forked, task);
         // SAFETY: by the caller's promise.
         return unsafe { (worker.plain_row().fork)(forked, Some(task.f), task.closure, worker) };
     };
     let function = mine.worker().function_of(task);
-    let Task { f, closure } = wrap::<ForkedTask>(mine, task, function);
-    let forked =
-        if joins_are_told(mine) { add_shadow(forked, Task { f, closure }) } else { forked };
+    let wrapped = wrap::<ForkedTask>(mine, task, function);
+    let forked = if joins_are_told(mine) { add_shadow(forked, wrapped) } else { forked };
+    note_descriptor(forked, wrapped);
+    let Task { f, closure } = wrapped;
     // SAFETY: the calling thread occupies the worker, whose row is `plain`'s.
     around_child(mine, |worker| unsafe {
         (worker.plain_row().fork)(forked, Some(f), closure, worker)
@@ -252,6 +303,7 @@ unsafe fn offer_wrapped(
     let wrapped = wrap::<ForkedTask>(mine, task, function);
     let worker = mine.worker();
     let queued = if joins_are_told(mine) { add_shadow(forked, wrapped) } else { forked };
+    note_descriptor(queued, wrapped);
     // SAFETY: by the caller's promise; a task that was refused has not left this thread.
     unsafe {
         (worker.plain_row().offer)(queued, wrapped, function, worker).inspect_err(|_| {
@@ -353,8 +405,11 @@ unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *
     // None: a thread that has left its worker for a blocking section runs a task that was refused.
     let fiber = given.mine().map(|mine| {
         let fiber = mine.fiber();
-        let below = fiber.observed.replace(watched);
+        let below = fiber.observed.get();
         watched.slice.below.set(below.cast());
+        // Release: an observer that finds the record finds it complete (`inspect::records`).
+        fence(Ordering::Release);
+        fiber.observed.set(watched);
         mine.track().inspect(|track| track.begin(&watched.slice, || mine.queued()));
         if mine.sums().is_some() {
             let now = clock::ticks();

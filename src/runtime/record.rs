@@ -320,7 +320,8 @@ pub struct Fiber {
     pub(super) section: Section,
     /// The group of the task here, or null. Only its address is used.
     pub group: Cell<*const ()>,
-    /// The youngest task here; null in a run that is not observed.
+    /// The youngest task here; null in a run that is not observed. An observer on another thread
+    /// reads it, and the records to which it leads.
     pub(super) observed: Cell<*const Watched>,
     /// Debug builds: how many tasks were forked here and not joined yet.
     pub(super) unjoined_forks: Cell<isize>,
@@ -414,6 +415,11 @@ impl Section {
 }
 
 impl Fiber {
+    /// Where an observer finds the youngest task's record.
+    pub const OBSERVED: usize = offset_of!(Fiber, observed);
+    /// Where an observer finds `descriptor`.
+    pub const DESCRIPTOR: usize = offset_of!(Fiber, descriptor);
+
     pub(super) fn new(stack: Option<Stack>) -> Fiber {
         Fiber {
             worker: Cell::new(ptr::null()),
@@ -565,6 +571,11 @@ impl Worker {
         unsafe { self.fiber.as_ptr().read_volatile() }.addr()
     }
 
+    /// For an observer: the tasks of the run have records (`runtime::observed`).
+    pub fn is_observed(&self) -> bool {
+        self.row().plain.is_some()
+    }
+
     /// For an observer: true if a thread occupies the place.
     pub fn has_thread(&self) -> bool {
         self.owner.load(Ordering::Relaxed) != 0
@@ -595,7 +606,7 @@ pub const FOR_DEBUGGER: [(&str, usize); 18] = [
     ("fiber.worker", offset_of!(Fiber, worker)),
     ("fiber.wait", offset_of!(Fiber, wait)),
     ("fiber.sections", offset_of!(Fiber, section.depth)),
-    ("fiber.descriptor", offset_of!(Fiber, descriptor)),
+    ("fiber.descriptor", Fiber::DESCRIPTOR),
 ];
 
 /// A run that the observer of the process attends to; its end is told to the observer.

@@ -108,7 +108,7 @@ impl Run {
         ];
         let profile = Profile::new(&config, leases.len())?;
         let is_observed = observed::is_observed(&config);
-        let listener = is_observed.then(Listener::new);
+        let listener = observed::hears_of_switches(&config).then(Listener::new);
         let began = clock::nanos();
         let is_timed = config.stats != Stats::Off || profile.is_some();
         let timed = if is_timed { leases.len() } else { 0 };

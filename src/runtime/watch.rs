@@ -8,6 +8,7 @@ use crate::runtime::arg_blocks::MAX_BYTES;
 use crate::stats::Phase;
 use crate::stats::phases::Phases;
 use crate::sync::forked::Forked;
+use crate::sys::peek;
 use crate::trace::timeline::Timeline;
 use crate::trace::track::{Observed, Track};
 use std::cell::Cell;
@@ -101,7 +102,7 @@ pub struct Watched {
     pub slice: Observed,
     pub path: Path,
     /// The descriptor in the queue, if the task was forked in a profiled run: the program's own
-    /// descriptor leads to this one. Then the block lives until the join.
+    /// descriptor leads to this one. Then the block lives until the join. See `note_descriptor`.
     pub shadow: Forked,
     /// The closure that names the block, if `shadow` is used; else null.
     pub block: Cell<*mut c_void>,
@@ -110,10 +111,32 @@ pub struct Watched {
 const _: () = assert!(size_of::<Watched>() <= MAX_BYTES);
 
 impl Watched {
+    /// Where an observer finds the program's function, and the record below.
+    pub const FUNCTION: usize = offset_of!(Watched, slice) + Observed::FUNCTION;
+    pub const BELOW: usize = offset_of!(Watched, slice) + Observed::BELOW;
+
     #[inline(always)]
     pub fn new(slice: Observed) -> Self {
         let block = Cell::new(ptr::null_mut());
         Watched { slice, path: Path::unused(), shadow: Forked::unset(), block }
+    }
+
+    /// Notes, for an observer, which descriptor is queued for the task: the shadow, if it is used,
+    /// and otherwise `queued`, for whose address the shadow then has room.
+    pub fn note_descriptor(&self, queued: *const Forked) {
+        if self.block.get().is_null() {
+            self.shadow.note(queued);
+        }
+    }
+
+    /// For an observer: the descriptor that is queued for the task of a record; 0: it was not
+    /// forked. None: the memory is gone.
+    pub fn seen_descriptor(record: usize) -> Option<usize> {
+        let shadow = record.wrapping_add(offset_of!(Watched, shadow));
+        match peek::word(record.wrapping_add(offset_of!(Watched, block)))? {
+            0 => peek::word(shadow.wrapping_add(Forked::NOTED)),
+            _ => Some(shadow),
+        }
     }
 
     /// The task below this one on the same stack.

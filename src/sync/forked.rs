@@ -118,8 +118,12 @@ unsafe fn function(word: usize) -> TaskFn {
 /// What an observer finds of a forked task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeenForked {
-    /// The task's function. In a kind that queues forked tasks, nobody has begun the task.
-    Function(usize),
+    /// The task's function and argument. In a kind that queues forked tasks, nobody has begun the
+    /// task.
+    Function {
+        f: usize,
+        closure: usize,
+    },
     /// The worker on which the task began.
     Begun(usize),
     Over,
@@ -133,6 +137,9 @@ pub fn name_in(word: usize) -> usize {
 impl Forked {
     /// Where an observer finds `f`.
     pub const FUNCTION: usize = offset_of!(Forked, f);
+
+    /// Where an observer finds what `note` has stored.
+    pub const NOTED: usize = offset_of!(Forked, closure);
 
     /// Where a debugger finds what `seen` and `name_in` need.
     pub const FOR_DEBUGGER: [(&str, usize); 5] = [
@@ -154,9 +161,11 @@ impl Forked {
     pub fn seen([state, closure, f]: [usize; 3]) -> SeenForked {
         match state {
             state if state == over() || state == 0 || state == joined() => SeenForked::Over,
-            state if state & WAITED == 0 && state != begun() => SeenForked::Function(state),
+            state if state & WAITED == 0 && state != begun() => {
+                SeenForked::Function { f: state, closure }
+            }
             _ if f == 0 => SeenForked::Begun(closure),
-            _ => SeenForked::Function(f),
+            _ => SeenForked::Function { f, closure },
         }
     }
 
@@ -320,6 +329,12 @@ impl Forked {
         let is = self.state.load(Ordering::Relaxed) == 0
             && self.f.load(Ordering::Relaxed) == mark as usize;
         if is { self.closure.load(Ordering::Relaxed).cast() } else { std::ptr::null_mut() }
+    }
+
+    /// Keeps the address of another descriptor for an observer. To be called on one that is not
+    /// forked on.
+    pub fn note(&self, other: *const Forked) {
+        self.closure.store(other.cast_mut().cast(), Ordering::Relaxed);
     }
 
     /// The descriptor leads nowhere any more: it counts as joined.

@@ -9,7 +9,8 @@ use std::fmt::{self, Write};
 use std::mem;
 use std::ptr;
 
-/// Displays the name of the function that begins at this address, if there is one: ` (NAME)`.
+/// Displays the name of the program's function that begins at this address, if there is one:
+/// ` (NAME)`.
 pub struct Function(pub usize);
 
 /// Displays the program's function that has called the library: ` (in NAME)`.
@@ -77,13 +78,12 @@ const FUNCTION: u8 = 2;
 impl fmt::Display for Function {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let mut outcome = Ok(());
-        if let Some(module) = Module::of(self.0) {
-            module.name_at(self.0, &mut |name, start| {
-                if start == self.0 {
-                    outcome = write!(f, " ({name})");
-                }
-            });
-        }
+        locate(self.0, &mut |place| match place.name {
+            Some(name) if place.offset == 0 && !place.is_ours => {
+                outcome = write!(f, " ({name})");
+            }
+            _ => {}
+        });
         outcome
     }
 }

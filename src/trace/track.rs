@@ -25,6 +25,7 @@ use crate::task::Task;
 use crate::trace::event::{Event, Kind, OUTSIDE, Wait};
 use crate::trace::ring::Ring;
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -81,6 +82,10 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// Where an observer finds `function` and `below`.
+    pub const FUNCTION: usize = offset_of!(Observed, function);
+    pub const BELOW: usize = offset_of!(Observed, below);
+
     #[inline(always)]
     fn new(task: Task, id: u64, function: usize, by: u16) -> Self {
         Observed::at(task, id, function, by, ticks())

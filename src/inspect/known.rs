@@ -1,0 +1,170 @@
+//! What was found out about each worker and each task that waits: by what name the text calls it,
+//! which tasks it is, and who could end its wait.
+
+use crate::inspect::objects::{Awaited, awaited};
+use crate::inspect::records::Records;
+use crate::inspect::trace::Trace;
+use crate::inspect::walk::{SeenRun, SeenTask, walk};
+use crate::runtime::wait_note::Object;
+use crate::sys::memory::{self, NoMemory};
+use crate::sys::symbol;
+use std::fmt::{self, Write};
+
+/// The most tasks that are shown; the others are only counted.
+const MOST_TASKS: usize = 256;
+/// The longest name of a function in the text.
+const MOST_LETTERS: usize = 79;
+
+/// The runs of the process, and what is known of their tasks.
+pub struct Known {
+    pub runs: Vec<KnownRun>,
+    pub tasks: Vec<KnownTask>,
+    /// The number of tasks that wait, of which not all are among `tasks`.
+    pub all: usize,
+}
+
+pub struct KnownRun {
+    pub seen: SeenRun,
+    /// What each worker runs, if it is known.
+    pub workers: Vec<Option<Records>>,
+}
+
+/// A task that waits, or is in a blocking section.
+pub struct KnownTask {
+    pub seen: SeenTask,
+    pub awaited: Option<Awaited>,
+    pub trace: Option<Trace>,
+    pub records: Option<Records>,
+    /// The name of the outermost function.
+    pub function: Name,
+}
+
+/// The beginning of a function's name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Name {
+    letters: [u8; MOST_LETTERS],
+    count: usize,
+}
+
+impl Name {
+    pub const NONE: Name = Name { letters: [0; MOST_LETTERS], count: 0 };
+
+    /// The function's name, or the module and the offset there.
+    fn of(place: &symbol::Place) -> Name {
+        let mut name = Name::NONE;
+        let _ = match place.name {
+            Some(function) => name.write_str(function),
+            None => write!(name, "{}+{:#x}", place.module, place.offset),
+        };
+        name
+    }
+
+    /// The name of the function that begins at this address.
+    pub fn at(function: usize) -> Name {
+        let mut name = Name::NONE;
+        symbol::locate(function, &mut |place| name = Name::of(place));
+        name
+    }
+
+    pub fn is_none(&self) -> bool {
+        self.count == 0
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.letters[..self.count]).unwrap_or("?")
+    }
+}
+
+impl Write for Name {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for &byte in text.as_bytes().iter().take(MOST_LETTERS - self.count) {
+            self.letters[self.count] = byte;
+            self.count += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Finds out all that can be found out.
+pub fn find_out() -> Result<Known, NoMemory> {
+    let (seen_runs, seen_tasks) = walk()?;
+    let all = seen_tasks.len();
+    let mut runs = Vec::new();
+    for seen in seen_runs {
+        let workers = seen.workers.iter().map(|worker| {
+            let runs_tasks = worker.has_thread && !worker.is_idle;
+            runs_tasks.then(|| Records::of_worker(worker.record)).flatten()
+        });
+        let workers = memory::list(workers)?;
+        memory::push(&mut runs, KnownRun { seen, workers })?;
+    }
+    Ok(Known { runs, tasks: look_at(seen_tasks)?, all })
+}
+
+fn look_at(seen: Vec<SeenTask>) -> Result<Vec<KnownTask>, NoMemory> {
+    let mut seen = seen;
+    seen.truncate(MOST_TASKS);
+    let forked = |task: &SeenTask| match task.waits?.waits_for.object() {
+        (Object::Forked, at) => Some(at),
+        _ => None,
+    };
+    let mut descriptors = memory::list(seen.iter().filter_map(forked))?;
+    descriptors.sort_unstable();
+    let mut known =
+        memory::list(seen.into_iter().map(|seen| KnownTask::look_at(seen, &descriptors)))?;
+    // A descriptor has one task. If two look like it, an old word on a stack has misled.
+    for at in 0..known.len() {
+        let descriptor = known[at].trace.as_ref().and_then(|trace| trace.descriptor);
+        let alike = known.iter().filter(|task| descriptor.is_some_and(|at| task.runs(at))).count();
+        if alike > 1 {
+            let traces = known.iter_mut().filter_map(|task| task.trace.as_mut());
+            let misled = traces.filter(|trace| trace.descriptor == descriptor);
+            misled.for_each(|trace| trace.descriptor = None);
+        }
+    }
+    Ok(known)
+}
+
+impl KnownRun {
+    /// The worker that runs the task of this descriptor, and the task's function.
+    pub fn worker_with(&self, descriptor: usize) -> Option<(usize, usize)> {
+        let function = |records: &Option<Records>| records.as_ref()?.function_of(descriptor);
+        let mut workers = self.workers.iter().enumerate();
+        workers.find_map(|(index, records)| Some((index, function(records)?)))
+    }
+}
+
+impl KnownTask {
+    /// `descriptors`: as for `Trace::of`.
+    fn look_at(seen: SeenTask, descriptors: &[usize]) -> KnownTask {
+        let records = if seen.worker.is_observed() { Records::on(seen.fiber) } else { None };
+        let trace = Trace::of(&seen, descriptors);
+        let mut function = Name::NONE;
+        if let Some(trace) = &trace {
+            // The outermost is the task's own.
+            trace.each_frame(&mut |place| function = Name::of(place));
+        }
+        if function.is_none()
+            && let Some(outermost) = records.and_then(|records| records.outermost())
+        {
+            function = Name::at(outermost);
+        }
+        KnownTask { awaited: awaited(&seen), seen, trace, records, function }
+    }
+
+    /// True if the task is that of the descriptor.
+    pub fn runs(&self, descriptor: usize) -> bool {
+        self.records.is_some_and(|records| records.function_of(descriptor).is_some())
+            || self.trace.as_ref().is_some_and(|trace| trace.descriptor == Some(descriptor))
+    }
+
+    /// True if the wait of the task cannot end before `other` goes on.
+    pub fn needs(&self, other: &KnownTask) -> bool {
+        match self.awaited {
+            Some(Awaited::Mutex { holder, .. }) => holder == other.seen.fiber,
+            Some(Awaited::Forked { at, .. }) => other.runs(at),
+            Some(Awaited::Group { at, .. }) => other.seen.group == at,
+            _ => false,
+        }
+    }
+}
