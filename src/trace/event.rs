@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! word 0   the time, in ticks
-//! word 1   bits 0-4 the kind, bits 5-7 what a task waits for, bits 8-23 a worker, bits 24-63 a length of time in ticks, or a number
+//! word 1   bits 0-4 the kind, bits 5-7 what a task waits for, bits 8-23 a worker, bits 24-63 a
+//!          length of time in ticks, or a number
 //! word 2   the task
 //! word 3   the task's function
 //! ```
