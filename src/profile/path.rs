@@ -244,6 +244,12 @@ impl Path {
         self.length.add(self.own.get(), ticks);
     }
 
+    /// The path is used no more: frees its memory.
+    #[inline]
+    pub fn end(&self) {
+        self.length.clear();
+    }
+
     pub fn make_void(&self) {
         self.is_void.set(true);
     }
@@ -275,7 +281,7 @@ mod tests {
             assert_eq!((here.length().ticks(), here.work()), (length, 25), "{other}");
             let burdened = if other > 10 { 45 + 7 } else { 10 + 3 + 5 + 4 + 5 };
             assert_eq!(here.length().burdened(), burdened, "{other}");
-            let parts: Vec<_> = here.length().parts().map(|part| part.ticks).collect();
+            let parts: Vec<_> = here.length().parts().all().map(|part| part.ticks).collect();
             assert_eq!(parts, if other > 10 { vec![15, other] } else { vec![25] });
         }
     }
@@ -314,7 +320,7 @@ mod tests {
         let aside = here.set_back(&point, 118);
         assert_eq!(aside, Lengths { path: 2 + 50 + 5, burdened: 2 + 3 + 50 + 4 + 5 });
         here.stop(120);
-        let parts: Vec<_> = here.length().parts().map(|part| part.ticks).collect();
+        let parts: Vec<_> = here.length().parts().all().map(|part| part.ticks).collect();
         assert_eq!((parts, here.length().burdened(), here.work()), (vec![12], 12, 20));
     }
 
@@ -332,7 +338,7 @@ mod tests {
                 next.follow(task.length(), 0, now + 10);
             }
         }
-        let part = tasks[2].length().parts().next().unwrap();
+        let part = tasks[2].length().parts().all().next().unwrap();
         assert_eq!((part.tasks, part.ticks), (3, 30));
     }
 }
