@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | [`burden`] | what it costs that a task moves to another worker |
 //! | [`path`] | the longest path that leads to a task, while the task goes on |
-//! | [`length`] | the length of a path, and its parts by functions |
+//! | [`length`] | the length of a path |
+//! | [`parts`] | how a path divides among functions |
 //! | [`context`] | the functions for which a task runs |
 //! | [`sums`] | what a worker adds up |
 //! | [`run`] | the profile of a run |
@@ -45,6 +46,7 @@ pub mod burden;
 pub mod context;
 pub mod figures;
 pub mod length;
+pub mod parts;
 pub mod path;
 pub mod report;
 pub mod run;

@@ -156,11 +156,10 @@ impl Loop {
     #[inline]
     unsafe fn call(&self, from: usize, to: usize, worker: &Worker) {
         let (lo, hi) = (self.range.start_of(from), self.range.start_of(to));
-        let before = profiled::path_lengths(worker);
         // SAFETY: the body accepts `ctx`, by the caller's promise.
-        detector::heeded(|| unsafe { (self.body)(lo, hi, self.ctx, worker.handle()) });
-        if let Some(before) = before {
-            let Lengths { path, burdened } = profiled::take_path_back(worker, before);
+        let body = || unsafe { (self.body)(lo, hi, self.ctx, worker.handle()) };
+        let lengths = profiled::call_aside(worker, || detector::heeded(body));
+        if let Some(Lengths { path, burdened }) = lengths {
             let units = (to - from) as u64;
             // Relaxed: the joins order the figures.
             self.longest.fetch_max(path / units, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! The measures that follow from the sums of a run.
 
 use crate::profile::context::{Context, Contexts};
-use crate::profile::length::REST;
+use crate::profile::parts::REST;
 use crate::profile::sums::{CLASSES, OfContext, Sums};
 use crate::sys::clock::Calibration;
 use sched_speedup::Measures;
@@ -24,8 +24,10 @@ pub struct Figures {
     /// The functions of the tasks; the one with most work comes first.
     pub functions: Vec<Function>,
     /// The longest path: the functions of its tasks, in the order in which it meets them first. Each
-    /// is an index of `functions`; None: several functions.
+    /// is an index of `functions`; None: the rest, several functions.
     pub path: Vec<(Option<usize>, Stretch)>,
+    /// How many nanoseconds of the rest may be one function's that is not in `path`.
+    pub most_beside: u64,
     /// The work of each context, and the context's functions from the first to its own.
     pub stacks: Vec<(Vec<usize>, u64)>,
 }
@@ -41,10 +43,12 @@ pub struct Function {
 }
 
 /// A part of the longest path.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     pub nanos: u64,
     pub tasks: u32,
+    /// It may be longer by so many nanoseconds, which the rest has.
+    pub missing: u64,
 }
 
 /// Calls `make` for each item. Empty if there is no memory.
@@ -83,6 +87,7 @@ impl Figures {
         });
         let (work, span) = (nanos(sums.work()), nanos(sums.span().ticks()));
         let (burdened_span, burden) = (nanos(sums.span().burdened()), nanos(burden));
+        let most_beside = nanos(sums.span().parts().most_without_part());
         let (functions, path, stacks) = contexts.with_all(|contexts, functions| {
             let mut all = collect(functions.iter(), |&address| (address, OfContext::default()));
             for context in contexts {
@@ -95,12 +100,14 @@ impl Figures {
                 Function { address, tasks, work: nanos(work), waits: nanos(waits) }
             });
             let mut path = Vec::new();
-            if path.try_reserve_exact(sums.span().parts().count()).is_ok() {
-                path.extend(sums.span().parts().map(|part| {
+            let parts = sums.span().parts();
+            if path.try_reserve_exact(parts.all().count()).is_ok() {
+                path.extend(parts.all().zip(parts.missing()).map(|(part, missing)| {
                     let address = functions.get(part.function as usize);
                     let function = all.iter().position(|f| Some(&f.address) == address);
                     let function = function.filter(|_| part.function != REST);
-                    (function, Stretch { nanos: nanos(part.ticks), tasks: part.tasks })
+                    let (nanos, missing) = (nanos(part.ticks), nanos(missing));
+                    (function, Stretch { nanos, tasks: part.tasks, missing })
                 }));
             }
             let stacks = collect(contexts.iter(), |context| {
@@ -120,6 +127,7 @@ impl Figures {
             median,
             functions,
             path,
+            most_beside,
             stacks,
         }
     }
@@ -129,10 +137,19 @@ impl Figures {
         self.functions.iter().map(|function| function.waits).sum()
     }
 
-    /// The part of the longest path that lies in a function of `functions`.
-    pub fn on_path(&self, function: usize) -> Stretch {
-        let found = self.path.iter().find(|(of, _)| *of == Some(function));
-        found.map_or(Stretch::default(), |found| found.1)
+    /// The part of the longest path that lies in a function of `functions`. None: it has none there,
+    /// or what it has is in the rest.
+    pub fn on_path(&self, function: usize) -> Option<Stretch> {
+        self.path.iter().find(|(of, _)| *of == Some(function)).map(|found| found.1)
+    }
+
+    /// Whether a function of `functions` is one of the `count` in which the longest path spends most.
+    pub fn is_long_on_path(&self, function: usize, count: usize) -> bool {
+        self.on_path(function).is_some_and(|of| {
+            let is_longer =
+                |other: &&(Option<usize>, Stretch)| other.0.is_some() && other.1.nanos > of.nanos;
+            of.nanos > 0 && self.path.iter().filter(is_longer).count() < count
+        })
     }
 
     pub fn measures(&self) -> Measures {
@@ -178,7 +195,8 @@ mod tests {
         let figures = Figures::new(&sums, &contexts, 2, None, 0, Calibration::since(Moment::now()));
         assert_eq!(figures.functions[0].tasks, 10);
         assert_eq!(figures.functions[0].work, figures.work);
-        assert_eq!((figures.path.len(), figures.on_path(0).nanos), (1, figures.span));
+        let stretch = Stretch { nanos: figures.span, tasks: 1, missing: 0 };
+        assert_eq!((figures.path.len(), figures.on_path(0)), (1, Some(stretch)));
         assert_eq!(figures.stacks, [(vec![1], figures.work)]);
         let is = |found: f64, meant: f64| assert!((found - meant).abs() < 0.001, "{found} {meant}");
         assert_eq!(figures.tasks, 10);

@@ -45,6 +45,13 @@ pub struct Path {
     is_void: Cell<bool>,
 }
 
+/// Where a path was: its length and its own part then.
+#[derive(Default)]
+pub struct Point {
+    length: Length,
+    own: Cell<u8>,
+}
+
 impl Path {
     /// Of a task whose run is not profiled, or that `begin` will set.
     #[inline(always)]
@@ -204,10 +211,22 @@ impl Path {
         is_longer
     }
 
+    /// Keeps in `point` where the path is now.
+    pub fn mark(&self, point: &Point, now: u64) {
+        self.settle(now);
+        point.length.become_equal(&self.length, 0);
+        point.own.set(self.own.get());
+    }
+
     /// Goes on from another point of the task: what was done since then is parallel to what comes.
-    pub fn set_back(&self, before: Lengths) {
-        self.length.cut(self.own.get(), before.path);
-        self.length.set_burdened(before.burdened);
+    /// Returns how much longer the paths were by now.
+    pub fn set_back(&self, before: &Point, now: u64) -> Lengths {
+        self.settle(now);
+        let of = |length: &Length| Lengths { path: length.ticks(), burdened: length.burdened() };
+        let passed = of(&self.length).since(of(&before.length));
+        self.length.become_equal(&before.length, 0);
+        self.own.set(before.own.get());
+        passed
     }
 
     /// The burdened path is so long by now.
@@ -223,6 +242,12 @@ impl Path {
     /// The task has done something else, beside what the clock tells, that took so many ticks.
     pub fn extend(&self, ticks: u64) {
         self.length.add(self.own.get(), ticks);
+    }
+
+    /// The path is used no more: frees its memory.
+    #[inline]
+    pub fn end(&self) {
+        self.length.clear();
     }
 
     pub fn make_void(&self) {
@@ -256,7 +281,7 @@ mod tests {
             assert_eq!((here.length().ticks(), here.work()), (length, 25), "{other}");
             let burdened = if other > 10 { 45 + 7 } else { 10 + 3 + 5 + 4 + 5 };
             assert_eq!(here.length().burdened(), burdened, "{other}");
-            let parts: Vec<_> = here.length().parts().map(|part| part.ticks).collect();
+            let parts: Vec<_> = here.length().parts().all().map(|part| part.ticks).collect();
             assert_eq!(parts, if other > 10 { vec![15, other] } else { vec![25] });
         }
     }
@@ -283,6 +308,23 @@ mod tests {
     }
 
     #[test]
+    fn what_was_done_aside_leaves_nothing_on_the_path() {
+        let contexts = Contexts::new().unwrap();
+        let (here, there, point) = (Path::unused(), Path::unused(), Point::default());
+        here.begin(contexts.child(contexts.root(), 1), None, 0);
+        here.go_on(100);
+        here.mark(&point, 110);
+        there.begin(contexts.child(here.context().unwrap(), 2), Some((&here, 112)), 3);
+        there.extend(50);
+        here.join(&there, 4, || 113);
+        let aside = here.set_back(&point, 118);
+        assert_eq!(aside, Lengths { path: 2 + 50 + 5, burdened: 2 + 3 + 50 + 4 + 5 });
+        here.stop(120);
+        let parts: Vec<_> = here.length().parts().all().map(|part| part.ticks).collect();
+        assert_eq!((parts, here.length().burdened(), here.work()), (vec![12], 12, 20));
+    }
+
+    #[test]
     fn a_path_goes_through_each_task_that_hands_it_on() {
         let contexts = Contexts::new().unwrap();
         let context = contexts.child(contexts.root(), 1);
@@ -296,7 +338,7 @@ mod tests {
                 next.follow(task.length(), 0, now + 10);
             }
         }
-        let part = tasks[2].length().parts().next().unwrap();
+        let part = tasks[2].length().parts().all().next().unwrap();
         assert_eq!((part.tasks, part.ticks), (3, 30));
     }
 }

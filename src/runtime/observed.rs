@@ -164,7 +164,9 @@ pub unsafe fn unwrap(task: Task, worker: Option<&Worker>) -> Task {
     }
     // SAFETY: the closure is that of `pack`, and nobody else has the block.
     unsafe {
-        let inner = (*argument(task.closure).cast::<Watched>()).slice.task;
+        let watched = &*argument(task.closure).cast::<Watched>();
+        let inner = watched.slice.task;
+        watched.path.end();
         give_back(task.closure, worker);
         inner
     }
@@ -359,6 +361,7 @@ pub unsafe fn joined(shadow: &Forked, worker: &Worker) {
     if let Some(caller) = fiber.and_then(Fiber::youngest_task) {
         caller.path.join(&watched.path, worker.burden(), clock::ticks);
     }
+    watched.path.end();
     let block = watched.block.get();
     // Without a worker a block of the run stays in use until the run ends.
     if mine.is_some() || is_from_heap(block) {
@@ -437,6 +440,7 @@ unsafe extern "C" fn run_observed<C: ProgramFunction>(closure: *mut c_void, s: *
     detector::release(given.run.get());
     detector::release(watched);
     if watched.block.get().is_null() {
+        watched.path.end();
         // SAFETY: the task has ended; the rest as in `spawn_copy::run_block`. Without a worker the
         // block is from the heap.
         unsafe { give_back(closure, worker) };

@@ -1,7 +1,7 @@
 //! What loops, groups and joins tell the profile of a run: where paths branch and meet that are not
 //! seen where tasks begin, end, suspend and wake each other ([`hooks`](super::hooks)).
 
-use crate::profile::path::Lengths;
+use crate::profile::path::{Lengths, Point};
 use crate::profile::run::Profile;
 use crate::runtime::record::Worker;
 use crate::runtime::watch::{Watch, Watched};
@@ -22,17 +22,29 @@ pub fn path_lengths(worker: &Worker) -> Option<Lengths> {
     profiled_task(worker).map(|task| task.path.lengths_at(clock::ticks()))
 }
 
-/// The caller has done something that is parallel to the rest of its task. The paths go on from
-/// where it was `before`. Returns the lengths of what was done.
+/// Calls `aside`, which is parallel to the rest of the caller's task: the paths then go on from
+/// where they were before. Returns the lengths of those through `aside`, if the run is profiled.
+#[inline]
+pub fn call_aside(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> {
+    if worker.sums().is_some() {
+        return call_aside_of_path(worker, aside);
+    }
+    aside();
+    None
+}
+
+/// Apart from `call_aside`, so that the stack has a `Point` in profiled runs only.
 #[cold]
-pub fn take_path_back(worker: &Worker, before: Lengths) -> Lengths {
-    profiled_task(worker).map_or(Lengths::default(), |task| {
-        let now = clock::ticks();
-        task.path.settle(now);
-        let after = task.path.lengths_at(now);
-        task.path.set_back(before);
-        after.since(before)
-    })
+#[inline(never)]
+fn call_aside_of_path(worker: &Worker, aside: impl FnOnce()) -> Option<Lengths> {
+    let Some(task) = profiled_task(worker) else {
+        aside();
+        return None;
+    };
+    let before = Point::default();
+    task.path.mark(&before, clock::ticks());
+    aside();
+    Some(task.path.set_back(&before, clock::ticks()))
 }
 
 /// The caller's loop of so many units is over; the longest paths through one of them were so long.

@@ -1,0 +1,407 @@
+//! How a path divides among the functions of its tasks.
+//!
+//! A path is copied for each new task, so it has `PARTS` parts at most, and only those in use are
+//! copied. A path through more functions keeps the long parts, by the rule "space saving"
+//! (A. Metwally, D. Agrawal and A. El Abbadi, "Efficient computation of frequent and top-k elements
+//! in data streams", 2005):
+//!
+//! - Each part has a *floor*, at first 0. Its *key* is its ticks and its floor together.
+//! - A function that has no part when all are in use takes the place of the part with the least key.
+//!   It begins with 0 ticks; its floor is that key.
+//! - What the replaced part had goes to the *rest*, a part beside the others.
+//!
+//! So a part never has more ticks than the path spends in the function: what is missing was replaced,
+//! and is in the rest. Four things hold at each moment, of which the report tells the last two:
+//!
+//! 1. No key, and so not the least key either, ever gets smaller: a part gets ticks, and a new one
+//!    begins at the key that it replaces.
+//! 2. The floors in the order of the parts do not fall: a new part comes last, with the least key of
+//!    the moment as its floor; by 1 that is at least the floor of each part before.
+//! 3. A function without a part has at most the last floor in the rest. When it was replaced, its
+//!    key was at least what the path spent in it (by 4), and became a floor; by 1 no later
+//!    floor is less.
+//! 4. A part lacks at most its floor. When it began, the least key was at least what the rest had of
+//!    its function (by 3), and that is its floor.
+//!
+//! The keys together are at most the length of the path: a replacement makes the rest larger, and
+//! the sum of the keys stays. So the least key is at most a `PARTS`-th of the path, and a function
+//! in which the path spends more than that has a part.
+//!
+//! Rejected: parts for the functions that come first, and a rest for all others. A function that
+//! comes late may take nearly the whole path, and would be hidden in the rest. Rejected: new parts
+//! without a floor. Two functions that take turns would replace each other for ever, however long
+//! the path is in them together. Rejected: a part for each function that the path meets. A task
+//! would pay for all of them, and need memory that it may not get.
+//!
+//! # Memory
+//!
+//! The first `NEAR` parts lie in the record of the task, whose size counts where many tasks are
+//! queued: with all parts in it a task of `flood` took twice as long. The others lie in a block of the
+//! heap, which a path has from the time when it meets that many functions until its task ends.
+//!
+//! Without memory for the block the path has the near parts only, and what came to the others is in
+//! the rest. Of what a function has there nothing is known then: its floor is all of the rest.
+
+use crate::sys::memory;
+use crate::sys::word::Word;
+use std::array;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// So many functions of a path have a part of their own: ten that the report shows, and two more.
+pub const PARTS: usize = 12;
+
+const NEAR: usize = 5;
+
+/// The place of the rest, and of a part that was lost for want of memory.
+const REST_PLACE: u8 = PARTS as u8;
+
+/// The part of a path that lies in the tasks of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The function's number: see `Context::number`. `REST` for several functions.
+    pub function: u32,
+    /// How many tasks of the function the path goes through.
+    pub tasks: u32,
+    pub ticks: u64,
+}
+
+/// The functions that have no part of their own.
+pub const REST: u32 = u32::MAX;
+
+impl Part {
+    const NO_REST: Part = Part { function: REST, tasks: 0, ticks: 0 };
+
+    /// This part, and what the other one has.
+    fn and(self, other: Part) -> Part {
+        let tasks = self.tasks.saturating_add(other.tasks);
+        Part { tasks, ticks: self.ticks + other.ticks, ..self }
+    }
+}
+
+/// A part in two words: the number of the function below the number of tasks, and the ticks.
+struct Stored([Word; 2]);
+
+impl Stored {
+    #[inline(always)]
+    fn set(&self, part: Part) {
+        self.0[0].set(u64::from(part.tasks) << 32 | u64::from(part.function));
+        self.0[1].set(part.ticks);
+    }
+
+    #[inline(always)]
+    fn get(&self) -> Part {
+        let (counts, ticks) = (self.0[0].get(), self.0[1].get());
+        Part { function: counts as u32, tasks: (counts >> 32) as u32, ticks }
+    }
+
+    #[inline(always)]
+    fn add_ticks(&self, ticks: u64) {
+        self.0[1].set(self.0[1].get() + ticks);
+    }
+}
+
+/// The parts beyond the near ones, and the floors of all.
+#[repr(align(32))] // the address leaves room for the low bits of `State`
+struct Far {
+    parts: [Stored; PARTS - NEAR],
+    /// None is less than the one before.
+    floors: [Word; PARTS],
+}
+
+/// ```text
+/// bits 0..4   how many functions have a part
+/// bit  4      there is a rest
+/// bits 5..    the address of the `Far`, if there is one
+/// ```
+struct State(AtomicPtr<Far>);
+
+impl State {
+    const USED: usize = 15;
+    const RESTS: usize = 16;
+
+    /// Relaxed, here and in `set`: only one thread at a time uses a path.
+    #[inline(always)]
+    fn get(&self) -> *mut Far {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn set(&self, state: *mut Far) {
+        self.0.store(state, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn used(&self) -> u8 {
+        (self.get().addr() & Self::USED) as u8
+    }
+
+    #[inline(always)]
+    fn has_rest(&self) -> bool {
+        self.get().addr() & Self::RESTS != 0
+    }
+
+    /// There is neither a rest nor a `Far`.
+    #[inline(always)]
+    fn is_simple(&self) -> bool {
+        self.get().addr() <= Self::USED
+    }
+
+    #[inline(always)]
+    fn far(&self) -> *mut Far {
+        self.get().map_addr(|state| state & !(Self::USED | Self::RESTS))
+    }
+
+    fn set_all(&self, used: u8, has_rest: bool, far: *mut Far) {
+        let rests = if has_rest { Self::RESTS } else { 0 };
+        self.set(far.map_addr(|address| address | usize::from(used) | rests));
+    }
+}
+
+/// Only one thread at a time uses it.
+pub struct Parts {
+    /// In the order in which the path meets the functions. Those in use were written. (To write all
+    /// of them for each task takes a tenth of its time.)
+    near: [MaybeUninit<Stored>; NEAR],
+    /// Written if there is a rest.
+    rest: MaybeUninit<Stored>,
+    state: State,
+}
+
+impl Default for Parts {
+    #[inline(always)]
+    fn default() -> Self {
+        Parts {
+            near: [const { MaybeUninit::uninit() }; NEAR],
+            rest: MaybeUninit::uninit(),
+            state: State(AtomicPtr::new(ptr::null_mut())),
+        }
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Parts {
+    /// Frees what the path has of the heap. Its parts, if they were not all near, are gone.
+    #[inline(always)]
+    pub fn clear(&self) {
+        if !self.state.is_simple() {
+            self.free_far();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free_far(&self) {
+        let far = self.state.far();
+        self.state.set_all(0, false, ptr::null_mut());
+        if !far.is_null() {
+            // SAFETY: `far_or_made` has made it from a box, and nothing leads there any more.
+            drop(unsafe { Box::from_raw(far) });
+        }
+    }
+
+    fn far(&self) -> Option<&Far> {
+        // SAFETY: it lives until `free_far`, after which the state does not lead there.
+        unsafe { self.state.far().as_ref() }
+    }
+
+    fn far_or_made(&self) -> Option<&Far> {
+        if self.far().is_none() {
+            let zero = || Word::new(0);
+            let far = Far {
+                parts: array::from_fn(|_| Stored([zero(), zero()])),
+                floors: array::from_fn(|_| zero()),
+            };
+            #[cfg(test)]
+            (!tests::NO_MEMORY.get()).then_some(())?;
+            let far = Box::into_raw(memory::boxed(far).ok()?);
+            let lost = self.rest().ticks;
+            self.state.set_all(self.state.used(), self.state.has_rest(), far);
+            self.far()?.floors.iter().for_each(|floor| floor.set(lost));
+        }
+        self.far()
+    }
+
+    /// A part that is in use, or else the rest.
+    #[inline]
+    fn at(&self, place: u8) -> &Stored {
+        if usize::from(place) < NEAR {
+            assert!(place < self.state.used(), "the path has such a part");
+            // SAFETY: it was written, or the caller writes it now: its words are atomics, of which a
+            // reference may be made before their first value is stored.
+            return unsafe { &*self.near[usize::from(place)].as_ptr() };
+        }
+        self.at_far(place)
+    }
+
+    #[cold]
+    fn at_far(&self, place: u8) -> &Stored {
+        if let Some(far) = self.far().filter(|_| place < self.state.used()) {
+            return &far.parts[usize::from(place) - NEAR];
+        }
+        assert!(self.state.has_rest(), "the path has a rest");
+        // SAFETY: as in `at`.
+        unsafe { &*self.rest.as_ptr() }
+    }
+
+    fn rest(&self) -> Part {
+        if self.state.has_rest() { self.at(REST_PLACE).get() } else { Part::NO_REST }
+    }
+
+    fn set_rest(&self, rest: Part) {
+        self.state.set_all(self.state.used(), true, self.state.far());
+        self.at(REST_PLACE).set(rest);
+    }
+
+    fn places(&self) -> impl Iterator<Item = u8> {
+        (0..self.state.used()).chain(self.state.has_rest().then_some(REST_PLACE))
+    }
+
+    /// The parts, whose ticks together are the length of the path. The rest comes last.
+    pub fn all(&self) -> impl Iterator<Item = Part> {
+        self.places().map(|place| self.at(place).get())
+    }
+
+    /// Of each part how many ticks it lacks at most, which the rest has. The rest lacks nothing.
+    pub fn missing(&self) -> impl Iterator<Item = u64> {
+        self.places().map(|place| if place == REST_PLACE { 0 } else { self.floor(place) })
+    }
+
+    /// How many ticks the rest has at most of a function without a part.
+    pub fn most_without_part(&self) -> u64 {
+        self.floor(REST_PLACE - 1)
+    }
+
+    fn floor(&self, place: u8) -> u64 {
+        self.far().map_or(self.rest().ticks, |far| far.floors[usize::from(place)].get())
+    }
+
+    /// These become parts as the other path's. If that has more than these get memory for, the
+    /// places of the lost ones lead to the rest.
+    #[inline(always)]
+    pub fn copy(&self, other: &Parts) {
+        let (state, own) = (other.state.get(), self.state.get());
+        // A state that is so small has no other bits than those of the number of parts.
+        if state.addr() > NEAR || own.addr() > NEAR {
+            return self.copy_far(other);
+        }
+        self.state.set(state);
+        self.copy_near(other, state.addr());
+    }
+
+    /// Copies so many parts, which the other path has.
+    #[inline(always)]
+    fn copy_near(&self, other: &Parts, used: usize) {
+        for (to, from) in self.near[..used].iter().zip(&other.near[..used]) {
+            // SAFETY: that part of the other path was written, and this one is written now: see `at`.
+            unsafe { (*to.as_ptr()).set((*from.as_ptr()).get()) };
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn copy_far(&self, other: &Parts) {
+        if ptr::eq(self, other) {
+            return;
+        }
+        let used = other.state.used();
+        let near = used.min(NEAR as u8);
+        let Some(from) = other.far() else {
+            self.clear();
+            self.state.set_all(near, false, ptr::null_mut());
+            self.copy_near(other, usize::from(near));
+            if other.state.has_rest() {
+                self.set_rest(other.rest());
+            }
+            return;
+        };
+        let to = self.far_or_made();
+        let kept = if to.is_some() { used } else { near };
+        self.state.set_all(kept, false, self.state.far());
+        self.copy_near(other, usize::from(near));
+        let mut rest = other.rest();
+        if let Some(to) = to {
+            let floors = to.floors.iter().zip(&from.floors);
+            floors.for_each(|(to, from)| to.set(from.get()));
+        }
+        for place in near..used {
+            let part = other.at(place).get();
+            if kept > place { self.at(place).set(part) } else { rest = rest.and(part) }
+        }
+        if other.state.has_rest() || kept < used {
+            self.set_rest(rest);
+        }
+    }
+
+    /// The place of the function's part. It is valid until the next call for another function.
+    pub fn place_of(&self, function: u32) -> u8 {
+        let used = self.state.used();
+        if let Some(known) = (0..used).find(|&at| self.at(at).get().function == function) {
+            return known;
+        }
+        if usize::from(used) >= NEAR {
+            return self.place_far(function);
+        }
+        self.append(function)
+    }
+
+    /// There is room for the part.
+    fn append(&self, function: u32) -> u8 {
+        let used = self.state.used();
+        self.state.set_all(used + 1, self.state.has_rest(), self.state.far());
+        self.at(used).set(Part { function, ..Part::default() });
+        used
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn place_far(&self, function: u32) -> u8 {
+        let Some(far) = self.far_or_made() else {
+            self.set_rest(self.rest());
+            return REST_PLACE;
+        };
+        if usize::from(self.state.used()) < PARTS {
+            return self.append(function);
+        }
+        self.replace(function, far)
+    }
+
+    /// The function takes the place of the part with the least key. All parts are in use.
+    fn replace(&self, function: u32, far: &Far) -> u8 {
+        const LAST: u8 = PARTS as u8 - 1;
+        let floor = |at: u8| &far.floors[usize::from(at)];
+        let key = |at: u8| self.at(at).get().ticks + floor(at).get();
+        let least = (0..=LAST).min_by_key(|&at| key(at)).unwrap_or(LAST);
+        let least_key = key(least);
+        self.set_rest(self.rest().and(self.at(least).get()));
+        for at in least..LAST {
+            self.at(at).set(self.at(at + 1).get());
+            floor(at).set(floor(at + 1).get());
+        }
+        self.at(LAST).set(Part { function, ..Part::default() });
+        floor(LAST).set(least_key);
+        LAST
+    }
+
+    /// A part gets so many ticks more. `place_of` has returned its place.
+    #[inline]
+    pub fn add_ticks(&self, place: u8, ticks: u64) {
+        self.at(place).add_ticks(ticks);
+    }
+
+    /// The path goes through one more task of this part.
+    #[inline]
+    pub fn add_task(&self, place: u8) {
+        let part = self.at(place);
+        part.set(Part { tasks: part.get().tasks.saturating_add(1), ..part.get() });
+    }
+}
+
+#[cfg(test)]
+mod tests;
