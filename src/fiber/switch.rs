@@ -454,6 +454,7 @@ pub unsafe extern "C" fn hand_over<P: Publish>(this: *mut c_void, to: Context) -
         "add rsp, 8",
         restore!("ebx", "r12w", "xor eax, eax\n "),
         ".cfi_endproc",
+        ".p2align 6", // and so the section's begin is aligned, which is the function's
         publish = sym P::publish,
     );
     #[cfg(target_arch = "aarch64")]
